@@ -14,16 +14,16 @@ use hookwright_trial::{BEHAVIOURS, Behaviour, Host};
 ///   cargo run -p conformance -- --agents codex@0.167.0 --record crates/bridge/fixtures
 #[derive(Debug, Parser)]
 #[command(name = "conformance", verbatim_doc_comment)]
-pub(crate) struct Args {
+pub(crate) struct ConformanceArgs {
     /// Which agents: names, each with `@VERSION` if it is not to be the one that is known
-    #[arg(long, value_delimiter = ',', value_parser = wanted, default_value = "claude-code,codex,gemini-cli,qwen,copilot,droid")]
-    pub(crate) agents: Vec<Wanted>,
+    #[arg(long, value_delimiter = ',', value_parser = parse_agent_version, default_value = "claude-code,codex,gemini-cli,qwen,copilot,droid")]
+    pub(crate) agents: Vec<AgentVersion>,
     /// Which behaviours: names, `short` or `all`
-    #[arg(long, default_value = "all", value_parser = behaviours)]
-    pub(crate) behaviours: Behaviours,
+    #[arg(long, default_value = "all", value_parser = parse_behaviours)]
+    pub(crate) behaviours: BehaviourSelection,
     /// Which ways of wiring: `direct`, `closed` (the agent's own switch for failures), `bridge`
     #[arg(long, value_delimiter = ',', default_value = "direct,closed,bridge")]
-    pub(crate) wiring: Vec<Way>,
+    pub(crate) wiring: Vec<WiringKind>,
     /// Where agents are installed
     #[arg(long, default_value = "target/conformance/agents")]
     pub(crate) cache: PathBuf,
@@ -64,39 +64,39 @@ pub(crate) struct Args {
 
 /// An agent, and which version of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct AgentVersion {
     pub(crate) host: Host,
     pub(crate) version: String,
 }
 
-fn wanted(text: &str) -> Result<Wanted, String> {
+fn parse_agent_version(text: &str) -> Result<AgentVersion, String> {
     let (name, version) = text.split_once('@').map_or((text, None), |(name, version)| (name, Some(version)));
-    let host = Host::from_name(name).filter(|host| hookwright_trial::agents().any(|known| known == *host));
+    let host = Host::from_name(name).filter(|host| hookwright_trial::testable_hosts().any(|known| known == *host));
     let host = host.ok_or_else(|| {
-        let names: Vec<_> = hookwright_trial::agents().map(Host::name).collect();
+        let names: Vec<_> = hookwright_trial::testable_hosts().map(Host::name).collect();
         format!("nobody knows how to run it here; known are {}", names.join(", "))
     })?;
-    Ok(Wanted { host, version: version.unwrap_or(host.info().known_version).to_owned() })
+    Ok(AgentVersion { host, version: version.unwrap_or(host.info().known_version).to_owned() })
 }
 
 /// Rows of the table.
 #[derive(Debug, Clone)]
-pub(crate) struct Behaviours(pub(crate) Vec<&'static Behaviour>);
+pub(crate) struct BehaviourSelection(pub(crate) Vec<&'static Behaviour>);
 
-fn behaviours(text: &str) -> Result<Behaviours, String> {
-    let one = |name: &str| Behaviour::named(name).ok_or_else(|| format!("no behaviour is called {name}"));
+fn parse_behaviours(text: &str) -> Result<BehaviourSelection, String> {
+    let one = |name: &str| Behaviour::by_name(name).ok_or_else(|| format!("no behaviour is called {name}"));
     let rows = match text {
         "all" => BEHAVIOURS.iter().collect(),
-        "short" => Behaviour::short().collect(),
+        "short" => Behaviour::live_trials().collect(),
         names => names.split(',').map(one).collect::<Result<_, _>>()?,
     };
-    Ok(Behaviours(rows))
+    Ok(BehaviourSelection(rows))
 }
 
 /// How a hook comes to be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Way {
+pub(crate) enum WiringKind {
     /// Written into the agent's own settings.
     Direct,
     /// With the agent's own switch for failures.
@@ -105,12 +105,12 @@ pub(crate) enum Way {
     Bridge,
 }
 
-impl Way {
+impl WiringKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Way::Direct => "direct",
-            Way::Closed => "closed",
-            Way::Bridge => "bridge",
+            WiringKind::Direct => "direct",
+            WiringKind::Closed => "closed",
+            WiringKind::Bridge => "bridge",
         }
     }
 }

@@ -7,32 +7,32 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use hookwright_trial::Host;
 
-use crate::args::{Args, Wanted};
+use crate::args::{AgentVersion, ConformanceArgs};
 
 /// How long npm may take for one package.
-const MAX_INSTALL_TIME: Duration = Duration::from_secs(180);
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(180);
 /// How long an agent may take to say its version.
-pub(crate) const MAX_VERSION_TIME: Duration = Duration::from_secs(30);
+pub(crate) const VERSION_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long building Hookwright may take.
-const MAX_BUILD_TIME: Duration = Duration::from_secs(900);
+const BUILD_TIMEOUT: Duration = Duration::from_secs(900);
 /// How long a program that was told to end may still take.
-const END_GRACE: Duration = Duration::from_secs(5);
+const TERMINATION_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// An agent that is installed.
 #[derive(Debug, Clone)]
-pub(crate) struct Installed {
+pub(crate) struct InstalledAgent {
     pub(crate) host: Host,
     pub(crate) version: String,
     pub(crate) program: PathBuf,
 }
 
 /// Those that could be installed; the others are said.
-pub(crate) fn agents(args: &Args, deadline: Option<Instant>) -> Vec<Installed> {
+pub(crate) fn install_agents(args: &ConformanceArgs, deadline: Option<Instant>) -> Vec<InstalledAgent> {
     let mut agents = Vec::new();
     for wanted in &args.agents {
-        match agent(&args.cache, wanted, deadline) {
+        match install_agent(&args.cache, wanted, deadline) {
             Ok(program) => {
-                agents.push(Installed { host: wanted.host, version: wanted.version.clone(), program });
+                agents.push(InstalledAgent { host: wanted.host, version: wanted.version.clone(), program });
             }
             Err(error) => eprintln!("conformance: {} {} is left out: {error:#}", wanted.host, wanted.version),
         }
@@ -40,35 +40,40 @@ pub(crate) fn agents(args: &Args, deadline: Option<Instant>) -> Vec<Installed> {
     agents
 }
 
-fn agent(cache: &Path, wanted: &Wanted, deadline: Option<Instant>) -> anyhow::Result<PathBuf> {
+fn install_agent(cache: &Path, wanted: &AgentVersion, deadline: Option<Instant>) -> anyhow::Result<PathBuf> {
     let info = wanted.host.info();
     let folder = cache.join(info.name).join(&wanted.version);
     let program = folder.join("node_modules/.bin").join(info.program);
     if !program.exists() {
-        npm(&folder, &format!("{}@{}", info.npm.context("it is not on npm")?, wanted.version), deadline)?;
+        npm_install(
+            &folder,
+            &format!("{}@{}", info.npm_package.context("it is not on npm")?, wanted.version),
+            deadline,
+        )?;
     }
     // What opencode would fetch for its plugins once it finds one, where there is no network any more.
     let plugin = folder.join("plugin");
     if wanted.host == Host::Opencode && !plugin.join("package-lock.json").exists() {
-        npm(&plugin, &format!("@opencode-ai/plugin@{}", wanted.version), deadline)?;
+        npm_install(&plugin, &format!("@opencode-ai/plugin@{}", wanted.version), deadline)?;
     }
     if !program.exists() {
         bail!("its package has no program of that name");
     }
     let mut start = Command::new(&program);
     start.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    if !run(&mut start, MAX_VERSION_TIME, deadline).is_ok_and(|status| status.success()) {
+    if !run_with_timeout(&mut start, VERSION_TIMEOUT, deadline).is_ok_and(|status| status.success()) {
         bail!("it is installed and does not run here");
     }
     std::path::absolute(&program).context("no path")
 }
 
-fn npm(folder: &Path, package: &str, deadline: Option<Instant>) -> anyhow::Result<()> {
+fn npm_install(folder: &Path, package: &str, deadline: Option<Instant>) -> anyhow::Result<()> {
     eprintln!("conformance: installing {package} ...");
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]).arg(folder).arg(package);
-    let status = run(npm.stdin(Stdio::null()).stdout(Stdio::null()), MAX_INSTALL_TIME, deadline).context("npm")?;
+    let status =
+        run_with_timeout(npm.stdin(Stdio::null()).stdout(Stdio::null()), INSTALL_TIMEOUT, deadline).context("npm")?;
     if !status.success() {
         bail!("npm could not install it");
     }
@@ -78,7 +83,11 @@ fn npm(folder: &Path, package: &str, deadline: Option<Instant>) -> anyhow::Resul
 /// Runs a program until it ends, for so long at most and not past the deadline.
 ///
 /// It stays in this program's process group, so that a `timeout` around this program ends both.
-pub(crate) fn run(command: &mut Command, limit: Duration, deadline: Option<Instant>) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run_with_timeout(
+    command: &mut Command,
+    limit: Duration,
+    deadline: Option<Instant>,
+) -> anyhow::Result<ExitStatus> {
     let started = Instant::now();
     let limit = deadline.map_or(limit, |deadline| limit.min(deadline.saturating_duration_since(started)));
     if limit.is_zero() {
@@ -99,7 +108,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration, deadline: Option<Insta
             #[expect(clippy::disallowed_methods, reason = "kill waits for nothing")]
             let _ = Command::new("kill").arg(child.id().to_string()).status();
         }
-        if started.elapsed() > limit + END_GRACE {
+        if started.elapsed() > limit + TERMINATION_GRACE_PERIOD {
             child.kill()?;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -107,12 +116,12 @@ pub(crate) fn run(command: &mut Command, limit: Duration, deadline: Option<Insta
 }
 
 /// Hookwright's program: the one given, or this workspace's, built now.
-pub(crate) fn hookwright(args: &Args, deadline: Option<Instant>) -> anyhow::Result<PathBuf> {
+pub(crate) fn find_or_build_hookwright(args: &ConformanceArgs, deadline: Option<Instant>) -> anyhow::Result<PathBuf> {
     if let Some(program) = &args.hookwright {
         return program.canonicalize().with_context(|| format!("there is no {}", program.display()));
     }
     let mut cargo = Command::new("cargo");
-    let status = run(cargo.args(["build", "--quiet", "--package", "hookwright"]), MAX_BUILD_TIME, deadline);
+    let status = run_with_timeout(cargo.args(["build", "--quiet", "--package", "hookwright"]), BUILD_TIMEOUT, deadline);
     if !status.context("cargo")?.success() {
         bail!("hookwright could not be built");
     }
@@ -125,34 +134,39 @@ pub(crate) fn hookwright(args: &Args, deadline: Option<Instant>) -> anyhow::Resu
 mod tests {
     use super::*;
 
-    fn sh(script: &str) -> Command {
+    fn shell_command(script: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         command
     }
 
     #[test]
-    fn a_program_that_does_not_end_is_ended_at_its_limit() {
+    fn program_is_terminated_at_its_timeout() {
         let limit = Duration::from_millis(200);
-        let error = run(&mut sh("exec sleep 600"), limit, None).unwrap_err();
+        let error = run_with_timeout(&mut shell_command("exec sleep 600"), limit, None).unwrap_err();
         assert!(error.to_string().contains("took longer"), "{error}");
-        assert!(run(&mut sh("exit 3"), Duration::from_secs(60), None).is_ok_and(|status| status.code() == Some(3)));
+        assert!(
+            run_with_timeout(&mut shell_command("exit 3"), Duration::from_secs(60), None)
+                .is_ok_and(|status| status.code() == Some(3))
+        );
     }
 
     #[test]
-    fn nothing_runs_past_the_deadline() {
+    fn no_program_runs_past_the_deadline() {
         let (hour, now) = (Duration::from_secs(3600), Instant::now());
-        let error = run(&mut sh("exec sleep 600"), hour, Some(now + Duration::from_millis(200))).unwrap_err();
+        let error =
+            run_with_timeout(&mut shell_command("exec sleep 600"), hour, Some(now + Duration::from_millis(200)))
+                .unwrap_err();
         assert!(error.to_string().contains("took longer"), "{error}");
-        let error = run(&mut sh("exit 0"), hour, Some(now)).unwrap_err();
+        let error = run_with_timeout(&mut shell_command("exit 0"), hour, Some(now)).unwrap_err();
         assert!(error.to_string().contains("no time was left"), "{error}");
     }
 
     #[test]
-    fn a_program_that_ignores_its_end_is_killed() {
+    fn program_ignoring_sigterm_is_killed() {
         let started = Instant::now();
-        let mut deaf = sh("trap '' TERM; while :; do sleep 1; done");
-        assert!(run(&mut deaf, Duration::from_millis(200), None).is_err());
+        let mut deaf = shell_command("trap '' TERM; while :; do sleep 1; done");
+        assert!(run_with_timeout(&mut deaf, Duration::from_millis(200), None).is_err());
         assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
     }
 }

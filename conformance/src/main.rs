@@ -5,7 +5,7 @@
 
 mod args;
 mod install;
-mod net;
+mod network_namespace;
 mod page;
 mod progress;
 mod record;
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Parser;
 
-use args::Args;
+use args::ConformanceArgs;
 
 fn main() -> ExitCode {
     match run() {
@@ -31,39 +31,39 @@ fn main() -> ExitCode {
 
 /// Exit 1 says that with the bridge something did not hold that could have.
 fn run() -> anyhow::Result<ExitCode> {
-    let args = Args::parse();
+    let args = ConformanceArgs::parse();
     if args.again {
-        return show(&args, trial::earlier(&args, &[])?);
+        return report_results(&args, trial::load_earlier_results(&args, &[])?);
     }
-    let deadline = net::deadline(&args);
-    let agents = install::agents(&args, deadline);
+    let deadline = network_namespace::deadline(&args);
+    let agents = install::install_agents(&args, deadline);
     if agents.is_empty() {
         eprintln!("conformance: none of the agents could be installed; nothing is tried");
         return Ok(ExitCode::SUCCESS);
     }
-    let hookwright = install::hookwright(&args, deadline)?;
-    let fence = match net::enter(&args, deadline)? {
-        net::Where::Inside => false,
-        net::Where::Outside => true,
-        net::Where::Done(code) => return Ok(code),
+    let hookwright = install::find_or_build_hookwright(&args, deadline)?;
+    let fence = match network_namespace::enter_namespace(&args, deadline)? {
+        network_namespace::NamespaceState::Inside => false,
+        network_namespace::NamespaceState::Outside => true,
+        network_namespace::NamespaceState::Finished(code) => return Ok(code),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
     if let Some(folder) = &args.record {
-        runtime.block_on(record::all(&args, &agents, folder, fence))?;
+        runtime.block_on(record::record_agents(&args, &agents, folder, fence))?;
         return Ok(ExitCode::SUCCESS);
     }
-    show(&args, runtime.block_on(trial::all(&args, &agents, &hookwright, fence, deadline))?)
+    report_results(&args, runtime.block_on(trial::run_cells(&args, &agents, &hookwright, fence, deadline))?)
 }
 
 /// Prints the table and writes it down where that was asked for.
-fn show(args: &Args, results: Vec<trial::Tried>) -> anyhow::Result<ExitCode> {
-    print!("{}", table::plain(&results));
-    let code = table::verdict(&results);
+fn report_results(args: &ConformanceArgs, results: Vec<trial::CellResult>) -> anyhow::Result<ExitCode> {
+    print!("{}", table::format_table(&results));
+    let code = table::exit_code(&results);
     if let Some(path) = &args.page {
         std::fs::write(path, page::markdown(&results)).with_context(|| format!("cannot write {}", path.display()))?;
     }
     if let Some(path) = &args.json {
-        let text = table::json(results).context("the results as JSON")?;
+        let text = table::to_json(results).context("the results as JSON")?;
         std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(code)

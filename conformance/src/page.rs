@@ -1,75 +1,81 @@
 //! The results as a page of the documentation.
 
-use hookwright_trial::{Behaviour, End, Host, Meaning, limit};
+use hookwright_trial::{Behaviour, CallOutcome, HookIntent, Host, known_limit};
 
-use crate::args::Way;
-use crate::table::{Column, columns, excuse, find, rows, today, word};
-use crate::trial::Tried;
+use crate::args::WiringKind;
+use crate::table::{ResultColumn, bridge_limitation, cell_label, columns, find_cell, rows, today};
+use crate::trial::CellResult;
 
 /// The page.
-pub(crate) fn markdown(results: &[Tried]) -> String {
-    let without: Vec<Column> = columns(results).into_iter().filter(|column| column.way != Way::Bridge).collect();
-    let with: Vec<Column> = columns(results).into_iter().filter(|column| column.way == Way::Bridge).collect();
-    let mut page = HEAD.replace("DATE", &today()).replace("VERSIONS", &versions(&with));
-    page.push_str(&format!("## With Hookwright\n\n{}\n{}\n", sum(results, Way::Bridge), WITH));
-    page.push_str(&table(results, &with));
-    page.push_str(&limits(results, &with));
-    page.push_str(&format!("\n## Without\n\n{}\n{}\n", sum(results, Way::Direct), WITHOUT));
-    page.push_str(&table(results, &without));
-    page.push_str(TAIL);
+pub(crate) fn markdown(results: &[CellResult]) -> String {
+    let without: Vec<ResultColumn> =
+        columns(results).into_iter().filter(|column| column.wiring != WiringKind::Bridge).collect();
+    let with: Vec<ResultColumn> =
+        columns(results).into_iter().filter(|column| column.wiring == WiringKind::Bridge).collect();
+    let mut page = PAGE_HEAD.replace("DATE", &today()).replace("VERSIONS", &format_versions(&with));
+    page.push_str(&format!("## With Hookwright\n\n{}\n{}\n", summarize(results, WiringKind::Bridge), WITH_BRIDGE_TEXT));
+    page.push_str(&results_table(results, &with));
+    page.push_str(&bridge_limits(results, &with));
+    page.push_str(&format!("\n## Without\n\n{}\n{}\n", summarize(results, WiringKind::Direct), WITHOUT_BRIDGE_TEXT));
+    page.push_str(&results_table(results, &without));
+    page.push_str(PAGE_TAIL);
     page
 }
 
-const HEAD: &str = include_str!("page/head.md");
-const WITH: &str = include_str!("page/with.md");
-const WITHOUT: &str = include_str!("page/without.md");
-const TAIL: &str = include_str!("page/tail.md");
+const PAGE_HEAD: &str = include_str!("page/head.md");
+const WITH_BRIDGE_TEXT: &str = include_str!("page/with.md");
+const WITHOUT_BRIDGE_TEXT: &str = include_str!("page/without.md");
+const PAGE_TAIL: &str = include_str!("page/tail.md");
 
-fn versions(columns: &[Column]) -> String {
-    let version = |column: &Column| format!("{} {}", column.host.title(), column.version);
+fn format_versions(columns: &[ResultColumn]) -> String {
+    let version = |column: &ResultColumn| format!("{} {}", column.host.title(), column.version);
     columns.iter().map(version).collect::<Vec<_>>().join(", ")
 }
 
 /// How many hooks that said no were obeyed.
-fn sum(results: &[Tried], way: Way) -> String {
-    let says_no = |row: &Behaviour| matches!(row.means, Meaning::No | Meaning::Otherwise);
+fn summarize(results: &[CellResult], way: WiringKind) -> String {
+    let says_no = |row: &Behaviour| matches!(row.intent, HookIntent::Deny | HookIntent::Rewrite);
     let cells = results.iter().filter(|tried| tried.wiring == way && tried.behaviour().is_some_and(says_no));
     let (mut all, mut held, mut excused) = (0, 0, 0);
     for tried in cells {
         all += 1;
-        held += usize::from(tried.is_as_meant());
-        excused += usize::from(excuse(tried).is_some());
+        held += usize::from(tried.is_as_intended());
+        excused += usize::from(bridge_limitation(tried).is_some());
     }
     let rest = match way {
-        Way::Bridge => format!("; {excused} are beyond any bridge, and {} are our failures", all - held - excused),
+        WiringKind::Bridge => {
+            format!("; {excused} are beyond any bridge, and {} are our failures", all - held - excused)
+        }
         _ => format!("; in {} the call ran, or the agent hung", all - held),
     };
     format!("Of {all} runs in which a hook meant *no* or *otherwise*, {held} held{rest}.")
 }
 
-fn table(results: &[Tried], columns: &[Column]) -> String {
-    let title = |column: &Column| match (column.way, column.host.info().fail_closed) {
-        (Way::Closed, hookwright_trial::FailClosed::Key(key, _)) => format!("{} with `{key}`", column.host.title()),
+fn results_table(results: &[CellResult], columns: &[ResultColumn]) -> String {
+    let title = |column: &ResultColumn| match (column.wiring, column.host.info().fail_closed) {
+        (WiringKind::Closed, hookwright_trial::FailClosedSupport::Key(key, _)) => {
+            format!("{} with `{key}`", column.host.title())
+        }
         _ => column.host.title().to_owned(),
     };
     let titles: Vec<String> = columns.iter().map(title).collect();
     let mut text = format!("| what the hook does | {} |\n|---|{}\n", titles.join(" | "), "---|".repeat(columns.len()));
     for row in rows(results) {
-        let cell = |column: &Column| find(results, column, row).map_or_else(String::new, shown);
+        let cell = |column: &ResultColumn| find_cell(results, column, row).map_or_else(String::new, format_cell);
         let cells: Vec<String> = columns.iter().map(cell).collect();
         if cells.iter().any(|cell| !cell.is_empty()) {
-            text.push_str(&format!("| {} | {} |\n", row.what.replace('|', "\\|"), cells.join(" | ")));
+            text.push_str(&format!("| {} | {} |\n", row.description.replace('|', "\\|"), cells.join(" | ")));
         }
     }
     text
 }
 
 /// A cell: bold if it is not what the hook's author meant.
-fn shown(tried: &Tried) -> String {
-    let word = word(tried);
-    let otherwise = tried.behaviour().is_some_and(|row| row.means == Meaning::Otherwise);
-    match (tried.is_as_meant(), excuse(tried)) {
-        (true, _) if otherwise && tried.seen.end == End::Blocked => format!("{word} (lowered)"),
+fn format_cell(tried: &CellResult) -> String {
+    let word = cell_label(tried);
+    let otherwise = tried.behaviour().is_some_and(|row| row.intent == HookIntent::Rewrite);
+    match (tried.is_as_intended(), bridge_limitation(tried)) {
+        (true, _) if otherwise && tried.observation.end == CallOutcome::Blocked => format!("{word} (lowered)"),
         (true, _) => word.to_owned(),
         (false, Some(_)) => format!("{word} (†)"),
         (false, None) => format!("**{word}**"),
@@ -77,15 +83,15 @@ fn shown(tried: &Tried) -> String {
 }
 
 /// What no bridge can give, said plainly.
-fn limits(results: &[Tried], columns: &[Column]) -> String {
+fn bridge_limits(results: &[CellResult], columns: &[ResultColumn]) -> String {
     let mut text = String::new();
     for row in rows(results) {
         for column in columns {
-            let Some(tried) = find(results, column, row) else { continue };
-            if excuse(tried).is_some()
-                && let Some(why) = limit(column.host, row)
+            let Some(tried) = find_cell(results, column, row) else { continue };
+            if bridge_limitation(tried).is_some()
+                && let Some(why) = known_limit(column.host, row)
             {
-                text.push_str(&format!("- {}, {}: {why}\n", Host::title(column.host), row.what));
+                text.push_str(&format!("- {}, {}: {why}\n", Host::title(column.host), row.description));
             }
         }
     }

@@ -4,37 +4,38 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
 /// A line that is drawn anew.
-pub(crate) struct Progress {
-    all: usize,
+pub(crate) struct ProgressBar {
+    total: usize,
     done: usize,
-    start: Instant,
-    shown: bool,
+    started_at: Instant,
+    is_visible: bool,
 }
 
 #[expect(clippy::disallowed_methods, reason = "its words are its own, and go to a terminal or nowhere")]
-impl Progress {
+impl ProgressBar {
     pub(crate) fn new(all: usize) -> Self {
-        Progress { all, done: 0, start: Instant::now(), shown: std::io::stderr().is_terminal() }
+        ProgressBar { total: all, done: 0, started_at: Instant::now(), is_visible: std::io::stderr().is_terminal() }
     }
 
     /// Another one is done; its name.
-    pub(crate) fn step(&mut self, name: &str) {
+    pub(crate) fn advance(&mut self, name: &str) {
         self.done += 1;
-        if !self.shown {
+        if !self.is_visible {
             return;
         }
-        const WIDTH: usize = 30;
-        let full = self.done * WIDTH / self.all.max(1);
-        let left = self.start.elapsed().as_secs_f64() / self.done as f64 * (self.all - self.done.min(self.all)) as f64;
-        let bar = format!("{}{}", "#".repeat(full), "-".repeat(WIDTH - full));
-        let line = format!("[{bar}] {}/{} {:.0} s left  {name}", self.done, self.all, left);
+        const BAR_COLUMNS: usize = 30;
+        let full = self.done * BAR_COLUMNS / self.total.max(1);
+        let left = self.started_at.elapsed().as_secs_f64() / self.done as f64
+            * (self.total - self.done.min(self.total)) as f64;
+        let bar = format!("{}{}", "#".repeat(full), "-".repeat(BAR_COLUMNS - full));
+        let line = format!("[{bar}] {}/{} {:.0} s left  {name}", self.done, self.total, left);
         // A terminal that is gone needs no bar.
         let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
     }
 
     /// Takes the line away.
-    pub(crate) fn end(&self) {
-        if self.shown {
+    pub(crate) fn clear(&self) {
+        if self.is_visible {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }

@@ -4,19 +4,31 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use hookwright_trial::{Agent, Bounds, record};
+use hookwright_trial::{TrialAgent, TrialLimits, record_payloads};
 
-use crate::args::Args;
-use crate::install::Installed;
+use crate::args::ConformanceArgs;
+use crate::install::InstalledAgent;
 
-pub(crate) async fn all(args: &Args, agents: &[Installed], folder: &Path, fence: bool) -> anyhow::Result<()> {
+pub(crate) async fn record_agents(
+    args: &ConformanceArgs,
+    agents: &[InstalledAgent],
+    folder: &Path,
+    fence: bool,
+) -> anyhow::Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let cache = hookwright_trial::cache(|name| std::env::var_os(name));
+    let cache = hookwright_trial::cache_dir(|name| std::env::var_os(name));
     let time = Duration::from_secs(args.seconds);
-    let bounds = Bounds { path: &path, time, fence, keep: args.keep, cache: cache.as_deref() };
+    let bounds = TrialLimits {
+        search_path: &path,
+        timeout: time,
+        block_network: fence,
+        keep_files: args.keep,
+        cache_dir: cache.as_deref(),
+    };
     for installed in agents {
-        let agent = Agent { host: installed.host, program: &installed.program };
-        let recorded = record(agent, bounds).await.with_context(|| format!("{} was not recorded", installed.host))?;
+        let agent = TrialAgent { host: installed.host, program: &installed.program };
+        let recorded =
+            record_payloads(agent, bounds).await.with_context(|| format!("{} was not recorded", installed.host))?;
         let place = folder.join(installed.host.name()).join(&installed.version);
         std::fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
         for (name, value) in &recorded {

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["generate"] => generate::write(&root()),
+        ["generate"] => generate::write_files(&root()),
         ["dependencies"] => dependencies::check(&root()),
         _ => bail!("{USAGE}"),
     }

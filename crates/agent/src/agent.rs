@@ -1,53 +1,53 @@
 //! A conversation: its history, its transcript, and what happens around each turn (BeforeAgent, AfterAgent). How it starts and
-//! ends is `agent/start_end.rs`; what happens inside a turn is `turn.rs`.
+//! ends is `agent/lifecycle.rs`; what happens inside a turn is `turn.rs`.
 
 mod draft;
-mod start_end;
+mod lifecycle;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use hookwright_hooks::{AfterAgent, AfterAgentVerdict, BeforeAgent, BeforeAgentVerdict};
 use hookwright_model::{Content, Part, Role};
-use hookwright_settings::commands::Command;
+use hookwright_settings::commands::CustomCommand;
 use hookwright_tools::DELEGATE_TO_AGENT;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::checkpoint::{Beginning, Mark};
-use crate::commands::Invoked;
-use crate::compress::{self, Trigger};
-use crate::context::Mentioned;
+use crate::checkpoint::{ConversationMark, TurnStart};
+use crate::commands::CommandInvocation;
+use crate::compress::{self, CompressionTrigger};
+use crate::context::PromptMentions;
 use crate::event::{AgentEvent, TurnEnd};
-use crate::scope::Scope;
-use crate::services::{Declared, Services};
-use crate::transcript::{Entry, Transcript, TranscriptError};
-use crate::translate::{defuse, hook_context, is_hook_context};
-use draft::{Draft, end_of};
-pub use start_end::{EndReason, StartSource};
+use crate::scope::TurnScope;
+use crate::services::{DeclarationCache, Services};
+use crate::transcript::{Transcript, TranscriptEntry, TranscriptError};
+use crate::translate::{escape_hook_marker, hook_context, is_hook_context};
+use draft::{PromptDraft, turn_end_from_error};
+pub use lifecycle::{EndReason, StartSource};
 
 /// A conversation with a model.
 pub struct Agent {
     pub(crate) services: Arc<Services>,
     pub(crate) history: Vec<Arc<Content>>,
-    pub(crate) declared: Declared,
+    pub(crate) tool_declarations: DeclarationCache,
     pub(crate) model: String,
     pub(crate) system: String,
     /// Tool calls made in this session.
-    pub(crate) calls: u64,
+    pub(crate) tool_call_count: u64,
     /// Tokens of the history, as the model last counted them.
     pub(crate) context_tokens: u64,
     /// How many messages of the history that is; those behind them came later.
-    pub(crate) counted: usize,
+    pub(crate) counted_messages: usize,
     /// Where a summary failed, so many tokens must come together before it is tried again.
-    pub(crate) patience: u64,
+    pub(crate) compression_retry_tokens: u64,
     transcript: Transcript,
     /// What SessionStart hooks want the model to know, until the first prompt takes it along.
     start_context: Option<String>,
     /// Whether servers were waited for.
     pub(crate) servers_awaited: bool,
-    prompts: u64,
+    prompt_count: u64,
 }
 
 impl Agent {
@@ -62,19 +62,19 @@ impl Agent {
         let mut agent = Agent {
             services: Arc::new(services),
             history,
-            declared: Declared::default(),
+            tool_declarations: DeclarationCache::default(),
             model,
             system,
-            calls: 0,
+            tool_call_count: 0,
             context_tokens: 0,
-            counted: 0,
-            patience: 0,
+            counted_messages: 0,
+            compression_retry_tokens: 0,
             transcript,
             start_context: None,
             servers_awaited: false,
-            prompts: 0,
+            prompt_count: 0,
         };
-        agent.leave_context_behind();
+        agent.strip_turn_context();
         agent
     }
 
@@ -111,7 +111,7 @@ impl Agent {
 
     /// Empties the conversation, as `/clear` does; the caller fires SessionEnd and SessionStart around it.
     pub fn clear(&mut self, transcript: Transcript) {
-        self.forget();
+        self.reset_history();
         self.transcript = transcript;
     }
 
@@ -120,44 +120,44 @@ impl Agent {
     /// # Errors
     /// How it failed, as the end of a turn.
     pub async fn compress(&mut self, cancel: &CancellationToken) -> Result<(), TurnEnd> {
-        compress::compress(self, Trigger::Manual, &Scope::outside(cancel)).await
+        compress::compress(self, CompressionTrigger::Manual, &TurnScope::outside_turn(cancel)).await
     }
 
     /// Answers a prompt, retries demanded by AfterAgent hooks included. Files that it mentions go along.
     pub async fn prompt(&mut self, prompt: &str, cancel: &CancellationToken) -> TurnEnd {
-        let mentioned = self.mentioned(prompt, cancel).await;
-        self.turn_of(prompt, Draft::Typed(mentioned), cancel).await
+        let mentioned = self.find_mentions(prompt, cancel).await;
+        self.start_turn(prompt, PromptDraft::Typed(mentioned), cancel).await
     }
 
     /// Answers what was piped in, and what the user typed beside it. Only what was typed can name files.
     pub async fn prompt_piped(&mut self, piped: &str, typed: &str, cancel: &CancellationToken) -> TurnEnd {
-        let mentioned = self.mentioned(typed, cancel).await;
+        let mentioned = self.find_mentions(typed, cancel).await;
         let prompt = if typed.is_empty() { piped.to_owned() } else { format!("{piped}\n\n{typed}") };
-        self.turn_of(&prompt, Draft::Typed(mentioned), cancel).await
+        self.start_turn(&prompt, PromptDraft::Typed(mentioned), cancel).await
     }
 
     /// What the user's own words name: files, agents, and what MCP servers hold, which may have to be waited for.
-    async fn mentioned(&mut self, text: &str, cancel: &CancellationToken) -> Mentioned {
+    async fn find_mentions(&mut self, text: &str, cancel: &CancellationToken) -> PromptMentions {
         let servers = self.services.servers.clone();
-        if servers.view().iter().any(|view| text.contains(&format!("@{}:", view.server.name))) {
-            self.wait_for_servers(&Scope::outside(cancel)).await;
+        if servers.views().iter().any(|view| text.contains(&format!("@{}:", view.server.name))) {
+            self.wait_for_servers(&TurnScope::outside_turn(cancel)).await;
         }
-        let agents = self.services.agents.now();
-        let can_delegate = self.services.tools.now().get(DELEGATE_TO_AGENT).is_some();
+        let agents = self.services.subagents.current();
+        let can_delegate = self.services.tools.current().get(DELEGATE_TO_AGENT).is_some();
         let is_agent = |name: &str| can_delegate && agents.get(name).is_some();
-        Mentioned::find(text, &self.services.context().workspace, &servers, is_agent)
+        PromptMentions::find(text, &self.services.call_context().workspace, &servers, is_agent)
     }
 
     /// Answers a prompt that an MCP server has. Its words name no files.
-    pub async fn prompt_of_server(
+    pub async fn prompt_from_server(
         &mut self,
         server: &str,
         name: &str,
         args: Map<String, Value>,
         cancel: &CancellationToken,
     ) -> TurnEnd {
-        match self.services.servers.clone().prompt(server, name, args, cancel).await {
-            Ok(prompt) => self.turn_of(&prompt, Draft::Typed(Mentioned::default()), cancel).await,
+        match self.services.servers.clone().get_prompt(server, name, args, cancel).await {
+            Ok(prompt) => self.start_turn(&prompt, PromptDraft::Typed(PromptMentions::default()), cancel).await,
             Err(error) => {
                 let end = TurnEnd::failed(format!("MCP server {server} does not give the prompt {name}: {error}"));
                 self.services.events.send(AgentEvent::TurnFinished(end.clone()));
@@ -169,15 +169,15 @@ impl Agent {
     /// Runs a custom command: `typed` is the whole line, `args` what stands behind the command's name.
     pub async fn run_command(
         &mut self,
-        command: &Command,
+        command: &CustomCommand,
         typed: &str,
         args: &str,
         cancel: &CancellationToken,
     ) -> TurnEnd {
-        match Invoked::new(command, typed, args) {
-            Ok(invoked) => self.turn_of(&invoked.text(), Draft::Command(invoked), cancel).await,
+        match CommandInvocation::new(command, typed, args) {
+            Ok(invoked) => self.start_turn(&invoked.preview_text(), PromptDraft::Command(invoked), cancel).await,
             Err(error) => {
-                let end = end_of(error);
+                let end = turn_end_from_error(error);
                 self.services.events.send(AgentEvent::TurnFinished(end.clone()));
                 end
             }
@@ -185,55 +185,60 @@ impl Agent {
     }
 
     /// Tells the model something that it reads with the next prompt.
-    pub fn tell(&mut self, text: String) {
-        self.remember(Content::user_text(text));
+    pub fn push_user_text(&mut self, text: String) {
+        self.push_message(Content::user_text(text));
     }
 
     /// A turn: `prompt` is what hooks see before anything is read or run for it.
-    async fn turn_of(&mut self, prompt: &str, draft: Draft<'_>, cancel: &CancellationToken) -> TurnEnd {
-        self.prompts += 1;
-        self.services.budget.renew();
-        let turn_id = format!("{}########{}", self.services.hooks.session().id, self.prompts);
-        self.turn_in(prompt, draft, &Scope { turn_id: Some(turn_id.into()), ..Scope::outside(cancel) }).await
+    async fn start_turn(&mut self, prompt: &str, draft: PromptDraft<'_>, cancel: &CancellationToken) -> TurnEnd {
+        self.prompt_count += 1;
+        self.services.budget.reset();
+        let turn_id = format!("{}########{}", self.services.hooks.session().id, self.prompt_count);
+        self.run_turn_in_scope(
+            prompt,
+            draft,
+            &TurnScope { turn_id: Some(turn_id.into()), ..TurnScope::outside_turn(cancel) },
+        )
+        .await
     }
 
     /// Pursues what another agent wants, in that one's turn. What looks like a path in its words is none.
-    pub(crate) async fn pursue(&mut self, objective: &str, scope: &Scope) -> TurnEnd {
-        self.turn_in(objective, Draft::Typed(Mentioned::default()), scope).await
+    pub(crate) async fn run_objective(&mut self, objective: &str, scope: &TurnScope) -> TurnEnd {
+        self.run_turn_in_scope(objective, PromptDraft::Typed(PromptMentions::default()), scope).await
     }
 
     /// What the model said last.
-    pub(crate) fn last_words(&self) -> String {
+    pub(crate) fn last_model_text(&self) -> String {
         let said = self.history.iter().rev().filter(|content| content.role == Role::Model);
         said.map(|content| content.text()).find(|text| !text.trim().is_empty()).unwrap_or_default()
     }
 
-    async fn turn_in(&mut self, prompt: &str, draft: Draft<'_>, scope: &Scope) -> TurnEnd {
+    async fn run_turn_in_scope(&mut self, prompt: &str, draft: PromptDraft<'_>, scope: &TurnScope) -> TurnEnd {
         let prompt_id = scope.prompt_id();
         self.services.events.send(AgentEvent::PromptReceived { prompt: prompt.to_owned(), prompt_id });
         let span = tracing::info_span!("turn", id = scope.turn_id.as_deref());
-        let end = self.answer(prompt, draft, scope).instrument(span.clone()).await;
-        self.leave_context_behind();
-        self.services.guards.rest().await;
+        let end = self.answer_with_retries(prompt, draft, scope).instrument(span.clone()).await;
+        self.strip_turn_context();
+        self.services.tamper_watch.end_turn().await;
         if scope.agent.is_none() {
-            self.services.checkpoints.end();
+            self.services.checkpoints.end_turn();
         }
         span.in_scope(|| {
-            tracing::debug!(end = end.kind().unwrap_or("answered"), why = end.words(), "the turn is over")
+            tracing::debug!(end = end.kind().unwrap_or("answered"), why = end.message(), "the turn is over")
         });
         self.services.events.send(AgentEvent::TurnFinished(end.clone()));
         end
     }
 
-    async fn answer(&mut self, prompt: &str, draft: Draft<'_>, scope: &Scope) -> TurnEnd {
+    async fn answer_with_retries(&mut self, prompt: &str, draft: PromptDraft<'_>, scope: &TurnScope) -> TurnEnd {
         let limit = self.services.hooks.max_agent_retries();
         let mut current = prompt.to_owned();
         let mut draft = draft;
         let mut answers = String::new();
         let mut attempt = 0;
         loop {
-            let round = if attempt == 0 { Round::First } else { Round::Again };
-            if let Err(end) = self.begin(&current, draft, round, scope).await {
+            let round = if attempt == 0 { AttemptKind::First } else { AttemptKind::Retry };
+            if let Err(end) = self.begin_turn(&current, draft, round, scope).await {
                 return end;
             }
             let (text, end) = self.run_turn(scope).await;
@@ -243,18 +248,18 @@ impl Agent {
             answers.push_str(if answers.is_empty() { "" } else { "\n" });
             answers.push_str(&text);
             match self.after_agent(prompt, &answers, attempt > 0, scope).await {
-                AfterAnswer::End(end) => return end,
-                AfterAnswer::Retry(_) if attempt >= limit => {
+                AnswerDisposition::End(end) => return end,
+                AnswerDisposition::Retry(_) if attempt >= limit => {
                     let times = attempt + 1;
                     let text = format!("hooks rejected the answer {times} times in a row; the last answer stands");
                     self.services.events.send(AgentEvent::Warning(text));
                     return TurnEnd::Answered;
                 }
-                AfterAnswer::Retry(reason) => {
+                AnswerDisposition::Retry(reason) => {
                     attempt += 1;
                     self.services.events.send(AgentEvent::AgentRetry { reason: reason.clone(), attempt });
                     // A hook's words are taken as they are: what looks like a path in them is none.
-                    draft = Draft::Typed(Mentioned::default());
+                    draft = PromptDraft::Typed(PromptMentions::default());
                     current = reason;
                 }
             }
@@ -262,7 +267,13 @@ impl Agent {
     }
 
     /// BeforeAgent, and then what the prompt brings along; then it is part of the history, or the turn is over.
-    async fn begin(&mut self, prompt: &str, draft: Draft<'_>, round: Round, scope: &Scope) -> Result<(), TurnEnd> {
+    async fn begin_turn(
+        &mut self,
+        prompt: &str,
+        draft: PromptDraft<'_>,
+        round: AttemptKind,
+        scope: &TurnScope,
+    ) -> Result<(), TurnEnd> {
         let attachments = draft.attachments(&self.services);
         let event = BeforeAgent { prompt: Cow::Borrowed(prompt), attachments };
         let (context, stopped) = match self.services.fire(&event, scope).await.verdict {
@@ -273,103 +284,103 @@ impl Agent {
         if scope.is_cancelled() {
             return Err(TurnEnd::Cancelled);
         }
-        if round == Round::First {
+        if round == AttemptKind::First {
             let (prompt, prompt_id) = (prompt.to_owned(), scope.prompt_id());
             self.services.events.send(AgentEvent::PromptStarted { prompt, prompt_id });
         }
-        if round == Round::First && scope.agent.is_none() {
-            self.mark_beginning(prompt);
+        if round == AttemptKind::First && scope.agent.is_none() {
+            self.begin_checkpoint(prompt);
         }
         let mut parts = match &stopped {
             // Nothing is read or run for a turn that is not.
-            Some(_) => vec![Part::text(defuse(prompt))],
-            None => draft.fill(prompt, &self.services, scope).await?,
+            Some(_) => vec![Part::text(escape_hook_marker(prompt))],
+            None => draft.expand(prompt, &self.services, scope).await?,
         };
         if let Some(context) = self.start_context.take() {
             parts.insert(0, Part::text(hook_context(&context)));
         }
         parts.extend(context.map(|context| Part::text(hook_context(&context))));
-        self.remember(Content::user(parts));
+        self.push_message(Content::user(parts));
         stopped.map_or(Ok(()), Err)
     }
 
     /// A turn begins: from here on, what it changes can be taken back.
-    fn mark_beginning(&self, prompt: &str) {
-        let conversation = self.transcript.end().map(|end| (self.transcript.path(), end));
+    fn begin_checkpoint(&self, prompt: &str) {
+        let conversation = self.transcript.end_offset().map(|end| (self.transcript.path(), end));
         let session = self.services.hooks.session().id.clone();
-        let trouble = self.services.checkpoints.begin(&Beginning { session, prompt, conversation });
+        let trouble = self.services.checkpoints.begin_turn(&TurnStart { session, prompt, conversation });
         trouble.into_iter().for_each(|trouble| self.services.events.send(AgentEvent::Warning(trouble)));
     }
 
     /// Where the conversation stands, if it is kept.
-    pub(crate) fn standing(&self) -> Option<Mark> {
-        Some(Mark { transcript: self.transcript.path().to_owned(), at: self.transcript.end()? })
+    pub(crate) fn conversation_mark(&self) -> Option<ConversationMark> {
+        Some(ConversationMark { transcript: self.transcript.path().to_owned(), at: self.transcript.end_offset()? })
     }
 
     /// Goes on from an earlier place in the conversation.
     pub(crate) fn rewind(&mut self, history: Vec<Arc<Content>>) {
-        self.forget();
-        self.record(&Entry::Rewound { history: history.clone() });
+        self.reset_history();
+        self.append_entry(&TranscriptEntry::Rewound { history: history.clone() });
         self.history = history;
-        self.leave_context_behind();
+        self.strip_turn_context();
     }
 
-    async fn after_agent(&mut self, prompt: &str, answer: &str, retried: bool, scope: &Scope) -> AfterAnswer {
+    async fn after_agent(&mut self, prompt: &str, answer: &str, retried: bool, scope: &TurnScope) -> AnswerDisposition {
         let event = AfterAgent {
             prompt: Cow::Borrowed(prompt),
             prompt_response: Cow::Borrowed(if answer.is_empty() { "[no response text]" } else { answer }),
             stop_hook_active: retried,
         };
         let (next, clear) = match self.services.fire(&event, scope).await.verdict {
-            AfterAgentVerdict::Accept { clear_context } => (AfterAnswer::End(TurnEnd::Answered), clear_context),
-            AfterAgentVerdict::Retry { reason, clear_context } => (AfterAnswer::Retry(reason), clear_context),
+            AfterAgentVerdict::Accept { clear_context } => (AnswerDisposition::End(TurnEnd::Answered), clear_context),
+            AfterAgentVerdict::Retry { reason, clear_context } => (AnswerDisposition::Retry(reason), clear_context),
             AfterAgentVerdict::Stop { reason, clear_context } => {
-                (AfterAnswer::End(TurnEnd::Stopped(reason)), clear_context)
+                (AnswerDisposition::End(TurnEnd::Stopped(reason)), clear_context)
             }
         };
         if clear {
-            self.forget();
-            self.record(&Entry::ClearContext);
+            self.reset_history();
+            self.append_entry(&TranscriptEntry::ClearContext);
             self.services.events.send(AgentEvent::Note("a hook emptied the model's memory".to_owned()));
         }
-        if scope.is_cancelled() { AfterAnswer::End(TurnEnd::Cancelled) } else { next }
+        if scope.is_cancelled() { AnswerDisposition::End(TurnEnd::Cancelled) } else { next }
     }
 
     /// What BeforeAgent hooks said was for their turn, unless the settings keep it. The transcript keeps everything.
-    fn leave_context_behind(&mut self) {
+    fn strip_turn_context(&mut self) {
         if !self.services.hooks.keep_context() {
-            self.history.iter_mut().for_each(without_turn_context);
+            self.history.iter_mut().for_each(remove_turn_context);
         }
     }
 
-    fn forget(&mut self) {
+    fn reset_history(&mut self) {
         self.history.clear();
         self.context_tokens = 0;
-        self.counted = 0;
-        self.patience = 0;
+        self.counted_messages = 0;
+        self.compression_retry_tokens = 0;
     }
 
     /// Adds a message to the history and to the transcript.
-    pub(crate) fn remember(&mut self, content: Content) {
-        self.record(&Entry::message(content.clone()));
+    pub(crate) fn push_message(&mut self, content: Content) {
+        self.append_entry(&TranscriptEntry::message(content.clone()));
         self.history.push(Arc::new(content));
     }
 
     /// Writes the last message anew, in the place of what the transcript has of it.
-    pub(crate) fn record_again(&mut self) {
+    pub(crate) fn rewrite_last_entry(&mut self) {
         if let Some(last) = self.history.last().cloned() {
-            let written = self.transcript.replace_last(&Entry::message(last));
-            self.complain_of(written);
+            let written = self.transcript.replace_last(&TranscriptEntry::message(last));
+            self.warn_if_unwritten(written);
         }
     }
 
     /// Adds a line to the transcript; a disk that is full must not end the conversation, nor pass unsaid.
-    pub(crate) fn record(&mut self, entry: &Entry) {
+    pub(crate) fn append_entry(&mut self, entry: &TranscriptEntry) {
         let written = self.transcript.append(entry);
-        self.complain_of(written);
+        self.warn_if_unwritten(written);
     }
 
-    fn complain_of(&self, written: Result<(), TranscriptError>) {
+    fn warn_if_unwritten(&self, written: Result<(), TranscriptError>) {
         if let Err(error) = written {
             tracing::warn!("the transcript could not be written: {error}");
             self.services.events.send(AgentEvent::Warning(format!("the transcript could not be written: {error}")));
@@ -378,7 +389,7 @@ impl Agent {
 }
 
 /// Takes out what BeforeAgent hooks added to a prompt. What stands first is the session's own.
-fn without_turn_context(content: &mut Arc<Content>) {
+fn remove_turn_context(content: &mut Arc<Content>) {
     let is_for_its_turn = |at: usize, part: &Part| at > 0 && is_hook_context(part);
     if content.role == Role::User && content.parts.iter().enumerate().any(|(at, part)| is_for_its_turn(at, part)) {
         let parts = content.parts.iter().enumerate().filter(|(at, part)| !is_for_its_turn(*at, part));
@@ -388,15 +399,15 @@ fn without_turn_context(content: &mut Arc<Content>) {
 
 /// Whose words a prompt is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Round {
+enum AttemptKind {
     /// The user's.
     First,
     /// Those of a hook that rejected the answer.
-    Again,
+    Retry,
 }
 
 /// What follows an answer.
-enum AfterAnswer {
+enum AnswerDisposition {
     End(TurnEnd),
     Retry(String),
 }

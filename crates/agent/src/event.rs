@@ -1,21 +1,21 @@
 //! What the agent tells its screen, in the order in which it happens. Printing, drawing and logging are the screen's work.
 
-mod asked;
+mod approval_request;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_hooks::{EventKind, HookInput, RunId, RunReport, Source, SubAgent};
-use hookwright_model::{Chunk, Content, Request, Usage};
+use hookwright_model::{Chunk, Content, ModelRequest, Usage};
 use hookwright_settings::ApprovalMode;
-use hookwright_tools::{CommandEnd, Display, ToolErrorKind, ToolKind};
+use hookwright_tools::{CommandEnd, ToolDisplay, ToolErrorKind, ToolKind};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-use crate::inquiry::{Answer, Inquiry};
 use crate::protect::GuardChange;
 use crate::session::Reply;
-pub use asked::{ApprovalReply, ApprovalRequest, AskedBy, CallNumber, GuardReply};
+use crate::user_question::{QuestionAnswer, UserQuestion};
+pub use approval_request::{ApprovalDemand, ApprovalReply, ApprovalRequest, CallNumber, GuardTrustReply};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -106,16 +106,16 @@ pub enum AgentEvent {
         text: String,
     },
     /// The user must be asked. Dropping the reply is a no.
-    Approval(Box<ApprovalRequest>, oneshot::Sender<ApprovalReply>),
+    ApprovalRequested(Box<ApprovalRequest>, oneshot::Sender<ApprovalReply>),
     /// The agent changed what guards are made of, and the user is asked whether that is fine. Dropping the reply leaves it
     /// distrusted.
-    GuardsChanged(Vec<GuardChange>, oneshot::Sender<GuardReply>),
+    GuardsChanged(Vec<GuardChange>, oneshot::Sender<GuardTrustReply>),
     /// A command has a question for the user. Dropping the reply leaves it at that.
-    Inquiry(Box<Inquiry>, oneshot::Sender<Answer>),
+    UserQuestion(Box<UserQuestion>, oneshot::Sender<QuestionAnswer>),
     /// A request goes to the model.
     ModelRequest {
         /// The request, as sent.
-        request: Box<Request>,
+        request: Box<ModelRequest>,
         /// The turn's name in logs.
         prompt_id: String,
     },
@@ -168,7 +168,7 @@ pub enum AgentEvent {
     /// The turn is over.
     TurnFinished(TurnEnd),
     /// Something happened at a sub-agent's work. Questions, and what hooks do and say, are told as always.
-    Within {
+    SubAgent {
         /// The agent.
         agent: Arc<SubAgent>,
         /// The call that it works for.
@@ -177,7 +177,7 @@ pub enum AgentEvent {
         event: Box<AgentEvent>,
     },
     /// The session has begun something; [`AgentEvent::Idle`] says when it is done.
-    Busy(Activity),
+    Busy(SessionActivity),
     /// Nothing is under way.
     Idle {
         /// The model that is asked.
@@ -186,15 +186,15 @@ pub enum AgentEvent {
         tokens: u64,
     },
     /// The prompts that wait, all of them; told whenever that changes.
-    Waiting(Vec<String>),
+    PromptsQueued(Vec<String>),
     /// Something that the user typed is begun now.
-    Begun(String),
+    InputStarted(String),
     /// Prompts that waited will not be begun; they are the user's again.
-    GivenBack(Vec<String>),
+    PromptsReturned(Vec<String>),
     /// An answer to an order, or news of the configuration.
     Reply(Reply),
     /// The configuration, or what is known of it, is another.
-    Configured,
+    ConfigurationChanged,
     /// The conversation is empty again.
     Cleared,
     /// The conversation is again where it was before this prompt.
@@ -211,9 +211,9 @@ pub enum AgentEvent {
 
 impl AgentEvent {
     /// What happened, and at whose work: a sub-agent's, or nobody's but the agent's that the user talks to.
-    pub fn unwrapped(&self) -> (Option<&SubAgent>, &AgentEvent) {
+    pub fn unwrap_subagent(&self) -> (Option<&SubAgent>, &AgentEvent) {
         match self {
-            AgentEvent::Within { agent, event, .. } => (Some(agent), event),
+            AgentEvent::SubAgent { agent, event, .. } => (Some(agent), event),
             event => (None, event),
         }
     }
@@ -221,7 +221,7 @@ impl AgentEvent {
 
 /// What a session is busy with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
+pub enum SessionActivity {
     /// SessionStart.
     Starting,
     /// A turn.
@@ -238,17 +238,17 @@ pub enum Activity {
     Restoring,
 }
 
-impl Activity {
+impl SessionActivity {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
-            Activity::Starting => "Starting",
-            Activity::Working => "Working",
-            Activity::RunningCommand => "Running",
-            Activity::Clearing => "Clearing",
-            Activity::Compressing => "Compressing",
-            Activity::Resuming => "Resuming",
-            Activity::Restoring => "Restoring",
+            SessionActivity::Starting => "Starting",
+            SessionActivity::Working => "Working",
+            SessionActivity::RunningCommand => "Running",
+            SessionActivity::Clearing => "Clearing",
+            SessionActivity::Compressing => "Compressing",
+            SessionActivity::Resuming => "Resuming",
+            SessionActivity::Restoring => "Restoring",
         }
     }
 }
@@ -267,7 +267,7 @@ pub struct ToolStart {
     /// The call in one line.
     pub description: String,
     /// Arguments that hooks changed.
-    pub rewritten: Vec<String>,
+    pub rewritten_args: Vec<String>,
 }
 
 /// A tool call that is over.
@@ -280,7 +280,7 @@ pub struct ToolEnd {
     /// The arguments it ran with, or would have.
     pub args: Map<String, Value>,
     /// What to show.
-    pub display: Display,
+    pub display: ToolDisplay,
     /// What the model reads, as text.
     pub content: String,
     /// Why it failed, if it did.
@@ -351,9 +351,9 @@ impl CallError {
 
 /// How bad an end is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gravity {
+pub enum TurnEndSeverity {
     /// As it should be.
-    Fine,
+    Normal,
     /// Somebody wanted it so.
     Warning,
     /// Something went wrong.
@@ -408,20 +408,20 @@ impl TurnEnd {
     }
 
     /// How bad it is.
-    pub fn gravity(&self) -> Gravity {
+    pub fn severity(&self) -> TurnEndSeverity {
         match self {
-            TurnEnd::Answered => Gravity::Fine,
-            TurnEnd::Blocked(_) | TurnEnd::Stopped(_) | TurnEnd::Cancelled => Gravity::Warning,
+            TurnEnd::Answered => TurnEndSeverity::Normal,
+            TurnEnd::Blocked(_) | TurnEnd::Stopped(_) | TurnEnd::Cancelled => TurnEndSeverity::Warning,
             TurnEnd::TurnLimit(_)
             | TurnEnd::PromptLimit(_)
             | TurnEnd::AgentLimit(_)
             | TurnEnd::Loop(_)
-            | TurnEnd::Failed { .. } => Gravity::Error,
+            | TurnEnd::Failed { .. } => TurnEndSeverity::Error,
         }
     }
 
     /// What to tell people; nothing for an answer, which speaks for itself.
-    pub fn words(&self) -> Option<String> {
+    pub fn message(&self) -> Option<String> {
         match self {
             TurnEnd::Answered => None,
             TurnEnd::Blocked(reason) => Some(format!("Agent execution blocked: {reason}")),

@@ -3,26 +3,31 @@
 
 use std::path::Path;
 
-use hookwright_hooks::McpName;
+use hookwright_hooks::McpToolName;
 use hookwright_settings::ApprovalMode;
-use hookwright_settings::commands::Command;
+use hookwright_settings::commands::CustomCommand;
 use serde_json::{Map, Value};
 
-use crate::commands::{CommandError, Invoked};
-use crate::policy::{Decision, Policy, PolicyCall, PolicyFiles, Rule, Tier};
+use crate::commands::{CommandError, CommandInvocation};
+use crate::policy::{ParsedPolicy, Policy, PolicyCall, PolicyRule, PolicyTier, RuleDecision};
 
 /// A policy file with this text.
-pub fn policy_file(text: &str, tier: Tier) -> PolicyFiles {
-    crate::policy::parse(Path::new("policy.toml"), text, tier)
+pub fn parse_policy_text(text: &str, tier: PolicyTier) -> ParsedPolicy {
+    crate::policy::parse_policy(Path::new("policy.toml"), text, tier)
 }
 
 /// What these rules say on a call.
-pub fn decide(rules: Vec<Rule>, tool: &str, args: &Map<String, Value>, mode: ApprovalMode) -> Option<Decision> {
+pub fn decide_by_rules(
+    rules: Vec<PolicyRule>,
+    tool: &str,
+    args: &Map<String, Value>,
+    mode: ApprovalMode,
+) -> Option<RuleDecision> {
     Policy::new(rules)
         .decide(&PolicyCall {
             tool,
-            mcp: McpName::read(tool),
-            others: &[],
+            mcp_name: McpToolName::parse(tool),
+            other_servers: &[],
             args,
             mode,
             agent: None,
@@ -34,19 +39,22 @@ pub fn decide(rules: Vec<Rule>, tool: &str, args: &Map<String, Value>, mode: App
 
 /// A custom command with a user's arguments, before anything is read or run.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Expanded {
+pub struct ExpandedCommand {
     /// The prompt, with its places as they would be read and run.
     pub text: String,
     /// The shell commands in it.
-    pub shells: Vec<String>,
+    pub shell_commands: Vec<String>,
 }
 
 /// A custom command, invoked with these arguments.
 ///
 /// # Errors
 /// If it is not well-formed.
-pub fn expand(command: &Command, args: &str) -> Result<Expanded, CommandError> {
+pub fn expand_command(command: &CustomCommand, args: &str) -> Result<ExpandedCommand, CommandError> {
     let typed = format!("/{} {args}", command.name);
-    let invoked = Invoked::new(command, &typed, args)?;
-    Ok(Expanded { text: invoked.text(), shells: invoked.shells().map(str::to_owned).collect() })
+    let invoked = CommandInvocation::new(command, &typed, args)?;
+    Ok(ExpandedCommand {
+        text: invoked.preview_text(),
+        shell_commands: invoked.shell_commands().map(str::to_owned).collect(),
+    })
 }

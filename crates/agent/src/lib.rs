@@ -8,50 +8,54 @@
 
 mod agent;
 mod approval;
-mod aside;
-mod ask;
-mod budget;
+mod approval_prompt;
+mod background_hooks;
 mod call;
 pub mod checkpoint;
+mod chunk_buffer;
 pub mod commands;
 mod compress;
 pub mod context;
-mod door;
 mod event;
-mod events;
+mod event_channel;
 #[doc(hidden)]
 pub mod fuzzing;
-mod hold;
-mod inquiry;
-mod loop_guard;
+mod loop_detector;
+mod model_gateway;
 mod panics;
 mod policy;
 mod protect;
+mod request_budget;
 mod scope;
-mod search;
 mod services;
 pub mod session;
 mod skills;
 mod stream;
 mod subagent;
-pub mod system;
+pub mod system_prompt;
 pub mod transcript;
 mod translate;
 mod turn;
+mod user_question;
+mod web_search;
 
 pub use agent::{Agent, EndReason, StartSource};
-pub use approval::{Approvals, Flags, Judged, Judgement, Permission, ToolLimits, session_grant};
-pub use aside::Aside;
-pub use budget::Budget;
-pub use door::Door;
-pub use event::{
-    Activity, AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, CallNumber, Gravity,
-    GuardReply, ToolEnd, ToolStart, TurnEnd,
+pub use approval::{
+    ApprovalDecision, ApprovalSubject, Approvals, FlagEffect, Permission, ToolLimits, session_grant_scope,
 };
-pub use events::{EventStream, Events};
+pub use background_hooks::BackgroundHookTasks;
+pub use event::{
+    AgentEvent, ApprovalDemand, ApprovalReply, ApprovalRequest, CallDecision, CallError, CallNumber, GuardTrustReply,
+    SessionActivity, ToolEnd, ToolStart, TurnEnd, TurnEndSeverity,
+};
+pub use event_channel::{EventSender, EventStream};
 pub use hookwright_settings::ApprovalMode;
-pub use inquiry::{Answer, Choosable, Inquiry, Seen, Wanted};
-pub use policy::{Decision, Policy, PolicyError, PolicyFiles, Rule, Tier, check_policy, load_policies};
-pub use protect::{GuardChange, Guards, LeftChanges, Protected};
-pub use services::{HookEvents, Interaction, Services};
-pub use subagent::Agents;
+pub use model_gateway::ModelGateway;
+pub use policy::{
+    ParsedPolicy, Policy, PolicyError, PolicyRule, PolicyTier, RuleDecision, check_policy_file, load_policies,
+};
+pub use protect::{GuardChange, ProtectedPaths, TamperWatch, UntrustedChanges};
+pub use request_budget::RequestBudget;
+pub use services::{HookEventForwarder, Interaction, Services};
+pub use subagent::SubAgentRegistry;
+pub use user_question::{InputVisibility, QuestionAnswer, QuestionChoice, QuestionKind, UserQuestion};

@@ -9,13 +9,13 @@ use hookwright_tools::{Tool, ToolContext, ToolErrorKind, ToolFailure, ToolResult
 use serde_json::Value;
 
 /// Runs a tool.
-pub(crate) async fn run_tool(tool: &Arc<dyn Tool>, args: &Value, context: &ToolContext) -> ToolResult {
+pub(crate) async fn run_tool_catching_panics(tool: &Arc<dyn Tool>, args: &Value, context: &ToolContext) -> ToolResult {
     let mut run = Box::pin(async { tool.run(args, context).await });
     // After a panic the future is never polled again, so nobody sees what it left half done.
     let poll = |cx: &mut std::task::Context<'_>| match catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(cx))) {
         Ok(poll) => poll,
         Err(payload) => {
-            let message = format!("{} panicked: {}", tool.name(), panic_words(&*payload));
+            let message = format!("{} panicked: {}", tool.name(), panic_message(&*payload));
             Poll::Ready(ToolFailure::new(ToolErrorKind::UnhandledException, message).into())
         }
     };
@@ -23,7 +23,7 @@ pub(crate) async fn run_tool(tool: &Arc<dyn Tool>, args: &Value, context: &ToolC
 }
 
 /// What a panic says.
-pub(crate) fn panic_words(payload: &(dyn Any + Send)) -> &str {
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("nobody knows why")
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use hookwright_hooks::{Belongs, SubAgent};
+use hookwright_hooks::{RunContext, SubAgent};
 use tokio_util::sync::CancellationToken;
 
-use crate::subagent::deadline::{Deadline, Standing};
+use crate::subagent::deadline::{Deadline, DeadlinePause};
 
 /// A turn, or what happens outside of turns. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scope {
+pub(crate) struct TurnScope {
     /// The turn's name in hooks' input, logs and telemetry.
     pub(crate) turn_id: Option<Arc<str>>,
     /// The sub-agent at work; nothing for the agent that the user talks to.
@@ -20,15 +20,15 @@ pub(crate) struct Scope {
     pub(crate) cancel: CancellationToken,
 }
 
-impl Scope {
+impl TurnScope {
     /// Something that belongs to no turn.
-    pub(crate) fn outside(cancel: &CancellationToken) -> Self {
-        Scope { cancel: cancel.clone(), ..Scope::default() }
+    pub(crate) fn outside_turn(cancel: &CancellationToken) -> Self {
+        TurnScope { cancel: cancel.clone(), ..TurnScope::default() }
     }
 
     /// A part of it, which can be ended by itself.
-    pub(crate) fn within(&self) -> Self {
-        Scope { cancel: self.cancel.child_token(), ..self.clone() }
+    pub(crate) fn child(&self) -> Self {
+        TurnScope { cancel: self.cancel.child_token(), ..self.clone() }
     }
 
     /// The turn's name; empty outside of turns.
@@ -37,13 +37,13 @@ impl Scope {
     }
 
     /// What hooks are told of it.
-    pub(crate) fn belongs(&self) -> Belongs {
-        Belongs { turn_id: self.turn_id.clone(), agent: self.agent.clone(), ..Belongs::default() }
+    pub(crate) fn run_context(&self) -> RunContext {
+        RunContext { turn_id: self.turn_id.clone(), agent: self.agent.clone(), ..RunContext::default() }
     }
 
     /// Nobody's time runs out while this is there: somebody is asked.
-    pub(crate) fn stand(&self) -> Option<Standing<'_>> {
-        self.deadline.as_deref().map(Deadline::stand)
+    pub(crate) fn pause_deadline(&self) -> Option<DeadlinePause<'_>> {
+        self.deadline.as_deref().map(Deadline::pause)
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {

@@ -3,24 +3,25 @@
 use std::sync::Arc;
 
 use hookwright_hooks::{
-    Belongs, Event, EventKind, HookEngine, HookInput, Observer, Outcome, PathResolver, RunReport, RunStart, Said,
+    Event, EventKind, HookEngine, HookInput, HookMessage, Observer, Outcome, PathResolver, RunContext, RunReport,
+    RunStart,
 };
 use hookwright_model::{GenerationConfig, ToolDeclaration};
-use hookwright_tools::mcp::Servers;
+use hookwright_tools::mcp::McpServerSet;
 use hookwright_tools::{ToolContext, ToolSet, Toolbox};
 use tokio::sync::Mutex;
 
 use crate::approval::Approvals;
-use crate::aside::Aside;
-use crate::budget::Budget;
-use crate::checkpoint::Checkpoints;
-use crate::door::Door;
+use crate::background_hooks::BackgroundHookTasks;
+use crate::checkpoint::CheckpointRecorder;
 use crate::event::AgentEvent;
-use crate::events::Events;
-use crate::policy::Memory;
-use crate::protect::Guards;
-use crate::scope::Scope;
-use crate::subagent::Agents;
+use crate::event_channel::EventSender;
+use crate::model_gateway::ModelGateway;
+use crate::policy::RememberedRules;
+use crate::protect::TamperWatch;
+use crate::request_budget::RequestBudget;
+use crate::scope::TurnScope;
+use crate::subagent::SubAgentRegistry;
 
 /// Whether there is somebody to ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,13 +37,13 @@ pub enum Interaction {
 #[derive(Clone)]
 pub struct Services {
     /// Who answers, behind the one door.
-    pub model: Arc<Door>,
+    pub model: Arc<ModelGateway>,
     /// What the model can call by now.
     pub tools: Arc<Toolbox>,
     /// The agents that it can delegate to by now.
-    pub agents: Arc<Agents>,
+    pub subagents: Arc<SubAgentRegistry>,
     /// The MCP servers, which bring some of them.
-    pub servers: Arc<Servers>,
+    pub servers: Arc<McpServerSet>,
     /// What every tool call may use.
     pub tool_context: ToolContext,
     /// The hooks.
@@ -50,15 +51,15 @@ pub struct Services {
     /// What runs unasked.
     pub approvals: Arc<Approvals>,
     /// What the hooks are made of, under watch.
-    pub guards: Arc<Guards>,
+    pub tamper_watch: Arc<TamperWatch>,
     /// What files were before calls change them.
-    pub checkpoints: Arc<Checkpoints>,
+    pub checkpoints: Arc<CheckpointRecorder>,
     /// Where to tell of things.
-    pub events: Events,
+    pub events: EventSender,
     /// The hooks that nobody waits for.
-    pub aside: Arc<Aside>,
+    pub background_hooks: Arc<BackgroundHookTasks>,
     /// Held by whoever asks the user: one question at a time, whatever runs side by side.
-    pub asking: Arc<Mutex<()>>,
+    pub approval_lock: Arc<Mutex<()>>,
     /// Whether there is somebody to ask.
     pub interaction: Interaction,
     /// How the model is to answer.
@@ -66,7 +67,7 @@ pub struct Services {
     /// Whether a model that repeats itself is stopped.
     pub loop_detection: bool,
     /// How many requests may still be made.
-    pub budget: Arc<Budget>,
+    pub budget: Arc<RequestBudget>,
     /// The share of the context window at which history is compressed.
     pub compression_threshold: f64,
     /// The tokens at which it is, if that comes first.
@@ -75,57 +76,57 @@ pub struct Services {
 
 impl Services {
     /// Fires an event and passes on what hooks say and what went wrong with them.
-    pub(crate) async fn fire<E: Event>(&self, event: &E, scope: &Scope) -> Outcome<E::Verdict> {
-        self.fire_call(event, PathResolver::default(), scope).await
+    pub(crate) async fn fire<E: Event>(&self, event: &E, scope: &TurnScope) -> Outcome<E::Verdict> {
+        self.fire_with_paths(event, PathResolver::default(), scope).await
     }
 
     /// The same for an event of a tool call, whose paths lead where they lead for the tool.
-    pub(crate) async fn fire_call<E: Event>(
+    pub(crate) async fn fire_with_paths<E: Event>(
         &self,
         event: &E,
         paths: PathResolver,
-        scope: &Scope,
+        scope: &TurnScope,
     ) -> Outcome<E::Verdict> {
         // Every run is told of; a front end that does not keep up is waited for.
-        if self.hooks.wants(E::KIND) {
-            self.events.room(&scope.cancel).await;
+        if self.hooks.has_hooks_for(E::KIND) {
+            self.events.wait_for_capacity(&scope.cancel).await;
         }
         // Nothing runs, nothing changes.
-        let is_planned = self.hooks.plan_as(E::KIND, event.subject(), event.mcp_name()).is_some();
+        let is_planned = self.hooks.plan_with_mcp_name(E::KIND, event.subject(), event.mcp_name()).is_some();
         let window = match scope.turn_id {
             _ if !is_planned => None,
-            Some(_) => self.guards.hooks_of_turn().await,
-            None => self.guards.hooks().await,
+            Some(_) => self.tamper_watch.open_turn_hook_window().await,
+            None => self.tamper_watch.open_hook_window().await,
         };
-        let belongs = Belongs { paths, ..self.belongs(scope) };
-        let outcome = self.hooks.fire_in(event, &belongs, &scope.cancel).await;
+        let belongs = RunContext { path_resolver: paths, ..self.run_context(scope) };
+        let outcome = self.hooks.fire_in_context(event, &belongs, &scope.cancel).await;
         if let Some(window) = window {
             window.close().await;
         }
-        self.pass_on::<E>(&outcome.messages, &outcome.warnings);
+        self.forward_messages::<E>(&outcome.messages, &outcome.warnings);
         outcome
     }
 
     /// What hooks are told of where they run, and of what may be done there unasked.
-    pub(crate) fn belongs(&self, scope: &Scope) -> Belongs {
-        Belongs { approval_mode: Some(self.approvals.mode().as_str().into()), ..scope.belongs() }
+    pub(crate) fn run_context(&self, scope: &TurnScope) -> RunContext {
+        RunContext { approval_mode: Some(self.approvals.mode().as_str().into()), ..scope.run_context() }
     }
 
     /// Passes on words of and about hooks.
-    pub(crate) fn pass_on<E: Event>(&self, messages: &[Said], warnings: &[Said]) {
-        HookEvents(self.events.clone()).later(E::KIND, messages, warnings);
+    pub(crate) fn forward_messages<E: Event>(&self, messages: &[HookMessage], warnings: &[HookMessage]) {
+        HookEventForwarder(self.events.clone()).background_output(E::KIND, messages, warnings);
     }
 
     /// Does something for the user that changes what is allowed for good: the file, and perhaps its folder.
-    pub(crate) fn change_memory<T>(&self, memory: &Memory, change: impl FnOnce() -> T) -> T {
+    pub(crate) fn change_remembered_rules<T>(&self, memory: &RememberedRules, change: impl FnOnce() -> T) -> T {
         let folder = memory.file.parent().unwrap_or(&memory.file);
-        self.guards.own_change(folder, || self.guards.own_change(&memory.file, change))
+        self.tamper_watch.with_user_change(folder, || self.tamper_watch.with_user_change(&memory.file, change))
     }
 
     /// What one call may use: in the working directory, wherever that is by now.
-    pub(crate) fn context(&self) -> ToolContext {
+    pub(crate) fn call_context(&self) -> ToolContext {
         let mut context = self.tool_context.clone();
-        if let Some(moved) = context.workspace.moved() {
+        if let Some(moved) = context.workspace.relocated() {
             context.workspace = Arc::new(moved);
         }
         context
@@ -133,31 +134,31 @@ impl Services {
 }
 
 /// What the model is told of tools.
-type Told = Arc<[Arc<ToolDeclaration>]>;
+type ToolDeclarations = Arc<[Arc<ToolDeclaration>]>;
 
 /// The same for a set of tools: put together once for as long as it is the same.
 #[derive(Default)]
-pub(crate) struct Declared(Option<(Arc<ToolSet>, Told)>);
+pub(crate) struct DeclarationCache(Option<(Arc<ToolSet>, ToolDeclarations)>);
 
-impl Declared {
+impl DeclarationCache {
     /// These, as the model is told of them.
-    pub(crate) fn of(&mut self, tools: Arc<ToolSet>) -> Told {
+    pub(crate) fn declarations_for(&mut self, tools: Arc<ToolSet>) -> ToolDeclarations {
         if let Some((known, declared)) = &self.0
             && Arc::ptr_eq(known, &tools)
         {
             return declared.clone();
         }
-        let declared: Told = tools.declarations().cloned().collect();
+        let declared: ToolDeclarations = tools.declarations().cloned().collect();
         self.0 = Some((tools, declared.clone()));
         declared
     }
 }
 
 /// Tells the screen of every hook run; give it to the engine's builder.
-pub struct HookEvents(pub Events);
+pub struct HookEventForwarder(pub EventSender);
 
-impl Observer for HookEvents {
-    fn started(&self, run: &RunStart<'_>) {
+impl Observer for HookEventForwarder {
+    fn run_started(&self, run: &RunStart<'_>) {
         self.0.send(AgentEvent::HookStarted {
             id: run.id,
             event: run.event,
@@ -167,16 +168,16 @@ impl Observer for HookEvents {
         });
     }
 
-    fn later(&self, event: EventKind, messages: &[Said], warnings: &[Said]) {
-        for Said { hook, source, text } in messages.iter().cloned() {
+    fn background_output(&self, event: EventKind, messages: &[HookMessage], warnings: &[HookMessage]) {
+        for HookMessage { hook, source, text } in messages.iter().cloned() {
             self.0.send(AgentEvent::HookMessage { event, hook, source, text });
         }
-        for Said { hook, source, text } in warnings.iter().cloned() {
+        for HookMessage { hook, source, text } in warnings.iter().cloned() {
             self.0.send(AgentEvent::HookWarning { event, hook, source, text });
         }
     }
 
-    fn finished(&self, run: &RunReport, input: &HookInput) {
+    fn run_finished(&self, run: &RunReport, input: &HookInput) {
         self.0.send(AgentEvent::HookFinished { report: Box::new(run.clone()), input: input.clone() });
     }
 }

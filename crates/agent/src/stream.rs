@@ -1,44 +1,52 @@
-//! The model's answer, as it comes in: AfterModel for every piece (or for what its hooks want held together: `hold.rs`), and
+//! The model's answer, as it comes in: AfterModel for every piece (or for what its hooks want held together: `chunk_buffer.rs`), and
 //! only then the screen.
 //!
 //! Nothing of a piece is shown, kept or counted before AfterModel hooks have seen it, so what they redact is nowhere.
-//! The request, and who may make one, is `door.rs`.
+//! The request, and who may make one, is `model_gateway.rs`.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use hookwright_hooks::{AfterModel, AfterModelVerdict, EventKind, GrowingText, Purpose, SharedJson};
-use hookwright_model::{Chunk, ChunkStream, FinishReason, ModelError, Part, Request};
+use hookwright_model::{Chunk, ChunkStream, FinishReason, ModelError, ModelRequest, Part};
 
-use crate::door::ModelAnswer;
+use crate::chunk_buffer::ChunkBuffer;
 use crate::event::AgentEvent;
-use crate::hold::Holder;
-use crate::loop_guard::LoopGuard;
-use crate::scope::Scope;
+use crate::loop_detector::LoopDetector;
+use crate::model_gateway::ModelAnswer;
+use crate::scope::TurnScope;
 use crate::services::Services;
 use crate::translate;
 
 /// Takes the answer in, piece by piece.
-pub(crate) async fn receive(
+pub(crate) async fn receive_stream(
     services: &Services,
     mut stream: ChunkStream,
-    request: &Request,
+    request: &ModelRequest,
     view: Option<SharedJson>,
-    guard: &mut LoopGuard,
-    scope: &Scope,
+    guard: &mut LoopDetector,
+    scope: &TurnScope,
 ) -> ModelAnswer {
-    let watcher = view.map(|llm_request| Watcher::new(services, llm_request, Purpose::Answer));
-    let (holder, gathered) = (Holder::default(), Gathered::default());
-    let mut intake = Intake { services, scope, guard, watcher, holder, gathered, content: ReceivedContent::default() };
+    let watcher = view.map(|llm_request| AfterModelRunner::new(services, llm_request, Purpose::Answer));
+    let (holder, gathered) = (ChunkBuffer::default(), AccumulatedAnswer::default());
+    let mut intake = AnswerReceiver {
+        services,
+        scope,
+        loop_detector: guard,
+        after_model: watcher,
+        chunk_buffer: holder,
+        answer: gathered,
+        content: ReceivedContent::default(),
+    };
     let mut failure = None;
     while let Some(piece) = stream.next().await {
         // A front end that does not read holds up the model, not our memory.
-        services.events.room(&scope.cancel).await;
+        services.events.wait_for_capacity(&scope.cancel).await;
         let taken = match piece {
-            Ok(chunk) => intake.take(chunk).await,
+            Ok(chunk) => intake.push_chunk(chunk).await,
             // What is held no hook has seen.
-            Err(error) if error.is_cancelled() => return ModelAnswer::Cancelled(intake.gathered.whole),
+            Err(error) if error.is_cancelled() => return ModelAnswer::Cancelled(intake.answer.chunk),
             Err(error) => {
                 failure = Some(error);
                 break;
@@ -49,12 +57,12 @@ pub(crate) async fn receive(
         }
     }
     // Nothing more comes, so that what is held is all there will be of it.
-    if let Some(rest) = intake.holder.rest()
-        && let ControlFlow::Break(answer) = intake.pass(rest).await
+    if let Some(rest) = intake.chunk_buffer.flush()
+        && let ControlFlow::Break(answer) = intake.deliver(rest).await
     {
         return answer;
     }
-    let whole = intake.gathered.whole;
+    let whole = intake.answer.chunk;
     let failure = failure.or_else(|| intake.content.missing_answer(request));
     match failure {
         Some(error) => ModelAnswer::Failed(error, whole),
@@ -79,7 +87,7 @@ impl ReceivedContent {
     }
 
     /// The error of an answer that is none. Nothing needs to be said after the result of a tool.
-    fn missing_answer(self, request: &Request) -> Option<ModelError> {
+    fn missing_answer(self, request: &ModelRequest) -> Option<ModelError> {
         use FinishReason::{MalformedFunctionCall, UnexpectedToolCall};
         let is_broken = matches!(self.finish_reason, Some(MalformedFunctionCall | UnexpectedToolCall));
         let last = request.contents.last();
@@ -91,39 +99,40 @@ impl ReceivedContent {
 }
 
 /// An answer on its way in.
-struct Intake<'a> {
+struct AnswerReceiver<'a> {
     services: &'a Services,
-    scope: &'a Scope,
-    guard: &'a mut LoopGuard,
-    watcher: Option<Watcher<'a>>,
-    holder: Holder,
-    gathered: Gathered,
+    scope: &'a TurnScope,
+    loop_detector: &'a mut LoopDetector,
+    after_model: Option<AfterModelRunner<'a>>,
+    chunk_buffer: ChunkBuffer,
+    answer: AccumulatedAnswer,
     content: ReceivedContent,
 }
 
-impl Intake<'_> {
+impl AnswerReceiver<'_> {
     /// Takes a piece in, and passes on what hooks need not wait for any longer; breaks where the answer is over.
-    async fn take(&mut self, chunk: Chunk) -> ControlFlow<ModelAnswer> {
-        if !self.gathered.has_room_for(chunk.weight().saturating_add(self.holder.weight())) {
-            return ControlFlow::Break(too_large());
+    async fn push_chunk(&mut self, chunk: Chunk) -> ControlFlow<ModelAnswer> {
+        if !self.answer.has_room_for(chunk.memory_bytes().saturating_add(self.chunk_buffer.buffered_bytes())) {
+            return ControlFlow::Break(answer_too_large());
         }
         self.content.add(&chunk);
-        let grain = self.watcher.as_ref().and_then(|_| self.services.hooks.grain());
-        match self.holder.take_in(chunk, grain) {
-            Some(unit) => self.pass(unit).await,
+        let grain = self.after_model.as_ref().and_then(|_| self.services.hooks.chunk_granularity());
+        match self.chunk_buffer.push(chunk, grain) {
+            Some(unit) => self.deliver(unit).await,
             None => ControlFlow::Continue(()),
         }
     }
 
     /// Past the hooks, and only then onto the screen.
-    async fn pass(&mut self, mut chunk: Chunk) -> ControlFlow<ModelAnswer> {
+    async fn deliver(&mut self, mut chunk: Chunk) -> ControlFlow<ModelAnswer> {
         let services = self.services;
-        if let Some(watcher) = self.watcher.as_mut().filter(|_| services.hooks.wants(EventKind::AfterModel)) {
-            let so_far = &mut self.gathered.whole;
-            match watcher.see(&mut chunk, self.scope).await {
-                Seen::Fine => {}
-                Seen::Denied(reason) => return ControlFlow::Break(ModelAnswer::Denied(reason)),
-                Seen::Stopped(reason) => {
+        if let Some(watcher) = self.after_model.as_mut().filter(|_| services.hooks.has_hooks_for(EventKind::AfterModel))
+        {
+            let so_far = &mut self.answer.chunk;
+            match watcher.run_hooks(&mut chunk, self.scope).await {
+                AfterModelResult::Accepted => {}
+                AfterModelResult::Denied(reason) => return ControlFlow::Break(ModelAnswer::Denied(reason)),
+                AfterModelResult::Stopped(reason) => {
                     return ControlFlow::Break(ModelAnswer::Stopped(reason, std::mem::take(so_far)));
                 }
             }
@@ -132,17 +141,17 @@ impl Intake<'_> {
                 return ControlFlow::Break(ModelAnswer::Cancelled(std::mem::take(so_far)));
             }
             // What they put in its place counts too.
-            if !self.gathered.has_room_for(chunk.weight()) {
-                return ControlFlow::Break(too_large());
+            if !self.answer.has_room_for(chunk.memory_bytes()) {
+                return ControlFlow::Break(answer_too_large());
             }
         }
         // Only now: what hooks took out of it is on no record.
         tracing::trace!(text = chunk.text(), "a piece of the answer");
-        show(services, &chunk);
-        let repeated = services.loop_detection.then(|| self.guard.saw_text(&chunk.text())).flatten();
-        self.gathered.add(chunk);
+        send_chunk_events(services, &chunk);
+        let repeated = services.loop_detection.then(|| self.loop_detector.record_text(&chunk.text())).flatten();
+        self.answer.add(chunk);
         match repeated {
-            Some(reason) => ControlFlow::Break(ModelAnswer::Loop(reason, std::mem::take(&mut self.gathered.whole))),
+            Some(reason) => ControlFlow::Break(ModelAnswer::Loop(reason, std::mem::take(&mut self.answer.chunk))),
             None => ControlFlow::Continue(()),
         }
     }
@@ -150,41 +159,41 @@ impl Intake<'_> {
 
 /// The most that an answer may weigh, all its pieces together and whoever sends it: many times what any model says on
 /// purpose, and little enough to be kept, sent on and written down.
-const LARGEST_ANSWER: usize = 16 << 20;
+const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 /// An answer as far as it has come.
 #[derive(Default)]
-struct Gathered {
-    whole: Chunk,
-    weight: usize,
+struct AccumulatedAnswer {
+    chunk: Chunk,
+    size_bytes: usize,
 }
 
-impl Gathered {
+impl AccumulatedAnswer {
     /// Whether so much still fits.
     fn has_room_for(&self, weight: usize) -> bool {
-        self.weight.saturating_add(weight) <= LARGEST_ANSWER
+        self.size_bytes.saturating_add(weight) <= MAX_ANSWER_BYTES
     }
 
     fn add(&mut self, chunk: Chunk) {
-        self.weight = self.weight.saturating_add(chunk.weight());
-        self.whole.merge(chunk);
+        self.size_bytes = self.size_bytes.saturating_add(chunk.memory_bytes());
+        self.chunk.merge(chunk);
     }
 }
 
 /// Nothing of an answer counts that is too large: a part of it would be somebody else's choice.
-fn too_large() -> ModelAnswer {
-    ModelAnswer::Failed(ModelError::TooLarge { largest: LARGEST_ANSWER }, Chunk::default())
+fn answer_too_large() -> ModelAnswer {
+    ModelAnswer::Failed(ModelError::TooLarge { largest: MAX_ANSWER_BYTES }, Chunk::default())
 }
 
 /// An answer that is whole already, if it is not too large.
-pub(crate) fn whole(chunk: Chunk, request: &Request) -> ModelAnswer {
-    match Gathered::default().has_room_for(chunk.weight()) {
+pub(crate) fn complete_answer(chunk: Chunk, request: &ModelRequest) -> ModelAnswer {
+    match AccumulatedAnswer::default().has_room_for(chunk.memory_bytes()) {
         true => ModelAnswer::Complete(chunk, request.tool_choice.clone()),
-        false => too_large(),
+        false => answer_too_large(),
     }
 }
 
-pub(crate) fn show(services: &Services, chunk: &Chunk) {
+pub(crate) fn send_chunk_events(services: &Services, chunk: &Chunk) {
     for part in &chunk.parts {
         if let Some(text) = part.as_text().filter(|text| !text.is_empty()) {
             services.events.send(AgentEvent::Text(text.to_owned()));
@@ -195,81 +204,90 @@ pub(crate) fn show(services: &Services, chunk: &Chunk) {
 }
 
 /// An answer that nobody follows, in one piece.
-pub(crate) async fn receive_whole(
+pub(crate) async fn receive_complete(
     services: &Services,
     mut chunk: Chunk,
-    request: &Request,
+    request: &ModelRequest,
     view: Option<SharedJson>,
     purpose: Purpose,
-    scope: &Scope,
+    scope: &TurnScope,
 ) -> ModelAnswer {
-    if let Some(llm_request) = view.filter(|_| services.hooks.wants(EventKind::AfterModel)) {
-        match Watcher::new(services, llm_request, purpose).see(&mut chunk, scope).await {
-            Seen::Fine => {}
-            Seen::Denied(reason) => return ModelAnswer::Denied(reason),
-            Seen::Stopped(reason) => return ModelAnswer::Stopped(reason, Chunk::default()),
+    if let Some(llm_request) = view.filter(|_| services.hooks.has_hooks_for(EventKind::AfterModel)) {
+        match AfterModelRunner::new(services, llm_request, purpose).run_hooks(&mut chunk, scope).await {
+            AfterModelResult::Accepted => {}
+            AfterModelResult::Denied(reason) => return ModelAnswer::Denied(reason),
+            AfterModelResult::Stopped(reason) => return ModelAnswer::Stopped(reason, Chunk::default()),
         }
         if scope.is_cancelled() {
             return ModelAnswer::Cancelled(Chunk::default());
         }
     }
-    whole(chunk, request)
+    complete_answer(chunk, request)
 }
 
 /// AfterModel, for every piece of one answer.
-struct Watcher<'a> {
+struct AfterModelRunner<'a> {
     services: &'a Services,
     llm_request: SharedJson,
     purpose: Purpose,
     /// The answer's text so far, as hooks left it.
-    text: GrowingText,
+    answer_text: GrowingText,
     /// Warnings already passed on: a hook that fails fails on every piece.
-    said: HashSet<(String, String)>,
+    reported_warnings: HashSet<(String, String)>,
 }
 
-enum Seen {
-    Fine,
+enum AfterModelResult {
+    Accepted,
     Denied(String),
     Stopped(String),
 }
 
-impl<'a> Watcher<'a> {
+impl<'a> AfterModelRunner<'a> {
     fn new(services: &'a Services, llm_request: SharedJson, purpose: Purpose) -> Self {
-        Watcher { services, llm_request, purpose, text: GrowingText::default(), said: HashSet::new() }
+        AfterModelRunner {
+            services,
+            llm_request,
+            purpose,
+            answer_text: GrowingText::default(),
+            reported_warnings: HashSet::new(),
+        }
     }
 
-    async fn see(&mut self, chunk: &mut Chunk, scope: &Scope) -> Seen {
+    async fn run_hooks(&mut self, chunk: &mut Chunk, scope: &TurnScope) -> AfterModelResult {
         let response = translate::chunk_view(chunk);
         let content = response.text.clone().unwrap_or_default();
-        let mut full_content = self.text.clone();
-        full_content.push(&content);
+        let mut full_content = self.answer_text.clone();
+        full_content.push_str(&content);
         let event = AfterModel {
             llm_request: self.llm_request.clone(),
             llm_response: Cow::Owned(response),
-            thoughts: Cow::Owned(translate::thoughts(chunk)),
-            code: Cow::Owned(translate::code(chunk)),
-            citations: Cow::Owned(translate::citations(chunk)),
+            thoughts: Cow::Owned(translate::thought_text(chunk)),
+            code: Cow::Owned(translate::provider_code_text(chunk)),
+            citations: Cow::Owned(translate::citation_text(chunk)),
             purpose: self.purpose,
             content: Cow::Owned(content),
             full_content: full_content.clone(),
         };
-        let belongs = self.services.belongs(scope);
-        let outcome = self.services.hooks.fire_in(&event, &belongs, &scope.cancel).await;
-        let fresh = outcome.warnings.iter().filter(|said| self.said.insert((said.hook.clone(), said.text.clone())));
+        let belongs = self.services.run_context(scope);
+        let outcome = self.services.hooks.fire_in_context(&event, &belongs, &scope.cancel).await;
+        let fresh = outcome
+            .warnings
+            .iter()
+            .filter(|said| self.reported_warnings.insert((said.hook.clone(), said.text.clone())));
         let warnings: Vec<_> = fresh.cloned().collect();
-        self.services.pass_on::<AfterModel<'_>>(&outcome.messages, &warnings);
+        self.services.forward_messages::<AfterModel<'_>>(&outcome.messages, &warnings);
         match outcome.verdict {
             AfterModelVerdict::Keep => {
-                self.text = full_content;
-                Seen::Fine
+                self.answer_text = full_content;
+                AfterModelResult::Accepted
             }
             AfterModelVerdict::Replace { response } => {
                 translate::replace_chunk(chunk, &response);
-                self.text.push(&chunk.text());
-                Seen::Fine
+                self.answer_text.push_str(&chunk.text());
+                AfterModelResult::Accepted
             }
-            AfterModelVerdict::Deny { reason } => Seen::Denied(reason),
-            AfterModelVerdict::Stop { reason } => Seen::Stopped(reason),
+            AfterModelVerdict::Deny { reason } => AfterModelResult::Denied(reason),
+            AfterModelVerdict::Stop { reason } => AfterModelResult::Stopped(reason),
         }
     }
 }

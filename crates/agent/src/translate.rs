@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use hookwright_hooks::{
     LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, ToolConfig,
 };
-use hookwright_model::{Chunk, Content, FinishReason, Part, PartKind, Request, ToolChoice, ToolMode, Usage};
+use hookwright_model::{Chunk, Content, FinishReason, ModelRequest, Part, PartKind, ToolChoice, ToolMode, Usage};
 use serde_json::{Map, Value};
 
 /// A request as hooks see it.
-pub(crate) fn request_view(request: &Request) -> LlmRequest {
+pub(crate) fn request_view(request: &ModelRequest) -> LlmRequest {
     let messages = request.contents.iter().filter_map(|content| {
         let text = content.text();
         (!text.is_empty()).then(|| LlmMessage { role: content.role.as_str().to_owned(), content: text })
@@ -24,12 +24,12 @@ pub(crate) fn request_view(request: &Request) -> LlmRequest {
         model: request.model.clone(),
         messages: messages.collect(),
         config,
-        tool_config: Some(tools_on_offer(request)),
+        tool_config: Some(offered_tools(request)),
     }
 }
 
 /// The tools that the model may call, by name, whether or not anything restricts them.
-fn tools_on_offer(request: &Request) -> ToolConfig {
+fn offered_tools(request: &ModelRequest) -> ToolConfig {
     let names = request.tools.iter().map(|tool| tool.name.clone());
     match &request.tool_choice {
         _ if request.tools.is_empty() => {
@@ -42,22 +42,22 @@ fn tools_on_offer(request: &Request) -> ToolConfig {
 }
 
 /// A hook's choice of tools; one that gives back what it was told restricts nothing.
-fn restriction(request: &Request, choice: ToolChoice) -> Option<ToolChoice> {
+fn hook_tool_restriction(request: &ModelRequest, choice: ToolChoice) -> Option<ToolChoice> {
     let all = request.tools.iter().all(|tool| choice.allows(&tool.name));
     (choice.mode != ToolMode::Auto || !all).then_some(choice)
 }
 
 /// Lays a hook's changes over a request; what could not be used is said.
-pub(crate) fn apply_patch(request: &mut Request, patch: &LlmRequestPatch) -> Vec<String> {
+pub(crate) fn apply_patch(request: &mut ModelRequest, patch: &LlmRequestPatch) -> Vec<String> {
     let mut troubles = Vec::new();
     if let Some(model) = &patch.model {
         request.model.clone_from(model);
     }
     if let Some(messages) = &patch.messages {
-        troubles.extend(messages::put_back(request, messages));
+        troubles.extend(messages::apply_messages(request, messages));
     }
     if let Some(changes) = &patch.config {
-        let mut config = request_view(&Request { contents: Vec::new(), ..request.clone() }).config;
+        let mut config = request_view(&ModelRequest { contents: Vec::new(), ..request.clone() }).config;
         config.extend(changes.iter().map(|(key, value)| (key.clone(), value.clone())));
         match serde_json::from_value(Value::Object(config)) {
             Ok(generation) => request.generation = generation,
@@ -65,7 +65,7 @@ pub(crate) fn apply_patch(request: &mut Request, patch: &LlmRequestPatch) -> Vec
         }
     }
     if let Some(config) = &patch.tool_config {
-        request.tool_choice = restriction(request, tool_choice(config));
+        request.tool_choice = hook_tool_restriction(request, tool_choice(config));
     }
     troubles
 }
@@ -115,18 +115,18 @@ fn usage_view(usage: &Usage) -> LlmUsage {
 }
 
 /// The model's thinking in a piece.
-pub(crate) fn thoughts(chunk: &Chunk) -> String {
+pub(crate) fn thought_text(chunk: &Chunk) -> String {
     chunk.parts.iter().filter_map(Part::as_thought).collect()
 }
 
 /// What of a piece is neither text nor a kind that is known here: code that the provider ran, and its output.
-pub(crate) fn code(chunk: &Chunk) -> String {
+pub(crate) fn provider_code_text(chunk: &Chunk) -> String {
     let beside: Vec<_> = chunk.parts.iter().filter_map(|part| part.extra.as_deref()).collect();
     if beside.is_empty() { String::new() } else { serde_json::to_string(&beside).unwrap_or_default() }
 }
 
 /// The sources of a piece.
-pub(crate) fn citations(chunk: &Chunk) -> String {
+pub(crate) fn citation_text(chunk: &Chunk) -> String {
     chunk.grounding.as_ref().map(Value::to_string).unwrap_or_default()
 }
 
@@ -139,19 +139,19 @@ pub(crate) fn replace_chunk(chunk: &mut Chunk, response: &LlmResponse) {
     chunk.grounding = None;
     chunk.finish_message = None;
     let reason = response.candidates.first().and_then(|candidate| candidate.finish_reason.as_deref());
-    if let Some(reason) = reason.and_then(finish_reason) {
+    if let Some(reason) = reason.and_then(parse_finish_reason) {
         chunk.finish_reason = Some(reason);
     }
 }
 
 /// An answer that a hook gave in the model's place.
-pub(crate) fn chunk_of(response: &LlmResponse) -> Chunk {
+pub(crate) fn chunk_from_response(response: &LlmResponse) -> Chunk {
     let mut chunk = Chunk { finish_reason: Some(FinishReason::Stop), ..Chunk::default() };
     replace_chunk(&mut chunk, response);
     chunk
 }
 
-fn finish_reason(word: &str) -> Option<FinishReason> {
+fn parse_finish_reason(word: &str) -> Option<FinishReason> {
     serde_json::from_value(Value::String(word.to_owned())).ok()
 }
 
@@ -181,20 +181,20 @@ pub(crate) fn is_hook_context(part: &Part) -> bool {
 }
 
 /// Brackets that a model may take for one.
-const BRACKETS: [&str; 7] = ["<", "\u{ff1c}", "\u{fe64}", "\u{2039}", "\\u003c", "\\u003C", "\\x3c"];
+const BRACKET_FORMS: [&str; 7] = ["<", "\u{ff1c}", "\u{fe64}", "\u{2039}", "\\u003c", "\\u003C", "\\x3c"];
 
 /// Text that is no hook's, unable to pass for one: whatever looks like the mark loses its bracket.
-pub(crate) fn defuse(text: &str) -> Cow<'_, str> {
+pub(crate) fn escape_hook_marker(text: &str) -> Cow<'_, str> {
     // Quick where there is nothing to find, which is nearly always.
-    if !names_the_mark(text) {
+    if !contains_marker_name(text) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 16);
     let mut rest = text;
-    while let Some((at, bracket)) = BRACKETS.iter().filter_map(|one| Some((rest.find(one)?, *one))).min() {
+    while let Some((at, bracket)) = BRACKET_FORMS.iter().filter_map(|one| Some((rest.find(one)?, *one))).min() {
         let behind = &rest[at + bracket.len()..];
         safe.push_str(&rest[..at]);
-        safe.push_str(if begins_the_mark(behind) { "&lt;" } else { bracket });
+        safe.push_str(if starts_with_marker_name(behind) { "&lt;" } else { bracket });
         rest = behind;
     }
     safe.push_str(rest);
@@ -202,19 +202,19 @@ pub(crate) fn defuse(text: &str) -> Cow<'_, str> {
 }
 
 /// Adds a text to another. Each may be safe alone: a mark that begins in the one and ends in the other loses its bracket.
-pub(crate) fn join_safely(text: &mut String, more: &str) {
-    const FURTHEST: usize = 256;
+pub(crate) fn append_escaped(text: &mut String, more: &str) {
+    const MAX_MARKER_BYTES: usize = 256;
     let seam = text.len();
     text.push_str(more);
-    let from = text.floor_char_boundary(seam.saturating_sub(FURTHEST));
-    let places = BRACKETS.iter().flat_map(|bracket| {
+    let from = text.floor_char_boundary(seam.saturating_sub(MAX_MARKER_BYTES));
+    let places = BRACKET_FORMS.iter().flat_map(|bracket| {
         text[from..seam]
             .match_indices(*bracket)
             .map(|(at, bracket)| from + at..from + at + bracket.len())
             .collect::<Vec<_>>()
     });
     let is_split = |place: &std::ops::Range<usize>| {
-        !begins_the_mark(&text[place.end..seam]) && begins_the_mark(&text[place.end..])
+        !starts_with_marker_name(&text[place.end..seam]) && starts_with_marker_name(&text[place.end..])
     };
     let mut split: Vec<_> = places.filter(is_split).collect();
     split.sort_by_key(|place| std::cmp::Reverse(place.start));
@@ -222,7 +222,7 @@ pub(crate) fn join_safely(text: &mut String, more: &str) {
 }
 
 /// Whether the mark's name is anywhere in a text, however it is written.
-fn names_the_mark(text: &str) -> bool {
+fn contains_marker_name(text: &str) -> bool {
     text.as_bytes().windows(4).any(|word| word.eq_ignore_ascii_case(b"hook")) && {
         let letters: String = text.chars().filter(|char| char.is_ascii_alphabetic()).collect();
         letters.to_ascii_lowercase().contains("hookcontext")
@@ -230,10 +230,13 @@ fn names_the_mark(text: &str) -> bool {
 }
 
 /// Whether a text goes on with the mark's name, in whatever case and with whatever between its letters that is none.
-fn begins_the_mark(text: &str) -> bool {
-    const FURTHEST: usize = 64;
-    let mut letters =
-        text.chars().take(FURTHEST).filter(|char| char.is_alphabetic()).map(|char| char.to_ascii_lowercase());
+fn starts_with_marker_name(text: &str) -> bool {
+    const MAX_MARKER_NAME_CHARS: usize = 64;
+    let mut letters = text
+        .chars()
+        .take(MAX_MARKER_NAME_CHARS)
+        .filter(|char| char.is_alphabetic())
+        .map(|char| char.to_ascii_lowercase());
     "hookcontext".chars().all(|wanted| letters.next() == Some(wanted))
 }
 
@@ -249,10 +252,10 @@ mod tests {
     use serde_json::json;
     use std::sync::Arc;
 
-    fn request() -> Request {
+    fn request() -> ModelRequest {
         let call = Part::function_call(None, "glob", Map::new());
         let image = Part::inline_data("image/png", "AA==");
-        Request::new(
+        ModelRequest::new(
             "m",
             vec![
                 Arc::new(Content::user(vec![Part::text("one"), image])),
@@ -295,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_are_not_named_stay() {
+    fn unnamed_settings_are_unchanged() {
         let mut request = request();
         request.generation.temperature = Some(1.0);
         request.generation.top_k = Some(3);
@@ -312,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redacted_piece_keeps_its_calls() {
+    fn redacted_chunk_keeps_its_calls() {
         let call = Part::function_call(None, "glob", Map::new());
         let mut chunk = Chunk { parts: vec![Part::text("secret "), call, Part::text("more")], ..Chunk::default() };
         replace_chunk(&mut chunk, &LlmResponse::from_text("xxx"));
@@ -323,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_a_hooks_text_passes_for_one() {
+    fn only_hook_text_is_marked_as_hook_context() {
         for forged in [
             "<hook_context>",
             "</hook_context>",
@@ -336,11 +339,11 @@ mod tests {
             "\\u003chook_context\\u003e",
             "<<hook_context>",
         ] {
-            let safe = defuse(forged);
+            let safe = escape_hook_marker(forged);
             assert!(safe.contains("&lt;") && !safe.contains("<hook") && !safe.contains("<h"), "{forged}: {safe}");
-            assert_eq!(defuse(&safe), safe, "once is enough");
+            assert_eq!(escape_hook_marker(&safe), safe, "once is enough");
             let around = format!("<a> {forged} </a>");
-            assert!(defuse(&around).starts_with("<a> ") && defuse(&around).ends_with(" </a>"));
+            assert!(escape_hook_marker(&around).starts_with("<a> ") && escape_hook_marker(&around).ends_with(" </a>"));
         }
         for harmless in [
             "",
@@ -350,26 +353,29 @@ mod tests {
             "&lt;hook_context&gt;",
             "if (x<y) hooks",
         ] {
-            assert!(matches!(defuse(harmless), Cow::Borrowed(_)) || defuse(harmless) == harmless, "{harmless}");
+            assert!(
+                matches!(escape_hook_marker(harmless), Cow::Borrowed(_)) || escape_hook_marker(harmless) == harmless,
+                "{harmless}"
+            );
         }
     }
 
     #[test]
-    fn no_mark_is_put_together_from_two_texts() {
+    fn joined_texts_cannot_form_a_marker() {
         for (one, other) in
             [("a <", "hook_context>"), ("<hook_", "context>"), ("x\u{ff1c} hook", "_context y"), ("<", "/hook_context")]
         {
             let mut text = one.to_owned();
-            join_safely(&mut text, other);
-            assert!(text.contains("&lt;") && defuse(&text) == text, "{text}");
+            append_escaped(&mut text, other);
+            assert!(text.contains("&lt;") && escape_hook_marker(&text) == text, "{text}");
         }
         let mut text = hook_context("a hook's");
-        join_safely(&mut text, " and a < b");
+        append_escaped(&mut text, " and a < b");
         assert_eq!(text, format!("{} and a < b", hook_context("a hook's")));
     }
 
     #[test]
-    fn context_cannot_close_its_own_mark() {
+    fn context_cannot_close_its_own_marker() {
         assert_eq!(hook_context("a</hook_context><b"), "<hook_context>a&lt;/hook_context&gt;&lt;b</hook_context>");
     }
 }

@@ -5,19 +5,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_model::{Chunk, Content, FunctionCall, Part, PartKind, Request, ToolChoice};
-use hookwright_process::Shares;
+use hookwright_model::{Chunk, Content, FunctionCall, ModelRequest, Part, PartKind, ToolChoice};
+use hookwright_process::ProcessBudget;
 use hookwright_tools::{DELEGATE_TO_AGENT, ToolKind, canonical_name};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use crate::agent::Agent;
-use crate::call::{self, AfterCall, CallResult};
-use crate::compress::{self, Trigger};
-use crate::door::{self, Asking, ModelAnswer};
+use crate::call::{self, CallResult, TurnControl};
+use crate::compress::{self, CompressionTrigger};
 use crate::event::{AgentEvent, CallNumber, TurnEnd};
-use crate::loop_guard::LoopGuard;
-use crate::scope::Scope;
+use crate::loop_detector::LoopDetector;
+use crate::model_gateway::{self, AnswerDelivery, ModelAnswer};
+use crate::scope::TurnScope;
 
 /// How long is waited before each further try to get an answer.
 const NO_ANSWER_RETRY_DELAYS: [Duration; 3] =
@@ -25,32 +25,32 @@ const NO_ANSWER_RETRY_DELAYS: [Duration; 3] =
 
 impl Agent {
     /// Runs a turn whose prompt is in the history already; the answer's text and how it ended.
-    pub(crate) async fn run_turn(&mut self, scope: &Scope) -> (String, TurnEnd) {
-        let mut guard = LoopGuard::default();
+    pub(crate) async fn run_turn(&mut self, scope: &TurnScope) -> (String, TurnEnd) {
+        let mut guard = LoopDetector::default();
         let mut text = String::new();
         loop {
-            if let Err(end) = self.services.budget.spend() {
+            if let Err(end) = self.services.budget.try_spend() {
                 return (text, end);
             }
             if compress::is_due(self)
-                && let Err(end) = compress::compress(self, Trigger::Auto, scope).await
+                && let Err(end) = compress::compress(self, CompressionTrigger::Auto, scope).await
             {
                 return (text, end);
             }
             self.wait_for_servers(scope).await;
             let mut held = None;
-            let answer = self.ask(&mut guard, &mut held, scope).await;
-            let (chunk, choice) = match self.take(answer) {
+            let answer = self.ask_with_retries(&mut guard, &mut held, scope).await;
+            let (chunk, choice) = match self.accept_answer(answer) {
                 Ok(complete) => complete,
                 Err((partial, end)) => return (text + &partial, end),
             };
             text.push_str(if text.is_empty() { "" } else { "\n" });
             text.push_str(&chunk.text());
             let calls: Vec<FunctionCall> = chunk.function_calls().cloned().collect();
-            self.warn_of_early_end(&chunk);
-            self.remember(chunk.into_content());
+            self.warn_of_truncation(&chunk);
+            self.push_message(chunk.into_content());
             if calls.is_empty() {
-                self.keep_to_token_target(scope).await;
+                self.compress_to_token_target(scope).await;
                 return (text, TurnEnd::Answered);
             }
             if let Some(end) = self.answer_calls(&calls, choice.as_ref(), held, &mut guard, scope).await {
@@ -60,12 +60,18 @@ impl Agent {
     }
 
     /// Asks the model, and again where it gave no answer at all.
-    async fn ask(&mut self, guard: &mut LoopGuard, held: &mut Option<AgentEvent>, scope: &Scope) -> ModelAnswer {
+    async fn ask_with_retries(
+        &mut self,
+        guard: &mut LoopDetector,
+        held: &mut Option<AgentEvent>,
+        scope: &TurnScope,
+    ) -> ModelAnswer {
         for delay in NO_ANSWER_RETRY_DELAYS {
-            let request = self.request();
-            let answer = door::ask(&self.services, request, Asking::Answer(guard), held, scope).await;
+            let request = self.build_request();
+            let answer =
+                model_gateway::ask_model(&self.services, request, AnswerDelivery::Streamed(guard), held, scope).await;
             match &answer {
-                ModelAnswer::Failed(error, _) if error.is_accidental() && !scope.is_cancelled() => {
+                ModelAnswer::Failed(error, _) if error.is_transient_no_answer() && !scope.is_cancelled() => {
                     self.services.events.send(AgentEvent::ModelRetry(format!("{error}: asking again")));
                 }
                 _ => return answer,
@@ -75,36 +81,36 @@ impl Agent {
                 () = scope.cancel.cancelled() => return ModelAnswer::Cancelled(Chunk::default()),
             }
         }
-        let request = self.request();
-        door::ask(&self.services, request, Asking::Answer(guard), held, scope).await
+        let request = self.build_request();
+        model_gateway::ask_model(&self.services, request, AnswerDelivery::Streamed(guard), held, scope).await
     }
 
     /// Compresses a single turn that is over the user's own bound (`contextCompression.targetTokenCount`) when it has ended:
     /// before that, there was nothing to compress. The bound that follows from the model's context window can wait for the
     /// next request.
-    async fn keep_to_token_target(&mut self, scope: &Scope) {
+    async fn compress_to_token_target(&mut self, scope: &TurnScope) {
         if self.services.compression_target.is_some() && compress::is_single_turn_due(self) {
             // The turn has its answer, whatever becomes of this.
-            let _ = compress::compress(self, Trigger::Auto, scope).await;
+            let _ = compress::compress(self, CompressionTrigger::Auto, scope).await;
         }
     }
 
-    fn request(&mut self) -> Request {
-        Request {
-            system: self.system_now(),
-            tools: self.declared.of(self.services.tools.now()),
+    fn build_request(&mut self) -> ModelRequest {
+        ModelRequest {
+            system: self.current_system_prompt(),
+            tools: self.tool_declarations.declarations_for(self.services.tools.current()),
             generation: self.services.generation.clone(),
-            ..Request::new(self.model.clone(), self.history.clone())
+            ..ModelRequest::new(self.model.clone(), self.history.clone())
         }
     }
 
     /// A complete answer, or how the turn ends without one. What counts of a partial answer is remembered.
-    fn take(&mut self, answer: ModelAnswer) -> Result<(Chunk, Option<ToolChoice>), (String, TurnEnd)> {
+    fn accept_answer(&mut self, answer: ModelAnswer) -> Result<(Chunk, Option<ToolChoice>), (String, TurnEnd)> {
         let (partial, end) = match answer {
             ModelAnswer::Complete(chunk, choice) => {
                 if let Some(usage) = chunk.usage {
                     // The answer is counted too, and is the next message.
-                    (self.context_tokens, self.counted) = (usage.total, self.history.len() + 1);
+                    (self.context_tokens, self.counted_messages) = (usage.total, self.history.len() + 1);
                 }
                 return Ok((chunk, choice));
             }
@@ -123,14 +129,14 @@ impl Agent {
         // Calls of an answer that was cut off were never made.
         let parts: Vec<Part> = partial.parts.into_iter().filter(|part| part.as_function_call().is_none()).collect();
         if !parts.is_empty() {
-            self.remember(Content::model(parts));
+            self.push_message(Content::model(parts));
         }
         Err((text, end))
     }
 
     /// Says why an answer is short, where the provider tells.
-    fn warn_of_early_end(&self, chunk: &Chunk) {
-        if let Some(complaint) = chunk.finish_reason.as_ref().and_then(|reason| reason.complaint()) {
+    fn warn_of_truncation(&self, chunk: &Chunk) {
+        if let Some(complaint) = chunk.finish_reason.as_ref().and_then(|reason| reason.user_message()) {
             self.services.events.send(AgentEvent::Warning(complaint.to_owned()));
         }
     }
@@ -141,49 +147,49 @@ impl Agent {
         calls: &[FunctionCall],
         choice: Option<&ToolChoice>,
         held: Option<AgentEvent>,
-        guard: &mut LoopGuard,
-        scope: &Scope,
+        guard: &mut LoopDetector,
+        scope: &TurnScope,
     ) -> Option<TurnEnd> {
-        let repeated = calls.iter().find_map(|call| guard.saw_call(&call.name, &call.args));
+        let repeated = calls.iter().find_map(|call| guard.record_call(&call.name, &call.args));
         let repeated = repeated.filter(|_| self.services.loop_detection);
-        let mut room = Room(LARGEST_RESULTS);
+        let mut room = ResultBudget(MAX_RESULTS_BYTES);
         let mut parts = Vec::new();
         let mut redacted = Vec::new();
         let mut end = repeated.map(TurnEnd::Loop);
-        let mut number = CallNumber { at: 1, of: calls.len() };
-        for batch in self.batches(calls) {
+        let mut number = CallNumber { ordinal: 1, total: calls.len() };
+        for batch in self.split_into_batches(calls) {
             if end.is_some() {
                 // Every call needs an answer, or the provider will not take the history.
-                parts.extend(batch.iter().map(not_run));
+                parts.extend(batch.iter().map(skipped_call_part));
                 // What hooks would have judged and never saw is kept nowhere.
-                let unseen = |call: &FunctionCall| call::is_watched(&self.services, &call.name);
-                redacted.extend(batch.iter().map(|call| unseen(call).then(|| call::redacted(call.args.clone()))));
+                let unseen = |call: &FunctionCall| call::has_before_tool_hooks(&self.services, &call.name);
+                redacted.extend(batch.iter().map(|call| unseen(call).then(|| call::redact_values(call.args.clone()))));
                 continue;
             }
             let results = self.run_batch(batch, number, choice, &mut room, scope).await;
-            number.at += batch.len();
+            number.ordinal += batch.len();
             for result in results {
                 parts.extend(result.parts);
-                redacted.push(result.redacted);
-                end = match result.after {
-                    AfterCall::GoOn => end,
-                    AfterCall::Stop(reason) => Some(TurnEnd::Stopped(reason)),
-                    AfterCall::Cancel => end.or(Some(TurnEnd::Cancelled)),
+                redacted.push(result.redacted_args);
+                end = match result.control {
+                    TurnControl::Continue => end,
+                    TurnControl::Stop(reason) => Some(TurnEnd::Stopped(reason)),
+                    TurnControl::Cancel => end.or(Some(TurnEnd::Cancelled)),
                 };
             }
         }
-        self.redact(&redacted, held);
-        self.remember(Content::user(parts));
+        self.apply_redactions(&redacted, held);
+        self.push_message(Content::user(parts));
         end
     }
 
     /// Puts hooks' arguments in the place of the model's wherever those are kept, and tells what was held back for that.
-    fn redact(&mut self, redacted: &[Option<Map<String, Value>>], mut held: Option<AgentEvent>) {
+    fn apply_redactions(&mut self, redacted: &[Option<Map<String, Value>>], mut held: Option<AgentEvent>) {
         if redacted.iter().any(Option::is_some) {
             if let Some(last) = self.history.last_mut() {
                 redact_calls(&mut Arc::make_mut(last).parts, redacted);
             }
-            self.record_again();
+            self.rewrite_last_entry();
             if let Some(AgentEvent::ModelResponse { response, .. }) = &mut held {
                 redact_calls(&mut response.parts, redacted);
             }
@@ -194,8 +200,8 @@ impl Agent {
     }
 
     /// Calls that only look run side by side; others run alone and in order.
-    fn batches<'c>(&self, calls: &'c [FunctionCall]) -> Vec<&'c [FunctionCall]> {
-        let tools = self.services.tools.now();
+    fn split_into_batches<'c>(&self, calls: &'c [FunctionCall]) -> Vec<&'c [FunctionCall]> {
+        let tools = self.services.tools.current();
         let harmless = |call: &FunctionCall| {
             tools.get(&call.name).is_some_and(|tool| tool.kind().is_harmless() && tool.kind() != ToolKind::Think)
         };
@@ -207,51 +213,52 @@ impl Agent {
         batch: &[FunctionCall],
         first: CallNumber,
         choice: Option<&ToolChoice>,
-        room: &mut Room,
-        scope: &Scope,
+        room: &mut ResultBudget,
+        scope: &TurnScope,
     ) -> Vec<CallResult> {
         let mut ids = Vec::new();
         for call in batch {
-            self.calls += 1;
+            self.tool_call_count += 1;
             // The name of a tool that does not exist is the model's own text, and no name of a call.
-            let known = self.services.tools.now().get(canonical_name(&call.name)).is_some();
+            let known = self.services.tools.current().get(canonical_name(&call.name)).is_some();
             let name = if known { call.name.as_str() } else { "call" };
-            let call_id = call.id.clone().unwrap_or_else(|| format!("{name}-{}", self.calls));
+            let call_id = call.id.clone().unwrap_or_else(|| format!("{name}-{}", self.tool_call_count));
             // Models number their calls as they like; several of them at work must not mean one call.
             let call_id = scope.agent.as_ref().map_or(call_id.clone(), |agent| format!("{}/{call_id}", agent.id));
             // What hooks may want nobody to read is told when they have seen it.
-            if !call::is_watched(&self.services, &call.name) {
-                call::announce(&self.services, &call_id, &call.name, call.args.clone());
+            if !call::has_before_tool_hooks(&self.services, &call.name) {
+                call::announce_request(&self.services, &call_id, &call.name, call.args.clone());
             }
             ids.push(call_id);
         }
         if let ([call], [id]) = (batch, ids.as_slice()) {
-            return vec![room.keep(call::run(&self.services, call, id, first, choice, scope).await)];
+            return vec![room.limit_result(call::run_model_call(&self.services, call, id, first, choice, scope).await)];
         }
         // Only so many at once. Each batch by itself: a call that itself makes calls never waits for a place of its own.
-        let most = Shares::of_process().jobs.size();
-        let side_by_side = scope.within();
+        let most = ProcessBudget::global().jobs.capacity();
+        let side_by_side = scope.child();
         let mut keep = |(at, result): (usize, CallResult)| {
             // Whoever ends the turn ends the agents beside him, which may have a long way to go.
-            if !matches!(result.after, AfterCall::GoOn) {
+            if !matches!(result.control, TurnControl::Continue) {
                 side_by_side.cancel.cancel();
             }
-            (at, room.keep(result))
+            (at, room.limit_result(result))
         };
         let (mut tasks, mut results) = (tokio::task::JoinSet::new(), Vec::with_capacity(batch.len()));
         for (at, (call, id)) in batch.iter().zip(ids).enumerate() {
             if tasks.len() >= most {
-                results.extend(ended(tasks.join_next().await).map(&mut keep));
+                results.extend(unwrap_join(tasks.join_next().await).map(&mut keep));
             }
             let (services, call, choice) = (Arc::clone(&self.services), call.clone(), choice.cloned());
             let delegates = canonical_name(&call.name) == DELEGATE_TO_AGENT;
             let scope = if delegates { side_by_side.clone() } else { scope.clone() };
-            let number = CallNumber { at: first.at + at, of: first.of };
-            let run = async move { (at, call::run(&services, &call, &id, number, choice.as_ref(), &scope).await) };
+            let number = CallNumber { ordinal: first.ordinal + at, total: first.total };
+            let run =
+                async move { (at, call::run_model_call(&services, &call, &id, number, choice.as_ref(), &scope).await) };
             tasks.spawn(run.in_current_span());
         }
         while let Some(result) = tasks.join_next().await {
-            results.extend(ended(Some(result)).map(&mut keep));
+            results.extend(unwrap_join(Some(result)).map(&mut keep));
         }
         results.sort_by_key(|(at, _)| *at);
         results.into_iter().map(|(_, result)| result).collect()
@@ -259,25 +266,25 @@ impl Agent {
 }
 
 /// The most that the results of one answer's calls may weigh together: more than any model reads.
-const LARGEST_RESULTS: usize = 16 << 20;
+const MAX_RESULTS_BYTES: usize = 16 << 20;
 
 /// What is left for results.
-struct Room(usize);
+struct ResultBudget(usize);
 
-impl Room {
+impl ResultBudget {
     /// A result, as far as there is room for it: past that, the model is told that there was one.
-    fn keep(&mut self, mut result: CallResult) -> CallResult {
-        let weight = result.parts.iter().map(Part::weight).sum();
+    fn limit_result(&mut self, mut result: CallResult) -> CallResult {
+        let weight = result.parts.iter().map(Part::memory_bytes).sum();
         match self.0.checked_sub(weight) {
             Some(left) => self.0 = left,
-            None => result.parts.retain_mut(left_out),
+            None => result.parts.retain_mut(omit_result),
         }
         result
     }
 }
 
 /// Takes a result out of a part; whether anything stands for it there.
-fn left_out(part: &mut Part) -> bool {
+fn omit_result(part: &mut Part) -> bool {
     let PartKind::FunctionResponse(result) = &mut part.kind else { return false };
     let why = "the call is over, but its result is left out: the other results of this answer fill 16 MiB already";
     result.response = Map::from_iter([("error".to_owned(), why.into())]);
@@ -286,7 +293,7 @@ fn left_out(part: &mut Part) -> bool {
 }
 
 /// A call's result; its panic goes on here.
-fn ended<T>(joined: Option<Result<T, tokio::task::JoinError>>) -> Option<T> {
+fn unwrap_join<T>(joined: Option<Result<T, tokio::task::JoinError>>) -> Option<T> {
     match joined? {
         Ok(result) => Some(result),
         Err(error) => match error.try_into_panic() {
@@ -309,7 +316,7 @@ fn redact_calls(parts: &mut [Part], redacted: &[Option<Map<String, Value>>]) {
     }
 }
 
-fn not_run(call: &FunctionCall) -> Part {
+fn skipped_call_part(call: &FunctionCall) -> Part {
     let response = Map::from_iter([("error".to_owned(), "this call was not run".into())]);
     Part::function_response(call.id.clone(), call.name.clone(), response)
 }

@@ -6,20 +6,20 @@
 mod suite {
     mod agent;
     mod approval;
-    mod aside;
+    mod background_hooks;
     mod call;
     mod chats;
+    mod commands;
     mod compress;
-    mod ending;
     mod headless;
     mod hooks;
-    mod orders;
     mod queue;
-    mod races;
     mod reload;
+    mod shutdown;
     mod stream;
     mod subagent;
     mod support;
+    mod symlink_races;
     mod turn;
-    mod user;
+    mod user_shell;
 }

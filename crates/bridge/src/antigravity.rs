@@ -1,68 +1,87 @@
 //! Antigravity: payloads in camel case without the event's name, and a strict answer for each event, with nothing in it that
 //! the event does not have.
 
-use hookwright_hooks::{EventKind, Power};
+use hookwright_hooks::{EventKind, HookCapability};
 use serde_json::{Map, Value, json};
 
-use crate::dialect::{Dialect, Heard, Loss, Misheard, Ruling, Verdict, Written};
-use crate::hearing::{self, event_name};
-use crate::host::{Host, HostEvent};
-use crate::payload::{arguments, needed, text};
+use crate::dialect::{HostDialect, HostEvent, HostResponse, HostVerdict, PayloadError, Ruling, VerdictDowngrade};
+use crate::event_builder::{self, resolve_event_name};
+use crate::host::{Host, HostEventInfo};
+use crate::payload::{first_text, required_text, tool_arguments};
 
 /// Antigravity.
-pub(crate) struct Antigravity;
+pub(crate) struct AntigravityDialect;
 
-impl Dialect for Antigravity {
-    fn hear(&self, host: Host, payload: Map<String, Value>, told: Option<&str>) -> Result<Heard, Misheard> {
-        let said = text(&payload, &["hookEventName", "hook_event_name", "event"]);
-        let event = event_name(said.or_else(|| told.is_none().then(|| shape(&payload)).flatten()), told)?;
+impl HostDialect for AntigravityDialect {
+    fn parse_event(
+        &self,
+        host: Host,
+        payload: Map<String, Value>,
+        told: Option<&str>,
+    ) -> Result<HostEvent, PayloadError> {
+        let said = first_text(&payload, &["hookEventName", "hook_event_name", "event"]);
+        let event =
+            resolve_event_name(said.or_else(|| told.is_none().then(|| detect_event_name(&payload)).flatten()), told)?;
         let row = host.event(&event);
-        let mut heard = hearing::frame(host, &event, row, &payload);
-        match row.and_then(|row| row.ours) {
+        let mut heard = event_builder::new_event(host, &event, row, &payload);
+        match row.and_then(|row| row.kind) {
             Some(kind @ (EventKind::BeforeTool | EventKind::AfterTool)) => {
                 let call = match payload.get("toolCall") {
                     Some(Value::Object(call)) => call,
-                    _ => return Err(Misheard::Missing("toolCall")),
+                    _ => return Err(PayloadError::Missing("toolCall")),
                 };
                 let result = (kind == EventKind::AfterTool).then(|| {
                     let native = ["result", "output", "toolResult"].iter().find_map(|name| payload.get(*name));
-                    hearing::response(native, text(&payload, &["error"]))
+                    event_builder::tool_response(native, first_text(&payload, &["error"]))
                 });
-                hearing::call(&mut heard, kind, needed(call, &["name"])?, arguments(call, &["args"])?, result)?;
+                event_builder::add_call_views(
+                    &mut heard,
+                    kind,
+                    required_text(call, &["name"])?,
+                    tool_arguments(call, &["args"])?,
+                    result,
+                )?;
             }
             // Only the first request of a conversation is its start.
             Some(EventKind::SessionStart) if payload.get("invocationNum").and_then(Value::as_u64).unwrap_or(0) == 0 => {
-                heard.views.push(hearing::view(EventKind::SessionStart, json!({"source": "startup"}))?);
+                heard.views.push(event_builder::event_view(EventKind::SessionStart, json!({"source": "startup"}))?);
             }
             Some(EventKind::AfterAgent) => {
                 let fields = json!({"prompt": "", "prompt_response": "", "stop_hook_active": false});
-                heard.views.push(hearing::view(EventKind::AfterAgent, fields)?);
+                heard.views.push(event_builder::event_view(EventKind::AfterAgent, fields)?);
             }
-            None if row.is_none() => hearing::unknown(&mut heard, &payload),
+            None if row.is_none() => event_builder::record_unknown_tool(&mut heard, &payload),
             _ => {}
         }
         Ok(heard)
     }
 
-    fn write(&self, heard: &Heard, verdict: &Verdict) -> Written {
-        match heard.row {
-            Some(row) => answer(row, verdict),
-            None => Written { stdout: "{}".to_owned(), lost: verdict.lost.clone(), ..Written::default() },
+    fn write_response(&self, heard: &HostEvent, verdict: &HostVerdict) -> HostResponse {
+        match heard.info {
+            Some(row) => write_answer(row, verdict),
+            None => HostResponse {
+                stdout: "{}".to_owned(),
+                downgrades: verdict.downgrades.clone(),
+                ..HostResponse::default()
+            },
         }
     }
 
-    fn refuse(&self, _: Host, event: Option<&HostEvent>, words: &str) -> Written {
+    fn write_refusal(&self, _: Host, event: Option<&HostEventInfo>, words: &str) -> HostResponse {
         match event {
             Some(row) if !row.is_gate() => {
-                Written { stdout: "{}".to_owned(), stderr: words.to_owned(), ..Written::default() }
+                HostResponse { stdout: "{}".to_owned(), stderr: words.to_owned(), ..HostResponse::default() }
             }
-            _ => Written { stdout: json!({"decision": "deny", "reason": words}).to_string(), ..Written::default() },
+            _ => HostResponse {
+                stdout: json!({"decision": "deny", "reason": words}).to_string(),
+                ..HostResponse::default()
+            },
         }
     }
 }
 
 /// Which event a payload is, by what it holds.
-fn shape(payload: &Map<String, Value>) -> Option<&'static str> {
+fn detect_event_name(payload: &Map<String, Value>) -> Option<&'static str> {
     let has = |key: &str| payload.contains_key(key);
     if has("toolCall") {
         let ran = has("result") || has("error") || has("output") || has("toolResult");
@@ -74,37 +93,37 @@ fn shape(payload: &Map<String, Value>) -> Option<&'static str> {
     has("invocationNum").then_some("PreInvocation")
 }
 
-fn answer(row: &HostEvent, verdict: &Verdict) -> Written {
-    let mut lost = verdict.lost.clone();
-    let mut lose = |wanted, became| lost.push(Loss { wanted, became });
+fn write_answer(row: &HostEventInfo, verdict: &HostVerdict) -> HostResponse {
+    let mut lost = verdict.downgrades.clone();
+    let mut lose = |wanted, became| lost.push(VerdictDowngrade { requested: wanted, applied: became });
     let said = |decision: &str, reason: &str| json!({"decision": decision, "reason": reason});
-    let answer = match (row.ours, verdict.ruling) {
+    let answer = match (row.kind, verdict.ruling) {
         (Some(EventKind::BeforeTool), Ruling::Pass | Ruling::Ask) if verdict.input.is_some() => {
             lose("rewrite", "deny");
             said("deny", "a hook changes this call's arguments, which Antigravity does not take")
         }
         (Some(EventKind::BeforeTool), Ruling::Pass) => json!({"decision": "allow"}),
-        (Some(EventKind::BeforeTool), Ruling::Ask) => said("force_ask", verdict.why()),
-        (Some(EventKind::BeforeTool), Ruling::Deny) => said("deny", verdict.why()),
+        (Some(EventKind::BeforeTool), Ruling::Ask) => said("force_ask", verdict.reason_or_default()),
+        (Some(EventKind::BeforeTool), Ruling::Deny) => said("deny", verdict.reason_or_default()),
         (Some(EventKind::BeforeTool), Ruling::Stop) => {
             lose("stop", "deny");
-            said("deny", verdict.why())
+            said("deny", verdict.reason_or_default())
         }
-        (Some(EventKind::AfterAgent), Ruling::Deny) => said("continue", verdict.why()),
+        (Some(EventKind::AfterAgent), Ruling::Deny) => said("continue", verdict.reason_or_default()),
         (Some(EventKind::AfterTool), Ruling::Deny | Ruling::Stop) => {
             lose("hide the result", "nothing");
             json!({})
         }
-        _ => match (&verdict.context, row.can(Power::Context)) {
+        _ => match (&verdict.context, row.can(HookCapability::Context)) {
             (Some(context), true) => json!({"injectSteps": [{"userMessage": context}]}),
             _ => json!({}),
         },
     };
-    if verdict.context.is_some() && !row.can(Power::Context) {
+    if verdict.context.is_some() && !row.can(HookCapability::Context) {
         lose("context", "nothing");
     }
     if verdict.message.is_some() {
         lose("message", "a line in the trace");
     }
-    Written { stdout: answer.to_string(), lost, ..Written::default() }
+    HostResponse { stdout: answer.to_string(), downgrades: lost, ..HostResponse::default() }
 }

@@ -1,98 +1,107 @@
 //! Cursor: flat answers in snake case, generic and granular events for one call, and an explicit allow where nobody objects,
 //! because an entry that fails closed takes silence for a failure.
 
-use hookwright_hooks::{EventKind, Power};
+use hookwright_hooks::{EventKind, HookCapability};
 use serde_json::{Map, Value, json};
 
-use crate::dialect::{Dialect, Heard, Loss, Misheard, Ruling, Verdict, Written};
-use crate::hearing::{self, event_name};
-use crate::host::{Host, HostEvent};
-use crate::payload::{arguments, needed, text};
+use crate::dialect::{HostDialect, HostEvent, HostResponse, HostVerdict, PayloadError, Ruling, VerdictDowngrade};
+use crate::event_builder::{self, resolve_event_name};
+use crate::host::{Host, HostEventInfo};
+use crate::payload::{first_text, required_text, tool_arguments};
 
 /// Cursor.
-pub(crate) struct Cursor;
+pub(crate) struct CursorDialect;
 
-impl Dialect for Cursor {
-    fn hear(&self, host: Host, payload: Map<String, Value>, told: Option<&str>) -> Result<Heard, Misheard> {
-        let event = event_name(text(&payload, &["hook_event_name"]), told)?;
+impl HostDialect for CursorDialect {
+    fn parse_event(
+        &self,
+        host: Host,
+        payload: Map<String, Value>,
+        told: Option<&str>,
+    ) -> Result<HostEvent, PayloadError> {
+        let event = resolve_event_name(first_text(&payload, &["hook_event_name"]), told)?;
         let row = host.event(&event);
-        let mut heard = hearing::frame(host, &event, row, &payload);
-        match row.and_then(|row| row.ours) {
+        let mut heard = event_builder::new_event(host, &event, row, &payload);
+        match row.and_then(|row| row.kind) {
             Some(kind @ (EventKind::BeforeTool | EventKind::AfterTool)) => {
-                let (name, input) = call(&event, &payload)?;
-                let result = (kind == EventKind::AfterTool).then(|| result(&payload));
-                hearing::call(&mut heard, kind, name, input, result)?;
+                let (name, input) = native_call(&event, &payload)?;
+                let result = (kind == EventKind::AfterTool).then(|| tool_result(&payload));
+                event_builder::add_call_views(&mut heard, kind, name, input, result)?;
             }
             Some(kind) => {
-                let fields = fields(kind, &payload)?;
-                heard.views.push(hearing::view(kind, fields)?);
+                let fields = event_fields(kind, &payload)?;
+                heard.views.push(event_builder::event_view(kind, fields)?);
             }
-            None if row.is_none() => hearing::unknown(&mut heard, &payload),
+            None if row.is_none() => event_builder::record_unknown_tool(&mut heard, &payload),
             None => {}
         }
         Ok(heard)
     }
 
-    fn write(&self, heard: &Heard, verdict: &Verdict) -> Written {
-        match heard.row {
-            Some(row) => answer(row, verdict),
-            None => Written { stdout: "{}".to_owned(), lost: verdict.lost.clone(), ..Written::default() },
+    fn write_response(&self, heard: &HostEvent, verdict: &HostVerdict) -> HostResponse {
+        match heard.info {
+            Some(row) => write_answer(row, verdict),
+            None => HostResponse {
+                stdout: "{}".to_owned(),
+                downgrades: verdict.downgrades.clone(),
+                ..HostResponse::default()
+            },
         }
     }
 
-    fn refuse(&self, _: Host, event: Option<&HostEvent>, words: &str) -> Written {
+    fn write_refusal(&self, _: Host, event: Option<&HostEventInfo>, words: &str) -> HostResponse {
         match event {
-            Some(row) if row.is_gate() => answer(row, &Verdict::deny(words)),
-            Some(_) => Written { stdout: "{}".to_owned(), stderr: words.to_owned(), ..Written::default() },
-            None => Written { stderr: words.to_owned(), exit: 2, ..Written::default() },
+            Some(row) if row.is_gate() => write_answer(row, &HostVerdict::deny(words)),
+            Some(_) => HostResponse { stdout: "{}".to_owned(), stderr: words.to_owned(), ..HostResponse::default() },
+            None => HostResponse { stderr: words.to_owned(), exit_code: 2, ..HostResponse::default() },
         }
     }
 }
 
 /// The call that an event is about, in the words of the generic event.
-fn call(event: &str, payload: &Map<String, Value>) -> Result<(String, Map<String, Value>), Misheard> {
+fn native_call(event: &str, payload: &Map<String, Value>) -> Result<(String, Map<String, Value>), PayloadError> {
     let take = |keys: &[&str]| -> Map<String, Value> {
         keys.iter().filter_map(|key| Some(((*key).to_owned(), payload.get(*key)?.clone()))).collect()
     };
     Ok(match event {
         "beforeShellExecution" | "afterShellExecution" => {
-            needed(payload, &["command"])?;
+            required_text(payload, &["command"])?;
             let mut input = take(&["command", "cwd"]);
             input.retain(|key, value| key != "cwd" || value.as_str().is_some_and(|cwd| !cwd.is_empty()));
             ("Shell".to_owned(), input)
         }
         "beforeReadFile" | "beforeTabFileRead" => {
-            needed(payload, &["file_path"])?;
+            required_text(payload, &["file_path"])?;
             ("Read".to_owned(), take(&["file_path"]))
         }
         "afterFileEdit" | "afterTabFileEdit" => {
-            needed(payload, &["file_path"])?;
+            required_text(payload, &["file_path"])?;
             ("MultiEdit".to_owned(), take(&["file_path", "edits"]))
         }
         "subagentStart" => ("Task".to_owned(), take(&["prompt", "task", "subagent_type"])),
         "beforeMCPExecution" | "afterMCPExecution" => {
-            let name = needed(payload, &["tool_name"])?;
+            let name = required_text(payload, &["tool_name"])?;
             let name = if name.starts_with("MCP:") || name.starts_with("mcp__") { name } else { format!("MCP:{name}") };
-            (name, arguments(payload, &["tool_input"])?)
+            (name, tool_arguments(payload, &["tool_input"])?)
         }
-        _ => (needed(payload, &["tool_name"])?, arguments(payload, &["tool_input"])?),
+        _ => (required_text(payload, &["tool_name"])?, tool_arguments(payload, &["tool_input"])?),
     })
 }
 
-fn result(payload: &Map<String, Value>) -> Value {
+fn tool_result(payload: &Map<String, Value>) -> Value {
     // A JSON text, as the host has it.
     let output = ["tool_output", "result_json", "output"].iter().find_map(|name| payload.get(*name)).cloned();
     let output = output.map(|output| match output.as_str().map(serde_json::from_str::<Value>) {
         Some(Ok(inner)) => inner,
         _ => output,
     });
-    hearing::response(output.as_ref(), text(payload, &["error_message", "error"]))
+    event_builder::tool_response(output.as_ref(), first_text(payload, &["error_message", "error"]))
 }
 
-fn fields(kind: EventKind, payload: &Map<String, Value>) -> Result<Value, Misheard> {
-    let text_or = |names: &[&str], other: &str| text(payload, names).unwrap_or(other).to_owned();
+fn event_fields(kind: EventKind, payload: &Map<String, Value>) -> Result<Value, PayloadError> {
+    let text_or = |names: &[&str], other: &str| first_text(payload, names).unwrap_or(other).to_owned();
     Ok(match kind {
-        EventKind::BeforeAgent => json!({"prompt": needed(payload, &["prompt"])?}),
+        EventKind::BeforeAgent => json!({"prompt": required_text(payload, &["prompt"])?}),
         EventKind::AfterAgent => json!({
             "prompt": "",
             "prompt_response": text_or(&["text", "summary"], ""),
@@ -104,27 +113,29 @@ fn fields(kind: EventKind, payload: &Map<String, Value>) -> Result<Value, Mishea
     })
 }
 
-fn answer(row: &HostEvent, verdict: &Verdict) -> Written {
-    let mut lost = verdict.lost.clone();
-    let mut lose = |wanted, became| lost.push(Loss { wanted, became });
-    let mut answer = match row.ours {
-        Some(EventKind::BeforeTool) => permission(row, verdict, &mut lose),
+fn write_answer(row: &HostEventInfo, verdict: &HostVerdict) -> HostResponse {
+    let mut lost = verdict.downgrades.clone();
+    let mut lose = |wanted, became| lost.push(VerdictDowngrade { requested: wanted, applied: became });
+    let mut answer = match row.kind {
+        Some(EventKind::BeforeTool) => write_permission(row, verdict, &mut lose),
         Some(EventKind::BeforeAgent) if verdict.ruling >= Ruling::Deny => {
-            json!({"continue": false, "user_message": verdict.why()})
+            json!({"continue": false, "user_message": verdict.reason_or_default()})
         }
         Some(EventKind::BeforeAgent) => json!({"continue": true}),
-        Some(EventKind::AfterAgent) if verdict.ruling == Ruling::Deny => json!({"followup_message": verdict.why()}),
+        Some(EventKind::AfterAgent) if verdict.ruling == Ruling::Deny => {
+            json!({"followup_message": verdict.reason_or_default()})
+        }
         Some(EventKind::AfterTool) if verdict.ruling >= Ruling::Deny => {
             lose("hide the result", "context");
-            match row.can(Power::Context) {
-                true => json!({"additional_context": verdict.why()}),
+            match row.can(HookCapability::Context) {
+                true => json!({"additional_context": verdict.reason_or_default()}),
                 false => json!({}),
             }
         }
         _ => json!({}),
     };
     if let (Some(context), Some(answer)) = (&verdict.context, answer.as_object_mut()) {
-        match row.can(Power::Context) && !answer.contains_key("additional_context") {
+        match row.can(HookCapability::Context) && !answer.contains_key("additional_context") {
             true => drop(answer.insert("additional_context".to_owned(), context.as_str().into())),
             false => lose("context", "nothing"),
         }
@@ -132,14 +143,18 @@ fn answer(row: &HostEvent, verdict: &Verdict) -> Written {
     if verdict.message.is_some() {
         lose("message", "a line in the trace");
     }
-    Written { stdout: answer.to_string(), lost, ..Written::default() }
+    HostResponse { stdout: answer.to_string(), downgrades: lost, ..HostResponse::default() }
 }
 
-fn permission(row: &HostEvent, verdict: &Verdict, lose: &mut impl FnMut(&'static str, &'static str)) -> Value {
+fn write_permission(
+    row: &HostEventInfo,
+    verdict: &HostVerdict,
+    lose: &mut impl FnMut(&'static str, &'static str),
+) -> Value {
     let deny = |reason: &str| json!({"permission": "deny", "user_message": reason, "agent_message": reason});
     match (verdict.ruling, &verdict.input) {
         (Ruling::Pass, None) => json!({"permission": "allow"}),
-        (Ruling::Pass, Some(input)) if row.can(Power::RewriteInput) => {
+        (Ruling::Pass, Some(input)) if row.can(HookCapability::RewriteInput) => {
             json!({"permission": "allow", "updated_input": input})
         }
         (Ruling::Pass, Some(_)) => {
@@ -148,12 +163,12 @@ fn permission(row: &HostEvent, verdict: &Verdict, lose: &mut impl FnMut(&'static
         }
         (Ruling::Ask, _) => {
             lose("ask", "deny");
-            deny(&format!("{} (you would be asked, which Cursor does not do for a hook)", verdict.why()))
+            deny(&format!("{} (you would be asked, which Cursor does not do for a hook)", verdict.reason_or_default()))
         }
-        (Ruling::Deny, _) => deny(verdict.why()),
+        (Ruling::Deny, _) => deny(verdict.reason_or_default()),
         (Ruling::Stop, _) => {
             lose("stop", "deny");
-            deny(verdict.why())
+            deny(verdict.reason_or_default())
         }
     }
 }

@@ -1,55 +1,60 @@
 //! What every dialect does: a native event in, views of it in our own types out; a verdict in, the host's answer out.
 //!
-//! The types are here; how each host speaks is `family.rs`, `gemini.rs`, `cursor.rs` and `antigravity.rs`.
+//! The types are here; how each host speaks is `claude_family.rs`, `gemini.rs`, `cursor.rs` and `antigravity.rs`.
 
 use std::path::PathBuf;
 
 use hookwright_hooks::AnyEvent;
 use serde_json::{Map, Value};
 
-use crate::host::{Host, HostEvent};
+use crate::host::{Host, HostEventInfo};
 
 /// One way of speaking, for one host or several that are close.
-pub trait Dialect: Sync {
+pub trait HostDialect: Sync {
     /// Reads a native event. `told` is the event's name where whoever installed the entry said it: it counts where the payload
     /// has none, and a payload that says another is misheard.
     ///
     /// # Errors
     /// If this is no event of that host. Nothing can be judged then, so whoever could be guarded is answered with
-    /// [`Dialect::refuse`].
-    fn hear(&self, host: Host, payload: Map<String, Value>, told: Option<&str>) -> Result<Heard, Misheard>;
+    /// [`HostDialect::write_refusal`].
+    fn parse_event(
+        &self,
+        host: Host,
+        payload: Map<String, Value>,
+        told: Option<&str>,
+    ) -> Result<HostEvent, PayloadError>;
 
     /// Writes what was decided in the words that the host obeys, lowered towards no where it obeys none.
-    fn write(&self, heard: &Heard, verdict: &Verdict) -> Written;
+    fn write_response(&self, heard: &HostEvent, verdict: &HostVerdict) -> HostResponse;
 
     /// The host's form of no where nothing is known but, perhaps, the event.
-    fn refuse(&self, host: Host, event: Option<&HostEvent>, words: &str) -> Written;
+    fn write_refusal(&self, host: Host, event: Option<&HostEventInfo>, words: &str) -> HostResponse;
 }
 
 /// A native event, understood.
 #[derive(Clone, Debug)]
-pub struct Heard {
+pub struct HostEvent {
     /// Whose it is.
     pub host: Host,
     /// That agent's version, if it says.
     pub version: Option<String>,
     /// The event's name there.
-    pub event: String,
+    pub name: String,
     /// Its row of the table; nothing for one that is not in it.
-    pub row: Option<&'static HostEvent>,
+    pub info: Option<&'static HostEventInfo>,
     /// The tool that it is about, in the host's own words.
     pub tool: Option<NativeTool>,
     /// The session.
-    pub session: SessionFacts,
+    pub session: HostSession,
     /// What this event has in common with the host's own records: `prompt_id`, `turn_id`, `generation_id`, `tool_use_id`.
-    pub keys: Vec<(&'static str, String)>,
+    pub correlation_ids: Vec<(&'static str, String)>,
     /// The event in our words: none where it is no moment of ours, several where one call does several things.
-    pub views: Vec<View>,
+    pub views: Vec<EventView>,
 }
 
 /// What a payload says about the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionFacts {
+pub struct HostSession {
     /// Its id.
     pub id: String,
     /// Where the conversation is kept.
@@ -74,20 +79,20 @@ pub struct NativeTool {
     /// Its arguments there.
     pub input: Map<String, Value>,
     /// What is known of it.
-    pub standing: Standing,
+    pub recognition: ToolRecognition,
     /// Why its arguments are not understood, if they are not.
-    pub doubt: Option<String>,
+    pub uncertainty: Option<String>,
 }
 
 /// What is known of a host's tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ToolRecognition {
     /// It stands for a tool of ours, or for one of an MCP server.
     Known,
     /// It has no counterpart and harms nothing: it asks the user, plans, or keeps a list.
     Harmless,
     /// A tool of an MCP server, and which server's is not said: a guard on MCP tools may be blind to it.
-    SomeServers,
+    UnknownServer,
     /// The tool is known and its arguments are not: they could be read in two ways, or one of them could be a path or a
     /// command that no guard sees. Every guard may be blind to it.
     UnknownArguments,
@@ -95,34 +100,34 @@ pub enum Standing {
     Unknown,
 }
 
-impl Standing {
+impl ToolRecognition {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
-            Standing::Known => "known",
-            Standing::Harmless => "harmless",
-            Standing::SomeServers => "someservers",
-            Standing::UnknownArguments => "unknown arguments",
-            Standing::Unknown => "unknown",
+            ToolRecognition::Known => "known",
+            ToolRecognition::Harmless => "harmless",
+            ToolRecognition::UnknownServer => "someservers",
+            ToolRecognition::UnknownArguments => "unknown arguments",
+            ToolRecognition::Unknown => "unknown",
         }
     }
 }
 
 /// One of our events that a native event comes to.
 #[derive(Clone, Debug)]
-pub struct View {
+pub struct EventView {
     /// The event.
     pub event: AnyEvent,
     /// How a change of its arguments becomes one of the host's.
-    pub back: Back,
+    pub write_back: ArgumentWriteBack,
     /// Whether it was judged before, as the call that it is: the host asks once more whether it may run. Guards are asked
     /// again, and of what they say only a no counts.
-    pub again: bool,
+    pub is_recheck: bool,
 }
 
 /// How changed arguments go back to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Back {
+pub enum ArgumentWriteBack {
     /// By the table of tools; the view is the one at this place.
     View(usize),
     /// Not at all, because of this.
@@ -131,25 +136,25 @@ pub enum Back {
 
 /// Why a payload is no event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misheard {
+pub enum PayloadError {
     /// There is nothing.
     #[error("there is no payload on stdin")]
     Empty,
     /// It is no JSON object.
     #[error("the payload is no JSON object: {0}")]
-    NoJson(String),
+    NotJsonObject(String),
     /// It is larger than anything that is read.
-    #[error("the payload is larger than {} MiB", crate::payload::LARGEST >> 20)]
+    #[error("the payload is larger than {} MiB", crate::payload::MAX_PAYLOAD_BYTES >> 20)]
     TooLarge,
     /// The agent has left out a part of the call, which is there when it runs.
     #[error("the call is too large for this agent to show: only its beginning is in the payload")]
-    CutOff,
+    Truncated,
     /// A field is not there.
     #[error("the payload has no `{0}`")]
     Missing(&'static str),
     /// A field holds something else than it should.
     #[error("`{field}` of the payload is {found}, not {wanted}")]
-    WrongKind {
+    WrongType {
         /// The field.
         field: &'static str,
         /// What it should be.
@@ -159,10 +164,10 @@ pub enum Misheard {
     },
     /// One field is there in two spellings that do not say the same.
     #[error("`{0}` and `{1}` of the payload do not say the same")]
-    Contradiction(&'static str, &'static str),
+    ConflictingFields(&'static str, &'static str),
     /// It is another event than the one it was installed for.
     #[error("the payload says that it is {said}, and this entry is for {told}")]
-    AnotherEvent {
+    EventMismatch {
         /// What the payload says.
         said: String,
         /// What the entry is for.
@@ -206,7 +211,7 @@ impl Ruling {
 
 /// What is to be said to the host.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Verdict {
+pub struct HostVerdict {
     /// What was decided.
     pub ruling: Ruling,
     /// Why; never empty but for [`Ruling::Pass`].
@@ -218,41 +223,41 @@ pub struct Verdict {
     /// The host's own arguments, whole, as hooks changed them.
     pub input: Option<Map<String, Value>>,
     /// The answer in our own vocabulary, for a host that speaks it.
-    pub ours: Map<String, Value>,
+    pub engine_answer: Map<String, Value>,
     /// What could not be kept before a word was written.
-    pub lost: Vec<Loss>,
+    pub downgrades: Vec<VerdictDowngrade>,
 }
 
-impl Verdict {
+impl HostVerdict {
     /// A no, and why.
-    pub fn deny(reason: impl Into<String>) -> Verdict {
-        Verdict { ruling: Ruling::Deny, reason: reason.into(), ..Verdict::default() }
+    pub fn deny(reason: impl Into<String>) -> HostVerdict {
+        HostVerdict { ruling: Ruling::Deny, reason: reason.into(), ..HostVerdict::default() }
     }
 
     /// Why, in words: there are hosts that take a no without any for no no.
-    pub fn why(&self) -> &str {
+    pub fn reason_or_default(&self) -> &str {
         if self.reason.trim().is_empty() { "a hook said no and gave no reason" } else { &self.reason }
     }
 }
 
 /// Something of a verdict that the host can't be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loss {
+pub struct VerdictDowngrade {
     /// What hooks wanted.
-    pub wanted: &'static str,
+    pub requested: &'static str,
     /// What it became.
-    pub became: &'static str,
+    pub applied: &'static str,
 }
 
 /// The host's answer: what to print, and how to exit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct HostResponse {
     /// For stdout.
     pub stdout: String,
     /// For stderr.
     pub stderr: String,
     /// The exit code.
-    pub exit: u8,
+    pub exit_code: u8,
     /// What was lost on the way.
-    pub lost: Vec<Loss>,
+    pub downgrades: Vec<VerdictDowngrade>,
 }

@@ -1,42 +1,50 @@
 //! Gemini CLI: the same eleven events and nearly our own words, as its 0.61 obeys them.
 
-use hookwright_hooks::{AnyEvent, EventKind, Power};
+use hookwright_hooks::{AnyEvent, EventKind, HookCapability};
 use serde_json::{Map, Value};
 
-use crate::dialect::{Back, Dialect, Heard, Loss, Misheard, Ruling, Verdict, View, Written};
-use crate::hearing::{self, event_name};
-use crate::host::{Host, HostEvent};
-use crate::payload::{arguments, needed, text};
+use crate::dialect::{
+    ArgumentWriteBack, EventView, HostDialect, HostEvent, HostResponse, HostVerdict, PayloadError, Ruling,
+    VerdictDowngrade,
+};
+use crate::event_builder::{self, resolve_event_name};
+use crate::host::{Host, HostEventInfo};
+use crate::payload::{first_text, required_text, tool_arguments};
 
 /// Gemini CLI.
-pub(crate) struct Gemini;
+pub(crate) struct GeminiDialect;
 
-impl Dialect for Gemini {
-    fn hear(&self, host: Host, payload: Map<String, Value>, told: Option<&str>) -> Result<Heard, Misheard> {
-        let event = event_name(text(&payload, &["hook_event_name"]), told)?;
+impl HostDialect for GeminiDialect {
+    fn parse_event(
+        &self,
+        host: Host,
+        payload: Map<String, Value>,
+        told: Option<&str>,
+    ) -> Result<HostEvent, PayloadError> {
+        let event = resolve_event_name(first_text(&payload, &["hook_event_name"]), told)?;
         let row = host.event(&event);
-        let mut heard = hearing::frame(host, &event, row, &payload);
-        let Some(kind) = row.and_then(|row| row.ours) else {
-            hearing::unknown(&mut heard, &payload);
+        let mut heard = event_builder::new_event(host, &event, row, &payload);
+        let Some(kind) = row.and_then(|row| row.kind) else {
+            event_builder::record_unknown_tool(&mut heard, &payload);
             return Ok(heard);
         };
         if matches!(kind, EventKind::BeforeTool | EventKind::AfterTool) {
-            let (name, input) = (needed(&payload, &["tool_name"])?, arguments(&payload, &["tool_input"])?);
+            let (name, input) = (required_text(&payload, &["tool_name"])?, tool_arguments(&payload, &["tool_input"])?);
             let result =
                 (kind == EventKind::AfterTool).then(|| payload.get("tool_response").cloned().unwrap_or_default());
-            hearing::call(&mut heard, kind, name, input, result)?;
+            event_builder::add_call_views(&mut heard, kind, name, input, result)?;
             return Ok(heard);
         }
         let event = AnyEvent::from_fields(kind, payload)
-            .map_err(|error| Misheard::Incomplete { event, problem: error.to_string() })?;
-        heard.views.push(View { event, back: Back::View(0), again: false });
+            .map_err(|error| PayloadError::Incomplete { event, problem: error.to_string() })?;
+        heard.views.push(EventView { event, write_back: ArgumentWriteBack::View(0), is_recheck: false });
         Ok(heard)
     }
 
-    fn write(&self, heard: &Heard, verdict: &Verdict) -> Written {
-        let Some(row) = heard.row else { return Written::default() };
-        let mut lost = verdict.lost.clone();
-        let mut answer = verdict.ours.clone();
+    fn write_response(&self, heard: &HostEvent, verdict: &HostVerdict) -> HostResponse {
+        let Some(row) = heard.info else { return HostResponse::default() };
+        let mut lost = verdict.downgrades.clone();
+        let mut answer = verdict.engine_answer.clone();
         for silent in ["decision", "reason", "continue", "suppressOutput"] {
             answer.shift_remove(silent);
         }
@@ -48,36 +56,39 @@ impl Dialect for Gemini {
             Ruling::Pass => {}
             // With nobody there it would wait for ever.
             Ruling::Ask => {
-                lost.push(Loss { wanted: "ask", became: "deny" });
-                say_no(&mut answer, &format!("{} (you would be asked, and nobody may be there)", verdict.why()));
+                lost.push(VerdictDowngrade { requested: "ask", applied: "deny" });
+                set_deny(
+                    &mut answer,
+                    &format!("{} (you would be asked, and nobody may be there)", verdict.reason_or_default()),
+                );
             }
-            Ruling::Deny => say_no(&mut answer, verdict.why()),
+            Ruling::Deny => set_deny(&mut answer, verdict.reason_or_default()),
             Ruling::Stop => {
                 answer.insert("continue".to_owned(), false.into());
-                answer.insert("stopReason".to_owned(), verdict.why().into());
+                answer.insert("stopReason".to_owned(), verdict.reason_or_default().into());
                 if row.is_gate() {
-                    say_no(&mut answer, verdict.why());
+                    set_deny(&mut answer, verdict.reason_or_default());
                 }
             }
         }
         let stdout = if answer.is_empty() { String::new() } else { Value::Object(answer).to_string() };
-        Written { stdout, lost, ..Written::default() }
+        HostResponse { stdout, downgrades: lost, ..HostResponse::default() }
     }
 
-    fn refuse(&self, _: Host, event: Option<&HostEvent>, words: &str) -> Written {
+    fn write_refusal(&self, _: Host, event: Option<&HostEventInfo>, words: &str) -> HostResponse {
         match event {
-            Some(row) if row.can(Power::Deny) && row.ours != Some(EventKind::AfterAgent) => {
+            Some(row) if row.can(HookCapability::Deny) && row.kind != Some(EventKind::AfterAgent) => {
                 let mut answer = Map::new();
-                say_no(&mut answer, words);
-                Written { stdout: Value::Object(answer).to_string(), ..Written::default() }
+                set_deny(&mut answer, words);
+                HostResponse { stdout: Value::Object(answer).to_string(), ..HostResponse::default() }
             }
-            Some(_) => Written { stderr: words.to_owned(), ..Written::default() },
-            None => Written { stderr: words.to_owned(), exit: 2, ..Written::default() },
+            Some(_) => HostResponse { stderr: words.to_owned(), ..HostResponse::default() },
+            None => HostResponse { stderr: words.to_owned(), exit_code: 2, ..HostResponse::default() },
         }
     }
 }
 
-fn say_no(answer: &mut Map<String, Value>, reason: &str) {
+fn set_deny(answer: &mut Map<String, Value>, reason: &str) {
     answer.insert("decision".to_owned(), "deny".into());
     answer.insert("reason".to_owned(), reason.into());
 }

@@ -7,10 +7,10 @@ mod events;
 
 use std::time::Duration;
 
-use hookwright_hooks::{EventKind, Power};
+use hookwright_hooks::{EventKind, HookCapability};
 use serde_json::{Map, Value};
 
-pub(crate) use events::COPILOT_NAMES;
+pub(crate) use events::COPILOT_EVENT_NAMES;
 
 /// An agent whose hooks can be Hookwright's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ pub enum Host {
 
 /// What a host's time-outs are counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum TimeoutUnit {
     /// Seconds.
     Seconds,
     /// Milliseconds.
@@ -50,73 +50,73 @@ pub enum Unit {
 
 /// What a host does with the call when a hook's time is up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnTimeout {
+pub enum TimeoutPolicy {
     /// It runs.
-    Opens,
+    FailsOpen,
     /// It does not run.
-    Closes,
+    FailsClosed,
     /// It waits for as long as the hook takes.
     Waits,
 }
 
 /// A host's own way of staying closed when a hook fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailClosed {
+pub enum FailClosedSupport {
     /// There is none: a hook that fails lets the call run.
     None,
     /// A key of the hook's entry, and the value that closes.
-    Key(&'static str, Closing),
+    Key(&'static str, FailClosedValue),
     /// It is closed as it is, but for time-outs.
-    ButTimeouts,
+    ExceptTimeouts,
     /// It is always closed.
     Always,
 }
 
 /// The value of a key that closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closing {
+pub enum FailClosedValue {
     /// `true`.
     True,
     /// A word.
-    Word(&'static str),
+    Text(&'static str),
 }
 
-impl Closing {
+impl FailClosedValue {
     /// The value.
     pub fn to_json(self) -> Value {
         match self {
-            Closing::True => Value::Bool(true),
-            Closing::Word(word) => Value::from(word),
+            FailClosedValue::True => Value::Bool(true),
+            FailClosedValue::Text(word) => Value::from(word),
         }
     }
 }
 
 /// One of a host's events.
 #[derive(Debug, PartialEq, Eq)]
-pub struct HostEvent {
+pub struct HostEventInfo {
     /// Its name there.
     pub name: &'static str,
     /// What it is here; nothing if hooks of ours have no such moment.
-    pub ours: Option<EventKind>,
+    pub kind: Option<EventKind>,
     /// What a hook can really do there, in our words. What is not here is lowered towards no, or lost.
-    pub powers: &'static [Power],
+    pub powers: &'static [HookCapability],
     /// How long an entry may take that does not say; the host's default if nothing.
     pub timeout: Option<Duration>,
     /// Whether `agents install` writes an entry for it.
     pub wired: bool,
 }
 
-impl HostEvent {
+impl HostEventInfo {
     /// Whether a hook can do that there.
-    pub fn can(&self, power: Power) -> bool {
+    pub fn can(&self, power: HookCapability) -> bool {
         self.powers.contains(&power)
     }
 
     /// Whether a guard's no can count there: an answer that can't be made must be a no.
     pub fn is_gate(&self) -> bool {
         let before =
-            matches!(self.ours, Some(EventKind::BeforeTool | EventKind::BeforeAgent | EventKind::Notification));
-        before && self.can(Power::Deny)
+            matches!(self.kind, Some(EventKind::BeforeTool | EventKind::BeforeAgent | EventKind::Notification));
+        before && self.can(HookCapability::Deny)
     }
 }
 
@@ -132,27 +132,27 @@ pub struct HostInfo {
     /// The program that a user starts.
     pub program: &'static str,
     /// The npm package that has it, if one does.
-    pub npm: Option<&'static str>,
+    pub npm_package: Option<&'static str>,
     /// The version that this row was measured with or read in.
     pub known_version: &'static str,
     /// Environment variables that only this agent gives its hooks.
-    pub marks: &'static [&'static str],
+    pub marker_vars: &'static [&'static str],
     /// Environment variables that hold the project's directory.
     pub project_vars: &'static [&'static str],
     /// Environment variables that hold its version.
     pub version_vars: &'static [&'static str],
     /// What its time-outs are counted in.
-    pub unit: Unit,
+    pub timeout_unit: TimeoutUnit,
     /// How long an entry may take that does not say.
     pub timeout: Duration,
     /// What happens then.
-    pub on_timeout: OnTimeout,
+    pub on_timeout: TimeoutPolicy,
     /// Its own way of staying closed.
-    pub fail_closed: FailClosed,
+    pub fail_closed: FailClosedSupport,
     /// Whose settings files it reads too, so that entries there fire a second time.
-    pub reads: &'static [Host],
+    pub reads_settings_of: &'static [Host],
     /// Its events.
-    pub events: &'static [HostEvent],
+    pub events: &'static [HostEventInfo],
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -164,170 +164,170 @@ pub const HOSTS: [HostInfo; 10] = [
         name: "claude-code",
         title: "Claude Code",
         program: "claude",
-        npm: Some("@anthropic-ai/claude-code"),
+        npm_package: Some("@anthropic-ai/claude-code"),
         known_version: "2.1.325",
-        marks: &["CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDECODE"],
+        marker_vars: &["CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDECODE"],
         project_vars: &["CLAUDE_PROJECT_DIR"],
         version_vars: &["AI_AGENT"],
-        unit: Unit::Seconds,
+        timeout_unit: TimeoutUnit::Seconds,
         timeout: Duration::from_secs(600),
-        on_timeout: OnTimeout::Opens,
-        fail_closed: FailClosed::Key("onFailure", Closing::Word("block")),
-        reads: &[],
-        events: events::CLAUDE,
+        on_timeout: TimeoutPolicy::FailsOpen,
+        fail_closed: FailClosedSupport::Key("onFailure", FailClosedValue::Text("block")),
+        reads_settings_of: &[],
+        events: events::CLAUDE_EVENTS,
     },
     HostInfo {
         host: Host::Codex,
         name: "codex",
         title: "Codex CLI",
         program: "codex",
-        npm: Some("@openai/codex"),
+        npm_package: Some("@openai/codex"),
         known_version: "0.166.0",
-        marks: &["CODEX_SANDBOX", "CODEX_THREAD_ID"],
+        marker_vars: &["CODEX_SANDBOX", "CODEX_THREAD_ID"],
         project_vars: &[],
         version_vars: &[],
-        unit: Unit::Seconds,
+        timeout_unit: TimeoutUnit::Seconds,
         timeout: Duration::from_secs(600),
-        on_timeout: OnTimeout::Opens,
-        fail_closed: FailClosed::None,
-        reads: &[],
-        events: events::CODEX,
+        on_timeout: TimeoutPolicy::FailsOpen,
+        fail_closed: FailClosedSupport::None,
+        reads_settings_of: &[],
+        events: events::CODEX_EVENTS,
     },
     HostInfo {
         host: Host::Copilot,
         name: "copilot",
         title: "GitHub Copilot CLI",
         program: "copilot",
-        npm: Some("@github/copilot"),
+        npm_package: Some("@github/copilot"),
         known_version: "1.0.102",
-        marks: &["COPILOT_CLI"],
+        marker_vars: &["COPILOT_CLI"],
         project_vars: &["COPILOT_PROJECT_DIR"],
         version_vars: &["COPILOT_CLI_BINARY_VERSION"],
-        unit: Unit::Seconds,
+        timeout_unit: TimeoutUnit::Seconds,
         timeout: Duration::from_secs(30),
-        on_timeout: OnTimeout::Opens,
-        fail_closed: FailClosed::ButTimeouts,
-        reads: &[Host::ClaudeCode],
-        events: events::COPILOT,
+        on_timeout: TimeoutPolicy::FailsOpen,
+        fail_closed: FailClosedSupport::ExceptTimeouts,
+        reads_settings_of: &[Host::ClaudeCode],
+        events: events::COPILOT_EVENTS,
     },
     HostInfo {
         host: Host::Cursor,
         name: "cursor",
         title: "Cursor",
         program: "cursor-agent",
-        npm: None,
+        npm_package: None,
         known_version: "3.9.16",
-        marks: &["CURSOR_VERSION", "CURSOR_PROJECT_DIR"],
+        marker_vars: &["CURSOR_VERSION", "CURSOR_PROJECT_DIR"],
         project_vars: &["CURSOR_PROJECT_DIR"],
         version_vars: &["CURSOR_VERSION"],
-        unit: Unit::Seconds,
+        timeout_unit: TimeoutUnit::Seconds,
         timeout: Duration::from_secs(60),
-        on_timeout: OnTimeout::Opens,
-        fail_closed: FailClosed::Key("failClosed", Closing::True),
-        reads: &[Host::ClaudeCode],
-        events: events::CURSOR,
+        on_timeout: TimeoutPolicy::FailsOpen,
+        fail_closed: FailClosedSupport::Key("failClosed", FailClosedValue::True),
+        reads_settings_of: &[Host::ClaudeCode],
+        events: events::CURSOR_EVENTS,
     },
     HostInfo {
         host: Host::Qwen,
         name: "qwen",
         title: "Qwen Code",
         program: "qwen",
-        npm: Some("@qwen-code/qwen-code"),
+        npm_package: Some("@qwen-code/qwen-code"),
         known_version: "0.24.4",
-        marks: &["QWEN_PROJECT_DIR", "QWEN_CODE"],
+        marker_vars: &["QWEN_PROJECT_DIR", "QWEN_CODE"],
         project_vars: &["QWEN_PROJECT_DIR"],
         version_vars: &["QWEN_CODE_STARTUP_VERSION"],
-        unit: Unit::Milliseconds,
+        timeout_unit: TimeoutUnit::Milliseconds,
         timeout: Duration::from_secs(60),
-        on_timeout: OnTimeout::Opens,
-        fail_closed: FailClosed::None,
-        reads: &[],
-        events: events::QWEN,
+        on_timeout: TimeoutPolicy::FailsOpen,
+        fail_closed: FailClosedSupport::None,
+        reads_settings_of: &[],
+        events: events::QWEN_EVENTS,
     },
     HostInfo {
         host: Host::Droid,
         name: "droid",
         title: "Factory Droid",
         program: "droid",
-        npm: Some("droid"),
+        npm_package: Some("droid"),
         known_version: "0.215.0",
-        marks: &["FACTORY_PROJECT_DIR", "DROID_PROJECT_DIR"],
+        marker_vars: &["FACTORY_PROJECT_DIR", "DROID_PROJECT_DIR"],
         project_vars: &["FACTORY_PROJECT_DIR", "DROID_PROJECT_DIR"],
         version_vars: &[],
-        unit: Unit::Seconds,
+        timeout_unit: TimeoutUnit::Seconds,
         timeout: Duration::from_secs(60),
-        on_timeout: OnTimeout::Opens,
-        fail_closed: FailClosed::None,
-        reads: &[],
-        events: events::DROID,
+        on_timeout: TimeoutPolicy::FailsOpen,
+        fail_closed: FailClosedSupport::None,
+        reads_settings_of: &[],
+        events: events::DROID_EVENTS,
     },
     HostInfo {
         host: Host::Grok,
         name: "grok",
         title: "Grok Build",
         program: "grok",
-        npm: Some("@xai-official/grok"),
+        npm_package: Some("@xai-official/grok"),
         known_version: "1.0.41",
-        marks: &["GROK_WORKSPACE_ROOT", "GROK_SESSION_ID"],
+        marker_vars: &["GROK_WORKSPACE_ROOT", "GROK_SESSION_ID"],
         project_vars: &["GROK_WORKSPACE_ROOT"],
         version_vars: &[],
-        unit: Unit::Seconds,
+        timeout_unit: TimeoutUnit::Seconds,
         timeout: Duration::from_secs(5),
-        on_timeout: OnTimeout::Opens,
-        fail_closed: FailClosed::None,
-        reads: &[Host::ClaudeCode, Host::Cursor],
-        events: events::GROK,
+        on_timeout: TimeoutPolicy::FailsOpen,
+        fail_closed: FailClosedSupport::None,
+        reads_settings_of: &[Host::ClaudeCode, Host::Cursor],
+        events: events::GROK_EVENTS,
     },
     HostInfo {
         host: Host::GeminiCli,
         name: "gemini-cli",
         title: "Gemini CLI",
         program: "gemini",
-        npm: Some("@google/gemini-cli"),
+        npm_package: Some("@google/gemini-cli"),
         known_version: "0.61.0",
-        marks: &["GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR"],
+        marker_vars: &["GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR"],
         project_vars: &["GEMINI_PROJECT_DIR"],
         version_vars: &[],
-        unit: Unit::Milliseconds,
+        timeout_unit: TimeoutUnit::Milliseconds,
         timeout: Duration::from_secs(60),
-        on_timeout: OnTimeout::Opens,
-        fail_closed: FailClosed::None,
-        reads: &[],
-        events: events::GEMINI,
+        on_timeout: TimeoutPolicy::FailsOpen,
+        fail_closed: FailClosedSupport::None,
+        reads_settings_of: &[],
+        events: events::GEMINI_EVENTS,
     },
     HostInfo {
         host: Host::Antigravity,
         name: "antigravity",
         title: "Antigravity",
         program: "agy",
-        npm: None,
+        npm_package: None,
         known_version: "documentation of 2026-11",
-        marks: &[],
+        marker_vars: &[],
         project_vars: &[],
         version_vars: &[],
-        unit: Unit::Seconds,
+        timeout_unit: TimeoutUnit::Seconds,
         timeout: Duration::from_secs(30),
-        on_timeout: OnTimeout::Closes,
-        fail_closed: FailClosed::Always,
-        reads: &[],
-        events: events::ANTIGRAVITY,
+        on_timeout: TimeoutPolicy::FailsClosed,
+        fail_closed: FailClosedSupport::Always,
+        reads_settings_of: &[],
+        events: events::ANTIGRAVITY_EVENTS,
     },
     HostInfo {
         host: Host::Opencode,
         name: "opencode",
         title: "opencode",
         program: "opencode",
-        npm: Some("opencode-ai"),
+        npm_package: Some("opencode-ai"),
         known_version: "1.18.33",
-        marks: &["OPENCODE"],
+        marker_vars: &["OPENCODE"],
         project_vars: &[],
         version_vars: &[],
-        unit: Unit::None,
+        timeout_unit: TimeoutUnit::None,
         timeout: Duration::from_secs(60),
-        on_timeout: OnTimeout::Waits,
-        fail_closed: FailClosed::Always,
-        reads: &[],
-        events: events::OPENCODE,
+        on_timeout: TimeoutPolicy::Waits,
+        fail_closed: FailClosedSupport::Always,
+        reads_settings_of: &[],
+        events: events::OPENCODE_EVENTS,
     },
 ];
 
@@ -367,30 +367,30 @@ impl Host {
     }
 
     /// Its event of exactly that name.
-    pub fn event(self, name: &str) -> Option<&'static HostEvent> {
+    pub fn event(self, name: &str) -> Option<&'static HostEventInfo> {
         self.info().events.iter().find(|row| row.name == name)
     }
 
     /// Its events at which hooks of that kind run.
-    pub fn events_for(self, kind: EventKind) -> impl Iterator<Item = &'static HostEvent> {
-        self.info().events.iter().filter(move |row| row.ours == Some(kind))
+    pub fn events_for(self, kind: EventKind) -> impl Iterator<Item = &'static HostEventInfo> {
+        self.info().events.iter().filter(move |row| row.kind == Some(kind))
     }
 
     /// How long the host waits for an entry of that event that does not say.
-    pub fn timeout(self, event: Option<&HostEvent>) -> Duration {
+    pub fn timeout(self, event: Option<&HostEventInfo>) -> Duration {
         event.and_then(|row| row.timeout).unwrap_or(self.info().timeout)
     }
 
     /// How long the bridge may take where the host waits that long: what remains must do for ending a hook that does not end
     /// by itself, and for the host's own clock, which starts before ours.
-    pub fn deadline(timeout: Duration) -> Duration {
+    pub fn bridge_deadline(timeout: Duration) -> Duration {
         let spare = (timeout / 10).clamp(SECOND / 4, 5 * SECOND);
         timeout.saturating_sub(spare).max(timeout / 2)
     }
 
     /// When an answer must be given for a judgement that has not ended by its [`deadline`](Self::deadline).
-    pub fn last_moment(timeout: Duration) -> Duration {
-        (Host::deadline(timeout) + timeout) / 2
+    pub fn answer_deadline(timeout: Duration) -> Duration {
+        (Host::bridge_deadline(timeout) + timeout) / 2
     }
 
     /// The agent's version, by its environment.
@@ -407,8 +407,8 @@ impl Host {
 
     /// The agent that runs this process, as its payload and environment tell; nothing if they don't. A payload's own marks
     /// count before the environment, which one agent started by another inherits.
-    pub fn recognise(payload: &Map<String, Value>, has_var: impl Fn(&str) -> bool) -> Option<Host> {
-        Self::of_payload(payload).or_else(|| {
+    pub fn detect(payload: &Map<String, Value>, has_var: impl Fn(&str) -> bool) -> Option<Host> {
+        Self::detect_from_payload(payload).or_else(|| {
             // Those that read others' files set the others' variables too, so the borrowers are asked first.
             let order = [
                 Host::Cursor,
@@ -420,12 +420,12 @@ impl Host {
                 Host::GeminiCli,
                 Host::ClaudeCode,
             ];
-            order.into_iter().find(|host| host.info().marks.iter().any(|mark| has_var(mark)))
+            order.into_iter().find(|host| host.info().marker_vars.iter().any(|mark| has_var(mark)))
         })
     }
 
     /// The agent that a payload can only be from.
-    fn of_payload(payload: &Map<String, Value>) -> Option<Host> {
+    fn detect_from_payload(payload: &Map<String, Value>) -> Option<Host> {
         let has = |key: &str| payload.contains_key(key);
         if has("cursor_version") || has("generation_id") && has("workspace_roots") {
             Some(Host::Cursor)
@@ -466,12 +466,13 @@ mod tests {
     #[test]
     fn no_host_gives_a_hook_more_than_we_know_of() {
         for row in HOSTS.iter().flat_map(|host| host.events) {
-            let Some(kind) = row.ours else {
-                assert!(row.powers.iter().all(|power| *power == Power::Deny), "{row:?}");
+            let Some(kind) = row.kind else {
+                assert!(row.powers.iter().all(|power| *power == HookCapability::Deny), "{row:?}");
                 continue;
             };
             // The host's question for permission is more than a notification of ours.
-            let more: &[Power] = if kind == EventKind::Notification { &[Power::Deny, Power::Context] } else { &[] };
+            let more: &[HookCapability] =
+                if kind == EventKind::Notification { &[HookCapability::Deny, HookCapability::Context] } else { &[] };
             for power in row.powers {
                 assert!(kind.can(*power) || more.contains(power), "{row:?} {power:?}");
             }
@@ -482,15 +483,15 @@ mod tests {
     fn every_host_can_be_told_no_before_a_tool_runs() {
         for host in Host::all() {
             let gates = host.events_for(EventKind::BeforeTool);
-            assert!(gates.filter(|row| row.wired).any(|row| row.can(Power::Deny)), "{host}");
+            assert!(gates.filter(|row| row.wired).any(|row| row.can(HookCapability::Deny)), "{host}");
         }
     }
 
     #[test]
-    fn a_deadline_ends_before_the_hosts_patience() {
+    fn a_deadline_ends_before_the_host_timeout() {
         for seconds in [1_u64, 2, 5, 30, 60, 600] {
             let timeout = Duration::from_secs(seconds);
-            let deadline = Host::deadline(timeout);
+            let deadline = Host::bridge_deadline(timeout);
             assert!(deadline < timeout && deadline >= timeout / 2, "{seconds} {deadline:?}");
         }
     }

@@ -7,36 +7,39 @@
 #![warn(missing_docs)]
 
 mod antigravity;
+mod claude_family;
 mod cursor;
 pub mod dialect;
-mod family;
+mod event_builder;
 mod gemini;
-mod hearing;
 pub mod host;
 pub mod install;
-mod lost;
+mod missing_capability;
 mod opencode;
 pub mod payload;
-pub mod speak;
+pub mod sample_payload;
 pub mod tools;
 mod verdict;
 mod vocabulary;
 
 pub use dialect::{
-    Back, Dialect, Heard, Loss, Misheard, NativeTool, Ruling, SessionFacts, Standing, Verdict, View, Written,
+    ArgumentWriteBack, EventView, HostDialect, HostEvent, HostResponse, HostSession, HostVerdict, NativeTool,
+    PayloadError, Ruling, ToolRecognition, VerdictDowngrade,
 };
-pub use host::{Closing, FailClosed, HOSTS, Host, HostEvent, HostInfo, OnTimeout, Unit};
-pub use lost::{Lost, lost};
+pub use host::{FailClosedSupport, FailClosedValue, HOSTS, Host, HostEventInfo, HostInfo, TimeoutPolicy, TimeoutUnit};
+pub use missing_capability::{MissingCapability, missing_capabilities};
 
 impl Host {
     /// How this agent speaks.
-    pub fn dialect(self) -> &'static dyn Dialect {
+    pub fn dialect(self) -> &'static dyn HostDialect {
         match self {
-            Host::ClaudeCode | Host::Codex | Host::Copilot | Host::Qwen | Host::Droid | Host::Grok => &family::Family,
-            Host::GeminiCli => &gemini::Gemini,
-            Host::Cursor => &cursor::Cursor,
-            Host::Antigravity => &antigravity::Antigravity,
-            Host::Opencode => &opencode::Opencode,
+            Host::ClaudeCode | Host::Codex | Host::Copilot | Host::Qwen | Host::Droid | Host::Grok => {
+                &claude_family::ClaudeFamilyDialect
+            }
+            Host::GeminiCli => &gemini::GeminiDialect,
+            Host::Cursor => &cursor::CursorDialect,
+            Host::Antigravity => &antigravity::AntigravityDialect,
+            Host::Opencode => &opencode::OpencodeDialect,
         }
     }
 }

@@ -2,54 +2,61 @@
 //! the answer is plain: `{decision: "allow" | "deny", reason?, args?, output?, context?, message?}`, always with a decision;
 //! the plugin takes anything else for a no.
 
-use hookwright_hooks::{EventKind, Power};
+use hookwright_hooks::{EventKind, HookCapability};
 use serde_json::{Map, Value, json};
 
-use crate::dialect::{Dialect, Heard, Loss, Misheard, Ruling, Verdict, Written};
-use crate::hearing::{self, event_name};
-use crate::host::{Host, HostEvent};
-use crate::payload::{arguments, needed, text};
+use crate::dialect::{HostDialect, HostEvent, HostResponse, HostVerdict, PayloadError, Ruling, VerdictDowngrade};
+use crate::event_builder::{self, resolve_event_name};
+use crate::host::{Host, HostEventInfo};
+use crate::payload::{first_text, required_text, tool_arguments};
 
 /// opencode's generated plugin.
-pub(crate) struct Opencode;
+pub(crate) struct OpencodeDialect;
 
-impl Dialect for Opencode {
-    fn hear(&self, host: Host, payload: Map<String, Value>, told: Option<&str>) -> Result<Heard, Misheard> {
-        let event = event_name(text(&payload, &["hook_event_name"]), told)?;
+impl HostDialect for OpencodeDialect {
+    fn parse_event(
+        &self,
+        host: Host,
+        payload: Map<String, Value>,
+        told: Option<&str>,
+    ) -> Result<HostEvent, PayloadError> {
+        let event = resolve_event_name(first_text(&payload, &["hook_event_name"]), told)?;
         let row = host.event(&event);
-        let mut heard = hearing::frame(host, &event, row, &payload);
-        let fields = match row.and_then(|row| row.ours) {
+        let mut heard = event_builder::new_event(host, &event, row, &payload);
+        let fields = match row.and_then(|row| row.kind) {
             Some(kind @ (EventKind::BeforeTool | EventKind::AfterTool)) => {
-                let (name, input) = (needed(&payload, &["tool_name"])?, arguments(&payload, &["tool_input"])?);
-                let result = (kind == EventKind::AfterTool)
-                    .then(|| hearing::response(payload.get("tool_response"), text(&payload, &["error"])));
-                hearing::call(&mut heard, kind, name, input, result)?;
+                let (name, input) =
+                    (required_text(&payload, &["tool_name"])?, tool_arguments(&payload, &["tool_input"])?);
+                let result = (kind == EventKind::AfterTool).then(|| {
+                    event_builder::tool_response(payload.get("tool_response"), first_text(&payload, &["error"]))
+                });
+                event_builder::add_call_views(&mut heard, kind, name, input, result)?;
                 return Ok(heard);
             }
-            Some(EventKind::BeforeAgent) => json!({"prompt": needed(&payload, &["prompt"])?}),
+            Some(EventKind::BeforeAgent) => json!({"prompt": required_text(&payload, &["prompt"])?}),
             Some(EventKind::AfterAgent) => json!({
                 "prompt": "",
-                "prompt_response": text(&payload, &["prompt_response"]).unwrap_or_default(),
+                "prompt_response": first_text(&payload, &["prompt_response"]).unwrap_or_default(),
             }),
             Some(EventKind::SessionStart) => json!({"source": "startup"}),
             Some(EventKind::PreCompress) => json!({"trigger": "auto"}),
             _ => {
                 if row.is_none() {
-                    hearing::unknown(&mut heard, &payload);
+                    event_builder::record_unknown_tool(&mut heard, &payload);
                 }
                 return Ok(heard);
             }
         };
-        if let Some(kind) = row.and_then(|row| row.ours) {
-            heard.views.push(hearing::view(kind, fields)?);
+        if let Some(kind) = row.and_then(|row| row.kind) {
+            heard.views.push(event_builder::event_view(kind, fields)?);
         }
         Ok(heard)
     }
 
-    fn write(&self, heard: &Heard, verdict: &Verdict) -> Written {
-        let mut lost = verdict.lost.clone();
-        let mut lose = |wanted, became| lost.push(Loss { wanted, became });
-        let can = |power| heard.row.is_some_and(|row| row.can(power));
+    fn write_response(&self, heard: &HostEvent, verdict: &HostVerdict) -> HostResponse {
+        let mut lost = verdict.downgrades.clone();
+        let mut lose = |wanted, became| lost.push(VerdictDowngrade { requested: wanted, applied: became });
+        let can = |power| heard.info.is_some_and(|row| row.can(power));
         let mut answer = Map::new();
         let is_no = match verdict.ruling {
             Ruling::Pass => false,
@@ -59,32 +66,32 @@ impl Dialect for Opencode {
             }
             Ruling::Deny | Ruling::Stop => true,
         };
-        if verdict.ruling == Ruling::Stop && !can(Power::Stop) {
+        if verdict.ruling == Ruling::Stop && !can(HookCapability::Stop) {
             lose("stop", "deny");
         }
-        if is_no && !can(Power::Deny) {
+        if is_no && !can(HookCapability::Deny) {
             lose(verdict.ruling.as_str(), "nothing");
         }
         answer.insert("decision".to_owned(), if is_no { "deny" } else { "allow" }.into());
         if is_no {
-            answer.insert("reason".to_owned(), verdict.why().into());
-            if verdict.ruling == Ruling::Stop && can(Power::Stop) {
+            answer.insert("reason".to_owned(), verdict.reason_or_default().into());
+            if verdict.ruling == Ruling::Stop && can(HookCapability::Stop) {
                 answer.insert("stop".to_owned(), true.into());
             }
         } else if let Some(input) = &verdict.input {
             answer.insert("args".to_owned(), input.clone().into());
         }
         if let Some(context) = &verdict.context {
-            match can(Power::Context) {
+            match can(HookCapability::Context) {
                 true => drop(answer.insert("context".to_owned(), context.clone().into())),
                 false => lose("context", "nothing"),
             }
         }
         answer.extend(verdict.message.clone().map(|message| ("message".to_owned(), message.into())));
-        Written { stdout: Value::Object(answer).to_string(), lost, ..Written::default() }
+        HostResponse { stdout: Value::Object(answer).to_string(), downgrades: lost, ..HostResponse::default() }
     }
 
-    fn refuse(&self, _: Host, _: Option<&HostEvent>, words: &str) -> Written {
-        Written { stdout: json!({"decision": "deny", "reason": words}).to_string(), ..Written::default() }
+    fn write_refusal(&self, _: Host, _: Option<&HostEventInfo>, words: &str) -> HostResponse {
+        HostResponse { stdout: json!({"decision": "deny", "reason": words}).to_string(), ..HostResponse::default() }
     }
 }

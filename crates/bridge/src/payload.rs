@@ -4,28 +4,28 @@
 use hookwright_hooks::strict_json;
 use serde_json::{Map, Value};
 
-use crate::dialect::Misheard;
+use crate::dialect::PayloadError;
 
 /// The most that is read of an event.
-pub const LARGEST: usize = 64 << 20;
+pub const MAX_PAYLOAD_BYTES: usize = 64 << 20;
 
 /// Reads a payload: one object in UTF-8, no key twice, nothing behind it.
 ///
 /// # Errors
 /// If it is anything else; what.
-pub fn read(bytes: &[u8]) -> Result<Map<String, Value>, Misheard> {
+pub fn read(bytes: &[u8]) -> Result<Map<String, Value>, PayloadError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(Misheard::Empty);
+        return Err(PayloadError::Empty);
     }
-    match strict_json::from_slice(bytes).map_err(Misheard::NoJson)? {
+    match strict_json::from_slice(bytes).map_err(PayloadError::NotJsonObject)? {
         Value::Object(object) => Ok(object),
-        other => Err(Misheard::NoJson(format!("it is {}, not an object", kind_of(&other)))),
+        other => Err(PayloadError::NotJsonObject(format!("it is {}, not an object", json_type_name(&other)))),
     }
 }
 
 /// What a value is, in words.
-pub(crate) fn kind_of(value: &Value) -> &'static str {
+pub(crate) fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -37,7 +37,7 @@ pub(crate) fn kind_of(value: &Value) -> &'static str {
 }
 
 /// The first of these fields that holds a text.
-pub(crate) fn text<'p>(payload: &'p Map<String, Value>, names: &[&str]) -> Option<&'p str> {
+pub(crate) fn first_text<'p>(payload: &'p Map<String, Value>, names: &[&str]) -> Option<&'p str> {
     names.iter().find_map(|name| payload.get(*name).and_then(Value::as_str)).filter(|text| !text.is_empty())
 }
 
@@ -45,33 +45,40 @@ pub(crate) fn text<'p>(payload: &'p Map<String, Value>, names: &[&str]) -> Optio
 fn field<'p>(
     payload: &'p Map<String, Value>,
     names: &[&'static str],
-) -> Result<Option<(&'static str, &'p Value)>, Misheard> {
+) -> Result<Option<(&'static str, &'p Value)>, PayloadError> {
     let mut found = names.iter().filter_map(|name| Some((*name, payload.get(*name)?)));
     let Some(first) = found.next() else { return Ok(None) };
     match found.find(|(_, value)| *value != first.1) {
-        Some((other, _)) => Err(Misheard::Contradiction(first.0, other)),
+        Some((other, _)) => Err(PayloadError::ConflictingFields(first.0, other)),
         None => Ok(Some(first)),
     }
 }
 
 /// A field that must be a text.
-pub(crate) fn needed(payload: &Map<String, Value>, names: &[&'static str]) -> Result<String, Misheard> {
+pub(crate) fn required_text(payload: &Map<String, Value>, names: &[&'static str]) -> Result<String, PayloadError> {
     match field(payload, names)? {
         Some((_, Value::String(text))) => Ok(text.clone()),
-        None => Err(Misheard::Missing(names.first().copied().unwrap_or_default())),
-        Some((field, other)) => Err(Misheard::WrongKind { field, wanted: "a string", found: kind_of(other) }),
+        None => Err(PayloadError::Missing(names.first().copied().unwrap_or_default())),
+        Some((field, other)) => {
+            Err(PayloadError::WrongType { field, wanted: "a string", found: json_type_name(other) })
+        }
     }
 }
 
 /// A tool's arguments: an object, or a text that holds one, as older agents have it.
-pub(crate) fn arguments(payload: &Map<String, Value>, names: &[&'static str]) -> Result<Map<String, Value>, Misheard> {
+pub(crate) fn tool_arguments(
+    payload: &Map<String, Value>,
+    names: &[&'static str],
+) -> Result<Map<String, Value>, PayloadError> {
     match field(payload, names)? {
         Some((_, Value::Object(object))) => Ok(object.clone()),
         Some((_, Value::Null)) | None => Ok(Map::new()),
         Some((field, Value::String(text))) => {
-            read(text.as_bytes()).map_err(|_| Misheard::WrongKind { field, wanted: "an object", found: "a string" })
+            read(text.as_bytes()).map_err(|_| PayloadError::WrongType { field, wanted: "an object", found: "a string" })
         }
-        Some((field, other)) => Err(Misheard::WrongKind { field, wanted: "an object", found: kind_of(other) }),
+        Some((field, other)) => {
+            Err(PayloadError::WrongType { field, wanted: "an object", found: json_type_name(other) })
+        }
     }
 }
 

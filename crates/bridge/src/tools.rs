@@ -3,110 +3,122 @@
 //! Claude Code's words are the middle: the engine knows how they map to ours (`dialect::tools`), and `vocabulary.rs` how each
 //! agent's tools and arguments are spelt in them. What could be read in two ways is said to be unknown; nothing is judged here.
 
-use hookwright_hooks::dialect::tools::{self as claude, Call};
+use hookwright_hooks::dialect::tool_arguments::{self as claude, DialectCall};
 use hookwright_hooks::patch::{self, FileChange};
 use serde_json::{Map, Value};
 
-use crate::dialect::{Back, Standing};
+use crate::dialect::{ArgumentWriteBack, ToolRecognition};
 use crate::host::Host;
-use crate::payload::kind_of;
-use crate::vocabulary::{self, Key, Meaning, ToolRow};
+use crate::payload::json_type_name;
+use crate::vocabulary::{self, ArgumentKey, ToolMeaning, ToolRow};
 
 /// A host's call in our words.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Views {
+pub struct CallTranslation {
     /// What is known of the tool.
-    pub standing: Standing,
+    pub recognition: ToolRecognition,
     /// Why a known tool's call is not understood, if it is not.
-    pub doubt: Option<String>,
+    pub uncertainty: Option<String>,
     /// The views, never none.
-    pub views: Vec<(Call, Back)>,
+    pub views: Vec<(DialectCall, ArgumentWriteBack)>,
 }
 
 /// A host's call in our words.
-pub fn views(host: Host, name: &str, input: &Map<String, Value>) -> Views {
-    let as_it_is = |name: &str| (Call::new(name, input.clone()), Back::View(0));
-    let Some(row) = vocabulary::row(host, name) else {
-        return match vocabulary::mcp_tool(host, name) {
+pub fn translate_call(host: Host, name: &str, input: &Map<String, Value>) -> CallTranslation {
+    let as_it_is = |name: &str| (DialectCall::new(name, input.clone()), ArgumentWriteBack::View(0));
+    let Some(row) = vocabulary::tool_row(host, name) else {
+        return match vocabulary::mcp_tool_name(host, name) {
             Some((name, says_whose)) => {
-                let standing = if says_whose { Standing::Known } else { Standing::SomeServers };
-                Views { standing, doubt: None, views: vec![as_it_is(&name)] }
+                let standing = if says_whose { ToolRecognition::Known } else { ToolRecognition::UnknownServer };
+                CallTranslation { recognition: standing, uncertainty: None, views: vec![as_it_is(&name)] }
             }
-            None => Views { standing: Standing::Unknown, doubt: None, views: vec![as_it_is(name)] },
+            None => CallTranslation {
+                recognition: ToolRecognition::Unknown,
+                uncertainty: None,
+                views: vec![as_it_is(name)],
+            },
         };
     };
-    if row.meaning == Meaning::Harmless {
-        return Views { standing: Standing::Harmless, doubt: None, views: vec![as_it_is(name)] };
+    if row.meaning == ToolMeaning::Harmless {
+        return CallTranslation {
+            recognition: ToolRecognition::Harmless,
+            uncertainty: None,
+            views: vec![as_it_is(name)],
+        };
     }
-    let Respelt { calls, mut doubt } = respell(host, row, input);
-    let mut views: Vec<(Call, Back)> = match row.meaning {
-        Meaning::Patch => {
+    let RenamedArguments { calls, uncertainty: mut doubt } = rename_arguments(host, row, input);
+    let mut views: Vec<(DialectCall, ArgumentWriteBack)> = match row.meaning {
+        ToolMeaning::Patch => {
             let text = calls.first().and_then(|arguments| arguments.get("patch")).and_then(Value::as_str);
-            match text.map(patch::read) {
-                Some(Ok(changes)) => changes.into_iter().flat_map(of_change).collect(),
+            match text.map(patch::parse) {
+                Some(Ok(changes)) => changes.into_iter().flat_map(calls_for_change).collect(),
                 _ => {
                     doubt.get_or_insert_with(|| "its patch can't be read".to_owned());
-                    vec![(Call::new(name, input.clone()), ONE_OF_MANY)]
+                    vec![(DialectCall::new(name, input.clone()), PATCH_NOT_WRITABLE)]
                 }
             }
         }
-        Meaning::Harmless => vec![as_it_is(name)],
-        Meaning::Ours(ours) => calls.into_iter().map(|input| (Call::new(ours, input), Back::View(0))).collect(),
-        Meaning::Claude(claude) => {
+        ToolMeaning::Harmless => vec![as_it_is(name)],
+        ToolMeaning::Engine(ours) => {
+            calls.into_iter().map(|input| (DialectCall::new(ours, input), ArgumentWriteBack::View(0))).collect()
+        }
+        ToolMeaning::Claude(claude) => {
             let is_one = calls.len() == 1;
-            let back = |at| if is_one { Back::View(at) } else { ONE_OF_LIST };
-            let translated = calls.into_iter().map(|input| claude::from_claude(&Call::new(claude, input)));
+            let back = |at| if is_one { ArgumentWriteBack::View(at) } else { LIST_ELEMENT_NOT_WRITABLE };
+            let translated = calls.into_iter().map(|input| claude::from_claude(&DialectCall::new(claude, input)));
             translated.flat_map(|one| one.views.into_iter().enumerate().map(|(at, view)| (view, back(at)))).collect()
         }
     };
-    if row.meaning == Meaning::Claude("Bash") {
+    if row.meaning == ToolMeaning::Claude("Bash") {
         let command = views.first().and_then(|(call, _)| call.input.get("command")?.as_str()).unwrap_or_default();
-        match patches_within(command) {
-            Ok(changes) => views.extend(changes.into_iter().flat_map(of_change)),
+        match embedded_patches(command) {
+            Ok(changes) => views.extend(changes.into_iter().flat_map(calls_for_change)),
             // What it does to files can't be told.
             Err(error) => {
                 doubt.get_or_insert_with(|| format!("the patch in its command can't be read: {error}"));
             }
         }
     }
-    let standing = if doubt.is_some() { Standing::UnknownArguments } else { Standing::Known };
-    Views { standing, doubt, views }
+    let standing = if doubt.is_some() { ToolRecognition::UnknownArguments } else { ToolRecognition::Known };
+    CallTranslation { recognition: standing, uncertainty: doubt, views }
 }
 
 /// Whether current versions of an agent do not have that tool any more.
 pub fn is_retired(host: Host, name: &str) -> bool {
-    vocabulary::row(host, name).is_some_and(|row| row.retired)
+    vocabulary::tool_row(host, name).is_some_and(|row| row.retired)
 }
 
 /// The host's arguments, whole, after a view of its call was changed.
 ///
 /// # Errors
 /// If the host has no words for it; why.
-pub fn put_back(
+pub fn write_back_arguments(
     host: Host,
     name: &str,
     input: &Map<String, Value>,
-    back: Back,
+    back: ArgumentWriteBack,
     changed: &Map<String, Value>,
 ) -> Result<Map<String, Value>, String> {
     let at = match back {
-        Back::View(at) => at,
-        Back::Impossible(why) => return Err(why.to_owned()),
+        ArgumentWriteBack::View(at) => at,
+        ArgumentWriteBack::Impossible(why) => return Err(why.to_owned()),
     };
-    let Some(row) = vocabulary::row(host, name) else { return Ok(changed.clone()) };
-    let whole = match (row.meaning, respell(host, row, input).calls.as_slice()) {
-        (Meaning::Claude(claude), [arguments]) => {
-            let call = Call::new(claude, arguments.clone());
-            claude::put_back_to_claude(&call, at, changed).map_err(|error| error.to_string())?
+    let Some(row) = vocabulary::tool_row(host, name) else { return Ok(changed.clone()) };
+    let whole = match (row.meaning, rename_arguments(host, row, input).calls.as_slice()) {
+        (ToolMeaning::Claude(claude), [arguments]) => {
+            let call = DialectCall::new(claude, arguments.clone());
+            claude::changes_to_claude(&call, at, changed).map_err(|error| error.to_string())?
         }
-        (Meaning::Ours(_) | Meaning::Harmless, _) => changed.clone(),
-        (Meaning::Claude(_), _) | (Meaning::Patch, _) => return Err("it is one of several parts of a call".to_owned()),
+        (ToolMeaning::Engine(_) | ToolMeaning::Harmless, _) => changed.clone(),
+        (ToolMeaning::Claude(_), _) | (ToolMeaning::Patch, _) => {
+            return Err("it is one of several parts of a call".to_owned());
+        }
     };
-    Ok(in_native_words(row, "", whole, |key| input.contains_key(key)))
+    Ok(to_native_arguments(row, "", whole, |key| input.contains_key(key)))
 }
 
 /// Arguments with the host's own keys.
-pub(crate) fn in_native_words(
+pub(crate) fn to_native_arguments(
     row: &ToolRow,
     inside: &'static str,
     arguments: Map<String, Value>,
@@ -114,38 +126,38 @@ pub(crate) fn in_native_words(
 ) -> Map<String, Value> {
     let native = |(key, value): (String, Value)| {
         let value = match value {
-            Value::Array(parts) if inside.is_empty() && key == EDITS => {
+            Value::Array(parts) if inside.is_empty() && key == EDITS_KEY => {
                 let part = |part| match part {
-                    Value::Object(part) => in_native_words(row, EDITS, part, is_there).into(),
+                    Value::Object(part) => to_native_arguments(row, EDITS_KEY, part, is_there).into(),
                     other => other,
                 };
                 parts.into_iter().map(part).collect()
             }
             value => value,
         };
-        (row.spelling(inside, &key, is_there).map_or(key, str::to_owned), value)
+        (row.native_key(inside, &key, is_there).map_or(key, str::to_owned), value)
     };
     arguments.into_iter().map(native).collect()
 }
 
 /// The list of edits, whose elements have arguments of their own.
-const EDITS: &str = "edits";
+const EDITS_KEY: &str = "edits";
 /// Arguments that are no text.
-const NO_TEXTS: [&str; 10] =
-    [EDITS, "todos", "ignore", "replace_all", "run_in_background", "-i", "-A", "-B", "-C", "head_limit"];
+const NON_TEXT_ARGUMENTS: [&str; 10] =
+    [EDITS_KEY, "todos", "ignore", "replace_all", "run_in_background", "-i", "-A", "-B", "-C", "head_limit"];
 
 /// A call's arguments with the counterpart's keys.
-struct Respelt {
+struct RenamedArguments {
     /// One call, or several where an argument is a list of which each element is a call; never none.
     calls: Vec<Map<String, Value>>,
     /// What can't be told for sure.
-    doubt: Option<String>,
+    uncertainty: Option<String>,
 }
 
-fn respell(host: Host, row: &ToolRow, input: &Map<String, Value>) -> Respelt {
+fn rename_arguments(host: Host, row: &ToolRow, input: &Map<String, Value>) -> RenamedArguments {
     let mut doubt = None;
     let mut lists: Option<(&'static str, Vec<Value>)> = None;
-    let arguments = respell_one(host, row, "", input, &mut doubt, &mut lists);
+    let arguments = rename_keys(host, row, "", input, &mut doubt, &mut lists);
     let calls = match lists {
         Some((name, values)) => {
             let with = |value: Value| {
@@ -157,10 +169,10 @@ fn respell(host: Host, row: &ToolRow, input: &Map<String, Value>) -> Respelt {
         }
         None => vec![arguments],
     };
-    Respelt { calls, doubt }
+    RenamedArguments { calls, uncertainty: doubt }
 }
 
-fn respell_one(
+fn rename_keys(
     host: Host,
     row: &ToolRow,
     inside: &'static str,
@@ -175,12 +187,12 @@ fn respell_one(
     let mut others = Vec::new();
     let mut edits = None;
     for (key, value) in input {
-        let Key::Argument { name, many } = row.key(host, inside, key) else {
+        let ArgumentKey::Argument { name, many } = row.classify_key(host, inside, key) else {
             others.push((key, value));
             continue;
         };
         if respelt.contains_key(name) {
-            doubts(format!("`{}` is a second spelling of an argument that is there already", shown(key)));
+            doubts(format!("`{}` is a second spelling of an argument that is there already", display_key(key)));
             others.push((key, value));
             continue;
         }
@@ -189,40 +201,42 @@ fn respell_one(
                 *lists = Some((name, values.clone()));
             }
             Value::Array(values) if many && values.is_empty() => continue,
-            Value::Array(values) if name == EDITS => edits = Some(values),
+            Value::Array(values) if name == EDITS_KEY => edits = Some(values),
             Value::Null => {}
             // A list that is written as a text may be read as one.
             Value::String(text) if many && serde_json::from_str::<Vec<Value>>(text).is_ok() => {
-                doubts(format!("`{}` is a list within a text", shown(key)));
+                doubts(format!("`{}` is a list within a text", display_key(key)));
             }
-            Value::String(_) if name != EDITS => {}
-            _ if NO_TEXTS.contains(&name) && name != EDITS => {}
-            other => doubts(format!("its argument `{}` is {}", shown(key), kind_of(other))),
+            Value::String(_) if name != EDITS_KEY => {}
+            _ if NON_TEXT_ARGUMENTS.contains(&name) && name != EDITS_KEY => {}
+            other => doubts(format!("its argument `{}` is {}", display_key(key), json_type_name(other))),
         }
         respelt.insert(name.to_owned(), value.clone());
     }
     for (key, value) in others {
-        if row.key(host, inside, key) == Key::Unknown && may_be_heeded(value) {
-            doubts(format!("its argument `{}` is not known", shown(key)));
+        if row.classify_key(host, inside, key) == ArgumentKey::Unknown && can_carry_path_or_command(value) {
+            doubts(format!("its argument `{}` is not known", display_key(key)));
         }
         respelt.entry(key.clone()).or_insert_with(|| value.clone());
     }
     if let Some(parts) = edits {
         let mut part = |part: &Value| match part {
-            Value::Object(part) => Value::Object(respell_one(host, row, EDITS, part, doubt, &mut None)),
+            Value::Object(part) => Value::Object(rename_keys(host, row, EDITS_KEY, part, doubt, &mut None)),
             other => {
-                doubt.get_or_insert_with(|| format!("one of its `{EDITS}` is {}, not an object", kind_of(other)));
+                doubt.get_or_insert_with(|| {
+                    format!("one of its `{EDITS_KEY}` is {}, not an object", json_type_name(other))
+                });
                 other.clone()
             }
         };
         let parts: Vec<Value> = parts.iter().map(&mut part).collect();
-        respelt.insert(EDITS.to_owned(), parts.into());
+        respelt.insert(EDITS_KEY.to_owned(), parts.into());
     }
     respelt
 }
 
 /// A key as it is shown to people: the model may have written anything.
-fn shown(key: &str) -> String {
+fn display_key(key: &str) -> String {
     /// Enough to recognise it by.
     const MAX_SHOWN_CHARS: usize = 40;
     key.chars().take(MAX_SHOWN_CHARS).flat_map(char::escape_debug).collect()
@@ -230,63 +244,64 @@ fn shown(key: &str) -> String {
 
 /// Whether an argument is known, or can't be heeded as a path or a command.
 pub(crate) fn is_understood(host: Host, row: &ToolRow, key: &str, value: &Value) -> bool {
-    row.key(host, "", key) != Key::Unknown || !may_be_heeded(value)
+    row.classify_key(host, "", key) != ArgumentKey::Unknown || !can_carry_path_or_command(value)
 }
 
 /// Whether a value could be a path or a command.
-fn may_be_heeded(value: &Value) -> bool {
+fn can_carry_path_or_command(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
         Value::String(text) => !text.is_empty(),
-        Value::Array(values) => values.iter().any(may_be_heeded),
+        Value::Array(values) => values.iter().any(can_carry_path_or_command),
         Value::Object(object) => !object.is_empty(),
     }
 }
 
-const ONE_OF_LIST: Back = Back::Impossible("one element of a list of paths can't be rewritten");
-const ONE_OF_MANY: Back = Back::Impossible("a patch can't be rewritten file by file");
+const LIST_ELEMENT_NOT_WRITABLE: ArgumentWriteBack =
+    ArgumentWriteBack::Impossible("one element of a list of paths can't be rewritten");
+const PATCH_NOT_WRITABLE: ArgumentWriteBack = ArgumentWriteBack::Impossible("a patch can't be rewritten file by file");
 
 /// What a patch does to one file, as calls of ours. A file that is removed, or moved away, is emptied.
-fn of_change(change: FileChange) -> Vec<(Call, Back)> {
+fn calls_for_change(change: FileChange) -> Vec<(DialectCall, ArgumentWriteBack)> {
     let write =
-        |path: &str, content: String| call("write_file", &[("file_path", path.to_owned()), ("content", content)]);
+        |path: &str, content: String| patch_call("write_file", &[("file_path", path.to_owned()), ("content", content)]);
     let replace = |path: &str, before: String, after: String| {
-        call("replace", &[("file_path", path.to_owned()), ("old_string", before), ("new_string", after)])
+        patch_call("replace", &[("file_path", path.to_owned()), ("old_string", before), ("new_string", after)])
     };
     match change {
         FileChange::Add { path, content } => vec![write(&path, content)],
         FileChange::Delete { path } => vec![replace(&path, String::new(), String::new())],
         FileChange::Update { path, moved_to, hunks } => {
-            let mut views: Vec<_> = hunks.iter().map(|hunk| replace(&path, hunk.before(), hunk.after())).collect();
+            let mut views: Vec<_> = hunks.iter().map(|hunk| replace(&path, hunk.old_text(), hunk.new_text())).collect();
             if let Some(to) = moved_to {
                 if views.is_empty() {
                     views.push(replace(&path, String::new(), String::new()));
                 }
-                views.push(write(&to, hunks.iter().map(patch::Hunk::after).collect()));
+                views.push(write(&to, hunks.iter().map(patch::Hunk::new_text).collect()));
             }
             views
         }
     }
 }
 
-fn call(tool: &str, input: &[(&str, String)]) -> (Call, Back) {
+fn patch_call(tool: &str, input: &[(&str, String)]) -> (DialectCall, ArgumentWriteBack) {
     let input = input.iter().map(|(key, value)| ((*key).to_owned(), Value::String(value.clone()))).collect();
-    (Call::new(tool, input), ONE_OF_MANY)
+    (DialectCall::new(tool, input), PATCH_NOT_WRITABLE)
 }
 
 /// The patches that a command hands to `apply_patch`.
-fn patches_within(command: &str) -> Result<Vec<FileChange>, patch::PatchError> {
-    const BEGIN: &str = "*** Begin Patch";
-    const END: &str = "*** End Patch";
+fn embedded_patches(command: &str) -> Result<Vec<FileChange>, patch::PatchError> {
+    const PATCH_BEGIN: &str = "*** Begin Patch";
+    const PATCH_END: &str = "*** End Patch";
     let mut changes = Vec::new();
     if !command.contains("apply_patch") && !command.contains("applypatch") {
         return Ok(changes);
     }
     let mut rest = command;
-    while let Some(start) = rest.find(BEGIN) {
+    while let Some(start) = rest.find(PATCH_BEGIN) {
         let tail = &rest[start..];
-        let length = tail.find(END).map_or(tail.len(), |end| end + END.len());
-        changes.extend(patch::read(&tail[..length])?);
+        let length = tail.find(PATCH_END).map_or(tail.len(), |end| end + PATCH_END.len());
+        changes.extend(patch::parse(&tail[..length])?);
         rest = &tail[length..];
     }
     Ok(changes)

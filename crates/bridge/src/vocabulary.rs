@@ -5,7 +5,7 @@
 //! say; rows for tools that were not offered in that run, and all of Cursor's and Antigravity's, are not measured. An argument that is not here could be a path or a command that the agent heeds and no guard sees, so it makes the
 //! call unknown (`tools.rs`). Numbers and flags carry neither and need not be listed.
 
-use hookwright_hooks::McpName;
+use hookwright_hooks::McpToolName;
 
 use crate::host::Host;
 
@@ -14,7 +14,7 @@ use crate::host::Host;
 pub(crate) struct ToolRow {
     /// Its names, apart by spaces; the first is the one that is spoken.
     names: &'static str,
-    pub(crate) meaning: Meaning,
+    pub(crate) meaning: ToolMeaning,
     /// Its arguments that have a counterpart, apart by spaces: `native=claude`, or one word where both are the same.
     ///
     /// `a|b=claude` where versions or sources differ; only one of them may be there. `a*=claude` where it may also be a
@@ -28,11 +28,11 @@ pub(crate) struct ToolRow {
 
 /// What an agent's tool is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meaning {
+pub(crate) enum ToolMeaning {
     /// A tool of Claude Code's.
     Claude(&'static str),
     /// A tool of ours, in our words.
-    Ours(&'static str),
+    Engine(&'static str),
     /// A patch over any number of files; its text is the argument `patch`.
     Patch,
     /// It touches neither files nor the world: questions, plans, lists, output of what runs already.
@@ -41,7 +41,7 @@ pub(crate) enum Meaning {
 
 /// What a native key is to a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum ArgumentKey {
     Argument {
         /// The counterpart's key.
         name: &'static str,
@@ -71,30 +71,35 @@ struct Vocabulary {
     tools: &'static [ToolRow],
     mcp: McpStyle,
     /// Options of every tool.
-    common: &'static str,
+    common_options: &'static str,
 }
 
 const fn tool(names: &'static str, claude: &'static str, arguments: &'static str, options: &'static str) -> ToolRow {
-    ToolRow { names, meaning: Meaning::Claude(claude), arguments, options, retired: false }
+    ToolRow { names, meaning: ToolMeaning::Claude(claude), arguments, options, retired: false }
 }
 
-const fn ours(names: &'static str, name: &'static str, arguments: &'static str, options: &'static str) -> ToolRow {
-    ToolRow { names, meaning: Meaning::Ours(name), arguments, options, retired: false }
+const fn engine_tool(
+    names: &'static str,
+    name: &'static str,
+    arguments: &'static str,
+    options: &'static str,
+) -> ToolRow {
+    ToolRow { names, meaning: ToolMeaning::Engine(name), arguments, options, retired: false }
 }
 
 const fn patch(names: &'static str, arguments: &'static str) -> ToolRow {
-    ToolRow { names, meaning: Meaning::Patch, arguments, options: "", retired: false }
+    ToolRow { names, meaning: ToolMeaning::Patch, arguments, options: "", retired: false }
 }
 
 const fn harmless(names: &'static str) -> ToolRow {
-    ToolRow { names, meaning: Meaning::Harmless, arguments: "", options: "", retired: false }
+    ToolRow { names, meaning: ToolMeaning::Harmless, arguments: "", options: "", retired: false }
 }
 
 const fn retired(row: ToolRow) -> ToolRow {
     ToolRow { retired: true, ..row }
 }
 
-const CLAUDE_CODE: &[ToolRow] = &[
+const CLAUDE_CODE_TOOLS: &[ToolRow] = &[
     tool("Bash", "Bash", "command description run_in_background", ""),
     tool("PowerShell", "PowerShell", "command description run_in_background", ""),
     tool("Monitor", "Monitor", "command description", ""),
@@ -127,7 +132,7 @@ const CLAUDE_CODE: &[ToolRow] = &[
     retired(harmless("BashOutput KillBash KillShell TodoRead exit_plan_mode")),
 ];
 
-const CODEX: &[ToolRow] = &[
+const CODEX_TOOLS: &[ToolRow] = &[
     // Whatever its shell is called, hooks are told this.
     tool("Bash", "Bash", "command description", ""),
     tool("exec_command", "Bash", "cmd=command workdir=dir_path justification=description", "sandbox_permissions"),
@@ -148,7 +153,7 @@ const CODEX: &[ToolRow] = &[
 ];
 
 /// Each tool by Claude Code's name, as in events in Pascal case, and by its own.
-const COPILOT: &[ToolRow] = &[
+const COPILOT_TOOLS: &[ToolRow] = &[
     tool("Bash bash powershell", "Bash", "command description", "shellId sessionId mode"),
     tool("Write create", "Write", "path=file_path file_text=content", ""),
     tool("Edit edit", "Edit", "path=file_path old_str=old_string new_str=new_string", ""),
@@ -173,7 +178,7 @@ const COPILOT: &[ToolRow] = &[
 ];
 
 /// Not measured: put together from documentation and reports, so both spellings stand where they differ.
-const CURSOR: &[ToolRow] = &[
+const CURSOR_TOOLS: &[ToolRow] = &[
     tool(
         "Shell",
         "Bash",
@@ -201,7 +206,7 @@ const CURSOR: &[ToolRow] = &[
     harmless("AskQuestion CreatePlan ReadLints SwitchMode"),
 ];
 
-const QWEN: &[ToolRow] = &[
+const QWEN_TOOLS: &[ToolRow] = &[
     tool("run_shell_command", "Bash", "command description directory=dir_path is_background=run_in_background", ""),
     tool("monitor", "Bash", "command description directory=dir_path", ""),
     tool("write_file", "Write", "file_path content", "ai_proposed_content"),
@@ -229,7 +234,7 @@ const QWEN: &[ToolRow] = &[
     ),
 ];
 
-const DROID: &[ToolRow] = &[
+const DROID_TOOLS: &[ToolRow] = &[
     tool("Execute", "Bash", "command summary=description fireAndForget=run_in_background", "riskLevel riskLevelReason"),
     tool("Create", "Write", "file_path content", ""),
     tool("Edit", "Edit", "file_path old_str=old_string new_str=new_string change_all=replace_all", ""),
@@ -257,7 +262,7 @@ const DROID: &[ToolRow] = &[
     harmless("AskUser ExitSpecMode TaskOutput TaskStop ToolSearch"),
 ];
 
-const GROK: &[ToolRow] = &[
+const GROK_TOOLS: &[ToolRow] = &[
     tool(
         "run_terminal_command run_terminal_cmd",
         "Bash",
@@ -280,23 +285,23 @@ const GROK: &[ToolRow] = &[
     ),
 ];
 
-const GEMINI_CLI: &[ToolRow] = &[
-    ours("run_shell_command", "run_shell_command", "command description dir_path", "additional_permissions"),
-    ours("write_file", "write_file", "file_path content", "ai_proposed_content"),
-    ours("replace", "replace", "file_path old_string new_string", "instruction ai_proposed_content"),
-    ours("read_file", "read_file", "file_path", ""),
-    ours("read_many_files", "read_many_files", "", "include exclude file_filtering_options"),
-    ours("list_directory", "list_directory", "dir_path", "ignore file_filtering_options"),
-    ours("glob", "glob", "pattern dir_path", ""),
-    ours("search_file_content", "search_file_content", "pattern dir_path include_pattern exclude_pattern", ""),
-    ours("web_fetch", "web_fetch", "url prompt", ""),
-    ours("google_web_search", "google_web_search", "query", ""),
-    ours("write_todos", "write_todos", "todos", ""),
-    ours("save_memory", "save_memory", "fact", "scope"),
-    ours("activate_skill", "activate_skill", "name", ""),
-    ours("delegate_to_agent", "delegate_to_agent", "agent_name objective|prompt=objective", ""),
-    ours("list_mcp_resources", "list_mcp_resources", "serverName", ""),
-    ours("read_mcp_resource", "read_mcp_resource", "uri", ""),
+const GEMINI_CLI_TOOLS: &[ToolRow] = &[
+    engine_tool("run_shell_command", "run_shell_command", "command description dir_path", "additional_permissions"),
+    engine_tool("write_file", "write_file", "file_path content", "ai_proposed_content"),
+    engine_tool("replace", "replace", "file_path old_string new_string", "instruction ai_proposed_content"),
+    engine_tool("read_file", "read_file", "file_path", ""),
+    engine_tool("read_many_files", "read_many_files", "", "include exclude file_filtering_options"),
+    engine_tool("list_directory", "list_directory", "dir_path", "ignore file_filtering_options"),
+    engine_tool("glob", "glob", "pattern dir_path", ""),
+    engine_tool("search_file_content", "search_file_content", "pattern dir_path include_pattern exclude_pattern", ""),
+    engine_tool("web_fetch", "web_fetch", "url prompt", ""),
+    engine_tool("google_web_search", "google_web_search", "query", ""),
+    engine_tool("write_todos", "write_todos", "todos", ""),
+    engine_tool("save_memory", "save_memory", "fact", "scope"),
+    engine_tool("activate_skill", "activate_skill", "name", ""),
+    engine_tool("delegate_to_agent", "delegate_to_agent", "agent_name objective|prompt=objective", ""),
+    engine_tool("list_mcp_resources", "list_mcp_resources", "serverName", ""),
+    engine_tool("read_mcp_resource", "read_mcp_resource", "uri", ""),
     harmless(
         "ask_user complete_task enter_plan_mode exit_plan_mode get_internal_docs tracker_add_dependency \
          tracker_create_task tracker_get_task tracker_list_tasks tracker_update_task tracker_visualize update_topic",
@@ -304,7 +309,7 @@ const GEMINI_CLI: &[ToolRow] = &[
 ];
 
 /// Not measured: put together from documentation and reports.
-const ANTIGRAVITY: &[ToolRow] = &[
+const ANTIGRAVITY_TOOLS: &[ToolRow] = &[
     tool("run_command", "Bash", "CommandLine=command Cwd=dir_path", ""),
     tool("write_to_file", "Write", "TargetFile=file_path CodeContent=content", "ArtifactMetadata ArtifactType"),
     tool(
@@ -330,7 +335,7 @@ const ANTIGRAVITY: &[ToolRow] = &[
     harmless("command_status notify_user read_terminal task_boundary"),
 ];
 
-const OPENCODE: &[ToolRow] = &[
+const OPENCODE_TOOLS: &[ToolRow] = &[
     tool("bash", "Bash", "command description workdir=dir_path", ""),
     tool("write", "Write", "filePath=file_path content", ""),
     tool("edit", "Edit", "filePath=file_path oldString=old_string newString=new_string replaceAll=replace_all", ""),
@@ -347,41 +352,41 @@ const OPENCODE: &[ToolRow] = &[
     harmless("plan_enter plan_exit question todoread"),
 ];
 
-const fn of(host: Host) -> Vocabulary {
+const fn vocabulary_of(host: Host) -> Vocabulary {
     let (tools, mcp, common) = match host {
-        Host::ClaudeCode => (CLAUDE_CODE, McpStyle::Claude, ""),
-        Host::Codex => (CODEX, McpStyle::Claude, ""),
-        Host::Copilot => (COPILOT, McpStyle::Copilot, ""),
-        Host::Cursor => (CURSOR, McpStyle::Cursor, ""),
-        Host::Qwen => (QWEN, McpStyle::Claude, ""),
-        Host::Droid => (DROID, McpStyle::Claude, ""),
-        Host::Grok => (GROK, McpStyle::Claude, ""),
-        Host::GeminiCli => (GEMINI_CLI, McpStyle::Gemini, ""),
-        Host::Antigravity => (ANTIGRAVITY, McpStyle::Claude, "Complexity Description toolAction toolSummary"),
-        Host::Opencode => (OPENCODE, McpStyle::None, ""),
+        Host::ClaudeCode => (CLAUDE_CODE_TOOLS, McpStyle::Claude, ""),
+        Host::Codex => (CODEX_TOOLS, McpStyle::Claude, ""),
+        Host::Copilot => (COPILOT_TOOLS, McpStyle::Copilot, ""),
+        Host::Cursor => (CURSOR_TOOLS, McpStyle::Cursor, ""),
+        Host::Qwen => (QWEN_TOOLS, McpStyle::Claude, ""),
+        Host::Droid => (DROID_TOOLS, McpStyle::Claude, ""),
+        Host::Grok => (GROK_TOOLS, McpStyle::Claude, ""),
+        Host::GeminiCli => (GEMINI_CLI_TOOLS, McpStyle::Gemini, ""),
+        Host::Antigravity => (ANTIGRAVITY_TOOLS, McpStyle::Claude, "Complexity Description toolAction toolSummary"),
+        Host::Opencode => (OPENCODE_TOOLS, McpStyle::None, ""),
     };
-    Vocabulary { tools, mcp, common }
+    Vocabulary { tools, mcp, common_options: common }
 }
 
 /// The row of an agent's tool.
-pub(crate) fn row(host: Host, name: &str) -> Option<&'static ToolRow> {
+pub(crate) fn tool_row(host: Host, name: &str) -> Option<&'static ToolRow> {
     let name = if host == Host::GeminiCli { hookwright_hooks::canonical_tool_name(name) } else { name };
-    of(host).tools.iter().find(|row| row.names().any(|known| known == name))
+    vocabulary_of(host).tools.iter().find(|row| row.names().any(|known| known == name))
 }
 
 /// The row of the tool that an agent has for one of Claude Code's.
-pub(crate) fn row_for(host: Host, claude: &str) -> Option<&'static ToolRow> {
-    of(host).tools.iter().find(|row| matches!(row.meaning, Meaning::Claude(name) if name == claude))
+pub(crate) fn row_for_claude_tool(host: Host, claude: &str) -> Option<&'static ToolRow> {
+    vocabulary_of(host).tools.iter().find(|row| matches!(row.meaning, ToolMeaning::Claude(name) if name == claude))
 }
 
 /// An MCP server's tool by the name that hooks here know it by, if an agent names such tools so; and whether the name says
 /// which server's it is.
-pub(crate) fn mcp_tool(host: Host, name: &str) -> Option<(String, bool)> {
+pub(crate) fn mcp_tool_name(host: Host, name: &str) -> Option<(String, bool)> {
     let in_claudes_style = || {
-        let is_whole = McpName::read(name).is_some_and(|read| !read.server.is_empty() && !read.tool.is_empty());
+        let is_whole = McpToolName::parse(name).is_some_and(|read| !read.server.is_empty() && !read.tool.is_empty());
         (name.starts_with("mcp__") && is_whole).then(|| (name.to_owned(), true))
     };
-    match of(host).mcp {
+    match vocabulary_of(host).mcp {
         McpStyle::Claude => in_claudes_style(),
         McpStyle::Copilot => in_claudes_style().or_else(|| {
             let (server, tool) = name.split_once('/')?;
@@ -422,22 +427,23 @@ impl ToolRow {
     }
 
     /// What a native key is to this tool of the host's.
-    pub(crate) fn key(&self, host: Host, inside: &'static str, native: &str) -> Key {
+    pub(crate) fn classify_key(&self, host: Host, inside: &'static str, native: &str) -> ArgumentKey {
         for (spellings, name) in self.arguments(inside) {
             if let Some(spelling) = spellings.split('|').find(|spelling| spelling.trim_end_matches('*') == native) {
-                return Key::Argument { name, many: spelling.ends_with('*') };
+                return ArgumentKey::Argument { name, many: spelling.ends_with('*') };
             }
         }
-        let mut options = self.options.split_ascii_whitespace().chain(of(host).common.split_ascii_whitespace());
+        let mut options =
+            self.options.split_ascii_whitespace().chain(vocabulary_of(host).common_options.split_ascii_whitespace());
         let is_option = |option: &str| match inside {
             "" => option == native,
             inside => option.strip_prefix(inside).and_then(|rest| rest.strip_prefix('.')) == Some(native),
         };
-        if options.any(is_option) { Key::Option } else { Key::Unknown }
+        if options.any(is_option) { ArgumentKey::Option } else { ArgumentKey::Unknown }
     }
 
     /// How the host spells an argument: as in these arguments, if it is there, or else as it usually does.
-    pub(crate) fn spelling(
+    pub(crate) fn native_key(
         &self,
         inside: &'static str,
         name: &str,
@@ -458,7 +464,7 @@ mod tests {
     fn no_name_means_two_tools_and_no_key_two_arguments() {
         for host in Host::all() {
             let mut names = std::collections::HashSet::new();
-            for row in of(host).tools {
+            for row in vocabulary_of(host).tools {
                 row.names().for_each(|name| assert!(names.insert(name), "{host} {name}"));
                 for inside in ["", "edits"] {
                     let mut keys = std::collections::HashSet::new();
@@ -472,24 +478,24 @@ mod tests {
     /// An option keeps its name, so it must not have the name of another tool's argument that a hook would believe.
     #[test]
     fn no_option_looks_like_an_argument_of_ours() {
-        const BELIEVED: [&str; 8] =
+        const ENGINE_ARGUMENTS: [&str; 8] =
             ["file_path", "dir_path", "notebook_path", "old_string", "new_string", "pattern", "url", "path"];
         for host in Host::all() {
-            for row in of(host).tools {
+            for row in vocabulary_of(host).tools {
                 let mut options = row.options.split_ascii_whitespace();
-                assert!(!options.any(|option| BELIEVED.contains(&option)), "{host} {row:?}");
+                assert!(!options.any(|option| ENGINE_ARGUMENTS.contains(&option)), "{host} {row:?}");
             }
         }
     }
 
     #[test]
     fn servers_tools_are_known_by_the_hosts_own_spelling_alone() {
-        let name = |host, name| mcp_tool(host, name).map(|(name, _)| name);
+        let name = |host, name| mcp_tool_name(host, name).map(|(name, _)| name);
         for host in Host::all().filter(|host| *host != Host::Opencode) {
             assert_eq!(name(host, "mcp__git__push").as_deref(), Some("mcp__git__push"), "{host}");
         }
         assert_eq!(name(Host::Copilot, "git/push").as_deref(), Some("mcp__git__push"));
-        assert_eq!(mcp_tool(Host::Cursor, "MCP:push"), Some(("MCP:push".to_owned(), false)));
+        assert_eq!(mcp_tool_name(Host::Cursor, "MCP:push"), Some(("MCP:push".to_owned(), false)));
         for (host, other) in [
             (Host::ClaudeCode, "git/push"),
             (Host::ClaudeCode, "git__push"),
@@ -501,7 +507,7 @@ mod tests {
             (Host::Qwen, "mcp____"),
             (Host::Qwen, "mcp__git__"),
         ] {
-            assert_eq!(mcp_tool(host, other), None, "{host} {other}");
+            assert_eq!(mcp_tool_name(host, other), None, "{host} {other}");
         }
     }
 }

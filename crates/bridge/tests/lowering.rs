@@ -3,14 +3,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that has no row has failed")]
 
-use hookwright_bridge::{Heard, Host, HostEvent, Loss, Misheard, Ruling, Verdict, Written};
-use hookwright_hooks::{EventKind, Power};
+use hookwright_bridge::{
+    Host, HostEvent, HostEventInfo, HostResponse, HostVerdict, PayloadError, Ruling, VerdictDowngrade,
+};
+use hookwright_hooks::{EventKind, HookCapability};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 /// What a host does with a call after reading an answer.
 #[derive(Debug, PartialEq)]
-enum Does {
+enum HostAction {
     Runs,
     RunsWith(Value),
     Asks,
@@ -18,7 +20,7 @@ enum Does {
 }
 
 /// The host's reader of an answer before a tool runs.
-fn reader(host: Host, event: &str, written: &Written) -> Does {
+fn read_action(host: Host, event: &str, written: &HostResponse) -> HostAction {
     match host {
         Host::ClaudeCode => claude(event, written),
         Host::Codex => codex(event, written),
@@ -33,15 +35,15 @@ fn reader(host: Host, event: &str, written: &Written) -> Does {
     }
 }
 
-fn object(written: &Written) -> Option<Map<String, Value>> {
+fn parse_stdout(written: &HostResponse) -> Option<Map<String, Value>> {
     serde_json::from_str(written.stdout.trim()).ok()
 }
 
-fn decided(specific: &Map<String, Value>) -> Does {
+fn permission_action(specific: &Map<String, Value>) -> HostAction {
     match specific.get("permissionDecision").and_then(Value::as_str) {
-        Some("deny") => Does::Blocks,
-        Some("ask") => Does::Asks,
-        _ => specific.get("updatedInput").cloned().map_or(Does::Runs, Does::RunsWith),
+        Some("deny") => HostAction::Blocks,
+        Some("ask") => HostAction::Asks,
+        _ => specific.get("updatedInput").cloned().map_or(HostAction::Runs, HostAction::RunsWith),
     }
 }
 
@@ -49,154 +51,167 @@ fn specific(answer: &Map<String, Value>) -> Map<String, Value> {
     answer.get("hookSpecificOutput").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-fn claude(event: &str, written: &Written) -> Does {
-    if written.exit == 2 {
-        return Does::Blocks;
+fn claude(event: &str, written: &HostResponse) -> HostAction {
+    if written.exit_code == 2 {
+        return HostAction::Blocks;
     }
-    let Some(answer) = object(written).filter(|_| written.exit == 0) else { return Does::Runs };
+    let Some(answer) = parse_stdout(written).filter(|_| written.exit_code == 0) else { return HostAction::Runs };
     if answer.get("decision") == Some(&"block".into()) {
-        return Does::Blocks;
+        return HostAction::Blocks;
     }
     let specific = specific(&answer);
     // Without its event's own name, nothing of it counts.
-    if specific.get("hookEventName") != Some(&event.into()) { Does::Runs } else { decided(&specific) }
+    if specific.get("hookEventName") != Some(&event.into()) { HostAction::Runs } else { permission_action(&specific) }
 }
 
-fn codex(event: &str, written: &Written) -> Does {
-    if written.exit != 0 {
-        return if written.exit == 2 && !written.stderr.trim().is_empty() { Does::Blocks } else { Does::Runs };
+fn codex(event: &str, written: &HostResponse) -> HostAction {
+    if written.exit_code != 0 {
+        return if written.exit_code == 2 && !written.stderr.trim().is_empty() {
+            HostAction::Blocks
+        } else {
+            HostAction::Runs
+        };
     }
-    let Some(answer) = object(written) else { return Does::Runs };
+    let Some(answer) = parse_stdout(written) else { return HostAction::Runs };
     if answer.keys().any(|key| key != "hookSpecificOutput") {
-        return Does::Runs;
+        return HostAction::Runs;
     }
     let specific = specific(&answer);
     let known =
         ["hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext"];
     if specific.keys().any(|key| !known.contains(&key.as_str())) || specific.get("hookEventName") != Some(&event.into())
     {
-        return Does::Runs;
+        return HostAction::Runs;
     }
     let reason = specific.get("permissionDecisionReason").and_then(Value::as_str).unwrap_or_default();
     match specific.get("permissionDecision").and_then(Value::as_str) {
-        Some("deny") if !reason.trim().is_empty() => Does::Blocks,
-        Some("allow") => specific.get("updatedInput").cloned().map_or(Does::Runs, Does::RunsWith),
-        _ => Does::Runs,
+        Some("deny") if !reason.trim().is_empty() => HostAction::Blocks,
+        Some("allow") => specific.get("updatedInput").cloned().map_or(HostAction::Runs, HostAction::RunsWith),
+        _ => HostAction::Runs,
     }
 }
 
 /// Under both kinds of event names.
-fn copilot(event: &str, written: &Written) -> Does {
-    if written.exit != 0 {
-        return Does::Blocks;
+fn copilot(event: &str, written: &HostResponse) -> HostAction {
+    if written.exit_code != 0 {
+        return HostAction::Blocks;
     }
-    let Some(answer) = object(written) else { return Does::Runs };
+    let Some(answer) = parse_stdout(written) else { return HostAction::Runs };
     let nested = specific(&answer);
-    let pascal = if nested.get("hookEventName") == Some(&event.into()) { decided(&nested) } else { Does::Runs };
-    let camel = decided(&answer);
-    if pascal == Does::Blocks {
-        assert_eq!(camel, Does::Blocks, "under its own event names it would run: {written:?}");
+    let pascal =
+        if nested.get("hookEventName") == Some(&event.into()) { permission_action(&nested) } else { HostAction::Runs };
+    let camel = permission_action(&answer);
+    if pascal == HostAction::Blocks {
+        assert_eq!(camel, HostAction::Blocks, "under its own event names it would run: {written:?}");
     }
     pascal
 }
 
-fn qwen(written: &Written) -> Does {
-    if written.exit != 0 {
-        return if written.exit == 2 && !written.stderr.trim().is_empty() { Does::Blocks } else { Does::Runs };
+fn qwen(written: &HostResponse) -> HostAction {
+    if written.exit_code != 0 {
+        return if written.exit_code == 2 && !written.stderr.trim().is_empty() {
+            HostAction::Blocks
+        } else {
+            HostAction::Runs
+        };
     }
-    let Some(answer) = object(written) else { return Does::Runs };
+    let Some(answer) = parse_stdout(written) else { return HostAction::Runs };
     let no = ["deny", "block"].map(Value::from);
     if answer.get("continue") == Some(&false.into()) || answer.get("decision").is_some_and(|said| no.contains(said)) {
-        return Does::Blocks;
+        return HostAction::Blocks;
     }
     // Changes are read and not made.
-    match decided(&specific(&answer)) {
-        Does::RunsWith(_) => Does::Runs,
+    match permission_action(&specific(&answer)) {
+        HostAction::RunsWith(_) => HostAction::Runs,
         other => other,
     }
 }
 
-fn droid(written: &Written) -> Does {
-    if written.exit == 2 || written.exit == 3 {
-        return Does::Blocks;
+fn droid(written: &HostResponse) -> HostAction {
+    if written.exit_code == 2 || written.exit_code == 3 {
+        return HostAction::Blocks;
     }
-    let Some(answer) = object(written).filter(|_| written.exit == 0) else { return Does::Runs };
+    let Some(answer) = parse_stdout(written).filter(|_| written.exit_code == 0) else { return HostAction::Runs };
     if answer.get("continue") == Some(&false.into()) {
-        return Does::Blocks;
+        return HostAction::Blocks;
     }
-    match decided(&specific(&answer)) {
-        Does::Asks => Does::Runs,
+    match permission_action(&specific(&answer)) {
+        HostAction::Asks => HostAction::Runs,
         other => other,
     }
 }
 
 /// A question is answered with yes as soon as everything is approved beforehand, so it is no more than nothing.
-fn grok(written: &Written) -> Does {
-    let answer = object(written).unwrap_or_default();
+fn grok(written: &HostResponse) -> HostAction {
+    let answer = parse_stdout(written).unwrap_or_default();
     let denies = answer.get("decision") == Some(&"deny".into());
-    if written.exit == 2 || denies {
-        return Does::Blocks;
+    if written.exit_code == 2 || denies {
+        return HostAction::Blocks;
     }
-    match decided(&specific(&answer)) {
-        Does::Asks => Does::Runs,
+    match permission_action(&specific(&answer)) {
+        HostAction::Asks => HostAction::Runs,
         // What a hook that fails has changed is not changed.
-        Does::RunsWith(_) if written.exit != 0 => Does::Runs,
+        HostAction::RunsWith(_) if written.exit_code != 0 => HostAction::Runs,
         other => other,
     }
 }
 
-fn gemini(written: &Written) -> Does {
-    if written.exit != 0 {
-        return if written.exit == 2 && !written.stderr.trim().is_empty() { Does::Blocks } else { Does::Runs };
+fn gemini(written: &HostResponse) -> HostAction {
+    if written.exit_code != 0 {
+        return if written.exit_code == 2 && !written.stderr.trim().is_empty() {
+            HostAction::Blocks
+        } else {
+            HostAction::Runs
+        };
     }
-    let Some(answer) = object(written) else { return Does::Runs };
+    let Some(answer) = parse_stdout(written) else { return HostAction::Runs };
     if answer.get("continue") == Some(&false.into()) {
-        return Does::Blocks;
+        return HostAction::Blocks;
     }
     match answer.get("decision").and_then(Value::as_str) {
-        Some("deny" | "block") => Does::Blocks,
-        Some("ask") => Does::Asks,
-        _ => specific(&answer).get("tool_input").cloned().map_or(Does::Runs, Does::RunsWith),
+        Some("deny" | "block") => HostAction::Blocks,
+        Some("ask") => HostAction::Asks,
+        _ => specific(&answer).get("tool_input").cloned().map_or(HostAction::Runs, HostAction::RunsWith),
     }
 }
 
 /// With `failClosed`, as it is installed: silence is a no. What it does with `ask` is not to be relied on.
-fn cursor(written: &Written) -> Does {
-    if written.exit == 2 {
-        return Does::Blocks;
+fn cursor(written: &HostResponse) -> HostAction {
+    if written.exit_code == 2 {
+        return HostAction::Blocks;
     }
-    let Some(answer) = object(written).filter(|_| written.exit == 0) else { return Does::Blocks };
+    let Some(answer) = parse_stdout(written).filter(|_| written.exit_code == 0) else { return HostAction::Blocks };
     if answer.get("continue") == Some(&false.into()) {
-        return Does::Blocks;
+        return HostAction::Blocks;
     }
     match answer.get("permission").and_then(Value::as_str) {
-        Some("deny") => Does::Blocks,
-        _ => answer.get("updated_input").cloned().map_or(Does::Runs, Does::RunsWith),
+        Some("deny") => HostAction::Blocks,
+        _ => answer.get("updated_input").cloned().map_or(HostAction::Runs, HostAction::RunsWith),
     }
 }
 
-fn antigravity(written: &Written) -> Does {
-    let Some(answer) = object(written).filter(|_| written.exit == 0) else { return Does::Blocks };
+fn antigravity(written: &HostResponse) -> HostAction {
+    let Some(answer) = parse_stdout(written).filter(|_| written.exit_code == 0) else { return HostAction::Blocks };
     if answer.keys().any(|key| key != "decision" && key != "reason") {
-        return Does::Blocks;
+        return HostAction::Blocks;
     }
     match answer.get("decision").and_then(Value::as_str) {
-        Some("allow") => Does::Runs,
-        Some("ask" | "force_ask") => Does::Asks,
-        _ => Does::Blocks,
+        Some("allow") => HostAction::Runs,
+        Some("ask" | "force_ask") => HostAction::Asks,
+        _ => HostAction::Blocks,
     }
 }
 
-fn opencode(written: &Written) -> Does {
-    let Some(answer) = object(written).filter(|_| written.exit == 0) else { return Does::Blocks };
+fn opencode(written: &HostResponse) -> HostAction {
+    let Some(answer) = parse_stdout(written).filter(|_| written.exit_code == 0) else { return HostAction::Blocks };
     match answer.get("decision").and_then(Value::as_str) {
-        Some("allow") => answer.get("args").cloned().map_or(Does::Runs, Does::RunsWith),
-        _ => Does::Blocks,
+        Some("allow") => answer.get("args").cloned().map_or(HostAction::Runs, HostAction::RunsWith),
+        _ => HostAction::Blocks,
     }
 }
 
 /// The event of a shell command in each host's words.
-fn payload(host: Host, row: &HostEvent) -> Map<String, Value> {
+fn payload(host: Host, row: &HostEventInfo) -> Map<String, Value> {
     let value = match (host, row.name) {
         (Host::Antigravity, _) => json!({"toolCall": {"name": "run_command", "args": {"CommandLine": "ls"}}}),
         (Host::Cursor, "beforeShellExecution") => json!({"hook_event_name": row.name, "command": "ls", "cwd": ""}),
@@ -211,17 +226,17 @@ fn payload(host: Host, row: &HostEvent) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
-fn gates() -> Vec<(Host, &'static HostEvent)> {
+fn gates() -> Vec<(Host, &'static HostEventInfo)> {
     Host::all().flat_map(|host| host.events_for(EventKind::BeforeTool).map(move |row| (host, row))).collect()
 }
 
-fn heard(host: Host, row: &HostEvent) -> Heard {
+fn parsed_event(host: Host, row: &HostEventInfo) -> HostEvent {
     host.dialect()
-        .hear(host, payload(host, row), Some(row.name))
+        .parse_event(host, payload(host, row), Some(row.name))
         .unwrap_or_else(|error| panic!("{host} {}: {error}", row.name))
 }
 
-fn verdicts() -> impl Strategy<Value = Verdict> {
+fn verdicts() -> impl Strategy<Value = HostVerdict> {
     let ruling = prop_oneof![Just(Ruling::Pass), Just(Ruling::Ask), Just(Ruling::Deny), Just(Ruling::Stop)];
     let words = || proptest::option::of(".{0,12}");
     let input = proptest::option::of(Just(json!({"command": "ls -l"})));
@@ -233,7 +248,7 @@ fn verdicts() -> impl Strategy<Value = Verdict> {
         if let Some(input) = &input {
             ours.insert("hookSpecificOutput".to_owned(), json!({"tool_input": input}));
         }
-        Verdict { ruling, reason, context, message, input, ours, lost: Vec::new() }
+        HostVerdict { ruling, reason, context, message, input, engine_answer: ours, downgrades: Vec::new() }
     })
 }
 
@@ -244,14 +259,14 @@ proptest! {
     #[test]
     fn nothing_becomes_weaker_than_it_was_asked(verdict in verdicts()) {
         for (host, row) in gates() {
-            let written = host.dialect().write(&heard(host, row), &verdict);
-            let does = reader(host, row.name, &written);
+            let written = host.dialect().write_response(&parsed_event(host, row), &verdict);
+            let does = read_action(host, row.name, &written);
             let holds = match verdict.ruling {
-                Ruling::Deny | Ruling::Stop => does == Does::Blocks,
-                Ruling::Ask => matches!(does, Does::Asks | Does::Blocks),
+                Ruling::Deny | Ruling::Stop => does == HostAction::Blocks,
+                Ruling::Ask => matches!(does, HostAction::Asks | HostAction::Blocks),
                 Ruling::Pass => match &verdict.input {
-                    None => does == Does::Runs,
-                    Some(input) => does == Does::Blocks || does == Does::RunsWith(input.clone().into()),
+                    None => does == HostAction::Runs,
+                    Some(input) => does == HostAction::Blocks || does == HostAction::RunsWith(input.clone().into()),
                 },
             };
             prop_assert!(holds, "{host} {} {verdict:?} → {written:?} → {does:?}", row.name);
@@ -263,8 +278,8 @@ proptest! {
     fn a_refusal_is_a_no(words in "[a-z ]{1,20}x") {
         for (host, row) in gates() {
             for event in [Some(row), None] {
-                let written = host.dialect().refuse(host, event, &words);
-                prop_assert_eq!(reader(host, row.name, &written), Does::Blocks, "{} {:?} {:?}", host, event, written);
+                let written = host.dialect().write_refusal(host, event, &words);
+                prop_assert_eq!(read_action(host, row.name, &written), HostAction::Blocks, "{} {:?} {:?}", host, event, written);
             }
         }
     }
@@ -275,16 +290,16 @@ proptest! {
 fn lowering_is_as_the_contracts_say() {
     let does = |host: Host, ruling: Ruling| {
         let row = host.events_for(EventKind::BeforeTool).next().unwrap();
-        let verdict = Verdict { ruling, reason: "why".to_owned(), ..Verdict::default() };
-        let written = host.dialect().write(&heard(host, row), &verdict);
-        (reader(host, row.name, &written), written.lost.clone(), written.stdout)
+        let verdict = HostVerdict { ruling, reason: "why".to_owned(), ..HostVerdict::default() };
+        let written = host.dialect().write_response(&parsed_event(host, row), &verdict);
+        (read_action(host, row.name, &written), written.downgrades.clone(), written.stdout)
     };
-    let lost = |wanted| vec![Loss { wanted, became: "deny" }];
+    let lost = |wanted| vec![VerdictDowngrade { requested: wanted, applied: "deny" }];
     for host in [Host::ClaudeCode, Host::Copilot, Host::Qwen, Host::Antigravity] {
-        assert_eq!(does(host, Ruling::Ask).0, Does::Asks, "{host}");
+        assert_eq!(does(host, Ruling::Ask).0, HostAction::Asks, "{host}");
     }
     for host in [Host::Codex, Host::Droid, Host::Cursor, Host::GeminiCli, Host::Grok, Host::Opencode] {
-        assert_eq!((does(host, Ruling::Ask).0, does(host, Ruling::Ask).1), (Does::Blocks, lost("ask")), "{host}");
+        assert_eq!((does(host, Ruling::Ask).0, does(host, Ruling::Ask).1), (HostAction::Blocks, lost("ask")), "{host}");
     }
     for host in [Host::Codex, Host::Copilot, Host::Cursor, Host::Antigravity, Host::Grok] {
         assert_eq!(does(host, Ruling::Stop).1, lost("stop"), "{host}");
@@ -306,12 +321,12 @@ fn a_change_that_is_not_made_is_a_no() {
     for (host, row) in gates() {
         let input = json!({"command": "ls -l"}).as_object().cloned();
         let ours = json!({"hookSpecificOutput": {"tool_input": {"command": "ls -l"}}}).as_object().cloned().unwrap();
-        let verdict = Verdict { input, ours, ..Verdict::default() };
-        let written = host.dialect().write(&heard(host, row), &verdict);
-        let does = reader(host, row.name, &written);
-        match row.can(Power::RewriteInput) {
-            true => assert_eq!(does, Does::RunsWith(json!({"command": "ls -l"})), "{host} {}", row.name),
-            false => assert_eq!(does, Does::Blocks, "{host} {}", row.name),
+        let verdict = HostVerdict { input, engine_answer: ours, ..HostVerdict::default() };
+        let written = host.dialect().write_response(&parsed_event(host, row), &verdict);
+        let does = read_action(host, row.name, &written);
+        match row.can(HookCapability::RewriteInput) {
+            true => assert_eq!(does, HostAction::RunsWith(json!({"command": "ls -l"})), "{host} {}", row.name),
+            false => assert_eq!(does, HostAction::Blocks, "{host} {}", row.name),
         }
     }
 }
@@ -324,21 +339,21 @@ fn copilot_is_told_where_it_listens() {
         let payload = json!({"hook_event_name": name, "session_id": "s", "prompt": "hi", "tool_name": "Bash",
             "tool_input": {"command": "ls"}, "tool_result": {"text_result_for_llm": "a"}, "error": "no"});
         let payload = payload.as_object().cloned().unwrap();
-        Host::Copilot.dialect().hear(Host::Copilot, payload, Some(name)).unwrap()
+        Host::Copilot.dialect().parse_event(Host::Copilot, payload, Some(name)).unwrap()
     };
-    let context = Verdict { context: Some("mind".to_owned()), ..Verdict::default() };
+    let context = HostVerdict { context: Some("mind".to_owned()), ..HostVerdict::default() };
     for name in ["SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"] {
-        assert!(row(name).can(Power::Context), "{name}");
-        let written = Host::Copilot.dialect().write(&heard(name), &context);
-        assert_eq!(object(&written).unwrap()["additionalContext"], "mind", "{name}");
-        assert!(written.lost.is_empty(), "{name}");
+        assert!(row(name).can(HookCapability::Context), "{name}");
+        let written = Host::Copilot.dialect().write_response(&heard(name), &context);
+        assert_eq!(parse_stdout(&written).unwrap()["additionalContext"], "mind", "{name}");
+        assert!(written.downgrades.is_empty(), "{name}");
     }
     for name in ["UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop"] {
-        assert!(row(name).can(Power::Deny), "{name}");
-        let written = Host::Copilot.dialect().write(&heard(name), &Verdict::deny("why"));
-        let answer = object(&written).unwrap();
+        assert!(row(name).can(HookCapability::Deny), "{name}");
+        let written = Host::Copilot.dialect().write_response(&heard(name), &HostVerdict::deny("why"));
+        let answer = parse_stdout(&written).unwrap();
         assert_eq!((&answer["decision"], &answer["reason"]), (&json!("block"), &json!("why")), "{name}");
-        assert!(written.lost.is_empty(), "{name}");
+        assert!(written.downgrades.is_empty(), "{name}");
     }
 }
 
@@ -348,10 +363,10 @@ fn a_call_of_which_a_part_is_left_out_is_not_understood() {
     for key in ["toolInputTruncated", "tool_input_truncated"] {
         let mut payload = payload(Host::Grok, Host::Grok.event("PreToolUse").unwrap());
         payload.insert(key.to_owned(), true.into());
-        let heard = Host::Grok.dialect().hear(Host::Grok, payload.clone(), None);
-        assert_eq!(heard.unwrap_err(), Misheard::CutOff, "{key}");
+        let heard = Host::Grok.dialect().parse_event(Host::Grok, payload.clone(), None);
+        assert_eq!(heard.unwrap_err(), PayloadError::Truncated, "{key}");
         payload.insert(key.to_owned(), false.into());
-        assert!(Host::Grok.dialect().hear(Host::Grok, payload, None).is_ok());
+        assert!(Host::Grok.dialect().parse_event(Host::Grok, payload, None).is_ok());
     }
 }
 
@@ -368,19 +383,19 @@ fn names_of_events_are_understood_as_they_are_written() {
     ] {
         let payload =
             json!({"hookEventName": name, "toolName": "Bash", "toolInput": {"command": "ls"}, "prompt": "hi"});
-        let heard = host.dialect().hear(host, payload.as_object().cloned().unwrap(), None).unwrap();
-        assert_eq!((heard.event.as_str(), heard.row.map(|row| row.name)), (event, Some(event)), "{host} {name}");
+        let heard = host.dialect().parse_event(host, payload.as_object().cloned().unwrap(), None).unwrap();
+        assert_eq!((heard.name.as_str(), heard.info.map(|row| row.name)), (event, Some(event)), "{host} {name}");
     }
     for strange in ["_", "__a", "é_b", "x_"] {
         let payload = json!({"hookEventName": strange});
-        let heard = Host::Grok.dialect().hear(Host::Grok, payload.as_object().cloned().unwrap(), None).unwrap();
-        assert!(heard.row.is_none(), "{strange}");
+        let heard = Host::Grok.dialect().parse_event(Host::Grok, payload.as_object().cloned().unwrap(), None).unwrap();
+        assert!(heard.info.is_none(), "{strange}");
     }
 }
 
 #[test]
 fn an_event_is_the_one_it_was_installed_for() {
     let payload = payload(Host::ClaudeCode, Host::ClaudeCode.event("PreToolUse").unwrap());
-    let error = Host::ClaudeCode.dialect().hear(Host::ClaudeCode, payload, Some("SessionStart"));
-    assert!(matches!(error, Err(Misheard::AnotherEvent { .. })), "{error:?}");
+    let error = Host::ClaudeCode.dialect().parse_event(Host::ClaudeCode, payload, Some("SessionStart"));
+    assert!(matches!(error, Err(PayloadError::EventMismatch { .. })), "{error:?}");
 }

@@ -4,19 +4,19 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_bridge::tools::views;
-use hookwright_bridge::{Heard, Host, Standing, payload};
+use hookwright_bridge::tools::translate_call;
+use hookwright_bridge::{Host, HostEvent, ToolRecognition, payload};
 use hookwright_hooks::{AnyEvent, EventKind};
 use hookwright_testkit::fs;
 use serde_json::json;
 
 /// The payloads.
-fn recorded() -> Vec<(Host, PathBuf)> {
+fn recorded_payloads() -> Vec<(Host, PathBuf)> {
     let is_payload = |path: &Path| !path.ends_with("environment.json") && !path.ends_with("tools.json");
-    files().into_iter().filter(|(_, path)| is_payload(path)).collect()
+    fixture_files().into_iter().filter(|(_, path)| is_payload(path)).collect()
 }
 
-fn files() -> Vec<(Host, PathBuf)> {
+fn fixture_files() -> Vec<(Host, PathBuf)> {
     let mut found = Vec::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     for host in Host::all() {
@@ -33,19 +33,19 @@ fn files() -> Vec<(Host, PathBuf)> {
     found
 }
 
-fn hear(host: Host, path: &Path) -> Heard {
+fn parse_recording(host: Host, path: &Path) -> HostEvent {
     let payload = payload::read(&fs::read(path).unwrap()).unwrap();
-    host.dialect().hear(host, payload, None).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    host.dialect().parse_event(host, payload, None).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 #[test]
 fn every_recorded_event_is_understood() {
-    let all = recorded();
+    let all = recorded_payloads();
     assert!(all.len() > 60, "the recordings are there: {}", all.len());
     for (host, path) in all {
-        let heard = hear(host, &path);
-        let row = heard.row.unwrap_or_else(|| panic!("{}: {} is in no row", path.display(), heard.event));
-        assert_eq!(heard.views.is_empty(), row.ours.is_none(), "{}", path.display());
+        let heard = parse_recording(host, &path);
+        let row = heard.info.unwrap_or_else(|| panic!("{}: {} is in no row", path.display(), heard.name));
+        assert_eq!(heard.views.is_empty(), row.kind.is_none(), "{}", path.display());
         assert!(!heard.session.id.is_empty(), "{}", path.display());
         assert_eq!(heard.session.cwd.as_deref(), Some(Path::new("/project")), "{}", path.display());
     }
@@ -55,13 +55,13 @@ fn every_recorded_event_is_understood() {
 #[test]
 fn the_trials_calls_look_the_same_under_every_agent() {
     let mut seen = 0;
-    for (host, path) in recorded() {
-        let heard = hear(host, &path);
+    for (host, path) in recorded_payloads() {
+        let heard = parse_recording(host, &path);
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         // What is said of a call when permission is asked for is less.
-        let first = heard.views.first().filter(|view| !view.again);
+        let first = heard.views.first().filter(|view| !view.is_recheck);
         let Some(AnyEvent::BeforeTool(event)) = first.map(|view| &view.event) else { continue };
-        assert_eq!(heard.tool.as_ref().unwrap().standing, Standing::Known, "{}", path.display());
+        assert_eq!(heard.tool.as_ref().unwrap().recognition, ToolRecognition::Known, "{}", path.display());
         let field = |key: &str| event.tool_input.get(key).and_then(|value| value.as_str()).unwrap_or_default();
         seen += 1;
         match name.split('.').nth(1).unwrap() {
@@ -87,7 +87,7 @@ fn the_trials_calls_look_the_same_under_every_agent() {
 #[test]
 fn every_argument_of_a_known_tool_is_known() {
     let mut known = 0;
-    for (host, path) in files().into_iter().filter(|(_, path)| path.ends_with("tools.json")) {
+    for (host, path) in fixture_files().into_iter().filter(|(_, path)| path.ends_with("tools.json")) {
         for (name, arguments) in payload::read(&fs::read(&path).unwrap()).unwrap() {
             let value = |kind: &str| match kind {
                 "string" => json!("x"),
@@ -99,22 +99,22 @@ fn every_argument_of_a_known_tool_is_known() {
             };
             let arguments = arguments.as_object().unwrap();
             let input = arguments.iter().map(|(key, kind)| (key.clone(), value(kind.as_str().unwrap()))).collect();
-            let views = views(host, &name, &input);
-            assert_eq!(views.doubt, None, "{host} {name}");
-            known += usize::from(views.standing != Standing::Unknown);
+            let views = translate_call(host, &name, &input);
+            assert_eq!(views.uncertainty, None, "{host} {name}");
+            known += usize::from(views.recognition != ToolRecognition::Unknown);
         }
     }
     assert!(known > 45, "{known}");
 }
 
 #[test]
-fn a_result_is_in_our_words_and_a_failure_says_so() {
-    for (host, path) in recorded() {
-        let heard = hear(host, &path);
+fn results_are_translated_and_failures_marked() {
+    for (host, path) in recorded_payloads() {
+        let heard = parse_recording(host, &path);
         for view in &heard.views {
             let AnyEvent::AfterTool(event) = &view.event else { continue };
             assert!(event.tool_response.get("llmContent").is_some(), "{}", path.display());
-            let failed = heard.event.ends_with("Failure");
+            let failed = heard.name.ends_with("Failure");
             assert_eq!(event.tool_response.get("error").is_some(), failed, "{host} {}", path.display());
         }
     }
@@ -123,17 +123,17 @@ fn a_result_is_in_our_words_and_a_failure_says_so() {
 /// The environment that an agent gives its hooks leads back to it, whoever else it imitates.
 #[test]
 fn every_recorded_agent_is_recognised() {
-    for (host, path) in recorded() {
+    for (host, path) in recorded_payloads() {
         let payload = payload::read(&fs::read(&path).unwrap()).unwrap();
         let environment = fs::read(path.with_file_name("environment.json")).unwrap();
         let environment = payload::read(&environment).unwrap();
         let environment = environment["hook_environment"].as_object().unwrap();
-        let recognised = Host::recognise(&payload, |name| environment.contains_key(name));
-        let silent = host == Host::Codex && heard_kind(host, &path) != Some(EventKind::BeforeTool);
+        let recognised = Host::detect(&payload, |name| environment.contains_key(name));
+        let silent = host == Host::Codex && event_kind_of(host, &path) != Some(EventKind::BeforeTool);
         assert!(recognised == Some(host) || silent && recognised.is_none(), "{} {recognised:?}", path.display());
     }
 }
 
-fn heard_kind(host: Host, path: &Path) -> Option<EventKind> {
-    hear(host, path).kind()
+fn event_kind_of(host: Host, path: &Path) -> Option<EventKind> {
+    parse_recording(host, path).kind()
 }

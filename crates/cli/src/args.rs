@@ -15,43 +15,45 @@ mod subagents;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub(crate) use agents::{AgentsArgs, AgentsCommand, InstallAgent, TraceAgents};
-pub(crate) use bridge::{BridgeArgs, host};
-pub(crate) use checkpoints::{CheckpointsCommand, RestoreArgs, Wanted};
+pub(crate) use agents::{AgentInstallArgs, AgentTraceArgs, AgentsArgs, AgentsCommand};
+pub(crate) use bridge::{BridgeArgs, parse_host};
+pub(crate) use checkpoints::{CheckpointRestoreArgs, CheckpointsCommand, RestoreTargetArg};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use config::ConfigCommand;
-pub(crate) use extensions::{ExtensionsCommand, Install, Template};
-pub(crate) use hooks::{Add, Fire, HooksCommand, Language, List, Migrate, New, Remove};
-pub(crate) use policy::{Explain, PolicyCommand};
-pub(crate) use session::{AgentArgs, Approval, OutputFormat};
-pub(crate) use skills::{InstallSkills, SkillsCommand};
+pub(crate) use extensions::{ExtensionInstallArgs, ExtensionTemplate, ExtensionsCommand};
+pub(crate) use hooks::{
+    HookAddArgs, HookFireArgs, HookListArgs, HookMigrateArgs, HookNewArgs, HookRemoveArgs, HooksCommand, ScriptLanguage,
+};
+pub(crate) use policy::{PolicyCommand, PolicyExplainArgs};
+pub(crate) use session::{ApprovalModeArg, OutputFormat, SessionArgs};
+pub(crate) use skills::{SkillInstallArgs, SkillsCommand};
 pub(crate) use subagents::SubagentsCommand;
 
-use mcp::options_first;
-pub(crate) use mcp::{AddServer, McpArgs, McpCommand, McpKind, McpScope};
+use mcp::move_options_first;
+pub(crate) use mcp::{McpAddArgs, McpArgs, McpCommand, McpScopeArg, McpTransportArg};
 
 /// A terminal coding agent with hooks you can trust, and the toolbox for writing them.
 #[derive(Debug, Parser)]
 #[command(
     name = "hookwright",
-    version = crate::version::version(),
+    version = crate::version::version_text(),
     max_term_width = 110,
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  hookwright demo                          see every hook event fire, offline\n  hookwright -p 'explain this project'      one answer, on stdout\n  git diff | hookwright -p 'review this'    with piped input\n  hookwright hooks list                    which hooks there are, and whether they can run"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
     #[command(flatten)]
-    pub(crate) agent: AgentArgs,
+    pub(crate) agent: SessionArgs,
 }
 
 /// A session's options by themselves.
 #[derive(Debug, Parser)]
 #[command(name = "hookwright")]
-struct Session {
+struct SessionCli {
     #[command(flatten)]
-    agent: AgentArgs,
+    agent: SessionArgs,
 }
 
 impl Cli {
@@ -62,36 +64,36 @@ impl Cli {
         // Scripts for Gemini CLI put it before a command.
         let is_debug = |word: &OsString| word == "--debug" || word == "-d";
         let debug_command = words.get(1).is_some_and(is_debug)
-            && words.get(2).is_some_and(|word| Command::has_subcommand(&word.to_string_lossy()));
+            && words.get(2).is_some_and(|word| CliCommand::has_subcommand(&word.to_string_lossy()));
         if debug_command {
             words.remove(1);
         }
-        let may_be_command = |word: &OsString| word == "help" || Command::has_subcommand(&word.to_string_lossy());
+        let may_be_command = |word: &OsString| word == "help" || CliCommand::has_subcommand(&word.to_string_lossy());
         if !words.iter().skip(1).any(may_be_command)
-            && let Ok(Session { agent }) = Session::try_parse_from(&words)
+            && let Ok(SessionCli { agent }) = SessionCli::try_parse_from(&words)
             // A word by itself may be a command's other name.
             && agent.query.is_empty()
         {
             return Ok(Cli { command: None, agent });
         }
-        let mut cli = Cli::try_parse_from(options_first(words.into_iter()))?;
+        let mut cli = Cli::try_parse_from(move_options_first(words.into_iter()))?;
         cli.agent.debug |= debug_command;
         Ok(cli)
     }
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// List, check, fire, test and manage hooks.
-    Hooks(InProject<HooksCommand>),
+    Hooks(ProjectCommand<HooksCommand>),
     /// Install, update, list, write and manage extensions.
     #[command(alias = "extension")]
-    Extensions(InProject<ExtensionsCommand>),
+    Extensions(ProjectCommand<ExtensionsCommand>),
     /// List, check and explain policies: the rules on which tools run, are refused or need asking.
-    Policy(InProject<PolicyCommand>),
+    Policy(ProjectCommand<PolicyCommand>),
     /// List what turns of the agent changed, and go back to before one of them.
     #[command(alias = "checkpoint")]
-    Checkpoints(InProject<CheckpointsCommand>),
+    Checkpoints(ProjectCommand<CheckpointsCommand>),
     /// Add, remove, list, test and switch MCP servers, and sign in to them.
     Mcp(McpArgs),
     /// Answer an event of another agent: its hook payload on stdin, its kind of answer on stdout.
@@ -105,7 +107,7 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        place: Place,
+        place: ProjectArgs,
     },
     /// Print a script that completes commands and options in a shell.
     #[command(
@@ -124,15 +126,15 @@ pub(crate) enum Command {
         directory: Option<PathBuf>,
     },
     /// Show, change and edit settings by name.
-    Config(InProject<ConfigCommand>),
+    Config(ProjectCommand<ConfigCommand>),
     /// Print version, commit and platform; the same as `--version`.
     Version,
     /// List, check, install and manage skills: instructions for kinds of tasks, loaded when they are needed.
     #[command(alias = "skill")]
-    Skills(InProject<SkillsCommand>),
+    Skills(ProjectCommand<SkillsCommand>),
     /// List and check sub-agents: agents that a session's agent gives tasks to.
     #[command(alias = "subagent")]
-    Subagents(InProject<SubagentsCommand>),
+    Subagents(ProjectCommand<SubagentsCommand>),
     /// Have other agents ask your hooks: list, install, uninstall, explain and check them.
     #[command(alias = "agent")]
     Agents(AgentsArgs),
@@ -140,7 +142,7 @@ pub(crate) enum Command {
     Demo {
         /// What to watch.
         #[arg(value_enum, default_value_t)]
-        which: Demo,
+        which: DemoKind,
         /// Keep the demo's project and say where it is.
         #[arg(long)]
         keep: bool,
@@ -152,7 +154,7 @@ pub(crate) enum Command {
 
 /// What a demo shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Demo {
+pub(crate) enum DemoKind {
     /// All eleven events, with a hook on each.
     #[default]
     Events,
@@ -162,16 +164,16 @@ pub(crate) enum Demo {
 
 /// One of several commands about a project.
 #[derive(Debug, Args)]
-pub(crate) struct InProject<C: Subcommand> {
+pub(crate) struct ProjectCommand<C: Subcommand> {
     #[command(subcommand)]
     pub(crate) command: C,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: ProjectArgs,
 }
 
 /// Which project a command is about.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Place {
+pub(crate) struct ProjectArgs {
     /// The project's directory [default: the current one].
     #[arg(long, global = true, value_name = "DIR", num_args = 0..=1)]
     pub(crate) project: Option<Option<PathBuf>>,
@@ -182,7 +184,7 @@ pub(crate) struct Place {
 
 /// Whose something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Scope {
+pub(crate) enum ScopeArg {
     /// The user's, everywhere.
     User,
     /// This project's.
@@ -231,7 +233,7 @@ mod tests {
         ];
         for line in lines {
             let words = || std::iter::once("hookwright").chain(line.split_whitespace()).map(OsString::from);
-            let (quick, whole) = (Cli::read(words()), Cli::try_parse_from(options_first(words())));
+            let (quick, whole) = (Cli::read(words()), Cli::try_parse_from(move_options_first(words())));
             let told = |read: Result<Cli, clap::Error>| match read {
                 Ok(cli) => format!("{cli:?}"),
                 Err(error) => error.to_string(),

@@ -4,7 +4,7 @@ use hookwright_agent::ApprovalRequest;
 
 /// What can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum ApprovalChoice {
     Once,
     Session,
     Server,
@@ -13,17 +13,23 @@ pub(crate) enum Choice {
     Cancel,
 }
 
-impl Choice {
-    const ALL: [Choice; 6] =
-        [Choice::Once, Choice::Session, Choice::Server, Choice::Edit, Choice::Deny, Choice::Cancel];
+impl ApprovalChoice {
+    const ALL: [ApprovalChoice; 6] = [
+        ApprovalChoice::Once,
+        ApprovalChoice::Session,
+        ApprovalChoice::Server,
+        ApprovalChoice::Edit,
+        ApprovalChoice::Deny,
+        ApprovalChoice::Cancel,
+    ];
 
     /// Those of a request, in the order of their numbers; a guard is asked about every time.
-    pub(crate) fn of(request: &ApprovalRequest) -> Vec<Choice> {
-        let offered = |choice: &Choice| match choice {
-            Choice::Session => request.protected.is_none(),
-            Choice::Server => request.protected.is_none() && request.server.is_some(),
+    pub(crate) fn for_request(request: &ApprovalRequest) -> Vec<ApprovalChoice> {
+        let offered = |choice: &ApprovalChoice| match choice {
+            ApprovalChoice::Session => request.protected_file.is_none(),
+            ApprovalChoice::Server => request.protected_file.is_none() && request.server.is_some(),
             _ => true,
         };
-        Choice::ALL.into_iter().filter(offered).collect()
+        ApprovalChoice::ALL.into_iter().filter(offered).collect()
     }
 }

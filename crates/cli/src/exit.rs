@@ -19,7 +19,7 @@ pub(crate) const UNGUARDED: u8 = 52;
 /// The session's turns are used up.
 pub(crate) const TURN_LIMIT: u8 = 53;
 /// This machine has no room: no descriptors, processes or memory (`EX_OSERR`).
-pub(crate) const NO_ROOM: u8 = 71;
+pub(crate) const OUT_OF_RESOURCES: u8 = 71;
 /// The terminal is gone.
 pub(crate) const HUNG_UP: u8 = 129;
 /// Ctrl-C.

@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 
 use crate::args::Cli;
-use crate::{exit, out};
+use crate::{exit, output};
 
 /// Writes all pages into a directory, or prints the program's own.
 pub(crate) fn run(directory: Option<&Path>) -> anyhow::Result<u8> {
@@ -17,20 +17,20 @@ pub(crate) fn run(directory: Option<&Path>) -> anyhow::Result<u8> {
     let Some(directory) = directory else {
         let mut page = Vec::new();
         Man::new(command).render(&mut page)?;
-        out::stdout().write_all(&page)?;
+        output::stdout().write_all(&page)?;
         return Ok(exit::OK);
     };
     std::fs::create_dir_all(directory).with_context(|| format!("can't create {}", directory.display()))?;
-    let count = write(&command, "hookwright", directory)?;
-    out::note(format!("wrote {count} pages into {}", directory.display()))?;
+    let count = write_pages(&command, "hookwright", directory)?;
+    output::note(format!("wrote {count} pages into {}", directory.display()))?;
     Ok(exit::OK)
 }
 
 /// A command's page, and those of the commands below it; how many.
-fn write(command: &clap::Command, name: &str, directory: &Path) -> anyhow::Result<usize> {
+fn write_pages(command: &clap::Command, name: &str, directory: &Path) -> anyhow::Result<usize> {
     let mut count = 1;
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help") {
-        count += write(inner, &format!("{name}-{}", inner.get_name()), directory)?;
+        count += write_pages(inner, &format!("{name}-{}", inner.get_name()), directory)?;
     }
     let mut page = Vec::new();
     // The page is called what one types, with a dash for each space.

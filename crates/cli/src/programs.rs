@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// Whether a program is on the path of an environment, or where it says that it is.
-pub(crate) fn is_there(program: &str, cwd: &Path, env: &[(OsString, OsString)]) -> bool {
+pub(crate) fn is_program_installed(program: &str, cwd: &Path, env: &[(OsString, OsString)]) -> bool {
     if program.contains('/') {
         return cwd.join(program).is_file();
     }

@@ -6,7 +6,7 @@
 #![warn(missing_docs)]
 
 #[cfg(not(unix))]
-#[path = "other.rs"]
+#[path = "portable.rs"]
 mod system;
 #[cfg(unix)]
 #[path = "unix/mod.rs"]
@@ -25,14 +25,14 @@ pub type HeldDirectory = Arc<dyn AsRef<Path> + Send + Sync>;
 ///
 /// # Errors
 /// If neither can be made.
-pub fn empty_directory(path: &Path) -> io::Result<HeldDirectory> {
-    match made_empty(path) {
+pub fn create_empty_directory(path: &Path) -> io::Result<HeldDirectory> {
+    match ensure_empty(path) {
         Ok(path) => Ok(Arc::new(path)),
         Err(_) => Ok(Arc::new(tempfile::Builder::new().prefix("hookwright").tempdir()?)),
     }
 }
 
-fn made_empty(path: &Path) -> io::Result<PathBuf> {
+fn ensure_empty(path: &Path) -> io::Result<PathBuf> {
     fs::create_dir_all(path)?;
     // A link there would be somebody's trick.
     let found = path.symlink_metadata()?;
@@ -73,14 +73,14 @@ pub enum ReadError {
 ///
 /// # Errors
 /// If it is not there, is no regular file, or may not be read.
-pub fn open_regular(path: &Path, links: Links) -> Result<(File, Metadata), ReadError> {
+pub fn open_regular(path: &Path, links: SymlinkPolicy) -> Result<(File, Metadata), ReadError> {
     #[cfg(unix)]
-    if links == Links::Refuse {
-        return system::open_real(path);
+    if links == SymlinkPolicy::Refuse {
+        return system::open_nofollow(path);
     }
     #[cfg(not(unix))]
     let _ = links;
-    must_be_file(&fs::metadata(path)?)?;
+    check_regular_file(&fs::metadata(path)?)?;
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -91,11 +91,11 @@ pub fn open_regular(path: &Path, links: Links) -> Result<(File, Metadata), ReadE
     }
     let file = options.open(path)?;
     let found = file.metadata()?;
-    must_be_file(&found)?;
+    check_regular_file(&found)?;
     Ok((file, found))
 }
 
-fn must_be_file(found: &Metadata) -> Result<(), ReadError> {
+fn check_regular_file(found: &Metadata) -> Result<(), ReadError> {
     match found {
         found if found.is_dir() => Err(ReadError::Directory),
         found if !found.is_file() => Err(ReadError::Special),
@@ -104,15 +104,15 @@ fn must_be_file(found: &Metadata) -> Result<(), ReadError> {
 }
 
 /// Whether something stands at a real path. Where a link has taken a place among its directories since, nothing does.
-pub fn is_in_place(path: &Path) -> bool {
-    system::is_in_place(path)
+pub fn exists_nofollow(path: &Path) -> bool {
+    system::exists_nofollow(path)
 }
 
 /// All bytes of a regular file, if there are not more than that.
 ///
 /// # Errors
 /// If it cannot be opened or read, or is larger.
-pub fn read(path: &Path, largest: u64, links: Links) -> Result<Vec<u8>, ReadError> {
+pub fn read(path: &Path, largest: u64, links: SymlinkPolicy) -> Result<Vec<u8>, ReadError> {
     let (file, found) = open_regular(path, links)?;
     if found.len() > largest {
         return Err(ReadError::TooLarge(found.len()));
@@ -128,12 +128,12 @@ pub fn read(path: &Path, largest: u64, links: Links) -> Result<Vec<u8>, ReadErro
 /// # Errors
 /// As for [`read`], and if it is not UTF-8.
 pub fn read_text(path: &Path, largest: u64) -> Result<String, ReadError> {
-    String::from_utf8(read(path, largest, Links::Follow)?).map_err(|_| ReadError::NotText)
+    String::from_utf8(read(path, largest, SymlinkPolicy::Follow)?).map_err(|_| ReadError::NotText)
 }
 
 /// Who may read a file that is written here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Privacy {
+pub enum FilePrivacy {
     /// Whoever the process's mask lets; one that is there keeps its mode.
     Shared,
     /// Its owner alone, whatever the mask says, and whatever mode it had. So it is for directories that are made for it.
@@ -147,25 +147,25 @@ pub enum Privacy {
 
 /// What becomes of the mode of a file that is there already. A new one is its owner's alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum ExistingFileMode {
     /// It is the user's, who may have let others in.
-    Kept,
+    Keep,
     /// The file is this program's, and so is its owner's alone from now on.
-    Tightened,
+    MakePrivate,
 }
 
 /// Whether what is written must be on the disk before anything goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lasting {
+pub enum Durability {
     /// Also if the machine stops.
-    Yes,
+    Synced,
     /// Only if the program does.
-    No,
+    Unsynced,
 }
 
 /// What becomes of symbolic links on the way to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Links {
+pub enum SymlinkPolicy {
     /// Links among the directories are followed.
     Follow,
     /// The path is a real one, and a link in it was put there since: it is refused. Where the system cannot tell (Windows),
@@ -179,8 +179,8 @@ pub enum Links {
 ///
 /// # Errors
 /// If the old file is no regular one or may not be written, or the new one cannot be stored; the old one is as it was.
-pub fn replace(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io::Result<()> {
-    system::replace(path, bytes, privacy, links)
+pub fn write_atomic(path: &Path, bytes: &[u8], privacy: FilePrivacy, links: SymlinkPolicy) -> io::Result<()> {
+    system::write_atomic(path, bytes, privacy, links)
 }
 
 /// Like [`replace`] for a file that was there a moment ago: a directory that is missing by now was taken away, and is not
@@ -188,8 +188,8 @@ pub fn replace(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io:
 ///
 /// # Errors
 /// As [`replace`], and if the directory is not there.
-pub fn rewrite(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io::Result<()> {
-    system::rewrite(path, bytes, privacy, links)
+pub fn rewrite_atomic(path: &Path, bytes: &[u8], privacy: FilePrivacy, links: SymlinkPolicy) -> io::Result<()> {
+    system::rewrite_atomic(path, bytes, privacy, links)
 }
 
 /// Removes a file or a link by a path without links: one that has taken a place among its directories is refused.
@@ -212,8 +212,8 @@ pub fn remove_directory(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// If a directory stands there, or it cannot be made.
-pub fn replace_by_link(path: &Path, target: &str) -> io::Result<()> {
-    system::replace_by_link(path, target)
+pub fn replace_with_symlink(path: &Path, target: &str) -> io::Result<()> {
+    system::replace_with_symlink(path, target)
 }
 
 /// Like [`replace`] for a private file of this program's own: asks nobody whether the old one may be written, and takes the
@@ -221,8 +221,8 @@ pub fn replace_by_link(path: &Path, target: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// If it cannot be stored; what was there is as it was.
-pub fn overwrite(path: &Path, bytes: &[u8], lasting: Lasting) -> io::Result<()> {
-    system::overwrite(path, bytes, lasting)
+pub fn write_atomic_private(path: &Path, bytes: &[u8], lasting: Durability) -> io::Result<()> {
+    system::write_atomic_private(path, bytes, lasting)
 }
 
 /// Makes a private file that appears with these bytes in it, open to be read and added to, and locked against other
@@ -230,8 +230,8 @@ pub fn overwrite(path: &Path, bytes: &[u8], lasting: Lasting) -> io::Result<()> 
 ///
 /// # Errors
 /// If there is one by that name, or it cannot be made.
-pub fn create_held(path: &Path, bytes: &[u8]) -> io::Result<File> {
-    system::create_held(path, bytes)
+pub fn create_locked(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    system::create_locked(path, bytes)
 }
 
 /// Opens a regular file to add to it, made if need be. A pipe would wait for its reader for ever, and is refused like
@@ -239,13 +239,13 @@ pub fn create_held(path: &Path, bytes: &[u8]) -> io::Result<File> {
 ///
 /// # Errors
 /// If it is no regular file, or cannot be opened or made.
-pub fn open_own(path: &Path, found: Found) -> io::Result<File> {
+pub fn open_append(path: &Path, found: ExistingFileMode) -> io::Result<File> {
     let refused = |error: ReadError| io::Error::new(ErrorKind::InvalidInput, error.to_string());
     if let Ok(there) = fs::metadata(path) {
-        must_be_file(&there).map_err(refused)?;
+        check_regular_file(&there).map_err(refused)?;
     }
-    let file = system::open_own(path, found)?;
-    must_be_file(&file.metadata()?).map_err(refused)?;
+    let file = system::open_append(path, found)?;
+    check_regular_file(&file.metadata()?).map_err(refused)?;
     Ok(file)
 }
 
@@ -254,7 +254,7 @@ pub fn open_own(path: &Path, found: Found) -> io::Result<File> {
 ///
 /// # Errors
 /// If not all of it can be written.
-pub fn add(file: &File, bytes: &[u8]) -> io::Result<()> {
+pub fn append_all(file: &File, bytes: &[u8]) -> io::Result<()> {
     let mut file = file;
     let mut written = 0;
     while written < bytes.len() {
@@ -263,7 +263,7 @@ pub fn add(file: &File, bytes: &[u8]) -> io::Result<()> {
             Ok(more) => written += more,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => {
-                let _ = take_back(file, written as u64);
+                let _ = truncate_partial_append(file, written as u64);
                 return Err(error);
             }
         }
@@ -272,7 +272,7 @@ pub fn add(file: &File, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Cuts off what was just written, if it is the end of the file.
-fn take_back(mut file: &File, written: u64) -> io::Result<()> {
+fn truncate_partial_append(mut file: &File, written: u64) -> io::Result<()> {
     let end = file.stream_position()?;
     let found = file.metadata()?;
     if written > 0 && found.is_file() && found.len() == end { file.set_len(end - written) } else { Ok(()) }
@@ -282,107 +282,107 @@ fn take_back(mut file: &File, written: u64) -> io::Result<()> {
 ///
 /// # Errors
 /// If the system refuses.
-pub fn tighten(file: &File) -> io::Result<()> {
-    system::tighten(file)
+pub fn make_private(file: &File) -> io::Result<()> {
+    system::make_private(file)
 }
 
 /// Makes a directory for private files, with those on the way to it; one that is there stays as it is.
 ///
 /// # Errors
 /// If it cannot be made.
-pub fn own_directory(path: &Path) -> io::Result<()> {
-    system::own_directory(path)
+pub fn create_private_directory(path: &Path) -> io::Result<()> {
+    system::create_private_directory(path)
 }
 
 /// Removes what programs that were killed have left of their drafts, as they noted it in this folder, and notes this
 /// program's own there from now on. Where that can't be written, nothing is noted.
-pub fn sweep_drafts(folder: &Path) {
-    system::sweep(folder);
-    system::keep_journal(folder.to_owned());
+pub fn sweep_temp_files(folder: &Path) {
+    system::sweep_journals(folder);
+    system::enable_journal(folder.to_owned());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const BOTH: [Links; 2] = [Links::Follow, Links::Refuse];
+    const SYMLINK_POLICIES: [SymlinkPolicy; 2] = [SymlinkPolicy::Follow, SymlinkPolicy::Refuse];
 
     #[test]
-    fn new_files_get_their_directories_and_leave_nothing_else() {
+    fn new_files_get_parent_directories_and_leave_no_temp_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/c.txt");
-        replace(&path, b"x", Privacy::Shared, Links::Refuse).unwrap();
-        assert_eq!(read(&path, 9, Links::Refuse).unwrap(), b"x");
+        write_atomic(&path, b"x", FilePrivacy::Shared, SymlinkPolicy::Refuse).unwrap();
+        assert_eq!(read(&path, 9, SymlinkPolicy::Refuse).unwrap(), b"x");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }
 
     #[test]
-    fn what_cannot_be_replaced_stays() {
+    fn failed_write_leaves_the_old_file() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(
-            replace(folder.path(), b"x", Privacy::Shared, Links::Refuse).unwrap_err().kind(),
+            write_atomic(folder.path(), b"x", FilePrivacy::Shared, SymlinkPolicy::Refuse).unwrap_err().kind(),
             ErrorKind::IsADirectory
         );
         fs::write(folder.path().join("f"), "old").unwrap();
-        assert!(replace(&folder.path().join("f/x"), b"x", Privacy::Shared, Links::Refuse).is_err());
-        assert_eq!(read(&folder.path().join("f"), 9, Links::Refuse).unwrap(), b"old");
+        assert!(write_atomic(&folder.path().join("f/x"), b"x", FilePrivacy::Shared, SymlinkPolicy::Refuse).is_err());
+        assert_eq!(read(&folder.path().join("f"), 9, SymlinkPolicy::Refuse).unwrap(), b"old");
     }
 
     #[cfg(unix)]
     #[test]
-    fn modes_are_kept_and_new_files_follow_the_mask_or_are_private() {
+    fn existing_modes_are_kept_and_new_files_follow_umask_or_are_private() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777;
         fs::write(folder.path().join("run.sh"), "old").unwrap();
         fs::set_permissions(folder.path().join("run.sh"), fs::Permissions::from_mode(0o750)).unwrap();
-        replace(&folder.path().join("run.sh"), b"new", Privacy::Shared, Links::Refuse).unwrap();
+        write_atomic(&folder.path().join("run.sh"), b"new", FilePrivacy::Shared, SymlinkPolicy::Refuse).unwrap();
         assert_eq!(mode("run.sh"), 0o750);
-        replace(&folder.path().join("run.sh"), b"new", Privacy::Private, Links::Refuse).unwrap();
+        write_atomic(&folder.path().join("run.sh"), b"new", FilePrivacy::Private, SymlinkPolicy::Refuse).unwrap();
         assert_eq!(mode("run.sh"), 0o600);
         fs::write(folder.path().join("plain"), "").unwrap();
-        replace(&folder.path().join("ours"), b"", Privacy::Shared, Links::Refuse).unwrap();
+        write_atomic(&folder.path().join("ours"), b"", FilePrivacy::Shared, SymlinkPolicy::Refuse).unwrap();
         assert_eq!(mode("ours"), mode("plain"));
-        replace(&folder.path().join("secret"), b"", Privacy::Private, Links::Refuse).unwrap();
+        write_atomic(&folder.path().join("secret"), b"", FilePrivacy::Private, SymlinkPolicy::Refuse).unwrap();
         assert_eq!(mode("secret"), 0o600);
-        for (found, kept) in [(Found::Kept, 0o644), (Found::Tightened, 0o600)] {
+        for (found, kept) in [(ExistingFileMode::Keep, 0o644), (ExistingFileMode::MakePrivate, 0o600)] {
             fs::set_permissions(folder.path().join("secret"), fs::Permissions::from_mode(0o644)).unwrap();
-            open_own(&folder.path().join("secret"), found).unwrap();
+            open_append(&folder.path().join("secret"), found).unwrap();
             assert_eq!(mode("secret"), kept);
         }
-        let held = create_held(&folder.path().join("deep/er/held"), b"x").unwrap();
+        let held = create_locked(&folder.path().join("deep/er/held"), b"x").unwrap();
         assert_eq!((mode("deep"), mode("deep/er"), mode("deep/er/held")), (0o700, 0o700, 0o600));
         (&held).rewind().unwrap();
         (&held).write_all(b"y").unwrap();
-        assert_eq!(read(&folder.path().join("deep/er/held"), 9, Links::Refuse).unwrap(), b"xy");
+        assert_eq!(read(&folder.path().join("deep/er/held"), 9, SymlinkPolicy::Refuse).unwrap(), b"xy");
         assert!(File::open(folder.path().join("deep/er/held")).unwrap().try_lock().is_err());
-        own_directory(&folder.path().join("own/er")).unwrap();
+        create_private_directory(&folder.path().join("own/er")).unwrap();
         assert_eq!((mode("own"), mode("own/er")), (0o700, 0o700));
     }
 
     #[cfg(unix)]
     #[test]
-    fn pipes_devices_and_giants_are_refused_at_once() {
+    fn pipes_devices_and_oversized_files_are_refused_without_blocking() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        assert!(matches!(read(&pipe, 10, Links::Refuse), Err(ReadError::Special)));
-        assert!(replace(&pipe, b"x", Privacy::Shared, Links::Refuse).is_err());
-        assert!(matches!(read(Path::new("/dev/zero"), 10, Links::Follow), Err(ReadError::Special)));
+        assert!(matches!(read(&pipe, 10, SymlinkPolicy::Refuse), Err(ReadError::Special)));
+        assert!(write_atomic(&pipe, b"x", FilePrivacy::Shared, SymlinkPolicy::Refuse).is_err());
+        assert!(matches!(read(Path::new("/dev/zero"), 10, SymlinkPolicy::Follow), Err(ReadError::Special)));
         for no_file in [&pipe, Path::new("/dev/null"), folder.path()] {
-            assert!(open_own(no_file, Found::Kept).is_err(), "{}", no_file.display());
+            assert!(open_append(no_file, ExistingFileMode::Keep).is_err(), "{}", no_file.display());
         }
-        assert!(matches!(read(folder.path(), 10, Links::Refuse), Err(ReadError::Directory)));
+        assert!(matches!(read(folder.path(), 10, SymlinkPolicy::Refuse), Err(ReadError::Directory)));
         let giant = folder.path().join("giant");
         File::create(&giant).unwrap().set_len(1 << 40).unwrap();
-        assert!(matches!(read(&giant, 10, Links::Refuse), Err(ReadError::TooLarge(size)) if size == 1 << 40));
+        assert!(matches!(read(&giant, 10, SymlinkPolicy::Refuse), Err(ReadError::TooLarge(size)) if size == 1 << 40));
     }
 
     /// Whoever swaps a directory for a link between a look and an act gains nothing.
     #[cfg(unix)]
     #[test]
-    fn a_link_that_was_put_in_the_way_is_refused() {
+    fn symlink_in_the_path_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
         for name in ["inside/sub", "outside"] {
@@ -391,19 +391,21 @@ mod tests {
         fs::write(real.join("outside/f"), "secret").unwrap();
         fs::write(real.join("inside/sub/f"), "own").unwrap();
         let path = real.join("inside/sub/f");
-        BOTH.iter().for_each(|links| assert_eq!(read(&path, 10, *links).unwrap(), b"own"));
+        SYMLINK_POLICIES.iter().for_each(|links| assert_eq!(read(&path, 10, *links).unwrap(), b"own"));
         fs::rename(real.join("inside/sub"), real.join("inside/old")).unwrap();
         std::os::unix::fs::symlink(real.join("outside"), real.join("inside/sub")).unwrap();
-        assert!(read(&path, 10, Links::Refuse).is_err());
-        assert!(replace(&path, b"x", Privacy::Shared, Links::Refuse).is_err());
-        assert!(replace(&real.join("inside/sub/new/f"), b"x", Privacy::Shared, Links::Refuse).is_err());
-        assert_eq!(read(&path, 10, Links::Follow).unwrap(), b"secret");
+        assert!(read(&path, 10, SymlinkPolicy::Refuse).is_err());
+        assert!(write_atomic(&path, b"x", FilePrivacy::Shared, SymlinkPolicy::Refuse).is_err());
+        assert!(
+            write_atomic(&real.join("inside/sub/new/f"), b"x", FilePrivacy::Shared, SymlinkPolicy::Refuse).is_err()
+        );
+        assert_eq!(read(&path, 10, SymlinkPolicy::Follow).unwrap(), b"secret");
         // In the file's own place, a link is replaced where it stands.
         let link = real.join("inside/old/link");
         std::os::unix::fs::symlink(real.join("outside/f"), &link).unwrap();
-        assert!(read(&link, 10, Links::Refuse).is_err());
-        replace(&link, b"x", Privacy::Shared, Links::Refuse).unwrap();
-        assert_eq!(read(&real.join("outside/f"), 9, Links::Refuse).unwrap(), b"secret");
-        assert_eq!(read(&link, 9, Links::Refuse).unwrap(), b"x");
+        assert!(read(&link, 10, SymlinkPolicy::Refuse).is_err());
+        write_atomic(&link, b"x", FilePrivacy::Shared, SymlinkPolicy::Refuse).unwrap();
+        assert_eq!(read(&real.join("outside/f"), 9, SymlinkPolicy::Refuse).unwrap(), b"secret");
+        assert_eq!(read(&link, 9, SymlinkPolicy::Refuse).unwrap(), b"x");
     }
 }

@@ -41,7 +41,7 @@ pub enum ExtensionError {
     Archive(String),
     /// Something in it has no business in an extension.
     #[error("`{what}` has no business in an extension: {why}")]
-    Unfit {
+    Rejected {
         /// The file, from the extension.
         what: String,
         /// What is wrong with it.
@@ -55,10 +55,10 @@ pub enum ExtensionError {
     Installed(String),
     /// Something else is in the way.
     #[error("{} is in the way", .0.display())]
-    InTheWay(PathBuf),
+    PathOccupied(PathBuf),
     /// It has changed since it was looked at.
     #[error("`{0}` was changed by somebody else meanwhile")]
-    Overtaken(String),
+    ConcurrentChange(String),
     /// There is none of that name.
     #[error("no extension is called `{name}`")]
     Unknown {
@@ -69,7 +69,7 @@ pub enum ExtensionError {
     },
     /// It came with a project.
     #[error("`{name}` came with the project, in {}", .folder.display())]
-    OfProject {
+    OwnedByProject {
         /// Its name.
         name: String,
         /// Where it is.
@@ -102,21 +102,21 @@ pub enum ExtensionError {
 
 impl ExtensionError {
     /// There is no extension of that name.
-    pub fn unknown(name: &str, loaded: &hookwright_settings::Loaded) -> Self {
+    pub fn unknown(name: &str, loaded: &hookwright_settings::LoadedConfig) -> Self {
         let known = loaded.extensions.iter().map(|one| one.name.as_str());
         ExtensionError::Unknown {
             name: name.to_owned(),
-            near: hookwright_hooks::nearest(name, known).map(str::to_owned),
+            near: hookwright_hooks::nearest_name(name, known).map(str::to_owned),
         }
     }
 
-    pub(crate) fn disk(path: &Path) -> impl FnOnce(io::Error) -> ExtensionError {
+    pub(crate) fn disk_error(path: &Path) -> impl FnOnce(io::Error) -> ExtensionError {
         let path = path.to_owned();
         move |cause| ExtensionError::Disk { path, cause }
     }
 
-    pub(crate) fn unfit(what: impl Into<String>, why: impl Into<String>) -> Self {
-        ExtensionError::Unfit { what: what.into(), why: why.into() }
+    pub(crate) fn rejected(what: impl Into<String>, why: impl Into<String>) -> Self {
+        ExtensionError::Rejected { what: what.into(), why: why.into() }
     }
 
     /// What to do about it.
@@ -133,11 +133,11 @@ impl ExtensionError {
             ExtensionError::Installed(name) => {
                 format!("`hookwright extensions update {name}` updates it, `uninstall {name}` removes it")
             }
-            ExtensionError::InTheWay(_) => "move it away, and try again".to_owned(),
-            ExtensionError::Overtaken(_) | ExtensionError::Locked => "try again".to_owned(),
+            ExtensionError::PathOccupied(_) => "move it away, and try again".to_owned(),
+            ExtensionError::ConcurrentChange(_) | ExtensionError::Locked => "try again".to_owned(),
             ExtensionError::Unknown { near: Some(near), .. } => format!("did you mean `{near}`?"),
             ExtensionError::Unknown { .. } => "`hookwright extensions list` shows them all".to_owned(),
-            ExtensionError::OfProject { .. } => "remove its folder to be rid of it".to_owned(),
+            ExtensionError::OwnedByProject { .. } => "remove its folder to be rid of it".to_owned(),
             ExtensionError::Edit(error) => return error.hint(),
             ExtensionError::Disk { cause, .. } => match cause.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space and try again".to_owned(),
@@ -151,7 +151,7 @@ impl ExtensionError {
             }
             ExtensionError::Download { .. }
             | ExtensionError::Archive(_)
-            | ExtensionError::Unfit { .. }
+            | ExtensionError::Rejected { .. }
             | ExtensionError::NotUpdatable { .. } => return None,
         })
     }

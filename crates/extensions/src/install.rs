@@ -4,90 +4,90 @@
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::{Diagnostic, Severity, Source as HookSource};
-use hookwright_settings::trust::{trust_hooks, trust_hooks_too};
+use hookwright_settings::trust::{trust_hooks, trust_hooks_keeping_previous};
 use hookwright_settings::{
-    Extension, ExtensionChoice, ExtensionOwner, LoadOptions, Loaded, Origin, OriginKind, World, dismiss_guards,
-    forget_extension, load, read_values, write_values, wrong_with_extension_name,
+    Extension, ExtensionChoice, ExtensionOrigin, ExtensionOwner, LoadOptions, LoadedConfig, OriginKind, ProcessEnv,
+    dismiss_guards, forget_extension, load, read_extension_values, write_extension_values, wrong_with_extension_name,
 };
 
-use crate::brings::Brings;
-use crate::difference::Difference;
-use crate::draft::{self, Draft, Turn};
+use crate::diff::ExtensionDiff;
+use crate::draft::{self, DraftFolder, InstallLock};
 use crate::error::ExtensionError;
 use crate::fetch::Fetcher;
-use crate::source::Source;
-use crate::survey::{BOUNDS, Rights, check_folder, survey};
+use crate::inspection::{EXTENSION_LIMITS, FilePermissionPolicy, check_folder, inspect_folder};
+use crate::source::ExtensionSource;
+use crate::summary::ExtensionSummary;
 
-const INSTALLED: &str = ".gemini-extension-install.json";
+const ORIGIN_FILE: &str = ".gemini-extension-install.json";
 
 /// An extension that is ready to be put in place.
-pub struct Prepared {
+pub struct PreparedExtension {
     /// What it brings.
-    pub brings: Brings,
+    pub summary: ExtensionSummary,
     /// What it changes, if it takes the place of another.
-    pub difference: Option<Difference>,
+    pub diff: Option<ExtensionDiff>,
     /// Its settings.
-    pub settings: Vec<hookwright_settings::OwnSetting>,
+    pub settings: Vec<hookwright_settings::ExtensionSetting>,
     /// Gone with this, unless it was put in place.
-    _draft: Draft,
+    _draft: DraftFolder,
     root: PathBuf,
-    origin: Origin,
-    replaces: Option<Replaced>,
+    origin: ExtensionOrigin,
+    replaced: Option<ReplacedExtension>,
 }
 
 /// The extension whose place is taken, as it was looked at.
-pub(crate) struct Replaced {
+pub(crate) struct ReplacedExtension {
     pub(crate) extension: Extension,
-    pub(crate) origin: Option<Origin>,
+    pub(crate) origin: Option<ExtensionOrigin>,
 }
 
 /// Fetches a source and looks at it.
 ///
 /// # Errors
 /// If it can't be fetched, is no extension, or one of that name is installed.
-pub async fn prepare(
-    source: &Source,
+pub async fn prepare_extension(
+    source: &ExtensionSource,
     auto_update: bool,
     fetcher: &Fetcher<'_>,
-    loaded: &Loaded,
-) -> Result<Prepared, ExtensionError> {
-    let prepared = fetch(source, auto_update, fetcher, loaded, None).await?;
-    not_there(&prepared.brings.name, loaded)?;
+    loaded: &LoadedConfig,
+) -> Result<PreparedExtension, ExtensionError> {
+    let prepared = fetch_and_inspect(source, auto_update, fetcher, loaded, None).await?;
+    check_not_installed(&prepared.summary.name, loaded)?;
     Ok(prepared)
 }
 
-pub(crate) async fn fetch(
-    source: &Source,
+pub(crate) async fn fetch_and_inspect(
+    source: &ExtensionSource,
     auto_update: bool,
     fetcher: &Fetcher<'_>,
-    loaded: &Loaded,
-    replaces: Option<Replaced>,
-) -> Result<Prepared, ExtensionError> {
-    let draft = Draft::new(&loaded.paths)?;
+    loaded: &LoadedConfig,
+    replaces: Option<ReplacedExtension>,
+) -> Result<PreparedExtension, ExtensionError> {
+    let draft = DraftFolder::new(&loaded.paths)?;
     let fetched = fetcher.fetch(source, draft.path()).await?;
-    let left_out = survey(draft.path(), BOUNDS, Rights::Trimmed)?;
+    let left_out = inspect_folder(draft.path(), EXTENSION_LIMITS, FilePermissionPolicy::Restrict)?;
     let root = fetched.root;
     // What it says of where it came from is not its to say.
-    let said = root.join(INSTALLED);
+    let said = root.join(ORIGIN_FILE);
     if said.symlink_metadata().is_ok() {
-        std::fs::remove_file(&said).map_err(ExtensionError::disk(&said))?;
+        std::fs::remove_file(&said).map_err(ExtensionError::disk_error(&said))?;
     }
-    let mut brings = Brings::of(&root, loaded)?;
-    brings.diagnostics.extend(left_out.iter().map(|link| leads_to_nothing(&draft.path().join(link))));
-    brings.by_name(&root);
-    let extension = Extension::as_written(&root, &loaded.project.root, &mut Vec::new());
+    let mut brings = ExtensionSummary::read(&root, loaded)?;
+    brings.diagnostics.extend(left_out.iter().map(|link| dangling_link_warning(&draft.path().join(link))));
+    brings.replace_draft_paths(&root);
+    let extension = Extension::read_raw(&root, &loaded.project.root, &mut Vec::new());
     let settings = extension.map(|extension| extension.settings).unwrap_or_default();
-    let origin = source.origin(fetched.commit, auto_update);
-    Ok(Prepared { brings, difference: None, settings, _draft: draft, root, origin, replaces })
+    let origin = source.to_origin(fetched.commit, auto_update);
+    Ok(PreparedExtension { summary: brings, diff: None, settings, _draft: draft, root, origin, replaced: replaces })
 }
 
 /// Said of a link that is left out.
-pub fn leads_to_nothing(link: &Path) -> Diagnostic {
+pub fn dangling_link_warning(link: &Path) -> Diagnostic {
     Diagnostic::about_file(Severity::Warning, link, "this link leads to nothing, so it is left out")
 }
 
 /// That no extension has this name, in whatever capitals, nor a folder its place.
-fn not_there(name: &str, loaded: &Loaded) -> Result<(), ExtensionError> {
+fn check_not_installed(name: &str, loaded: &LoadedConfig) -> Result<(), ExtensionError> {
     let same = |other: &&Extension| other.owner == ExtensionOwner::User && other.name.eq_ignore_ascii_case(name);
     if let Some(other) = loaded.extensions.iter().find(same) {
         return Err(ExtensionError::Installed(other.name.clone()));
@@ -95,15 +95,16 @@ fn not_there(name: &str, loaded: &Loaded) -> Result<(), ExtensionError> {
     let folders = std::fs::read_dir(&loaded.paths.extensions).into_iter().flatten().flatten().map(|entry| entry.path());
     let in_the_way = |path: &PathBuf| path.file_name().is_some_and(|other| other.eq_ignore_ascii_case(name));
     match folders.into_iter().find(in_the_way) {
-        Some(path) => Err(ExtensionError::InTheWay(path)),
+        Some(path) => Err(ExtensionError::PathOccupied(path)),
         None => Ok(()),
     }
 }
 
-impl Prepared {
+impl PreparedExtension {
     /// The values that its settings have already, from the one whose place it takes.
     pub fn known_values(&self) -> Vec<(String, String)> {
-        let old = self.replaces.as_ref().map(|old| read_values(&old.extension.home)).unwrap_or_default();
+        let old =
+            self.replaced.as_ref().map(|old| read_extension_values(&old.extension.install_dir)).unwrap_or_default();
         let declared = |name: &String| self.settings.iter().any(|setting| setting.variable == *name);
         old.into_iter().filter(|(name, _)| declared(name)).collect()
     }
@@ -119,76 +120,82 @@ impl Prepared {
     pub fn commit(
         self,
         values: &[(String, String)],
-        agreed: Agreed,
-        world: &World,
-        loaded: &Loaded,
+        agreed: InstallConsent,
+        world: &ProcessEnv,
+        loaded: &LoadedConfig,
     ) -> Result<(), ExtensionError> {
-        let name = self.brings.name.clone();
+        let name = self.summary.name.clone();
         match agreed {
-            Agreed::Yes => {
-                self.put_in_place(values, world, loaded)?;
-                let now = again(world, loaded, &name);
+            InstallConsent::Given => {
+                self.install(values, world, loaded)?;
+                let now = reload(world, loaded, &name);
                 Ok(trust_hooks(&now.paths, now.reviews_of(&HookSource::Extension(name)))?)
             }
-            Agreed::NotAsked => self.put_in_place(values, world, loaded),
+            InstallConsent::NotRequired => self.install(values, world, loaded),
         }
     }
 
-    fn put_in_place(self, values: &[(String, String)], world: &World, loaded: &Loaded) -> Result<(), ExtensionError> {
+    fn install(
+        self,
+        values: &[(String, String)],
+        world: &ProcessEnv,
+        loaded: &LoadedConfig,
+    ) -> Result<(), ExtensionError> {
         let is_new = |name: &String| values.iter().any(|(new, _)| new == name);
         let old = self.known_values().into_iter().filter(|(name, _)| !is_new(name));
         let kept: Vec<_> = old.chain(values.iter().cloned()).collect();
         if !kept.is_empty() {
-            write_values(&self.root, &kept)?;
+            write_extension_values(&self.root, &kept)?;
         }
         self.write_origin()?;
-        let name = &self.brings.name;
-        let _turn = Turn::wait(&loaded.paths)?;
-        match &self.replaces {
+        let name = &self.summary.name;
+        let _turn = InstallLock::acquire(&loaded.paths)?;
+        match &self.replaced {
             None => {
-                not_there(name, &again(world, loaded, name))?;
-                draft::place(&self.root, &draft::home(&loaded.paths, name))
+                check_not_installed(name, &reload(world, loaded, name))?;
+                draft::move_into_place(&self.root, &draft::install_dir(&loaded.paths, name))
             }
-            Some(old) if Origin::read(&old.extension.home) != old.origin => {
-                Err(ExtensionError::Overtaken(name.clone()))
+            Some(old) if ExtensionOrigin::read(&old.extension.install_dir) != old.origin => {
+                Err(ExtensionError::ConcurrentChange(name.clone()))
             }
-            Some(old) => draft::swap(&self.root, &old.extension.home),
+            Some(old) => draft::swap(&self.root, &old.extension.install_dir),
         }
     }
 
     fn write_origin(&self) -> Result<(), ExtensionError> {
-        let (file, text) = (self.root.join(INSTALLED), self.origin.text());
-        let shared = hookwright_disk::Privacy::Shared;
-        let written = hookwright_disk::replace(&file, text.as_bytes(), shared, hookwright_disk::Links::Follow);
-        written.map_err(ExtensionError::disk(&file))
+        let (file, text) = (self.root.join(ORIGIN_FILE), self.origin.to_json());
+        let shared = hookwright_disk::FilePrivacy::Shared;
+        let written =
+            hookwright_disk::write_atomic(&file, text.as_bytes(), shared, hookwright_disk::SymlinkPolicy::Follow);
+        written.map_err(ExtensionError::disk_error(&file))
     }
 }
 
 /// Whether the user has seen what an extension brings and said yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Agreed {
+pub enum InstallConsent {
     /// They have: its hooks are trusted as they are.
-    Yes,
+    Given,
     /// Nothing changed that they would be asked about. Nothing is trusted either: a hook that is another one after all waits.
-    NotAsked,
+    NotRequired,
 }
 
 /// Does something for the user that changes an extension's values, not its hooks; these stay trusted, if they were before.
 ///
 /// # Errors
 /// If that fails, or trust can't be recorded.
-pub fn keep_trust<T>(
+pub fn preserve_hook_trust<T>(
     name: &str,
-    world: &World,
-    loaded: &Loaded,
+    world: &ProcessEnv,
+    loaded: &LoadedConfig,
     change: impl FnOnce() -> Result<T, ExtensionError>,
 ) -> Result<T, ExtensionError> {
     let source = HookSource::Extension(name.to_owned());
-    let was_trusted = again(world, loaded, name).reviews_of(&source).next().is_none();
+    let was_trusted = reload(world, loaded, name).reviews_of(&source).next().is_none();
     let done = change()?;
     if was_trusted {
-        let now = again(world, loaded, name);
-        trust_hooks_too(&now.paths, now.reviews_of(&source))?;
+        let now = reload(world, loaded, name);
+        trust_hooks_keeping_previous(&now.paths, now.reviews_of(&source))?;
     }
     Ok(done)
 }
@@ -197,24 +204,29 @@ pub fn keep_trust<T>(
 ///
 /// # Errors
 /// If it is no extension, or one of that name is installed.
-pub fn link(folder: &Path, loaded: &Loaded) -> Result<Prepared, ExtensionError> {
-    let folder = folder.canonicalize().map_err(ExtensionError::disk(folder))?;
+pub fn prepare_link(folder: &Path, loaded: &LoadedConfig) -> Result<PreparedExtension, ExtensionError> {
+    let folder = folder.canonicalize().map_err(ExtensionError::disk_error(folder))?;
     check_folder(&folder)?;
-    let brings = Brings::of(&folder, loaded)?;
-    not_there(&brings.name, loaded)?;
-    let draft = Draft::new(&loaded.paths)?;
+    let brings = ExtensionSummary::read(&folder, loaded)?;
+    check_not_installed(&brings.name, loaded)?;
+    let draft = DraftFolder::new(&loaded.paths)?;
     let root = draft.path().to_owned();
     let source =
-        folder.to_str().ok_or_else(|| ExtensionError::unfit(folder.to_string_lossy(), "its name is not UTF-8"))?;
-    let origin =
-        Origin { source: source.to_owned(), kind: OriginKind::Link, reference: None, commit: None, auto_update: false };
-    let extension = Extension::as_written(&folder, &loaded.project.root, &mut Vec::new());
+        folder.to_str().ok_or_else(|| ExtensionError::rejected(folder.to_string_lossy(), "its name is not UTF-8"))?;
+    let origin = ExtensionOrigin {
+        source: source.to_owned(),
+        kind: OriginKind::Link,
+        reference: None,
+        commit: None,
+        auto_update: false,
+    };
+    let extension = Extension::read_raw(&folder, &loaded.project.root, &mut Vec::new());
     let settings = extension.map(|extension| extension.settings).unwrap_or_default();
-    Ok(Prepared { brings, difference: None, settings, _draft: draft, root, origin, replaces: None })
+    Ok(PreparedExtension { summary: brings, diff: None, settings, _draft: draft, root, origin, replaced: None })
 }
 
 /// The configuration as it is now, with this extension active wherever we are.
-fn again(world: &World, loaded: &Loaded, name: &str) -> Loaded {
+fn reload(world: &ProcessEnv, loaded: &LoadedConfig, name: &str) -> LoadedConfig {
     let options = LoadOptions {
         project: loaded.project.root.clone(),
         extensions: ExtensionChoice::Only(vec![name.to_owned()]),
@@ -224,7 +236,7 @@ fn again(world: &World, loaded: &Loaded, name: &str) -> Loaded {
 }
 
 /// The extension that is meant by a name, or by where it came from.
-pub fn find<'l>(which: &str, loaded: &'l Loaded) -> Option<&'l Extension> {
+pub fn find_extension<'l>(which: &str, loaded: &'l LoadedConfig) -> Option<&'l Extension> {
     let is_meant = |one: &&Extension| {
         one.name.eq_ignore_ascii_case(which) || one.origin.as_ref().is_some_and(|origin| origin.source == which)
     };
@@ -235,27 +247,27 @@ pub fn find<'l>(which: &str, loaded: &'l Loaded) -> Option<&'l Extension> {
 ///
 /// # Errors
 /// If there is none, or it can't be removed.
-pub fn uninstall(which: &str, loaded: &Loaded) -> Result<String, ExtensionError> {
+pub fn uninstall(which: &str, loaded: &LoadedConfig) -> Result<String, ExtensionError> {
     let mut hooks_files = Vec::new();
-    let (name, home) = match find(which, loaded) {
+    let (name, home) = match find_extension(which, loaded) {
         Some(one) if one.owner == ExtensionOwner::Project => {
-            return Err(ExtensionError::OfProject { name: one.name.clone(), folder: one.home.clone() });
+            return Err(ExtensionError::OwnedByProject { name: one.name.clone(), folder: one.install_dir.clone() });
         }
         Some(one) => {
             hooks_files = one.hooks_files();
-            (one.name.clone(), one.home.clone())
+            (one.name.clone(), one.install_dir.clone())
         }
         // One that is too broken to be read is known by its folder.
         None => {
-            let home = draft::home(&loaded.paths, which);
+            let home = draft::install_dir(&loaded.paths, which);
             if wrong_with_extension_name(which).is_some() || home.symlink_metadata().is_err() {
                 return Err(ExtensionError::unknown(which, loaded));
             }
             (which.to_owned(), home)
         }
     };
-    let _turn = Turn::wait(&loaded.paths)?;
-    draft::take_away(&loaded.paths, &home)?;
+    let _turn = InstallLock::acquire(&loaded.paths)?;
+    draft::remove_installed(&loaded.paths, &home)?;
     forget_extension(&loaded.paths, &name)?;
     // What a linked one links to stays, with its guards; nobody misses them.
     dismiss_guards(&loaded.paths, &hooks_files, Path::new("/"))?;

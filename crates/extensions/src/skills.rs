@@ -4,21 +4,21 @@
 use std::path::{Component, Path, PathBuf};
 
 use hookwright_hooks::Source as Owner;
-use hookwright_settings::skills::{SKILL_FILE, Skills, in_folder, is_usable, one};
+use hookwright_settings::skills::{SKILL_FILE, Skills, is_usable_name, read_folder, read_skill_folder};
 
-use crate::draft::{self, Draft};
+use crate::draft::{self, DraftFolder};
 use crate::error::ExtensionError;
 use crate::fetch::Fetcher;
-use crate::install::leads_to_nothing;
-use crate::source::Source;
-use crate::survey::{BOUNDS, Rights, survey};
+use crate::inspection::{EXTENSION_LIMITS, FilePermissionPolicy, inspect_folder};
+use crate::install::dangling_link_warning;
+use crate::source::ExtensionSource;
 
 /// Skills that are ready to be put in place.
 pub struct PreparedSkills {
     /// What came, and what is wrong with it.
     pub skills: Skills,
     /// Gone with this.
-    draft: Draft,
+    draft: DraftFolder,
     target: PathBuf,
 }
 
@@ -27,7 +27,7 @@ pub struct PreparedSkills {
 /// # Errors
 /// If it can't be fetched, leads out of itself, or holds no skill.
 pub async fn prepare_skills(
-    source: &Source,
+    source: &ExtensionSource,
     inside: Option<&Path>,
     target: &Path,
     fetcher: &Fetcher<'_>,
@@ -38,19 +38,23 @@ pub async fn prepare_skills(
     if inside.is_some_and(|path| !is_inside(&path)) {
         return Err(wrong("the path leads out of it"));
     }
-    let draft = Draft::beside(target)?;
+    let draft = DraftFolder::in_folder(target)?;
     let fetched = fetcher.fetch(source, draft.path()).await?;
-    let left_out = survey(draft.path(), BOUNDS, Rights::Trimmed)?;
+    let left_out = inspect_folder(draft.path(), EXTENSION_LIMITS, FilePermissionPolicy::Restrict)?;
     let root = inside.map_or(fetched.root.clone(), |path| fetched.root.join(path));
     let found = [root.clone(), root.join("skills")].into_iter().map(|folder| {
         let is_one = folder.join(SKILL_FILE).symlink_metadata().is_ok();
-        if is_one { one(&folder, &Owner::User) } else { in_folder(&folder, Some(draft.path()), &Owner::User) }
+        if is_one {
+            read_skill_folder(&folder, &Owner::User)
+        } else {
+            read_folder(&folder, Some(draft.path()), &Owner::User)
+        }
     });
     let found: Vec<Skills> = found.collect();
     let Some(mut skills) = found.iter().find(|skills| !skills.list.is_empty()).or(found.first()).cloned() else {
         return Err(wrong("it holds no skill"));
     };
-    skills.diagnostics.extend(left_out.iter().map(|link| leads_to_nothing(link)));
+    skills.diagnostics.extend(left_out.iter().map(|link| dangling_link_warning(link)));
     let real = draft.path().canonicalize().unwrap_or_else(|_| draft.path().to_owned());
     for wrong in &mut skills.diagnostics {
         let inner = wrong.file.strip_prefix(&real).or_else(|_| wrong.file.strip_prefix(draft.path()));
@@ -65,7 +69,7 @@ pub async fn prepare_skills(
 
 impl PreparedSkills {
     /// Those that would take the place of an installed one.
-    pub fn replaced(&self) -> Vec<&str> {
+    pub fn replaced_names(&self) -> Vec<&str> {
         let names = self.skills.list.iter().map(|skill| skill.name.as_str());
         names.filter(|name| self.target.join(name).symlink_metadata().is_ok()).collect()
     }
@@ -77,23 +81,23 @@ impl PreparedSkills {
     pub fn commit(self) -> Result<Vec<PathBuf>, ExtensionError> {
         let mut placed = Vec::new();
         for (at, skill) in self.skills.list.iter().enumerate() {
-            if !is_usable(&skill.name) {
-                return Err(ExtensionError::unfit(skill.name.as_str(), "it can be no folder's name"));
+            if !is_usable_name(&skill.name) {
+                return Err(ExtensionError::rejected(skill.name.as_str(), "it can be no folder's name"));
             }
             // A repository's own history is no part of it.
             let history = skill.folder.join(".git");
             if history.symlink_metadata().is_ok() {
-                std::fs::remove_dir_all(&history).map_err(ExtensionError::disk(&history))?;
+                std::fs::remove_dir_all(&history).map_err(ExtensionError::disk_error(&history))?;
             }
             // The draft itself can't be moved: it is cleared away at the end.
             let ready = match skill.folder == self.draft.path().canonicalize().unwrap_or_default() {
                 false => skill.folder.clone(),
-                true => self.gathered(at)?,
+                true => self.move_to_subfolder(at)?,
             };
             let target = self.target.join(&skill.name);
             match target.symlink_metadata() {
                 Ok(_) => draft::swap(&ready, &target)?,
-                Err(_) => draft::place(&ready, &target)?,
+                Err(_) => draft::move_into_place(&ready, &target)?,
             }
             placed.push(target);
         }
@@ -101,14 +105,14 @@ impl PreparedSkills {
     }
 
     /// A skill that is the whole draft, in a folder of its own in it.
-    fn gathered(&self, at: usize) -> Result<PathBuf, ExtensionError> {
+    fn move_to_subfolder(&self, at: usize) -> Result<PathBuf, ExtensionError> {
         let ready = self.draft.path().join(format!(".ready-{at}"));
-        let entries = std::fs::read_dir(self.draft.path()).map_err(ExtensionError::disk(self.draft.path()))?;
+        let entries = std::fs::read_dir(self.draft.path()).map_err(ExtensionError::disk_error(self.draft.path()))?;
         let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        std::fs::create_dir(&ready).map_err(ExtensionError::disk(&ready))?;
+        std::fs::create_dir(&ready).map_err(ExtensionError::disk_error(&ready))?;
         for path in paths {
             let Some(name) = path.file_name() else { continue };
-            std::fs::rename(&path, ready.join(name)).map_err(ExtensionError::disk(&path))?;
+            std::fs::rename(&path, ready.join(name)).map_err(ExtensionError::disk_error(&path))?;
         }
         Ok(ready)
     }

@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_settings::{Origin, OriginKind};
+use hookwright_settings::{ExtensionOrigin, OriginKind};
 
 use crate::error::ExtensionError;
 
 /// Where an extension comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ExtensionSource {
     /// A folder on this disk.
     Folder(PathBuf),
     /// An archive on this disk.
@@ -26,17 +26,17 @@ pub enum Source {
 }
 
 /// How addresses of git's begin. `ext::` and other helpers, which run what the address says, are not among them.
-const SCHEMES: [&str; 5] = ["https://", "http://", "ssh://", "git://", "file://"];
+const GIT_URL_SCHEMES: [&str; 5] = ["https://", "http://", "ssh://", "git://", "file://"];
 
 /// What Gemini CLI's users write, and what it stands for.
-const SHORT: [(&str, &str); 2] = [("github:", "https://github.com/"), ("gitlab:", "https://gitlab.com/")];
+const HOST_SHORTHANDS: [(&str, &str); 2] = [("github:", "https://github.com/"), ("gitlab:", "https://gitlab.com/")];
 
-impl Source {
+impl ExtensionSource {
     /// Reads what was typed. Paths are relative to `cwd`.
     ///
     /// # Errors
     /// If it is none of these, or means something else to git.
-    pub fn parse(text: &str, reference: Option<&str>, cwd: &Path) -> Result<Source, ExtensionError> {
+    pub fn parse(text: &str, reference: Option<&str>, cwd: &Path) -> Result<ExtensionSource, ExtensionError> {
         let wrong =
             |why: &str| ExtensionError::Source { source_text: text.escape_debug().to_string(), why: why.to_owned() };
         if text.trim().is_empty() {
@@ -52,15 +52,16 @@ impl Source {
         {
             return Err(wrong(&format!("`{}` is no name of a branch, tag or commit", reference.escape_debug())));
         }
-        let long = SHORT.iter().find_map(|(short, long)| Some(format!("{long}{}", text.strip_prefix(short)?)));
+        let long =
+            HOST_SHORTHANDS.iter().find_map(|(short, long)| Some(format!("{long}{}", text.strip_prefix(short)?)));
         let address = long.as_deref().unwrap_or(text);
-        if SCHEMES.iter().any(|scheme| address.starts_with(scheme)) || is_scp(address) {
-            return Source::address(address, reference).map_err(|why| wrong(&why));
+        if GIT_URL_SCHEMES.iter().any(|scheme| address.starts_with(scheme)) || is_scp_address(address) {
+            return ExtensionSource::parse_address(address, reference).map_err(|why| wrong(&why));
         }
         let path = cwd.join(text);
         let source = match path.metadata() {
-            Ok(found) if found.is_dir() => Source::Folder(path),
-            Ok(found) if found.is_file() && is_archive(text) => Source::Archive(path),
+            Ok(found) if found.is_dir() => ExtensionSource::Folder(path),
+            Ok(found) if found.is_file() && is_archive(text) => ExtensionSource::Archive(path),
             Ok(_) => return Err(wrong("it is neither a folder nor an archive")),
             Err(_) if text.starts_with('-') => return Err(wrong("it looks like an option")),
             Err(_) if text.contains("::") => return Err(wrong("such addresses run programs")),
@@ -72,7 +73,7 @@ impl Source {
         }
     }
 
-    fn address(url: &str, reference: Option<&str>) -> Result<Source, String> {
+    fn parse_address(url: &str, reference: Option<&str>) -> Result<ExtensionSource, String> {
         let host = url.split_once("://").map_or(url, |(_, rest)| rest);
         // A host that begins with a dash is an option to ssh.
         let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
@@ -84,40 +85,40 @@ impl Source {
         if is_web && is_archive(path) {
             return match reference {
                 Some(_) => Err("`--ref` is for repositories".to_owned()),
-                None => Ok(Source::RemoteArchive(url.to_owned())),
+                None => Ok(ExtensionSource::RemoteArchive(url.to_owned())),
             };
         }
-        Ok(Source::Git { url: url.to_owned(), reference: reference.map(str::to_owned) })
+        Ok(ExtensionSource::Git { url: url.to_owned(), reference: reference.map(str::to_owned) })
     }
 
     /// What an installed extension came from, if it can come from there again.
-    pub fn of(origin: &Origin, cwd: &Path) -> Result<Source, ExtensionError> {
+    pub fn from_origin(origin: &ExtensionOrigin, cwd: &Path) -> Result<ExtensionSource, ExtensionError> {
         match origin.kind {
-            OriginKind::Release => Source::parse(&origin.source, None, cwd),
+            OriginKind::Release => ExtensionSource::parse(&origin.source, None, cwd),
             OriginKind::Git | OriginKind::Local | OriginKind::Archive | OriginKind::Link => {
-                Source::parse(&origin.source, origin.reference.as_deref(), cwd)
+                ExtensionSource::parse(&origin.source, origin.reference.as_deref(), cwd)
             }
         }
     }
 
     /// What is remembered of it.
-    pub fn origin(&self, commit: Option<String>, auto_update: bool) -> Origin {
+    pub fn to_origin(&self, commit: Option<String>, auto_update: bool) -> ExtensionOrigin {
         let (source, kind, reference) = match self {
-            Source::Folder(path) => (path.to_string_lossy().into_owned(), OriginKind::Local, None),
-            Source::Archive(path) => (path.to_string_lossy().into_owned(), OriginKind::Archive, None),
-            Source::RemoteArchive(url) => (url.clone(), OriginKind::Archive, None),
-            Source::Git { url, reference } => (url.clone(), OriginKind::Git, reference.clone()),
+            ExtensionSource::Folder(path) => (path.to_string_lossy().into_owned(), OriginKind::Local, None),
+            ExtensionSource::Archive(path) => (path.to_string_lossy().into_owned(), OriginKind::Archive, None),
+            ExtensionSource::RemoteArchive(url) => (url.clone(), OriginKind::Archive, None),
+            ExtensionSource::Git { url, reference } => (url.clone(), OriginKind::Git, reference.clone()),
         };
-        Origin { source, kind, reference, commit, auto_update }
+        ExtensionOrigin { source, kind, reference, commit, auto_update }
     }
 }
 
-impl std::fmt::Display for Source {
+impl std::fmt::Display for ExtensionSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Source::Folder(path) | Source::Archive(path) => write!(f, "{}", path.display()),
-            Source::RemoteArchive(url) | Source::Git { url, reference: None } => f.write_str(url),
-            Source::Git { url, reference: Some(reference) } => write!(f, "{url} at {reference}"),
+            ExtensionSource::Folder(path) | ExtensionSource::Archive(path) => write!(f, "{}", path.display()),
+            ExtensionSource::RemoteArchive(url) | ExtensionSource::Git { url, reference: None } => f.write_str(url),
+            ExtensionSource::Git { url, reference: Some(reference) } => write!(f, "{url} at {reference}"),
         }
     }
 }
@@ -128,7 +129,7 @@ pub(crate) fn is_archive(name: &str) -> bool {
 }
 
 /// `git@host:path`, and nothing that only looks like it.
-fn is_scp(text: &str) -> bool {
+fn is_scp_address(text: &str) -> bool {
     let Some((user, rest)) = text.split_once('@') else { return false };
     let plain =
         |text: &str| !text.is_empty() && text.chars().all(|char| char.is_ascii_alphanumeric() || "._-".contains(char));
@@ -147,18 +148,21 @@ mod tests {
         for name in ["a.tar.gz", "b.ZIP", "c.txt"] {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
-        let parse = |text: &str| Source::parse(text, None, folder.path());
-        assert_eq!(parse("my ext").unwrap(), Source::Folder(folder.path().join("my ext")));
-        assert_eq!(parse("a.tar.gz").unwrap(), Source::Archive(folder.path().join("a.tar.gz")));
-        assert_eq!(parse("b.ZIP").unwrap(), Source::Archive(folder.path().join("b.ZIP")));
-        let git = |url: &str| Source::Git { url: url.to_owned(), reference: None };
+        let parse = |text: &str| ExtensionSource::parse(text, None, folder.path());
+        assert_eq!(parse("my ext").unwrap(), ExtensionSource::Folder(folder.path().join("my ext")));
+        assert_eq!(parse("a.tar.gz").unwrap(), ExtensionSource::Archive(folder.path().join("a.tar.gz")));
+        assert_eq!(parse("b.ZIP").unwrap(), ExtensionSource::Archive(folder.path().join("b.ZIP")));
+        let git = |url: &str| ExtensionSource::Git { url: url.to_owned(), reference: None };
         for url in ["https://h/o/r", "ssh://git@h/o/r.git", "git@h.org:o/r", "file:///srv/r", "git://h/r"] {
             assert_eq!(parse(url).unwrap(), git(url));
         }
         assert_eq!(parse("github:o/r").unwrap(), git("https://github.com/o/r"));
-        assert_eq!(parse("https://h/x.tgz?raw=1").unwrap(), Source::RemoteArchive("https://h/x.tgz?raw=1".to_owned()));
-        let tagged = Source::parse("https://h/r", Some("v1/x"), folder.path()).unwrap();
-        assert_eq!(tagged, Source::Git { url: "https://h/r".to_owned(), reference: Some("v1/x".to_owned()) });
+        assert_eq!(
+            parse("https://h/x.tgz?raw=1").unwrap(),
+            ExtensionSource::RemoteArchive("https://h/x.tgz?raw=1".to_owned())
+        );
+        let tagged = ExtensionSource::parse("https://h/r", Some("v1/x"), folder.path()).unwrap();
+        assert_eq!(tagged, ExtensionSource::Git { url: "https://h/r".to_owned(), reference: Some("v1/x".to_owned()) });
     }
 
     #[test]
@@ -185,11 +189,11 @@ mod tests {
             "ftp://h/r",
         ];
         for text in refused {
-            assert!(Source::parse(text, None, folder.path()).is_err(), "{text}");
+            assert!(ExtensionSource::parse(text, None, folder.path()).is_err(), "{text}");
         }
         for reference in ["--upload-pack=x", "-x", "", "a:b", "a b", "HEAD~1"] {
-            assert!(Source::parse("https://h/r", Some(reference), folder.path()).is_err(), "{reference}");
+            assert!(ExtensionSource::parse("https://h/r", Some(reference), folder.path()).is_err(), "{reference}");
         }
-        assert!(Source::parse("https://h/r.zip", Some("v1"), folder.path()).is_err());
+        assert!(ExtensionSource::parse("https://h/r.zip", Some("v1"), folder.path()).is_err());
     }
 }

@@ -1,33 +1,33 @@
 //! Updating: the source that an extension came from is looked at again, and what has changed is shown before it counts.
 
-use hookwright_settings::{Extension, ExtensionOwner, Loaded, Origin, OriginKind};
+use hookwright_settings::{Extension, ExtensionOrigin, ExtensionOwner, LoadedConfig, OriginKind};
 
-use crate::brings::Brings;
-use crate::difference::Difference;
+use crate::diff::ExtensionDiff;
 use crate::error::ExtensionError;
 use crate::fetch::Fetcher;
-use crate::install::{Prepared, Replaced, fetch};
-use crate::source::Source;
+use crate::install::{PreparedExtension, ReplacedExtension, fetch_and_inspect};
+use crate::source::ExtensionSource;
+use crate::summary::ExtensionSummary;
 
 /// What came of looking for an update.
-pub enum Update {
+pub enum UpdateStatus {
     /// There is nothing new.
     Current,
     /// It is linked: what it links to counts as it is.
     Linked,
     /// There is a new version, ready to be put in place.
-    Ready(Box<Prepared>),
+    Ready(Box<PreparedExtension>),
 }
 
 /// Looks whether an installed extension has a newer version where it came from.
 ///
 /// # Errors
 /// If that is not known, can't be fetched, or is another extension by now.
-pub async fn look_for_update(
+pub async fn check_for_update(
     extension: &Extension,
     fetcher: &Fetcher<'_>,
-    loaded: &Loaded,
-) -> Result<Update, ExtensionError> {
+    loaded: &LoadedConfig,
+) -> Result<UpdateStatus, ExtensionError> {
     let not_updatable = |why: &str| ExtensionError::NotUpdatable { name: extension.name.clone(), why: why.to_owned() };
     if extension.owner == ExtensionOwner::Project {
         return Err(not_updatable("it came with the project"));
@@ -36,49 +36,53 @@ pub async fn look_for_update(
         return Err(not_updatable("nobody knows where it came from"));
     };
     if origin.kind == OriginKind::Link {
-        return Ok(Update::Linked);
+        return Ok(UpdateStatus::Linked);
     }
-    let source = Source::of(&origin, &loaded.paths.home)?;
-    if is_current(&origin, &source, fetcher, loaded).await? {
-        return Ok(Update::Current);
+    let source = ExtensionSource::from_origin(&origin, &loaded.paths.home)?;
+    if is_at_remote_commit(&origin, &source, fetcher, loaded).await? {
+        return Ok(UpdateStatus::Current);
     }
-    let replaced = Replaced { extension: extension.clone(), origin: Some(origin.clone()) };
-    let mut prepared = fetch(&source, origin.auto_update, fetcher, loaded, Some(replaced)).await?;
-    if prepared.brings.name != extension.name {
-        let why = format!("it calls itself `{}` there", prepared.brings.name);
+    let replaced = ReplacedExtension { extension: extension.clone(), origin: Some(origin.clone()) };
+    let mut prepared = fetch_and_inspect(&source, origin.auto_update, fetcher, loaded, Some(replaced)).await?;
+    if prepared.summary.name != extension.name {
+        let why = format!("it calls itself `{}` there", prepared.summary.name);
         return Err(not_updatable(&why));
     }
-    let old = Brings::of(&extension.home, loaded)?;
-    let difference = Difference::between((&old, &extension.home), (&prepared.brings, prepared.root()));
+    let old = ExtensionSummary::read(&extension.install_dir, loaded)?;
+    let difference = ExtensionDiff::between((&old, &extension.install_dir), (&prepared.summary, prepared.root()));
     if difference.is_empty() {
-        return Ok(Update::Current);
+        return Ok(UpdateStatus::Current);
     }
-    prepared.difference = Some(difference);
-    Ok(Update::Ready(Box::new(prepared)))
+    prepared.diff = Some(difference);
+    Ok(UpdateStatus::Ready(Box::new(prepared)))
 }
 
 /// Whether the repository that an extension came from has moved on, as far as that is known without fetching anything.
 ///
 /// # Errors
 /// If git can't tell.
-pub async fn is_behind(extension: &Extension, fetcher: &Fetcher<'_>, loaded: &Loaded) -> Result<bool, ExtensionError> {
+pub async fn has_newer_commit(
+    extension: &Extension,
+    fetcher: &Fetcher<'_>,
+    loaded: &LoadedConfig,
+) -> Result<bool, ExtensionError> {
     match &extension.origin {
         Some(origin) if origin.kind == OriginKind::Git && origin.commit.is_some() => {
-            let source = Source::of(origin, &loaded.paths.home)?;
-            Ok(!is_current(origin, &source, fetcher, loaded).await?)
+            let source = ExtensionSource::from_origin(origin, &loaded.paths.home)?;
+            Ok(!is_at_remote_commit(origin, &source, fetcher, loaded).await?)
         }
         _ => Ok(false),
     }
 }
 
 /// Whether a repository is still at the commit that is here: then nothing need be fetched.
-async fn is_current(
-    origin: &Origin,
-    source: &Source,
+async fn is_at_remote_commit(
+    origin: &ExtensionOrigin,
+    source: &ExtensionSource,
     fetcher: &Fetcher<'_>,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
 ) -> Result<bool, ExtensionError> {
-    let (Source::Git { url, reference }, Some(here)) = (source, &origin.commit) else { return Ok(false) };
-    let newest = fetcher.newest(url, reference.as_deref(), &loaded.paths.extensions).await?;
+    let (ExtensionSource::Git { url, reference }, Some(here)) = (source, &origin.commit) else { return Ok(false) };
+    let newest = fetcher.remote_commit(url, reference.as_deref(), &loaded.paths.extensions).await?;
     Ok(newest.as_ref() == Some(here))
 }

@@ -16,30 +16,30 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use hookwright_hooks::{
-    AfterModel, Answer, BeforeAgent, BeforeModel, BeforeTool, Chunks, Cutter, Event, EventKind, Grain, GrowingText,
-    Hook, HookEngine, Layer, LlmMessage, LlmRequest, LlmResponse, Planner, Purpose, Registry, RequestedBy, Session,
-    SharedJson, Source, declare,
+    AfterModel, Answer, BeforeAgent, BeforeModel, BeforeTool, ChunkGranularity, ChunkSplitter, ChunkUnit, Event,
+    EventKind, GrowingText, Hook, HookEngine, Layer, LlmMessage, LlmRequest, LlmResponse, Planner, Purpose, Registry,
+    RequestedBy, Session, SharedJson, Source, parse_layer,
 };
 use hookwright_testkit::fs;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
 /// A part of the benchmark, and the word that selects it.
-type Part = (&'static str, fn(&mut Report));
+type BenchCase = (&'static str, fn(&mut BenchReport));
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let parts: [Part; 8] = [
-        ("trivial", trivial_hooks),
-        ("parent", large_parent),
-        ("parallel", parallel_hooks),
-        ("input", large_input),
-        ("pieces", many_pieces),
-        ("chunks", whole_sentences),
-        ("plan", planning),
-        ("rules", rules),
+    let parts: [BenchCase; 8] = [
+        ("trivial", bench_trivial_hooks),
+        ("parent", bench_large_parent),
+        ("parallel", bench_parallel_hooks),
+        ("input", bench_large_input),
+        ("pieces", bench_streamed_pieces),
+        ("chunks", bench_sentence_chunks),
+        ("plan", bench_planning),
+        ("rules", bench_rules),
     ];
-    let mut report = Report::new();
+    let mut report = BenchReport::new();
     for (name, measure) in parts {
         if wanted.is_empty() || wanted.iter().any(|word| word == name) {
             measure(&mut report);
@@ -49,106 +49,110 @@ fn main() {
 }
 
 /// Whether everything is done only once, to see that it can be: `cargo test --bench engine`. The figures mean nothing then.
-fn is_short() -> bool {
-    static IS_SHORT: LazyLock<bool> = LazyLock::new(|| !std::env::args().any(|word| word == "--bench"));
-    *IS_SHORT
+fn is_smoke_run() -> bool {
+    static IS_SMOKE_RUN: LazyLock<bool> = LazyLock::new(|| !std::env::args().any(|word| word == "--bench"));
+    *IS_SMOKE_RUN
 }
 
 /// How often something is done to measure it.
-fn repetitions(count: usize) -> usize {
-    if is_short() { 1 } else { count }
+fn repetition_count(count: usize) -> usize {
+    if is_smoke_run() { 1 } else { count }
 }
 
 /// A shell command that reads its input and objects to nothing.
-const TRIVIAL: &str = "cat >/dev/null; echo {}";
+const SHELL_COMMAND: &str = "cat >/dev/null; echo {}";
 /// The same without a shell: a program that copies its input, which is a JSON object, to its output.
-const PLAIN: &str = "cat";
+const PLAIN_COMMAND: &str = "cat";
 
-fn trivial_hooks(report: &mut Report) {
+fn bench_trivial_hooks(report: &mut BenchReport) {
     let bench = Bench::new();
-    let engine = bench.engine(BeforeTool::KIND, &[TRIVIAL.to_owned()]);
-    let bash = bench.shell(TRIVIAL);
-    let (subject, floor) = compare(300, || bench.fire(&engine, &call("glob")), || bench.spawn(&bash, SMALL_INPUT));
-    report.ratio("one shell hook / bare spawn of the same argv", subject, floor, 1.15);
+    let engine = bench.engine(BeforeTool::KIND, &[SHELL_COMMAND.to_owned()]);
+    let bash = bench.shell_argv(SHELL_COMMAND);
+    let (subject, floor) =
+        compare_medians(300, || bench.fire(&engine, &tool_call_event("glob")), || bench.run_bare(&bash, SMALL_INPUT));
+    report.add_ratio("one shell hook / bare spawn of the same argv", subject, floor, 1.15);
 
-    let engine = bench.engine(BeforeTool::KIND, &[PLAIN.to_owned()]);
-    let plain = [bench.program(PLAIN)];
-    let (subject, floor) = compare(600, || bench.fire(&engine, &call("glob")), || bench.spawn(&plain, SMALL_INPUT));
-    report.ratio("one plain-words hook / bare spawn of that program", subject, floor, 1.3);
+    let engine = bench.engine(BeforeTool::KIND, &[PLAIN_COMMAND.to_owned()]);
+    let plain = [bench.find_program(PLAIN_COMMAND)];
+    let (subject, floor) =
+        compare_medians(600, || bench.fire(&engine, &tool_call_event("glob")), || bench.run_bare(&plain, SMALL_INPUT));
+    report.add_ratio("one plain-words hook / bare spawn of that program", subject, floor, 1.3);
 }
 
-fn large_parent(report: &mut Report) {
-    let ballast = vec![1_u8; if is_short() { 1 << 20 } else { 1 << 30 }];
+fn bench_large_parent(report: &mut BenchReport) {
+    let ballast = vec![1_u8; if is_smoke_run() { 1 << 20 } else { 1 << 30 }];
     let bench = Bench::new();
-    let engine = bench.engine(BeforeTool::KIND, &[TRIVIAL.to_owned()]);
-    let bash = bench.shell(TRIVIAL);
-    let (subject, floor) = compare(100, || bench.fire(&engine, &call("glob")), || bench.spawn(&bash, SMALL_INPUT));
-    report.ratio("the shell hook, from a parent of 1 GB", subject, floor, 1.15);
+    let engine = bench.engine(BeforeTool::KIND, &[SHELL_COMMAND.to_owned()]);
+    let bash = bench.shell_argv(SHELL_COMMAND);
+    let (subject, floor) =
+        compare_medians(100, || bench.fire(&engine, &tool_call_event("glob")), || bench.run_bare(&bash, SMALL_INPUT));
+    report.add_ratio("the shell hook, from a parent of 1 GB", subject, floor, 1.15);
     black_box(ballast);
 }
 
-fn parallel_hooks(report: &mut Report) {
-    const HOOKS: usize = 100;
+fn bench_parallel_hooks(report: &mut BenchReport) {
+    const HOOK_COUNT: usize = 100;
     let bench = Bench::new();
-    let commands: Vec<_> = (0..HOOKS).map(|at| format!("{TRIVIAL} # {at}")).collect();
+    let commands: Vec<_> = (0..HOOK_COUNT).map(|at| format!("{SHELL_COMMAND} # {at}")).collect();
     let engine = bench.engine(BeforeTool::KIND, &commands);
-    let argvs: Vec<_> = commands.iter().map(|command| bench.shell(command)).collect();
+    let argvs: Vec<_> = commands.iter().map(|command| bench.shell_argv(command)).collect();
     let floor = || {
         // All of them started by as many threads as the engine has, and then all waited for.
         std::thread::scope(|scope| {
-            for share in argvs.chunks(HOOKS.div_ceil(threads())) {
+            for share in argvs.chunks(HOOK_COUNT.div_ceil(thread_count())) {
                 scope.spawn(|| {
-                    let started: Vec<_> = share.iter().map(|argv| bench.start(argv)).collect();
-                    started.into_iter().for_each(|child| feed(child, SMALL_INPUT));
+                    let started: Vec<_> = share.iter().map(|argv| bench.spawn_bare(argv)).collect();
+                    started.into_iter().for_each(|child| write_input_and_wait(child, SMALL_INPUT));
                 });
             }
         });
     };
-    let (subject, floor) = compare(15, || bench.fire(&engine, &call("glob")), floor);
-    report.ratio("100 shell hooks at once / 100 bare spawns at once", subject, floor, 1.2);
+    let (subject, floor) = compare_medians(15, || bench.fire(&engine, &tool_call_event("glob")), floor);
+    report.add_ratio("100 shell hooks at once / 100 bare spawns at once", subject, floor, 1.2);
 }
 
-fn large_input(report: &mut Report) {
-    const BYTES: usize = 10_000_000;
-    const READER: &str = "cat >/dev/null";
+fn bench_large_input(report: &mut BenchReport) {
+    const INPUT_BYTES: usize = 10_000_000;
+    const READER_COMMAND: &str = "cat >/dev/null";
     let bench = Bench::new();
-    let text = "all work and no play\n".repeat(BYTES / 21);
+    let text = "all work and no play\n".repeat(INPUT_BYTES / 21);
     let same_bytes = text.clone().into_bytes();
-    let cat = bench.shell(READER);
+    let cat = bench.shell_argv(READER_COMMAND);
 
     // The whole conversation goes to hooks on model events; it is written as JSON once, whoever reads it.
-    let engine = bench.engine(BeforeModel::KIND, &[READER.to_owned()]);
+    let engine = bench.engine(BeforeModel::KIND, &[READER_COMMAND.to_owned()]);
     let messages = vec![LlmMessage { role: "user".to_owned(), content: text.clone() }];
-    let request = SharedJson::of(&LlmRequest { model: "m".to_owned(), messages, ..LlmRequest::default() });
+    let request = SharedJson::from_request(&LlmRequest { model: "m".to_owned(), messages, ..LlmRequest::default() });
     let event = BeforeModel { llm_request: request, purpose: Purpose::Answer };
-    let (subject, floor) = compare(100, || bench.fire(&engine, &event), || bench.spawn(&cat, &same_bytes));
-    report.ratio("10 MB request to a hook that reads it / cat of the same bytes", subject, floor, 1.3);
+    let (subject, floor) = compare_medians(100, || bench.fire(&engine, &event), || bench.run_bare(&cat, &same_bytes));
+    report.add_ratio("10 MB request to a hook that reads it / cat of the same bytes", subject, floor, 1.3);
 
     // Other events are written as JSON for the occasion, which is part of the floor here.
-    let engine = bench.engine(BeforeAgent::KIND, &[READER.to_owned()]);
+    let engine = bench.engine(BeforeAgent::KIND, &[READER_COMMAND.to_owned()]);
     let prompt = BeforeAgent { prompt: Cow::Borrowed(&text), attachments: Vec::new() };
-    let encode_and_spawn = || bench.spawn(&cat, &serde_json::to_vec(&prompt).unwrap());
+    let encode_and_spawn = || bench.run_bare(&cat, &serde_json::to_vec(&prompt).unwrap());
     let grown = memory_growth(|| bench.fire(&engine, &prompt));
-    let (subject, floor) = compare(60, || bench.fire(&engine, &prompt), encode_and_spawn);
-    report.ratio("10 MB prompt to a hook that reads it / JSON and cat of it", subject, floor, 1.3);
-    report
-        .ratio_of("its memory / its input", grown as f64, BYTES as f64, 2.0, |bytes| format!("{:.1} MB", bytes / 1e6));
+    let (subject, floor) = compare_medians(60, || bench.fire(&engine, &prompt), encode_and_spawn);
+    report.add_ratio("10 MB prompt to a hook that reads it / JSON and cat of it", subject, floor, 1.3);
+    report.add_formatted_ratio("its memory / its input", grown as f64, INPUT_BYTES as f64, 2.0, |bytes| {
+        format!("{:.1} MB", bytes / 1e6)
+    });
 }
 
 /// A streamed answer over a long history: what one piece costs must not depend on how many came before it.
-fn many_pieces(report: &mut Report) {
+fn bench_streamed_pieces(report: &mut BenchReport) {
     let bench = Bench::new();
-    let hook = Hook::in_code(AfterModel::KIND, "h", |_| async { Ok(Answer::allow()) });
+    let hook = Hook::from_function(AfterModel::KIND, "h", |_| async { Ok(Answer::allow()) });
     let mut registry = Registry::default();
     registry.add(hook);
     let engine = HookEngine::builder(registry).build();
     let messages = vec![LlmMessage { role: "user".to_owned(), content: "all work and no play\n".repeat(500_000) }];
-    let request = SharedJson::of(&LlmRequest { model: "m".to_owned(), messages, ..LlmRequest::default() });
+    let request = SharedJson::from_request(&LlmRequest { model: "m".to_owned(), messages, ..LlmRequest::default() });
     let answer = |pieces: u32| {
         let mut text = GrowingText::default();
-        each(pieces, |at| {
+        median_time_of_each(pieces, |at| {
             let piece = format!("piece {at} of \"many\"\n");
-            text.push(&piece);
+            text.push_str(&piece);
             bench.fire(
                 &engine,
                 &AfterModel {
@@ -166,30 +170,30 @@ fn many_pieces(report: &mut Report) {
     };
     answer(1_000);
     let (short, long) = (answer(1_000), answer(10_000));
-    report.ratio("a piece of 10,000 over a 10 MB history / one of 1,000", long, short, 1.5);
+    report.add_ratio("a piece of 10,000 over a 10 MB history / one of 1,000", long, short, 1.5);
 }
 
 /// What every piece of an answer costs that hooks are asked about: with nobody who wants more than a piece, and with
 /// somebody who wants sentences.
-fn whole_sentences(report: &mut Report) {
+fn bench_sentence_chunks(report: &mut BenchReport) {
     let mut registry = Registry::default();
-    registry.add(Hook::in_code(AfterModel::KIND, "h", |_| async { Ok(Answer::allow()) }));
+    registry.add(Hook::from_function(AfterModel::KIND, "h", |_| async { Ok(Answer::allow()) }));
     let engine = HookEngine::builder(registry).build();
-    report.note(
+    report.add_note(
         "whether anybody wants more than a piece",
-        each(100_000, |_| assert_eq!(black_box(&engine).grain(), None)),
+        median_time_of_each(100_000, |_| assert_eq!(black_box(&engine).chunk_granularity(), None)),
     );
     let text = "All work and no play, e.g. 3.14 times. Makes \"Jack\" a dull boy!\n".repeat(100);
     let words: Vec<&str> = text.split_inclusive(' ').collect();
-    let (mut cutter, sentences) = (Cutter::default(), Grain::from(Chunks::Sentence));
-    let one = each(100_000, |at| {
+    let (mut cutter, sentences) = (ChunkSplitter::default(), ChunkGranularity::from(ChunkUnit::Sentence));
+    let one = median_time_of_each(100_000, |at| {
         black_box(cutter.feed(words[at % words.len()], sentences));
     });
-    report.note("looking for a sentence's end in a word", one);
+    report.add_note("looking for a sentence's end in a word", one);
 }
 
 /// Ten thousand hooks: half with names, half with patterns, no two alike.
-fn ten_thousand_hooks() -> String {
+fn settings_with_ten_thousand_hooks() -> String {
     let definitions: Vec<_> = (0..10_000)
         .map(|at| {
             let matcher = match at % 4 {
@@ -205,20 +209,20 @@ fn ten_thousand_hooks() -> String {
     serde_json::to_string_pretty(&json!({"hooks": {"BeforeTool": definitions}})).unwrap()
 }
 
-fn planning(report: &mut Report) {
+fn bench_planning(report: &mut BenchReport) {
     let bench = Bench::new();
-    let engine = bench.engine(EventKind::AfterTool, &[TRIVIAL.to_owned()]);
-    let event = call("glob");
-    let cost = each(100_000, |_| assert!(black_box(fire_at_once(&engine, &event))));
-    report.limit("an event with no hook registered", cost, Duration::from_micros(1));
+    let engine = bench.engine(EventKind::AfterTool, &[SHELL_COMMAND.to_owned()]);
+    let event = tool_call_event("glob");
+    let cost = median_time_of_each(100_000, |_| assert!(black_box(fires_without_waiting(&engine, &event))));
+    report.add_limit("an event with no hook registered", cost, Duration::from_micros(1));
 
-    let text = ten_thousand_hooks();
+    let text = settings_with_ten_thousand_hooks();
     let load = || {
-        let declared = declare(&Layer::new(Source::Project, Path::new("settings.json"), &text));
+        let declared = parse_layer(&Layer::new(Source::Project, Path::new("settings.json"), &text));
         assert_eq!((declared.hooks.len(), declared.diagnostics.len()), (10_000, 0));
         Planner::new(Registry::new(vec![declared]))
     };
-    let loads = (0..repetitions(15)).map(|_| {
+    let loads = (0..repetition_count(15)).map(|_| {
         let start = Instant::now();
         let loaded = black_box(load());
         let cost = start.elapsed();
@@ -226,12 +230,12 @@ fn planning(report: &mut Report) {
         cost
     });
     let loads = loads.collect();
-    report.limit("loading 10,000 hooks", median(loads), Duration::from_millis(100));
+    report.add_limit("loading 10,000 hooks", median(loads), Duration::from_millis(100));
 
     let planner = load();
     let plan = |subject: &str| assert_eq!(planner.plan(EventKind::BeforeTool, Some(subject)).unwrap().hooks.len(), 1);
     let first = time(|| plan("mcp__names_0__get"));
-    report.note("the very first plan of a configuration", first);
+    report.add_note("the very first plan of a configuration", first);
     let subjects: Vec<_> = (0..200)
         .map(|at| {
             let at = at * 48;
@@ -245,56 +249,56 @@ fn planning(report: &mut Report) {
     let kinds = ["by its name", "by a prefix", "by a pattern"];
     for (kind, name) in kinds.iter().enumerate() {
         let costs: Vec<_> = subjects.iter().map(|names| time(|| plan(&names[kind]))).collect();
-        report.limit(
+        report.add_limit(
             &format!("a first plan for a tool among 10,000 hooks, {name}"),
             median(costs),
             Duration::from_micros(10),
         );
     }
-    let cost = each(10_000, |at| plan(&subjects[at % 200][2]));
-    report.limit("a plan made before, among 10,000 hooks", cost, Duration::from_micros(10));
+    let cost = median_time_of_each(10_000, |at| plan(&subjects[at % 200][2]));
+    report.add_limit("a plan made before, among 10,000 hooks", cost, Duration::from_micros(10));
 
     let names: Vec<String> = planner.registry().hooks().iter().map(|hook| hook.id().to_owned()).collect();
     let mut off = planner.registry().clone();
-    let cost = time(|| assert!(off.switch(names.iter().map(String::as_str), false).is_empty()));
-    report.limit("disabling 10,000 hooks", cost, Duration::from_millis(100));
-    let cost = time(|| assert_eq!(planner.registry().differences(&off).len(), 10_000));
-    report.limit("telling the difference of 10,000 hooks", cost, Duration::from_millis(100));
+    let cost = time(|| assert!(off.set_many_enabled(names.iter().map(String::as_str), false).is_empty()));
+    report.add_limit("disabling 10,000 hooks", cost, Duration::from_millis(100));
+    let cost = time(|| assert_eq!(planner.registry().hook_changes(&off).len(), 10_000));
+    report.add_limit("telling the difference of 10,000 hooks", cost, Duration::from_millis(100));
 }
 
 /// Rules, and what they are asked: no process is started for either.
-fn rules(report: &mut Report) {
-    let calls = repetitions(2000) as u32;
+fn bench_rules(report: &mut BenchReport) {
+    let calls = repetition_count(2000) as u32;
     let bench = Bench::new();
     std::fs::create_dir_all(bench.dir.path().join("src")).unwrap();
     let when = json!({"writes": ["src/**", "!src/gen/**"], "commands": ["git push --force*", "git push -f"]});
     let rule = json!({"type": "rule", "name": "r", "when": when, "decision": "deny", "reason": "no"});
     let definition = json!({"matcher": "run_shell_command|write_file", "hooks": [rule]});
     let text = json!({"hooks": {BeforeTool::KIND.name(): [definition]}}).to_string();
-    let declared = declare(&Layer::new(Source::Project, Path::new("settings.json"), &text));
+    let declared = parse_layer(&Layer::new(Source::Project, Path::new("settings.json"), &text));
     let session = Session { cwd: bench.dir.path().to_owned(), ..Session::default() };
     let engine = HookEngine::builder(Registry::new(vec![declared])).session(session).build();
     let shell = |command: &str| {
         let args = json!({"command": command}).as_object().unwrap().clone();
-        BeforeTool { tool_input: Cow::Owned(args), ..call("run_shell_command") }
+        BeforeTool { tool_input: Cow::Owned(args), ..tool_call_event("run_shell_command") }
     };
     let limit = Duration::from_micros(50);
     let mut each = |name: &str, event: &BeforeTool<'_>, ran: usize| {
         let fire = || assert_eq!(bench.runtime.block_on(engine.fire(event)).runs.len(), ran);
         fire();
         let cost = time(|| (0..calls).for_each(|_| fire())) / calls;
-        report.limit(name, cost, limit);
+        report.add_limit(name, cost, limit);
     };
     each("a rule that denies a command line", &shell("cd src && git push -f origin main"), 1);
     each("a rule that lets a command line pass", &shell("grep -rn x src | head -5 && ls"), 0);
     let write = json!({"file_path": "src/a", "content": "x"}).as_object().unwrap().clone();
-    each("a rule on a written file", &BeforeTool { tool_input: Cow::Owned(write), ..call("write_file") }, 1);
-    each("a call that no hook matches", &call("glob"), 0);
+    each("a rule on a written file", &BeforeTool { tool_input: Cow::Owned(write), ..tool_call_event("write_file") }, 1);
+    each("a call that no hook matches", &tool_call_event("glob"), 0);
 }
 
 const SMALL_INPUT: &[u8] = &[b'x'; 256];
 
-fn call(tool: &'static str) -> BeforeTool<'static> {
+fn tool_call_event(tool: &'static str) -> BeforeTool<'static> {
     BeforeTool {
         tool_name: tool.into(),
         tool_input: Cow::default(),
@@ -305,7 +309,7 @@ fn call(tool: &'static str) -> BeforeTool<'static> {
     }
 }
 
-fn threads() -> usize {
+fn thread_count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -319,7 +323,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(threads()).enable_all().build().unwrap();
+            tokio::runtime::Builder::new_multi_thread().worker_threads(thread_count()).enable_all().build().unwrap();
         // An ordinary environment's size, whatever this one is.
         let mut env: Vec<(OsString, OsString)> =
             (0..40).map(|at| (format!("VARIABLE_{at}").into(), "some ordinary value".into())).collect();
@@ -330,7 +334,7 @@ impl Bench {
     fn engine(&self, event: EventKind, commands: &[String]) -> HookEngine {
         let hooks: Vec<_> = commands.iter().map(|command| json!({"type": "command", "command": command})).collect();
         let text = json!({"hooks": {event.name(): [{"hooks": hooks}]}}).to_string();
-        let declared = declare(&Layer::new(Source::Project, Path::new("settings.json"), &text));
+        let declared = parse_layer(&Layer::new(Source::Project, Path::new("settings.json"), &text));
         let session = Session { cwd: self.dir.path().to_owned(), ..Session::default() };
         HookEngine::builder(Registry::new(vec![declared])).session(session).environment(self.env.clone()).build()
     }
@@ -340,17 +344,17 @@ impl Bench {
         assert!(!ran.is_empty() && ran.iter().all(|run| run.exit_code == Some(0)), "{:?}", ran[0]);
     }
 
-    fn program(&self, name: &str) -> OsString {
+    fn find_program(&self, name: &str) -> OsString {
         let places = ["/usr/local/bin", "/usr/bin", "/bin"].map(|place| PathBuf::from(place).join(name));
         places.into_iter().find(|path| path.is_file()).unwrap().into()
     }
 
-    fn shell(&self, command: &str) -> [OsString; 3] {
-        [self.program("bash"), "-c".into(), command.into()]
+    fn shell_argv(&self, command: &str) -> [OsString; 3] {
+        [self.find_program("bash"), "-c".into(), command.into()]
     }
 
     /// Starts a program as the engine does, and nothing more.
-    fn start(&self, argv: &[OsString]) -> std::process::Child {
+    fn spawn_bare(&self, argv: &[OsString]) -> std::process::Child {
         Command::new(&argv[0])
             .args(&argv[1..])
             .env_clear()
@@ -364,20 +368,20 @@ impl Bench {
             .unwrap()
     }
 
-    fn spawn(&self, argv: &[OsString], input: &[u8]) {
-        feed(self.start(argv), input);
+    fn run_bare(&self, argv: &[OsString], input: &[u8]) {
+        write_input_and_wait(self.spawn_bare(argv), input);
     }
 }
 
 /// Whether firing is over without a wait; an event that nobody hooks needs no runtime.
-fn fire_at_once<E: Event>(engine: &HookEngine, event: &E) -> bool {
+fn fires_without_waiting<E: Event>(engine: &HookEngine, event: &E) -> bool {
     let future = std::pin::pin!(engine.fire(event));
     future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready()
 }
 
 /// Sees a started program to its end, in blocking code.
 #[expect(clippy::disallowed_methods, reason = "a deadline would be measured with it; the watchdog ends a hang")]
-fn feed(mut child: std::process::Child, input: &[u8]) {
+fn write_input_and_wait(mut child: std::process::Child, input: &[u8]) {
     let mut output = Vec::new();
     child.stdin.take().unwrap().write_all(input).unwrap();
     child.stdout.take().unwrap().read_to_end(&mut output).unwrap();
@@ -393,10 +397,10 @@ fn time(work: impl FnOnce()) -> Duration {
 }
 
 /// What one of many quick things costs.
-fn each(count: u32, mut work: impl FnMut(usize)) -> Duration {
-    let count = repetitions(count as usize);
+fn median_time_of_each(count: u32, mut work: impl FnMut(usize)) -> Duration {
+    let count = repetition_count(count as usize);
     let batch = |_| time(|| (0..count).for_each(&mut work)) / count as u32;
-    let batches: Vec<_> = (0..repetitions(9)).map(batch).collect();
+    let batches: Vec<_> = (0..repetition_count(9)).map(batch).collect();
     median(batches)
 }
 
@@ -406,12 +410,12 @@ fn median(mut samples: Vec<Duration>) -> Duration {
 }
 
 /// The medians of two things done in turn.
-fn compare(samples: usize, mut subject: impl FnMut(), mut floor: impl FnMut()) -> (Duration, Duration) {
-    (0..repetitions(3)).for_each(|_| {
+fn compare_medians(samples: usize, mut subject: impl FnMut(), mut floor: impl FnMut()) -> (Duration, Duration) {
+    (0..repetition_count(3)).for_each(|_| {
         subject();
         floor();
     });
-    let pairs: Vec<_> = (0..repetitions(samples)).map(|_| (time(&mut subject), time(&mut floor))).collect();
+    let pairs: Vec<_> = (0..repetition_count(samples)).map(|_| (time(&mut subject), time(&mut floor))).collect();
     (median(pairs.iter().map(|pair| pair.0).collect()), median(pairs.iter().map(|pair| pair.1).collect()))
 }
 
@@ -430,45 +434,45 @@ fn memory_growth(work: impl FnOnce()) -> u64 {
 }
 
 /// The table of results.
-struct Report {
+struct BenchReport {
     rows: Vec<[String; 5]>,
 }
 
-impl Report {
+impl BenchReport {
     fn new() -> Self {
-        Report { rows: Vec::new() }
+        BenchReport { rows: Vec::new() }
     }
 
-    fn ratio(&mut self, what: &str, subject: Duration, floor: Duration, target: f64) {
-        self.ratio_of(what, subject.as_secs_f64(), floor.as_secs_f64(), target, |seconds| {
-            show(Duration::from_secs_f64(seconds))
+    fn add_ratio(&mut self, what: &str, subject: Duration, floor: Duration, target: f64) {
+        self.add_formatted_ratio(what, subject.as_secs_f64(), floor.as_secs_f64(), target, |seconds| {
+            format_duration(Duration::from_secs_f64(seconds))
         });
     }
 
-    fn ratio_of(&mut self, what: &str, subject: f64, floor: f64, target: f64, show: impl Fn(f64) -> String) {
+    fn add_formatted_ratio(&mut self, what: &str, subject: f64, floor: f64, target: f64, show: impl Fn(f64) -> String) {
         let ratio = subject / floor;
         let verdict = if ratio <= target { "met" } else { "missed" };
         let row = [what.into(), show(subject), show(floor), format!("{ratio:.2}"), format!("≤ {target:.2}: {verdict}")];
-        self.add(row);
+        self.add_row(row);
     }
 
-    fn limit(&mut self, what: &str, subject: Duration, limit: Duration) {
+    fn add_limit(&mut self, what: &str, subject: Duration, limit: Duration) {
         let verdict = if subject < limit { "met" } else { "missed" };
         let ratio = subject.as_secs_f64() / limit.as_secs_f64();
-        self.add([
+        self.add_row([
             what.into(),
-            show(subject),
+            format_duration(subject),
             "".into(),
             format!("{ratio:.2}"),
-            format!("< {}: {verdict}", show(limit)),
+            format!("< {}: {verdict}", format_duration(limit)),
         ]);
     }
 
-    fn note(&mut self, what: &str, subject: Duration) {
-        self.add([what.into(), show(subject), String::new(), String::new(), String::new()]);
+    fn add_note(&mut self, what: &str, subject: Duration) {
+        self.add_row([what.into(), format_duration(subject), String::new(), String::new(), String::new()]);
     }
 
-    fn add(&mut self, row: [String; 5]) {
+    fn add_row(&mut self, row: [String; 5]) {
         println!("{}", row.join("  "));
         self.rows.push(row);
     }
@@ -481,7 +485,7 @@ impl Report {
     }
 }
 
-fn show(duration: Duration) -> String {
+fn format_duration(duration: Duration) -> String {
     match duration.as_nanos() {
         0..1_000 => format!("{} ns", duration.as_nanos()),
         1_000..1_000_000 => format!("{:.1} µs", duration.as_secs_f64() * 1e6),

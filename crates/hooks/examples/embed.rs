@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hookwright_hooks::{
     Answer, BeforeTool, BeforeToolVerdict, EventKind, Hook, HookEngine, Layer, Outcome, Registry, RequestedBy, Session,
-    Source, declare,
+    Source, parse_layer,
 };
 
 const SETTINGS: &str = r#"{ "hooks": { "BeforeTool": [ { "matcher": "run_shell_command", "hooks": [
@@ -13,9 +13,9 @@ const SETTINGS: &str = r#"{ "hooks": { "BeforeTool": [ { "matcher": "run_shell_c
 
 /// Fires BeforeTool for a shell command.
 pub(crate) async fn run(command: &str) -> Outcome<BeforeToolVerdict> {
-    let declared = declare(&Layer::new(Source::User, "settings.json".as_ref(), SETTINGS));
+    let declared = parse_layer(&Layer::new(Source::User, "settings.json".as_ref(), SETTINGS));
     let mut registry = Registry::new(vec![declared]);
-    registry.add(Hook::in_code(EventKind::BeforeTool, "counter", |input| async move {
+    registry.add(Hook::from_function(EventKind::BeforeTool, "counter", |input| async move {
         let message = format!("a call of {} bytes", input.len());
         Ok(Answer { system_message: Some(message), ..Answer::default() })
     }));

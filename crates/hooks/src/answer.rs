@@ -10,12 +10,12 @@ use hookwright_process::signal_name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::event::{EventKind, Power};
+use crate::event::{EventKind, HookCapability};
 use crate::model_api::{LlmRequestPatch, LlmResponse, ToolConfig, ToolMode};
 use crate::outcome::TailCall;
-use crate::tool_names::{is_tool_name, other_names};
-use fields::Fields;
-pub(crate) use fields::holds_an_answer;
+use crate::tool_names::{alternative_names, is_tool_name};
+use fields::AnswerFields;
+pub(crate) use fields::contains_answer_field;
 
 /// What a hook decided, from weakest to strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub struct Answer {
     /// Whether the model's memory is emptied.
     pub clear_context: bool,
     /// `hookSpecificOutput` as it came, for the result's metadata.
-    pub specific: Map<String, Value>,
+    pub hook_specific_output: Map<String, Value>,
 }
 
 impl Answer {
@@ -92,7 +92,7 @@ impl Answer {
     }
 
     /// Whether it changes what later hooks of a plan would see.
-    pub(crate) fn rewrites(&self) -> bool {
+    pub(crate) fn changes_event(&self) -> bool {
         self.tool_input.is_some() || self.llm_request.is_some() || self.additional_context.is_some()
     }
 
@@ -104,7 +104,7 @@ impl Answer {
 
 /// How a hook's process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum HookExit {
     /// It exited with this code.
     Exited(i32),
     /// A signal ended it.
@@ -116,7 +116,7 @@ pub enum End {
     /// What it ran for was cancelled, and it was ended.
     Cancelled,
     /// This machine had no descriptors, processes, memory or working directory for it.
-    NoRoom(String),
+    OutOfResources(String),
     /// It could not be started; the code is what a shell would have reported.
     NotStarted {
         /// 126 or 127.
@@ -128,7 +128,7 @@ pub enum End {
 
 /// One captured stream: UTF-8, cut at a bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedStream {
     /// The text kept.
     pub text: String,
     /// How many bytes came in all.
@@ -137,12 +137,12 @@ pub struct Captured {
     pub truncated: bool,
 }
 
-impl Captured {
+impl CapturedStream {
     /// Decodes what was kept of `bytes`; a sequence that the bound cut in two is dropped, not mangled.
     pub fn decode(kept: &[u8], bytes: u64) -> Self {
         let cut = bytes > kept.len() as u64;
         let end = if cut { kept.len() - incomplete_utf8_tail(kept) } else { kept.len() };
-        Captured { text: String::from_utf8_lossy(&kept[..end]).into_owned(), bytes, truncated: cut }
+        CapturedStream { text: String::from_utf8_lossy(&kept[..end]).into_owned(), bytes, truncated: cut }
     }
 }
 
@@ -164,7 +164,7 @@ fn incomplete_utf8_tail(bytes: &[u8]) -> usize {
 
 /// Why a hook counts as failed: what `onError` can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum FailureCause {
     /// It ran too long.
     Timeout,
     /// Another exit code, or a signal.
@@ -181,83 +181,89 @@ pub enum Cause {
 
 /// Something wrong with a hook's run, for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct RunProblem {
     /// Its cause, if the failure policy applies to it.
-    pub cause: Option<Cause>,
+    pub cause: Option<FailureCause>,
     /// What happened.
     pub text: String,
 }
 
 /// A hook's answer and what was wrong with its run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
+pub struct ParsedAnswer {
     /// The answer.
     pub answer: Answer,
     /// The troubles, worst first.
-    pub troubles: Vec<Trouble>,
+    pub problems: Vec<RunProblem>,
 }
 
-impl Reading {
-    fn failed_by(&self, cause: Cause) -> bool {
-        self.troubles.iter().any(|trouble| trouble.cause == Some(cause))
+impl ParsedAnswer {
+    fn has_failure(&self, cause: FailureCause) -> bool {
+        self.problems.iter().any(|trouble| trouble.cause == Some(cause))
     }
 
     /// Whether it is a no only because something went wrong with the run.
-    pub(crate) fn is_no_for_want_of_an_answer(&self) -> bool {
-        self.answer.decision == Some(Decision::Deny) && self.troubles.iter().any(|trouble| trouble.cause.is_some())
+    pub(crate) fn is_deny_by_failure(&self) -> bool {
+        self.answer.decision == Some(Decision::Deny) && self.problems.iter().any(|trouble| trouble.cause.is_some())
     }
 }
 
 /// Reads how one hook ended.
-pub fn read(kind: EventKind, end: &End, stdout: &Captured, stderr: &Captured) -> Reading {
+pub fn parse_answer(kind: EventKind, end: &HookExit, stdout: &CapturedStream, stderr: &CapturedStream) -> ParsedAnswer {
     let reading = match end {
-        End::Exited(0) => read_success(kind, stdout),
-        End::Exited(2) => read_block(kind, stdout, stderr),
-        End::Exited(code) => failed(Cause::Exit, format!("exited with code {code}"), stderr),
-        End::Signaled(signal) => failed(Cause::Exit, format!("was ended by {}", named(*signal)), stderr),
-        End::Failed(how) => heard_so_far(kind, failed(Cause::Exit, how.clone(), stderr), stdout),
-        End::NotStarted { message, .. } => failed(Cause::Spawn, format!("could not start: {message}"), stderr),
-        End::NoRoom(message) => failed(Cause::Resource, format!("could not run, for want of room: {message}"), stderr),
-        End::TimedOut(limit) => {
-            let text = format!("ran longer than {} ms and was ended", limit.as_millis());
-            heard_so_far(kind, failed(Cause::Timeout, text, stderr), stdout)
+        HookExit::Exited(0) => read_success(kind, stdout),
+        HookExit::Exited(2) => read_block(kind, stdout, stderr),
+        HookExit::Exited(code) => failed_answer(FailureCause::Exit, format!("exited with code {code}"), stderr),
+        HookExit::Signaled(signal) => {
+            failed_answer(FailureCause::Exit, format!("was ended by {}", describe_signal(*signal)), stderr)
         }
-        End::Cancelled => {
+        HookExit::Failed(how) => keep_early_deny(kind, failed_answer(FailureCause::Exit, how.clone(), stderr), stdout),
+        HookExit::NotStarted { message, .. } => {
+            failed_answer(FailureCause::Spawn, format!("could not start: {message}"), stderr)
+        }
+        HookExit::OutOfResources(message) => {
+            failed_answer(FailureCause::Resource, format!("could not run, for want of room: {message}"), stderr)
+        }
+        HookExit::TimedOut(limit) => {
+            let text = format!("ran longer than {} ms and was ended", limit.as_millis());
+            keep_early_deny(kind, failed_answer(FailureCause::Timeout, text, stderr), stdout)
+        }
+        HookExit::Cancelled => {
             let text = "was ended before it was done".to_owned();
-            Reading { answer: Answer::default(), troubles: vec![Trouble { cause: None, text }] }
+            ParsedAnswer { answer: Answer::default(), problems: vec![RunProblem { cause: None, text }] }
         }
     };
-    without_unknown_powers(kind, reading)
+    drop_unsupported_effects(kind, reading)
 }
 
 /// What counts of an answer that a hook in code gave.
-pub(crate) fn read_answer(kind: EventKind, answer: Answer) -> Reading {
-    without_unknown_powers(kind, Reading { answer, troubles: Vec::new() })
+pub(crate) fn accept_function_answer(kind: EventKind, answer: Answer) -> ParsedAnswer {
+    drop_unsupported_effects(kind, ParsedAnswer { answer, problems: Vec::new() })
 }
 
 /// Exit 0: JSON is obeyed, other text is a message.
-fn read_success(kind: EventKind, stdout: &Captured) -> Reading {
-    let text = trim(&stdout.text);
+fn read_success(kind: EventKind, stdout: &CapturedStream) -> ParsedAnswer {
+    let text = trim_output(&stdout.text);
     if text.is_empty() {
-        return Reading::default();
+        return ParsedAnswer::default();
     }
-    if let Some(problem) = no_text(text) {
+    if let Some(problem) = encoding_problem(text) {
         let text: String = text.chars().filter(|char| !matches!(*char, '\0' | char::REPLACEMENT_CHARACTER)).collect();
-        let mut reading = message(text.trim());
-        reading.troubles.push(Trouble { cause: Some(Cause::Output), text: format!("its output {problem}") });
+        let mut reading = message_answer(text.trim());
+        reading.problems.push(RunProblem { cause: Some(FailureCause::Output), text: format!("its output {problem}") });
         return reading;
     }
-    let problem = match Fields::parse(text) {
-        Ok(Some(fields)) => return fields.read(kind),
-        Ok(None) if !fields::holds_an_answer(text) => return read_text(kind, text),
+    let problem = match AnswerFields::parse(text) {
+        Ok(Some(fields)) => return fields.into_answer(kind),
+        Ok(None) if !fields::contains_answer_field(text) => return read_text(kind, text),
         Ok(None) => "has text around its JSON answer, which only counts alone".to_owned(),
         Err(problem) => format!("looks like JSON but does not parse: {problem}"),
     };
     if stdout.truncated {
-        return read_start(kind, text, stdout.bytes);
+        return read_truncated(kind, text, stdout.bytes);
     }
-    let mut reading = message(text);
-    reading.troubles.push(Trouble { cause: Some(Cause::Output), text: format!("its output {problem}") });
+    let mut reading = message_answer(text);
+    reading.problems.push(RunProblem { cause: Some(FailureCause::Output), text: format!("its output {problem}") });
     reading
 }
 
@@ -268,7 +274,7 @@ pub(crate) fn repeated_key_problem(at: &str, key: &str) -> String {
 }
 
 /// Why a program's output is nothing to be read: a no in it would not be heard.
-pub(crate) fn no_text(text: &str) -> Option<&'static str> {
+pub(crate) fn encoding_problem(text: &str) -> Option<&'static str> {
     // What decoding makes of a UTF-16 byte order mark.
     if text.starts_with("\u{fffd}\u{fffd}") {
         return Some("is UTF-16, which is not read; answers are UTF-8");
@@ -277,46 +283,47 @@ pub(crate) fn no_text(text: &str) -> Option<&'static str> {
 }
 
 /// What a guard did not get to judge is no yes.
-pub(crate) fn hear_cancelled(kind: EventKind, reading: &mut Reading, end: &End) {
+pub(crate) fn deny_if_cancelled(kind: EventKind, reading: &mut ParsedAnswer, end: &HookExit) {
     // After AfterAgent a no is another turn, and whoever cancels wants none.
-    if *end == End::Cancelled && kind.can(Power::Deny) && kind != EventKind::AfterAgent {
+    if *end == HookExit::Cancelled && kind.can(HookCapability::Deny) && kind != EventKind::AfterAgent {
         reading.answer = Answer::deny("the turn was cancelled before a guard had judged");
     }
 }
 
 /// A guard's no must be heard: an answer that seems to say something which does not count is a failure.
-pub(crate) fn hear_guard(reading: &mut Reading, end: &End, stdout: &Captured) {
-    if *end != End::Exited(0) || reading.answer.ends_plan() {
+pub(crate) fn check_guard_output(reading: &mut ParsedAnswer, end: &HookExit, stdout: &CapturedStream) {
+    if *end != HookExit::Exited(0) || reading.answer.ends_plan() {
         return;
     }
-    let text = trim(&stdout.text);
-    let unheard = match Fields::parse(text) {
-        Ok(Some(fields)) => fields.unheard(),
-        Ok(None) if text.contains(['{', '[']) && !reading.failed_by(Cause::Output) => {
+    let text = trim_output(&stdout.text);
+    let unheard = match AnswerFields::parse(text) {
+        Ok(Some(fields)) => fields.ignored_decision(),
+        Ok(None) if text.contains(['{', '[']) && !reading.has_failure(FailureCause::Output) => {
             Some("its output is no JSON object and not plain text either; a no in it would not be heard".to_owned())
         }
         Ok(None) | Err(_) => None,
     };
     if let Some(text) = unheard {
-        reading.troubles.push(Trouble { cause: Some(Cause::Output), text });
+        reading.problems.push(RunProblem { cause: Some(FailureCause::Output), text });
     }
 }
 
 /// What any hook says in another agent's words does not count, and that is no secret.
-pub(crate) fn hear_others(reading: &mut Reading, end: &End, stdout: &Captured) {
+pub(crate) fn check_foreign_decision(reading: &mut ParsedAnswer, end: &HookExit, stdout: &CapturedStream) {
     // Nearly no answer holds it, and reading twice takes time.
-    if *end != End::Exited(0) || reading.answer.ends_plan() || !stdout.text.contains("hookSpecificOutput") {
+    if *end != HookExit::Exited(0) || reading.answer.ends_plan() || !stdout.text.contains("hookSpecificOutput") {
         return;
     }
-    let foreign = Fields::parse(trim(&stdout.text)).ok().flatten().and_then(|fields| fields.foreign());
-    reading.troubles.extend(foreign.map(|text| Trouble { cause: Some(Cause::Output), text }));
+    let foreign =
+        AnswerFields::parse(trim_output(&stdout.text)).ok().flatten().and_then(|fields| fields.foreign_decision());
+    reading.problems.extend(foreign.map(|text| RunProblem { cause: Some(FailureCause::Output), text }));
 }
 
 /// What is left of the answer of a hook that nobody waits for: its words.
-pub(crate) fn without_a_say(reading: &mut Reading) {
+pub(crate) fn strip_decision(reading: &mut ParsedAnswer) {
     let answer = std::mem::take(&mut reading.answer);
     let decides = answer.ends_plan() || answer.decision == Some(Decision::Ask);
-    let changes = answer.rewrites()
+    let changes = answer.changes_event()
         || answer.llm_response.is_some()
         || answer.tool_config.is_some()
         || answer.tail_call.is_some()
@@ -325,17 +332,17 @@ pub(crate) fn without_a_say(reading: &mut Reading) {
         let why = answer.reason.or(answer.stop_reason).map(|reason| format!(": {reason}")).unwrap_or_default();
         let what = if decides { "decided" } else { "changed" };
         let text = format!("runs beside its event (`async`), so what it {what} does not count{why}");
-        reading.troubles.push(Trouble { cause: None, text });
+        reading.problems.push(RunProblem { cause: None, text });
     }
     let (system_message, suppress_output) = (answer.system_message, answer.suppress_output);
     reading.answer = Answer { system_message, suppress_output, ..Answer::default() };
 }
 
 /// A JSON answer without its end: what it had decided counts, if nothing that it wanted changed is lost.
-fn read_start(kind: EventKind, text: &str, bytes: u64) -> Reading {
+fn read_truncated(kind: EventKind, text: &str, bytes: u64) -> ParsedAnswer {
     let mut text_of_trouble = format!("its JSON answer of {bytes} bytes was cut off by the output bound");
-    let (fields, cut) = Fields::parse_start(text);
-    let mut reading = fields.read(kind);
+    let (fields, cut) = AnswerFields::parse_prefix(text);
+    let mut reading = fields.into_answer(kind);
     let only_words_lost = matches!(cut.as_deref(), Some("reason" | "stopReason" | "systemMessage"));
     let decided = match reading.answer.decision {
         Some(Decision::Deny | Decision::Ask) => true,
@@ -344,28 +351,31 @@ fn read_start(kind: EventKind, text: &str, bytes: u64) -> Reading {
     };
     if !decided && !reading.answer.stop {
         let text = format!("{text_of_trouble} before a decision could be read");
-        return Reading { answer: Answer::default(), troubles: vec![Trouble { cause: Some(Cause::Truncated), text }] };
+        return ParsedAnswer {
+            answer: Answer::default(),
+            problems: vec![RunProblem { cause: Some(FailureCause::Truncated), text }],
+        };
     }
     text_of_trouble.push_str("; what it had decided by then counts");
     if reading.answer.decision != Some(Decision::Allow) && reading.answer.reason.is_none() {
         reading.answer.reason = Some("the hook's reason was cut off by the output bound".to_owned());
     }
-    reading.troubles.push(Trouble { cause: None, text: text_of_trouble });
+    reading.problems.push(RunProblem { cause: None, text: text_of_trouble });
     reading
 }
 
 /// Whether an answer without its end has said no.
-pub(crate) fn begins_with_no(text: &str) -> bool {
-    let (fields, _) = Fields::parse_start(text);
-    fields.read(EventKind::BeforeTool).answer.ends_plan()
+pub(crate) fn starts_with_deny(text: &str) -> bool {
+    let (fields, _) = AnswerFields::parse_prefix(text);
+    fields.into_answer(EventKind::BeforeTool).answer.ends_plan()
 }
 
 /// Drops names that are no tools on offer from a selection; where none is left, nothing is restricted.
-pub(crate) fn keep_offered(reading: &mut Reading, stdout: &Captured, offered: &[String]) {
+pub(crate) fn retain_offered_tools(reading: &mut ParsedAnswer, stdout: &CapturedStream, offered: &[String]) {
     let Some(config) = &mut reading.answer.tool_config else { return };
     let is_offered = |name: &String| match offered {
         [] => is_tool_name(name),
-        offered => offered.iter().any(|tool| tool == name || other_names(tool).any(|other| other == *name)),
+        offered => offered.iter().any(|tool| tool == name || alternative_names(tool).any(|other| other == *name)),
     };
     let (kept, dropped): (Vec<_>, Vec<_>) = std::mem::take(&mut config.allowed).into_iter().partition(is_offered);
     if dropped.is_empty() {
@@ -374,9 +384,9 @@ pub(crate) fn keep_offered(reading: &mut Reading, stdout: &Captured, offered: &[
     }
     let none_left = kept.is_empty() && config.mode != Some(ToolMode::None);
     config.allowed = kept;
-    let text = trim(&stdout.text);
+    let text = trim_output(&stdout.text);
     if none_left && !text.is_empty() && !text.starts_with(['{', '"']) {
-        *reading = message(text);
+        *reading = message_answer(text);
         return;
     }
     let mut text = format!("selected what is no tool on offer: {}", dropped.join(", "));
@@ -384,32 +394,34 @@ pub(crate) fn keep_offered(reading: &mut Reading, stdout: &Captured, offered: &[
         reading.answer.tool_config = None;
         text.push_str("; nothing is left of its list, so that it restricts nothing");
     }
-    reading.troubles.push(Trouble { cause: None, text });
+    reading.problems.push(RunProblem { cause: None, text });
 }
 
 /// Exit 0 with text: a message, or for BeforeToolSelection a list of tools.
-fn read_text(kind: EventKind, text: &str) -> Reading {
+fn read_text(kind: EventKind, text: &str) -> ParsedAnswer {
     let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
     let is_name = |name: &String| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte))
     };
     if kind != EventKind::BeforeToolSelection || !names.iter().all(is_name) {
-        return message(text);
+        return message_answer(text);
     }
     let config = ToolConfig { mode: Some(ToolMode::Any), allowed: names };
-    Reading { answer: Answer { tool_config: Some(config), ..Answer::default() }, troubles: Vec::new() }
+    ParsedAnswer { answer: Answer { tool_config: Some(config), ..Answer::default() }, problems: Vec::new() }
 }
 
 /// Text for the user, and no objection.
-fn message(text: &str) -> Reading {
+fn message_answer(text: &str) -> ParsedAnswer {
     let answer = Answer { system_message: Some(text.to_owned()), ..Answer::allow() };
-    Reading { answer, troubles: Vec::new() }
+    ParsedAnswer { answer, problems: Vec::new() }
 }
 
 /// Exit 2: a deny, whatever was printed.
-fn read_block(kind: EventKind, stdout: &Captured, stderr: &Captured) -> Reading {
-    let printed = Fields::parse(trim(&stdout.text)).ok().flatten().map(|fields| fields.read(kind).answer);
-    let complaint = Fields::parse(trim(&stderr.text)).ok().flatten().map(|fields| fields.read(kind).answer);
+fn read_block(kind: EventKind, stdout: &CapturedStream, stderr: &CapturedStream) -> ParsedAnswer {
+    let printed =
+        AnswerFields::parse(trim_output(&stdout.text)).ok().flatten().map(|fields| fields.into_answer(kind).answer);
+    let complaint =
+        AnswerFields::parse(trim_output(&stderr.text)).ok().flatten().map(|fields| fields.into_answer(kind).answer);
     let reason = complaint
         .and_then(|answer| answer.reason)
         .or_else(|| non_empty(&stderr.text))
@@ -419,70 +431,72 @@ fn read_block(kind: EventKind, stdout: &Captured, stderr: &Captured) -> Reading 
         printed.map_or((None, false), |answer| (answer.system_message, answer.suppress_output));
     let answer =
         Answer { decision: Some(Decision::Deny), reason, system_message, suppress_output, ..Answer::default() };
-    Reading { answer, troubles: Vec::new() }
+    ParsedAnswer { answer, problems: Vec::new() }
 }
 
 /// It failed, but a no that it had said by then is heard.
-fn heard_so_far(kind: EventKind, mut reading: Reading, stdout: &Captured) -> Reading {
-    if let Ok(Some(fields)) = Fields::parse(trim(&stdout.text)) {
-        let spoken = fields.read(kind).answer;
+fn keep_early_deny(kind: EventKind, mut reading: ParsedAnswer, stdout: &CapturedStream) -> ParsedAnswer {
+    if let Ok(Some(fields)) = AnswerFields::parse(trim_output(&stdout.text)) {
+        let spoken = fields.into_answer(kind).answer;
         if spoken.ends_plan() {
             reading.answer = spoken;
-            reading.troubles[0].cause = None;
-            reading.troubles[0].text.push_str("; what it had already answered counts");
+            reading.problems[0].cause = None;
+            reading.problems[0].text.push_str("; what it had already answered counts");
         }
     }
     reading
 }
 
-fn failed(cause: Cause, mut text: String, stderr: &Captured) -> Reading {
+fn failed_answer(cause: FailureCause, mut text: String, stderr: &CapturedStream) -> ParsedAnswer {
     if let Some(tail) = stderr::last_lines(&stderr.text) {
         text.push_str(": ");
         text.push_str(&tail);
     }
-    Reading { answer: Answer::default(), troubles: vec![Trouble { cause: Some(cause), text }] }
+    ParsedAnswer { answer: Answer::default(), problems: vec![RunProblem { cause: Some(cause), text }] }
 }
 
 /// Drops decisions that the event does not have, aloud where a hook must have expected an effect.
-pub(crate) fn without_unknown_powers(kind: EventKind, mut reading: Reading) -> Reading {
+pub(crate) fn drop_unsupported_effects(kind: EventKind, mut reading: ParsedAnswer) -> ParsedAnswer {
     let answer = &mut reading.answer;
     let mut drop_decision = |what: &str| {
         let reason = answer.reason.take().map(|reason| format!(": {reason}")).unwrap_or_default();
         let text = format!("said {what}, which {kind} does not act on{reason}");
-        reading.troubles.push(Trouble { cause: None, text });
+        reading.problems.push(RunProblem { cause: None, text });
     };
     match answer.decision {
-        Some(Decision::Deny) if !kind.can(Power::Deny) => {
+        Some(Decision::Deny) if !kind.can(HookCapability::Deny) => {
             drop_decision("deny");
             answer.decision = None;
         }
         // A hook that wants somebody asked where nobody can be asked is closer to no than to yes.
-        Some(Decision::Ask) if !kind.can(Power::Ask) && kind.can(Power::Deny) => answer.decision = Some(Decision::Deny),
-        Some(Decision::Ask) if !kind.can(Power::Ask) => {
+        Some(Decision::Ask) if !kind.can(HookCapability::Ask) && kind.can(HookCapability::Deny) => {
+            answer.decision = Some(Decision::Deny)
+        }
+        Some(Decision::Ask) if !kind.can(HookCapability::Ask) => {
             drop_decision("ask");
             answer.decision = None;
         }
         _ => {}
     }
-    if answer.stop && !kind.can(Power::Stop) {
+    if answer.stop && !kind.can(HookCapability::Stop) {
         answer.stop = false;
         let text = format!("said continue: false, which {kind} does not act on");
-        reading.troubles.push(Trouble { cause: None, text });
+        reading.problems.push(RunProblem { cause: None, text });
     }
     reading
 }
 
 /// Without a byte order mark and surrounding white space.
-pub(crate) fn trim(text: &str) -> &str {
+pub(crate) fn trim_output(text: &str) -> &str {
     text.trim_start_matches('\u{feff}').trim()
 }
 
 fn non_empty(text: &str) -> Option<String> {
-    let text = trim(text);
+    let text = trim_output(text);
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-pub(crate) fn named(signal: i32) -> String {
+pub(crate) fn describe_signal(signal: i32) -> String {
     match signal_name(signal) {
         Some(name) => format!("signal {signal} ({name})"),
         None => format!("signal {signal}"),

@@ -8,12 +8,12 @@ use std::time::Duration;
 use crate::shell::sole_command;
 
 /// What the commands that `agents install` writes start with, so that they are known again.
-const MARK: &str = ": written by hookwright agents install; ";
+const INSTALL_MARKER: &str = ": written by hookwright agents install; ";
 /// The shell that reads them, whichever the agent or its user prefers. By its whole path: the search path may lead into
 /// the project.
-const SHELL: &str = "/bin/sh";
+const SHELL_PATH: &str = "/bin/sh";
 /// The program's name.
-const PROGRAM: &str = "hookwright";
+const PROGRAM_NAME: &str = "hookwright";
 
 /// A command that calls the bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,43 +25,43 @@ pub struct BridgeCall {
     /// The event that it is for, if it says.
     pub event: Option<String>,
     /// How long the agent waits for it, if it says.
-    pub patience: Option<Duration>,
+    pub timeout: Option<Duration>,
     /// Whether `agents install` wrote it; if not, somebody did by hand.
     pub installed: bool,
 }
 
 /// What becomes of the call that is judged if the program gives no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WithoutAnswer {
+pub enum NoAnswerPolicy {
     /// It is refused.
-    Refused,
+    Deny,
     /// It has happened, or can't be refused: only a word is said.
-    Said,
+    WarnOnly,
 }
 
 impl BridgeCall {
     /// Reads a command: it is one if it calls the bridge and does nothing else.
-    pub fn read(command: &str) -> Option<BridgeCall> {
+    pub fn parse(command: &str) -> Option<BridgeCall> {
         // Most commands are no such thing, and are not worth a parse.
-        if !command.contains(PROGRAM) || !command.contains("bridge") {
+        if !command.contains(PROGRAM_NAME) || !command.contains("bridge") {
             return None;
         }
         let words: Option<Vec<String>> = sole_command(command)?.words.iter().map(|word| word.literal()).collect();
         let words = words?;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
-            [shell, "-c", script, call @ ..] if *shell == SHELL && script.starts_with(MARK) => {
-                let call = Self::of_words(call)?;
-                (call.event.is_some() && call.patience.is_some()).then_some(BridgeCall { installed: true, ..call })
+            [shell, "-c", script, call @ ..] if *shell == SHELL_PATH && script.starts_with(INSTALL_MARKER) => {
+                let call = Self::from_words(call)?;
+                (call.event.is_some() && call.timeout.is_some()).then_some(BridgeCall { installed: true, ..call })
             }
-            call => Self::of_words(call),
+            call => Self::from_words(call),
         }
     }
 
-    fn of_words(words: &[&str]) -> Option<BridgeCall> {
+    fn from_words(words: &[&str]) -> Option<BridgeCall> {
         let [program, "bridge", host, options @ ..] = words else { return None };
         let name = program.rsplit(['/', '\\']).next()?;
-        if !matches!(name, PROGRAM | "hookwright.exe") || host.starts_with('-') {
+        if !matches!(name, PROGRAM_NAME | "hookwright.exe") || host.starts_with('-') {
             return None;
         }
         let option = |name: &str| options.iter().position(|word| *word == name).and_then(|at| options.get(at + 1));
@@ -69,7 +69,7 @@ impl BridgeCall {
             program: (*program).to_owned(),
             host: (*host).to_owned(),
             event: option("--event").map(|event| (*event).to_owned()),
-            patience: option("--deadline").and_then(|seconds| Duration::try_from_secs_f64(seconds.parse().ok()?).ok()),
+            timeout: option("--deadline").and_then(|seconds| Duration::try_from_secs_f64(seconds.parse().ok()?).ok()),
             installed: false,
         })
     }
@@ -78,12 +78,18 @@ impl BridgeCall {
     /// one that is searched for is not taken from inside of the project.
     ///
     /// No agent fills in `$0`, `$?` and `$@`, as some do with names of variables.
-    pub fn command(program: &str, host: &str, event: &str, patience: Duration, without: WithoutAnswer) -> String {
+    pub fn install_command(
+        program: &str,
+        host: &str,
+        event: &str,
+        patience: Duration,
+        without: NoAnswerPolicy,
+    ) -> String {
         let refused = match without {
-            WithoutAnswer::Refused => ", so this is refused",
-            WithoutAnswer::Said => "",
+            NoAnswerPolicy::Deny => ", so this is refused",
+            NoAnswerPolicy::WarnOnly => "",
         };
-        let code = if without == WithoutAnswer::Refused { 2 } else { 1 };
+        let code = if without == NoAnswerPolicy::Deny { 2 } else { 1 };
         let found = match program.contains('/') {
             true => String::new(),
             // Up to the repository's root, since an agent may work below it, and with links followed on both sides. No name
@@ -97,19 +103,21 @@ impl BridgeCall {
             ),
         };
         let called = match without {
-            WithoutAnswer::Refused => format!(
+            NoAnswerPolicy::Deny => format!(
                 "\"$0\" \"$@\" || {{ [ $? = 2 ] || echo \"hookwright gave no answer{refused}: see hookwright agents \
                  doctor {host}\" >&2; exit 2; }}"
             ),
-            WithoutAnswer::Said => "exec \"$0\" \"$@\"".to_owned(),
+            NoAnswerPolicy::WarnOnly => "exec \"$0\" \"$@\"".to_owned(),
         };
-        let (program, seconds) = (quoted(program), patience.as_secs_f64());
-        format!("{SHELL} -c '{MARK}{found}{called}' {program} bridge {host} --event {event} --deadline {seconds}")
+        let (program, seconds) = (quote_for_shell(program), patience.as_secs_f64());
+        format!(
+            "{SHELL_PATH} -c '{INSTALL_MARKER}{found}{called}' {program} bridge {host} --event {event} --deadline {seconds}"
+        )
     }
 }
 
 /// A word as every shell reads it.
-fn quoted(word: &str) -> String {
+fn quote_for_shell(word: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+:@%".contains(char);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -122,52 +130,57 @@ mod tests {
     use super::*;
     use hookwright_testkit::deadline::*;
 
-    const EVENT: &str = "PreToolUse";
+    const EVENT_NAME: &str = "PreToolUse";
 
-    fn written(program: &str, without: WithoutAnswer) -> String {
-        BridgeCall::command(program, "codex", EVENT, Duration::from_secs(60), without)
+    fn installed_command(program: &str, without: NoAnswerPolicy) -> String {
+        BridgeCall::install_command(program, "codex", EVENT_NAME, Duration::from_secs(60), without)
     }
 
     #[test]
-    fn what_is_written_is_known_again() {
+    fn installed_commands_are_recognised() {
         for program in ["hookwright", "/usr/local/bin/hookwright", "/home/o'neil/my bin/$x/hookwright"] {
-            for without in [WithoutAnswer::Refused, WithoutAnswer::Said] {
-                let call = BridgeCall::read(&written(program, without)).unwrap();
-                let (event, host) = (Some(EVENT.to_owned()), "codex".to_owned());
+            for without in [NoAnswerPolicy::Deny, NoAnswerPolicy::WarnOnly] {
+                let call = BridgeCall::parse(&installed_command(program, without)).unwrap();
+                let (event, host) = (Some(EVENT_NAME.to_owned()), "codex".to_owned());
                 let program = program.to_owned();
                 assert_eq!(
                     call,
-                    BridgeCall { program, host, event, patience: Some(Duration::from_secs(60)), installed: true }
+                    BridgeCall { program, host, event, timeout: Some(Duration::from_secs(60)), installed: true }
                 );
             }
         }
     }
 
     #[test]
-    fn a_part_of_a_second_is_said() {
-        let command =
-            BridgeCall::command("hookwright", "codex", EVENT, Duration::from_millis(1500), WithoutAnswer::Said);
+    fn fractional_seconds_are_written() {
+        let command = BridgeCall::install_command(
+            "hookwright",
+            "codex",
+            EVENT_NAME,
+            Duration::from_millis(1500),
+            NoAnswerPolicy::WarnOnly,
+        );
         assert!(command.ends_with("--deadline 1.5"), "{command}");
-        assert_eq!(BridgeCall::read(&command).unwrap().patience, Some(Duration::from_millis(1500)));
+        assert_eq!(BridgeCall::parse(&command).unwrap().timeout, Some(Duration::from_millis(1500)));
     }
 
     #[test]
-    fn what_people_write_is_a_call_and_not_ours() {
+    fn handwritten_calls_are_recognised_as_not_installed() {
         for command in
             ["hookwright bridge codex", "/opt/hookwright bridge codex --event Stop", "'hookwright' bridge codex"]
         {
-            assert!(BridgeCall::read(command).is_some_and(|call| !call.installed), "{command}");
+            assert!(BridgeCall::parse(command).is_some_and(|call| !call.installed), "{command}");
         }
         // Without the mark it is somebody's own.
         assert_eq!(
-            BridgeCall::read("/bin/sh -c '\"$0\" \"$@\"' hookwright bridge codex --event Stop --deadline 1"),
+            BridgeCall::parse("/bin/sh -c '\"$0\" \"$@\"' hookwright bridge codex --event Stop --deadline 1"),
             None
         );
     }
 
     #[test]
-    fn what_does_anything_else_is_a_hook_like_any_other() {
-        let ours = written("hookwright", WithoutAnswer::Refused);
+    fn commands_that_do_anything_else_are_ordinary_hooks() {
+        let ours = installed_command("hookwright", NoAnswerPolicy::Deny);
         for command in [
             "my-hookwright bridge codex",
             "hookwright bridge",
@@ -185,12 +198,12 @@ mod tests {
             &format!("./guard.sh && {ours}"),
             &ours.replace("/bin/sh", "./sh"),
         ] {
-            assert_eq!(BridgeCall::read(command), None, "{command}");
+            assert_eq!(BridgeCall::parse(command), None, "{command}");
         }
     }
 
     /// Runs a command with `sh` in a project, where `hookwright` is what a script says.
-    fn run(command: &str, script: Option<&str>, inside: bool) -> std::process::Output {
+    fn run_in_project(command: &str, script: Option<&str>, inside: bool) -> std::process::Output {
         use std::os::unix::fs::PermissionsExt;
         let box_ = tempfile::tempdir().unwrap();
         let project = box_.path().canonicalize().unwrap().join("pro ject");
@@ -214,58 +227,58 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn without_an_answer_it_is_a_no_with_words() {
+    fn no_answer_is_a_deny_with_a_message() {
         for program in ["hookwright", "BIN/hookwright"] {
-            let gate = written(program, WithoutAnswer::Refused);
+            let gate = installed_command(program, NoAnswerPolicy::Deny);
             for script in [None, Some("exit 1"), Some("kill -9 $$"), Some("echo '{}'; exit 70")] {
-                let run = run(&gate, script, false);
+                let run = run_in_project(&gate, script, false);
                 assert_eq!(run.status.code(), Some(2), "{program} {script:?} {run:?}");
                 assert!(String::from_utf8_lossy(&run.stderr).contains("so this is refused"), "{run:?}");
             }
             // What it says itself stays as it is.
-            let run_said = run(&gate, Some("cat; echo \"$@\"; echo no >&2; exit 2"), false);
+            let run_said = run_in_project(&gate, Some("cat; echo \"$@\"; echo no >&2; exit 2"), false);
             assert_eq!(run_said.status.code(), Some(2));
             assert_eq!(String::from_utf8_lossy(&run_said.stdout), "bridge codex --event PreToolUse --deadline 60\n");
             assert_eq!(String::from_utf8_lossy(&run_said.stderr), "no\n");
-            assert_eq!(run(&gate, Some("exit 0"), false).status.code(), Some(0));
+            assert_eq!(run_in_project(&gate, Some("exit 0"), false).status.code(), Some(0));
             // Nothing is refused that can't be.
-            let other = written(program, WithoutAnswer::Said);
-            assert_ne!(run(&other, None, false).status.code(), Some(2));
-            assert_eq!(run(&other, Some("exit 0"), false).status.code(), Some(0));
+            let other = installed_command(program, NoAnswerPolicy::WarnOnly);
+            assert_ne!(run_in_project(&other, None, false).status.code(), Some(2));
+            assert_eq!(run_in_project(&other, Some("exit 0"), false).status.code(), Some(0));
         }
     }
 
     #[test]
-    fn it_is_nobodys_hook_here() {
-        use crate::{Layer, Source, declare};
-        let ours = written("/opt/hookwright", WithoutAnswer::Refused);
+    fn bridge_calls_are_not_declared_as_hooks() {
+        use crate::{Layer, Source, parse_layer};
+        let ours = installed_command("/opt/hookwright", NoAnswerPolicy::Deny);
         let hook = |command: &str| serde_json::json!({"type": "command", "command": command});
         let definition =
             serde_json::json!([{"hooks": [hook(&ours), hook("./guard.sh"), hook("hookwright bridge qwen")]}]);
         let text = serde_json::json!({"hooks": {crate::EventKind::BeforeTool.name(): definition}}).to_string();
-        let declared = declare(&Layer::new(Source::User, std::path::Path::new("f"), &text));
+        let declared = parse_layer(&Layer::new(Source::User, std::path::Path::new("f"), &text));
         assert_eq!(declared.hooks.iter().map(|hook| hook.id()).collect::<Vec<_>>(), ["./guard.sh"]);
         assert_eq!(declared.diagnostics, []);
     }
 
     #[test]
     #[cfg(unix)]
-    fn a_program_of_the_project_is_nobody() {
-        let gate = written("hookwright", WithoutAnswer::Refused);
-        let refused = run(&gate, Some("exit 0"), true);
+    fn a_program_inside_the_project_is_not_used() {
+        let gate = installed_command("hookwright", NoAnswerPolicy::Deny);
+        let refused = run_in_project(&gate, Some("exit 0"), true);
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
         assert!(String::from_utf8_lossy(&refused.stderr).contains("only inside of this project"), "{refused:?}");
         // By a whole path that leads into the project, too.
         let absolute = gate.replace("/bin/sh -c", "PATH=\"$PWD/bin:$PATH\"; export PATH; /bin/sh -c");
-        assert_eq!(run(&absolute, Some("exit 0"), true).status.code(), Some(2));
+        assert_eq!(run_in_project(&absolute, Some("exit 0"), true).status.code(), Some(2));
         // And from a folder below the repository's root, through a link.
         let below = format!(
             "git init -q . && mkdir sub && ln -s \"$PWD/bin\" ../link && PATH=\"$PWD/../link:$PATH\" && cd sub && {gate}"
         );
-        let refused = run(&below, Some("exit 0"), true);
+        let refused = run_in_project(&below, Some("exit 0"), true);
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
         assert!(String::from_utf8_lossy(&refused.stderr).contains("only inside of this project"), "{refused:?}");
-        let said = run(&written("hookwright", WithoutAnswer::Said), Some("touch RAN"), true);
+        let said = run_in_project(&installed_command("hookwright", NoAnswerPolicy::WarnOnly), Some("touch RAN"), true);
         assert_eq!(said.status.code(), Some(1), "{said:?}");
     }
 }

@@ -8,38 +8,38 @@ use std::num::NonZeroU32;
 
 mod sentence;
 
-use sentence::Sentence;
+use sentence::SentenceDetector;
 
 /// What a hook wants to be handed at a time instead of every piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chunks {
+pub enum ChunkUnit {
     /// Whole sentences.
     Sentence,
     /// Whole lines.
     Line,
     /// At least so many characters, and whole words.
-    AtLeast(NonZeroU32),
+    MinChars(NonZeroU32),
 }
 
-impl Chunks {
+impl ChunkUnit {
     /// The longest unit that is waited for, in characters. What has no end by then ends with its next word, and where
     /// there is no word's end in as much again, where it is.
-    pub const LONGEST: u32 = 65_536;
+    pub const MAX_CHUNK_CHARS: u32 = 65_536;
 }
 
-impl fmt::Display for Chunks {
+impl fmt::Display for ChunkUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Chunks::Sentence => f.write_str("sentence"),
-            Chunks::Line => f.write_str("line"),
-            Chunks::AtLeast(characters) => characters.fmt(f),
+            ChunkUnit::Sentence => f.write_str("sentence"),
+            ChunkUnit::Line => f.write_str("line"),
+            ChunkUnit::MinChars(characters) => characters.fmt(f),
         }
     }
 }
 
 /// Where a unit may end; each kind of end is also one of those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Ends {
+enum ChunkBoundary {
     Word,
     Sentence,
     Line,
@@ -47,61 +47,61 @@ enum Ends {
 
 /// What the hooks of a plan want together: units so large that none of them is handed less than it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grain {
-    ends: Ends,
-    at_least: usize,
+pub struct ChunkGranularity {
+    boundary: ChunkBoundary,
+    min_chars: usize,
 }
 
-impl Grain {
+impl ChunkGranularity {
     /// The finest that is coarse enough for all; nothing if nobody asks.
-    pub fn of(wishes: impl IntoIterator<Item = Chunks>) -> Option<Grain> {
-        wishes
-            .into_iter()
-            .map(Grain::from)
-            .reduce(|one, other| Grain { ends: one.ends.max(other.ends), at_least: one.at_least.max(other.at_least) })
+    pub fn coarsest(wishes: impl IntoIterator<Item = ChunkUnit>) -> Option<ChunkGranularity> {
+        wishes.into_iter().map(ChunkGranularity::from).reduce(|one, other| ChunkGranularity {
+            boundary: one.boundary.max(other.boundary),
+            min_chars: one.min_chars.max(other.min_chars),
+        })
     }
 }
 
-impl From<Chunks> for Grain {
-    fn from(wish: Chunks) -> Self {
+impl From<ChunkUnit> for ChunkGranularity {
+    fn from(wish: ChunkUnit) -> Self {
         let (ends, at_least) = match wish {
-            Chunks::Sentence => (Ends::Sentence, 1),
-            Chunks::Line => (Ends::Line, 1),
-            Chunks::AtLeast(characters) => (Ends::Word, characters.get()),
+            ChunkUnit::Sentence => (ChunkBoundary::Sentence, 1),
+            ChunkUnit::Line => (ChunkBoundary::Line, 1),
+            ChunkUnit::MinChars(characters) => (ChunkBoundary::Word, characters.get()),
         };
-        Grain { ends, at_least: at_least as usize }
+        ChunkGranularity { boundary: ends, min_chars: at_least as usize }
     }
 }
 
 /// Finds the ends of units in a text that arrives in pieces, looking at every character once.
 #[derive(Clone, Debug, Default)]
-pub struct Cutter {
+pub struct ChunkSplitter {
     /// How many characters there are behind the last end.
-    open: usize,
-    sentence: Sentence,
+    open_chars: usize,
+    sentence_detector: SentenceDetector,
 }
 
 /// An end: its place in the newest piece, and how many characters there were before it.
-type End = (usize, usize);
+type BoundaryOffset = (usize, usize);
 
-impl Cutter {
+impl ChunkSplitter {
     /// Whether a unit has begun and not ended.
     pub fn is_open(&self) -> bool {
-        self.open > 0
+        self.open_chars > 0
     }
 
     /// Takes in the next piece. Gives the place in it where the last whole unit ends, if one does: everything before is
     /// whole. It may be the very beginning, where a piece shows that what came before it was at its end.
-    pub fn feed(&mut self, text: &str, grain: Grain) -> Option<usize> {
+    pub fn feed(&mut self, text: &str, grain: ChunkGranularity) -> Option<usize> {
         let (mut end, mut word) = (None, None);
         for (at, char) in text.char_indices() {
-            if self.sentence.is_over_before(char) {
-                word = Some((at, self.open));
-                end = if grain.ends == Ends::Sentence { word } else { end };
+            if self.sentence_detector.ends_before(char) {
+                word = Some((at, self.open_chars));
+                end = if grain.boundary == ChunkBoundary::Sentence { word } else { end };
             }
-            self.sentence.push(char);
-            self.open += 1;
-            let behind = Some((at + char.len_utf8(), self.open));
+            self.sentence_detector.push(char);
+            self.open_chars += 1;
+            let behind = Some((at + char.len_utf8(), self.open_chars));
             if char == '\n' {
                 end = behind;
             }
@@ -109,24 +109,24 @@ impl Cutter {
                 word = behind;
             }
         }
-        let end = if grain.ends == Ends::Word { word } else { end };
+        let end = if grain.boundary == ChunkBoundary::Word { word } else { end };
         // The last end has the most before it.
-        let whole = end.filter(|(_, before)| *before >= grain.at_least);
-        let (at, before) = whole.or_else(|| self.overdue(text, word))?;
-        self.open -= before;
+        let whole = end.filter(|(_, before)| *before >= grain.min_chars);
+        let (at, before) = whole.or_else(|| self.forced_boundary(text, word))?;
+        self.open_chars -= before;
         Some(at)
     }
 
     /// Where a unit ends that is too long to be waited for.
-    fn overdue(&self, text: &str, word: Option<End>) -> Option<End> {
-        let longest = Chunks::LONGEST as usize;
-        let anywhere = (self.open >= 2 * longest).then_some((text.len(), self.open));
-        word.or(anywhere).filter(|_| self.open >= longest)
+    fn forced_boundary(&self, text: &str, word: Option<BoundaryOffset>) -> Option<BoundaryOffset> {
+        let longest = ChunkUnit::MAX_CHUNK_CHARS as usize;
+        let anywhere = (self.open_chars >= 2 * longest).then_some((text.len(), self.open_chars));
+        word.or(anywhere).filter(|_| self.open_chars >= longest)
     }
 
     /// Ends what has begun.
-    pub fn close(&mut self) {
-        *self = Cutter::default();
+    pub fn reset(&mut self) {
+        *self = ChunkSplitter::default();
     }
 }
 
@@ -142,14 +142,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn at_least(characters: u32) -> Chunks {
-        Chunks::AtLeast(NonZeroU32::new(characters).unwrap())
+    fn min_chars(characters: u32) -> ChunkUnit {
+        ChunkUnit::MinChars(NonZeroU32::new(characters).unwrap())
     }
 
     /// The units of a text that arrives in these pieces; the last is what is left at the end, and may be empty.
-    fn units<'p>(pieces: impl IntoIterator<Item = &'p str>, wishes: &[Chunks]) -> Vec<String> {
-        let grain = Grain::of(wishes.iter().copied()).unwrap();
-        let (mut cutter, mut held, mut units) = (Cutter::default(), String::new(), Vec::new());
+    fn split_into_units<'p>(pieces: impl IntoIterator<Item = &'p str>, wishes: &[ChunkUnit]) -> Vec<String> {
+        let grain = ChunkGranularity::coarsest(wishes.iter().copied()).unwrap();
+        let (mut cutter, mut held, mut units) = (ChunkSplitter::default(), String::new(), Vec::new());
         for piece in pieces {
             match cutter.feed(piece, grain) {
                 Some(at) => {
@@ -165,13 +165,13 @@ mod tests {
     }
 
     /// The units of a text that arrives by the character.
-    fn slowly(text: &str, wish: Chunks) -> Vec<String> {
+    fn split_by_character(text: &str, wish: ChunkUnit) -> Vec<String> {
         let characters: Vec<String> = text.chars().map(String::from).collect();
-        units(characters.iter().map(String::as_str), &[wish])
+        split_into_units(characters.iter().map(String::as_str), &[wish])
     }
 
     #[test]
-    fn sentences_end_where_people_end_them() {
+    fn sentences_end_at_punctuation_and_not_at_abbreviations() {
         for (text, expected) in [
             ("One. Two! Three? Four", vec!["One. ", "Two! ", "Three? ", "Four"]),
             ("It is 3.14 or v1.2.3, see a.rs. Then", vec!["It is 3.14 or v1.2.3, see a.rs. ", "Then"]),
@@ -195,92 +195,100 @@ mod tests {
             ("Really?! Yes…  And", vec!["Really?! ", "Yes…  ", "And"]),
             ("ok.", vec!["ok."]),
         ] {
-            assert_eq!(slowly(text, Chunks::Sentence), expected, "{text}");
+            assert_eq!(split_by_character(text, ChunkUnit::Sentence), expected, "{text}");
         }
     }
 
     #[test]
-    fn lines_and_numbers_of_characters() {
-        assert_eq!(slowly("a. B\r\nc\n\nd", Chunks::Line), ["a. B\r\n", "c\n", "\n", "d"]);
-        assert_eq!(slowly("one two three four", at_least(5)), ["one two ", "three ", "four"]);
-        assert_eq!(slowly("sk-0123456789abcdef and more", at_least(1)), ["sk-0123456789abcdef ", "and ", "more"]);
-        assert_eq!(slowly("日本語の文章", at_least(4)), ["日本語の", "文章"]);
+    fn units_of_lines_and_minimum_lengths() {
+        assert_eq!(split_by_character("a. B\r\nc\n\nd", ChunkUnit::Line), ["a. B\r\n", "c\n", "\n", "d"]);
+        assert_eq!(split_by_character("one two three four", min_chars(5)), ["one two ", "three ", "four"]);
+        assert_eq!(
+            split_by_character("sk-0123456789abcdef and more", min_chars(1)),
+            ["sk-0123456789abcdef ", "and ", "more"]
+        );
+        assert_eq!(split_by_character("日本語の文章", min_chars(4)), ["日本語の", "文章"]);
     }
 
     /// What is whole already is handed over at once, so that no hook runs more often than there are pieces.
     #[test]
-    fn what_arrives_together_is_handed_over_together() {
-        assert_eq!(units(["One. Two. Thr", "ee. Four"], &[Chunks::Sentence]), ["One. Two. ", "Three. ", "Four"]);
-        assert_eq!(units(["a\nb\nc", "\n"], &[Chunks::Line]), ["a\nb\n", "c\n", ""]);
-        assert_eq!(units(["", "One", "", ". Two", ""], &[Chunks::Sentence]), ["One. ", "Two"]);
+    fn whole_units_of_one_piece_are_returned_together() {
+        assert_eq!(
+            split_into_units(["One. Two. Thr", "ee. Four"], &[ChunkUnit::Sentence]),
+            ["One. Two. ", "Three. ", "Four"]
+        );
+        assert_eq!(split_into_units(["a\nb\nc", "\n"], &[ChunkUnit::Line]), ["a\nb\n", "c\n", ""]);
+        assert_eq!(split_into_units(["", "One", "", ". Two", ""], &[ChunkUnit::Sentence]), ["One. ", "Two"]);
     }
 
     #[test]
-    fn several_wishes_are_met_together() {
+    fn the_coarsest_of_several_units_applies() {
         let text = "One. Two. Three.\nFour. Five.\n";
-        let together = |wishes: &[Chunks]| units(text.split_inclusive(""), wishes);
-        assert_eq!(together(&[Chunks::Sentence, Chunks::Line]), ["One. Two. Three.\n", "Four. Five.\n", ""]);
-        assert_eq!(together(&[Chunks::Sentence, at_least(8)]), ["One. Two. ", "Three.\nFour. ", "Five.\n"]);
-        assert_eq!(together(&[at_least(20), Chunks::Line, at_least(3)]), [text, ""]);
-        assert_eq!(Grain::of([]), None);
+        let together = |wishes: &[ChunkUnit]| split_into_units(text.split_inclusive(""), wishes);
+        assert_eq!(together(&[ChunkUnit::Sentence, ChunkUnit::Line]), ["One. Two. Three.\n", "Four. Five.\n", ""]);
+        assert_eq!(together(&[ChunkUnit::Sentence, min_chars(8)]), ["One. Two. ", "Three.\nFour. ", "Five.\n"]);
+        assert_eq!(together(&[min_chars(20), ChunkUnit::Line, min_chars(3)]), [text, ""]);
+        assert_eq!(ChunkGranularity::coarsest([]), None);
     }
 
     #[test]
-    fn what_never_ends_is_handed_over_with_a_word() {
-        let longest = Chunks::LONGEST as usize;
+    fn overlong_units_end_with_a_word() {
+        let longest = ChunkUnit::MAX_CHUNK_CHARS as usize;
         let text = "la ".repeat(longest);
-        for wish in [Chunks::Sentence, Chunks::Line] {
-            let units = slowly(&text, wish);
+        for wish in [ChunkUnit::Sentence, ChunkUnit::Line] {
+            let units = split_by_character(&text, wish);
             assert!(units.len() > 1 && units.concat() == text);
             for unit in &units[..units.len() - 1] {
                 assert!((longest..longest + 3).contains(&unit.len()) && unit.ends_with(' '), "{}", unit.len());
             }
         }
         let text = "\u{1f511}".repeat(5 * longest);
-        let lengths: Vec<usize> = slowly(&text, Chunks::Line).iter().map(|unit| unit.chars().count()).collect();
+        let lengths: Vec<usize> =
+            split_by_character(&text, ChunkUnit::Line).iter().map(|unit| unit.chars().count()).collect();
         assert_eq!(lengths, [2 * longest, 2 * longest, longest]);
-        let units = units([text.as_str(), "x"], &[Chunks::Sentence]);
+        let units = split_into_units([text.as_str(), "x"], &[ChunkUnit::Sentence]);
         assert_eq!(units, [text.as_str(), "x"]);
     }
 
     #[test]
-    fn a_long_text_by_the_character_is_looked_at_once() {
+    fn a_long_text_by_the_character_takes_linear_time() {
         for filler in [".", "a", " ", "\"", "。"] {
             let text = filler.repeat((1 << 20) / filler.len());
-            let mut cutter = Cutter::default();
+            let mut cutter = ChunkSplitter::default();
             let mut left = 0;
             for (at, char) in text.char_indices() {
-                let ends = cutter.feed(&text[at..at + char.len_utf8()], Grain::from(Chunks::Sentence)).is_some();
+                let ends =
+                    cutter.feed(&text[at..at + char.len_utf8()], ChunkGranularity::from(ChunkUnit::Sentence)).is_some();
                 left = if ends { 0 } else { left + 1 };
-                assert!(left <= 2 * Chunks::LONGEST as usize);
+                assert!(left <= 2 * ChunkUnit::MAX_CHUNK_CHARS as usize);
             }
         }
     }
 
-    fn wish() -> impl Strategy<Value = Chunks> {
-        prop_oneof![Just(Chunks::Sentence), Just(Chunks::Line), (1u32..40).prop_map(at_least)]
+    fn any_chunk_unit() -> impl Strategy<Value = ChunkUnit> {
+        prop_oneof![Just(ChunkUnit::Sentence), Just(ChunkUnit::Line), (1u32..40).prop_map(min_chars)]
     }
 
-    const TEXTS: &str = "([a-zA-Z0-9]{1,4}|\\. |\\.|\\? |\\n|\\r\\n| |\"|。|é|🔑|Mr\\.|[ -~]){0,3}";
+    const PIECE_PATTERN: &str = "([a-zA-Z0-9]{1,4}|\\. |\\.|\\? |\\n|\\r\\n| |\"|。|é|🔑|Mr\\.|[ -~]){0,3}";
 
     proptest! {
         #[test]
-        fn units_are_the_text_and_end_where_the_whole_text_has_an_end(
-            pieces in prop::collection::vec(TEXTS, 0..30),
-            wishes in prop::collection::vec(wish(), 1..4),
+        fn units_concatenate_to_the_text_and_end_at_its_boundaries(
+            pieces in prop::collection::vec(PIECE_PATTERN, 0..30),
+            wishes in prop::collection::vec(any_chunk_unit(), 1..4),
         ) {
-            let units = units(pieces.iter().map(String::as_str), &wishes);
+            let units = split_into_units(pieces.iter().map(String::as_str), &wishes);
             let text = pieces.concat();
             prop_assert_eq!(units.concat(), text.clone());
             prop_assert!(units.len() <= pieces.len() + 1, "a hook runs no more often than there are pieces");
             // Each unit but the last is whole for every hook: it is one or more of those that the hook would have alone.
-            let finest = |wish: Chunks| match wish {
-                Chunks::AtLeast(_) => at_least(1),
+            let finest = |wish: ChunkUnit| match wish {
+                ChunkUnit::MinChars(_) => min_chars(1),
                 wish => wish,
             };
             for wish in wishes {
                 let mut ends = vec![0];
-                for unit in slowly(&text, finest(wish)) {
+                for unit in split_by_character(&text, finest(wish)) {
                     ends.push(ends[ends.len() - 1] + unit.len());
                 }
                 let mut at = 0;
@@ -288,7 +296,7 @@ mod tests {
                     at += unit.len();
                     prop_assert!(ends.contains(&at), "{wish}: {unit:?} of {text:?}");
                     prop_assert!(!unit.is_empty());
-                    if let Chunks::AtLeast(characters) = wish {
+                    if let ChunkUnit::MinChars(characters) = wish {
                         prop_assert!(unit.chars().count() >= characters.get() as usize);
                     }
                 }
@@ -297,11 +305,11 @@ mod tests {
 
         /// Nothing is held that is whole: what is left has no end in it.
         #[test]
-        fn what_is_held_is_one_unit(pieces in prop::collection::vec(TEXTS, 0..30), wish in wish()) {
-            let units = units(pieces.iter().map(String::as_str), &[wish]);
+        fn at_most_one_unit_is_held_back(pieces in prop::collection::vec(PIECE_PATTERN, 0..30), wish in any_chunk_unit()) {
+            let units = split_into_units(pieces.iter().map(String::as_str), &[wish]);
             let (text, left) = (pieces.concat(), units[units.len() - 1].len());
-            let finest = slowly(&text, wish);
-            if !matches!(wish, Chunks::AtLeast(_)) {
+            let finest = split_by_character(&text, wish);
+            if !matches!(wish, ChunkUnit::MinChars(_)) {
                 prop_assert_eq!(left, finest[finest.len() - 1].len());
             }
         }

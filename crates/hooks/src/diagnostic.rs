@@ -18,7 +18,7 @@ pub enum Severity {
 
 /// A place in a file. Lines and columns count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FileLocation {
     /// The file.
     pub file: Arc<Path>,
     /// The line.
@@ -27,7 +27,7 @@ pub struct Place {
     pub column: usize,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for FileLocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
     }
@@ -43,7 +43,7 @@ pub struct Diagnostic {
     /// The file.
     pub file: PathBuf,
     /// Where in it, if it could be read at all.
-    pub span: Option<Span>,
+    pub span: Option<SourceSpan>,
     /// What was expected, to stand beside the marked text.
     pub expected: Option<String>,
     /// What to do about it.
@@ -52,7 +52,7 @@ pub struct Diagnostic {
 
 /// A stretch of one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Span {
+pub struct SourceSpan {
     /// The line, from 1.
     pub line: usize,
     /// The first column, from 1.
@@ -73,8 +73,8 @@ impl Diagnostic {
     }
 
     /// About a place in a file whose text is not at hand.
-    pub(crate) fn about_place(severity: Severity, place: &Place, message: impl Into<String>) -> Self {
-        let span = Span { line: place.line, column: place.column, length: 1, text: String::new(), skipped: 0 };
+    pub(crate) fn about_location(severity: Severity, place: &FileLocation, message: impl Into<String>) -> Self {
+        let span = SourceSpan { line: place.line, column: place.column, length: 1, text: String::new(), skipped: 0 };
         Diagnostic { span: Some(span), ..Diagnostic::about_file(severity, &place.file, message) }
     }
 
@@ -114,7 +114,7 @@ pub struct SourceText<'a> {
     line_starts: Vec<usize>,
     /// An offset and the characters between its line's start and it: settings can be one long line with thousands of
     /// mistakes, each a little further on than the last.
-    counted: Cell<(usize, usize)>,
+    column_cache: Cell<(usize, usize)>,
 }
 
 impl<'a> SourceText<'a> {
@@ -122,13 +122,13 @@ impl<'a> SourceText<'a> {
     pub fn new(file: &Path, text: &'a str) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let line_starts = std::iter::once(0).chain(newlines).collect();
-        SourceText { file: file.into(), text, line_starts, counted: Cell::default() }
+        SourceText { file: file.into(), text, line_starts, column_cache: Cell::default() }
     }
 
     /// The place of a byte offset.
-    pub fn place(&self, offset: usize) -> Place {
-        let (line, start) = self.line_of(offset);
-        Place { file: self.file.clone(), line: line + 1, column: self.characters(start, offset) + 1 }
+    pub fn location(&self, offset: usize) -> FileLocation {
+        let (line, start) = self.line_at(offset);
+        FileLocation { file: self.file.clone(), line: line + 1, column: self.count_chars(start, offset) + 1 }
     }
 
     /// A diagnostic about the bytes `start..end`.
@@ -138,38 +138,38 @@ impl<'a> SourceText<'a> {
         diagnostic
     }
 
-    fn line_of(&self, offset: usize) -> (usize, usize) {
+    fn line_at(&self, offset: usize) -> (usize, usize) {
         let line = self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1);
         (line, self.line_starts[line])
     }
 
     /// How many characters stand between a line's start and an offset in it.
-    fn characters(&self, line_start: usize, offset: usize) -> usize {
-        let (known, count) = self.counted.get();
+    fn count_chars(&self, line_start: usize, offset: usize) -> usize {
+        let (known, count) = self.column_cache.get();
         let (from, before) = if (line_start..=offset).contains(&known) { (known, count) } else { (line_start, 0) };
         let count = before + self.text.get(from..offset).map_or(0, |between| between.chars().count());
-        self.counted.set((offset, count));
+        self.column_cache.set((offset, count));
         count
     }
 
-    fn span(&self, start: usize, end: usize) -> Span {
-        const CONTEXT: usize = 60;
-        const LONGEST: usize = 160;
-        let (line, line_start) = self.line_of(start);
+    fn span(&self, start: usize, end: usize) -> SourceSpan {
+        const CONTEXT_CHARS: usize = 60;
+        const MAX_LINE_CHARS: usize = 160;
+        let (line, line_start) = self.line_at(start);
         let line_end = self.line_starts.get(line + 1).copied().unwrap_or(self.text.len());
         let whole = self.text[line_start..line_end].trim_end_matches(['\n', '\r']);
-        let column = self.characters(line_start, start);
+        let column = self.count_chars(line_start, start);
         let marked =
             self.text.get(start..end.min(line_start + whole.len()).max(start)).map_or(1, |text| text.chars().count());
-        let long = whole.chars().nth(LONGEST).is_some();
-        let skipped = if long && column + CONTEXT > LONGEST { column - CONTEXT } else { 0 };
+        let long = whole.chars().nth(MAX_LINE_CHARS).is_some();
+        let skipped = if long && column + CONTEXT_CHARS > MAX_LINE_CHARS { column - CONTEXT_CHARS } else { 0 };
         let shown = match skipped {
             0 => line_start,
-            _ => self.text[..start].char_indices().rev().nth(CONTEXT - 1).map_or(line_start, |(at, _)| at),
+            _ => self.text[..start].char_indices().rev().nth(CONTEXT_CHARS - 1).map_or(line_start, |(at, _)| at),
         };
-        let text: String = self.text[shown..line_start + whole.len()].chars().take(LONGEST).collect();
+        let text: String = self.text[shown..line_start + whole.len()].chars().take(MAX_LINE_CHARS).collect();
         let room = (skipped + text.chars().count()).saturating_sub(column);
-        Span { line: line + 1, column: column + 1, length: marked.min(room).max(1), text, skipped }
+        SourceSpan { line: line + 1, column: column + 1, length: marked.min(room).max(1), text, skipped }
     }
 }
 
@@ -178,9 +178,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_count_characters_from_one() {
+    fn locations_count_characters_from_one() {
         let source = SourceText::new(Path::new("f"), "a\nü\"x\"\r\n");
-        let place = source.place(4);
+        let place = source.location(4);
         assert_eq!((place.line, place.column), (2, 2));
         let diagnostic = source.diagnose(Severity::Error, 4, 7, "bad");
         let span = diagnostic.span.clone().unwrap();
@@ -198,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn places_do_not_depend_on_the_order_in_which_they_are_asked_for() {
+    fn locations_do_not_depend_on_query_order() {
         let text = format!("ééé {}\n{}", "ü".repeat(400), "x".repeat(400));
         let source = SourceText::new(Path::new("f"), &text);
         let offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
         let place = |source: &SourceText<'_>, at: usize| {
             let span = source.span(at, at + 1);
-            (source.place(at).line, source.place(at).column, span.column, span.text, span.skipped)
+            (source.location(at).line, source.location(at).column, span.column, span.text, span.skipped)
         };
         for step in [1, 7, 401, 803] {
             for at in offsets.iter().cycle().step_by(step).take(offsets.len()) {

@@ -3,11 +3,11 @@
 
 pub mod claude;
 mod claude_answer;
-mod condition;
-pub mod tools;
+mod permission_rule;
+pub mod tool_arguments;
 
-pub(crate) use claude_answer::read as read_claude;
-pub use condition::Condition;
+pub(crate) use claude_answer::parse_claude_answer as read_claude;
+pub use permission_rule::PermissionRule;
 
 /// A hook's dialect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -282,7 +282,7 @@ impl Finder<'_> {
 
     /// What a patch does to files, from a directory on.
     fn patch(&mut self, text: &str, cwd: Option<&Path>) {
-        let (Ok(changes), Some(cwd)) = (patch::read(text), cwd) else {
+        let (Ok(changes), Some(cwd)) = (patch::parse(text), cwd) else {
             self.effects.doubt(Aspect::Writes);
             return self.effects.doubt(Aspect::Deletes);
         };

@@ -1,6 +1,6 @@
 //! The engine: holds a session's configuration, fires its events, and hands back one typed outcome for each.
 //!
-//! How the hooks of one event are run is `firing.rs`.
+//! How the hooks of one event are run is `dispatch.rs`.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -11,51 +11,51 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::chunks::Grain;
-use crate::dialect::claude::Whose;
-use crate::event::{EventKind, Subject};
-use crate::firing::{Beside, Firing, Ran, survey};
-use crate::guard::Unarmed;
-use crate::hook::{Action, Hook, Occasion, Source, WorkerAction};
+use crate::chunks::ChunkGranularity;
+use crate::dialect::claude::AgentScope;
+use crate::dispatch::{BackgroundRuns, EventDispatch, HookRun, resolve_session_and_effects};
+use crate::event::{EventKind, MatcherSubject};
+use crate::guard::UnarmedGuard;
+use crate::hook::{Action, Hook, RunCondition, Source, WorkerAction};
 use crate::input::{AnyEvent, Event, Session, with_event};
-use crate::mcp_names::McpName;
+use crate::mcp_names::McpToolName;
 use crate::merge::merge;
-use crate::observe::{Belongs, EventId, Observer};
-use crate::outcome::{Outcome, Said};
+use crate::observer::{EventId, Observer, RunContext};
+use crate::outcome::{HookMessage, Outcome};
 use crate::plan::{Plan, Planner};
-use crate::ready::NotReady;
+use crate::readiness::ReadinessError;
 use crate::registry::{HookState, Registry, SwitchError};
 use crate::run::worker::WorkerHealth;
-use crate::run::{Limits, Places, Runners, Surroundings};
-use crate::sentry::Sentry;
-use crate::spot::{Home, Spot};
+use crate::run::{ExecEnv, ExecEnvs, HookRunners, RunLimits};
+use crate::session_dir::{SessionDir, SessionSnapshot};
+use crate::trust_gate::TrustGate;
 
 /// The hook engine of one session. Cheap to clone; clones share everything.
 #[derive(Clone)]
 pub struct HookEngine {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
 }
 
-struct Shared {
+struct EngineState {
     planner: RwLock<Arc<Planner>>,
-    home: RwLock<Arc<Home>>,
-    runners: RwLock<Arc<Runners>>,
+    session_dir: RwLock<Arc<SessionDir>>,
+    runners: RwLock<Arc<HookRunners>>,
     observers: Arc<[Arc<dyn Observer>]>,
-    sentry: Option<Arc<dyn Sentry>>,
+    trust_gate: Option<Arc<dyn TrustGate>>,
     /// How many events have had hooks to run.
-    fired: AtomicU64,
-    beside: Beside,
+    fired_events: AtomicU64,
+    background: BackgroundRuns,
     /// The hooks that run once in a session and have, with the session.
-    spent: Mutex<HashSet<(EventKind, String, String)>>,
+    spent_once_hooks: Mutex<HashSet<(EventKind, String, String)>>,
 }
 
-impl Shared {
-    fn runners(&self) -> Arc<Runners> {
+impl EngineState {
+    fn runners(&self) -> Arc<HookRunners> {
         self.runners.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Drop for Shared {
+impl Drop for EngineState {
     /// Nobody can ask for a proper end any more.
     fn drop(&mut self) {
         self.runners().kill_now();
@@ -63,16 +63,16 @@ impl Drop for Shared {
 }
 
 /// Puts an engine together.
-pub struct Builder {
+pub struct HookEngineBuilder {
     registry: Registry,
     session: Session,
-    places: Places,
-    limits: Limits,
+    exec_envs: ExecEnvs,
+    limits: RunLimits,
     observers: Vec<Arc<dyn Observer>>,
-    sentry: Option<Arc<dyn Sentry>>,
+    trust_gate: Option<Arc<dyn TrustGate>>,
 }
 
-impl Builder {
+impl HookEngineBuilder {
     /// The session that events belong to.
     #[must_use]
     pub fn session(mut self, session: Session) -> Self {
@@ -84,19 +84,19 @@ impl Builder {
     #[must_use]
     pub fn environment(self, env: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let env = env.into_iter().collect();
-        self.places(Places::everywhere(Surroundings { env, directory: None }))
+        self.exec_envs(ExecEnvs::uniform(ExecEnv { env, directory: None }))
     }
 
     /// What commands run with, where that depends on whose hooks they are.
     #[must_use]
-    pub fn places(mut self, places: Places) -> Self {
-        self.places = places;
+    pub fn exec_envs(mut self, places: ExecEnvs) -> Self {
+        self.exec_envs = places;
         self
     }
 
     /// Other bounds than the default ones.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: RunLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -110,23 +110,23 @@ impl Builder {
 
     /// Somebody who is asked before every run.
     #[must_use]
-    pub fn sentry(mut self, sentry: Arc<dyn Sentry>) -> Self {
-        self.sentry = Some(sentry);
+    pub fn trust_gate(mut self, sentry: Arc<dyn TrustGate>) -> Self {
+        self.trust_gate = Some(sentry);
         self
     }
 
     /// The engine.
     pub fn build(self) -> HookEngine {
         HookEngine {
-            shared: Arc::new(Shared {
+            shared: Arc::new(EngineState {
                 planner: RwLock::new(Arc::new(Planner::new(self.registry))),
-                home: RwLock::new(Arc::new(Home::new(self.session))),
-                runners: RwLock::new(Arc::new(Runners::new(self.places, self.limits))),
+                session_dir: RwLock::new(Arc::new(SessionDir::new(self.session))),
+                runners: RwLock::new(Arc::new(HookRunners::new(self.exec_envs, self.limits))),
                 observers: self.observers.into(),
-                sentry: self.sentry,
-                fired: AtomicU64::new(0),
-                beside: Beside::default(),
-                spent: Mutex::default(),
+                trust_gate: self.trust_gate,
+                fired_events: AtomicU64::new(0),
+                background: BackgroundRuns::default(),
+                spent_once_hooks: Mutex::default(),
             }),
         }
     }
@@ -134,70 +134,72 @@ impl Builder {
 
 impl HookEngine {
     /// Starts putting an engine together around a registry.
-    pub fn builder(registry: Registry) -> Builder {
-        Builder {
+    pub fn builder(registry: Registry) -> HookEngineBuilder {
+        HookEngineBuilder {
             registry,
             session: Session::default(),
-            places: Places::default(),
-            limits: Limits::default(),
+            exec_envs: ExecEnvs::default(),
+            limits: RunLimits::default(),
             observers: Vec::new(),
-            sentry: None,
+            trust_gate: None,
         }
     }
 
     /// Fires an event and waits for its hooks.
     pub async fn fire<E: Event>(&self, event: &E) -> Outcome<E::Verdict> {
         // A token is an allocation, and most events have no hooks.
-        if !self.wants(E::KIND) {
-            return conclude::<E>(Vec::new());
+        if !self.has_hooks_for(E::KIND) {
+            return build_outcome::<E>(Vec::new());
         }
-        self.fire_until(event, &CancellationToken::new()).await
+        self.fire_cancellable(event, &CancellationToken::new()).await
     }
 
     /// Fires an event; cancelling the token ends its hooks.
-    pub async fn fire_until<E: Event>(&self, event: &E, cancel: &CancellationToken) -> Outcome<E::Verdict> {
-        self.fire_in(event, &Belongs::default(), cancel).await
+    pub async fn fire_cancellable<E: Event>(&self, event: &E, cancel: &CancellationToken) -> Outcome<E::Verdict> {
+        self.fire_in_context(event, &RunContext::default(), cancel).await
     }
 
     /// Fires an event of a turn, or of a sub-agent in it; cancelling the token ends its hooks.
-    pub async fn fire_in<E: Event>(
+    pub async fn fire_in_context<E: Event>(
         &self,
         event: &E,
-        belongs: &Belongs,
+        belongs: &RunContext,
         cancel: &CancellationToken,
     ) -> Outcome<E::Verdict> {
-        let Some(plan) = self.plan_of(event) else { return conclude::<E>(Vec::new()) };
-        let (session, effects) = survey(event, belongs, self.home(), self.user_home::<E>()).await;
-        let Some(firing) = self.prepare(plan, event, belongs, cancel, session) else {
-            return conclude::<E>(Vec::new());
+        let Some(plan) = self.plan_for_event(event) else { return build_outcome::<E>(Vec::new()) };
+        let (session, effects) =
+            resolve_session_and_effects(event, belongs, self.session_dir(), self.user_home::<E>()).await;
+        let Some(firing) = self.prepare_dispatch(plan, event, belongs, cancel, session) else {
+            return build_outcome::<E>(Vec::new());
         };
         let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
-        conclude::<E>(firing.run(event, effects).instrument(span).await)
+        build_outcome::<E>(firing.run(event, effects).instrument(span).await)
     }
 
     /// An event that the caller does not wait for, as it is now, whatever becomes of the session meanwhile; nothing if
     /// no hook wants to know. Cancelling the token ends its hooks.
-    pub fn fire_aside<E: Event + 'static>(
+    pub fn fire_detached<E: Event + 'static>(
         &self,
         event: E,
-        belongs: &Belongs,
+        belongs: &RunContext,
         cancel: &CancellationToken,
     ) -> Option<impl Future<Output = Outcome<E::Verdict>> + Send + use<E>> {
-        let (of, home, user_home) = (belongs.clone(), self.home(), self.user_home::<E>());
-        let mut firing = self.prepare(self.plan_of(&event)?, &event, belongs, cancel, home.assumed_spot())?;
+        let (of, home, user_home) = (belongs.clone(), self.session_dir(), self.user_home::<E>());
+        let mut firing =
+            self.prepare_dispatch(self.plan_for_event(&event)?, &event, belongs, cancel, home.assumed_snapshot())?;
         let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
         let run = async move {
-            let (session, effects) = survey(&event, &of, home, user_home).await;
+            let (session, effects) = resolve_session_and_effects(&event, &of, home, user_home).await;
             firing.session = Arc::new(session);
-            conclude::<E>(firing.run(&event, effects).await)
+            build_outcome::<E>(firing.run(&event, effects).await)
         };
         Some(run.instrument(span))
     }
 
     /// The hooks that an event may run, and whose plan that is.
-    fn plan_of<E: Event>(&self, event: &E) -> Option<(Arc<Planner>, Arc<Plan>)> {
+    fn plan_for_event<E: Event>(&self, event: &E) -> Option<(Arc<Planner>, Arc<Plan>)> {
         let planner = self.planner();
-        let plan = planner.plan_as(E::KIND, event.subject(), event.mcp_name());
+        let plan = planner.plan_with_mcp_name(E::KIND, event.subject(), event.mcp_name());
         if plan.is_none() {
             tracing::trace!(event = %E::KIND, subject = event.subject(), "no hook runs");
         }
@@ -206,59 +208,59 @@ impl HookEngine {
 
     /// The user's home directory, where an event is about a call.
     fn user_home<E: Event>(&self) -> Option<PathBuf> {
-        if E::KIND.info().subject == Subject::ToolName { self.runners().home() } else { None }
+        if E::KIND.info().subject == MatcherSubject::ToolName { self.runners().home_dir() } else { None }
     }
 
     /// Everything that the event's hooks need; nothing if there are none.
-    fn prepare<E: Event>(
+    fn prepare_dispatch<E: Event>(
         &self,
         (planner, plan): (Arc<Planner>, Arc<Plan>),
         event: &E,
-        belongs: &Belongs,
+        belongs: &RunContext,
         cancel: &CancellationToken,
-        session: Spot,
-    ) -> Option<Firing> {
-        let plan = self.on_occasion(plan, event, belongs, &session)?;
-        Some(Firing {
-            id: EventId(self.shared.fired.fetch_add(1, Ordering::Relaxed) + 1),
-            belongs: Belongs { tool_use_id: event.tool_use_id().map(Arc::from), ..belongs.clone() },
+        session: SessionSnapshot,
+    ) -> Option<EventDispatch> {
+        let plan = self.retain_by_run_condition(plan, event, belongs, &session)?;
+        Some(EventDispatch {
+            id: EventId(self.shared.fired_events.fetch_add(1, Ordering::Relaxed) + 1),
+            context: RunContext { tool_use_id: event.tool_use_id().map(Arc::from), ..belongs.clone() },
             kind: E::KIND,
-            offered: event.tools_on_offer().into(),
+            offered_tools: event.offered_tools().into(),
             plan,
             planner,
             session: Arc::new(session),
-            home: self.user_home::<E>(),
+            user_home: self.user_home::<E>(),
             runners: self.runners(),
             observers: self.shared.observers.clone(),
-            sentry: self.shared.sentry.clone(),
+            trust_gate: self.shared.trust_gate.clone(),
             cancel: cancel.clone(),
-            beside: self.shared.beside.clone(),
+            background: self.shared.background.clone(),
         })
     }
 
     /// The plan without the hooks that only run on another occasion; nothing if none is left.
-    fn on_occasion<E: Event>(
+    fn retain_by_run_condition<E: Event>(
         &self,
         plan: Arc<Plan>,
         event: &E,
-        belongs: &Belongs,
+        belongs: &RunContext,
         session: &Session,
     ) -> Option<Arc<Plan>> {
-        if plan.hooks.iter().all(|hook| hook.occasion == Occasion::default()) {
+        if plan.hooks.iter().all(|hook| hook.run_condition == RunCondition::default()) {
             return Some(plan);
         }
-        let here = if belongs.agent.is_some() { Whose::SubAgent } else { Whose::Session };
-        let mut spent = self.shared.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        let plan = plan.keeping(|hook| {
-            let Occasion { only_if, once, whose, after } = &hook.occasion;
-            let meant = match (only_if, event.call()) {
+        let here = if belongs.agent.is_some() { AgentScope::SubAgent } else { AgentScope::Session };
+        let mut spent = self.shared.spent_once_hooks.lock().unwrap_or_else(PoisonError::into_inner);
+        let plan = plan.filtered(|hook| {
+            let RunCondition { if_rule: only_if, once, agent_scope: whose, after_call: after } = &hook.run_condition;
+            let meant = match (only_if, event.tool_call()) {
                 (Some(rule), Some((tool, input))) => rule.matches(tool, input, &session.cwd, &session.project_dir),
                 _ => true,
             };
             // A guard does not go to sleep.
             let mut first =
                 || !*once || hook.is_guard() || spent.insert((E::KIND, hook.id().to_owned(), session.id.clone()));
-            let ended = after.is_none_or(|after| event.end().is_none_or(|end| end == after));
+            let ended = after.is_none_or(|after| event.call_status().is_none_or(|end| end == after));
             whose.is_none_or(|whose| whose == here) && ended && meant && first()
         });
         (!plan.hooks.is_empty()).then(|| Arc::new(plan))
@@ -266,13 +268,18 @@ impl HookEngine {
 
     /// Fires an event whose kind is only known at run time; the verdict is in the merged answer.
     pub async fn fire_any(&self, event: &AnyEvent, cancel: &CancellationToken) -> Outcome<()> {
-        self.fire_any_in(event, &Belongs::default(), cancel).await
+        self.fire_any_in_context(event, &RunContext::default(), cancel).await
     }
 
     /// The same for an event of a turn, a sub-agent or another agent.
-    pub async fn fire_any_in(&self, event: &AnyEvent, belongs: &Belongs, cancel: &CancellationToken) -> Outcome<()> {
+    pub async fn fire_any_in_context(
+        &self,
+        event: &AnyEvent,
+        belongs: &RunContext,
+        cancel: &CancellationToken,
+    ) -> Outcome<()> {
         with_event!(event, event => {
-            let outcome = self.fire_in(event, belongs, cancel).await;
+            let outcome = self.fire_in_context(event, belongs, cancel).await;
             Outcome {
                 verdict: (),
                 messages: outcome.messages,
@@ -284,13 +291,13 @@ impl HookEngine {
     }
 
     /// Whether any enabled hook could run on this event; asking costs next to nothing.
-    pub fn wants(&self, kind: EventKind) -> bool {
-        self.planner().wants(kind)
+    pub fn has_hooks_for(&self, kind: EventKind) -> bool {
+        self.planner().has_hooks_for(kind)
     }
 
     /// How much of a streamed answer AfterModel hooks want to be handed at a time; nothing if they take every piece. Asking
     /// costs next to nothing.
-    pub fn grain(&self) -> Option<Grain> {
+    pub fn chunk_granularity(&self) -> Option<ChunkGranularity> {
         self.planner().plan(EventKind::AfterModel, None)?.grain
     }
 
@@ -300,8 +307,13 @@ impl HookEngine {
     }
 
     /// The same for what may be a tool of an MCP server, which has other names too.
-    pub fn plan_as(&self, kind: EventKind, subject: Option<&str>, mcp: Option<McpName<'_>>) -> Option<Arc<Plan>> {
-        self.planner().plan_as(kind, subject, mcp)
+    pub fn plan_with_mcp_name(
+        &self,
+        kind: EventKind,
+        subject: Option<&str>,
+        mcp: Option<McpToolName<'_>>,
+    ) -> Option<Arc<Plan>> {
+        self.planner().plan_with_mcp_name(kind, subject, mcp)
     }
 
     /// A snapshot of the registry.
@@ -333,7 +345,7 @@ impl HookEngine {
     pub fn reload(&self, registry: Registry) {
         tracing::debug!(hooks = registry.hooks().len(), "another registry");
         *self.shared.planner.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Planner::new(registry));
-        self.let_idle_workers_go();
+        self.retire_unused_workers();
     }
 
     /// Changes the registry in place: adds hooks in code, enables, disables, holds.
@@ -343,12 +355,12 @@ impl HookEngine {
         let result = change(&mut registry);
         *planner = Arc::new(Planner::new(registry));
         drop(planner);
-        self.let_idle_workers_go();
+        self.retire_unused_workers();
         result
     }
 
     /// Ends the processes of workers that no hook needs any more; what they were asked they may answer.
-    fn let_idle_workers_go(&self) {
+    fn retire_unused_workers(&self) {
         let planner = self.planner();
         let runs = |source: &Source, action: &WorkerAction| {
             planner.registry().entries().any(|(hook, state)| {
@@ -357,18 +369,18 @@ impl HookEngine {
                     && *state == HookState::Enabled
             })
         };
-        self.runners().workers().keep(runs);
+        self.runners().workers().retain(runs);
     }
 
     /// Starts the processes of workers that are to be there from the beginning, without waiting for them.
     pub fn start_workers(&self) {
         let planner = self.planner();
-        let early = |hook: &Hook| matches!(&hook.action, Action::Worker(action) if action.upkeep.early);
+        let early = |hook: &Hook| matches!(&hook.action, Action::Worker(action) if action.config.start_with_session);
         let entries = planner.registry().entries();
         for (hook, _) in entries.filter(|(hook, state)| **state == HookState::Enabled && early(hook)) {
-            if self.trusts(hook).is_ok() {
-                let (hook, runners, spot) = (hook.clone(), self.runners(), self.spot());
-                tokio::spawn(async move { runners.start_early(&hook, &spot).await });
+            if self.check_trust(hook).is_ok() {
+                let (hook, runners, spot) = (hook.clone(), self.runners(), self.session_snapshot());
+                tokio::spawn(async move { runners.prestart_worker(&hook, &spot).await });
             }
         }
     }
@@ -376,7 +388,9 @@ impl HookEngine {
     /// How a worker does; nothing for other hooks, and for one that was never asked.
     pub fn worker_health(&self, hook: &Hook) -> Option<WorkerHealth> {
         match &hook.action {
-            Action::Worker(action) => self.runners().of(&hook.source).worker_health(&hook.source, action, &self.spot()),
+            Action::Worker(action) => {
+                self.runners().for_source(&hook.source).worker_health(&hook.source, action, &self.session_snapshot())
+            }
             _ => None,
         }
     }
@@ -391,50 +405,50 @@ impl HookEngine {
 
     /// The session that events belong to; its paths are those of now, should its directory have been moved.
     pub fn session(&self) -> Arc<Session> {
-        self.spot().session().clone()
+        self.session_snapshot().session().clone()
     }
 
     /// What has become of the session's directory, in words, if it is not where it was.
-    pub fn displaced(&self) -> Option<String> {
-        self.spot().complaint()
+    pub fn session_dir_problem(&self) -> Option<String> {
+        self.session_snapshot().directory_problem()
     }
 
     /// Moves to another session, as `/clear` does.
     pub fn set_session(&self, session: Session) {
-        let mut home = self.shared.home.write().unwrap_or_else(PoisonError::into_inner);
-        *home = Arc::new(home.moved_into(session));
+        let mut home = self.shared.session_dir.write().unwrap_or_else(PoisonError::into_inner);
+        *home = Arc::new(home.for_session(session));
     }
 
     /// Whether a hook's command could really start, without running it.
     ///
     /// # Errors
     /// If it could not, with the reason.
-    pub fn check(&self, hook: &Hook) -> Result<(), NotReady> {
-        self.runners().of(&hook.source).check(hook, &self.spot())
+    pub fn check_readiness(&self, hook: &Hook) -> Result<(), ReadinessError> {
+        self.runners().for_source(&hook.source).check_readiness(hook, &self.session_snapshot())
     }
 
     /// The guards that would not do their work: whoever runs unattended should not start with any.
-    pub fn unarmed(&self) -> Vec<Unarmed> {
-        self.planner().registry().unarmed(|hook| self.check(hook))
+    pub fn unarmed_guards(&self) -> Vec<UnarmedGuard> {
+        self.planner().registry().unarmed_guards(|hook| self.check_readiness(hook))
     }
 
     /// Whether a hook is still what the user trusts.
     ///
     /// # Errors
     /// If it is not, and why.
-    pub fn trusts(&self, hook: &Arc<Hook>) -> Result<(), String> {
-        self.shared.sentry.as_ref().map_or(Ok(()), |sentry| sentry.challenge(hook))
+    pub fn check_trust(&self, hook: &Arc<Hook>) -> Result<(), String> {
+        self.shared.trust_gate.as_ref().map_or(Ok(()), |sentry| sentry.check(hook))
     }
 
     /// Waits for the hooks that run beside their events; each has its timeout. What they said is told to the observers.
-    pub async fn settled(&self) {
-        self.shared.beside.settled().await;
+    pub async fn wait_for_background_hooks(&self) {
+        self.shared.background.wait_all().await;
     }
 
     /// Ends everything that hooks left running and those that run beside their events. Call it before the program ends;
     /// dropping the engine is the rough way.
     pub async fn shutdown(&self) {
-        self.shared.beside.end().await;
+        self.shared.background.cancel_all().await;
         self.runners().end_all().await;
     }
 
@@ -444,21 +458,21 @@ impl HookEngine {
     }
 
     /// Other surroundings for commands, from the next event on.
-    pub fn set_places(&self, places: Places) {
+    pub fn set_exec_envs(&self, places: ExecEnvs) {
         let mut runners = self.shared.runners.write().unwrap_or_else(PoisonError::into_inner);
-        *runners = Arc::new(runners.moved(places));
+        *runners = Arc::new(runners.with_exec_envs(places));
     }
 
-    fn runners(&self) -> Arc<Runners> {
+    fn runners(&self) -> Arc<HookRunners> {
         self.shared.runners()
     }
 
-    fn spot(&self) -> Spot {
-        self.home().spot()
+    fn session_snapshot(&self) -> SessionSnapshot {
+        self.session_dir().snapshot()
     }
 
-    fn home(&self) -> Arc<Home> {
-        self.shared.home.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn session_dir(&self) -> Arc<SessionDir> {
+        self.shared.session_dir.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn planner(&self) -> Arc<Planner> {
@@ -467,9 +481,9 @@ impl HookEngine {
 }
 
 /// Merges what ran into the event's outcome.
-fn conclude<E: Event>(ran: Vec<Ran>) -> Outcome<E::Verdict> {
+fn build_outcome<E: Event>(ran: Vec<HookRun>) -> Outcome<E::Verdict> {
     let (mut merged, conflicts) = merge(ran.iter().map(|one| (one.report.hook.as_str(), &one.report.answer)));
-    let guards: Vec<&Ran> = ran.iter().filter(|one| one.is_guards_no()).collect();
+    let guards: Vec<&HookRun> = ran.iter().filter(|one| one.is_guard_denial()).collect();
     if !guards.is_empty() {
         merged.answer.llm_response = None;
         // A stop keeps the prompt, or the answer so far; a guard's no does not.
@@ -480,13 +494,13 @@ fn conclude<E: Event>(ran: Vec<Ran>) -> Outcome<E::Verdict> {
     }
     let (mut messages, mut warnings) = (Vec::new(), Vec::new());
     for one in &ran {
-        let (says, about) = one.words();
+        let (says, about) = one.messages_and_warnings();
         messages.extend(says);
         warnings.extend(about);
     }
     for conflict in conflicts {
         let owner = ran.iter().find(|one| one.report.hook == conflict.later);
-        warnings.extend(owner.map(|one| Said {
+        warnings.extend(owner.map(|one| HookMessage {
             hook: one.report.hook.clone(),
             source: one.report.source.clone(),
             text: conflict.to_string(),

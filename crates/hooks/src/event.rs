@@ -34,7 +34,7 @@ pub enum EventKind {
 
 /// What an event's `matcher` is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum MatcherSubject {
     /// The tool's name: exact names, or a regular expression.
     ToolName,
     /// One input field with a closed set of values, compared exactly.
@@ -50,7 +50,7 @@ pub enum Subject {
 
 /// Something that a hook's answer can do to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Power {
+pub enum HookCapability {
     /// Add text to what the model sees.
     Context,
     /// Refuse the action.
@@ -87,16 +87,16 @@ pub struct EventInfo {
     /// What other agents call it; understood by diagnostics and by migration, not by settings.
     pub foreign_names: &'static [&'static str],
     /// What a matcher is tested against.
-    pub subject: Subject,
+    pub subject: MatcherSubject,
     /// What a hook can do.
-    pub powers: &'static [Power],
+    pub capabilities: &'static [HookCapability],
     /// When it fires, in one line.
-    pub fires: &'static str,
+    pub fires_when: &'static str,
 }
 
 /// The table, in the order in which a session meets the events.
 pub const EVENTS: [EventInfo; 11] = {
-    use Power::{
+    use HookCapability::{
         AnswerForModel, Ask, ClearContext, Context, Deny, RedactInput, ReplaceResponse, RewriteInput, RewriteRequest,
         SelectTools, Stop, TailCall,
     };
@@ -105,92 +105,92 @@ pub const EVENTS: [EventInfo; 11] = {
             kind: EventKind::SessionStart,
             name: "SessionStart",
             foreign_names: &[],
-            subject: Subject::Field { name: "source", values: &["startup", "resume", "clear"] },
-            powers: &[Context],
-            fires: "when a session starts, is resumed or is cleared",
+            subject: MatcherSubject::Field { name: "source", values: &["startup", "resume", "clear"] },
+            capabilities: &[Context],
+            fires_when: "when a session starts, is resumed or is cleared",
         },
         EventInfo {
             kind: EventKind::BeforeAgent,
             name: "BeforeAgent",
             foreign_names: &["UserPromptSubmit"],
-            subject: Subject::Nothing,
-            powers: &[Context, Deny, Stop],
-            fires: "once per user prompt, before anything else",
+            subject: MatcherSubject::Nothing,
+            capabilities: &[Context, Deny, Stop],
+            fires_when: "once per user prompt, before anything else",
         },
         EventInfo {
             kind: EventKind::PreCompress,
             name: "PreCompress",
             foreign_names: &["PreCompact"],
-            subject: Subject::Field { name: "trigger", values: &["manual", "auto"] },
-            powers: &[],
-            fires: "before the history is compressed",
+            subject: MatcherSubject::Field { name: "trigger", values: &["manual", "auto"] },
+            capabilities: &[],
+            fires_when: "before the history is compressed",
         },
         EventInfo {
             kind: EventKind::BeforeModel,
             name: "BeforeModel",
             foreign_names: &[],
-            subject: Subject::Nothing,
-            powers: &[RewriteRequest, AnswerForModel, Deny, Stop],
-            fires: "before every model request",
+            subject: MatcherSubject::Nothing,
+            capabilities: &[RewriteRequest, AnswerForModel, Deny, Stop],
+            fires_when: "before every model request",
         },
         EventInfo {
             kind: EventKind::BeforeToolSelection,
             name: "BeforeToolSelection",
             foreign_names: &[],
-            subject: Subject::Nothing,
-            powers: &[SelectTools],
-            fires: "before every model request, after BeforeModel",
+            subject: MatcherSubject::Nothing,
+            capabilities: &[SelectTools],
+            fires_when: "before every model request, after BeforeModel",
         },
         EventInfo {
             kind: EventKind::AfterModel,
             name: "AfterModel",
             foreign_names: &[],
-            subject: Subject::Nothing,
-            powers: &[ReplaceResponse, Deny, Stop],
-            fires: "for every streamed piece of the model's answer",
+            subject: MatcherSubject::Nothing,
+            capabilities: &[ReplaceResponse, Deny, Stop],
+            fires_when: "for every streamed piece of the model's answer",
         },
         EventInfo {
             kind: EventKind::BeforeTool,
             name: "BeforeTool",
             foreign_names: &["PreToolUse"],
-            subject: Subject::ToolName,
-            powers: &[Deny, Ask, RewriteInput, RedactInput, Stop],
-            fires: "before every tool call, ahead of approval and execution",
+            subject: MatcherSubject::ToolName,
+            capabilities: &[Deny, Ask, RewriteInput, RedactInput, Stop],
+            fires_when: "before every tool call, ahead of approval and execution",
         },
         EventInfo {
             kind: EventKind::Notification,
             name: "Notification",
             foreign_names: &[],
-            subject: Subject::Field { name: "notification_type", values: &["ToolPermission"] },
-            powers: &[],
-            fires: "before the user is asked for permission",
+            subject: MatcherSubject::Field { name: "notification_type", values: &["ToolPermission"] },
+            capabilities: &[],
+            fires_when: "before the user is asked for permission",
         },
         EventInfo {
             kind: EventKind::AfterTool,
             name: "AfterTool",
             foreign_names: &["PostToolUse"],
-            subject: Subject::ToolName,
-            powers: &[Deny, Context, TailCall, Stop],
-            fires: "after every executed tool call",
+            subject: MatcherSubject::ToolName,
+            capabilities: &[Deny, Context, TailCall, Stop],
+            fires_when: "after every executed tool call",
         },
         EventInfo {
             kind: EventKind::AfterAgent,
             name: "AfterAgent",
             foreign_names: &["Stop", "SubagentStop"],
-            subject: Subject::Nothing,
-            powers: &[Deny, Stop, ClearContext],
-            fires: "once per turn, after the final answer",
+            subject: MatcherSubject::Nothing,
+            capabilities: &[Deny, Stop, ClearContext],
+            fires_when: "once per turn, after the final answer",
         },
         EventInfo {
             kind: EventKind::SessionEnd,
             name: "SessionEnd",
             foreign_names: &[],
-            subject: Subject::Field {
+            subject: MatcherSubject::Field {
                 name: "reason",
                 values: &["exit", "clear", "logout", "prompt_input_exit", "other"],
             },
-            powers: &[],
-            fires: "when a session ends or is cleared",
+            capabilities: &[],
+            fires_when: "when a session ends or is cleared",
         },
     ]
 };
@@ -220,8 +220,8 @@ impl EventKind {
     }
 
     /// Whether a hook on this event has that power.
-    pub fn can(self, power: Power) -> bool {
-        self.info().powers.contains(&power)
+    pub fn can(self, power: HookCapability) -> bool {
+        self.info().capabilities.contains(&power)
     }
 
     /// The event of that exact name.
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_its_own_row() {
+    fn every_kind_has_one_table_row() {
         for kind in EventKind::all() {
             assert_eq!(kind.info().kind, kind);
             assert_eq!(EventKind::from_name(kind.name()), Some(kind));
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn near_and_foreign_names_are_understood() {
+    fn similar_and_foreign_names_are_suggested() {
         assert_eq!(EventKind::suggest("PreToolUse"), Some(EventKind::BeforeTool));
         assert_eq!(EventKind::suggest("beforetool"), Some(EventKind::BeforeTool));
         assert_eq!(EventKind::suggest("SesionStart"), Some(EventKind::SessionStart));

@@ -2,24 +2,24 @@
 
 use std::ffi::OsString;
 
-use crate::run::words::Invocation;
+use crate::run::invocation::Invocation;
 
 /// How a command would be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct LaunchPreview {
     /// The text that a shell gets, or would get.
-    pub shell: String,
+    pub shell_text: String,
     /// The program and its arguments, if no shell is needed; `$NAME` for each variable in them.
-    pub words: Option<Vec<OsString>>,
+    pub argv: Option<Vec<OsString>>,
 }
 
 /// Decides how a command with these placeholders is started.
-pub fn start(command: &str, placeholders: &[(String, String)]) -> Start {
+pub fn preview_launch(command: &str, placeholders: &[(String, String)]) -> LaunchPreview {
     let invocation = Invocation::analyse(command, placeholders);
     let named = |name: &str| Some(OsString::from(format!("${name}")));
     let words = match &invocation {
         Invocation::Direct { words, .. } => Some(words.iter().map(|word| word.resolve(named)).collect()),
         Invocation::Shell(_) | Invocation::Program { .. } => None,
     };
-    Start { shell: invocation.shell_text().to_owned(), words }
+    LaunchPreview { shell_text: invocation.shell_text().to_owned(), argv: words }
 }

@@ -8,18 +8,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::answer::{Answer, Decision};
-use crate::chunks::Chunks;
-use crate::diagnostic::Place;
-use crate::dialect::claude::{CallEnd, Whose};
-use crate::dialect::{Condition, Dialect};
+use crate::chunks::ChunkUnit;
+use crate::diagnostic::FileLocation;
+use crate::dialect::claude::{AgentScope, CallStatus};
+use crate::dialect::{Dialect, PermissionRule};
+use crate::effect_filter::{EffectFilter, MatchReason};
 use crate::effects::{self, Effects};
-use crate::event::{EventKind, Subject};
+use crate::event::{EventKind, MatcherSubject};
 use crate::input::HookInput;
 use crate::matcher::Matcher;
 use crate::on_error::OnError;
-use crate::run::words::Invocation;
+use crate::run::invocation::Invocation;
 use crate::tool_names::known_tools;
-use crate::when::{Because, When};
 
 /// Where a hook was declared, highest precedence first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,27 +50,27 @@ impl std::fmt::Display for Source {
 
 /// What is expected of a hook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Duty {
+pub enum HookRole {
     /// It says what it has to say.
     #[default]
     Ordinary,
     /// It runs beside its event and decides nothing.
-    Beside,
+    Background,
     /// It must be awake: every failure of it blocks, whatever `onError` says.
     Guard,
 }
 
 /// When a hook runs of the times that its matcher lets it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Occasion {
+pub struct RunCondition {
     /// Only for calls that this rule is about (`if`).
-    pub only_if: Option<Condition>,
+    pub if_rule: Option<PermissionRule>,
     /// Only the first time in a session (`once`).
     pub once: bool,
     /// Only at the work of the agent that the user talks to, or only at a sub-agent's.
-    pub whose: Option<Whose>,
+    pub agent_scope: Option<AgentScope>,
     /// Only after calls that came to such an end.
-    pub after: Option<CallEnd>,
+    pub after_call: Option<CallStatus>,
 }
 
 /// One hook.
@@ -89,13 +89,13 @@ pub struct Hook {
     /// The matcher as written.
     pub matcher_text: Option<String>,
     /// What a call must do for it to run: all of these filters match, its definition's and its own.
-    pub when: Vec<When>,
+    pub when: Vec<EffectFilter>,
     /// When it runs of the times that its matcher lets it.
-    pub occasion: Occasion,
+    pub run_condition: RunCondition,
     /// Whether its definition asks for a sequential plan.
     pub sequential: bool,
     /// How much of a streamed answer it is handed at a time (AfterModel).
-    pub chunks: Option<Chunks>,
+    pub chunks: Option<ChunkUnit>,
     /// What runs.
     pub action: Action,
     /// How long it may take.
@@ -105,13 +105,13 @@ pub struct Hook {
     /// Whether no other layer may switch it off (system hooks only).
     pub locked: bool,
     /// What is expected of it, as declared.
-    pub duty: Duty,
+    pub role: HookRole,
     /// Whether a layer requires it by name, which makes it a guard; the registry sees to that.
     pub required: bool,
     /// Whether its own declaration leaves it on.
     pub enabled: bool,
     /// Where it stands, for hooks from files.
-    pub place: Option<Place>,
+    pub location: Option<FileLocation>,
 }
 
 impl Hook {
@@ -119,7 +119,7 @@ impl Hook {
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
     /// A hook in code that runs every time its event fires; set other fields afterwards.
-    pub fn in_code<F, Fut>(event: EventKind, name: impl Into<String>, function: F) -> Self
+    pub fn from_function<F, Fut>(event: EventKind, name: impl Into<String>, function: F) -> Self
     where
         F: Fn(HookInput) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Answer, String>> + Send + 'static,
@@ -132,28 +132,28 @@ impl Hook {
             matcher: Matcher::All,
             matcher_text: None,
             when: Vec::new(),
-            occasion: Occasion::default(),
+            run_condition: RunCondition::default(),
             sequential: false,
             chunks: None,
             action: Action::Function(HookFunction::new(function)),
             timeout: Hook::DEFAULT_TIMEOUT,
             on_error: OnError::default(),
             locked: false,
-            duty: Duty::Ordinary,
+            role: HookRole::Ordinary,
             required: false,
             enabled: true,
-            place: None,
+            location: None,
         }
     }
 
     /// Whether it must be awake.
     pub fn is_guard(&self) -> bool {
-        self.required || self.duty == Duty::Guard
+        self.required || self.role == HookRole::Guard
     }
 
     /// Whether its event does not wait for it. A guard is always waited for.
-    pub fn runs_beside(&self) -> bool {
-        self.duty == Duty::Beside && !self.required
+    pub fn is_background(&self) -> bool {
+        self.role == HookRole::Background && !self.required
     }
 
     /// Whether no layer but its own has a say in it.
@@ -162,12 +162,12 @@ impl Hook {
     }
 
     /// Why it runs on a call with these effects, if it does.
-    pub(crate) fn applies(&self, effects: &Effects, place: &effects::Place<'_>) -> Option<Because> {
-        let mut because = Because::Always;
+    pub(crate) fn match_reason(&self, effects: &Effects, place: &effects::Place<'_>) -> Option<MatchReason> {
+        let mut because = MatchReason::Always;
         for when in &self.when {
-            match (when.judge(effects, place, self.is_guard())?, &because) {
+            match (when.match_effects(effects, place, self.is_guard())?, &because) {
                 // What is known says more than what is not.
-                (Because::Always, _) | (Because::Unsure { .. }, Because::Does { .. }) => {}
+                (MatchReason::Always, _) | (MatchReason::Uncertain { .. }, MatchReason::Effect { .. }) => {}
                 (found, _) => because = found,
             }
         }
@@ -176,7 +176,7 @@ impl Hook {
 
     /// What it asks of a call, as it is written.
     pub fn when_text(&self) -> Option<String> {
-        let texts: Vec<&str> = self.when.iter().map(When::text).collect();
+        let texts: Vec<&str> = self.when.iter().map(EffectFilter::text).collect();
         (!texts.is_empty()).then(|| texts.join(" "))
     }
 
@@ -186,9 +186,9 @@ impl Hook {
         let text = self.matcher_text.as_deref().unwrap_or_default();
         match self.event.info().subject {
             _ if matches!(self.matcher, Matcher::All) => true,
-            Subject::Nothing => true,
-            Subject::Field { values, .. } => values.iter().any(|value| self.matcher.matches(value)),
-            Subject::ToolName => text.contains("mcp") || known_tools().any(|tool| self.matcher.matches(tool)),
+            MatcherSubject::Nothing => true,
+            MatcherSubject::Field { values, .. } => values.iter().any(|value| self.matcher.matches(value)),
+            MatcherSubject::ToolName => text.contains("mcp") || known_tools().any(|tool| self.matcher.matches(tool)),
         }
     }
 
@@ -197,7 +197,7 @@ impl Hook {
         match (&self.name, &self.action) {
             (Some(name), _) => name,
             (None, Action::Command(command)) => &command.command,
-            (None, Action::Worker(worker)) => worker.deed(),
+            (None, Action::Worker(worker)) => worker.summary(),
             (None, Action::Http(http)) => &http.url,
             (None, Action::Rule(rule)) => &rule.reason,
             (None, Action::Function(_)) => "unnamed",
@@ -210,10 +210,10 @@ impl Hook {
     }
 
     /// What it does, for people: its command, or what a rule says. Nothing for hooks in code.
-    pub fn deed(&self) -> Option<Cow<'_, str>> {
+    pub fn summary(&self) -> Option<Cow<'_, str>> {
         match &self.action {
             Action::Command(command) => Some(Cow::Borrowed(&command.command)),
-            Action::Worker(worker) => Some(Cow::Borrowed(worker.deed())),
+            Action::Worker(worker) => Some(Cow::Borrowed(worker.summary())),
             Action::Http(http) => Some(Cow::Owned(format!("POST {}", http.url))),
             Action::Rule(rule) => {
                 let when = self.when_text().map(|when| format!(" when {when}")).unwrap_or_default();
@@ -237,7 +237,7 @@ impl Hook {
     }
 
     /// Hooks with equal keys are one hook; one that runs on other calls is another. A hook in code equals no other.
-    pub(crate) fn key(&self) -> Option<(Option<&str>, Cow<'_, str>, Option<String>)> {
+    pub(crate) fn dedup_key(&self) -> Option<(Option<&str>, Cow<'_, str>, Option<String>)> {
         let deed = match &self.action {
             // A service may answer by what it is told beside the input.
             Action::Http(http) => Some(Cow::Owned(format!("{} {:?}", http.url, http.headers))),
@@ -300,31 +300,36 @@ pub struct WorkerAction {
     /// The package whose handlers it runs, as written: a plugin's.
     pub package: Option<String>,
     /// How it is kept.
-    pub upkeep: Upkeep,
+    pub config: WorkerConfig,
 }
 
 impl WorkerAction {
-    fn deed(&self) -> &str {
+    fn summary(&self) -> &str {
         self.package.as_deref().unwrap_or(&self.command.command)
     }
 }
 
 /// How a worker's process is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Upkeep {
+pub struct WorkerConfig {
     /// Whether it is started with the session, rather than on first use.
-    pub early: bool,
+    pub start_with_session: bool,
     /// How many requests it is sent before it has answered the first.
     pub concurrency: NonZeroU32,
     /// How long it may have nothing to do before it is ended.
     pub idle_timeout: Option<Duration>,
     /// The most memory that it may take, in bytes.
-    pub max_memory: Option<u64>,
+    pub max_memory_bytes: Option<u64>,
 }
 
-impl Default for Upkeep {
+impl Default for WorkerConfig {
     fn default() -> Self {
-        Upkeep { early: false, concurrency: NonZeroU32::MIN, idle_timeout: None, max_memory: None }
+        WorkerConfig {
+            start_with_session: false,
+            concurrency: NonZeroU32::MIN,
+            idle_timeout: None,
+            max_memory_bytes: None,
+        }
     }
 }
 
@@ -360,12 +365,12 @@ impl HeaderPiece {
 
 impl HttpAction {
     /// The headers in words.
-    pub fn header_texts(&self) -> impl Iterator<Item = String> {
-        self.shown_headers().map(|(name, value)| format!("{name}: {value}"))
+    pub fn redacted_header_lines(&self) -> impl Iterator<Item = String> {
+        self.redacted_headers().map(|(name, value)| format!("{name}: {value}"))
     }
 
     /// The headers for people to read. What is written down without a variable may be a secret all the same, and is not shown.
-    pub fn shown_headers(&self) -> impl Iterator<Item = (&str, String)> {
+    pub fn redacted_headers(&self) -> impl Iterator<Item = (&str, String)> {
         self.headers.iter().map(|(name, pieces)| {
             let is_shown = pieces.iter().any(|piece| matches!(piece, HeaderPiece::Variable(_)));
             let value = pieces.iter().map(|piece| match piece {
@@ -395,7 +400,7 @@ pub struct RuleAction {
     /// Why.
     pub reason: String,
     /// Whether it is about what can't be told: `"certain": false`.
-    pub(crate) wants_unsure: bool,
+    pub(crate) matches_uncertain: bool,
 }
 
 impl RuleAction {
@@ -418,11 +423,11 @@ pub struct CommandAction {
     pub(crate) invocation: Invocation,
 }
 
-type BoxedAnswer = Pin<Box<dyn Future<Output = Result<Answer, String>> + Send>>;
+type AnswerFuture = Pin<Box<dyn Future<Output = Result<Answer, String>> + Send>>;
 
 /// A hook in code: gets the JSON that a command would get on stdin, and gives an answer or says why it failed.
 #[derive(Clone)]
-pub struct HookFunction(Arc<dyn Fn(HookInput) -> BoxedAnswer + Send + Sync>);
+pub struct HookFunction(Arc<dyn Fn(HookInput) -> AnswerFuture + Send + Sync>);
 
 impl HookFunction {
     /// Wraps an async function.
@@ -434,7 +439,7 @@ impl HookFunction {
         HookFunction(Arc::new(move |input| Box::pin(function(input))))
     }
 
-    pub(crate) fn call(&self, input: HookInput) -> BoxedAnswer {
+    pub(crate) fn call(&self, input: HookInput) -> AnswerFuture {
         (self.0)(input)
     }
 }

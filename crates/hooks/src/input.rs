@@ -2,7 +2,7 @@
 //! sequential plan hands one hook's changes to the next. What an answer does to the event is `outcome.rs`.
 
 mod encode;
-mod parts;
+mod event_fields;
 
 use std::borrow::Cow;
 
@@ -10,24 +10,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::answer::Answer;
-use crate::dialect::claude::CallEnd;
+use crate::dialect::claude::CallStatus;
 use crate::event::EventKind;
-use crate::growing::GrowingText;
-use crate::mcp_names::McpName;
-use crate::merge::Merged;
+use crate::growing_text::GrowingText;
+use crate::mcp_names::McpToolName;
+use crate::merge::MergedAnswer;
 use crate::model_api::{LlmResponse, SharedJson};
 use crate::outcome;
 #[cfg(feature = "schema")]
 pub(crate) use encode::Base;
 pub use encode::HookInput;
-pub use parts::{Attachment, AttachmentKind, Purpose, RequestedBy, Session};
+pub use event_fields::{Attachment, AttachmentKind, Purpose, RequestedBy, Session};
 
 /// An event that can be fired: its kind, its input and the type of its verdict belong together.
 pub trait Event: Serialize + Clone + Send + Sync {
     /// Which event this is.
     const KIND: EventKind;
     /// What hooks can decide about it, made of the answers of all of them.
-    type Verdict: for<'a> From<&'a Merged>;
+    type Verdict: for<'a> From<&'a MergedAnswer>;
 
     /// What the matcher is tested against.
     fn subject(&self) -> Option<&str> {
@@ -35,7 +35,7 @@ pub trait Event: Serialize + Clone + Send + Sync {
     }
 
     /// For a tool of an MCP server: all that it is called, which matchers are tested against too.
-    fn mcp_name(&self) -> Option<McpName<'_>> {
+    fn mcp_name(&self) -> Option<McpToolName<'_>> {
         None
     }
 
@@ -45,12 +45,12 @@ pub trait Event: Serialize + Clone + Send + Sync {
     }
 
     /// The tool that is called, and its arguments.
-    fn call(&self) -> Option<(&str, &Map<String, Value>)> {
+    fn tool_call(&self) -> Option<(&str, &Map<String, Value>)> {
         None
     }
 
     /// How the call came to its end, once it has.
-    fn end(&self) -> Option<CallEnd> {
+    fn call_status(&self) -> Option<CallStatus> {
         None
     }
 
@@ -65,23 +65,23 @@ pub trait Event: Serialize + Clone + Send + Sync {
     }
 
     /// Whether the growing text goes on in events to come.
-    fn goes_on(&self) -> bool {
+    fn has_more_text(&self) -> bool {
         false
     }
 
     /// The tools that a hook may choose among; empty if nobody said.
-    fn tools_on_offer(&self) -> &[String] {
+    fn offered_tools(&self) -> &[String] {
         &[]
     }
 
     /// Whether one hook's answer can change what others see.
-    const CAN_ADVANCE: bool = false;
+    const IS_REWRITABLE: bool = false;
 
     /// Applies one hook's answer to the input of the next one in a sequential plan.
-    fn advance(&mut self, _answer: &Answer) {}
+    fn apply_answer(&mut self, _answer: &Answer) {}
 
     /// Whether nothing that `advance` can change is different.
-    fn is_same(&self, _other: &Self) -> bool {
+    fn is_unchanged_from(&self, _other: &Self) -> bool {
         true
     }
 }
@@ -203,7 +203,7 @@ pub struct BeforeToolSelection {
     pub purpose: Purpose,
     /// The names of the tools that go along with it; empty means that any tool's name will do.
     #[serde(skip)]
-    pub on_offer: Vec<String>,
+    pub offered_tools: Vec<String>,
 }
 
 /// A piece of the model's answer arrived.
@@ -322,7 +322,7 @@ impl Event for SessionStart<'_> {
 
 impl Event for SessionEnd<'_> {
     const KIND: EventKind = EventKind::SessionEnd;
-    type Verdict = outcome::Advice;
+    type Verdict = outcome::AdvisoryVerdict;
     fn subject(&self) -> Option<&str> {
         Some(&self.reason)
     }
@@ -330,16 +330,16 @@ impl Event for SessionEnd<'_> {
 
 impl Event for BeforeAgent<'_> {
     const KIND: EventKind = EventKind::BeforeAgent;
-    const CAN_ADVANCE: bool = true;
+    const IS_REWRITABLE: bool = true;
     type Verdict = outcome::BeforeAgentVerdict;
-    fn advance(&mut self, answer: &Answer) {
+    fn apply_answer(&mut self, answer: &Answer) {
         if let Some(context) = &answer.additional_context {
             let prompt = self.prompt.to_mut();
             prompt.push_str("\n\n");
             prompt.push_str(context);
         }
     }
-    fn is_same(&self, other: &Self) -> bool {
+    fn is_unchanged_from(&self, other: &Self) -> bool {
         self.prompt == other.prompt
     }
 }
@@ -351,18 +351,18 @@ impl Event for AfterAgent<'_> {
 
 impl Event for BeforeModel {
     const KIND: EventKind = EventKind::BeforeModel;
-    const CAN_ADVANCE: bool = true;
+    const IS_REWRITABLE: bool = true;
     type Verdict = outcome::BeforeModelVerdict;
     fn shared_field(&self) -> Option<(&'static str, &SharedJson)> {
         Some(("llm_request", &self.llm_request))
     }
-    fn advance(&mut self, answer: &Answer) {
+    fn apply_answer(&mut self, answer: &Answer) {
         if let (Some(patch), Some(mut request)) = (&answer.llm_request, self.llm_request.parse()) {
             patch.apply(&mut request);
-            self.llm_request = SharedJson::of(&request);
+            self.llm_request = SharedJson::from_request(&request);
         }
     }
-    fn is_same(&self, other: &Self) -> bool {
+    fn is_unchanged_from(&self, other: &Self) -> bool {
         self.llm_request.parse() == other.llm_request.parse()
     }
 }
@@ -370,8 +370,8 @@ impl Event for BeforeModel {
 impl Event for BeforeToolSelection {
     const KIND: EventKind = EventKind::BeforeToolSelection;
 
-    fn tools_on_offer(&self) -> &[String] {
-        &self.on_offer
+    fn offered_tools(&self) -> &[String] {
+        &self.offered_tools
     }
 
     type Verdict = outcome::ToolSelection;
@@ -389,58 +389,58 @@ impl Event for AfterModel<'_> {
     fn growing_field(&self) -> Option<(&'static str, &GrowingText)> {
         Some(("full_content", &self.full_content))
     }
-    fn goes_on(&self) -> bool {
+    fn has_more_text(&self) -> bool {
         self.llm_response.candidates.iter().all(|candidate| candidate.finish_reason.is_none())
     }
 }
 
 impl Event for BeforeTool<'_> {
     const KIND: EventKind = EventKind::BeforeTool;
-    const CAN_ADVANCE: bool = true;
+    const IS_REWRITABLE: bool = true;
     type Verdict = outcome::BeforeToolVerdict;
     fn subject(&self) -> Option<&str> {
         Some(&self.tool_name)
     }
-    fn call(&self) -> Option<(&str, &Map<String, Value>)> {
+    fn tool_call(&self) -> Option<(&str, &Map<String, Value>)> {
         Some((&self.tool_name, &self.tool_input))
     }
-    fn mcp_name(&self) -> Option<McpName<'_>> {
-        mcp_name(&self.tool_name, self.mcp_context.as_deref())
+    fn mcp_name(&self) -> Option<McpToolName<'_>> {
+        mcp_tool_name(&self.tool_name, self.mcp_context.as_deref())
     }
     fn tool_use_id(&self) -> Option<&str> {
         self.tool_use_id.as_deref()
     }
-    fn advance(&mut self, answer: &Answer) {
+    fn apply_answer(&mut self, answer: &Answer) {
         if let Some(changes) = &answer.tool_input {
             self.tool_input.to_mut().extend(changes.iter().map(|(key, value)| (key.clone(), value.clone())));
         }
     }
-    fn is_same(&self, other: &Self) -> bool {
+    fn is_unchanged_from(&self, other: &Self) -> bool {
         self.tool_input == other.tool_input
     }
 }
 
 /// What a tool is called at the server that hooks are told of.
-fn mcp_name<'a>(name: &'a str, context: Option<&'a Value>) -> Option<McpName<'a>> {
+fn mcp_tool_name<'a>(name: &'a str, context: Option<&'a Value>) -> Option<McpToolName<'a>> {
     let text = |key| context?.get(key)?.as_str();
-    Some(McpName { name, server: text("server_name")?, tool: text("tool_name")? })
+    Some(McpToolName { name, server: text("server_name")?, tool: text("tool_name")? })
 }
 
 impl Event for AfterTool<'_> {
     const KIND: EventKind = EventKind::AfterTool;
     type Verdict = outcome::AfterToolVerdict;
-    fn end(&self) -> Option<CallEnd> {
+    fn call_status(&self) -> Option<CallStatus> {
         let failed = self.tool_response.get("error").is_some_and(|error| !error.is_null());
-        Some(if failed { CallEnd::Failed } else { CallEnd::Succeeded })
+        Some(if failed { CallStatus::Failed } else { CallStatus::Succeeded })
     }
     fn subject(&self) -> Option<&str> {
         Some(&self.tool_name)
     }
-    fn call(&self) -> Option<(&str, &Map<String, Value>)> {
+    fn tool_call(&self) -> Option<(&str, &Map<String, Value>)> {
         Some((&self.tool_name, &self.tool_input))
     }
-    fn mcp_name(&self) -> Option<McpName<'_>> {
-        mcp_name(&self.tool_name, self.mcp_context.as_deref())
+    fn mcp_name(&self) -> Option<McpToolName<'_>> {
+        mcp_tool_name(&self.tool_name, self.mcp_context.as_deref())
     }
     fn tool_use_id(&self) -> Option<&str> {
         self.tool_use_id.as_deref()
@@ -449,7 +449,7 @@ impl Event for AfterTool<'_> {
 
 impl Event for PreCompress<'_> {
     const KIND: EventKind = EventKind::PreCompress;
-    type Verdict = outcome::Advice;
+    type Verdict = outcome::AdvisoryVerdict;
     fn subject(&self) -> Option<&str> {
         Some(&self.trigger)
     }
@@ -457,7 +457,7 @@ impl Event for PreCompress<'_> {
 
 impl Event for Notification<'_> {
     const KIND: EventKind = EventKind::Notification;
-    type Verdict = outcome::Advice;
+    type Verdict = outcome::AdvisoryVerdict;
     fn subject(&self) -> Option<&str> {
         Some(&self.notification_type)
     }

@@ -1,6 +1,6 @@
 //! Commented JSON as this program reads it: one set of liberties, one way to say what is wrong with a file.
 //!
-//! Public for those who read other parts of the same files; what the values mean is `declare.rs`.
+//! Public for those who read other parts of the same files; what the values mean is `config.rs`.
 
 use std::path::Path;
 
@@ -64,55 +64,56 @@ impl<'t> Document<'t> {
 /// # Errors
 /// If it is not JSON, with where and why.
 pub fn parse<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option<Value<'t>>, Box<Diagnostic>> {
-    let count = values_in(text);
+    let count = estimate_values(text);
     if count > MAX_VALUES {
-        return Err(refusal(source, format!("more than {MAX_VALUES} values")));
+        return Err(size_diagnostic(source, format!("more than {MAX_VALUES} values")));
     }
     let value = match parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS) {
         Ok(result) => result.value,
-        Err(error) => return Err(Box::new(broken(source, &error))),
+        Err(error) => return Err(Box::new(syntax_diagnostic(source, &error))),
     };
     if count > MAX_OTHER_VALUES
-        && let Some(what) = value.as_ref().and_then(excess)
+        && let Some(what) = value.as_ref().and_then(excess_values)
     {
-        return Err(refusal(source, what));
+        return Err(size_diagnostic(source, what));
     }
     Ok(value)
 }
 
 /// The diagnostic of a file that is not read because reading it would cost too much.
-fn refusal(source: &SourceText<'_>, what: String) -> Box<Diagnostic> {
+fn size_diagnostic(source: &SourceText<'_>, what: String) -> Box<Diagnostic> {
     let wrong = source.diagnose(Severity::Error, 0, 1, format!("this file has {what}; it is not read"));
     Box::new(wrong.help("nothing in this file counts until it is shorter"))
 }
 
 /// What a large file has too much of: values outside of `hooks`, or in the conditions of hooks.
-fn excess(root: &Value<'_>) -> Option<String> {
-    let hooks = root.as_object().and_then(|root| last(root, "hooks")).map(|hooks| &hooks.value);
+fn excess_values(root: &Value<'_>) -> Option<String> {
+    let hooks = root.as_object().and_then(|root| last_property(root, "hooks")).map(|hooks| &hooks.value);
     let events = hooks.and_then(Value::as_object).into_iter().flat_map(|events| &events.properties);
-    let definitions = events.flat_map(|event| elements(&event.value)).filter_map(Value::as_object);
-    let hook_lists = definitions.filter_map(|definition| last(definition, "hooks"));
-    let conditions = hook_lists.flat_map(|hooks| elements(&hooks.value)).filter_map(Value::as_object);
-    let conditions: usize = conditions.filter_map(|hook| last(hook, "when")).map(|when| values_of(&when.value)).sum();
-    let others = values_of(root) - hooks.map_or(0, values_of) + conditions;
+    let definitions = events.flat_map(|event| array_elements(&event.value)).filter_map(Value::as_object);
+    let hook_lists = definitions.filter_map(|definition| last_property(definition, "hooks"));
+    let conditions = hook_lists.flat_map(|hooks| array_elements(&hooks.value)).filter_map(Value::as_object);
+    let conditions: usize =
+        conditions.filter_map(|hook| last_property(hook, "when")).map(|when| count_values(&when.value)).sum();
+    let others = count_values(root) - hooks.map_or(0, count_values) + conditions;
     (others > MAX_OTHER_VALUES).then(|| format!("more than {MAX_OTHER_VALUES} values outside of `hooks` and in `when`"))
 }
 
-fn elements<'v, 't>(value: &'v Value<'t>) -> &'v [Value<'t>] {
+fn array_elements<'v, 't>(value: &'v Value<'t>) -> &'v [Value<'t>] {
     value.as_array().map_or(&[], |array| &array.elements)
 }
 
 /// The number of values in a value, itself included. How deep they are nested, the parser bounds.
-fn values_of(value: &Value<'_>) -> usize {
+fn count_values(value: &Value<'_>) -> usize {
     1 + match value {
-        Value::Array(array) => array.elements.iter().map(values_of).sum(),
-        Value::Object(object) => object.properties.iter().map(|property| values_of(&property.value)).sum(),
+        Value::Array(array) => array.elements.iter().map(count_values).sum(),
+        Value::Object(object) => object.properties.iter().map(|property| count_values(&property.value)).sum(),
         _ => 0,
     }
 }
 
 /// No fewer values than a text holds, counted without reading it: what stands in strings and comments is none.
-fn values_in(text: &str) -> usize {
+fn estimate_values(text: &str) -> usize {
     let mut count = 1;
     let mut bytes = text.bytes().peekable();
     while let Some(byte) = bytes.next() {
@@ -130,7 +131,7 @@ fn values_in(text: &str) -> usize {
 }
 
 /// What a file that is not JSON deserves to be told.
-pub fn broken(source: &SourceText<'_>, error: &ParseError) -> Diagnostic {
+pub fn syntax_diagnostic(source: &SourceText<'_>, error: &ParseError) -> Diagnostic {
     let range = error.range();
     let text = format!("this file is not valid JSON: {}", lowercase_first(&error.kind().to_string()));
     source
@@ -144,12 +145,12 @@ pub(crate) fn lowercase_first(text: &str) -> String {
 }
 
 /// The property that counts: of several with one name, the last.
-pub fn last<'o, 't>(object: &'o Object<'t>, name: &str) -> Option<&'o ObjectProp<'t>> {
+pub fn last_property<'o, 't>(object: &'o Object<'t>, name: &str) -> Option<&'o ObjectProp<'t>> {
     object.properties.iter().rev().find(|property| property.name.as_str() == name)
 }
 
 /// What a value is, in words.
-pub fn kind_of(value: &Value<'_>) -> &'static str {
+pub fn value_kind(value: &Value<'_>) -> &'static str {
     match value {
         Value::StringLit(_) => "a string",
         Value::NumberLit(_) => "a number",
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
 
     /// `{"hooks": {"BeforeTool": [ITEMS]}}` of so many items, each written from its number.
-    fn definitions(count: usize, item: impl Fn(usize) -> String) -> String {
+    fn settings_with_definitions(count: usize, item: impl Fn(usize) -> String) -> String {
         let mut items = String::new();
         for at in 0..count {
             _ = write!(items, "{}{}", if at == 0 { "" } else { "," }, item(at));
@@ -175,48 +176,50 @@ mod tests {
         format!(r#"{{"hooks":{{"BeforeTool":[{items}]}}}}"#)
     }
 
-    fn hook(at: usize) -> String {
+    fn definition_with_hook(at: usize) -> String {
         format!(
             r#"{{"matcher":"mcp__s__t{at}","hooks":[{{"type":"command","name":"h{at}","command":"./guard {at}"}}]}}"#
         )
     }
 
-    fn refusal_of(text: &str) -> String {
+    fn parse_error(text: &str) -> String {
         let document = Document::parse(Path::new("settings.json"), text);
         document.root.err().map(|diagnostic| diagnostic.message).unwrap_or_default()
     }
 
     #[test]
-    fn ten_thousand_hooks_are_read() {
-        let text = definitions(10_000, hook);
-        let declared = crate::declare(&crate::Layer::new(crate::Source::User, Path::new("settings.json"), &text));
+    fn ten_thousand_hooks_are_parsed() {
+        let text = settings_with_definitions(10_000, definition_with_hook);
+        let declared = crate::parse_layer(&crate::Layer::new(crate::Source::User, Path::new("settings.json"), &text));
         assert_eq!((declared.hooks.len(), declared.diagnostics.len()), (10_000, 0));
     }
 
     #[test]
-    fn problems_without_end_are_counted_and_not_kept() {
-        let text = definitions(20_000, |_| "0".to_owned());
-        let declared = crate::declare(&crate::Layer::new(crate::Source::User, Path::new("settings.json"), &text));
+    fn diagnostics_beyond_the_maximum_are_only_counted() {
+        let text = settings_with_definitions(20_000, |_| "0".to_owned());
+        let declared = crate::parse_layer(&crate::Layer::new(crate::Source::User, Path::new("settings.json"), &text));
         assert!(declared.diagnostics.len() < 3_000, "{}", declared.diagnostics.len());
         assert!(declared.diagnostics.iter().any(|one| one.message.contains("18000 more problems")));
     }
 
     #[test]
-    fn bombs_are_refused_with_words() {
+    fn oversized_files_are_refused_with_a_message() {
         let many = |count: usize, item: &str| [item].repeat(count).join(",");
         for (text, words) in [
-            (definitions(60_000, hook), "more than 300000 values"),
+            (settings_with_definitions(60_000, definition_with_hook), "more than 300000 values"),
             (format!("[{}]", many(1 << 20, "0")), "more than 300000 values"),
             ("[".repeat(16 << 20), "more than 300000 values"),
             (format!(r#"{{"other":[{}]}}"#, many(60_000, "0")), "more than 50000 values outside of `hooks`"),
             (format!(r#"{{"hooks":[{0}],"hooks":{{}}}}"#, many(60_000, "0")), "outside of `hooks`"),
             (format!("[{}]", many(60_000, "0")), "outside of `hooks`"),
             (
-                definitions(100, |_| format!(r#"{{"hooks":[{{"when":{{"writes":[{}]}}}}]}}"#, many(900, r#""a*""#))),
+                settings_with_definitions(100, |_| {
+                    format!(r#"{{"hooks":[{{"when":{{"writes":[{}]}}}}]}}"#, many(900, r#""a*""#))
+                }),
                 "and in `when`",
             ),
         ] {
-            assert!(refusal_of(&text).contains(words), "no `{words}`: {}", refusal_of(&text));
+            assert!(parse_error(&text).contains(words), "no `{words}`: {}", parse_error(&text));
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::event::Subject;
-use crate::pattern::Pattern;
-use crate::tool_names::{is_name_and_part, is_tool_name, names_as_words, other_names};
+use crate::event::MatcherSubject;
+use crate::pattern::ToolNamePattern;
+use crate::tool_names::{alternative_names, ambiguous_names, is_ambiguous_name, is_tool_name};
 
 /// A compiled matcher.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub enum Matcher {
         /// Exact names.
         names: Vec<String>,
         /// Patterns on tool names.
-        patterns: Vec<Arc<Pattern>>,
+        patterns: Vec<Arc<ToolNamePattern>>,
     },
 }
 
@@ -24,35 +24,35 @@ impl Matcher {
     /// Compiles a matcher for what an event tests it against.
     ///
     /// A pattern that does not compile becomes a literal; the second value is then the reason.
-    pub fn compile(subject: Subject, text: Option<&str>) -> (Matcher, Option<String>) {
+    pub fn compile(subject: MatcherSubject, text: Option<&str>) -> (Matcher, Option<String>) {
         let text = text.map_or("", str::trim);
         match subject {
             _ if matches_everything(text) => (Matcher::All, None),
-            Subject::Nothing => (Matcher::All, None),
-            Subject::Field { .. } if words(text).any(matches_everything) => (Matcher::All, None),
-            Subject::Field { .. } => (Matcher::names(words(text)), None),
-            Subject::ToolName if is_word_list(text) => (Matcher::of_words(text), None),
-            Subject::ToolName => match Pattern::new(text) {
+            MatcherSubject::Nothing => (Matcher::All, None),
+            MatcherSubject::Field { .. } if split_word_list(text).any(matches_everything) => (Matcher::All, None),
+            MatcherSubject::Field { .. } => (Matcher::from_names(split_word_list(text)), None),
+            MatcherSubject::ToolName if is_word_list(text) => (Matcher::from_word_list(text), None),
+            MatcherSubject::ToolName => match ToolNamePattern::new(text) {
                 Ok(pattern) => (Matcher::Any { names: Vec::new(), patterns: vec![Arc::new(pattern)] }, None),
-                Err(reason) => (Matcher::names([text]), Some(reason)),
+                Err(reason) => (Matcher::from_names([text]), Some(reason)),
             },
         }
     }
 
-    fn names<'t>(names: impl IntoIterator<Item = &'t str>) -> Matcher {
+    fn from_names<'t>(names: impl IntoIterator<Item = &'t str>) -> Matcher {
         Matcher::Any { names: names.into_iter().map(str::to_owned).collect(), patterns: Vec::new() }
     }
 
     /// A list of words: a word that no tool is known by may be a part of a name.
-    fn of_words(text: &str) -> Matcher {
-        let (mut names, parts): (Vec<&str>, Vec<&str>) = words(text).partition(|word| is_tool_name(word));
+    fn from_word_list(text: &str) -> Matcher {
+        let (mut names, parts): (Vec<&str>, Vec<&str>) = split_word_list(text).partition(|word| is_tool_name(word));
         if names.is_empty() && parts.is_empty() {
             return Matcher::All;
         }
-        names.extend(parts.iter().filter(|word| is_name_and_part(word)));
+        names.extend(parts.iter().filter(|word| is_ambiguous_name(word)));
         Matcher::Any {
             names: names.into_iter().map(str::to_owned).collect(),
-            patterns: parts.into_iter().map(|part| Arc::new(Pattern::word(part))).collect(),
+            patterns: parts.into_iter().map(|part| Arc::new(ToolNamePattern::from_word(part))).collect(),
         }
     }
 
@@ -63,8 +63,8 @@ impl Matcher {
             Matcher::Any { names, patterns } => {
                 let listed = |name: &str| names.iter().any(|listed| listed == name);
                 listed(subject)
-                    || other_names(subject).any(|name| listed(&name))
-                    || names_as_words(subject).iter().any(|name| listed(name))
+                    || alternative_names(subject).any(|name| listed(&name))
+                    || ambiguous_names(subject).iter().any(|name| listed(name))
                     || patterns.iter().any(|pattern| pattern.matches(subject))
             }
         }
@@ -82,7 +82,7 @@ pub(crate) fn matches_everything(text: &str) -> bool {
 }
 
 /// The words of `a|b`, or of `a, b` as Claude Code has it.
-pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn split_word_list(text: &str) -> impl Iterator<Item = &str> {
     text.split(['|', ',']).map(str::trim).filter(|word| !word.is_empty())
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
 /// Whether a matcher is a list of words, and no pattern.
 pub(crate) fn is_word_list(text: &str) -> bool {
     let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-    words(text).all(is_word)
+    split_word_list(text).all(is_word)
 }
 
 #[cfg(test)]
@@ -99,13 +99,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn tool(text: &str) -> Matcher {
-        Matcher::compile(Subject::ToolName, Some(text)).0
+        Matcher::compile(MatcherSubject::ToolName, Some(text)).0
     }
 
     #[test]
     fn missing_empty_and_star_match_everything() {
         for text in [None, Some(""), Some(" "), Some("*"), Some(".*"), Some("|")] {
-            assert!(matches!(Matcher::compile(Subject::ToolName, text).0, Matcher::All));
+            assert!(matches!(Matcher::compile(MatcherSubject::ToolName, text).0, Matcher::All));
         }
     }
 
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_no_tools_name_is_a_part_of_one() {
+    fn an_unknown_word_matches_part_of_a_name() {
         let matcher = tool("write_file|replace|shell|bash|execute");
         assert!(matcher.matches("run_shell_command") && matcher.matches("replace") && matcher.matches("my_bash"));
         assert!(!matcher.matches("write_files") && !matcher.matches("read_file"));
@@ -147,14 +147,14 @@ mod tests {
 
     #[test]
     fn a_pattern_that_does_not_compile_is_a_literal() {
-        let (matcher, reason) = Matcher::compile(Subject::ToolName, Some("write_(file"));
+        let (matcher, reason) = Matcher::compile(MatcherSubject::ToolName, Some("write_(file"));
         assert!(reason.is_some());
         assert!(matcher.matches("write_(file") && !matcher.matches("write_file"));
     }
 
     #[test]
     fn other_events_compare_exactly_with_any_of_a_list() {
-        let subject = Subject::Field { name: "source", values: &["startup", "resume"] };
+        let subject = MatcherSubject::Field { name: "source", values: &["startup", "resume"] };
         let field = |text: &str| Matcher::compile(subject, Some(text)).0;
         assert!(!field("start.*").matches("startup") && field("start.*").matches("start.*"));
         assert!(field("startup|resume").matches("startup") && field("startup | resume").matches("resume"));
@@ -165,7 +165,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_compiles_to_something_that_does_not_panic(text in "\\PC{0,24}", name in "[a-z_]{1,16}") {
-            let (matcher, _) = Matcher::compile(Subject::ToolName, Some(&text));
+            let (matcher, _) = Matcher::compile(MatcherSubject::ToolName, Some(&text));
             let _ = matcher.matches(&name);
         }
 

@@ -1,11 +1,11 @@
 //! All the names of an MCP server's tool, and which of them an entry of a list or a rule means. Models know a tool by a plain
 //! and short name; people also write what its server and the tool itself are called. Pure, and about names only.
 
-use crate::wildcard::is_like;
+use crate::wildcard::matches_wildcard;
 
 /// A server's tool, by all of its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct McpName<'a> {
+pub struct McpToolName<'a> {
     /// What models call it: `mcp__server__tool`, made plain and short.
     pub name: &'a str,
     /// What its server is called in the settings.
@@ -14,51 +14,51 @@ pub struct McpName<'a> {
     pub tool: &'a str,
 }
 
-impl<'a> McpName<'a> {
+impl<'a> McpToolName<'a> {
     /// A tool of which only the whole name is known, in either spelling.
-    pub fn read(name: &'a str) -> Option<Self> {
+    pub fn parse(name: &'a str) -> Option<Self> {
         let (server, tool) = match name.strip_prefix("mcp__") {
             Some(rest) => rest.split_once("__")?,
             None => name.strip_prefix("mcp_")?.split_once('_')?,
         };
-        Some(McpName { name, server, tool })
+        Some(McpToolName { name, server, tool })
     }
 
     /// What the server is called.
-    fn servers(&self) -> impl Iterator<Item = &'a str> {
-        [Some(self.server), self.plain().map(|(server, _)| server)].into_iter().flatten()
+    fn server_names(&self) -> impl Iterator<Item = &'a str> {
+        [Some(self.server), self.split_model_name().map(|(server, _)| server)].into_iter().flatten()
     }
 
     /// What the tool is called there.
-    fn tools(&self) -> impl Iterator<Item = &'a str> {
-        [Some(self.tool), self.plain().map(|(_, tool)| tool)].into_iter().flatten()
+    fn tool_names(&self) -> impl Iterator<Item = &'a str> {
+        [Some(self.tool), self.split_model_name().map(|(_, tool)| tool)].into_iter().flatten()
     }
 
     /// Both as they are in the name.
-    fn plain(&self) -> Option<(&'a str, &'a str)> {
+    fn split_model_name(&self) -> Option<(&'a str, &'a str)> {
         self.name.strip_prefix("mcp__")?.split_once("__")
     }
 
     /// Every whole name, the one that models know first.
     pub fn spellings(&self) -> impl Iterator<Item = String> + use<'a> {
-        let (servers, tools): (Vec<_>, Vec<_>) = (self.servers().collect(), self.tools().collect());
+        let (servers, tools): (Vec<_>, Vec<_>) = (self.server_names().collect(), self.tool_names().collect());
         let of_server = move |server: &'a str| tools.clone().into_iter().map(move |tool| (server, tool));
         let both = |(server, tool)| [format!("mcp__{server}__{tool}"), format!("mcp_{server}_{tool}")];
         std::iter::once(self.name.to_owned()).chain(servers.into_iter().flat_map(of_server).flat_map(both))
     }
 
     /// Whether an entry may mean it, in any spelling and reading: for what forbids.
-    pub fn may_be(&self, entry: &str) -> bool {
+    pub fn may_match(&self, entry: &str) -> bool {
         let whole_server = |server: &str| {
             entry.strip_prefix("mcp__").is_some_and(|rest| rest == server)
                 || entry.strip_prefix("mcp_").is_some_and(|rest| rest == server)
         };
-        self.spellings().any(|name| is_like(&name, entry)) || self.servers().any(whole_server)
+        self.spellings().any(|name| matches_wildcard(&name, entry)) || self.server_names().any(whole_server)
     }
 
     /// Whether an entry means it and nothing else that it could mean is there: for what allows. `others` are the names of the
     /// other servers. `mcp_a_*` is server `a`, never `a_b`; `mcp_a_b_write` is nobody's where both are there.
-    pub fn is_surely(&self, entry: &str, others: &[String]) -> bool {
+    pub fn certainly_matches(&self, entry: &str, others: &[String]) -> bool {
         let (rest, between) = match (entry.strip_prefix("mcp__"), entry.strip_prefix("mcp_")) {
             (Some(rest), _) => (rest, "__"),
             (None, Some(rest)) => (rest, "_"),
@@ -69,34 +69,37 @@ impl<'a> McpName<'a> {
             return true;
         }
         if let Some(pattern) = after("*") {
-            return self.is_tool(pattern);
+            return self.matches_tool(pattern);
         }
-        if self.servers().any(|server| after(server) == Some("*") || (between == "__" && rest == server)) {
+        if self.server_names().any(|server| after(server) == Some("*") || (between == "__" && rest == server)) {
             return true;
         }
         if others.iter().any(|server| after(server).is_some()) {
             return false;
         }
-        if self.servers().filter_map(after).any(|pattern| self.is_tool(pattern)) {
+        if self.server_names().filter_map(after).any(|pattern| self.matches_tool(pattern)) {
             return true;
         }
         let (server, tool) = rest.split_once("__").unwrap_or((rest, "*"));
-        between == "__" && server.contains('*') && self.servers().any(|own| is_like(own, server)) && self.is_tool(tool)
+        between == "__"
+            && server.contains('*')
+            && self.server_names().any(|own| matches_wildcard(own, server))
+            && self.matches_tool(tool)
     }
 
     /// Whether a pattern is about this tool, as its server's.
-    pub fn is_tool(&self, pattern: &str) -> bool {
-        self.tools().any(|tool| is_like(tool, pattern))
+    pub fn matches_tool(&self, pattern: &str) -> bool {
+        self.tool_names().any(|tool| matches_wildcard(tool, pattern))
     }
 
     /// Whether a pattern may be about its server.
-    pub fn may_be_of(&self, pattern: &str) -> bool {
-        self.servers().any(|server| is_like(server, pattern))
+    pub fn may_match_server(&self, pattern: &str) -> bool {
+        self.server_names().any(|server| matches_wildcard(server, pattern))
     }
 
     /// Whether a pattern is about its server, and about no other by the same name.
-    pub fn is_surely_of(&self, pattern: &str, others: &[String]) -> bool {
-        self.may_be_of(pattern) && (pattern.contains('*') || !others.iter().any(|other| other == pattern))
+    pub fn certainly_matches_server(&self, pattern: &str, others: &[String]) -> bool {
+        self.may_match_server(pattern) && (pattern.contains('*') || !others.iter().any(|other| other == pattern))
     }
 }
 
@@ -104,15 +107,15 @@ impl<'a> McpName<'a> {
 mod tests {
     use super::*;
 
-    const SHORTENED: McpName<'_> =
-        McpName { name: "mcp__my_server__do_it_1a2b3c4d", server: "my.server", tool: "do.it" };
+    const SHORTENED_NAME: McpToolName<'_> =
+        McpToolName { name: "mcp__my_server__do_it_1a2b3c4d", server: "my.server", tool: "do.it" };
 
-    fn named<'a>(name: &'a str, server: &'a str, tool: &'a str) -> McpName<'a> {
-        McpName { name, server, tool }
+    fn mcp_tool<'a>(name: &'a str, server: &'a str, tool: &'a str) -> McpToolName<'a> {
+        McpToolName { name, server, tool }
     }
 
     #[test]
-    fn what_forbids_knows_every_spelling() {
+    fn deny_entries_match_every_spelling() {
         for entry in [
             "mcp__my_server__do_it_1a2b3c4d",
             "mcp_my_server_do_it_1a2b3c4d",
@@ -127,15 +130,15 @@ mod tests {
             "mcp_my_*",
             "*do.it",
         ] {
-            assert!(SHORTENED.may_be(entry), "{entry}");
+            assert!(SHORTENED_NAME.may_match(entry), "{entry}");
         }
         for other in ["mcp__my", "mcp__other__*", "do.it", "", "my.server"] {
-            assert!(!SHORTENED.may_be(other), "{other}");
+            assert!(!SHORTENED_NAME.may_match(other), "{other}");
         }
     }
 
     #[test]
-    fn what_allows_knows_every_spelling_that_can_mean_nothing_else() {
+    fn allow_entries_match_only_unambiguous_spellings() {
         for entry in [
             "mcp__my_server__do_it_1a2b3c4d",
             "mcp__my.server__do.it",
@@ -150,37 +153,48 @@ mod tests {
             "mcp_*_do.it",
             "mcp__my*__do*",
         ] {
-            assert!(SHORTENED.is_surely(entry, &["other".to_owned()]), "{entry}");
+            assert!(SHORTENED_NAME.certainly_matches(entry, &["other".to_owned()]), "{entry}");
         }
         for other in
             ["*", "do.it", "mcp_my_*", "mcp_my*", "mcp_my_server", "mcp__my.server__", "mcp__", "mcp_", "", "mcp_*it"]
         {
-            assert!(!SHORTENED.is_surely(other, &[]), "{other}");
+            assert!(!SHORTENED_NAME.certainly_matches(other, &[]), "{other}");
         }
     }
 
     #[test]
-    fn a_server_whose_name_begins_like_anothers_gets_nothing_of_its() {
-        let (short, long) = (named("mcp__a__b_write", "a", "b_write"), named("mcp__a_b__write", "a_b", "write"));
+    fn a_server_name_prefix_grants_nothing() {
+        let (short, long) = (mcp_tool("mcp__a__b_write", "a", "b_write"), mcp_tool("mcp__a_b__write", "a_b", "write"));
         let (a, a_b) = (["a".to_owned()], ["a_b".to_owned()]);
-        assert!(short.is_surely("mcp_a_*", &a_b) && !long.is_surely("mcp_a_*", &a));
-        assert!(long.is_surely("mcp_a_b_*", &a) && !short.is_surely("mcp_a_b_*", &a_b));
-        assert!(!short.is_surely("mcp_a_b_write", &a_b) && !long.is_surely("mcp_a_b_write", &a), "both are meant");
-        assert!(short.is_surely("mcp_a_b_write", &[]) && long.is_surely("mcp_a_b_write", &[]), "only one is there");
-        assert!(short.is_surely("mcp__a__b_write", &a_b) && long.is_surely("mcp__a_b__write", &a));
-        assert!(short.may_be("mcp_a_b_write") && long.may_be("mcp_a_b_write") && long.may_be("mcp_a_*"));
+        assert!(short.certainly_matches("mcp_a_*", &a_b) && !long.certainly_matches("mcp_a_*", &a));
+        assert!(long.certainly_matches("mcp_a_b_*", &a) && !short.certainly_matches("mcp_a_b_*", &a_b));
+        assert!(
+            !short.certainly_matches("mcp_a_b_write", &a_b) && !long.certainly_matches("mcp_a_b_write", &a),
+            "both are meant"
+        );
+        assert!(
+            short.certainly_matches("mcp_a_b_write", &[]) && long.certainly_matches("mcp_a_b_write", &[]),
+            "only one is there"
+        );
+        assert!(short.certainly_matches("mcp__a__b_write", &a_b) && long.certainly_matches("mcp__a_b__write", &a));
+        assert!(short.may_match("mcp_a_b_write") && long.may_match("mcp_a_b_write") && long.may_match("mcp_a_*"));
         // The plain name of one is the real name of another.
-        let plain = named("mcp__s_v__x", "s.v", "x");
-        assert!(plain.is_surely_of("s.v", &["s_v".to_owned()]) && !plain.is_surely_of("s_v", &["s_v".to_owned()]));
-        assert!(plain.is_surely_of("s_v", &[]) && plain.is_surely_of("s*", &["s_v".to_owned()]));
+        let plain = mcp_tool("mcp__s_v__x", "s.v", "x");
+        assert!(
+            plain.certainly_matches_server("s.v", &["s_v".to_owned()])
+                && !plain.certainly_matches_server("s_v", &["s_v".to_owned()])
+        );
+        assert!(
+            plain.certainly_matches_server("s_v", &[]) && plain.certainly_matches_server("s*", &["s_v".to_owned()])
+        );
     }
 
     #[test]
-    fn a_name_alone_tells_something() {
-        let read = McpName::read("mcp__git__push_all").unwrap();
+    fn a_name_alone_can_be_parsed() {
+        let read = McpToolName::parse("mcp__git__push_all").unwrap();
         assert_eq!((read.server, read.tool), ("git", "push_all"));
-        let single = McpName::read("mcp_git_push_all").unwrap();
+        let single = McpToolName::parse("mcp_git_push_all").unwrap();
         assert_eq!((single.server, single.tool), ("git", "push_all"));
-        assert_eq!((McpName::read("read_file"), McpName::read("mcp__git")), (None, None));
+        assert_eq!((McpToolName::parse("read_file"), McpToolName::parse("mcp__git")), (None, None));
     }
 }

@@ -9,7 +9,7 @@ use crate::model_api::{ToolConfig, ToolMode};
 
 /// The answers of all hooks of one event, together.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Merged {
+pub struct MergedAnswer {
     /// The strongest decision, all words in plan order, every change laid over those before it.
     pub answer: Answer,
     /// Whose decision it is.
@@ -18,7 +18,7 @@ pub struct Merged {
 
 /// Two hooks that want different things of one key; the later one's value stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Conflict {
+pub struct AnswerConflict {
     /// What both set.
     pub key: String,
     /// The hook whose value is gone.
@@ -27,30 +27,36 @@ pub struct Conflict {
     pub later: String,
 }
 
-impl std::fmt::Display for Conflict {
+impl std::fmt::Display for AnswerConflict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Conflict { key, earlier, later } = self;
+        let AnswerConflict { key, earlier, later } = self;
         write!(f, "hooks {earlier} and {later} set `{key}` to different values; {later}'s stands")
     }
 }
 
 /// Merges answers given in plan order, each with its hook's name.
-pub fn merge<'a>(answers: impl IntoIterator<Item = (&'a str, &'a Answer)>) -> (Merged, Vec<Conflict>) {
-    let mut merged = Merged::default();
+pub fn merge<'a>(answers: impl IntoIterator<Item = (&'a str, &'a Answer)>) -> (MergedAnswer, Vec<AnswerConflict>) {
+    let mut merged = MergedAnswer::default();
     let mut conflicts = Vec::new();
     let mut argument_owners: Vec<(String, &str)> = Vec::new();
     let mut tail_owner: Option<&str> = None;
     for (hook, answer) in answers {
-        merged.decide(hook, answer);
+        merged.add_decision(hook, answer);
         let all = &mut merged.answer;
-        append(&mut all.reason, answer.reason.as_deref());
-        append(&mut all.system_message, answer.system_message.as_deref());
-        append(&mut all.additional_context, answer.additional_context.as_deref());
+        append_line(&mut all.reason, answer.reason.as_deref());
+        append_line(&mut all.system_message, answer.system_message.as_deref());
+        append_line(&mut all.additional_context, answer.additional_context.as_deref());
         all.suppress_output |= answer.suppress_output;
         all.clear_context |= answer.clear_context;
         all.redact_input |= answer.redact_input;
         if let Some(changes) = &answer.tool_input {
-            lay_over(all.tool_input.get_or_insert_default(), changes, hook, &mut argument_owners, &mut conflicts);
+            overlay_tool_input(
+                all.tool_input.get_or_insert_default(),
+                changes,
+                hook,
+                &mut argument_owners,
+                &mut conflicts,
+            );
         }
         if let Some(patch) = &answer.llm_request {
             all.llm_request.get_or_insert_default().overlay(patch.clone());
@@ -59,7 +65,7 @@ pub fn merge<'a>(answers: impl IntoIterator<Item = (&'a str, &'a Answer)>) -> (M
             all.llm_response = Some(response.clone());
         }
         if let Some(config) = &answer.tool_config {
-            combine_tools(all.tool_config.get_or_insert_default(), config);
+            merge_tool_config(all.tool_config.get_or_insert_default(), config);
         }
         if let Some(call) = &answer.tail_call {
             if let Some(earlier) = tail_owner.filter(|_| all.tail_call.as_ref() != Some(call)) {
@@ -68,16 +74,17 @@ pub fn merge<'a>(answers: impl IntoIterator<Item = (&'a str, &'a Answer)>) -> (M
             tail_owner = Some(hook);
             all.tail_call = Some(call.clone());
         }
-        all.specific.extend(answer.specific.iter().map(|(key, value)| (key.clone(), value.clone())));
+        all.hook_specific_output
+            .extend(answer.hook_specific_output.iter().map(|(key, value)| (key.clone(), value.clone())));
     }
     if let Some(config) = &mut merged.answer.tool_config {
-        finish_tools(config);
+        normalize_tool_config(config);
     }
     (merged, conflicts)
 }
 
-impl Merged {
-    fn decide(&mut self, hook: &str, answer: &Answer) {
+impl MergedAnswer {
+    fn add_decision(&mut self, hook: &str, answer: &Answer) {
         let all = &mut self.answer;
         if answer.stop {
             if !all.stop {
@@ -85,7 +92,7 @@ impl Merged {
             }
             all.stop = true;
             self.decided_by.push(hook.to_owned());
-            append(&mut all.stop_reason, answer.stop_reason.as_deref().or(answer.reason.as_deref()));
+            append_line(&mut all.stop_reason, answer.stop_reason.as_deref().or(answer.reason.as_deref()));
         }
         let Some(decision) = answer.decision else { return };
         if all.decision.is_none_or(|current| decision > current) {
@@ -102,15 +109,15 @@ impl Merged {
     /// The reason for a deny or an ask, never empty.
     pub fn reason_text(&self) -> String {
         let word = if self.answer.decision == Some(Decision::Ask) { "asked about" } else { "denied" };
-        self.answer.reason.clone().unwrap_or_else(|| self.unexplained(word))
+        self.answer.reason.clone().unwrap_or_else(|| self.default_reason(word))
     }
 
     /// The reason for a stop, never empty.
     pub fn stop_text(&self) -> String {
-        self.answer.stop_reason.clone().unwrap_or_else(|| self.unexplained("stopped"))
+        self.answer.stop_reason.clone().unwrap_or_else(|| self.default_reason("stopped"))
     }
 
-    fn unexplained(&self, word: &str) -> String {
+    fn default_reason(&self, word: &str) -> String {
         match self.decided_by.as_slice() {
             [] => format!("{word} by a hook that gave no reason"),
             hooks => format!("{word} by hook {}, which gave no reason", hooks.join(", ")),
@@ -130,7 +137,7 @@ impl Merged {
     }
 }
 
-fn append(joined: &mut Option<String>, text: Option<&str>) {
+fn append_line(joined: &mut Option<String>, text: Option<&str>) {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return };
     match joined {
         Some(joined) => {
@@ -141,12 +148,12 @@ fn append(joined: &mut Option<String>, text: Option<&str>) {
     }
 }
 
-fn lay_over<'a>(
+fn overlay_tool_input<'a>(
     target: &mut Map<String, Value>,
     changes: &Map<String, Value>,
     hook: &'a str,
     owners: &mut Vec<(String, &'a str)>,
-    conflicts: &mut Vec<Conflict>,
+    conflicts: &mut Vec<AnswerConflict>,
 ) {
     for (key, value) in changes {
         let owner = owners.iter_mut().find(|(owned, _)| owned == key);
@@ -162,12 +169,12 @@ fn lay_over<'a>(
     }
 }
 
-fn conflict(key: &str, earlier: &str, later: &str) -> Conflict {
-    Conflict { key: key.to_owned(), earlier: earlier.to_owned(), later: later.to_owned() }
+fn conflict(key: &str, earlier: &str, later: &str) -> AnswerConflict {
+    AnswerConflict { key: key.to_owned(), earlier: earlier.to_owned(), later: later.to_owned() }
 }
 
 /// The most restrictive mode and the union of names.
-fn combine_tools(merged: &mut ToolConfig, config: &ToolConfig) {
+fn merge_tool_config(merged: &mut ToolConfig, config: &ToolConfig) {
     let strength = |mode: Option<ToolMode>| match mode {
         Some(ToolMode::None) => 2,
         Some(ToolMode::Any) => 1,
@@ -179,7 +186,7 @@ fn combine_tools(merged: &mut ToolConfig, config: &ToolConfig) {
     merged.allowed.extend(config.allowed.iter().cloned());
 }
 
-fn finish_tools(config: &mut ToolConfig) {
+fn normalize_tool_config(config: &mut ToolConfig) {
     config.mode.get_or_insert(ToolMode::Auto);
     if config.mode == Some(ToolMode::None) {
         config.allowed.clear();
@@ -194,7 +201,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn merge_all(answers: &[Answer]) -> (Merged, Vec<Conflict>) {
+    fn merge_all(answers: &[Answer]) -> (MergedAnswer, Vec<AnswerConflict>) {
         let named: Vec<_> = answers.iter().enumerate().map(|(at, answer)| (format!("h{at}"), answer)).collect();
         merge(named.iter().map(|(name, answer)| (name.as_str(), *answer)))
     }

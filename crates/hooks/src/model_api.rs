@@ -200,7 +200,7 @@ pub struct SharedJson(Bytes);
 
 impl SharedJson {
     /// Serialises a request.
-    pub fn of(request: &LlmRequest) -> Self {
+    pub fn from_request(request: &LlmRequest) -> Self {
         // A request is strings, numbers and maps with string keys: serialising it cannot fail.
         let text = serde_json::to_vec(request).unwrap_or_else(|_| b"null".to_vec());
         // It is kept for as long as an answer takes, without the room that it did not need.
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn shared_json_survives_a_round_trip() {
         let request = LlmRequest { model: "m".into(), ..LlmRequest::default() };
-        let shared = SharedJson::of(&request);
+        let shared = SharedJson::from_request(&request);
         assert_eq!(shared.parse(), Some(request));
         assert_eq!(serde_json::to_string(&shared).unwrap().as_bytes(), shared.bytes());
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::Cause;
+use crate::answer::FailureCause;
 
 /// What counts when a hook fails, from the most lenient to the strictest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -47,13 +47,13 @@ pub struct OnError {
 
 impl OnError {
     /// The same for every cause.
-    pub fn all(action: FailureAction) -> Self {
+    pub fn for_all_causes(action: FailureAction) -> Self {
         let action = Some(action);
         OnError { timeout: action, exit: action, spawn: action, output: action, resource: action, truncated: action }
     }
 
     /// What is set, cause by cause, under the keys of the settings.
-    pub fn set(&self) -> impl Iterator<Item = (&'static str, FailureAction)> {
+    pub fn configured(&self) -> impl Iterator<Item = (&'static str, FailureAction)> {
         let OnError { timeout, exit, spawn, output, resource, truncated } = *self;
         let causes = [
             ("timeout", timeout),
@@ -67,14 +67,14 @@ impl OnError {
     }
 
     /// The action for a cause, if set.
-    pub fn get(&self, cause: Cause) -> Option<FailureAction> {
+    pub fn get(&self, cause: FailureCause) -> Option<FailureAction> {
         match cause {
-            Cause::Timeout => self.timeout,
-            Cause::Exit => self.exit,
-            Cause::Spawn => self.spawn,
-            Cause::Output => self.output,
-            Cause::Resource => self.resource,
-            Cause::Truncated => self.truncated,
+            FailureCause::Timeout => self.timeout,
+            FailureCause::Exit => self.exit,
+            FailureCause::Spawn => self.spawn,
+            FailureCause::Output => self.output,
+            FailureCause::Resource => self.resource,
+            FailureCause::Truncated => self.truncated,
         }
     }
 
@@ -91,12 +91,14 @@ impl OnError {
     }
 }
 
-impl Cause {
+impl FailureCause {
     /// What counts where nobody has said: a hook's own failure lets the event go on, ours does not.
     pub(crate) fn default_action(self) -> FailureAction {
         match self {
-            Cause::Timeout | Cause::Exit | Cause::Spawn | Cause::Output => FailureAction::Allow,
-            Cause::Resource | Cause::Truncated => FailureAction::Block,
+            FailureCause::Timeout | FailureCause::Exit | FailureCause::Spawn | FailureCause::Output => {
+                FailureAction::Allow
+            }
+            FailureCause::Resource | FailureCause::Truncated => FailureAction::Block,
         }
     }
 }

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 
 use crate::answer::Decision;
 use crate::hook::Source;
-use crate::merge::Merged;
+use crate::merge::MergedAnswer;
 use crate::model_api::{LlmRequestPatch, LlmResponse, ToolConfig};
-use crate::observe::RunReport;
+use crate::observer::RunReport;
 
 /// Everything that came of firing one event.
 #[derive(Clone, Debug)]
@@ -15,18 +15,18 @@ pub struct Outcome<V> {
     /// What the hooks decided, together.
     pub verdict: V,
     /// What they want the user to read, in plan order.
-    pub messages: Vec<Said>,
+    pub messages: Vec<HookMessage>,
     /// What went wrong, in plan order. Never empty when a hook failed.
-    pub warnings: Vec<Said>,
+    pub warnings: Vec<HookMessage>,
     /// All answers as one.
-    pub merged: Merged,
+    pub merged: MergedAnswer,
     /// How each hook ran, in plan order.
     pub runs: Vec<RunReport>,
 }
 
 /// Words of, or about, one hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct HookMessage {
     /// The hook's name.
     pub hook: String,
     /// Where it was declared.
@@ -37,7 +37,7 @@ pub struct Said {
 
 /// For events that hooks can only comment on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Advice;
+pub struct AdvisoryVerdict;
 
 /// What hooks add to a session's start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -206,20 +206,20 @@ pub struct TailCall {
     pub args: Map<String, Value>,
 }
 
-impl From<&Merged> for Advice {
-    fn from(_: &Merged) -> Self {
-        Advice
+impl From<&MergedAnswer> for AdvisoryVerdict {
+    fn from(_: &MergedAnswer) -> Self {
+        AdvisoryVerdict
     }
 }
 
-impl From<&Merged> for SessionStartVerdict {
-    fn from(merged: &Merged) -> Self {
+impl From<&MergedAnswer> for SessionStartVerdict {
+    fn from(merged: &MergedAnswer) -> Self {
         SessionStartVerdict { context: merged.answer.additional_context.clone() }
     }
 }
 
-impl From<&Merged> for BeforeAgentVerdict {
-    fn from(merged: &Merged) -> Self {
+impl From<&MergedAnswer> for BeforeAgentVerdict {
+    fn from(merged: &MergedAnswer) -> Self {
         if merged.answer.stop {
             return BeforeAgentVerdict::Stop { reason: merged.stop_text() };
         }
@@ -230,8 +230,8 @@ impl From<&Merged> for BeforeAgentVerdict {
     }
 }
 
-impl From<&Merged> for AfterAgentVerdict {
-    fn from(merged: &Merged) -> Self {
+impl From<&MergedAnswer> for AfterAgentVerdict {
+    fn from(merged: &MergedAnswer) -> Self {
         let clear_context = merged.answer.clear_context;
         if merged.answer.stop {
             return AfterAgentVerdict::Stop { reason: merged.stop_text(), clear_context };
@@ -243,8 +243,8 @@ impl From<&Merged> for AfterAgentVerdict {
     }
 }
 
-impl From<&Merged> for BeforeModelVerdict {
-    fn from(merged: &Merged) -> Self {
+impl From<&MergedAnswer> for BeforeModelVerdict {
+    fn from(merged: &MergedAnswer) -> Self {
         if merged.answer.stop {
             return BeforeModelVerdict::Stop {
                 reason: merged.stop_text(),
@@ -261,14 +261,14 @@ impl From<&Merged> for BeforeModelVerdict {
     }
 }
 
-impl From<&Merged> for ToolSelection {
-    fn from(merged: &Merged) -> Self {
+impl From<&MergedAnswer> for ToolSelection {
+    fn from(merged: &MergedAnswer) -> Self {
         ToolSelection { config: merged.answer.tool_config.clone() }
     }
 }
 
-impl From<&Merged> for AfterModelVerdict {
-    fn from(merged: &Merged) -> Self {
+impl From<&MergedAnswer> for AfterModelVerdict {
+    fn from(merged: &MergedAnswer) -> Self {
         if merged.answer.stop {
             return AfterModelVerdict::Stop { reason: merged.stop_text() };
         }
@@ -280,8 +280,8 @@ impl From<&Merged> for AfterModelVerdict {
     }
 }
 
-impl From<&Merged> for BeforeToolVerdict {
-    fn from(merged: &Merged) -> Self {
+impl From<&MergedAnswer> for BeforeToolVerdict {
+    fn from(merged: &MergedAnswer) -> Self {
         if merged.answer.stop {
             return BeforeToolVerdict::Stop { reason: merged.stop_text() };
         }
@@ -294,8 +294,8 @@ impl From<&Merged> for BeforeToolVerdict {
     }
 }
 
-impl From<&Merged> for AfterToolVerdict {
-    fn from(merged: &Merged) -> Self {
+impl From<&MergedAnswer> for AfterToolVerdict {
+    fn from(merged: &MergedAnswer) -> Self {
         if merged.answer.stop {
             return AfterToolVerdict::Stop { reason: merged.stop_text() };
         }

@@ -8,15 +8,15 @@ use std::str::Lines;
 use thiserror::Error;
 
 /// Longer patches are not read.
-const LONGEST: usize = 8 * 1024 * 1024;
+const MAX_PATCH_BYTES: usize = 8 * 1024 * 1024;
 
-const BEGIN: &str = "*** Begin Patch";
-const END: &str = "*** End Patch";
-const ADD: &str = "*** Add File:";
-const DELETE: &str = "*** Delete File:";
-const UPDATE: &str = "*** Update File:";
-const MOVE: &str = "*** Move to:";
-const END_OF_FILE: &str = "*** End of File";
+const BEGIN_MARKER: &str = "*** Begin Patch";
+const END_MARKER: &str = "*** End Patch";
+const ADD_FILE_MARKER: &str = "*** Add File:";
+const DELETE_FILE_MARKER: &str = "*** Delete File:";
+const UPDATE_FILE_MARKER: &str = "*** Update File:";
+const MOVE_TO_MARKER: &str = "*** Move to:";
+const END_OF_FILE_MARKER: &str = "*** End of File";
 
 /// What a patch does to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,42 +59,42 @@ pub struct Hunk {
     /// The words behind `@@`: lines that stand somewhere above.
     pub headers: Vec<String>,
     /// The lines, in order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<HunkLine>,
     /// Whether it ends where the file ends.
-    pub at_end: bool,
+    pub at_end_of_file: bool,
 }
 
 impl Hunk {
     /// What stands there before; every line ends with a line feed.
-    pub fn before(&self) -> String {
-        self.text(|line| !matches!(line, Line::Added(_)))
+    pub fn old_text(&self) -> String {
+        self.collect_text(|line| !matches!(line, HunkLine::Added(_)))
     }
 
     /// What stands there afterwards.
-    pub fn after(&self) -> String {
-        self.text(|line| !matches!(line, Line::Removed(_)))
+    pub fn new_text(&self) -> String {
+        self.collect_text(|line| !matches!(line, HunkLine::Removed(_)))
     }
 
-    fn text(&self, counts: impl Fn(&Line) -> bool) -> String {
+    fn collect_text(&self, counts: impl Fn(&HunkLine) -> bool) -> String {
         self.lines.iter().filter(|line| counts(line)).flat_map(|line| [line.text(), "\n"]).collect()
     }
 }
 
 /// A line of a hunk, without its sign and its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum HunkLine {
     /// It stays.
-    Kept(String),
+    Context(String),
     /// It goes.
     Removed(String),
     /// It comes.
     Added(String),
 }
 
-impl Line {
+impl HunkLine {
     fn text(&self) -> &str {
         match self {
-            Line::Kept(text) | Line::Removed(text) | Line::Added(text) => text,
+            HunkLine::Context(text) | HunkLine::Removed(text) | HunkLine::Added(text) => text,
         }
     }
 }
@@ -103,13 +103,13 @@ impl Line {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PatchError {
     /// It is longer than anything that is read.
-    #[error("the patch is longer than {LONGEST} bytes")]
+    #[error("the patch is longer than {MAX_PATCH_BYTES} bytes")]
     TooLong,
     /// It does not begin as a patch does.
-    #[error("line 1: expected `{BEGIN}`")]
+    #[error("line 1: expected `{BEGIN_MARKER}`")]
     NoBegin,
     /// It does not end as a patch does: it may have been cut off.
-    #[error("the patch does not end with `{END}`")]
+    #[error("the patch does not end with `{END_MARKER}`")]
     NoEnd,
     /// It names no file.
     #[error("the patch changes no file")]
@@ -134,38 +134,38 @@ pub enum PatchError {
 
 /// Whether a text looks like a patch: what [`read`] is worth trying on.
 pub fn is_patch(text: &str) -> bool {
-    unwrapped(text).trim_start().starts_with(BEGIN)
+    strip_heredoc(text).trim_start().starts_with(BEGIN_MARKER)
 }
 
 /// Reads a patch: every change, in order, or an error.
-pub fn read(text: &str) -> Result<Vec<FileChange>, PatchError> {
-    if text.len() > LONGEST {
+pub fn parse(text: &str) -> Result<Vec<FileChange>, PatchError> {
+    if text.len() > MAX_PATCH_BYTES {
         return Err(PatchError::TooLong);
     }
-    let mut reader = Reader::new(unwrapped(text.trim()));
-    if reader.next().is_none_or(|line| line.trim() != BEGIN) {
+    let mut reader = PatchParser::new(strip_heredoc(text.trim()));
+    if reader.next().is_none_or(|line| line.trim() != BEGIN_MARKER) {
         return Err(PatchError::NoBegin);
     }
     let mut changes = Vec::new();
     loop {
         let line = reader.next().ok_or(PatchError::NoEnd)?.trim();
-        if line == END {
+        if line == END_MARKER {
             break;
         }
         if line.is_empty() {
             continue;
         }
-        changes.push(reader.change(line)?);
+        changes.push(reader.parse_file_change(line)?);
     }
-    match reader.next_that_is_not_blank() {
-        Some(line) => Err(reader.unexpected("nothing behind the patch's end", line)),
+    match reader.next_non_blank() {
+        Some(line) => Err(reader.unexpected_line("nothing behind the patch's end", line)),
         None if changes.is_empty() => Err(PatchError::Empty),
         None => Ok(changes),
     }
 }
 
 /// The text without a here-document around it, which models write out of habit.
-fn unwrapped(text: &str) -> &str {
+fn strip_heredoc(text: &str) -> &str {
     let inside = || {
         let (first, rest) = text.trim().split_once('\n')?;
         let word = first.trim().strip_prefix("<<")?.trim_start_matches('-').trim();
@@ -176,15 +176,15 @@ fn unwrapped(text: &str) -> &str {
     inside().unwrap_or(text)
 }
 
-struct Reader<'t> {
+struct PatchParser<'t> {
     lines: Lines<'t>,
     /// The line that was read last, counted from 1.
-    at: usize,
+    line_number: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> PatchParser<'t> {
     fn new(text: &'t str) -> Self {
-        Reader { lines: text.lines(), at: 0 }
+        PatchParser { lines: text.lines(), line_number: 0 }
     }
 
     fn peek(&self) -> Option<&'t str> {
@@ -192,7 +192,7 @@ impl<'t> Reader<'t> {
     }
 
     fn next(&mut self) -> Option<&'t str> {
-        self.at += 1;
+        self.line_number += 1;
         self.lines.next()
     }
 
@@ -201,35 +201,35 @@ impl<'t> Reader<'t> {
         self.next()
     }
 
-    fn next_that_is_not_blank(&mut self) -> Option<&'t str> {
+    fn next_non_blank(&mut self) -> Option<&'t str> {
         while self.next_if(|line| line.trim().is_empty()).is_some() {}
         self.next()
     }
 
-    fn unexpected(&self, expected: &'static str, found: &str) -> PatchError {
-        PatchError::Unexpected { line: self.at, expected, found: found.chars().take(80).collect() }
+    fn unexpected_line(&self, expected: &'static str, found: &str) -> PatchError {
+        PatchError::Unexpected { line: self.line_number, expected, found: found.chars().take(80).collect() }
     }
 
-    fn path(&self, text: &str) -> Result<String, PatchError> {
+    fn parse_path(&self, text: &str) -> Result<String, PatchError> {
         let path = text.trim();
-        if path.is_empty() { Err(PatchError::NoPath(self.at)) } else { Ok(path.to_owned()) }
+        if path.is_empty() { Err(PatchError::NoPath(self.line_number)) } else { Ok(path.to_owned()) }
     }
 
     /// One file; its first line has been read.
-    fn change(&mut self, line: &str) -> Result<FileChange, PatchError> {
-        if let Some(path) = line.strip_prefix(ADD) {
-            return Ok(FileChange::Add { path: self.path(path)?, content: self.content() });
+    fn parse_file_change(&mut self, line: &str) -> Result<FileChange, PatchError> {
+        if let Some(path) = line.strip_prefix(ADD_FILE_MARKER) {
+            return Ok(FileChange::Add { path: self.parse_path(path)?, content: self.parse_added_lines() });
         }
-        if let Some(path) = line.strip_prefix(DELETE) {
-            return Ok(FileChange::Delete { path: self.path(path)? });
+        if let Some(path) = line.strip_prefix(DELETE_FILE_MARKER) {
+            return Ok(FileChange::Delete { path: self.parse_path(path)? });
         }
-        if let Some(path) = line.strip_prefix(UPDATE) {
-            return self.update(self.path(path)?);
+        if let Some(path) = line.strip_prefix(UPDATE_FILE_MARKER) {
+            return self.parse_update(self.parse_path(path)?);
         }
-        Err(self.unexpected("`*** Add File:`, `*** Update File:`, `*** Delete File:` or `*** End Patch`", line))
+        Err(self.unexpected_line("`*** Add File:`, `*** Update File:`, `*** Delete File:` or `*** End Patch`", line))
     }
 
-    fn content(&mut self) -> String {
+    fn parse_added_lines(&mut self) -> String {
         let mut content = String::new();
         while let Some(line) = self.next_if(|line| line.starts_with('+')) {
             content.push_str(&line[1..]);
@@ -238,28 +238,28 @@ impl<'t> Reader<'t> {
         content
     }
 
-    fn update(&mut self, path: String) -> Result<FileChange, PatchError> {
-        let moved = self.next_if(|line| line.trim().starts_with(MOVE));
+    fn parse_update(&mut self, path: String) -> Result<FileChange, PatchError> {
+        let moved = self.next_if(|line| line.trim().starts_with(MOVE_TO_MARKER));
         let moved_to = match moved {
-            Some(line) => Some(self.path(&line.trim()[MOVE.len()..])?),
+            Some(line) => Some(self.parse_path(&line.trim()[MOVE_TO_MARKER.len()..])?),
             None => None,
         };
         let mut hunks = Vec::new();
         loop {
             match self.peek() {
                 Some(line) if line.trim().is_empty() => drop(self.next()),
-                Some(line) if !line.starts_with("***") => hunks.push(self.hunk(hunks.is_empty())?),
+                Some(line) if !line.starts_with("***") => hunks.push(self.parse_hunk(hunks.is_empty())?),
                 _ => break,
             }
         }
         if hunks.is_empty() && moved_to.is_none() {
-            return Err(PatchError::EmptyHunk(self.at));
+            return Err(PatchError::EmptyHunk(self.line_number));
         }
         Ok(FileChange::Update { path, moved_to, hunks })
     }
 
     /// `@@ …` and what follows; the first hunk of a file may do without.
-    fn hunk(&mut self, is_first: bool) -> Result<Hunk, PatchError> {
+    fn parse_hunk(&mut self, is_first: bool) -> Result<Hunk, PatchError> {
         let mut hunk = Hunk::default();
         let mut marked = is_first;
         while let Some(line) = self.next_if(|line| line.trim_end() == "@@" || line.starts_with("@@ ")) {
@@ -269,21 +269,21 @@ impl<'t> Reader<'t> {
         while let Some(line) = self.next_if(|line| !line.starts_with("@@")) {
             let text = || line.get(1..).unwrap_or_default().to_owned();
             match line.chars().next() {
-                _ if line.trim_end() == END_OF_FILE => {
-                    hunk.at_end = true;
+                _ if line.trim_end() == END_OF_FILE_MARKER => {
+                    hunk.at_end_of_file = true;
                     break;
                 }
-                None => hunk.lines.push(Line::Kept(String::new())),
-                Some(' ') if marked => hunk.lines.push(Line::Kept(text())),
-                Some('-') if marked => hunk.lines.push(Line::Removed(text())),
-                Some('+') if marked => hunk.lines.push(Line::Added(text())),
-                Some(_) => return Err(self.unexpected("a line of a hunk (`@@`, ` `, `-` or `+`)", line)),
+                None => hunk.lines.push(HunkLine::Context(String::new())),
+                Some(' ') if marked => hunk.lines.push(HunkLine::Context(text())),
+                Some('-') if marked => hunk.lines.push(HunkLine::Removed(text())),
+                Some('+') if marked => hunk.lines.push(HunkLine::Added(text())),
+                Some(_) => return Err(self.unexpected_line("a line of a hunk (`@@`, ` `, `-` or `+`)", line)),
             }
-            if self.peek().is_some_and(|line| line.starts_with("***") && line.trim_end() != END_OF_FILE) {
+            if self.peek().is_some_and(|line| line.starts_with("***") && line.trim_end() != END_OF_FILE_MARKER) {
                 break;
             }
         }
-        if hunk.lines.is_empty() { Err(PatchError::EmptyHunk(self.at)) } else { Ok(hunk) }
+        if hunk.lines.is_empty() { Err(PatchError::EmptyHunk(self.line_number)) } else { Ok(hunk) }
     }
 }
 

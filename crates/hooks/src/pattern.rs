@@ -4,7 +4,7 @@
 //! engine does, if the pattern means the same there. What is left over (look-around, back-references) has a budget,
 //! and a guard whose pattern could take for ever counts as matching.
 
-mod shape;
+mod ast;
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -12,64 +12,64 @@ use std::sync::OnceLock;
 use regex_automata::meta;
 use regex_automata::util::syntax;
 
-use crate::tool_names::{mcp_spelling, other_names};
-use shape::Shape;
+use crate::tool_names::{alternative_names, mcp_spelling};
+use ast::RegexAst;
 
 /// A regular expression in JavaScript's syntax, or a plain word.
 #[derive(Debug)]
-pub struct Pattern {
+pub struct ToolNamePattern {
     /// Its text.
     pub text: String,
     /// Which of a tool's names it is tried on.
-    tried: Tried,
+    name_scope: NameScope,
     /// `None` for a plain word.
-    engine: Option<Engine>,
+    engine: Option<RegexEngine>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Tried {
+enum NameScope {
     /// Today's name: it says what must not match, and an older name would always do.
-    Name,
+    CurrentName,
     /// Today's name in both spellings of an MCP tool.
-    Spellings,
+    McpSpellings,
     /// Older names too.
     AllNames,
 }
 
 #[derive(Debug)]
-struct Engine {
+struct RegexEngine {
     backtracking: regress::Regex,
     /// These two are made when they are first needed: of thousands of patterns a session tries few.
-    shape: OnceLock<Option<Shape>>,
+    ast: OnceLock<Option<RegexAst>>,
     linear: OnceLock<Option<Box<meta::Regex>>>,
 }
 
 /// So many steps are over before another engine is made.
-const FEW_STEPS: f64 = 1e4;
+const CHEAP_BACKTRACKING_STEPS: f64 = 1e4;
 
 /// How many steps a pattern may take on one name: some milliseconds.
-const BUDGET: f64 = 1e6;
+const MAX_BACKTRACKING_STEPS: f64 = 1e6;
 
-impl Pattern {
+impl ToolNamePattern {
     /// Compiles a regular expression.
     ///
     /// # Errors
     /// If it is none, with the reason.
-    pub(crate) fn new(text: &str) -> Result<Pattern, String> {
-        let engine = Engine::new(text)?;
+    pub(crate) fn new(text: &str) -> Result<ToolNamePattern, String> {
+        let engine = RegexEngine::new(text)?;
         let negative = text.contains("(?!") || text.contains("(?<!") || text.contains("[^");
-        let tried = if negative { Tried::Name } else { Tried::AllNames };
-        Ok(Pattern { text: text.to_owned(), tried, engine: Some(engine) })
+        let tried = if negative { NameScope::CurrentName } else { NameScope::AllNames };
+        Ok(ToolNamePattern { text: text.to_owned(), name_scope: tried, engine: Some(engine) })
     }
 
     /// A word that matches wherever it stands in a name.
-    pub(crate) fn word(text: &str) -> Pattern {
-        Pattern { text: text.to_owned(), tried: Tried::Spellings, engine: None }
+    pub(crate) fn from_word(text: &str) -> ToolNamePattern {
+        ToolNamePattern { text: text.to_owned(), name_scope: NameScope::McpSpellings, engine: None }
     }
 
     /// Whether it matches any of the tool's names.
     pub(crate) fn matches(&self, subject: &str) -> bool {
-        self.names(subject).any(|name| match &self.engine {
+        self.candidate_names(subject).any(|name| match &self.engine {
             None => name.contains(&self.text),
             Some(engine) => engine.matches(&self.text, &name),
         })
@@ -78,7 +78,7 @@ impl Pattern {
     /// Whether it matches what a tool is called at its MCP server, or is that name. What says what must not match is only tried
     /// on the name that hooks are told.
     pub(crate) fn matches_original(&self, name: &str) -> bool {
-        let is_tried = !matches!(self.tried, Tried::Name);
+        let is_tried = !matches!(self.name_scope, NameScope::CurrentName);
         name == self.text
             || match &self.engine {
                 None => name.contains(&self.text),
@@ -88,18 +88,19 @@ impl Pattern {
 
     /// Whether it could be too much work for a name that a tool may well have.
     pub(crate) fn is_over_budget(&self) -> bool {
-        const LONG_NAME: usize = 64;
+        const LONG_NAME_BYTES: usize = 64;
         self.engine.as_ref().is_some_and(|engine| {
-            engine.most_steps(&self.text, LONG_NAME) > BUDGET && engine.linear(&self.text).is_none()
+            engine.max_steps(&self.text, LONG_NAME_BYTES) > MAX_BACKTRACKING_STEPS
+                && engine.linear_regex(&self.text).is_none()
         })
     }
 
     /// The names it is tried on.
-    fn names<'a>(&self, subject: &'a str) -> impl Iterator<Item = Cow<'a, str>> + use<'a> {
-        let (spelling, older) = match self.tried {
-            Tried::Name => (None, None),
-            Tried::Spellings => (mcp_spelling(subject).map(Cow::Owned), None),
-            Tried::AllNames => (None, Some(other_names(subject))),
+    fn candidate_names<'a>(&self, subject: &'a str) -> impl Iterator<Item = Cow<'a, str>> + use<'a> {
+        let (spelling, older) = match self.name_scope {
+            NameScope::CurrentName => (None, None),
+            NameScope::McpSpellings => (mcp_spelling(subject).map(Cow::Owned), None),
+            NameScope::AllNames => (None, Some(alternative_names(subject))),
         };
         std::iter::once(Cow::Borrowed(subject)).chain(spelling).chain(older.into_iter().flatten())
     }
@@ -107,52 +108,53 @@ impl Pattern {
 
 /// A regular expression in JavaScript's syntax that is searched for in texts of any length, within the same budget.
 #[derive(Debug)]
-pub struct Search {
+pub struct BoundedRegex {
     text: String,
-    engine: Engine,
+    engine: RegexEngine,
 }
 
 /// What came of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum RegexMatch {
     /// It is there, first at this byte.
     At(usize),
     /// It is not there.
-    Nowhere,
+    NotFound,
     /// Nobody can tell in reasonable time.
-    TooMuchWork,
+    OverBudget,
 }
 
-impl Found {
-    fn of(start: Option<usize>) -> Found {
-        start.map_or(Found::Nowhere, Found::At)
+impl RegexMatch {
+    fn from_start(start: Option<usize>) -> RegexMatch {
+        start.map_or(RegexMatch::NotFound, RegexMatch::At)
     }
 }
 
-impl Search {
+impl BoundedRegex {
     /// Compiles a regular expression.
     ///
     /// # Errors
     /// If it is none, with the reason.
-    pub fn new(text: &str) -> Result<Search, String> {
-        Ok(Search { text: text.to_owned(), engine: Engine::new(text)? })
+    pub fn new(text: &str) -> Result<BoundedRegex, String> {
+        Ok(BoundedRegex { text: text.to_owned(), engine: RegexEngine::new(text)? })
     }
 
     /// Looks for it.
-    pub fn find(&self, subject: &str) -> Found {
+    pub fn find(&self, subject: &str) -> RegexMatch {
         self.engine.find(&self.text, subject)
     }
 
     /// Whether there are texts of a few pages on which nobody could tell in reasonable time.
-    pub fn may_take_too_long(&self) -> bool {
-        const PAGES: usize = 8 * 1024;
-        self.engine.most_steps(&self.text, PAGES) > BUDGET && self.engine.linear(&self.text).is_none()
+    pub fn may_exceed_budget(&self) -> bool {
+        const LONG_TEXT_BYTES: usize = 8 * 1024;
+        self.engine.max_steps(&self.text, LONG_TEXT_BYTES) > MAX_BACKTRACKING_STEPS
+            && self.engine.linear_regex(&self.text).is_none()
     }
 }
 
 /// The text for an engine that reads bytes: one for each unit that JavaScript's has, so that the two agree on what a
 /// character is. A pattern for that engine is ASCII, and so tells them apart only as spaces and ends of lines.
-fn in_bytes(text: &str) -> Cow<'_, [u8]> {
+fn to_byte_units(text: &str) -> Cow<'_, [u8]> {
     if text.is_ascii() {
         return Cow::Borrowed(text.as_bytes());
     }
@@ -190,47 +192,47 @@ impl InlineFlags {
     }
 
     /// Whether there are any.
-    pub(crate) fn any(self) -> bool {
+    pub(crate) fn is_any_set(self) -> bool {
         self != InlineFlags::default()
     }
 }
 
-impl Engine {
-    fn new(text: &str) -> Result<Engine, String> {
+impl RegexEngine {
+    fn new(text: &str) -> Result<RegexEngine, String> {
         let (inline, text) = InlineFlags::split(text);
         // Names are short: optimising a pattern for them costs more than it ever saves.
         let InlineFlags { ignore_case: icase, dot_all } = inline;
         let flags = regress::Flags { no_opt: true, icase, dot_all, ..regress::Flags::default() };
         let backtracking = regress::Regex::with_flags(text, flags).map_err(|error| error.to_string())?;
-        Ok(Engine { backtracking, shape: OnceLock::new(), linear: OnceLock::new() })
+        Ok(RegexEngine { backtracking, ast: OnceLock::new(), linear: OnceLock::new() })
     }
 
     fn matches(&self, text: &str, name: &str) -> bool {
-        self.find(text, name) != Found::Nowhere
+        self.find(text, name) != RegexMatch::NotFound
     }
 
-    fn find(&self, text: &str, subject: &str) -> Found {
-        let steps = self.most_steps(text, subject.len());
-        let backtracking = || Found::of(self.backtracking.find(subject).map(|found| found.start()));
-        if steps <= FEW_STEPS {
+    fn find(&self, text: &str, subject: &str) -> RegexMatch {
+        let steps = self.max_steps(text, subject.len());
+        let backtracking = || RegexMatch::from_start(self.backtracking.find(subject).map(|found| found.start()));
+        if steps <= CHEAP_BACKTRACKING_STEPS {
             return backtracking();
         }
-        match self.linear(text) {
-            Some(linear) => Found::of(linear.find(&*in_bytes(subject)).map(|found| found.start())),
-            None if steps > BUDGET => Found::TooMuchWork,
+        match self.linear_regex(text) {
+            Some(linear) => RegexMatch::from_start(linear.find(&*to_byte_units(subject)).map(|found| found.start())),
+            None if steps > MAX_BACKTRACKING_STEPS => RegexMatch::OverBudget,
             None => backtracking(),
         }
     }
 
-    fn most_steps(&self, text: &str, length: usize) -> f64 {
-        self.shape(text).map_or(f64::INFINITY, |shape| shape.most_steps(length))
+    fn max_steps(&self, text: &str, length: usize) -> f64 {
+        self.ast(text).map_or(f64::INFINITY, |shape| shape.max_steps(length))
     }
 
-    fn shape(&self, text: &str) -> Option<&Shape> {
-        self.shape.get_or_init(|| Shape::of(InlineFlags::split(text).1)).as_ref()
+    fn ast(&self, text: &str) -> Option<&RegexAst> {
+        self.ast.get_or_init(|| RegexAst::parse(InlineFlags::split(text).1)).as_ref()
     }
 
-    fn linear(&self, text: &str) -> Option<&meta::Regex> {
+    fn linear_regex(&self, text: &str) -> Option<&meta::Regex> {
         let made = self.linear.get_or_init(|| {
             let inline = InlineFlags::split(text).0;
             // Its dot is spelled without the ends of lines.
@@ -238,7 +240,7 @@ impl Engine {
                 return None;
             }
             let bytes = syntax::Config::new().unicode(false).utf8(false).case_insensitive(inline.ignore_case);
-            meta::Builder::new().syntax(bytes).build(&self.shape(text)?.linear()?).ok().map(Box::new)
+            meta::Builder::new().syntax(bytes).build(&self.ast(text)?.to_linear_regex()?).ok().map(Box::new)
         });
         made.as_deref()
     }
@@ -250,12 +252,12 @@ mod tests {
     use proptest::prelude::*;
     use std::time::{Duration, Instant};
 
-    fn linear(text: &str) -> bool {
-        Pattern::new(text).unwrap().engine.unwrap().linear(text).is_some()
+    fn uses_linear_engine(text: &str) -> bool {
+        ToolNamePattern::new(text).unwrap().engine.unwrap().linear_regex(text).is_some()
     }
 
     #[test]
-    fn what_means_the_same_to_a_linear_engine_runs_there() {
+    fn equivalent_patterns_use_the_linear_engine() {
         for text in [
             "read_.*",
             r"^(\w+\s?)+!$",
@@ -267,24 +269,24 @@ mod tests {
             "",
             r"[-+/#&~]\/",
         ] {
-            assert!(linear(text), "{text}");
+            assert!(uses_linear_engine(text), "{text}");
         }
         for text in ["(?=a)b", "(?<!a)b", r"(a)\1", "[]", "[^]", "a{", "a]", "é", r"\u0041", r"[\w-z]", r"[\b]", r"\cA"]
         {
-            assert!(!linear(text), "{text}");
+            assert!(!uses_linear_engine(text), "{text}");
         }
     }
 
     #[test]
-    fn a_pattern_that_would_take_for_ever_counts_as_matching_at_once() {
+    fn a_catastrophic_pattern_counts_as_matching_at_once() {
         let long = format!("{}?", "a".repeat(60));
         let started = Instant::now();
-        assert!(!Pattern::new(r"^(\w+\s?)+!$").unwrap().matches(&long));
+        assert!(!ToolNamePattern::new(r"^(\w+\s?)+!$").unwrap().matches(&long));
         for text in [r"^(?=a)(\w+\s?)+!$", r"^(a|a)*(?!x)!$", r"(?=.)(.*)*!", r"(a*)*\1!", r"^(?!b)(a|aa)+!$"] {
-            let pattern = Pattern::new(text).unwrap();
+            let pattern = ToolNamePattern::new(text).unwrap();
             assert!(pattern.matches(&long) && pattern.is_over_budget(), "{text}");
         }
-        assert!(Pattern::new(&format!("{}a{}", "(".repeat(99), ")".repeat(99))).unwrap().is_over_budget());
+        assert!(ToolNamePattern::new(&format!("{}a{}", "(".repeat(99), ")".repeat(99))).unwrap().is_over_budget());
         assert!(started.elapsed() < Duration::from_secs(5));
     }
 
@@ -293,50 +295,50 @@ mod tests {
         for text in
             ["^(?!run_shell).*$", "^(?!.*(shell|write)).*$", "^(?:(?!file).)*$", r"(?<=mcp__)\w+(?=__)", "a(?!b)"]
         {
-            let pattern = Pattern::new(text).unwrap();
+            let pattern = ToolNamePattern::new(text).unwrap();
             assert!(!pattern.is_over_budget(), "{text}");
         }
-        assert!(!Pattern::new("^(?:(?!file).)*$").unwrap().matches("read_file"));
+        assert!(!ToolNamePattern::new("^(?:(?!file).)*$").unwrap().matches("read_file"));
     }
 
     #[test]
     fn long_texts_are_searched_in_linear_time_or_not_at_all() {
         let long = format!("{} größer als ein Name !", "aä ".repeat(50_000));
-        let found = |pattern: &str, text: &str| Search::new(pattern).unwrap().find(text);
-        assert!(matches!(found("als.*Name", &long), Found::At(_)));
-        assert_eq!(found("als.*Nase", &long), Found::Nowhere);
-        assert_eq!(found(r"^(\w+\s?)+!$", &long), Found::Nowhere);
-        assert_eq!(found(r"^(a|a)*(?!x)!$", &long), Found::TooMuchWork);
-        assert_eq!(found("(?=rm )rm", "rm x"), Found::At(0));
-        assert!(Search::new(r"(a*)*\1").unwrap().may_take_too_long());
-        assert!(!Search::new(r"(rm|mv)\s+-rf?").unwrap().may_take_too_long());
+        let found = |pattern: &str, text: &str| BoundedRegex::new(pattern).unwrap().find(text);
+        assert!(matches!(found("als.*Name", &long), RegexMatch::At(_)));
+        assert_eq!(found("als.*Nase", &long), RegexMatch::NotFound);
+        assert_eq!(found(r"^(\w+\s?)+!$", &long), RegexMatch::NotFound);
+        assert_eq!(found(r"^(a|a)*(?!x)!$", &long), RegexMatch::OverBudget);
+        assert_eq!(found("(?=rm )rm", "rm x"), RegexMatch::At(0));
+        assert!(BoundedRegex::new(r"(a*)*\1").unwrap().may_exceed_budget());
+        assert!(!BoundedRegex::new(r"(rm|mv)\s+-rf?").unwrap().may_exceed_budget());
         // Both engines count characters alike.
         let many = "ä".repeat(20_000);
         for pattern in ["^.{20000}$", r"^\W+$", r"^[^a]*$", r"^\S*$"] {
-            assert_eq!(found(pattern, &many), Found::At(0), "{pattern}");
+            assert_eq!(found(pattern, &many), RegexMatch::At(0), "{pattern}");
         }
-        assert_eq!(found("^.{20001}$", &many), Found::Nowhere);
+        assert_eq!(found("^.{20001}$", &many), RegexMatch::NotFound);
     }
 
     #[test]
     fn flags_before_a_pattern_count() {
-        let found = |pattern: &str, text: &str| Search::new(pattern).unwrap().find(text);
+        let found = |pattern: &str, text: &str| BoundedRegex::new(pattern).unwrap().find(text);
         for (pattern, text) in [
             ("(?i)drop table", "x DROP Table y"),
             ("(?s)a.b", "a\nb"),
             ("(?si)A.b", "a\nB"),
             ("(?is)^[a-c]+.x$", "ABC\nX"),
         ] {
-            assert!(matches!(found(pattern, text), Found::At(_)), "{pattern}");
+            assert!(matches!(found(pattern, text), RegexMatch::At(_)), "{pattern}");
         }
-        assert_eq!(found("(?i)drop", "dr0p"), Found::Nowhere);
-        assert_eq!(found("a.b", "a\nb"), Found::Nowhere);
+        assert_eq!(found("(?i)drop", "dr0p"), RegexMatch::NotFound);
+        assert_eq!(found("a.b", "a\nb"), RegexMatch::NotFound);
         // In the linear engine too.
         let long = format!("{}DROP everything", "a ".repeat(50_000));
-        assert!(matches!(found(r"(?i)^(\w+\s?)+drop .*THING$", &long), Found::At(_)));
+        assert!(matches!(found(r"(?i)^(\w+\s?)+drop .*THING$", &long), RegexMatch::At(_)));
         // What it does not mean is said, not guessed.
         for pattern in ["(?m)^a", "(?ix)a", "a(?i)b", "(?)a"] {
-            assert!(Search::new(pattern).is_err(), "{pattern}");
+            assert!(BoundedRegex::new(pattern).is_err(), "{pattern}");
         }
     }
 
@@ -347,11 +349,11 @@ mod tests {
             names in prop::collection::vec("[a-cA-C_. 1é\n-]{0,8}", 1..8),
         ) {
             let text = format!("(?i){text}");
-            let Ok(pattern) = Pattern::new(&text) else { return Ok(()) };
+            let Ok(pattern) = ToolNamePattern::new(&text) else { return Ok(()) };
             let engine = pattern.engine.unwrap();
-            let Some(linear) = engine.linear(&text) else { return Ok(()) };
+            let Some(linear) = engine.linear_regex(&text) else { return Ok(()) };
             for name in names {
-                let found = linear.is_match(&*in_bytes(&name));
+                let found = linear.is_match(&*to_byte_units(&name));
                 prop_assert_eq!(found, engine.backtracking.find(&name).is_some(), "{} on {:?}", text, name);
             }
         }
@@ -361,9 +363,9 @@ mod tests {
             text in r"(([a-c_.-]|\(a\|b\)|\(\?:c\||\)|\[[a-c_]{1,2}\]|\[\^a-]|\\w|\\W|\\s|\\d|\\b|\\B|\\\.|\^|\$|\|)([*+?]|\{1,2\}|\{2\}|\{0,\})?\??){0,6}",
             names in prop::collection::vec("[a-c_. 1\n-]{0,8}", 1..8),
         ) {
-            let Ok(pattern) = Pattern::new(&text) else { return Ok(()) };
+            let Ok(pattern) = ToolNamePattern::new(&text) else { return Ok(()) };
             let engine = pattern.engine.unwrap();
-            let Some(linear) = engine.linear(&text) else { return Ok(()) };
+            let Some(linear) = engine.linear_regex(&text) else { return Ok(()) };
             for name in names {
                 prop_assert_eq!(linear.is_match(&name), engine.backtracking.find(&name).is_some(), "{} on {:?}", text, name);
             }

@@ -6,15 +6,15 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::chunks::Grain;
-use crate::event::{EventKind, Power};
+use crate::chunks::ChunkGranularity;
+use crate::event::{EventKind, HookCapability};
 use crate::hook::{Hook, Source};
 use crate::matcher::Matcher;
-use crate::mcp_names::McpName;
-use crate::pattern::Pattern;
+use crate::mcp_names::McpToolName;
+use crate::pattern::ToolNamePattern;
 use crate::prefilter::Prefilter;
 use crate::registry::{HookState, Registry};
-use crate::tool_names::{names_as_words, other_names};
+use crate::tool_names::{alternative_names, ambiguous_names};
 
 /// The hooks that one event runs.
 #[derive(Clone, Debug, Default)]
@@ -24,24 +24,24 @@ pub struct Plan {
     /// Whether they run one after another.
     pub sequential: bool,
     /// How much of a streamed answer they want to be handed at a time, if any of them says.
-    pub grain: Option<Grain>,
+    pub grain: Option<ChunkGranularity>,
     /// Guards among them that may not run, by their place, and why: they say no without running.
-    pub(crate) closed: HashMap<usize, Arc<str>>,
+    pub(crate) blocked_guards: HashMap<usize, Arc<str>>,
 }
 
 impl Plan {
     /// The plan without the hooks for which this is no occasion.
-    pub(crate) fn keeping(&self, mut keep: impl FnMut(&Hook) -> bool) -> Plan {
+    pub(crate) fn filtered(&self, mut keep: impl FnMut(&Hook) -> bool) -> Plan {
         let kept: Vec<usize> = (0..self.hooks.len()).filter(|at| keep(&self.hooks[*at])).collect();
         let hooks: Vec<_> = kept.iter().map(|at| self.hooks[*at].clone()).collect();
-        let closed = kept.iter().enumerate().filter_map(|(new, at)| Some((new, self.closed.get(at)?.clone())));
-        Plan::of(hooks, closed.collect())
+        let closed = kept.iter().enumerate().filter_map(|(new, at)| Some((new, self.blocked_guards.get(at)?.clone())));
+        Plan::from_hooks(hooks, closed.collect())
     }
 
-    fn of(hooks: Vec<Arc<Hook>>, closed: HashMap<usize, Arc<str>>) -> Plan {
-        let sequential = hooks.iter().any(|hook| hook.sequential && !hook.runs_beside());
-        let grain = Grain::of(hooks.iter().filter_map(|hook| hook.chunks));
-        Plan { hooks, sequential, grain, closed }
+    fn from_hooks(hooks: Vec<Arc<Hook>>, closed: HashMap<usize, Arc<str>>) -> Plan {
+        let sequential = hooks.iter().any(|hook| hook.sequential && !hook.is_background());
+        let grain = ChunkGranularity::coarsest(hooks.iter().filter_map(|hook| hook.chunks));
+        Plan { hooks, sequential, grain, blocked_guards: closed }
     }
 }
 
@@ -53,24 +53,24 @@ pub struct Planner {
 }
 
 /// All names that matchers are tested against.
-struct Names<'a> {
+struct SubjectNames<'a> {
     subject: &'a str,
     /// What a tool of an MCP server is called there, where that is something else.
-    original: Vec<String>,
+    original_names: Vec<String>,
 }
 
-impl<'a> Names<'a> {
-    fn new(subject: &'a str, mcp: Option<McpName<'_>>) -> Self {
-        let known = |name: &String| name == subject || other_names(subject).any(|other| other == *name);
+impl<'a> SubjectNames<'a> {
+    fn new(subject: &'a str, mcp: Option<McpToolName<'_>>) -> Self {
+        let known = |name: &String| name == subject || alternative_names(subject).any(|other| other == *name);
         let original = mcp.into_iter().flat_map(|mcp| mcp.spellings()).filter(|name| !known(name));
-        Names { subject, original: original.collect() }
+        SubjectNames { subject, original_names: original.collect() }
     }
 
     /// What tells them from all others.
-    fn key(&self) -> Cow<'a, str> {
-        match self.original.first() {
+    fn cache_key(&self) -> Cow<'a, str> {
+        match self.original_names.first() {
             None => Cow::Borrowed(self.subject),
-            Some(_) => Cow::Owned(format!("{}\0{}", self.subject, self.original.join("\0"))),
+            Some(_) => Cow::Owned(format!("{}\0{}", self.subject, self.original_names.join("\0"))),
         }
     }
 }
@@ -80,19 +80,19 @@ struct EventIndex {
     /// Enabled hooks of this event, in plan order.
     hooks: Vec<Arc<Hook>>,
     /// Those of them that may not run, and why.
-    closed: HashMap<usize, Arc<str>>,
+    blocked_guards: HashMap<usize, Arc<str>>,
     /// Those that match everything.
-    always: Vec<usize>,
+    match_all: Vec<usize>,
     /// Those that match a name.
     by_name: HashMap<String, Vec<usize>>,
     /// Patterns, each once, with the hooks that use it.
-    patterns: Vec<(Arc<Pattern>, Vec<usize>)>,
+    patterns: Vec<(Arc<ToolNamePattern>, Vec<usize>)>,
     /// Tells which patterns are worth trying.
     prefilter: OnceLock<Prefilter>,
     /// Plans already made, by subject.
-    made: Mutex<HashMap<Box<str>, Arc<Plan>>>,
+    cached_plans: Mutex<HashMap<Box<str>, Arc<Plan>>>,
     /// The plan for events without a subject.
-    only: OnceLock<Arc<Plan>>,
+    subjectless_plan: OnceLock<Arc<Plan>>,
 }
 
 impl Planner {
@@ -105,9 +105,9 @@ impl Planner {
             match state {
                 HookState::Enabled => {}
                 // A guard that may not run yet is no yes.
-                HookState::Held { why } if hook.is_guard() && hook.event.can(Power::Deny) => {
+                HookState::Untrusted { why } if hook.is_guard() && hook.event.can(HookCapability::Deny) => {
                     let place = events[at].hooks.len();
-                    events[at].closed.insert(place, why.as_str().into());
+                    events[at].blocked_guards.insert(place, why.as_str().into());
                 }
                 _ => continue,
             }
@@ -122,24 +122,29 @@ impl Planner {
     }
 
     /// Whether any hook could run on this event. Costs nothing.
-    pub fn wants(&self, kind: EventKind) -> bool {
+    pub fn has_hooks_for(&self, kind: EventKind) -> bool {
         !self.events[kind.index()].hooks.is_empty()
     }
 
     /// The plan for an event; `None` if no hook runs.
     pub fn plan(&self, kind: EventKind, subject: Option<&str>) -> Option<Arc<Plan>> {
-        self.plan_as(kind, subject, None)
+        self.plan_with_mcp_name(kind, subject, None)
     }
 
     /// The same for what may be a tool of an MCP server, which has other names too.
-    pub fn plan_as(&self, kind: EventKind, subject: Option<&str>, mcp: Option<McpName<'_>>) -> Option<Arc<Plan>> {
+    pub fn plan_with_mcp_name(
+        &self,
+        kind: EventKind,
+        subject: Option<&str>,
+        mcp: Option<McpToolName<'_>>,
+    ) -> Option<Arc<Plan>> {
         let index = &self.events[kind.index()];
         if index.hooks.is_empty() {
             return None;
         }
         let plan = match subject {
-            Some(subject) => index.plan_for(&Names::new(subject, mcp)),
-            None => index.only.get_or_init(|| Arc::new(index.make_plan(0..index.hooks.len()))).clone(),
+            Some(subject) => index.plan_for(&SubjectNames::new(subject, mcp)),
+            None => index.subjectless_plan.get_or_init(|| Arc::new(index.make_plan(0..index.hooks.len()))).clone(),
         };
         (!plan.hooks.is_empty()).then_some(plan)
     }
@@ -154,7 +159,7 @@ impl EventIndex {
     ) {
         let at = self.hooks.len();
         match &hook.matcher {
-            Matcher::All => self.always.push(at),
+            Matcher::All => self.match_all.push(at),
             Matcher::Any { names, patterns } => {
                 for name in names {
                     self.by_name.entry(name.clone()).or_default().push(at);
@@ -171,31 +176,31 @@ impl EventIndex {
         self.hooks.push(hook);
     }
 
-    fn plan_for(&self, names: &Names<'_>) -> Arc<Plan> {
+    fn plan_for(&self, names: &SubjectNames<'_>) -> Arc<Plan> {
         /// A model may invent tool names; remembering them must not fill the memory.
-        const REMEMBERED: usize = 1024;
-        let key = names.key();
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        const MAX_CACHED_PLANS: usize = 1024;
+        let key = names.cache_key();
+        let mut made = self.cached_plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = made.get(key.as_ref()) {
             return plan.clone();
         }
-        let plan = Arc::new(self.make_plan(self.matching(names)));
-        if made.len() < REMEMBERED {
+        let plan = Arc::new(self.make_plan(self.matching_hooks(names)));
+        if made.len() < MAX_CACHED_PLANS {
             made.insert(key.into(), plan.clone());
         }
         plan
     }
 
     /// The places of all matching hooks, in order.
-    fn matching(&self, names: &Names<'_>) -> Vec<usize> {
-        let mut found = self.always.clone();
+    fn matching_hooks(&self, names: &SubjectNames<'_>) -> Vec<usize> {
+        let mut found = self.match_all.clone();
         let named = |name: &str| self.by_name.get(name).into_iter().flatten().copied().collect::<Vec<_>>();
         found.extend(named(names.subject));
-        for name in other_names(names.subject) {
+        for name in alternative_names(names.subject) {
             found.extend(named(&name));
         }
-        found.extend(names_as_words(names.subject).iter().flat_map(|name| named(name)));
-        names.original.iter().for_each(|name| found.extend(named(name)));
+        found.extend(ambiguous_names(names.subject).iter().flat_map(|name| named(name)));
+        names.original_names.iter().for_each(|name| found.extend(named(name)));
         found.extend(self.matching_patterns(names).into_iter().flat_map(|at| self.patterns[at].1.iter().copied()));
         found.sort_unstable();
         found.dedup();
@@ -203,13 +208,13 @@ impl EventIndex {
     }
 
     /// The patterns that match, in order.
-    fn matching_patterns(&self, names: &Names<'_>) -> Vec<usize> {
-        let Names { subject, original } = names;
+    fn matching_patterns(&self, names: &SubjectNames<'_>) -> Vec<usize> {
+        let SubjectNames { subject, original_names: original } = names;
         let texts = || self.patterns.iter().map(|(pattern, _)| pattern.text.as_str());
         let prefilter = self.prefilter.get_or_init(|| Prefilter::new(texts()));
         let mut found = Vec::new();
         prefilter.candidates(subject, &mut found);
-        other_names(subject).for_each(|name| prefilter.candidates(&name, &mut found));
+        alternative_names(subject).for_each(|name| prefilter.candidates(&name, &mut found));
         original.iter().for_each(|name| prefilter.candidates(name, &mut found));
         found.sort_unstable();
         found.dedup();
@@ -225,33 +230,37 @@ impl EventIndex {
         let mut places: Vec<usize> = places.into_iter().collect();
         let mut doubles: HashMap<_, Vec<usize>> = HashMap::with_capacity(places.len());
         for at in &places {
-            if let Some(key) = self.hooks[*at].key() {
+            if let Some(key) = self.hooks[*at].dedup_key() {
                 doubles.entry(key).or_default().push(*at);
             }
         }
         let mut dropped = HashSet::new();
         for group in doubles.values().filter(|group| group.len() > 1) {
-            dropped.extend(self.dropped(group));
+            dropped.extend(self.duplicates_to_drop(group));
         }
         places.retain(|at| !dropped.contains(at));
         let hooks: Vec<_> = places.iter().map(|at| self.hooks[*at].clone()).collect();
-        let closed = places.iter().enumerate().filter_map(|(new, at)| Some((new, self.closed.get(at)?.clone())));
-        Plan::of(hooks, closed.collect())
+        let closed =
+            places.iter().enumerate().filter_map(|(new, at)| Some((new, self.blocked_guards.get(at)?.clone())));
+        Plan::from_hooks(hooks, closed.collect())
     }
 
     /// Which of some hooks with one name and command do not run. A guard or a locked hook always does, unless another is
     /// the same in everything. Of the others one does, if nobody with more authority has it as a guard: whoever repeats
     /// somebody's hook can't change how it runs.
-    fn dropped(&self, group: &[usize]) -> Vec<usize> {
+    fn duplicates_to_drop(&self, group: &[usize]) -> Vec<usize> {
         let hook = |at: &usize| self.hooks[*at].as_ref();
         let (protected, others): (Vec<usize>, Vec<usize>) = group.iter().partition(|at| hook(at).is_protected());
-        let best = others.iter().copied().min_by_key(|at| (authority(&hook(at).source), *at));
+        let best = others.iter().copied().min_by_key(|at| (authority_rank(&hook(at).source), *at));
         let outranked = |best: &usize| {
-            protected.iter().any(|at| hook(at).locked || authority(&hook(at).source) <= authority(&hook(best).source))
+            protected
+                .iter()
+                .any(|at| hook(at).locked || authority_rank(&hook(at).source) <= authority_rank(&hook(best).source))
         };
         let best = best.filter(|best| !outranked(best));
         let mut dropped: Vec<usize> = others.into_iter().filter(|at| Some(*at) != best).collect();
-        let again = |(nth, at): (usize, &usize)| protected[..nth].iter().any(|one| is_same(hook(one), hook(at)));
+        let again =
+            |(nth, at): (usize, &usize)| protected[..nth].iter().any(|one| runs_identically(hook(one), hook(at)));
         let repeated = protected.iter().enumerate().filter(|one| again(*one)).map(|(_, at)| *at);
         dropped.extend(repeated);
         dropped
@@ -260,7 +269,7 @@ impl EventIndex {
 
 /// Whose word counts where a hook is declared twice; the least stands for the most. A project may repeat the user's hooks
 /// and change nothing by it.
-fn authority(source: &Source) -> u8 {
+fn authority_rank(source: &Source) -> u8 {
     match source {
         Source::Runtime => 0,
         Source::User => 1,
@@ -271,7 +280,7 @@ fn authority(source: &Source) -> u8 {
 }
 
 /// Whether two hooks with one name and command run alike.
-fn is_same(one: &Hook, other: &Hook) -> bool {
+fn runs_identically(one: &Hook, other: &Hook) -> bool {
     one.env() == other.env()
         && one.timeout == other.timeout
         && one.locked == other.locked
@@ -282,13 +291,13 @@ fn is_same(one: &Hook, other: &Hook) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::declare::{Layer, declare};
+    use crate::config::{Layer, parse_layer};
     use crate::diagnostic::Severity;
     use std::path::Path;
 
     fn planner(layers: &[(Source, &str)]) -> Planner {
         let declared = layers.iter().map(|(source, text)| {
-            let declared = declare(&Layer::new(source.clone(), Path::new("s.json"), text));
+            let declared = parse_layer(&Layer::new(source.clone(), Path::new("s.json"), text));
             assert!(declared.diagnostics.iter().all(|found| found.severity == Severity::Warning), "{text}");
             declared
         });
@@ -315,8 +324,8 @@ mod tests {
 
     /// Whoever wrote a matcher knows what a server and its tool are called, not what is made of that for models.
     #[test]
-    fn matchers_know_what_a_tool_is_called_at_its_server() {
-        let called = |name, server, tool| McpName { name, server, tool };
+    fn matchers_see_original_mcp_names() {
+        let called = |name, server, tool| McpToolName { name, server, tool };
         let plain = called("mcp__my_server__do_it", "my.server", "do.it");
         let shortened = called("mcp__a_long_1a2b3c4d_name__x", "a_long_and_very_long_servers_name", "x");
         let doubled = called("mcp__a_b__x", "a__b", "x");
@@ -339,13 +348,14 @@ mod tests {
             ("^(?!mcp__my_server__).*$", plain, false),
         ] {
             let text = before_tool(&[(matcher, "guard", false)]);
-            let planned = planner(&[(Source::User, &text)]).plan_as(EventKind::BeforeTool, Some(mcp.name), Some(mcp));
+            let planned =
+                planner(&[(Source::User, &text)]).plan_with_mcp_name(EventKind::BeforeTool, Some(mcp.name), Some(mcp));
             assert_eq!(planned.is_some(), runs, "{matcher} {mcp:?}");
         }
     }
 
     #[test]
-    fn layers_run_in_order_and_doubles_run_once() {
+    fn layers_run_in_order_and_duplicates_run_once() {
         let user = before_tool(&[("*", "b", false), ("*", "a", false)]);
         let project = before_tool(&[("*", "a", false)]);
         let planner = planner(&[(Source::User, &user), (Source::Project, &project)]);
@@ -362,7 +372,7 @@ mod tests {
         assert!(planner.plan(EventKind::BeforeTool, Some("glob")).unwrap().sequential);
         assert!(!planner.plan(EventKind::BeforeTool, Some("replace")).unwrap().sequential);
         assert!(planner.plan(EventKind::AfterTool, Some("glob")).is_none());
-        assert!(!planner.wants(EventKind::AfterTool));
+        assert!(!planner.has_hooks_for(EventKind::AfterTool));
     }
 
     #[test]
@@ -377,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn of_doubles_those_stand_that_have_the_right_to() {
+    fn duplicates_keep_the_hook_with_most_authority() {
         let hook = |more: &str| {
             format!(
                 r#"{{"hooks": {{"BeforeTool": [{{"hooks": [{{"type": "command", "name": "x", "command": "x"{more}}}]}}]}}}}"#
@@ -407,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_as_coarse_as_its_hooks_want_and_no_repetition_makes_it_finer() {
+    fn a_plan_uses_the_coarsest_chunks_of_its_hooks() {
         let hooks = |keys: &str| {
             format!(
                 r#"{{"hooks": {{"AfterModel": [{{"hooks": [{{"type": "command", "name": "x", "command": "x"{keys}}}]}}]}}}}"#
@@ -416,7 +426,7 @@ mod tests {
         let (plain, line) = (hooks(""), hooks(r#", "chunks": "line""#));
         let (guard, line_guard) = (hooks(r#", "guard": true"#), hooks(r#", "guard": true, "chunks": "line""#));
         let grain = |layers: &[(Source, &str)]| planner(layers).plan(EventKind::AfterModel, None).unwrap().grain;
-        let lines = Grain::of([crate::chunks::Chunks::Line]);
+        let lines = ChunkGranularity::coarsest([crate::chunks::ChunkUnit::Line]);
         assert_eq!(grain(&[(Source::User, &plain)]), None);
         assert_eq!(grain(&[(Source::User, &line)]), lines);
         // Of doubles that are no guards the user's counts, whatever the project says of it.

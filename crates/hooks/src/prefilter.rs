@@ -13,23 +13,23 @@ use crate::pattern::InlineFlags;
 #[derive(Debug, Default)]
 pub(crate) struct Prefilter {
     /// Patterns without plain text.
-    always: Vec<usize>,
+    without_literal: Vec<usize>,
     /// The patterns that need a piece of text.
-    by_text: HashMap<Box<[u8]>, Vec<usize>>,
+    by_literal: HashMap<Box<[u8]>, Vec<usize>>,
     /// The lengths of the pieces that start with these two bytes.
-    lengths: HashMap<[u8; 2], Vec<usize>>,
+    literal_lengths: HashMap<[u8; 2], Vec<usize>>,
 }
 
 impl Prefilter {
     /// Indexes patterns; they are known by their place in this order.
     pub(crate) fn new<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
-        let required: Vec<_> = patterns.map(required_texts).collect();
+        let required: Vec<_> = patterns.map(required_literals).collect();
         let mut uses: HashMap<&str, usize> = HashMap::new();
         required.iter().flatten().flatten().flatten().for_each(|text| *uses.entry(text).or_default() += 1);
         let mut filter = Prefilter::default();
         for (at, branches) in required.iter().enumerate() {
             match branches {
-                None => filter.always.push(at),
+                None => filter.without_literal.push(at),
                 // Of several pieces the one that fewest patterns share says most.
                 Some(branches) => branches
                     .iter()
@@ -41,30 +41,30 @@ impl Prefilter {
     }
 
     fn add(&mut self, text: &[u8], pattern: usize) {
-        let [first, second, ..] = text else { return self.always.push(pattern) };
-        let lengths = self.lengths.entry([*first, *second]).or_default();
+        let [first, second, ..] = text else { return self.without_literal.push(pattern) };
+        let lengths = self.literal_lengths.entry([*first, *second]).or_default();
         if !lengths.contains(&text.len()) {
             lengths.push(text.len());
         }
-        self.by_text.entry(text.into()).or_default().push(pattern);
+        self.by_literal.entry(text.into()).or_default().push(pattern);
     }
 
     /// Adds the patterns that could match a name; some of them more than once.
     pub(crate) fn candidates(&self, name: &str, found: &mut Vec<usize>) {
         let bytes = name.as_bytes();
-        found.extend(&self.always);
+        found.extend(&self.without_literal);
         for (at, start) in bytes.windows(2).enumerate() {
-            let lengths = self.lengths.get(start).into_iter().flatten();
+            let lengths = self.literal_lengths.get(start).into_iter().flatten();
             let texts = lengths.filter_map(|length| bytes.get(at..at + length));
-            found.extend(texts.filter_map(|text| self.by_text.get(text)).flatten());
+            found.extend(texts.filter_map(|text| self.by_literal.get(text)).flatten());
         }
     }
 }
 
 /// For each alternative of a JavaScript pattern, the pieces of plain text that a match must contain; `None` where an
 /// alternative has none, or where the pattern is too clever to tell.
-fn required_texts(pattern: &str) -> Option<Vec<Vec<String>>> {
-    if InlineFlags::split(pattern).0.any() {
+fn required_literals(pattern: &str) -> Option<Vec<Vec<String>>> {
+    if InlineFlags::split(pattern).0.is_any_set() {
         return None;
     }
     let mut branches = vec![Vec::new()];
@@ -97,18 +97,18 @@ fn required_texts(pattern: &str) -> Option<Vec<Vec<String>>> {
             }
         }
         if ends {
-            finish(&mut text, &mut branches);
+            end_literal(&mut text, &mut branches);
         }
         if char == '|' {
             branches.push(Vec::new());
         }
     }
-    finish(&mut text, &mut branches);
+    end_literal(&mut text, &mut branches);
     branches.iter().all(|texts| !texts.is_empty()).then_some(branches)
 }
 
 /// Ends a piece of plain text; shorter ones say too little.
-fn finish(text: &mut String, branches: &mut [Vec<String>]) {
+fn end_literal(text: &mut String, branches: &mut [Vec<String>]) {
     let text = std::mem::take(text);
     if text.len() >= 2
         && let Some(branch) = branches.last_mut()
@@ -146,8 +146,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn texts(pattern: &str) -> Option<String> {
-        Some(required_texts(pattern)?.iter().map(|texts| texts.join(" ")).collect::<Vec<_>>().join("|"))
+    fn literals(pattern: &str) -> Option<String> {
+        Some(required_literals(pattern)?.iter().map(|texts| texts.join(" ")).collect::<Vec<_>>().join("|"))
     }
 
     #[test]
@@ -159,21 +159,21 @@ mod tests {
     }
 
     #[test]
-    fn plain_text_outside_groups_is_required() {
-        assert_eq!(texts("^mcp__git__.*").unwrap(), "mcp__git__");
-        assert_eq!(texts("(read|write)_7_[a-z]+_file$").unwrap(), "_7_ _file");
-        assert_eq!(texts("abc*d?ef+gh{2}ij").unwrap(), "ab ef ij");
-        assert_eq!(texts(r"a\.b\w+cd\d").unwrap(), "a.b cd");
-        assert_eq!(texts("one.two|three").unwrap(), "one two|three");
-        assert_eq!(texts("^(?!run_shell).*_file$").unwrap(), "_file");
-        assert_eq!(texts("[^]x(a[)]b)yz").unwrap(), "yz");
+    fn literals_outside_groups_are_required() {
+        assert_eq!(literals("^mcp__git__.*").unwrap(), "mcp__git__");
+        assert_eq!(literals("(read|write)_7_[a-z]+_file$").unwrap(), "_7_ _file");
+        assert_eq!(literals("abc*d?ef+gh{2}ij").unwrap(), "ab ef ij");
+        assert_eq!(literals(r"a\.b\w+cd\d").unwrap(), "a.b cd");
+        assert_eq!(literals("one.two|three").unwrap(), "one two|three");
+        assert_eq!(literals("^(?!run_shell).*_file$").unwrap(), "_file");
+        assert_eq!(literals("[^]x(a[)]b)yz").unwrap(), "yz");
     }
 
     #[test]
-    fn where_nothing_is_surely_required_nothing_is_claimed() {
+    fn uncertain_patterns_require_no_literal() {
         for pattern in [".*", "a", "abc|.", "ab|", "", r"(a)\1bcd", r"\x41bcd", r"\u0041bcd", "ab{", "(ab", "(?:abc)?"]
         {
-            assert_eq!(texts(pattern), None, "{pattern}");
+            assert_eq!(literals(pattern), None, "{pattern}");
         }
     }
 

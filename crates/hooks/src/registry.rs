@@ -5,11 +5,11 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::answer::Cause;
-use crate::declare::{Declared, OnUnknown};
+use crate::answer::FailureCause;
+use crate::config::{DeclaredLayer, OnUnknown};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::guard::{Lost, Required};
-use crate::hook::{Duty, Hook, Source};
+use crate::guard::{LostGuard, RequiredHook};
+use crate::hook::{Hook, HookRole, Source};
 use crate::on_error::{FailureAction, OnError};
 
 /// Whether a hook runs, and if not, why not.
@@ -28,7 +28,7 @@ pub enum HookState {
         by: Source,
     },
     /// It waits for the user's trust.
-    Held {
+    Untrusted {
         /// What the user should know.
         why: String,
     },
@@ -41,10 +41,10 @@ pub struct Registry {
     states: Vec<HookState>,
     layers: Vec<LayerSwitches>,
     overrides: HashMap<String, bool>,
-    held: HashMap<usize, String>,
+    untrusted: HashMap<usize, String>,
     /// Hooks that the project switches off without the user's trust, by source and name: its word does not count for them.
     untrusted_switch_offs: HashSet<(Source, String)>,
-    lost: Vec<Lost>,
+    lost_guards: Vec<LostGuard>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -54,7 +54,7 @@ struct LayerSwitches {
     enabled: Option<bool>,
     disabled: HashSet<String>,
     on_error: OnError,
-    required: Vec<Required>,
+    required: Vec<RequiredHook>,
     max_agent_retries: Option<u32>,
     max_parallel: Option<NonZeroU32>,
     keep_context: Option<bool>,
@@ -93,14 +93,14 @@ impl SwitchError {
 
 impl Hook {
     /// Whether a layer has a say in it.
-    fn heeds(&self, layer: &LayerSwitches) -> bool {
+    fn obeys_layer(&self, layer: &LayerSwitches) -> bool {
         !self.is_protected() || layer.source == self.source
     }
 }
 
 impl Registry {
     /// Gathers declared layers; they are brought into precedence order, whatever order they come in.
-    pub fn new(mut layers: Vec<Declared>) -> Self {
+    pub fn new(mut layers: Vec<DeclaredLayer>) -> Self {
         layers.sort_by_key(|layer| match &layer.source {
             Source::Extension(_) => 4,
             Source::System => 3,
@@ -112,7 +112,7 @@ impl Registry {
         for layer in layers {
             registry.hooks.extend(layer.hooks.into_iter().map(Arc::new));
             registry.diagnostics.extend(layer.diagnostics);
-            registry.lost.extend(layer.lost);
+            registry.lost_guards.extend(layer.lost_guards);
             registry.layers.push(LayerSwitches {
                 source: layer.source,
                 enabled: layer.config.enabled,
@@ -127,13 +127,13 @@ impl Registry {
                 on_unknown: layer.config.on_unknown,
             });
         }
-        registry.require();
-        registry.refresh();
+        registry.mark_required_guards();
+        registry.refresh_states();
         registry
     }
 
     /// Makes guards of the hooks that a layer requires.
-    fn require(&mut self) {
+    fn mark_required_guards(&mut self) {
         let required = self.layers.iter().flat_map(|layer| &layer.required);
         let names: HashSet<&str> = required.map(|required| required.name.as_str()).collect();
         if names.is_empty() {
@@ -141,9 +141,9 @@ impl Registry {
         }
         let mut problems = Vec::new();
         for hook in self.hooks.iter_mut().filter(|hook| !hook.required && names.contains(hook.id())) {
-            if let (Duty::Beside, Some(place)) = (hook.duty, &hook.place) {
+            if let (HookRole::Background, Some(place)) = (hook.role, &hook.location) {
                 let text = format!("`{}` is required, so that it can't run beside its event", hook.id());
-                problems.push(Diagnostic::about_place(Severity::Error, place, text).help("remove `async`"));
+                problems.push(Diagnostic::about_location(Severity::Error, place, text).help("remove `async`"));
             }
             Arc::make_mut(hook).required = true;
         }
@@ -151,25 +151,25 @@ impl Registry {
     }
 
     /// The hooks that must be there, whoever says so.
-    pub fn required(&self) -> impl Iterator<Item = &Required> {
+    pub fn required(&self) -> impl Iterator<Item = &RequiredHook> {
         self.layers.iter().flat_map(|layer| &layer.required)
     }
 
     /// What was written as a guard and is none.
-    pub fn lost(&self) -> &[Lost] {
-        &self.lost
+    pub fn lost_guards(&self) -> &[LostGuard] {
+        &self.lost_guards
     }
 
     /// Adds a hook in code; it runs ahead of all layers.
     pub fn add(&mut self, hook: Hook) {
         let at = self.hooks.iter().take_while(|hook| hook.source == Source::Runtime).count();
         self.hooks.insert(at, Arc::new(hook));
-        self.held = std::mem::take(&mut self.held)
+        self.untrusted = std::mem::take(&mut self.untrusted)
             .into_iter()
             .map(|(index, why)| (if index >= at { index + 1 } else { index }, why))
             .collect();
-        self.require();
-        self.refresh();
+        self.mark_required_guards();
+        self.refresh_states();
     }
 
     /// All hooks, in the order in which they run.
@@ -189,10 +189,10 @@ impl Registry {
 
     /// How often in a row AfterAgent may demand a retry.
     pub fn max_agent_retries(&self) -> u32 {
-        const DEFAULT: u32 = 5;
+        const DEFAULT_MAX_AGENT_RETRIES: u32 = 5;
         // A project does not unsay what the user or the system says.
         let (project, others): (Vec<_>, Vec<_>) = self.layers.iter().partition(|layer| layer.source == Source::Project);
-        others.iter().chain(&project).find_map(|layer| layer.max_agent_retries).unwrap_or(DEFAULT)
+        others.iter().chain(&project).find_map(|layer| layer.max_agent_retries).unwrap_or(DEFAULT_MAX_AGENT_RETRIES)
     }
 
     /// The most commands that run at once, if a layer says: the smallest of their numbers.
@@ -216,13 +216,14 @@ impl Registry {
 
     /// How long SessionEnd hooks are waited for.
     pub fn session_end_grace(&self) -> Duration {
-        const DEFAULT: Duration = Duration::from_secs(2);
+        const DEFAULT_SESSION_END_GRACE_PERIOD: Duration = Duration::from_secs(2);
         /// Longer than that no project keeps anybody from leaving.
-        const MOST_OF_PROJECT: Duration = Duration::from_secs(10);
+        const MAX_PROJECT_SESSION_END_GRACE_PERIOD: Duration = Duration::from_secs(10);
         let said = |layer: &LayerSwitches| layer.session_end_grace.map(|time| Duration::from_millis(time.into()));
         let (project, others): (Vec<_>, Vec<_>) = self.layers.iter().partition(|layer| layer.source == Source::Project);
         let own = others.into_iter().find_map(said);
-        own.or_else(|| project.into_iter().find_map(said).map(|time| time.min(MOST_OF_PROJECT))).unwrap_or(DEFAULT)
+        own.or_else(|| project.into_iter().find_map(said).map(|time| time.min(MAX_PROJECT_SESSION_END_GRACE_PERIOD)))
+            .unwrap_or(DEFAULT_SESSION_END_GRACE_PERIOD)
     }
 
     /// What counts for guards where another agent has a tool or an event that nobody here knows: the strictest word.
@@ -239,7 +240,7 @@ impl Registry {
 
     /// What counts when this hook fails. A guard's failure blocks. Else its own word counts, or its layer's, or the
     /// cause's own; what other layers say can only make that stricter.
-    pub(crate) fn failure_action(&self, hook: &Hook, cause: Cause) -> FailureAction {
+    pub(crate) fn failure_action(&self, hook: &Hook, cause: FailureCause) -> FailureAction {
         if hook.is_guard() {
             return FailureAction::Block;
         }
@@ -254,12 +255,16 @@ impl Registry {
     /// # Errors
     /// If no hook has that name, or a locked one or a guard should be disabled.
     pub fn set_enabled(&mut self, name: &str, enabled: bool) -> Result<(), SwitchError> {
-        self.switch([name], enabled).into_iter().next().map_or(Ok(()), Err)
+        self.set_many_enabled([name], enabled).into_iter().next().map_or(Ok(()), Err)
     }
 
     /// Enables or disables the hooks of many names at once; says which of them could not be: locked ones and guards stay on,
     /// whatever else has their name.
-    pub fn switch<'n>(&mut self, names: impl IntoIterator<Item = &'n str>, enabled: bool) -> Vec<SwitchError> {
+    pub fn set_many_enabled<'n>(
+        &mut self,
+        names: impl IntoIterator<Item = &'n str>,
+        enabled: bool,
+    ) -> Vec<SwitchError> {
         let mut known: HashMap<&str, Option<&Hook>> = HashMap::new();
         for hook in &self.hooks {
             let protected = hook.is_protected().then_some(hook.as_ref());
@@ -282,20 +287,20 @@ impl Registry {
             }
             self.overrides.insert(name.to_owned(), enabled);
         }
-        self.refresh();
+        self.refresh_states();
         refused
     }
 
     /// Holds hooks back until the user trusts them; the function says why, or nothing for a trusted one.
-    pub fn hold(&mut self, why: impl Fn(&Hook) -> Option<String>) {
-        self.held = self.hooks.iter().enumerate().filter_map(|(at, hook)| Some((at, why(hook)?))).collect();
-        self.refresh();
+    pub fn mark_untrusted(&mut self, why: impl Fn(&Hook) -> Option<String>) {
+        self.untrusted = self.hooks.iter().enumerate().filter_map(|(at, hook)| Some((at, why(hook)?))).collect();
+        self.refresh_states();
     }
 
     /// Ignores the project's settings where they switch off one of these hooks, until the user trusts that.
-    pub fn hold_switch_offs(&mut self, hooks: HashSet<(Source, String)>) {
+    pub fn set_untrusted_switch_offs(&mut self, hooks: HashSet<(Source, String)>) {
         self.untrusted_switch_offs = hooks;
-        self.refresh();
+        self.refresh_states();
     }
 
     /// Hooks of other layers that only the project's settings keep from running, in order.
@@ -304,37 +309,37 @@ impl Registry {
             let by_project = match state {
                 HookState::Disabled { by } => by.as_slice() == [Source::Project],
                 HookState::SwitchedOff { by } => *by == Source::Project,
-                HookState::Enabled | HookState::Held { .. } => false,
+                HookState::Enabled | HookState::Untrusted { .. } => false,
             };
             by_project && hook.source != Source::Project
         })
     }
 
     /// Leaves out hooks that are nobody's business at the moment.
-    pub fn keep(&mut self, wanted: impl Fn(&Hook) -> bool) {
+    pub fn retain(&mut self, wanted: impl Fn(&Hook) -> bool) {
         if self.hooks.iter().all(|hook| wanted(hook)) {
             return;
         }
-        let held = std::mem::take(&mut self.held);
+        let held = std::mem::take(&mut self.untrusted);
         let kept: Vec<usize> = (0..self.hooks.len()).filter(|at| wanted(&self.hooks[*at])).collect();
-        self.held = kept.iter().enumerate().filter_map(|(now, was)| Some((now, held.get(was)?.clone()))).collect();
+        self.untrusted = kept.iter().enumerate().filter_map(|(now, was)| Some((now, held.get(was)?.clone()))).collect();
         self.hooks = kept.into_iter().map(|at| self.hooks[at].clone()).collect();
-        self.refresh();
+        self.refresh_states();
     }
 
-    fn refresh(&mut self) {
+    fn refresh_states(&mut self) {
         self.states = (0..self.hooks.len()).map(|at| self.state_of(at)).collect();
     }
 
     fn state_of(&self, at: usize) -> HookState {
         let hook = &self.hooks[at];
-        if let Some(why) = self.held.get(&at) {
-            return HookState::Held { why: why.clone() };
+        if let Some(why) = self.untrusted.get(&at) {
+            return HookState::Untrusted { why: why.clone() };
         }
         let ignores_project = !self.untrusted_switch_offs.is_empty()
             && self.untrusted_switch_offs.contains(&(hook.source.clone(), hook.id().to_owned()));
         let counts = |layer: &&LayerSwitches| !(ignores_project && layer.source == Source::Project);
-        let heeded = || self.layers.iter().filter(counts).filter(|layer| hook.heeds(layer));
+        let heeded = || self.layers.iter().filter(counts).filter(|layer| hook.obeys_layer(layer));
         let decider = heeded().find(|layer| layer.enabled.is_some());
         if let Some(layer) = decider.filter(|layer| layer.enabled == Some(false)) {
             return HookState::SwitchedOff { by: layer.source.clone() };

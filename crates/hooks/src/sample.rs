@@ -3,23 +3,25 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::event::{EventKind, Subject};
+use crate::event::{EventKind, MatcherSubject};
 use crate::hook::Hook;
 use crate::tool_names::known_tools;
 
-const PROMPT: &str = "What does this project do?";
-const ANSWER: &str = "It greets whoever starts it.";
+const SAMPLE_PROMPT: &str = "What does this project do?";
+const SAMPLE_ANSWER: &str = "It greets whoever starts it.";
 
 /// An event's own fields. The subject, if there is one, is what a matcher is tested against.
-pub fn sample(kind: EventKind, subject: Option<&str>) -> Map<String, Value> {
-    let subject = subject.map(str::to_owned).or_else(|| usual_subject(kind).map(str::to_owned));
+pub fn sample_input(kind: EventKind, subject: Option<&str>) -> Map<String, Value> {
+    let subject = subject.map(str::to_owned).or_else(|| default_subject(kind).map(str::to_owned));
     let mut fields = match kind {
         EventKind::SessionStart | EventKind::SessionEnd | EventKind::PreCompress => json!({}),
-        EventKind::BeforeAgent => json!({"prompt": PROMPT}),
-        EventKind::AfterAgent => json!({"prompt": PROMPT, "prompt_response": ANSWER, "stop_hook_active": false}),
-        EventKind::BeforeModel | EventKind::BeforeToolSelection => json!({"llm_request": request()}),
+        EventKind::BeforeAgent => json!({"prompt": SAMPLE_PROMPT}),
+        EventKind::AfterAgent => {
+            json!({"prompt": SAMPLE_PROMPT, "prompt_response": SAMPLE_ANSWER, "stop_hook_active": false})
+        }
+        EventKind::BeforeModel | EventKind::BeforeToolSelection => json!({"llm_request": sample_request()}),
         EventKind::AfterModel => {
-            json!({"llm_request": request(), "llm_response": response(), "content": ANSWER, "full_content": ANSWER})
+            json!({"llm_request": sample_request(), "llm_response": sample_response(), "content": SAMPLE_ANSWER, "full_content": SAMPLE_ANSWER})
         }
         EventKind::BeforeTool | EventKind::AfterTool => {
             json!({"tool_input": sample_args(subject.as_deref().unwrap_or_default())})
@@ -34,9 +36,9 @@ pub fn sample(kind: EventKind, subject: Option<&str>) -> Map<String, Value> {
     }
     let Value::Object(mut fields) = fields else { return Map::new() };
     let name = match kind.info().subject {
-        Subject::ToolName => Some("tool_name"),
-        Subject::Field { name, .. } => Some(name),
-        Subject::Nothing => None,
+        MatcherSubject::ToolName => Some("tool_name"),
+        MatcherSubject::Field { name, .. } => Some(name),
+        MatcherSubject::Nothing => None,
     };
     if let Some((name, subject)) = name.zip(subject) {
         fields.shift_insert(0, name.to_owned(), Value::String(subject));
@@ -47,20 +49,20 @@ pub fn sample(kind: EventKind, subject: Option<&str>) -> Map<String, Value> {
 /// What a matcher is tested against in a sample: something that one of these hooks runs for, if there is such a thing.
 pub fn sample_subject<'h>(kind: EventKind, hooks: impl Iterator<Item = &'h Hook> + Clone) -> Option<&'static str> {
     let is_met = |subject: &&'static str| hooks.clone().any(|hook| hook.event == kind && hook.matcher.matches(subject));
-    let usual = usual_subject(kind)?;
+    let usual = default_subject(kind)?;
     let others: Vec<&'static str> = match kind.info().subject {
-        Subject::ToolName => known_tools().collect(),
-        Subject::Field { values, .. } => values.to_vec(),
-        Subject::Nothing => Vec::new(),
+        MatcherSubject::ToolName => known_tools().collect(),
+        MatcherSubject::Field { values, .. } => values.to_vec(),
+        MatcherSubject::Nothing => Vec::new(),
     };
     std::iter::once(usual).chain(others).find(is_met).or(Some(usual))
 }
 
-fn usual_subject(kind: EventKind) -> Option<&'static str> {
+fn default_subject(kind: EventKind) -> Option<&'static str> {
     match kind.info().subject {
-        Subject::ToolName => Some("run_shell_command"),
-        Subject::Field { values, .. } => values.first().copied(),
-        Subject::Nothing => None,
+        MatcherSubject::ToolName => Some("run_shell_command"),
+        MatcherSubject::Field { values, .. } => values.first().copied(),
+        MatcherSubject::Nothing => None,
     }
 }
 
@@ -88,19 +90,19 @@ pub fn sample_args(tool: &str) -> Map<String, Value> {
     if let Value::Object(args) = args { args } else { Map::new() }
 }
 
-fn request() -> Value {
+fn sample_request() -> Value {
     json!({
         "model": "gemini-2.5-pro",
-        "messages": [{"role": "user", "content": PROMPT}],
+        "messages": [{"role": "user", "content": SAMPLE_PROMPT}],
         "config": {"temperature": 0.2},
         "toolConfig": {"mode": "AUTO", "allowedFunctionNames": ["read_file", "run_shell_command", "write_file"]},
     })
 }
 
-fn response() -> Value {
+fn sample_response() -> Value {
     json!({
-        "text": ANSWER,
-        "candidates": [{"content": {"role": "model", "parts": [ANSWER]}, "finishReason": "STOP", "index": 0}],
+        "text": SAMPLE_ANSWER,
+        "candidates": [{"content": {"role": "model", "parts": [SAMPLE_ANSWER]}, "finishReason": "STOP", "index": 0}],
         "usageMetadata": {"promptTokenCount": 12, "candidatesTokenCount": 7, "totalTokenCount": 19},
     })
 }
@@ -114,9 +116,9 @@ mod tests {
     #[test]
     fn every_event_has_a_sample_that_reads_as_one() {
         for kind in EventKind::all() {
-            let event = AnyEvent::from_fields(kind, sample(kind, None));
+            let event = AnyEvent::from_fields(kind, sample_input(kind, None));
             let event = event.unwrap_or_else(|error| panic!("{kind}: {error}"));
-            assert_eq!(event.subject().is_some(), kind.info().subject != Subject::Nothing, "{kind}");
+            assert_eq!(event.subject().is_some(), kind.info().subject != MatcherSubject::Nothing, "{kind}");
         }
     }
 
@@ -132,8 +134,8 @@ mod tests {
     #[test]
     fn the_subject_is_one_that_a_hook_runs_for() {
         let hook = |text: &str| {
-            let mut hook = Hook::in_code(EventKind::AfterTool, "h", |_| async { Err(String::new()) });
-            hook.matcher = Matcher::compile(Subject::ToolName, Some(text)).0;
+            let mut hook = Hook::from_function(EventKind::AfterTool, "h", |_| async { Err(String::new()) });
+            hook.matcher = Matcher::compile(MatcherSubject::ToolName, Some(text)).0;
             hook
         };
         let of = |hooks: &[Hook]| sample_subject(EventKind::AfterTool, hooks.iter());

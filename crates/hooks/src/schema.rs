@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, schema_for};
 use serde_json::{Map, Value, json};
 
-use crate::event::{EVENTS, EventKind, Power, Subject};
+use crate::event::{EVENTS, EventKind, HookCapability, MatcherSubject};
 use crate::input;
 use crate::model_api::{LlmRequestPatch, LlmResponse, ToolConfig};
 use crate::on_error::FailureAction;
@@ -268,7 +268,7 @@ struct HooksConfigSchema {
     session_end_grace: Option<u32>,
     /// What counts for guards where another agent has a tool or an event that nobody here knows; deny if not set. A project
     /// can't say allow.
-    on_unknown: Option<crate::declare::OnUnknown>,
+    on_unknown: Option<crate::config::OnUnknown>,
     /// Whether the hooks of Claude Code's own settings (.claude/settings.json, .claude/settings.local.json, and in your own
     /// settings ~/.claude/settings.json) run as they are; false if not set.
     read_claude: Option<bool>,
@@ -295,7 +295,7 @@ pub fn settings() -> Value {
         let mut schema = definitions.clone();
         schema.insert(
             "description".to_owned(),
-            json!(format!("Hooks that run {}.{}", row.fires, matcher_note(row.subject))),
+            json!(format!("Hooks that run {}.{}", row.fires_when, matcher_note(row.subject))),
         );
         hooks.insert(row.name.to_owned(), Value::from(schema));
     }
@@ -321,11 +321,13 @@ pub fn settings() -> Value {
     })
 }
 
-fn matcher_note(subject: Subject) -> String {
+fn matcher_note(subject: MatcherSubject) -> String {
     match subject {
-        Subject::ToolName => " The matcher is tested against the tool's name.".to_owned(),
-        Subject::Field { name, values } => format!(" The matcher is compared with `{name}`: {}.", values.join(", ")),
-        Subject::Nothing => " It has no matcher.".to_owned(),
+        MatcherSubject::ToolName => " The matcher is tested against the tool's name.".to_owned(),
+        MatcherSubject::Field { name, values } => {
+            format!(" The matcher is compared with `{name}`: {}.", values.join(", "))
+        }
+        MatcherSubject::Nothing => " It has no matcher.".to_owned(),
     }
 }
 
@@ -333,18 +335,18 @@ fn matcher_note(subject: Subject) -> String {
 pub fn hook_input(kind: EventKind) -> Value {
     let mut schema = Value::from(input::AnyEvent::schema(kind));
     let base = Value::from(schema_for!(input::Base<'static>));
-    let mut properties = take_object(&base, "properties");
+    let mut properties = object_at(&base, "properties");
     properties.insert("hook_event_name".to_owned(), json!({"const": kind.name()}));
-    properties.extend(take_object(&schema, "properties"));
-    let mut definitions = take_object(&base, "$defs");
-    definitions.extend(take_object(&schema, "$defs"));
-    if kind.info().subject == Subject::ToolName {
+    properties.extend(object_at(&schema, "properties"));
+    let mut definitions = object_at(&base, "$defs");
+    definitions.extend(object_at(&schema, "$defs"));
+    if kind.info().subject == MatcherSubject::ToolName {
         let mut effects = Value::from(schema_for!(EffectsSchema));
-        definitions.extend(take_object(&effects, "$defs"));
+        definitions.extend(object_at(&effects, "$defs"));
         effects.as_object_mut().into_iter().for_each(|effects| effects.retain(|key, _| !key.starts_with('$')));
         properties.insert("effects".to_owned(), effects);
     }
-    if let Subject::Field { name, values } = kind.info().subject {
+    if let MatcherSubject::Field { name, values } = kind.info().subject {
         properties.insert(name.to_owned(), json!({"type": "string", "enum": values}));
     }
     let required: Vec<Value> =
@@ -361,22 +363,22 @@ pub fn hook_input(kind: EventKind) -> Value {
 /// The schema of the JSON object that a hook may print.
 pub fn hook_output(kind: EventKind) -> Value {
     let mut generator = SchemaGenerator::default();
-    let mut properties = take_object(&Value::from(schema_for!(CommonOutputSchema)), "properties");
+    let mut properties = object_at(&Value::from(schema_for!(CommonOutputSchema)), "properties");
     let mut decisions = vec!["allow", "approve"];
-    if kind.can(Power::Ask) {
+    if kind.can(HookCapability::Ask) {
         decisions.push("ask");
     }
-    if kind.can(Power::Deny) {
+    if kind.can(HookCapability::Deny) {
         decisions.extend(["deny", "block"]);
         properties.insert("decision".to_owned(), json!({"enum": decisions}));
         properties.insert("reason".to_owned(), json!({"type": "string"}));
     }
-    if kind.can(Power::Stop) {
+    if kind.can(HookCapability::Stop) {
         properties.insert("continue".to_owned(), json!({"type": "boolean"}));
         properties.insert("stopReason".to_owned(), json!({"type": "string"}));
     }
     let specific: Map<String, Value> =
-        kind.info().powers.iter().filter_map(|power| specific_field(*power, &mut generator)).collect();
+        kind.info().capabilities.iter().filter_map(|power| specific_field(*power, &mut generator)).collect();
     if !specific.is_empty() {
         let mut fields = Map::from_iter([("hookEventName".to_owned(), json!({"const": kind.name()}))]);
         fields.extend(specific);
@@ -396,17 +398,19 @@ pub fn hook_output(kind: EventKind) -> Value {
 }
 
 /// The field of `hookSpecificOutput` through which a power is used.
-fn specific_field(power: Power, generator: &mut SchemaGenerator) -> Option<(String, Value)> {
+fn specific_field(power: HookCapability, generator: &mut SchemaGenerator) -> Option<(String, Value)> {
     let of = |name: &str, schema: Schema| Some((name.to_owned(), Value::from(schema)));
     match power {
-        Power::Context => of("additionalContext", generator.subschema_for::<String>()),
-        Power::RewriteInput => of("tool_input", generator.subschema_for::<Map<String, Value>>()),
-        Power::RedactInput => of("redact_input", generator.subschema_for::<bool>()),
-        Power::RewriteRequest => of("llm_request", generator.subschema_for::<LlmRequestPatch>()),
-        Power::AnswerForModel | Power::ReplaceResponse => of("llm_response", generator.subschema_for::<LlmResponse>()),
-        Power::SelectTools => of("toolConfig", generator.subschema_for::<ToolConfig>()),
-        Power::ClearContext => of("clearContext", generator.subschema_for::<bool>()),
-        Power::TailCall => {
+        HookCapability::Context => of("additionalContext", generator.subschema_for::<String>()),
+        HookCapability::RewriteInput => of("tool_input", generator.subschema_for::<Map<String, Value>>()),
+        HookCapability::RedactInput => of("redact_input", generator.subschema_for::<bool>()),
+        HookCapability::RewriteRequest => of("llm_request", generator.subschema_for::<LlmRequestPatch>()),
+        HookCapability::AnswerForModel | HookCapability::ReplaceResponse => {
+            of("llm_response", generator.subschema_for::<LlmResponse>())
+        }
+        HookCapability::SelectTools => of("toolConfig", generator.subschema_for::<ToolConfig>()),
+        HookCapability::ClearContext => of("clearContext", generator.subschema_for::<bool>()),
+        HookCapability::TailCall => {
             let call = json!({
                 "type": "object",
                 "properties": {"name": {"type": "string"}, "args": {"type": "object"}},
@@ -414,18 +418,18 @@ fn specific_field(power: Power, generator: &mut SchemaGenerator) -> Option<(Stri
             });
             Some(("tailToolCallRequest".to_owned(), call))
         }
-        Power::Deny | Power::Ask | Power::Stop => None,
+        HookCapability::Deny | HookCapability::Ask | HookCapability::Stop => None,
     }
 }
 
-fn take_object(schema: &Value, key: &str) -> Map<String, Value> {
+fn object_at(schema: &Value, key: &str) -> Map<String, Value> {
     schema[key].as_object().cloned().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::declare::{Layer, declare};
+    use crate::config::{Layer, parse_layer};
     use crate::hook::Source;
 
     /// The schema and the reader must know the same keys, or one of them lies.
@@ -433,32 +437,32 @@ mod tests {
     fn the_schema_knows_the_keys_that_the_reader_knows() {
         let schema = settings();
         let keys = |name: &str| {
-            take_object(&schema["$defs"][name], "properties").into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+            object_at(&schema["$defs"][name], "properties").into_iter().map(|(key, _)| key).collect::<Vec<_>>()
         };
         for key in keys("Hook") {
             let text = format!(r#"{{"hooks": {{"BeforeTool": [{{"hooks": [{{"{key}": 1}}]}}]}}}}"#);
-            assert!(!says_unknown(&text), "{key}");
+            assert!(!reports_unknown_key(&text), "{key}");
         }
         for key in keys("HookDefinition") {
             assert!(
-                !says_unknown(&format!(r#"{{"hooks": {{"BeforeTool": [{{"hooks": [], "{key}": 1}}]}}}}"#)),
+                !reports_unknown_key(&format!(r#"{{"hooks": {{"BeforeTool": [{{"hooks": [], "{key}": 1}}]}}}}"#)),
                 "{key}"
             );
         }
         for key in keys("HooksConfig") {
-            assert!(!says_unknown(&format!(r#"{{"hooksConfig": {{"{key}": 1}}}}"#)), "{key}");
+            assert!(!reports_unknown_key(&format!(r#"{{"hooksConfig": {{"{key}": 1}}}}"#)), "{key}");
         }
-        assert!(says_unknown(r#"{"hooksConfig": {"nonsense": 1}}"#));
+        assert!(reports_unknown_key(r#"{"hooksConfig": {"nonsense": 1}}"#));
     }
 
-    fn says_unknown(text: &str) -> bool {
-        let declared = declare(&Layer::new(Source::User, "f".as_ref(), text));
+    fn reports_unknown_key(text: &str) -> bool {
+        let declared = parse_layer(&Layer::new(Source::User, "f".as_ref(), text));
         declared.diagnostics.iter().any(|diagnostic| diagnostic.message.contains("it is ignored"))
     }
 
     /// A schema that points at what it does not hold is of no use to a reader.
     #[test]
-    fn everything_that_a_schema_points_at_is_in_it() {
+    fn every_schema_reference_resolves() {
         for schema in EventKind::all().flat_map(|kind| [hook_input(kind), hook_output(kind)]).chain([settings()]) {
             let text = schema.to_string();
             for (at, start) in text.match_indices("\"#/") {

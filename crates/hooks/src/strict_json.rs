@@ -14,7 +14,7 @@ pub struct ParsedJson {
     /// The value. Of a repeated key it holds the value that is nearest to a no; none where no value is a no.
     pub value: Value,
     /// The repeated key.
-    pub repeated: Option<String>,
+    pub repeated_key: Option<String>,
 }
 
 /// Parses one JSON value with nothing behind it.
@@ -32,9 +32,9 @@ pub fn parse(bytes: &[u8]) -> serde_json::Result<ParsedJson> {
 pub fn parse_pruned(bytes: &[u8], max_depth: usize) -> serde_json::Result<ParsedJson> {
     let mut repeated = None;
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = StrictValue { repeated: &mut repeated, depth_left: max_depth }.deserialize(&mut reader)?;
+    let value = StrictValue { repeated_key: &mut repeated, depth_left: max_depth }.deserialize(&mut reader)?;
     reader.end()?;
-    Ok(ParsedJson { value, repeated })
+    Ok(ParsedJson { value, repeated_key: repeated })
 }
 
 /// Parses one JSON value that has no repeated key at any depth.
@@ -43,7 +43,7 @@ pub fn parse_pruned(bytes: &[u8], max_depth: usize) -> serde_json::Result<Parsed
 /// What is wrong with the text, in words.
 pub fn from_slice(bytes: &[u8]) -> Result<Value, String> {
     let parsed = parse(bytes).map_err(|error| error.to_string())?;
-    match parsed.repeated {
+    match parsed.repeated_key {
         Some(key) => Err(format!("the key `{key}` stands twice")),
         None => Ok(parsed.value),
     }
@@ -61,7 +61,7 @@ pub fn object_from_slice(bytes: &[u8]) -> Result<Map<String, Value>, String> {
 }
 
 /// Of two values of one key, the one that is nearer to a no; none if neither is a no.
-pub(crate) fn nearest_to_no(one: Value, other: Value) -> Option<Value> {
+pub(crate) fn stricter_value(one: Value, other: Value) -> Option<Value> {
     let nearest = if refusal_strength(&one) > refusal_strength(&other) { one } else { other };
     (refusal_strength(&nearest) > 0).then_some(nearest)
 }
@@ -81,13 +81,13 @@ fn refusal_strength(value: &Value) -> u8 {
 }
 
 struct StrictValue<'r> {
-    repeated: &'r mut Option<String>,
+    repeated_key: &'r mut Option<String>,
     depth_left: usize,
 }
 
 impl StrictValue<'_> {
-    fn inner(&mut self) -> StrictValue<'_> {
-        StrictValue { repeated: &mut *self.repeated, depth_left: self.depth_left - 1 }
+    fn child(&mut self) -> StrictValue<'_> {
+        StrictValue { repeated_key: &mut *self.repeated_key, depth_left: self.depth_left - 1 }
     }
 }
 
@@ -131,7 +131,7 @@ impl<'de> Visitor<'de> for StrictValue<'_> {
             return Ok(Value::Null);
         }
         let mut values = Vec::new();
-        while let Some(value) = list.next_element_seed(self.inner())? {
+        while let Some(value) = list.next_element_seed(self.child())? {
             values.push(value);
         }
         Ok(Value::Array(values))
@@ -145,16 +145,16 @@ impl<'de> Visitor<'de> for StrictValue<'_> {
         // Keys without a value that counts. They keep their place until the end, for a third value.
         let mut dropped = HashSet::new();
         while let Some(key) = entries.next_key::<String>()? {
-            let value = entries.next_value_seed(self.inner())?;
+            let value = entries.next_value_seed(self.child())?;
             let Some(before) = object.get_mut(&key) else {
                 object.insert(key, value);
                 continue;
             };
-            match nearest_to_no(before.take(), value) {
+            match stricter_value(before.take(), value) {
                 Some(no) => *before = no,
                 None => drop(dropped.insert(key.clone())),
             }
-            self.repeated.get_or_insert(key);
+            self.repeated_key.get_or_insert(key);
         }
         object.retain(|key, value| !(value.is_null() && dropped.contains(key)));
         Ok(Value::Object(object))
@@ -174,7 +174,7 @@ mod tests {
             (r#"{"decision":"deny","\u0064ecision":"allow"}"#, "decision"),
             (r#"{"a":{"c":{"d":null,"d":null}},"a":1}"#, "d"),
         ] {
-            assert_eq!(parse(text.as_bytes()).unwrap().repeated.as_deref(), Some(key), "{text}");
+            assert_eq!(parse(text.as_bytes()).unwrap().repeated_key.as_deref(), Some(key), "{text}");
             assert!(from_slice(text.as_bytes()).unwrap_err().contains("stands twice"), "{text}");
         }
         assert_eq!(from_slice(br#"{"a":{"b":1},"b":{"a":1.5}}"#), Ok(json!({"a": {"b": 1}, "b": {"a": 1.5}})));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_deep_is_cut_off_and_the_rest_stays() {
+    fn values_below_max_depth_are_pruned() {
         let deep = format!(r#"{{"a":{}{},"b":[1]}}"#, "[".repeat(100_000), "]".repeat(100_000));
         assert!(parse(deep.as_bytes()).is_err());
         let parsed = parse_pruned(deep.as_bytes(), 2).unwrap();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_repeated_key_only_a_no_counts() {
+    fn a_repeated_key_counts_only_if_it_denies() {
         for text in [
             r#"{"d":"deny","d":"allow"}"#,
             r#"{"d":"allow","d":"deny"}"#,

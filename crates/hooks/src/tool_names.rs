@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use crate::near::nearest;
+use crate::suggestion::nearest_name;
 
 /// One built-in tool's names.
-struct Names {
+struct ToolNames {
     name: &'static str,
     /// What it was called; a model may still call it so.
     older: &'static [&'static str],
@@ -15,33 +15,39 @@ struct Names {
     /// What other agents call it, in words that are surely names.
     others: &'static [&'static str],
     /// What other agents call it, in words that may also be a part of some tool's name.
-    words: &'static [&'static str],
+    ambiguous: &'static [&'static str],
 }
 
-type List = &'static [&'static str];
+type NameList = &'static [&'static str];
 
-const fn names(name: &'static str, older: List, claude: List, others: List, words: List) -> Names {
-    Names { name, older, claude, others, words }
+const fn tool_names(
+    name: &'static str,
+    older: NameList,
+    claude: NameList,
+    others: NameList,
+    words: NameList,
+) -> ToolNames {
+    ToolNames { name, older, claude, others, ambiguous: words }
 }
 
 /// A matcher that was written for another agent means the tools that its words stand for there.
-const TOOLS: [Names; 16] = [
-    names(
+const BUILTIN_TOOLS: [ToolNames; 16] = [
+    tool_names(
         "read_file",
         &["ReadFileTool", "ReadFile"],
         &["Read", "NotebookRead"],
         &["View"],
         &["read", "view", "view_file", "fs_read", "read_files"],
     ),
-    names("read_many_files", &["ReadManyFilesTool", "ReadManyFiles"], &["Read"], &["View"], &["read_files"]),
-    names(
+    tool_names("read_many_files", &["ReadManyFilesTool", "ReadManyFiles"], &["Read"], &["View"], &["read_files"]),
+    tool_names(
         "write_file",
         &["WriteFileTool", "WriteFile"],
         &["Write"],
         &["Create", "apply_patch"],
         &["write", "create", "write_to_file", "fs_write", "editor"],
     ),
-    names(
+    tool_names(
         "replace",
         &["EditTool", "Edit", "SmartEditTool"],
         &["Edit", "MultiEdit", "NotebookEdit"],
@@ -56,16 +62,16 @@ const TOOLS: [Names; 16] = [
             "editor",
         ],
     ),
-    names("list_directory", &["LSTool", "LsTool", "ReadFolder"], &["LS"], &[], &["ls", "list_dir"]),
-    names("glob", &["GlobTool", "FindFiles"], &["Glob"], &[], &["find_by_name", "list_files", "tree"]),
-    names(
+    tool_names("list_directory", &["LSTool", "LsTool", "ReadFolder"], &["LS"], &[], &["ls", "list_dir"]),
+    tool_names("glob", &["GlobTool", "FindFiles"], &["Glob"], &[], &["find_by_name", "list_files", "tree"]),
+    tool_names(
         "search_file_content",
         &["GrepTool", "RipGrepTool", "grep_search", "SearchText"],
         &["Grep"],
         &[],
         &["grep", "rg", "search_files"],
     ),
-    names(
+    tool_names(
         "run_shell_command",
         &["ShellTool", "Shell"],
         &["Bash", "PowerShell", "Monitor"],
@@ -83,70 +89,79 @@ const TOOLS: [Names; 16] = [
             "launch-process",
         ],
     ),
-    names(
+    tool_names(
         "web_fetch",
         &["WebFetchTool", "WebFetch"],
         &["WebFetch"],
         &["FetchUrl"],
         &["webfetch", "fetch", "read_url_content"],
     ),
-    names(
+    tool_names(
         "google_web_search",
         &["WebSearchTool", "GoogleSearch"],
         &["WebSearch"],
         &[],
         &["web_search", "websearch", "search_web"],
     ),
-    names(
+    tool_names(
         "write_todos",
         &["WriteTodosTool", "WriteTodos"],
         &["TodoWrite"],
         &[],
         &["todo_write", "todowrite", "todo_list", "todos", "update_todo", "update_plan"],
     ),
-    names("save_memory", &["MemoryTool", "SaveMemory"], &[], &[], &[]),
-    names("list_mcp_resources", &["ListMcpResourcesTool", "ListMcpResources"], &["ListMcpResourcesTool"], &[], &[]),
-    names("read_mcp_resource", &["ReadMcpResourceTool", "ReadMcpResource"], &["ReadMcpResourceTool"], &[], &[]),
-    names(
+    tool_names("save_memory", &["MemoryTool", "SaveMemory"], &[], &[], &[]),
+    tool_names(
+        "list_mcp_resources",
+        &["ListMcpResourcesTool", "ListMcpResources"],
+        &["ListMcpResourcesTool"],
+        &[],
+        &[],
+    ),
+    tool_names("read_mcp_resource", &["ReadMcpResourceTool", "ReadMcpResource"], &["ReadMcpResourceTool"], &[], &[]),
+    tool_names(
         "delegate_to_agent",
         &["DelegateToAgentTool", "SubagentTool", "invoke_agent"],
         &["Agent", "Task"],
         &[],
         &["agent", "task", "spawn_agent"],
     ),
-    names("activate_skill", &["ActivateSkillTool"], &["Skill"], &[], &["skill"]),
+    tool_names("activate_skill", &["ActivateSkillTool"], &["Skill"], &[], &["skill"]),
 ];
 
-impl Names {
+impl ToolNames {
     /// Whether a word is one of its names, and surely nothing else.
-    fn surely(&self, word: &str) -> bool {
+    fn has_unambiguous_name(&self, word: &str) -> bool {
         self.name == word || [self.older, self.claude, self.others].iter().any(|names| names.contains(&word))
     }
 }
 
 /// The canonical names of the built-in tools.
 pub fn known_tools() -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().map(|tool| tool.name)
+    BUILTIN_TOOLS.iter().map(|tool| tool.name)
 }
 
 /// The canonical name for a built-in tool's older name; any other name stays as it is.
 pub fn canonical_tool_name(name: &str) -> &str {
-    TOOLS.iter().find(|tool| tool.older.contains(&name)).map_or(name, |tool| tool.name)
+    BUILTIN_TOOLS.iter().find(|tool| tool.older.contains(&name)).map_or(name, |tool| tool.name)
 }
 
 /// The built-in tools that a word means as their name, an older one or another agent's, as in a list of what an agent may use.
-pub fn tools_meant(word: &str) -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().filter(move |tool| tool.surely(word) || tool.words.contains(&word)).map(|tool| tool.name)
+pub fn tools_named(word: &str) -> impl Iterator<Item = &'static str> {
+    BUILTIN_TOOLS
+        .iter()
+        .filter(move |tool| tool.has_unambiguous_name(word) || tool.ambiguous.contains(&word))
+        .map(|tool| tool.name)
 }
 
 /// Whether this can be a tool's name at all: a built-in one's, old or new, or that of a tool which an MCP server may have.
 pub fn is_possible_tool(name: &str) -> bool {
-    TOOLS.iter().any(|tool| tool.name == name || tool.older.contains(&name)) || name.starts_with("mcp_")
+    BUILTIN_TOOLS.iter().any(|tool| tool.name == name || tool.older.contains(&name)) || name.starts_with("mcp_")
 }
 
 /// The built-in tool that a name most likely means.
 fn suggest_tool(name: &str) -> Option<&'static str> {
-    claude_tool(name).or_else(|| nearest(canonical_tool_name(name), known_tools()))
+    tool_by_claude_name(name).or_else(|| nearest_name(canonical_tool_name(name), known_tools()))
 }
 
 /// What to do about a name that is no tool's.
@@ -159,29 +174,29 @@ pub fn tool_help(name: &str) -> String {
 
 /// What Claude Code calls a tool.
 pub(crate) fn claude_name(tool: &str) -> Option<&'static str> {
-    TOOLS.iter().find(|known| known.name == tool)?.claude.first().copied()
+    BUILTIN_TOOLS.iter().find(|known| known.name == tool)?.claude.first().copied()
 }
 
 /// The tool that Claude Code means by a name.
-pub fn claude_tool(name: &str) -> Option<&'static str> {
-    TOOLS.iter().find(|tool| tool.claude.contains(&name)).map(|tool| tool.name)
+pub fn tool_by_claude_name(name: &str) -> Option<&'static str> {
+    BUILTIN_TOOLS.iter().find(|tool| tool.claude.contains(&name)).map(|tool| tool.name)
 }
 
 /// The other names under which a matcher may know this tool.
-pub(crate) fn other_names(tool: &str) -> impl Iterator<Item = Cow<'_, str>> {
-    let known = TOOLS.iter().filter(move |known| known.name == tool);
+pub(crate) fn alternative_names(tool: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let known = BUILTIN_TOOLS.iter().filter(move |known| known.name == tool);
     let others = known.flat_map(|known| [known.older, known.claude, known.others]).flatten();
     others.map(|name| Cow::Borrowed(*name)).chain(mcp_spelling(tool).map(Cow::Owned))
 }
 
 /// The names of a tool that only count where they stand as whole words: as patterns they would mean others' tools too.
-pub(crate) fn names_as_words(tool: &str) -> &'static [&'static str] {
-    TOOLS.iter().find(|known| known.name == tool).map_or(&[], |known| known.words)
+pub(crate) fn ambiguous_names(tool: &str) -> &'static [&'static str] {
+    BUILTIN_TOOLS.iter().find(|known| known.name == tool).map_or(&[], |known| known.ambiguous)
 }
 
 /// Whether a word is some agent's name of a tool, and may be a part of another's.
-pub(crate) fn is_name_and_part(word: &str) -> bool {
-    TOOLS.iter().any(|tool| tool.words.contains(&word))
+pub(crate) fn is_ambiguous_name(word: &str) -> bool {
+    BUILTIN_TOOLS.iter().any(|tool| tool.ambiguous.contains(&word))
 }
 
 /// Whether a word is the whole name of a tool: a built-in one's, old, new or another agent's, or an MCP tool's in either
@@ -191,11 +206,12 @@ pub(crate) fn is_tool_name(word: &str) -> bool {
         let (server, name) = word.strip_prefix(prefix)?.split_once(between)?;
         Some(!server.starts_with('_') && !server.is_empty() && !name.is_empty())
     };
-    TOOLS.iter().any(|tool| tool.surely(word)) || parts("mcp__", "__").or_else(|| parts("mcp_", "_")) == Some(true)
+    BUILTIN_TOOLS.iter().any(|tool| tool.has_unambiguous_name(word))
+        || parts("mcp__", "__").or_else(|| parts("mcp_", "_")) == Some(true)
 }
 
 /// Tools that other agents have and for which there is nothing here: beside others in a list they are no mistake.
-const ELSEWHERE: [&str; 11] = [
+const FOREIGN_TOOLS: [&str; 11] = [
     "AskUserQuestion",
     "BashOutput",
     "ExitPlanMode",
@@ -211,7 +227,7 @@ const ELSEWHERE: [&str; 11] = [
 
 /// Whether a word is a tool that only other agents have.
 pub(crate) fn is_foreign_tool(word: &str) -> bool {
-    ELSEWHERE.contains(&word)
+    FOREIGN_TOOLS.contains(&word)
 }
 
 /// `mcp__server__tool` is also known as `mcp_server_tool`.
@@ -235,13 +251,13 @@ mod tests {
     #[test]
     fn no_name_means_two_tools() {
         let mut seen = std::collections::HashSet::new();
-        let names = TOOLS.iter().flat_map(|tool| tool.older.iter().chain([&tool.name]));
+        let names = BUILTIN_TOOLS.iter().flat_map(|tool| tool.older.iter().chain([&tool.name]));
         names.for_each(|name| assert!(seen.insert(name), "{name}"));
     }
 
     /// A guard that was written for another agent is awake here.
     #[test]
-    fn other_agents_names_match_and_are_nobodys_name() {
+    fn other_agents_names_match_and_are_not_canonical() {
         use crate::matcher::Matcher;
         for (matcher, tool) in [
             ("Bash", "run_shell_command"),
@@ -259,7 +275,7 @@ mod tests {
             ("Write | Edit", "write_file"),
             ("view", "read_file"),
         ] {
-            let (compiled, _) = Matcher::compile(crate::event::Subject::ToolName, Some(matcher));
+            let (compiled, _) = Matcher::compile(crate::event::MatcherSubject::ToolName, Some(matcher));
             assert!(compiled.matches(tool), "{matcher} {tool}");
             assert!(!compiled.matches("google_web_search"), "{matcher}");
         }
@@ -268,10 +284,10 @@ mod tests {
 
     /// What was a part of names before it was known as another agent's name still is.
     #[test]
-    fn words_that_are_names_elsewhere_are_still_parts_here() {
+    fn ambiguous_names_still_match_as_parts() {
         use crate::matcher::Matcher;
         let matches = |matcher: &str, tool: &str| {
-            Matcher::compile(crate::event::Subject::ToolName, Some(matcher)).0.matches(tool)
+            Matcher::compile(crate::event::MatcherSubject::ToolName, Some(matcher)).0.matches(tool)
         };
         assert!(matches("shell", "run_shell_command") && matches("bash", "my_bash"));
         assert!(matches("edit", "mcp__ed__edit_all") && matches("edit", "replace"));
@@ -280,20 +296,20 @@ mod tests {
     }
 
     #[test]
-    fn claudes_names_lead_there_and_back() {
+    fn claude_names_round_trip() {
         for tool in known_tools() {
             let Some(theirs) = claude_name(tool) else { continue };
-            let back = claude_tool(theirs);
+            let back = tool_by_claude_name(theirs);
             assert!(back == Some(tool) || (tool, back) == ("read_many_files", Some("read_file")), "{tool} {theirs}");
         }
-        assert_eq!((claude_tool("Task"), claude_tool("bash")), (Some("delegate_to_agent"), None));
+        assert_eq!((tool_by_claude_name("Task"), tool_by_claude_name("bash")), (Some("delegate_to_agent"), None));
     }
 
     #[test]
     fn mcp_tools_have_two_spellings() {
-        let names: Vec<_> = other_names("mcp__git__push_all").collect();
+        let names: Vec<_> = alternative_names("mcp__git__push_all").collect();
         assert_eq!(names, ["mcp_git_push_all"]);
-        assert_eq!(other_names("mcp__broken").count(), 0);
+        assert_eq!(alternative_names("mcp__broken").count(), 0);
     }
 
     #[test]

@@ -2,90 +2,92 @@
 
 /// A step of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum WildcardStep {
     /// This character.
-    One(char),
+    Char(char),
     /// Any text without `/`.
-    Name,
+    Segment,
     /// Any text.
     Any,
     /// The next step, or the one behind it.
-    Maybe,
+    Optional,
     /// Any text up to a `/`.
-    Folders,
+    Directories,
 }
 
 /// Whether a text, or a name, is like a pattern in which `*` stands for any text.
-pub fn is_like(text: &str, pattern: &str) -> bool {
+pub fn matches_wildcard(text: &str, pattern: &str) -> bool {
     if !pattern.contains('*') {
         return pattern == text;
     }
-    let steps: Vec<Step> = pattern.chars().map(|char| if char == '*' { Step::Any } else { Step::One(char) }).collect();
-    fits(&steps, text)
+    let steps: Vec<WildcardStep> =
+        pattern.chars().map(|char| if char == '*' { WildcardStep::Any } else { WildcardStep::Char(char) }).collect();
+    match_steps(&steps, text)
 }
 
 /// Whether a path fits a pattern in which `*` stands for any text without `/`, `**` for any text, and `**/` also for
 /// nothing.
-pub(crate) fn fits_path(pattern: &str, path: &str) -> bool {
+pub(crate) fn path_matches_wildcard(pattern: &str, path: &str) -> bool {
     let mut steps = Vec::with_capacity(pattern.len());
     let mut rest = pattern;
     while let Some(char) = rest.chars().next() {
-        let begins = steps.last().is_none_or(|step| matches!(step, Step::One('/') | Step::Folders));
+        let begins =
+            steps.last().is_none_or(|step| matches!(step, WildcardStep::Char('/') | WildcardStep::Directories));
         let length = match char {
             '*' if rest.starts_with("**/") && begins => {
-                steps.extend([Step::Maybe, Step::Folders]);
+                steps.extend([WildcardStep::Optional, WildcardStep::Directories]);
                 3
             }
             '*' if rest.starts_with("**") => {
-                steps.push(Step::Any);
+                steps.push(WildcardStep::Any);
                 2
             }
             '*' => {
-                steps.push(Step::Name);
+                steps.push(WildcardStep::Segment);
                 1
             }
             char => {
-                steps.push(Step::One(char));
+                steps.push(WildcardStep::Char(char));
                 char.len_utf8()
             }
         };
         rest = &rest[length..];
     }
-    fits(&steps, path)
+    match_steps(&steps, path)
 }
 
 /// Follows all ways at once: `reached` holds the steps that may come next.
-fn fits(steps: &[Step], text: &str) -> bool {
+fn match_steps(steps: &[WildcardStep], text: &str) -> bool {
     let mut reached = vec![false; steps.len() + 1];
     reached[0] = true;
-    pass(steps, &mut reached);
+    skip_empty_steps(steps, &mut reached);
     let mut next = vec![false; steps.len() + 1];
     for char in text.chars() {
         next.fill(false);
         for (at, step) in steps.iter().enumerate().filter(|(at, _)| reached[*at]) {
             match step {
-                Step::One(one) => next[at + 1] |= *one == char,
-                Step::Name => next[at] |= char != '/',
-                Step::Any => next[at] = true,
-                Step::Maybe => {}
-                Step::Folders => {
+                WildcardStep::Char(one) => next[at + 1] |= *one == char,
+                WildcardStep::Segment => next[at] |= char != '/',
+                WildcardStep::Any => next[at] = true,
+                WildcardStep::Optional => {}
+                WildcardStep::Directories => {
                     next[at] = true;
                     next[at + 1] |= char == '/';
                 }
             }
         }
-        pass(steps, &mut next);
+        skip_empty_steps(steps, &mut next);
         std::mem::swap(&mut reached, &mut next);
     }
     reached[steps.len()]
 }
 
 /// Steps that may stand for nothing are passed at once.
-fn pass(steps: &[Step], reached: &mut [bool]) {
+fn skip_empty_steps(steps: &[WildcardStep], reached: &mut [bool]) {
     for (at, step) in steps.iter().enumerate() {
         match step {
-            Step::Name | Step::Any if reached[at] => reached[at + 1] = true,
-            Step::Maybe if reached[at] => {
+            WildcardStep::Segment | WildcardStep::Any if reached[at] => reached[at + 1] = true,
+            WildcardStep::Optional if reached[at] => {
                 reached[at + 1] = true;
                 reached[at + 2] = true;
             }
@@ -114,9 +116,12 @@ mod tests {
             ("", "", true),
             ("", "a", false),
         ] {
-            assert_eq!(is_like(text, pattern), expected, "{pattern} {text}");
+            assert_eq!(matches_wildcard(text, pattern), expected, "{pattern} {text}");
         }
-        assert!(!is_like(&"a".repeat(39), &"*a".repeat(40)) && is_like(&"a".repeat(4000), &"*a".repeat(40)));
+        assert!(
+            !matches_wildcard(&"a".repeat(39), &"*a".repeat(40))
+                && matches_wildcard(&"a".repeat(4000), &"*a".repeat(40))
+        );
     }
 
     #[test]
@@ -133,7 +138,7 @@ mod tests {
             ("**/.env", "/p/.env", true),
             ("**/.env", "/p/x.env", false),
         ] {
-            assert_eq!(fits_path(pattern, path), expected, "{pattern} {path}");
+            assert_eq!(path_matches_wildcard(pattern, path), expected, "{pattern} {path}");
         }
     }
 }

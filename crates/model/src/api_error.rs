@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::Provider;
-use crate::error::Retry;
+use crate::error::RetryAdvice;
 
 /// How much of a body that cannot be read is quoted.
-const QUOTE: usize = 200;
+const MAX_QUOTE_CHARS: usize = 200;
 
 /// What kind of refusal it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl fmt::Display for ApiError {
 
 impl ApiError {
     /// Reads an error answer.
-    pub(crate) fn read(provider: Provider, status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
+    pub(crate) fn from_body(provider: Provider, status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
         match serde_json::from_slice::<Value>(body) {
             Ok(json) => {
                 let first = json.get(0).unwrap_or(&json);
@@ -135,15 +135,15 @@ impl ApiError {
 
     /// Whether the server lets nobody in with this key, or without one.
     #[must_use]
-    pub fn is_about_the_key(&self) -> bool {
+    pub fn is_auth(&self) -> bool {
         self.kind == ApiErrorKind::Auth
     }
 
-    pub(crate) fn retry(&self) -> Retry {
+    pub(crate) fn retry_advice(&self) -> RetryAdvice {
         match self.kind {
-            ApiErrorKind::RateLimited => Retry::Server(self.retry_after),
-            ApiErrorKind::Server if self.status != 501 => Retry::Server(self.retry_after),
-            _ => Retry::No,
+            ApiErrorKind::RateLimited => RetryAdvice::Server(self.retry_after),
+            ApiErrorKind::Server if self.status != 501 => RetryAdvice::Server(self.retry_after),
+            _ => RetryAdvice::No,
         }
     }
 }
@@ -181,13 +181,13 @@ fn google_retry_delay(error: &Value) -> Option<Duration> {
 
 /// The start of something that cannot be read, fit for one line.
 pub(crate) fn quote(bytes: &[u8]) -> String {
-    let head = &bytes[..bytes.len().min(4 * QUOTE)];
+    let head = &bytes[..bytes.len().min(4 * MAX_QUOTE_CHARS)];
     let text = String::from_utf8_lossy(head);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if words.is_empty() {
         return "(empty)".to_owned();
     }
-    let mut short: String = words.chars().take(QUOTE).collect();
+    let mut short: String = words.chars().take(MAX_QUOTE_CHARS).collect();
     if short.len() < words.len() || head.len() < bytes.len() {
         short.push('…');
     }
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     fn gemini(status: u16, body: &str) -> ApiError {
-        ApiError::read(Provider::Gemini, status, body.as_bytes(), None)
+        ApiError::from_body(Provider::Gemini, status, body.as_bytes(), None)
     }
 
     #[test]
@@ -215,12 +215,12 @@ mod tests {
             r#"{"error":{"message":"slow down","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"7.5s"}]}}"#,
         );
         assert_eq!(busy.retry_after, Some(Duration::from_millis(7500)));
-        assert_eq!(busy.retry(), Retry::Server(Some(Duration::from_millis(7500))));
+        assert_eq!(busy.retry_advice(), RetryAdvice::Server(Some(Duration::from_millis(7500))));
         let day = gemini(
             429,
             r#"{"error":{"message":"x","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProject"}]}]}}"#,
         );
-        assert_eq!((day.kind, day.retry()), (ApiErrorKind::QuotaExhausted, Retry::No));
+        assert_eq!((day.kind, day.retry_advice()), (ApiErrorKind::QuotaExhausted, RetryAdvice::No));
         assert_eq!(gemini(404, r#"[{"error":{"message":"no model x"}}]"#).message, "no model x");
         let long = gemini(
             400,
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn openais_errors_are_told_apart() {
-        let read = |status, body: &str| ApiError::read(Provider::OpenAi, status, body.as_bytes(), None);
+        let read = |status, body: &str| ApiError::from_body(Provider::OpenAi, status, body.as_bytes(), None);
         let quota = read(429, r#"{"error":{"message":"m","type":"insufficient_quota","code":"insufficient_quota"}}"#);
         assert_eq!(quota.kind, ApiErrorKind::QuotaExhausted);
         assert_eq!(read(404, r#"{"error":"model 'x' not found"}"#).message, "model 'x' not found");
@@ -245,7 +245,7 @@ mod tests {
         let error = gemini(502, &page);
         assert_eq!(error.kind, ApiErrorKind::Server);
         assert!(error.message.starts_with("<html> <h1>Bad Gateway"));
-        assert!(error.message.chars().count() <= QUOTE + 1);
+        assert!(error.message.chars().count() <= MAX_QUOTE_CHARS + 1);
         assert_eq!(gemini(500, "").message, "(empty)");
     }
 }

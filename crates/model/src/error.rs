@@ -56,7 +56,7 @@ pub enum ModelError {
         largest: usize,
     },
     /// The answer ended with neither text nor a tool call that can be read.
-    #[error("{}", .reason.as_ref().and_then(FinishReason::complaint).unwrap_or("the model gave an empty answer"))]
+    #[error("{}", .reason.as_ref().and_then(FinishReason::user_message).unwrap_or("the model gave an empty answer"))]
     NoAnswer {
         /// Why it ended, if the provider said so.
         reason: Option<FinishReason>,
@@ -96,7 +96,7 @@ pub enum ModelError {
 
 /// Whether trying again may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Retry {
+pub(crate) enum RetryAdvice {
     /// It will not.
     No,
     /// After a while; the server says how long if it knows.
@@ -133,7 +133,7 @@ impl ModelError {
 
     /// The same error in changed words, wherever they are a server's: it may repeat what nobody should read.
     #[must_use]
-    pub fn reworded(self, change: &dyn Fn(&str) -> String) -> Self {
+    pub fn map_text(self, change: &dyn Fn(&str) -> String) -> Self {
         match self {
             Self::Connect { server, source } => {
                 Self::Connect { server, source: change(&root_cause(source.as_ref())).into() }
@@ -163,18 +163,18 @@ impl ModelError {
 
     /// Whether the model gave no answer for no reason that would hold for the next one too.
     #[must_use]
-    pub fn is_accidental(&self) -> bool {
+    pub fn is_transient_no_answer(&self) -> bool {
         let Self::NoAnswer { reason } = self else { return false };
         !reason.as_ref().is_some_and(|reason| reason.is_blocked() || *reason == FinishReason::MaxTokens)
     }
 
     /// Whether trying the same request again may help.
-    pub(crate) fn retry(&self) -> Retry {
+    pub(crate) fn retry_advice(&self) -> RetryAdvice {
         match self {
-            Self::Api(error) => error.retry(),
-            Self::Connect { .. } => Retry::Connection,
-            Self::CutOff { chunks: 0, .. } => Retry::Server(None),
-            _ => Retry::No,
+            Self::Api(error) => error.retry_advice(),
+            Self::Connect { .. } => RetryAdvice::Connection,
+            Self::CutOff { chunks: 0, .. } => RetryAdvice::Server(None),
+            _ => RetryAdvice::No,
         }
     }
 }

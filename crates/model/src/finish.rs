@@ -50,7 +50,7 @@ impl FinishReason {
 
     /// What to tell the person when the answer did not simply end.
     #[must_use]
-    pub fn complaint(&self) -> Option<&'static str> {
+    pub fn user_message(&self) -> Option<&'static str> {
         match self {
             Self::Stop => None,
             Self::MaxTokens => Some("the answer was cut at the model's output limit"),
@@ -118,6 +118,6 @@ mod tests {
             assert_eq!(FinishReason::from(name).as_str(), name);
         }
         assert!(FinishReason::Recitation.is_blocked() && !FinishReason::MaxTokens.is_blocked());
-        assert_eq!(FinishReason::Stop.complaint(), None);
+        assert_eq!(FinishReason::Stop.user_message(), None);
     }
 }

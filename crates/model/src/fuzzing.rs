@@ -3,9 +3,9 @@
 use crate::{Chunk, ModelError, Provider};
 
 /// An answer that comes in these pieces, as a server of this kind would send it.
-pub fn read_pieces<'p>(
+pub fn decode_pieces<'p>(
     provider: Provider,
     pieces: impl IntoIterator<Item = &'p [u8]>,
 ) -> Vec<Result<Chunk, ModelError>> {
-    crate::reading::read_pieces(provider, pieces)
+    crate::response_decoder::decode_pieces(provider, pieces)
 }

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::api_error::ApiError;
 use crate::conversation::{Content, Role};
 use crate::error::ModelError;
-use crate::http::{Http, HttpOptions};
+use crate::http::{HttpOptions, ModelHttpClient};
 use crate::http_stream::HttpStream;
-use crate::reading::{Broken, Decode, Progress};
-use crate::request::{Request, SharedContents, SystemInstruction, ToolChoice, ToolMode, Tools};
+use crate::request::{GeminiTools, ModelRequest, SharedContents, SystemInstruction, ToolChoice, ToolMode};
 use crate::response::{Chunk, ChunkWire};
+use crate::response_decoder::{AnswerProgress, DecodeError, ProviderDecoder};
 use crate::stream::{ChunkStream, refuse_blocked};
 use crate::{Cancel, Model, Provider, RetryObserver};
 
@@ -25,7 +25,7 @@ pub const DEFAULT_BASE_URL: &str = "https://generativelanguage.googleapis.com";
 #[derive(Debug)]
 pub struct Gemini {
     name: String,
-    http: Http,
+    http: ModelHttpClient,
     version: &'static str,
 }
 
@@ -41,7 +41,7 @@ impl Gemini {
         options: HttpOptions,
     ) -> Result<Self, ModelError> {
         let auth = (!api_key.is_empty()).then(|| ("x-goog-api-key", api_key.to_owned()));
-        let http = Http::new(Provider::Gemini, base_url, auth, options)?;
+        let http = ModelHttpClient::new(Provider::Gemini, base_url, auth, options)?;
         let last = http.base().path().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         // Gateways are often given with the version already in the path.
         let version = if last.starts_with("v1") { "" } else { "v1beta/" };
@@ -54,29 +54,29 @@ impl Gemini {
     /// When the server cannot be asked, or refuses.
     pub async fn list_models(&self, cancel: &Cancel) -> Result<Vec<String>, ModelError> {
         #[derive(Deserialize)]
-        struct List {
+        struct GeminiModelList {
             #[serde(default)]
-            models: Vec<Entry>,
+            models: Vec<GeminiModelEntry>,
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Entry {
+        struct GeminiModelEntry {
             name: String,
             #[serde(default)]
             supported_generation_methods: Option<Vec<String>>,
         }
         let url = self.http.url(&format!("{}models?pageSize=1000", self.version));
         let body = self.http.get_whole(&url, cancel).await?;
-        let answers = |entry: &Entry| {
+        let answers = |entry: &GeminiModelEntry| {
             let methods = entry.supported_generation_methods.as_ref();
             methods.is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))
         };
-        let models = self.decode::<List>(&body)?.models.into_iter().filter(answers);
+        let models = self.decode::<GeminiModelList>(&body)?.models.into_iter().filter(answers);
         Ok(models.map(|entry| entry.name.strip_prefix("models/").unwrap_or(&entry.name).to_owned()).collect())
     }
 
     fn url(&self, model: &str, method: &str) -> String {
-        self.http.url(&format!("{}{}:{method}", self.version, resource(model)))
+        self.http.url(&format!("{}{}:{method}", self.version, model_path(model)))
     }
 }
 
@@ -93,28 +93,28 @@ impl Model for Gemini {
         self.http.options.retry.observer = Some(observer);
     }
 
-    async fn stream(&self, request: &Request, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
+    async fn stream(&self, request: &ModelRequest, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
         let url = format!("{}?alt=sse", self.url(&request.model, "streamGenerateContent"));
-        let opened = self.http.post(&url, encode(&Body(request))?, cancel).await?;
-        let stream = HttpStream::new(opened, Box::new(decoder()));
+        let opened = self.http.post(&url, encode(&GenerateContentBody(request))?, cancel).await?;
+        let stream = HttpStream::new(opened, Box::new(new_decoder()));
         Ok(ChunkStream::from_http(stream, cancel))
     }
 
-    async fn generate(&self, request: &Request, cancel: &Cancel) -> Result<Chunk, ModelError> {
+    async fn generate(&self, request: &ModelRequest, cancel: &Cancel) -> Result<Chunk, ModelError> {
         let url = self.url(&request.model, "generateContent");
-        let body = self.http.post_whole(&url, encode(&Body(request))?, cancel).await?;
+        let body = self.http.post_whole(&url, encode(&GenerateContentBody(request))?, cancel).await?;
         refuse_blocked(self.decode::<ChunkWire>(&body)?.into())
     }
 
-    async fn count_tokens(&self, request: &Request, cancel: &Cancel) -> Result<u64, ModelError> {
+    async fn count_tokens(&self, request: &ModelRequest, cancel: &Cancel) -> Result<u64, ModelError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Count {
+        struct CountTokensWire {
             total_tokens: u64,
         }
         let url = self.url(&request.model, "countTokens");
         let body = self.http.post_whole(&url, encode(&CountBody(request))?, cancel).await?;
-        Ok(self.decode::<Count>(&body)?.total_tokens)
+        Ok(self.decode::<CountTokensWire>(&body)?.total_tokens)
     }
 }
 
@@ -132,7 +132,7 @@ fn encode(body: &impl Serialize) -> Result<Vec<u8>, ModelError> {
 }
 
 /// The model's path: `models/NAME` unless the name has a collection of its own.
-fn resource(model: &str) -> String {
+fn model_path(model: &str) -> String {
     // A model's name may come from a hook: it must not reach another address.
     let own_path = model.contains('/') && !model.contains("..");
     let mut path = String::with_capacity(model.len() + 8);
@@ -151,9 +151,9 @@ fn resource(model: &str) -> String {
 }
 
 /// The body of `generateContent` and `streamGenerateContent`.
-struct Body<'a>(&'a Request);
+struct GenerateContentBody<'a>(&'a ModelRequest);
 
-impl Serialize for Body<'_> {
+impl Serialize for GenerateContentBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         write_body(self.0, &mut map)?;
@@ -162,35 +162,35 @@ impl Serialize for Body<'_> {
 }
 
 /// The body of `countTokens`, which counts system text and tools only if it gets a whole request.
-struct CountBody<'a>(&'a Request);
+struct CountBody<'a>(&'a ModelRequest);
 
 impl Serialize for CountBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Named<'a>(&'a Request);
-        impl Serialize for Named<'_> {
+        struct NamedRequestBody<'a>(&'a ModelRequest);
+        impl Serialize for NamedRequestBody<'_> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let mut map = serializer.serialize_map(None)?;
-                map.serialize_entry("model", &resource(&self.0.model))?;
+                map.serialize_entry("model", &model_path(&self.0.model))?;
                 write_body(self.0, &mut map)?;
                 map.end()
             }
         }
         let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry("generateContentRequest", &Named(self.0))?;
+        map.serialize_entry("generateContentRequest", &NamedRequestBody(self.0))?;
         map.end()
     }
 }
 
-fn write_body<M: SerializeMap>(request: &Request, map: &mut M) -> Result<(), M::Error> {
-    let signed = sign_calls(request);
+fn write_body<M: SerializeMap>(request: &ModelRequest, map: &mut M) -> Result<(), M::Error> {
+    let signed = sign_unsigned_calls(request);
     map.serialize_entry("contents", &SharedContents(signed.as_ref().unwrap_or(&request.contents)))?;
     if let Some(system) = &request.system {
         map.serialize_entry("systemInstruction", &SystemInstruction(system))?;
     }
-    let narrowed = narrow(request);
+    let narrowed = narrow_tools(request);
     let request = narrowed.as_ref().unwrap_or(request);
-    if !Tools(request).is_empty() {
-        map.serialize_entry("tools", &Tools(request))?;
+    if !GeminiTools(request).is_empty() {
+        map.serialize_entry("tools", &GeminiTools(request))?;
     }
     if let Some(choice) = request.tool_choice.as_ref().filter(|_| !request.tools.is_empty()) {
         map.serialize_entry("toolConfig", choice)?;
@@ -203,8 +203,8 @@ fn write_body<M: SerializeMap>(request: &Request, map: &mut M) -> Result<(), M::
 
 /// Gemini 3 refuses a turn with a tool call that it did not sign: one made by a hook, a replay or another model. The
 /// API documents a value that stands in for the signature. Only the first call of a message since the last prompt counts.
-fn sign_calls(request: &Request) -> Option<Vec<Arc<Content>>> {
-    const STAND_IN: &str = "skip_thought_signature_validator";
+fn sign_unsigned_calls(request: &ModelRequest) -> Option<Vec<Arc<Content>>> {
+    const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
     let name = request.model.rsplit('/').next().unwrap_or_default();
     if !name.starts_with("gemini-3") {
         return None;
@@ -218,14 +218,14 @@ fn sign_calls(request: &Request) -> Option<Vec<Arc<Content>>> {
         let call = content.parts.iter().position(|part| part.as_function_call().is_some());
         if let Some(call) = call.filter(|&call| content.parts[call].thought_signature.is_none()) {
             let copy = &mut signed.get_or_insert_with(|| request.contents.clone())[at];
-            Arc::make_mut(copy).parts[call].thought_signature = Some(STAND_IN.to_owned());
+            Arc::make_mut(copy).parts[call].thought_signature = Some(PLACEHOLDER_SIGNATURE.to_owned());
         }
     }
     signed
 }
 
 /// The API takes allowed names only together with ANY. With AUTO, the other tools are not declared instead.
-fn narrow(request: &Request) -> Option<Request> {
+fn narrow_tools(request: &ModelRequest) -> Option<ModelRequest> {
     let choice = request.tool_choice.as_ref()?;
     if choice.mode == ToolMode::Any || choice.allowed.is_empty() {
         return None;
@@ -239,21 +239,21 @@ fn narrow(request: &Request) -> Option<Request> {
 }
 
 /// What reads an answer.
-pub(crate) fn decoder() -> impl Decode {
-    Decoder::default()
+pub(crate) fn new_decoder() -> impl ProviderDecoder {
+    GeminiDecoder::default()
 }
 
 /// Reads the stream's events, each of which is a whole response object.
 #[derive(Debug, Default)]
-struct Decoder {
+struct GeminiDecoder {
     finished: bool,
 }
 
-impl Decoder {
-    fn take(&mut self, wire: ChunkWire, out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
+impl GeminiDecoder {
+    fn push_response(&mut self, wire: ChunkWire, out: &mut VecDeque<Chunk>) -> Result<(), DecodeError> {
         if let Some(error) = &wire.error {
             let error = ApiError::from_json(Provider::Gemini, 200, error, None);
-            return Err(Broken::Refused(error.into()));
+            return Err(DecodeError::Refused(error.into()));
         }
         let chunk = Chunk::from(wire);
         let refused = chunk.prompt_feedback.as_ref().is_some_and(|f| f.block_reason.is_some());
@@ -263,28 +263,28 @@ impl Decoder {
     }
 }
 
-impl Decode for Decoder {
-    fn event(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
+impl ProviderDecoder for GeminiDecoder {
+    fn decode_event(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), DecodeError> {
         if data.trim_ascii() == "[DONE]" {
             return Ok(());
         }
-        let wire = serde_json::from_str(data).map_err(|error| Broken::unreadable(&error, data.as_bytes()))?;
-        self.take(wire, out)
+        let wire = serde_json::from_str(data).map_err(|error| DecodeError::from_json_error(&error, data.as_bytes()))?;
+        self.push_response(wire, out)
     }
 
     /// Without `alt=sse`, which some gateways lose, the API answers with an array of chunks.
-    fn whole(&mut self, body: &[u8], out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
-        let unreadable = |error| Broken::unreadable(&error, body);
+    fn decode_document(&mut self, body: &[u8], out: &mut VecDeque<Chunk>) -> Result<(), DecodeError> {
+        let unreadable = |error| DecodeError::from_json_error(&error, body);
         if body.trim_ascii_start().first() == Some(&b'[') {
             let wires: Vec<ChunkWire> = serde_json::from_slice(body).map_err(unreadable)?;
-            return wires.into_iter().try_for_each(|wire| self.take(wire, out));
+            return wires.into_iter().try_for_each(|wire| self.push_response(wire, out));
         }
         let wire: ChunkWire = serde_json::from_slice(body).map_err(unreadable)?;
-        self.take(wire, out)
+        self.push_response(wire, out)
     }
 
-    fn progress(&self) -> Progress {
-        if self.finished { Progress::Complete } else { Progress::Open }
+    fn progress(&self) -> AnswerProgress {
+        if self.finished { AnswerProgress::Complete } else { AnswerProgress::Open }
     }
 }
 
@@ -321,10 +321,10 @@ mod tests {
         let tool =
             |name: &str| ToolDeclaration { name: name.into(), description: String::new(), parameters: json!({}) };
         let body = |mode| {
-            let mut request = Request::new("m", vec![Arc::new(Content::user_text("x"))]);
+            let mut request = ModelRequest::new("m", vec![Arc::new(Content::user_text("x"))]);
             request.tools = Arc::from(["a", "b"].map(|name| Arc::new(tool(name))));
             request.tool_choice = Some(ToolChoice { mode, allowed: vec!["b".into()] });
-            serde_json::to_value(Body(&request)).unwrap()
+            serde_json::to_value(GenerateContentBody(&request)).unwrap()
         };
         let count = |body: &Value| body["tools"][0]["functionDeclarations"].as_array().unwrap().len();
         let any = body(ToolMode::Any);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_nobody_signed_are_signed_for_models_that_insist() {
+    fn unsigned_calls_get_a_placeholder_signature() {
         let call = || Part::function_call(None, "f", serde_json::Map::new());
         let result = || Part::function_response(None, "f", serde_json::Map::new());
         let mut own = call();
@@ -352,9 +352,9 @@ mod tests {
             Content::user(vec![result()]),
             Content::model(vec![own]),
         ];
-        let mut request = Request::new("gemini-3-pro", contents.into_iter().map(Arc::new).collect());
-        let signatures = |request: &Request| {
-            let body = serde_json::to_value(Body(request)).unwrap();
+        let mut request = ModelRequest::new("gemini-3-pro", contents.into_iter().map(Arc::new).collect());
+        let signatures = |request: &ModelRequest| {
+            let body = serde_json::to_value(GenerateContentBody(request)).unwrap();
             let at = |content: usize, part: usize| body["contents"][content]["parts"][part]["thoughtSignature"].clone();
             [at(1, 0), at(4, 1), at(4, 2), at(6, 0)]
         };

@@ -11,11 +11,11 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION
 use reqwest::{Client, RequestBuilder, Response, Url, redirect};
 
 use crate::api_error::{ApiError, ApiErrorKind};
-use crate::client::{ProxyOptions, client_builder};
 use crate::error::{ModelError, root_cause};
+use crate::memory_size::{MAX_JSON_VALUES, count_json_values};
+use crate::proxy::{ProxyOptions, client_builder};
 use crate::retry::{RetryPolicy, parse_retry_after};
 use crate::sse::MAX_EVENT_BYTES;
-use crate::weight::{MOST_VALUES, values_in};
 use crate::{Cancel, Provider};
 
 /// How much of an error's body is read.
@@ -29,7 +29,7 @@ pub struct HttpOptions {
     /// How long to wait for the next bytes, and for the next piece of an answer: signs of life are no answer.
     pub read_timeout: Duration,
     /// How many bytes an answer may have in all. Whatever goes on beyond that never ends.
-    pub largest_answer: usize,
+    pub max_answer_bytes: usize,
     /// How often to try again.
     pub retry: RetryPolicy,
     /// The proxy to go through.
@@ -52,7 +52,7 @@ impl Default for HttpOptions {
         Self {
             connect_timeout: Duration::from_secs(20),
             read_timeout: Duration::from_secs(600),
-            largest_answer: 64 << 20,
+            max_answer_bytes: 64 << 20,
             retry: RetryPolicy::default(),
             proxy: None,
             headers: Vec::new(),
@@ -62,7 +62,7 @@ impl Default for HttpOptions {
 }
 
 /// A client for one server.
-pub(crate) struct Http {
+pub(crate) struct ModelHttpClient {
     provider: Provider,
     base: Url,
     server: String,
@@ -72,7 +72,7 @@ pub(crate) struct Http {
 }
 
 /// The key stays out of logs.
-impl fmt::Debug for Http {
+impl fmt::Debug for ModelHttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Http").field("server", &self.server).finish_non_exhaustive()
     }
@@ -80,23 +80,23 @@ impl fmt::Debug for Http {
 
 /// How long and how large an answer may get.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
+pub(crate) struct AnswerLimits {
     /// The longest pause between two pieces.
-    pub(crate) pause: Duration,
+    pub(crate) read_timeout: Duration,
     /// The most bytes in all.
-    pub(crate) bytes: usize,
+    pub(crate) max_bytes: usize,
 }
 
 /// An answer whose first bytes are there.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedResponse {
     pub(crate) server: String,
-    pub(crate) bounds: Bounds,
-    pub(crate) first: Bytes,
-    pub(crate) rest: Response,
+    pub(crate) limits: AnswerLimits,
+    pub(crate) first_bytes: Bytes,
+    pub(crate) response: Response,
 }
 
-impl Http {
+impl ModelHttpClient {
     /// A client for the server at `base`, with a header that carries the key.
     pub(crate) fn new(
         provider: Provider,
@@ -140,12 +140,12 @@ impl Http {
     }
 
     /// Posts JSON and waits for the answer to begin.
-    pub(crate) async fn post(&self, url: &str, body: Vec<u8>, cancel: &Cancel) -> Result<Opened, ModelError> {
+    pub(crate) async fn post(&self, url: &str, body: Vec<u8>, cancel: &Cancel) -> Result<OpenedResponse, ModelError> {
         let client = self.client()?;
         let body = Bytes::from(body);
         tracing::debug!(provider = %self.provider, server = self.server, bytes = body.len(), "posts a request");
         tracing::trace!(body = %String::from_utf8_lossy(&body), "the request");
-        self.options.retry.run(cancel, || self.attempt(client.post(url).body(body.clone()))).await
+        self.options.retry.run(cancel, || self.send_once(client.post(url).body(body.clone()))).await
     }
 
     /// Posts JSON and reads the whole answer.
@@ -157,22 +157,22 @@ impl Http {
     pub(crate) async fn get_whole(&self, url: &str, cancel: &Cancel) -> Result<Vec<u8>, ModelError> {
         let client = self.client()?;
         tracing::debug!(provider = %self.provider, server = self.server, "asks for something");
-        let opened = self.options.retry.run(cancel, || self.attempt(client.get(url))).await?;
+        let opened = self.options.retry.run(cancel, || self.send_once(client.get(url))).await?;
         read_whole(opened, cancel).await
     }
 
-    async fn attempt(&self, request: RequestBuilder) -> Result<Opened, ModelError> {
+    async fn send_once(&self, request: RequestBuilder) -> Result<OpenedResponse, ModelError> {
         let started = Instant::now();
         let mut response = request.send().await.map_err(|error| self.send_error(error))?;
         let (status, ms) = (response.status().as_u16(), started.elapsed().as_millis());
         tracing::debug!(server = self.server, status, ms, "the server answers");
         if !response.status().is_success() {
-            return Err(self.refusal(response).await.into());
+            return Err(self.read_api_error(response).await.into());
         }
         let server = self.server.clone();
-        let bounds = Bounds { pause: self.options.read_timeout, bytes: self.options.largest_answer };
+        let bounds = AnswerLimits { read_timeout: self.options.read_timeout, max_bytes: self.options.max_answer_bytes };
         match response.chunk().await {
-            Ok(Some(first)) => Ok(Opened { server, bounds, first, rest: response }),
+            Ok(Some(first)) => Ok(OpenedResponse { server, limits: bounds, first_bytes: first, response: response }),
             Ok(None) => Err(ModelError::CutOff { chunks: 0, detail: format!("{server} sent nothing") }),
             Err(error) => Err(body_error(&error, &server, 0)),
         }
@@ -186,7 +186,7 @@ impl Http {
         ModelError::Connect { server, source: Box::new(error.without_url()) }
     }
 
-    async fn refusal(&self, mut response: Response) -> ApiError {
+    async fn read_api_error(&self, mut response: Response) -> ApiError {
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|v: &HeaderValue| v.to_str().ok());
         let retry_after = header(RETRY_AFTER).and_then(|value| parse_retry_after(value, Timestamp::now()));
@@ -203,7 +203,7 @@ impl Http {
         let mut body = Vec::new();
         // A body that breaks off still says more than none.
         let _ = read_up_to(&mut response, &mut body, MAX_ERROR_BYTES).await;
-        ApiError::read(self.provider, status.as_u16(), &body, retry_after)
+        ApiError::from_body(self.provider, status.as_u16(), &body, retry_after)
     }
 
     fn client(&self) -> Result<&Client, ModelError> {
@@ -237,10 +237,10 @@ impl Http {
 }
 
 /// The whole of an answer that has begun.
-async fn read_whole(opened: Opened, cancel: &Cancel) -> Result<Vec<u8>, ModelError> {
-    let Opened { first, mut rest, server, bounds } = opened;
+async fn read_whole(opened: OpenedResponse, cancel: &Cancel) -> Result<Vec<u8>, ModelError> {
+    let OpenedResponse { first_bytes: first, response: mut rest, server, limits: bounds } = opened;
     let mut whole = first.to_vec();
-    let largest = bounds.bytes.min(MAX_EVENT_BYTES);
+    let largest = bounds.max_bytes.min(MAX_EVENT_BYTES);
     let read = read_up_to(&mut rest, &mut whole, largest);
     let read = tokio::select! {
         biased;
@@ -248,14 +248,14 @@ async fn read_whole(opened: Opened, cancel: &Cancel) -> Result<Vec<u8>, ModelErr
         read = read => read,
     };
     match read {
-        Ok(End::Reached) => match values_in(&whole) {
-            count if count > MOST_VALUES => {
-                let detail = format!("an answer of more than {MOST_VALUES} values");
+        Ok(BodyEnd::Complete) => match count_json_values(&whole) {
+            count if count > MAX_JSON_VALUES => {
+                let detail = format!("an answer of more than {MAX_JSON_VALUES} values");
                 Err(ModelError::Malformed { server, detail })
             }
             _ => Ok(whole),
         },
-        Ok(End::Bound) => {
+        Ok(BodyEnd::LimitReached) => {
             let detail = format!("an answer of more than {largest} bytes");
             Err(ModelError::Malformed { server, detail })
         }
@@ -263,19 +263,19 @@ async fn read_whole(opened: Opened, cancel: &Cancel) -> Result<Vec<u8>, ModelErr
     }
 }
 
-enum End {
-    Reached,
-    Bound,
+enum BodyEnd {
+    Complete,
+    LimitReached,
 }
 
-async fn read_up_to(response: &mut Response, into: &mut Vec<u8>, bound: usize) -> Result<End, reqwest::Error> {
+async fn read_up_to(response: &mut Response, into: &mut Vec<u8>, bound: usize) -> Result<BodyEnd, reqwest::Error> {
     while let Some(bytes) = response.chunk().await? {
         into.extend_from_slice(&bytes);
         if into.len() > bound {
-            return Ok(End::Bound);
+            return Ok(BodyEnd::LimitReached);
         }
     }
-    Ok(End::Reached)
+    Ok(BodyEnd::Complete)
 }
 
 /// An answer that broke off after it had begun.

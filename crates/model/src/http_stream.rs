@@ -1,5 +1,5 @@
 //! An answer on its way in over HTTP, as far as it has arrived, and how long to wait for more of it.
-//! What the bytes mean is `reading.rs`.
+//! What the bytes mean is `response_decoder.rs`.
 
 use std::time::{Duration, Instant};
 
@@ -7,54 +7,60 @@ use bytes::Bytes;
 use reqwest::Response;
 
 use crate::error::ModelError;
-use crate::http::{Opened, body_error};
-use crate::reading::{Decode, Progress, Reading};
+use crate::http::{OpenedResponse, body_error};
 use crate::response::Chunk;
+use crate::response_decoder::{AnswerProgress, ProviderDecoder, ResponseDecoder};
 
 /// How long to wait for the connection's end after the answer's end, so that it can be used again.
-const DRAIN: Duration = Duration::from_millis(50);
+const CONNECTION_DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// A streamed answer over HTTP.
 #[derive(Debug)]
 pub(crate) struct HttpStream {
-    reading: Reading,
+    decoder: ResponseDecoder,
     /// The longest pause between two pieces.
-    pause: Duration,
+    read_timeout: Duration,
     /// When something of the answer last came.
-    heard: Instant,
-    first: Option<Bytes>,
-    rest: Response,
+    last_progress: Instant,
+    first_bytes: Option<Bytes>,
+    response: Response,
 }
 
 impl HttpStream {
-    pub(crate) fn new(opened: Opened, decoder: Box<dyn Decode>) -> Self {
-        let Opened { server, bounds, first, rest } = opened;
-        let reading = Reading::new(server, bounds.bytes, decoder);
-        Self { reading, pause: bounds.pause, heard: Instant::now(), first: Some(first), rest }
+    pub(crate) fn new(opened: OpenedResponse, decoder: Box<dyn ProviderDecoder>) -> Self {
+        let OpenedResponse { server, limits: bounds, first_bytes: first, response: rest } = opened;
+        let reading = ResponseDecoder::new(server, bounds.max_bytes, decoder);
+        Self {
+            decoder: reading,
+            read_timeout: bounds.read_timeout,
+            last_progress: Instant::now(),
+            first_bytes: Some(first),
+            response: rest,
+        }
     }
 
     pub(crate) async fn next(&mut self) -> Option<Result<Chunk, ModelError>> {
         loop {
-            if let Some(item) = self.reading.next() {
+            if let Some(item) = self.decoder.next() {
                 return Some(item);
             }
-            if self.reading.is_ended() {
+            if self.decoder.is_ended() {
                 return None;
             }
-            if self.reading.progress() == Progress::Over {
-                let _ = tokio::time::timeout(DRAIN, self.rest.chunk()).await;
-                self.reading.end();
+            if self.decoder.progress() == AnswerProgress::Ended {
+                let _ = tokio::time::timeout(CONNECTION_DRAIN_TIMEOUT, self.response.chunk()).await;
+                self.decoder.finish_input();
                 continue;
             }
-            let bytes = match self.first.take() {
+            let bytes = match self.first_bytes.take() {
                 Some(first) => Ok(Some(first)),
                 None => {
-                    let patience = self.pause.saturating_sub(self.heard.elapsed());
-                    match tokio::time::timeout(patience, self.rest.chunk()).await {
+                    let patience = self.read_timeout.saturating_sub(self.last_progress.elapsed());
+                    match tokio::time::timeout(patience, self.response.chunk()).await {
                         Ok(bytes) => bytes,
                         // Signs of life without end are no answer.
                         Err(_) => {
-                            self.reading.fail(ModelError::Timeout { server: self.reading.server().to_owned() });
+                            self.decoder.fail(ModelError::Timeout { server: self.decoder.server().to_owned() });
                             continue;
                         }
                     }
@@ -62,16 +68,16 @@ impl HttpStream {
             };
             match bytes {
                 Ok(Some(bytes)) => {
-                    if self.reading.feed(&bytes) {
-                        self.heard = Instant::now();
+                    if self.decoder.feed(&bytes) {
+                        self.last_progress = Instant::now();
                     }
                 }
-                Ok(None) => self.reading.end(),
+                Ok(None) => self.decoder.finish_input(),
                 // Some servers never end the transfer properly; a complete answer is complete.
-                Err(_) if self.reading.progress() != Progress::Open => self.reading.end(),
+                Err(_) if self.decoder.progress() != AnswerProgress::Open => self.decoder.finish_input(),
                 Err(error) => {
-                    let error = body_error(&error, self.reading.server(), self.reading.given());
-                    self.reading.fail(error);
+                    let error = body_error(&error, self.decoder.server(), self.decoder.chunks_given());
+                    self.decoder.fail(error);
                 }
             }
         }

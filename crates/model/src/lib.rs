@@ -18,9 +18,8 @@
 
 #![warn(missing_docs)]
 
-mod any;
+mod any_model;
 mod api_error;
-mod client;
 mod conversation;
 mod error;
 mod finish;
@@ -29,28 +28,28 @@ pub mod fuzzing;
 pub mod gemini;
 mod http;
 mod http_stream;
+mod memory_size;
 mod offline;
 pub mod openai;
-mod own;
+mod own_json;
 mod part;
-mod reading;
+mod proxy;
 mod record;
 mod replay;
 mod request;
 mod response;
+mod response_decoder;
 mod retry;
 mod search;
 pub mod sse;
 mod stream;
 mod tokens;
-mod weight;
 
 use std::fmt;
 use std::future::Future;
 
-pub use any::{AnyModel, BoxFuture, DynModel};
+pub use any_model::{AnyModel, BoxFuture, DynModel};
 pub use api_error::{ApiError, ApiErrorKind};
-pub use client::{ProxyOptions, client_builder};
 pub use conversation::{Content, Role};
 pub use error::ModelError;
 pub use finish::FinishReason;
@@ -58,14 +57,15 @@ pub use gemini::Gemini;
 pub use http::HttpOptions;
 pub use offline::Offline;
 pub use openai::OpenAi;
-pub use own::read_own_json;
+pub use own_json::read_own_json;
 pub use part::{Blob, FileData, FunctionCall, FunctionResponse, Part, PartKind};
-pub use record::{Change, Recording};
-pub use replay::{Method, Replay, ReplayError, ReplayOrder};
-pub use request::{GenerationConfig, Grounding, Request, ThinkingConfig, ToolChoice, ToolDeclaration, ToolMode};
+pub use proxy::{ProxyOptions, client_builder};
+pub use record::{LineRewriter, RecordingModel};
+pub use replay::{RecordedMethod, Replay, ReplayError, ReplayOrder};
+pub use request::{GenerationConfig, Grounding, ModelRequest, ThinkingConfig, ToolChoice, ToolDeclaration, ToolMode};
 pub use response::{Chunk, PromptFeedback, Usage};
 pub use retry::{RetryNotice, RetryObserver, RetryPolicy};
-pub use search::{SearchAnswer, SearchSource, read_search, search_request};
+pub use search::{SearchAnswer, SearchSource, parse_search, search_request};
 pub use stream::ChunkStream;
 pub use tokens::{context_window, estimate_content_tokens, estimate_tokens};
 
@@ -124,17 +124,25 @@ pub trait Model: fmt::Debug + Send + Sync {
     /// Asks, and gives back the answer as it comes. Returns when the answer has begun.
     fn stream(
         &self,
-        request: &Request,
+        request: &ModelRequest,
         cancel: &Cancel,
     ) -> impl Future<Output = Result<ChunkStream, ModelError>> + Send;
 
     /// Asks, and waits for the whole answer.
-    fn generate(&self, request: &Request, cancel: &Cancel) -> impl Future<Output = Result<Chunk, ModelError>> + Send {
+    fn generate(
+        &self,
+        request: &ModelRequest,
+        cancel: &Cancel,
+    ) -> impl Future<Output = Result<Chunk, ModelError>> + Send {
         async { self.stream(request, cancel).await?.collect().await }
     }
 
     /// Counts the request's tokens, or estimates them where the provider cannot count.
-    fn count_tokens(&self, request: &Request, cancel: &Cancel) -> impl Future<Output = Result<u64, ModelError>> + Send;
+    fn count_tokens(
+        &self,
+        request: &ModelRequest,
+        cancel: &Cancel,
+    ) -> impl Future<Output = Result<u64, ModelError>> + Send;
 
     /// Has the model tell `observer` before each wait for another try; models that never wait ignore it.
     fn set_retry_observer(&mut self, _observer: RetryObserver) {}

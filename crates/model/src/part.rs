@@ -167,7 +167,7 @@ impl Part {
     /// Takes over `next` if both are pieces of one running text (or thought); gives it back otherwise.
     ///
     /// A signature closes a text: it was computed over exactly what stands before it.
-    pub(crate) fn absorb(&mut self, next: Part) -> Option<Part> {
+    pub(crate) fn try_append(&mut self, next: Part) -> Option<Part> {
         if self.thought_signature.is_some() || self.extra.is_some() || next.extra.is_some() {
             return Some(next);
         }
@@ -282,8 +282,8 @@ fn null_is_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<Strin
 
 /// Reads a list of parts where one part alone, `null` or nothing at all may stand in for it.
 pub(crate) fn parts_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Part>, D::Error> {
-    struct Parts;
-    impl<'de> Visitor<'de> for Parts {
+    struct PartsVisitor;
+    impl<'de> Visitor<'de> for PartsVisitor {
         type Value = Vec<Part>;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("an array of parts")
@@ -302,7 +302,7 @@ pub(crate) fn parts_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
             Ok(vec![PartVisitor.visit_map(map)?])
         }
     }
-    deserializer.deserialize_any(Parts)
+    deserializer.deserialize_any(PartsVisitor)
 }
 
 #[cfg(test)]
@@ -354,12 +354,12 @@ mod tests {
     #[test]
     fn a_signature_ends_a_running_text() {
         let mut first = Part::text("a");
-        assert_eq!(first.absorb(Part::text("b")), None);
+        assert_eq!(first.try_append(Part::text("b")), None);
         assert_eq!(first.as_text(), Some("ab"));
         let mut signed = Part::text("c");
         signed.thought_signature = Some("s".into());
-        assert_eq!(first.absorb(signed), None);
-        assert_eq!(first.absorb(Part::text("d")), Some(Part::text("d")));
-        assert_eq!(Part::text("x").absorb(Part::thought("y")), Some(Part::thought("y")));
+        assert_eq!(first.try_append(signed), None);
+        assert_eq!(first.try_append(Part::text("d")), Some(Part::text("d")));
+        assert_eq!(Part::text("x").try_append(Part::thought("y")), Some(Part::thought("y")));
     }
 }

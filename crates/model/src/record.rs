@@ -7,57 +7,61 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hookwright_disk::{Found, open_own};
+use hookwright_disk::{ExistingFileMode, open_append};
 use serde::Serialize;
 
 use crate::error::ModelError;
-use crate::replay::Method;
-use crate::request::Request;
+use crate::replay::RecordedMethod;
+use crate::request::ModelRequest;
 use crate::response::Chunk;
 use crate::stream::ChunkStream;
 use crate::{Cancel, DynModel, Model, Provider, RetryObserver};
 
 /// A model whose answers are recorded.
 #[derive(Debug)]
-pub struct Recording {
+pub struct RecordingModel {
     inner: Box<dyn DynModel>,
-    log: Arc<Log>,
+    log: Arc<RecordingFile>,
 }
 
-struct Log {
+struct RecordingFile {
     path: PathBuf,
     file: Mutex<File>,
     /// What is done to a line before it is written.
-    change: Change,
+    rewrite_line: LineRewriter,
 }
 
 /// Changes a line of JSON into another.
-pub type Change = Box<dyn Fn(&str) -> String + Send + Sync>;
+pub type LineRewriter = Box<dyn Fn(&str) -> String + Send + Sync>;
 
-impl fmt::Debug for Log {
+impl fmt::Debug for RecordingFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Log").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
-impl Recording {
+impl RecordingModel {
     /// Records `inner` at the end of the file at `path`. A new one is for its owner's eyes only.
     ///
     /// # Errors
     /// When the file cannot be opened for writing.
     pub fn new(inner: impl Model + 'static, path: impl Into<PathBuf>) -> Result<Self, ModelError> {
-        Self::changed(inner, path, Box::new(str::to_owned))
+        Self::with_rewriter(inner, path, Box::new(str::to_owned))
     }
 
     /// The same with something done to each line before it is written.
     ///
     /// # Errors
     /// When the file cannot be opened for writing.
-    pub fn changed(inner: impl Model + 'static, path: impl Into<PathBuf>, change: Change) -> Result<Self, ModelError> {
+    pub fn with_rewriter(
+        inner: impl Model + 'static,
+        path: impl Into<PathBuf>,
+        change: LineRewriter,
+    ) -> Result<Self, ModelError> {
         let path = path.into();
-        match open_own(&path, Found::Kept) {
+        match open_append(&path, ExistingFileMode::Keep) {
             Ok(file) => {
-                let log = Arc::new(Log { path, file: Mutex::new(file), change });
+                let log = Arc::new(RecordingFile { path, file: Mutex::new(file), rewrite_line: change });
                 Ok(Self { inner: Box::new(inner), log })
             }
             Err(source) => Err(ModelError::Record { path, source }),
@@ -65,9 +69,9 @@ impl Recording {
     }
 }
 
-impl Log {
-    fn append(&self, method: Method, response: &impl Serialize) -> Result<(), ModelError> {
-        let mut line = start(method);
+impl RecordingFile {
+    fn append(&self, method: RecordedMethod, response: &impl Serialize) -> Result<(), ModelError> {
+        let mut line = line_prefix(method);
         serde_json::to_writer(&mut line, response).map_err(|error| self.error(error.into()))?;
         self.write_line(line)
     }
@@ -76,11 +80,11 @@ impl Log {
     fn write_line(&self, mut line: Vec<u8>) -> Result<(), ModelError> {
         line.extend_from_slice(b"}\n");
         let line = match String::from_utf8(line) {
-            Ok(line) => (self.change)(&line).into_bytes(),
+            Ok(line) => (self.rewrite_line)(&line).into_bytes(),
             Err(other) => other.into_bytes(),
         };
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        hookwright_disk::add(&file, &line).map_err(|error| self.error(error))
+        hookwright_disk::append_all(&file, &line).map_err(|error| self.error(error))
     }
 
     fn error(&self, source: io::Error) -> ModelError {
@@ -88,11 +92,11 @@ impl Log {
     }
 }
 
-fn start(method: Method) -> Vec<u8> {
+fn line_prefix(method: RecordedMethod) -> Vec<u8> {
     format!(r#"{{"method":"{method}","response":"#).into_bytes()
 }
 
-impl Model for Recording {
+impl Model for RecordingModel {
     fn name(&self) -> &str {
         self.inner.name_dyn()
     }
@@ -105,40 +109,40 @@ impl Model for Recording {
         self.inner.set_retry_observer_dyn(observer);
     }
 
-    async fn stream(&self, request: &Request, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
+    async fn stream(&self, request: &ModelRequest, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
         let stream = self.inner.stream_dyn(request, cancel).await?;
-        Ok(stream.with_tap(Tap::new(Arc::clone(&self.log))))
+        Ok(stream.with_tap(RecordingTap::new(Arc::clone(&self.log))))
     }
 
-    async fn generate(&self, request: &Request, cancel: &Cancel) -> Result<Chunk, ModelError> {
+    async fn generate(&self, request: &ModelRequest, cancel: &Cancel) -> Result<Chunk, ModelError> {
         let whole = self.inner.generate_dyn(request, cancel).await?;
-        self.log.append(Method::GenerateContent, &whole)?;
+        self.log.append(RecordedMethod::GenerateContent, &whole)?;
         Ok(whole)
     }
 
-    async fn count_tokens(&self, request: &Request, cancel: &Cancel) -> Result<u64, ModelError> {
+    async fn count_tokens(&self, request: &ModelRequest, cancel: &Cancel) -> Result<u64, ModelError> {
         let count = self.inner.count_tokens_dyn(request, cancel).await?;
-        self.log.append(Method::CountTokens, &serde_json::json!({"totalTokens": count}))?;
+        self.log.append(RecordedMethod::CountTokens, &serde_json::json!({"totalTokens": count}))?;
         Ok(count)
     }
 }
 
 /// Listens to one stream and writes its line when it ends or is dropped.
 #[derive(Debug)]
-pub(crate) struct Tap {
-    log: Arc<Log>,
+pub(crate) struct RecordingTap {
+    log: Arc<RecordingFile>,
     /// The line so far; none once it is written.
     line: Option<Vec<u8>>,
 }
 
-impl Tap {
-    fn new(log: Arc<Log>) -> Self {
-        let mut line = start(Method::GenerateContentStream);
+impl RecordingTap {
+    fn new(log: Arc<RecordingFile>) -> Self {
+        let mut line = line_prefix(RecordedMethod::GenerateContentStream);
         line.push(b'[');
         Self { log, line: Some(line) }
     }
 
-    pub(crate) fn chunk(&mut self, chunk: &Chunk) {
+    pub(crate) fn push_chunk(&mut self, chunk: &Chunk) {
         let Some(line) = &mut self.line else { return };
         if line.last() != Some(&b'[') {
             line.push(b',');
@@ -162,7 +166,7 @@ impl Tap {
     }
 }
 
-impl Drop for Tap {
+impl Drop for RecordingTap {
     fn drop(&mut self) {
         // Nobody is left to tell; the stream was given up by its reader.
         let _ = self.write();
@@ -174,15 +178,15 @@ mod tests {
     use super::*;
     use crate::{Content, Offline, Replay, ReplayOrder};
 
-    fn say(text: &str) -> Request {
-        Request::new("m", vec![Arc::new(Content::user_text(format!("say {text}")))])
+    fn say(text: &str) -> ModelRequest {
+        ModelRequest::new("m", vec![Arc::new(Content::user_text(format!("say {text}")))])
     }
 
     #[tokio::test]
     async fn what_is_recorded_can_be_replayed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("r.jsonl");
-        let model = Recording::new(Offline::new(), &path).unwrap();
+        let model = RecordingModel::new(Offline::new(), &path).unwrap();
         let cancel = Cancel::new();
         let request = say("one two three four five six seven eight nine ten");
         let first = model.stream(&request, &cancel).await.unwrap().collect().await.unwrap();
@@ -200,7 +204,7 @@ mod tests {
     async fn a_stream_cut_short_is_recorded_as_far_as_it_came() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("r.jsonl");
-        let model = Recording::new(Offline::new(), &path).unwrap();
+        let model = RecordingModel::new(Offline::new(), &path).unwrap();
         let request = say("one two three four five six seven eight nine ten");
 
         let cancel = Cancel::new();
@@ -222,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_place_that_cannot_be_written_is_named() {
-        let error = Recording::new(Offline::new(), "/nonexistent/dir/r").unwrap_err();
+        let error = RecordingModel::new(Offline::new(), "/nonexistent/dir/r").unwrap_err();
         assert!(error.to_string().starts_with("cannot record to /nonexistent/dir/r: "));
     }
 }

@@ -10,21 +10,21 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::ModelError;
-use crate::own::read_own_json;
-use crate::request::Request;
+use crate::memory_size::{MAX_JSON_VALUES, count_json_values};
+use crate::own_json::read_own_json;
+use crate::request::ModelRequest;
 use crate::response::Chunk;
 use crate::stream::{ChunkStream, refuse_blocked};
-use crate::weight::{MOST_VALUES, values_in};
 use crate::{Cancel, Model, Provider};
 
 /// The most that is read of a file.
-const LARGEST: u64 = 64 << 20;
+const MAX_REPLAY_FILE_BYTES: u64 = 64 << 20;
 /// The most values in one line.
-const MOST_IN_LINE: usize = 1_000_000;
+const MAX_LINE_VALUES: usize = 1_000_000;
 
 /// What a line answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum RecordedMethod {
     /// A streamed answer.
     GenerateContentStream,
     /// A whole answer.
@@ -35,7 +35,7 @@ pub enum Method {
     EmbedContent,
 }
 
-impl Method {
+impl RecordedMethod {
     const ALL: [Self; 4] = [Self::GenerateContentStream, Self::GenerateContent, Self::CountTokens, Self::EmbedContent];
 
     /// The name in the file.
@@ -50,7 +50,7 @@ impl Method {
     }
 }
 
-impl fmt::Display for Method {
+impl fmt::Display for RecordedMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -95,15 +95,15 @@ pub enum ReplayError {
         /// Counted from 1.
         line: usize,
         /// What the line answers.
-        recorded: Method,
+        recorded: RecordedMethod,
         /// What was asked.
-        asked: Method,
+        asked: RecordedMethod,
     },
     /// No line is left. The words are those of Gemini CLI: test rigs look for them.
     #[error("No more mock responses for {asked}, got request:\n{request}")]
     Exhausted {
         /// What was asked.
-        asked: Method,
+        asked: RecordedMethod,
         /// The request as JSON.
         request: String,
     },
@@ -123,7 +123,7 @@ impl ReplayError {
 }
 
 #[derive(Debug)]
-struct Recorded {
+struct RecordedLine {
     line: usize,
     answer: RecordedAnswer,
 }
@@ -138,12 +138,12 @@ enum RecordedAnswer {
 }
 
 impl RecordedAnswer {
-    fn method(&self) -> Method {
+    fn method(&self) -> RecordedMethod {
         match self {
-            Self::Stream(_) => Method::GenerateContentStream,
-            Self::Whole(_) => Method::GenerateContent,
-            Self::Count(_) => Method::CountTokens,
-            Self::Embedding => Method::EmbedContent,
+            Self::Stream(_) => RecordedMethod::GenerateContentStream,
+            Self::Whole(_) => RecordedMethod::GenerateContent,
+            Self::Count(_) => RecordedMethod::CountTokens,
+            Self::Embedding => RecordedMethod::EmbedContent,
         }
     }
 }
@@ -153,7 +153,7 @@ impl RecordedAnswer {
 pub struct Replay {
     path: PathBuf,
     order: ReplayOrder,
-    left: Mutex<VecDeque<Recorded>>,
+    remaining: Mutex<VecDeque<RecordedLine>>,
 }
 
 impl Replay {
@@ -163,7 +163,7 @@ impl Replay {
     /// When the file cannot be read or a line is not a recorded answer.
     pub fn load(path: impl Into<PathBuf>, order: ReplayOrder) -> Result<Self, ReplayError> {
         let path = path.into();
-        match hookwright_disk::read_text(&path, LARGEST) {
+        match hookwright_disk::read_text(&path, MAX_REPLAY_FILE_BYTES) {
             Ok(text) => Self::parse(path, &text, order),
             Err(source) => Err(ReplayError::Read { path, source }),
         }
@@ -180,11 +180,11 @@ impl Replay {
             .filter(|(_, line)| !line.trim().is_empty())
             .map(|(at, line)| parse_line(&path, at + 1, line))
             .collect::<Result<_, _>>()?;
-        Ok(Self { path, order, left: Mutex::new(left) })
+        Ok(Self { path, order, remaining: Mutex::new(left) })
     }
 
-    fn take(&self, asked: Method, request: &Request) -> Result<RecordedAnswer, ReplayError> {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+    fn next_answer(&self, asked: RecordedMethod, request: &ModelRequest) -> Result<RecordedAnswer, ReplayError> {
+        let mut left = self.remaining.lock().unwrap_or_else(PoisonError::into_inner);
         let next = match self.order {
             ReplayOrder::Strict => left.pop_front(),
             ReplayOrder::ByMethod => {
@@ -192,7 +192,7 @@ impl Replay {
                 at.and_then(|at| left.remove(at))
             }
         };
-        let Some(Recorded { line, answer }) = next else {
+        let Some(RecordedLine { line, answer }) = next else {
             let request = serde_json::to_string(request).unwrap_or_default();
             return Err(ReplayError::Exhausted { asked, request });
         };
@@ -204,44 +204,49 @@ impl Replay {
     }
 }
 
-fn parse_line(path: &Path, line: usize, text: &str) -> Result<Recorded, ReplayError> {
+fn parse_line(path: &Path, line: usize, text: &str) -> Result<RecordedLine, ReplayError> {
     #[derive(Deserialize)]
-    struct Line<'a> {
+    struct ReplayLineWire<'a> {
         method: String,
         #[serde(borrow)]
         response: &'a RawValue,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Count {
+    struct RecordedCountWire {
         total_tokens: u64,
     }
     let wrong = |reason: String| ReplayError::Line { path: path.to_owned(), line, reason };
-    if values_in(text.as_bytes()) > MOST_IN_LINE {
-        return Err(wrong(format!("an answer of more than {MOST_IN_LINE} values")));
+    if count_json_values(text.as_bytes()) > MAX_LINE_VALUES {
+        return Err(wrong(format!("an answer of more than {MAX_LINE_VALUES} values")));
     }
     let json = |error: serde_json::Error| wrong(error.to_string());
-    let Line { method, response } = serde_json::from_str(text).map_err(json)?;
-    let method = Method::ALL.into_iter().find(|known| known.as_str() == method).ok_or_else(|| {
-        wrong(format!("unknown method `{method}`, expected one of {}", Method::ALL.map(Method::as_str).join(", ")))
+    let ReplayLineWire { method, response } = serde_json::from_str(text).map_err(json)?;
+    let method = RecordedMethod::ALL.into_iter().find(|known| known.as_str() == method).ok_or_else(|| {
+        wrong(format!(
+            "unknown method `{method}`, expected one of {}",
+            RecordedMethod::ALL.map(RecordedMethod::as_str).join(", ")
+        ))
     })?;
     let json = |error: serde_json::Error| wrong(format!("response of {method}: {error}"));
     let body = response.get().as_bytes();
     let answer = match method {
-        Method::GenerateContentStream => RecordedAnswer::Stream(pieces(response.get()).map_err(json)?),
-        Method::GenerateContent => RecordedAnswer::Whole(read_own_json(body).map_err(json)?),
-        Method::CountTokens => RecordedAnswer::Count(read_own_json::<Count>(body).map_err(json)?.total_tokens),
-        Method::EmbedContent => RecordedAnswer::Embedding,
+        RecordedMethod::GenerateContentStream => RecordedAnswer::Stream(parse_pieces(response.get()).map_err(json)?),
+        RecordedMethod::GenerateContent => RecordedAnswer::Whole(read_own_json(body).map_err(json)?),
+        RecordedMethod::CountTokens => {
+            RecordedAnswer::Count(read_own_json::<RecordedCountWire>(body).map_err(json)?.total_tokens)
+        }
+        RecordedMethod::EmbedContent => RecordedAnswer::Embedding,
     };
-    Ok(Recorded { line, answer })
+    Ok(RecordedLine { line, answer })
 }
 
 /// The pieces of a streamed answer, each of which is one.
-fn pieces(body: &str) -> Result<Vec<Box<RawValue>>, serde_json::Error> {
+fn parse_pieces(body: &str) -> Result<Vec<Box<RawValue>>, serde_json::Error> {
     let pieces: Vec<Box<RawValue>> = serde_json::from_str(body)?;
     for piece in &pieces {
-        if values_in(piece.get().as_bytes()) > MOST_VALUES {
-            return Err(serde::de::Error::custom(format!("a piece of more than {MOST_VALUES} values")));
+        if count_json_values(piece.get().as_bytes()) > MAX_JSON_VALUES {
+            return Err(serde::de::Error::custom(format!("a piece of more than {MAX_JSON_VALUES} values")));
         }
         read_own_json::<Chunk>(piece.get().as_bytes())?;
     }
@@ -257,29 +262,29 @@ impl Model for Replay {
         Provider::Replay
     }
 
-    async fn stream(&self, request: &Request, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
+    async fn stream(&self, request: &ModelRequest, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
         if cancel.is_cancelled() {
             return Err(ModelError::Cancelled);
         }
-        let pieces = match self.take(Method::GenerateContentStream, request)? {
+        let pieces = match self.next_answer(RecordedMethod::GenerateContentStream, request)? {
             RecordedAnswer::Stream(pieces) => pieces,
             _ => Vec::new(),
         };
         Ok(ChunkStream::from_recorded(pieces, cancel))
     }
 
-    async fn generate(&self, request: &Request, cancel: &Cancel) -> Result<Chunk, ModelError> {
+    async fn generate(&self, request: &ModelRequest, cancel: &Cancel) -> Result<Chunk, ModelError> {
         if cancel.is_cancelled() {
             return Err(ModelError::Cancelled);
         }
-        match self.take(Method::GenerateContent, request)? {
+        match self.next_answer(RecordedMethod::GenerateContent, request)? {
             RecordedAnswer::Whole(chunk) => refuse_blocked(*chunk),
             _ => Ok(Chunk::default()),
         }
     }
 
-    async fn count_tokens(&self, request: &Request, _cancel: &Cancel) -> Result<u64, ModelError> {
-        match self.take(Method::CountTokens, request)? {
+    async fn count_tokens(&self, request: &ModelRequest, _cancel: &Cancel) -> Result<u64, ModelError> {
+        match self.next_answer(RecordedMethod::CountTokens, request)? {
             RecordedAnswer::Count(count) => Ok(count),
             _ => Ok(0),
         }
@@ -292,7 +297,7 @@ mod tests {
     use crate::Content;
     use std::sync::Arc;
 
-    const FILE: &str = concat!(
+    const REPLAY_TEXT: &str = concat!(
         r#"{"method":"generateContentStream","response":[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]},{"usageMetadata":{}}]}"#,
         "\n\n  \r\n",
         r#"{"method":"generateContent","response":{"candidates":[{"content":{"parts":[{"text":"b"}]}}]}}"#,
@@ -302,8 +307,8 @@ mod tests {
         r#"{"method":"countTokens","response":{"totalTokens":7}}"#,
     );
 
-    fn request() -> Request {
-        Request::new("m", vec![Arc::new(Content::user_text("hi"))])
+    fn request() -> ModelRequest {
+        ModelRequest::new("m", vec![Arc::new(Content::user_text("hi"))])
     }
 
     async fn stream_text(replay: &Replay) -> Result<String, ModelError> {
@@ -313,7 +318,7 @@ mod tests {
 
     #[tokio::test]
     async fn lines_answer_in_order() {
-        let replay = Replay::parse("f", FILE, ReplayOrder::Strict).unwrap();
+        let replay = Replay::parse("f", REPLAY_TEXT, ReplayOrder::Strict).unwrap();
         let cancel = Cancel::new();
         assert_eq!(stream_text(&replay).await.unwrap(), "a");
         assert_eq!(replay.generate(&request(), &cancel).await.unwrap().text(), "b");
@@ -334,7 +339,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_order_each_method_finds_its_own() {
-        let replay = Replay::parse("f", FILE, ReplayOrder::ByMethod).unwrap();
+        let replay = Replay::parse("f", REPLAY_TEXT, ReplayOrder::ByMethod).unwrap();
         let cancel = Cancel::new();
         assert_eq!(replay.count_tokens(&request(), &cancel).await.unwrap(), 7);
         assert_eq!(replay.generate(&request(), &cancel).await.unwrap().text(), "b");

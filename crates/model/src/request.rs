@@ -11,7 +11,7 @@ use crate::conversation::Content;
 
 /// One request to a model.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct ModelRequest {
     /// The model asked.
     pub model: String,
     /// What the model is told about its task.
@@ -28,7 +28,7 @@ pub struct Request {
     pub grounding: Grounding,
 }
 
-impl Request {
+impl ModelRequest {
     /// A request without tools and with the provider's own settings.
     #[must_use]
     pub fn new(model: impl Into<String>, contents: Vec<Arc<Content>>) -> Self {
@@ -221,20 +221,20 @@ impl<'de> Deserialize<'de> for GenerationConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut fields = Map::deserialize(deserializer)?;
         Ok(Self {
-            temperature: take(&mut fields, "temperature")?,
-            top_p: take(&mut fields, "topP")?,
-            top_k: take(&mut fields, "topK")?,
-            max_output_tokens: take(&mut fields, "maxOutputTokens")?,
-            stop_sequences: take(&mut fields, "stopSequences")?.unwrap_or_default(),
-            seed: take(&mut fields, "seed")?,
-            thinking: take(&mut fields, "thinkingConfig")?,
+            temperature: take_field(&mut fields, "temperature")?,
+            top_p: take_field(&mut fields, "topP")?,
+            top_k: take_field(&mut fields, "topK")?,
+            max_output_tokens: take_field(&mut fields, "maxOutputTokens")?,
+            stop_sequences: take_field(&mut fields, "stopSequences")?.unwrap_or_default(),
+            seed: take_field(&mut fields, "seed")?,
+            thinking: take_field(&mut fields, "thinkingConfig")?,
             extra: fields,
         })
     }
 }
 
 /// Takes a field out of a map; a wrong type is an error that names the field.
-fn take<T: serde::de::DeserializeOwned, E: serde::de::Error>(
+fn take_field<T: serde::de::DeserializeOwned, E: serde::de::Error>(
     fields: &mut Map<String, Value>,
     name: &str,
 ) -> Result<Option<T>, E> {
@@ -265,61 +265,61 @@ pub(crate) struct SystemInstruction<'a>(pub(crate) &'a str);
 impl Serialize for SystemInstruction<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Text<'a> {
+        struct SystemTextPart<'a> {
             text: &'a str,
         }
         let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry("parts", &[Text { text: self.0 }])?;
+        map.serialize_entry("parts", &[SystemTextPart { text: self.0 }])?;
         map.end()
     }
 }
 
 /// The entries of `tools` as Gemini spells them; none if there is nothing to declare.
-pub(crate) struct Tools<'a>(pub(crate) &'a Request);
+pub(crate) struct GeminiTools<'a>(pub(crate) &'a ModelRequest);
 
-impl Tools<'_> {
+impl GeminiTools<'_> {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.tools.is_empty() && self.0.grounding == Grounding::None
     }
 }
 
-impl Serialize for Tools<'_> {
+impl Serialize for GeminiTools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Declarations<'a> {
+        struct FunctionDeclarations<'a> {
             function_declarations: Vec<&'a ToolDeclaration>,
         }
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Search {
+        struct GoogleSearchTool {
             google_search: Map<String, Value>,
         }
         let mut seq = serializer.serialize_seq(None)?;
         if !self.0.tools.is_empty() {
             let function_declarations = self.0.tools.iter().map(|tool| &**tool).collect();
-            seq.serialize_element(&Declarations { function_declarations })?;
+            seq.serialize_element(&FunctionDeclarations { function_declarations })?;
         }
         if self.0.grounding == Grounding::GoogleSearch {
-            seq.serialize_element(&Search { google_search: Map::new() })?;
+            seq.serialize_element(&GoogleSearchTool { google_search: Map::new() })?;
         }
         seq.end()
     }
 }
 
 /// `{model, contents, config}`: how a request looks to tools made for Gemini CLI.
-impl Serialize for Request {
+impl Serialize for ModelRequest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Config<'a>(&'a Request);
-        impl Serialize for Config<'_> {
+        struct RequestConfig<'a>(&'a ModelRequest);
+        impl Serialize for RequestConfig<'_> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let mut map = serializer.serialize_map(None)?;
                 self.0.generation.write(&mut map)?;
                 if let Some(system) = &self.0.system {
                     map.serialize_entry("systemInstruction", system)?;
                 }
-                if !Tools(self.0).is_empty() {
-                    map.serialize_entry("tools", &Tools(self.0))?;
+                if !GeminiTools(self.0).is_empty() {
+                    map.serialize_entry("tools", &GeminiTools(self.0))?;
                 }
                 if let Some(choice) = &self.0.tool_choice {
                     map.serialize_entry("toolConfig", choice)?;
@@ -330,7 +330,7 @@ impl Serialize for Request {
         let mut map = serializer.serialize_map(Some(3))?;
         map.serialize_entry("model", &self.model)?;
         map.serialize_entry("contents", &SharedContents(&self.contents))?;
-        map.serialize_entry("config", &Config(self))?;
+        map.serialize_entry("config", &RequestConfig(self))?;
         map.end()
     }
 }
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_clone_shares_the_history() {
-        let request = Request::new("m", vec![Arc::new(Content::user_text("x".repeat(1000)))]);
+        let request = ModelRequest::new("m", vec![Arc::new(Content::user_text("x".repeat(1000)))]);
         let copy = request.clone();
         assert!(Arc::ptr_eq(&request.contents[0], &copy.contents[0]));
         assert!(Arc::ptr_eq(&request.tools, &copy.tools));
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn the_json_form_is_the_one_of_gemini_cli() {
-        let mut request = Request::new("m", vec![Arc::new(Content::user_text("hi"))]);
+        let mut request = ModelRequest::new("m", vec![Arc::new(Content::user_text("hi"))]);
         request.system = Some("be brief".into());
         request.generation.temperature = Some(0.0);
         request.tools = Arc::from([Arc::new(ToolDeclaration {

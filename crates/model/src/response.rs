@@ -44,7 +44,7 @@ impl Chunk {
 
     /// A piece of text.
     #[must_use]
-    pub fn text_piece(text: impl Into<String>) -> Self {
+    pub fn from_text(text: impl Into<String>) -> Self {
         Self { parts: vec![Part::text(text)], ..Self::default() }
     }
 
@@ -63,7 +63,7 @@ impl Chunk {
     pub fn merge(&mut self, next: Chunk) {
         for part in next.parts {
             let left = match self.parts.last_mut() {
-                Some(last) => last.absorb(part),
+                Some(last) => last.try_append(part),
                 None => Some(part),
             };
             self.parts.extend(left);
@@ -142,7 +142,7 @@ impl Usage {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct UsageWire {
+struct GeminiUsageWire {
     prompt_token_count: Option<u64>,
     candidates_token_count: Option<u64>,
     total_token_count: Option<u64>,
@@ -153,7 +153,7 @@ struct UsageWire {
 
 impl<'de> Deserialize<'de> for Usage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let wire = UsageWire::deserialize(deserializer)?;
+        let wire = GeminiUsageWire::deserialize(deserializer)?;
         Ok(Self {
             prompt: wire.prompt_token_count.unwrap_or_default(),
             candidates: wire.candidates_token_count.unwrap_or_default(),
@@ -269,13 +269,13 @@ impl Candidate<'_> {
 impl Serialize for Candidate<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Parts<'a> {
+        struct CandidateContent<'a> {
             parts: &'a [Part],
             role: &'static str,
         }
         let chunk = self.0;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("content", &Parts { parts: &chunk.parts, role: "model" })?;
+        map.serialize_entry("content", &CandidateContent { parts: &chunk.parts, role: "model" })?;
         entry_if_some(&mut map, "finishReason", chunk.finish_reason.as_ref())?;
         entry_if_some(&mut map, "finishMessage", chunk.finish_message.as_ref())?;
         entry_if_some(&mut map, "index", chunk.index.as_ref())?;

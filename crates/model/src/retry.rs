@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::Cancel;
-use crate::error::{ModelError, Retry};
+use crate::error::{ModelError, RetryAdvice};
 
 /// How often and how long to try again.
 #[derive(Clone)]
@@ -66,9 +66,9 @@ impl fmt::Display for RetryNotice {
 
 /// The beginning of a text, on one line.
 fn first_line(text: &str) -> String {
-    const LONGEST: usize = 160;
+    const MAX_REASON_CHARS: usize = 160;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let short: String = line.chars().take(LONGEST).collect();
+    let short: String = line.chars().take(MAX_REASON_CHARS).collect();
     if short.len() < line.len() { format!("{short}…") } else { short }
 }
 
@@ -111,7 +111,7 @@ impl RetryPolicy {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
-            let Some(notice) = self.next_try(tried, &error) else {
+            let Some(notice) = self.next_retry(tried, &error) else {
                 return Err(error);
             };
             let wait_ms = notice.delay.as_millis();
@@ -135,13 +135,13 @@ impl RetryPolicy {
     }
 
     /// The wait before the next try, or none if this error is final.
-    fn next_try(&self, tried: u32, error: &ModelError) -> Option<RetryNotice> {
-        let (max_attempts, delay) = match error.retry() {
-            Retry::No => return None,
-            Retry::Connection => (self.max_connect_attempts, self.backoff(tried, random())),
-            Retry::Server(None) => (self.max_attempts, self.backoff(tried, random())),
-            Retry::Server(Some(asked)) if asked > self.max_server_delay => return None,
-            Retry::Server(Some(asked)) => (self.max_attempts, asked),
+    fn next_retry(&self, tried: u32, error: &ModelError) -> Option<RetryNotice> {
+        let (max_attempts, delay) = match error.retry_advice() {
+            RetryAdvice::No => return None,
+            RetryAdvice::Connection => (self.max_connect_attempts, self.backoff(tried, random_u64())),
+            RetryAdvice::Server(None) => (self.max_attempts, self.backoff(tried, random_u64())),
+            RetryAdvice::Server(Some(asked)) if asked > self.max_server_delay => return None,
+            RetryAdvice::Server(Some(asked)) => (self.max_attempts, asked),
         };
         let (status, reason) = match error {
             ModelError::Api(api) => (Some(api.status), api.message.clone()),
@@ -159,7 +159,7 @@ impl RetryPolicy {
 }
 
 /// Random enough for jitter, without a crate for it: the standard library seeds its hashers.
-fn random() -> u64 {
+fn random_u64() -> u64 {
     RandomState::new().hash_one(0_u8)
 }
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     fn api(status: u16, retry_after: Option<Duration>) -> ModelError {
-        ApiError::read(Provider::Gemini, status, b"{}", retry_after).into()
+        ApiError::from_body(Provider::Gemini, status, b"{}", retry_after).into()
     }
 
     async fn run(policy: &RetryPolicy, error: fn() -> ModelError, succeed_at: u32) -> (u32, bool) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::conversation::Content;
-use crate::request::{Grounding, Request};
+use crate::request::{Grounding, ModelRequest};
 use crate::response::Chunk;
 
 /// What a search found.
@@ -30,65 +30,65 @@ pub struct SearchSource {
 }
 
 /// The request that searches the web. Providers that cannot search refuse it.
-pub fn search_request(model: &str, query: &str) -> Request {
-    let mut request = Request::new(model, vec![Arc::new(Content::user_text(query))]);
+pub fn search_request(model: &str, query: &str) -> ModelRequest {
+    let mut request = ModelRequest::new(model, vec![Arc::new(Content::user_text(query))]);
     request.grounding = Grounding::GoogleSearch;
     request
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Metadata {
-    grounding_chunks: Vec<Page>,
-    grounding_supports: Vec<Support>,
+struct GroundingMetadata {
+    grounding_chunks: Vec<GroundingPage>,
+    grounding_supports: Vec<GroundingSupport>,
     web_search_queries: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Page {
-    web: Option<Web>,
+struct GroundingPage {
+    web: Option<GroundingWeb>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Web {
+struct GroundingWeb {
     title: Option<String>,
     uri: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Support {
-    segment: Segment,
+struct GroundingSupport {
+    segment: GroundingSegment,
     grounding_chunk_indices: Vec<usize>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Segment {
+struct GroundingSegment {
     /// In bytes of the text.
     end_index: usize,
 }
 
 /// The answer to a [`search_request`].
-pub fn read_search(answer: &Chunk) -> SearchAnswer {
+pub fn parse_search(answer: &Chunk) -> SearchAnswer {
     // Sources that cannot be read must not cost the person the answer.
-    let metadata: Metadata =
-        answer.grounding.as_ref().and_then(|value| Metadata::deserialize(value).ok()).unwrap_or_default();
+    let metadata: GroundingMetadata =
+        answer.grounding.as_ref().and_then(|value| GroundingMetadata::deserialize(value).ok()).unwrap_or_default();
     let sources = metadata.grounding_chunks.into_iter().map(|page| {
         let web = page.web.unwrap_or_default();
         SearchSource { title: web.title.unwrap_or_else(|| "Untitled".to_owned()), uri: web.uri.unwrap_or_default() }
     });
     SearchAnswer {
-        text: with_marks(answer.text(), metadata.grounding_supports),
+        text: insert_citations(answer.text(), metadata.grounding_supports),
         sources: sources.collect(),
         queries: metadata.web_search_queries,
     }
 }
 
 /// Puts the marks in from the back, so that those before keep their places.
-fn with_marks(mut text: String, mut supports: Vec<Support>) -> String {
+fn insert_citations(mut text: String, mut supports: Vec<GroundingSupport>) -> String {
     supports.sort_by_key(|support| std::cmp::Reverse(support.segment.end_index));
     for support in supports {
         let at = text.floor_char_boundary(support.segment.end_index);
@@ -113,7 +113,7 @@ mod tests {
                     {"segment":{"endIndex":99},"groundingChunkIndices":[0,1]}]}}]}"#,
         )
         .unwrap();
-        let found = read_search(&answer);
+        let found = parse_search(&answer);
         assert_eq!(found.text, "Grün.[1] Rot.[1][2]");
         assert_eq!(found.sources[0], SearchSource { title: "A".into(), uri: "https://a.test".into() });
         assert_eq!(found.sources[1].title, "Untitled");
@@ -122,6 +122,6 @@ mod tests {
 
     #[test]
     fn an_answer_without_sources_is_still_one() {
-        assert_eq!(read_search(&Chunk::text_piece("x")).text, "x");
+        assert_eq!(parse_search(&Chunk::from_text("x")).text, "x");
     }
 }

@@ -6,7 +6,7 @@ pub const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Event {
+pub struct SseEvent {
     /// Its type; empty for the usual kind.
     pub event: String,
     /// Its data lines, joined by newlines.
@@ -68,18 +68,18 @@ impl SseDecoder {
     ///
     /// # Errors
     /// When an event grows past the bound; the stream is of no use after that.
-    pub fn push(&mut self, mut bytes: &[u8], mut emit: impl FnMut(Event)) -> Result<(), EventTooLarge> {
+    pub fn push(&mut self, mut bytes: &[u8], mut emit: impl FnMut(SseEvent)) -> Result<(), EventTooLarge> {
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_cr) && bytes[0] == b'\n' {
                 bytes = &bytes[1..];
                 continue;
             }
             let Some(end) = bytes.iter().position(|&byte| byte == b'\n' || byte == b'\r') else {
-                self.bound(bytes.len())?;
+                self.check_limit(bytes.len())?;
                 self.line.extend_from_slice(bytes);
                 return Ok(());
             };
-            self.bound(end)?;
+            self.check_limit(end)?;
             self.after_cr = bytes[end] == b'\r';
             let event = if self.line.is_empty() {
                 self.end_line(&bytes[..end])
@@ -95,7 +95,7 @@ impl SseDecoder {
     }
 
     /// The event under way when the stream ended. Servers that forget the last blank line exist.
-    pub fn finish(&mut self) -> Option<Event> {
+    pub fn finish(&mut self) -> Option<SseEvent> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
             self.end_line(&line);
@@ -103,14 +103,14 @@ impl SseDecoder {
         self.end_event()
     }
 
-    fn bound(&self, more: usize) -> Result<(), EventTooLarge> {
+    fn check_limit(&self, more: usize) -> Result<(), EventTooLarge> {
         if self.line.len() + self.data.len() + more > self.limit {
             return Err(EventTooLarge { limit: self.limit });
         }
         Ok(())
     }
 
-    fn end_line(&mut self, mut line: &[u8]) -> Option<Event> {
+    fn end_line(&mut self, mut line: &[u8]) -> Option<SseEvent> {
         if std::mem::take(&mut self.at_start) {
             line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
         }
@@ -141,11 +141,11 @@ impl SseDecoder {
         None
     }
 
-    fn end_event(&mut self) -> Option<Event> {
+    fn end_event(&mut self) -> Option<SseEvent> {
         let event = std::mem::take(&mut self.event);
         let data = std::mem::take(&mut self.data);
         // An id without data stays for the next event: it says how far the stream has come.
-        std::mem::take(&mut self.has_data).then(|| Event {
+        std::mem::take(&mut self.has_data).then(|| SseEvent {
             event: into_text(event),
             data: into_text(data),
             id: self.id.take().map(into_text),
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn decode(pieces: &[&[u8]]) -> Vec<Event> {
+    fn decode(pieces: &[&[u8]]) -> Vec<SseEvent> {
         let mut decoder = SseDecoder::default();
         let mut events = Vec::new();
         for piece in pieces {
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(data("\u{feff}data: a\ndata:\ndata:  b\n\n"), ["a\n\n b"]);
         assert_eq!(data(": keep-alive\n\nid: 7\nretry: 9\n\nunknown\n\ndata\n\n"), [""]);
         let events = decode(&[b"event: error\ndata: x\n\n"]);
-        assert_eq!(events, [Event { event: "error".into(), data: "x".into(), ..Event::default() }]);
+        assert_eq!(events, [SseEvent { event: "error".into(), data: "x".into(), ..SseEvent::default() }]);
         let events = decode(&[b"id: 7\nretry: 90\ndata:\n\ndata: x\n\nid: 8\n\ndata: y\n\n"]);
         let ids: Vec<_> = events.iter().map(|event| (event.id.as_deref(), event.retry)).collect();
         assert_eq!(ids, [(Some("7"), Some(90)), (None, None), (Some("8"), None)]);

@@ -9,21 +9,21 @@ use tokio::sync::mpsc;
 use crate::Cancel;
 use crate::error::ModelError;
 use crate::http_stream::HttpStream;
-use crate::own::read_own_json;
-use crate::record::Tap;
+use crate::own_json::read_own_json;
+use crate::record::RecordingTap;
 use crate::response::Chunk;
 
 /// A streamed answer.
 #[derive(Debug)]
 pub struct ChunkStream {
-    source: Origin,
+    source: ChunkSource,
     cancel: Cancel,
-    taps: Vec<Tap>,
+    taps: Vec<RecordingTap>,
     ended: bool,
 }
 
 #[derive(Debug)]
-enum Origin {
+enum ChunkSource {
     Ready(VecDeque<Chunk>),
     /// Pieces that were read before, and can be.
     Recorded(std::vec::IntoIter<Box<RawValue>>),
@@ -35,28 +35,28 @@ impl ChunkStream {
     /// A stream of chunks that are there already.
     #[must_use]
     pub fn from_chunks(chunks: impl IntoIterator<Item = Chunk>, cancel: &Cancel) -> Self {
-        Self::new(Origin::Ready(chunks.into_iter().collect()), cancel)
+        Self::new(ChunkSource::Ready(chunks.into_iter().collect()), cancel)
     }
 
     pub(crate) fn from_recorded(pieces: Vec<Box<RawValue>>, cancel: &Cancel) -> Self {
-        Self::new(Origin::Recorded(pieces.into_iter()), cancel)
+        Self::new(ChunkSource::Recorded(pieces.into_iter()), cancel)
     }
 
     /// A stream of whatever comes through a channel, until it is closed.
     #[must_use]
     pub fn from_channel(receiver: mpsc::Receiver<Result<Chunk, ModelError>>, cancel: &Cancel) -> Self {
-        Self::new(Origin::Channel(receiver), cancel)
+        Self::new(ChunkSource::Channel(receiver), cancel)
     }
 
     pub(crate) fn from_http(stream: HttpStream, cancel: &Cancel) -> Self {
-        Self::new(Origin::Http(Box::new(stream)), cancel)
+        Self::new(ChunkSource::Http(Box::new(stream)), cancel)
     }
 
-    fn new(source: Origin, cancel: &Cancel) -> Self {
+    fn new(source: ChunkSource, cancel: &Cancel) -> Self {
         Self { source, cancel: cancel.clone(), taps: Vec::new(), ended: false }
     }
 
-    pub(crate) fn with_tap(mut self, tap: Tap) -> Self {
+    pub(crate) fn with_tap(mut self, tap: RecordingTap) -> Self {
         self.taps.push(tap);
         self
     }
@@ -74,11 +74,11 @@ impl ChunkStream {
             item = self.source.next() => item,
         };
         if let Some(Ok(chunk)) = &item {
-            self.taps.iter_mut().for_each(|tap| tap.chunk(chunk));
+            self.taps.iter_mut().for_each(|tap| tap.push_chunk(chunk));
             return item;
         }
         self.ended = true;
-        let recorded = self.taps.drain(..).try_for_each(Tap::finish);
+        let recorded = self.taps.drain(..).try_for_each(RecordingTap::finish);
         // The answer's own failure matters more than the recording's.
         item.or_else(|| recorded.err().map(Err))
     }
@@ -96,7 +96,7 @@ impl ChunkStream {
     }
 }
 
-impl Origin {
+impl ChunkSource {
     async fn next(&mut self) -> Option<Result<Chunk, ModelError>> {
         match self {
             Self::Ready(chunks) => chunks.pop_front().map(refuse_blocked),
@@ -129,7 +129,7 @@ mod tests {
 
     #[tokio::test]
     async fn chunks_come_in_order_and_add_up() {
-        let chunks = ["a", "b", "c"].map(Chunk::text_piece);
+        let chunks = ["a", "b", "c"].map(Chunk::from_text);
         let stream = ChunkStream::from_chunks(chunks, &Cancel::new());
         assert_eq!(stream.collect().await.unwrap().text(), "abc");
     }
@@ -139,7 +139,7 @@ mod tests {
         let cancel = Cancel::new();
         let (sender, receiver) = mpsc::channel(4);
         let mut stream = ChunkStream::from_channel(receiver, &cancel);
-        sender.send(Ok(Chunk::text_piece("a"))).await.unwrap();
+        sender.send(Ok(Chunk::from_text("a"))).await.unwrap();
         assert_eq!(stream.next().await.unwrap().unwrap().text(), "a");
         let (item, ()) = tokio::join!(stream.next(), async { cancel.cancel() });
         assert!(item.unwrap().unwrap_err().is_cancelled());

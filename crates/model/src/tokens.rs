@@ -5,13 +5,13 @@ use serde_json::{Map, Value};
 
 use crate::conversation::Content;
 use crate::part::{Part, PartKind};
-use crate::request::Request;
+use crate::request::ModelRequest;
 
 /// What is assumed of models not in the table.
-const DEFAULT_WINDOW: u64 = 131_072;
+const DEFAULT_CONTEXT_TOKENS: u64 = 131_072;
 
 /// Context windows by how the name starts, after the vendor's part. The first that fits counts.
-const WINDOWS: &[(&str, u64)] = &[
+const CONTEXT_TOKENS_BY_PREFIX: &[(&str, u64)] = &[
     ("gemini-1.5-pro", 2_097_152),
     ("gemini", 1_048_576),
     ("offline", 1_048_576),
@@ -36,31 +36,31 @@ const WINDOWS: &[(&str, u64)] = &[
 #[must_use]
 pub fn context_window(model: &str) -> u64 {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
-    let known = WINDOWS.iter().find(|(start, _)| name.starts_with(start));
-    known.map_or(DEFAULT_WINDOW, |(_, window)| *window)
+    let known = CONTEXT_TOKENS_BY_PREFIX.iter().find(|(start, _)| name.starts_with(start));
+    known.map_or(DEFAULT_CONTEXT_TOKENS, |(_, window)| *window)
 }
 
 /// A rough count of a request's tokens: a quarter of its bytes, media at a flat rate.
 #[must_use]
-pub fn estimate_tokens(request: &Request) -> u64 {
+pub fn estimate_tokens(request: &ModelRequest) -> u64 {
     let system = request.system.as_ref().map_or(0, String::len);
     let contents: usize = request.contents.iter().map(|content| content_bytes(content)).sum();
     let tools = request.tools.iter();
     let tools: usize = tools.map(|tool| tool.name.len() + tool.description.len() + value_bytes(&tool.parameters)).sum();
-    tokens(system + contents + tools)
+    bytes_to_tokens(system + contents + tools)
 }
 
 /// A rough count of a message's tokens.
 #[must_use]
 pub fn estimate_content_tokens(content: &Content) -> u64 {
-    tokens(content_bytes(content))
+    bytes_to_tokens(content_bytes(content))
 }
 
-pub(crate) fn parts_tokens(parts: &[Part]) -> u64 {
-    tokens(parts.iter().map(part_bytes).sum())
+pub(crate) fn estimate_parts_tokens(parts: &[Part]) -> u64 {
+    bytes_to_tokens(parts.iter().map(part_bytes).sum())
 }
 
-fn tokens(bytes: usize) -> u64 {
+fn bytes_to_tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(4)
 }
 
@@ -70,7 +70,7 @@ fn content_bytes(content: &Content) -> usize {
 
 fn part_bytes(part: &Part) -> usize {
     /// What Gemini charges for an image tile, in bytes of text.
-    const MEDIA: usize = 258 * 4;
+    const MEDIA_BYTES: usize = 258 * 4;
     let kind = match &part.kind {
         PartKind::Text(text) | PartKind::Thought(text) => text.len(),
         PartKind::FunctionCall(call) => call.name.len() + map_bytes(&call.args),
@@ -78,7 +78,7 @@ fn part_bytes(part: &Part) -> usize {
             let media: usize = result.parts.iter().map(part_bytes).sum();
             result.name.len() + map_bytes(&result.response) + media
         }
-        PartKind::InlineData(_) | PartKind::FileData(_) => MEDIA,
+        PartKind::InlineData(_) | PartKind::FileData(_) => MEDIA_BYTES,
         PartKind::Unknown => 0,
     };
     kind + part.extra.as_deref().map_or(0, map_bytes)
@@ -108,12 +108,12 @@ mod tests {
         assert_eq!(context_window("google/gemini-3-flash"), 1_048_576);
         assert_eq!(context_window("models/gemini-1.5-pro-002"), 2_097_152);
         assert_eq!(context_window("GPT-4o-mini"), 128_000);
-        assert_eq!(context_window("qwen3:8b"), DEFAULT_WINDOW);
+        assert_eq!(context_window("qwen3:8b"), DEFAULT_CONTEXT_TOKENS);
     }
 
     #[test]
     fn a_quarter_of_the_text_and_a_flat_rate_for_media() {
-        let text = Request::new("m", vec![Arc::new(Content::user_text("x".repeat(400)))]);
+        let text = ModelRequest::new("m", vec![Arc::new(Content::user_text("x".repeat(400)))]);
         assert_eq!(estimate_tokens(&text), 100);
         let image = Content::user(vec![Part::inline_data("image/png", "A".repeat(1_000_000))]);
         assert_eq!(estimate_content_tokens(&image), 258);

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 /// Which part of an output is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
+pub enum CaptureLimit {
     /// The first so many bytes.
     Head(usize),
     /// So many bytes from both ends. The end gets more than the beginning: errors come last.
-    Ends(usize),
+    HeadAndTail(usize),
 }
 
 /// What is kept of an output, and how much there was.
@@ -18,15 +18,15 @@ pub struct Capture {
     tail: VecDeque<u8>,
     head_limit: usize,
     tail_limit: usize,
-    bytes: u64,
+    total_bytes: u64,
 }
 
 impl Capture {
     /// Nothing yet.
-    pub fn new(keep: Keep) -> Self {
+    pub fn new(keep: CaptureLimit) -> Self {
         let (head_limit, tail_limit) = match keep {
-            Keep::Head(limit) => (limit, 0),
-            Keep::Ends(limit) => (limit / 4, limit - limit / 4),
+            CaptureLimit::Head(limit) => (limit, 0),
+            CaptureLimit::HeadAndTail(limit) => (limit / 4, limit - limit / 4),
         };
         Self { head_limit, tail_limit, ..Self::default() }
     }
@@ -43,29 +43,29 @@ impl Capture {
     }
 
     /// How many bytes came in all.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
+    pub fn total_bytes(&self) -> u64 {
+        self.total_bytes
     }
 
     /// How many bytes between beginning and end were dropped.
-    pub fn left_out(&self) -> u64 {
-        self.bytes - (self.head.len() + self.tail.len()) as u64
+    pub fn omitted_bytes(&self) -> u64 {
+        self.total_bytes - (self.head.len() + self.tail.len()) as u64
     }
 
     /// How many bytes still belong to the beginning.
-    fn room(&self) -> usize {
+    fn remaining_head_bytes(&self) -> usize {
         self.head_limit - self.head.len()
     }
 
     /// Adds a piece.
     pub fn push(&mut self, piece: &[u8]) {
-        let (to_head, rest) = piece.split_at(piece.len().min(self.room()));
+        let (to_head, rest) = piece.split_at(piece.len().min(self.remaining_head_bytes()));
         self.head.extend_from_slice(to_head);
         let useful = &rest[rest.len().saturating_sub(self.tail_limit)..];
         let overflow = (self.tail.len() + useful.len()).saturating_sub(self.tail_limit);
         self.tail.drain(..overflow);
         self.tail.extend(useful);
-        self.bytes += piece.len() as u64;
+        self.total_bytes += piece.len() as u64;
     }
 }
 
@@ -73,25 +73,28 @@ impl Capture {
 mod tests {
     use super::*;
 
-    fn captured(keep: Keep, pieces: &[&str]) -> (String, String, u64) {
+    fn capture_pieces(keep: CaptureLimit, pieces: &[&str]) -> (String, String, u64) {
         let mut capture = Capture::new(keep);
         pieces.iter().for_each(|piece| capture.push(piece.as_bytes()));
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        assert_eq!(capture.bytes(), pieces.concat().len() as u64);
-        (text(capture.head()), text(&capture.tail()), capture.left_out())
+        assert_eq!(capture.total_bytes(), pieces.concat().len() as u64);
+        (text(capture.head()), text(&capture.tail()), capture.omitted_bytes())
     }
 
     #[test]
     fn the_head_is_kept_and_the_rest_counted() {
-        assert_eq!(captured(Keep::Head(4), &["ab", "cd"]), ("abcd".into(), "".into(), 0));
-        assert_eq!(captured(Keep::Head(4), &["abc", "def", "g"]), ("abcd".into(), "".into(), 3));
-        assert_eq!(captured(Keep::Head(0), &["abc"]), ("".into(), "".into(), 3));
+        assert_eq!(capture_pieces(CaptureLimit::Head(4), &["ab", "cd"]), ("abcd".into(), "".into(), 0));
+        assert_eq!(capture_pieces(CaptureLimit::Head(4), &["abc", "def", "g"]), ("abcd".into(), "".into(), 3));
+        assert_eq!(capture_pieces(CaptureLimit::Head(0), &["abc"]), ("".into(), "".into(), 3));
     }
 
     #[test]
     fn both_ends_are_kept_and_the_middle_counted() {
-        assert_eq!(captured(Keep::Ends(8), &["1234", "5678"]), ("12".into(), "345678".into(), 0));
-        assert_eq!(captured(Keep::Ends(8), &["12", "3456", "789abcdef"]), ("12".into(), "abcdef".into(), 7));
-        assert_eq!(captured(Keep::Ends(0), &["abc"]), ("".into(), "".into(), 3));
+        assert_eq!(capture_pieces(CaptureLimit::HeadAndTail(8), &["1234", "5678"]), ("12".into(), "345678".into(), 0));
+        assert_eq!(
+            capture_pieces(CaptureLimit::HeadAndTail(8), &["12", "3456", "789abcdef"]),
+            ("12".into(), "abcdef".into(), 7)
+        );
+        assert_eq!(capture_pieces(CaptureLimit::HeadAndTail(0), &["abc"]), ("".into(), "".into(), 3));
     }
 }

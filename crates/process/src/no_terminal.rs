@@ -3,38 +3,38 @@
 use std::convert::Infallible;
 use std::io;
 
-use crate::{Manner, Size};
+use crate::{TerminalInputMode, TerminalSize};
 
 /// A terminal that there is not.
 #[derive(Clone, Debug)]
-pub struct Terminal(Infallible);
+pub struct PseudoTerminal(Infallible);
 
-impl Terminal {
+impl PseudoTerminal {
     /// There is none.
     ///
     /// # Errors
     /// Always.
-    pub fn open(_: Size) -> io::Result<Terminal> {
+    pub fn open(_: TerminalSize) -> io::Result<PseudoTerminal> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     /// See there.
-    pub fn resize(&self, _: Size) {
+    pub fn resize(&self, _: TerminalSize) {
         match self.0 {}
     }
 
     /// See there.
-    pub fn type_in(&self, _: &[u8]) -> bool {
+    pub fn write_input(&self, _: &[u8]) -> bool {
         match self.0 {}
     }
 
     /// See there.
-    pub fn manner(&self) -> Manner {
+    pub fn input_mode(&self) -> TerminalInputMode {
         match self.0 {}
     }
 
     /// See there.
-    pub fn attend(&self, _: bool) {
+    pub fn set_attended(&self, _: bool) {
         match self.0 {}
     }
 

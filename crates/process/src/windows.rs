@@ -12,26 +12,29 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-use crate::{Capture, Exit, Finished, Input, Keep, Live, Output, Program, Standing, Step, Until};
+use crate::{
+    Capture, CaptureLimit, DirectoryLocation, Exit, FinishedProcess, OutputCallback, OutputRouting, ProcessEvent,
+    ProcessInput, ProgramSpec, TerminationWait,
+};
 
 /// How long an ended process's pipes may stay quiet before they count as read: the threads run beside us.
-const SETTLE: Duration = Duration::from_millis(10);
+const OUTPUT_SETTLE_PERIOD: Duration = Duration::from_millis(10);
 
 /// A process. Dropping it before it has ended ends it with its children.
 pub struct Process {
     child: Child,
     id: u32,
-    pieces: mpsc::Receiver<(Which, Vec<u8>)>,
+    pieces: mpsc::Receiver<(OutputSource, Vec<u8>)>,
     open: bool,
     stdout: Capture,
     stderr: Capture,
-    live: Option<Live>,
-    groups: Arc<Groups>,
+    live: Option<OutputCallback>,
+    groups: Arc<ProcessGroups>,
     exit: Option<Exit>,
 }
 
 #[derive(Clone, Copy)]
-enum Which {
+enum OutputSource {
     Stdout,
     Stderr,
 }
@@ -41,28 +44,33 @@ impl Process {
     ///
     /// # Errors
     /// The system's own, if the program cannot be started or there is no room for its pipes.
-    pub fn spawn(program: &mut Program<'_>, input: Input, output: Output, groups: &Arc<Groups>) -> io::Result<Process> {
+    pub fn spawn(
+        program: &mut ProgramSpec<'_>,
+        input: ProcessInput,
+        output: OutputRouting,
+        groups: &Arc<ProcessGroups>,
+    ) -> io::Result<Process> {
         let mut command = command(program);
         let (sender, pieces) = mpsc::channel(16);
         let (out_read, out_write) = io::pipe()?;
-        read_in_thread(out_read, Which::Stdout, sender.clone())?;
+        read_in_thread(out_read, OutputSource::Stdout, sender.clone())?;
         let (keep, live) = match output {
-            Output::Terminal(..) => return Err(io::ErrorKind::Unsupported.into()),
-            Output::Apart(keep) => {
+            OutputRouting::Terminal(..) => return Err(io::ErrorKind::Unsupported.into()),
+            OutputRouting::Separate(keep) => {
                 let (read, write) = io::pipe()?;
-                read_in_thread(read, Which::Stderr, sender)?;
+                read_in_thread(read, OutputSource::Stderr, sender)?;
                 command.stderr(write);
                 (keep, None)
             }
-            Output::Together(keep, live) => {
+            OutputRouting::Merged(keep, live) => {
                 command.stderr(out_write.try_clone()?);
                 (keep, Some(live))
             }
         };
         command.stdout(out_write);
         let feed = match input {
-            Input::Empty => None,
-            Input::Pieces(bytes) => {
+            ProcessInput::Empty => None,
+            ProcessInput::Chunks(bytes) => {
                 let (read, write) = io::pipe()?;
                 command.stdin(read);
                 Some((write, bytes))
@@ -71,7 +79,7 @@ impl Process {
         let child = command.spawn()?;
         // Our copies of its ends must go, or the end of its output would never come.
         drop(command);
-        let process = Process::around(child, pieces, keep, live, groups)?;
+        let process = Process::from_child(child, pieces, keep, live, groups)?;
         if let Some((mut pipe, bytes)) = feed {
             std::thread::Builder::new()
                 .name("process-input".into())
@@ -80,12 +88,12 @@ impl Process {
         Ok(process)
     }
 
-    fn around(
+    fn from_child(
         child: Child,
-        pieces: mpsc::Receiver<(Which, Vec<u8>)>,
-        keep: Keep,
-        live: Option<Live>,
-        groups: &Arc<Groups>,
+        pieces: mpsc::Receiver<(OutputSource, Vec<u8>)>,
+        keep: CaptureLimit,
+        live: Option<OutputCallback>,
+        groups: &Arc<ProcessGroups>,
     ) -> io::Result<Self> {
         let id = child.id().ok_or(io::ErrorKind::NotFound)?;
         groups.lock().insert(id);
@@ -108,9 +116,9 @@ impl Process {
     ///
     /// # Errors
     /// If its end could not be seen.
-    pub async fn step(&mut self) -> io::Result<Step> {
+    pub async fn next_event(&mut self) -> io::Result<ProcessEvent> {
         if let Some(exit) = self.exit {
-            return Ok(Step::Exited(exit));
+            return Ok(ProcessEvent::Exited(exit));
         }
         loop {
             tokio::select! {
@@ -119,12 +127,12 @@ impl Process {
                     self.groups.lock().remove(&self.id);
                     let exit = Exit::Code(status?.code().unwrap_or_default());
                     self.exit = Some(exit);
-                    self.listen(SETTLE, Instant::now() + SETTLE * 10).await;
-                    return Ok(Step::Exited(exit));
+                    self.read_until_quiet(OUTPUT_SETTLE_PERIOD, Instant::now() + OUTPUT_SETTLE_PERIOD * 10).await;
+                    return Ok(ProcessEvent::Exited(exit));
                 }
                 piece = self.pieces.recv(), if self.open => {
-                    if self.take(piece) {
-                        return Ok(Step::Output);
+                    if self.push_piece(piece) {
+                        return Ok(ProcessEvent::Output);
                     }
                 }
             }
@@ -134,8 +142,8 @@ impl Process {
     /// What has happened by now, if anything.
     ///
     /// # Errors
-    /// As [`step`](Self::step).
-    pub fn by_now(&mut self) -> io::Result<Option<Step>> {
+    /// As [`next_event`](Self::next_event).
+    pub fn try_next_event(&mut self) -> io::Result<Option<ProcessEvent>> {
         if self.exit.is_none()
             && let Some(status) = self.child.try_wait()?
         {
@@ -144,20 +152,20 @@ impl Process {
         }
         let mut read = false;
         while let Ok(piece) = self.pieces.try_recv() {
-            read |= self.take(Some(piece));
+            read |= self.push_piece(Some(piece));
         }
-        Ok(self.exit.map(Step::Exited).or(read.then_some(Step::Output)))
+        Ok(self.exit.map(ProcessEvent::Exited).or(read.then_some(ProcessEvent::Output)))
     }
 
     /// Whether there was a piece to take.
-    fn take(&mut self, piece: Option<(Which, Vec<u8>)>) -> bool {
+    fn push_piece(&mut self, piece: Option<(OutputSource, Vec<u8>)>) -> bool {
         let Some((which, bytes)) = piece else {
             self.open = false;
             return false;
         };
         match which {
-            Which::Stdout => self.stdout.push(&bytes),
-            Which::Stderr => self.stderr.push(&bytes),
+            OutputSource::Stdout => self.stdout.push(&bytes),
+            OutputSource::Stderr => self.stderr.push(&bytes),
         }
         if let Some(live) = &mut self.live {
             live(&bytes);
@@ -168,10 +176,10 @@ impl Process {
     /// Waits until it has itself ended.
     ///
     /// # Errors
-    /// As [`step`](Self::step).
+    /// As [`next_event`](Self::next_event).
     pub async fn wait(&mut self) -> io::Result<Exit> {
         loop {
-            if let Step::Exited(exit) = self.step().await? {
+            if let ProcessEvent::Exited(exit) = self.next_event().await? {
                 return Ok(exit);
             }
         }
@@ -179,31 +187,31 @@ impl Process {
 
     /// Reads on after its end, for those who still hold its pipes: until they let go, are `quiet` for so long, or the
     /// deadline is there.
-    pub async fn listen(&mut self, quiet: Duration, deadline: Instant) {
+    pub async fn read_until_quiet(&mut self, quiet: Duration, deadline: Instant) {
         while self.open
             && Instant::now() < deadline
             && let Ok(piece) = timeout(quiet, self.pieces.recv()).await
         {
-            self.take(piece);
+            self.push_piece(piece);
         }
     }
 
     /// Waits until everybody has let go of its pipes; what still comes is dropped.
-    pub async fn outlast(&mut self) {
+    pub async fn discard_output(&mut self) {
         self.live = None;
         (self.stdout, self.stderr) = Default::default();
-        while self.exit.is_none() && self.step().await.is_ok_and(|step| step == Step::Output) {}
+        while self.exit.is_none() && self.next_event().await.is_ok_and(|step| step == ProcessEvent::Output) {}
         while self.open {
             let piece = self.pieces.recv().await;
-            self.take(piece);
+            self.push_piece(piece);
         }
     }
 
     /// Waits for something on stderr; for ever if nobody can say anything there.
-    pub(crate) async fn complaint(&mut self) {
+    pub(crate) async fn wait_for_stderr(&mut self) {
         while self.open {
             let piece = self.pieces.recv().await;
-            if self.take(piece) {
+            if self.push_piece(piece) {
                 return;
             }
         }
@@ -211,7 +219,7 @@ impl Process {
     }
 
     /// Ends the process and its children.
-    pub async fn end(&mut self, grace: Duration, _until: Until) {
+    pub async fn terminate(&mut self, grace: Duration, _until: TerminationWait) {
         if self.exit.is_none() {
             self.groups.kill(self.id);
             let _ = timeout(grace, self.wait()).await;
@@ -219,48 +227,48 @@ impl Process {
     }
 
     /// The processes that it started and did not wait for: none that we would know of.
-    pub fn members(&self) -> Vec<u32> {
+    pub fn live_pids(&self) -> Vec<u32> {
         Vec::new()
     }
 
     /// The memory that it and all that come from it take, in bytes: nobody looks here.
-    pub fn memory(&self) -> Option<u64> {
+    pub fn memory_bytes(&self) -> Option<u64> {
         None
     }
 
     /// Whether everybody has let go of its output.
-    pub fn is_silent(&self) -> bool {
+    pub fn is_output_closed(&self) -> bool {
         !self.open
     }
 
     /// Nothing to do here.
-    pub fn follow(&self) {}
+    pub fn track_group(&self) {}
 
     /// What it left behind cannot be followed here.
-    pub async fn outlive(&mut self) {}
+    pub async fn wait_for_group(&mut self) {}
 
     /// Nothing can be kept here.
     ///
     /// # Errors
     /// Always.
-    pub fn let_stay(&mut self) -> io::Result<Stayer> {
+    pub fn detach(&mut self) -> io::Result<DetachedProcesses> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Ends the process and its children.
-    pub async fn end_rest(&mut self, grace: Duration) {
-        self.end(grace, Until::GroupGone).await;
+    pub async fn terminate_group(&mut self, grace: Duration) {
+        self.terminate(grace, TerminationWait::Group).await;
     }
 
     /// Whether somebody is left, which nobody can tell here.
-    pub fn has_left_others(&self) -> bool {
+    pub fn has_survivors(&self) -> bool {
         false
     }
 
     /// What it printed. One that has not ended is ended.
-    pub fn finish(mut self) -> Finished {
+    pub fn finish(mut self) -> FinishedProcess {
         let (stdout, stderr) = (std::mem::take(&mut self.stdout), std::mem::take(&mut self.stderr));
-        Finished { stdout, stderr, left_behind: false }
+        FinishedProcess { stdout, stderr, has_survivors: false }
     }
 }
 
@@ -272,13 +280,17 @@ impl Drop for Process {
     }
 }
 
-fn command(program: &mut Program<'_>) -> Command {
+fn command(program: &mut ProgramSpec<'_>) -> Command {
     let mut command = Command::new(program.path);
     command.args(program.args).current_dir(program.cwd).env_clear().envs(&mut *program.env).stdin(Stdio::null());
     command
 }
 
-fn read_in_thread(mut pipe: PipeReader, which: Which, sender: mpsc::Sender<(Which, Vec<u8>)>) -> io::Result<()> {
+fn read_in_thread(
+    mut pipe: PipeReader,
+    which: OutputSource,
+    sender: mpsc::Sender<(OutputSource, Vec<u8>)>,
+) -> io::Result<()> {
     std::thread::Builder::new().name("process-output".into()).spawn(move || {
         let mut buffer = vec![0; 16 << 10];
         while let Ok(count @ 1..) = pipe.read(&mut buffer) {
@@ -290,76 +302,76 @@ fn read_in_thread(mut pipe: PipeReader, which: Which, sender: mpsc::Sender<(Whic
 }
 
 /// Where lines are said.
-pub type Speaking = ChildStdin;
+pub type ProcessStdin = ChildStdin;
 
 /// Nobody can tell here what is there without waiting for it.
-pub fn hear_now(_: &Hearing, _: &mut [u8]) -> io::Result<usize> {
+pub fn read_nonblocking(_: &ProcessStdout, _: &mut [u8]) -> io::Result<usize> {
     Err(io::ErrorKind::WouldBlock.into())
 }
 
 /// Whether a process that is gone had not read all that was said to it: the system does not tell.
-pub fn left_unread(_: &Speaking) -> bool {
+pub fn has_unread_input(_: &ProcessStdin) -> bool {
     false
 }
 
 /// Where lines are heard.
-pub type Hearing = ChildStdout;
+pub type ProcessStdout = ChildStdout;
 
 /// Starts a program whose stdin and stdout are somebody else's to handle.
-pub(crate) fn converse(
-    program: &mut Program<'_>,
-    complaints: Keep,
-    live: Option<Live>,
-    groups: &Arc<Groups>,
-) -> io::Result<(Process, Speaking, Hearing)> {
+pub(crate) fn spawn_interactive(
+    program: &mut ProgramSpec<'_>,
+    complaints: CaptureLimit,
+    live: Option<OutputCallback>,
+    groups: &Arc<ProcessGroups>,
+) -> io::Result<(Process, ProcessStdin, ProcessStdout)> {
     let mut command = command(program);
     let (sender, pieces) = mpsc::channel(16);
     let (read, write) = io::pipe()?;
-    read_in_thread(read, Which::Stderr, sender)?;
+    read_in_thread(read, OutputSource::Stderr, sender)?;
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(write).spawn()?;
     drop(command);
     let pipes = child.stdin.take().zip(child.stdout.take());
-    let process = Process::around(child, pieces, complaints, live, groups)?;
+    let process = Process::from_child(child, pieces, complaints, live, groups)?;
     let (to, from) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
     Ok((process, to, from))
 }
 
 /// Those of a process who may stay when this program goes; there are none here.
 #[derive(Clone, Debug)]
-pub struct Stayer(());
+pub struct DetachedProcesses(());
 
-impl Stayer {
+impl DetachedProcesses {
     /// Whether one of them lives.
-    pub fn lives(&self) -> bool {
+    pub fn is_alive(&self) -> bool {
         false
     }
 
     /// There is nobody to end.
-    pub async fn end(&self, _: Duration) {}
+    pub async fn terminate(&self, _: Duration) {}
 }
 
 /// The processes that run.
 #[derive(Debug, Default)]
-pub struct Groups(Mutex<HashSet<u32>>);
+pub struct ProcessGroups(Mutex<HashSet<u32>>);
 
-impl Groups {
+impl ProcessGroups {
     /// Their numbers.
     pub fn pids(&self) -> Vec<u32> {
         self.lock().iter().copied().collect()
     }
 
     /// Whether one of them runs.
-    pub fn is_anybody_left(&self) -> bool {
+    pub fn has_live_processes(&self) -> bool {
         !self.lock().is_empty()
     }
 
     /// Ends every process with its children.
-    pub async fn end_all(&self, _grace: Duration) {
-        self.kill_now();
+    pub async fn terminate_all(&self, _grace: Duration) {
+        self.kill_all();
     }
 
     /// Ends every process with its children.
-    pub fn kill_now(&self) {
+    pub fn kill_all(&self) {
         self.pids().into_iter().for_each(|id| self.kill(id));
     }
 
@@ -382,21 +394,21 @@ impl Groups {
 
 /// A directory by its path: one that a program works in cannot be moved here.
 #[derive(Clone, Debug)]
-pub struct Directory(PathBuf);
+pub struct DirectoryHandle(PathBuf);
 
-impl Directory {
+impl DirectoryHandle {
     /// A directory to come back to.
     pub fn open(path: impl Into<PathBuf>) -> Self {
-        Directory(path.into())
+        DirectoryHandle(path.into())
     }
 
     /// A directory by a path without links.
     ///
     /// # Errors
     /// If there is none.
-    pub fn open_real(path: impl Into<PathBuf>) -> std::io::Result<Self> {
+    pub fn open_nofollow(path: impl Into<PathBuf>) -> std::io::Result<Self> {
         let path = path.into();
-        if path.is_dir() { Ok(Directory(path)) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
+        if path.is_dir() { Ok(DirectoryHandle(path)) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
     }
 
     /// Where it was.
@@ -405,48 +417,48 @@ impl Directory {
     }
 
     /// Where it is now.
-    pub fn standing(&self) -> Standing {
-        if self.0.is_dir() { Standing::InPlace } else { Standing::Gone }
+    pub fn locate(&self) -> DirectoryLocation {
+        if self.0.is_dir() { DirectoryLocation::Unmoved } else { DirectoryLocation::Gone }
     }
 
     /// Whether programs may start there.
-    pub fn lets_in(&self) -> bool {
+    pub fn is_searchable(&self) -> bool {
         true
     }
 }
 
 /// What the program asks of the system for itself; nothing here.
-pub(crate) mod oneself {
+pub(crate) mod self_protection {
     /// There is no such signal.
-    pub fn hear_of_full_files() {}
+    pub fn ignore_file_size_signal() {}
 
     /// Other programs of the same user may look into this one.
-    pub fn keep_to_oneself() {}
+    pub fn forbid_memory_inspection() {}
 }
 
 /// Limits, of which this system sets none that matter here.
-pub(crate) mod ending {
+pub(crate) mod current_process {
     /// Nobody hears of an abort here.
-    pub fn at_abort(_: fn()) {}
+    pub fn set_abort_handler(_: fn()) {}
 
     /// A console takes no words that might wait.
-    pub fn last_words(_: &[&str], _: &str) {}
+    pub fn write_final_output(_: &[&str], _: &str) {}
 
     /// Nobody says so here.
-    pub fn is_hung_up(_: &std::io::Error) -> bool {
+    pub fn is_terminal_hangup(_: &std::io::Error) -> bool {
         false
     }
 
     /// A write tells; nothing else does here.
-    pub fn is_stdout_unread() -> bool {
+    pub fn is_stdout_closed() -> bool {
         false
     }
 
     /// Nobody stops a process here.
-    pub fn stop_here() {}
+    pub fn suspend_self() {}
 
     /// There are no jobs.
-    pub fn stop_job() {}
+    pub fn suspend_job() {}
 
     /// There is no such signal.
     pub fn is_hangup_ignored() -> bool {
@@ -455,32 +467,32 @@ pub(crate) mod ending {
 }
 
 pub(crate) mod limits {
-    use crate::room::Use;
+    use crate::limiter::ResourceUsage;
 
     /// There is no such limit.
     pub fn raise_descriptor_limit() {}
 
     /// It is set when a program is made, and small.
-    pub fn take_stack(_: usize) -> bool {
+    pub fn reserve_stack(_: usize) -> bool {
         false
     }
 
     /// All threads share their memory here as it is.
-    pub fn share_memory() {}
+    pub fn use_single_malloc_arena() {}
 
-    pub(crate) fn allow_threads() -> bool {
+    pub(crate) fn are_threads_unlimited() -> bool {
         true
     }
 
-    pub(crate) fn killed_for_memory() -> u64 {
+    pub(crate) fn oom_kill_count() -> u64 {
         0
     }
 
-    pub(crate) fn descriptors() -> Use {
-        Use { limit: usize::MAX, taken: 0 }
+    pub(crate) fn descriptor_usage() -> ResourceUsage {
+        ResourceUsage { limit: usize::MAX, used: 0 }
     }
 
-    pub(crate) fn processes() -> Use {
-        Use { limit: usize::MAX, taken: 0 }
+    pub(crate) fn process_usage() -> ResourceUsage {
+        ResourceUsage { limit: usize::MAX, used: 0 }
     }
 }

@@ -3,25 +3,25 @@
 
 use std::num::NonZeroU32;
 
-use hookwright_hooks::{Chunks, Cutter, Grain};
+use hookwright_hooks::{ChunkGranularity, ChunkSplitter, ChunkUnit};
 
 /// The first byte says what is wanted: `s` sentences, `l` lines, anything else so many characters.
 pub fn chunks(input: &[u8]) {
     let Some((first, bytes)) = input.split_first() else { return };
     let text = String::from_utf8_lossy(bytes);
     let wish = match *first {
-        b's' => Chunks::Sentence,
-        b'l' => Chunks::Line,
-        other => Chunks::AtLeast(NonZeroU32::MIN.saturating_add(u32::from(other))),
+        b's' => ChunkUnit::Sentence,
+        b'l' => ChunkUnit::Line,
+        other => ChunkUnit::MinChars(NonZeroU32::MIN.saturating_add(u32::from(other))),
     };
-    let cuts: Vec<usize> = crate::cuts(bytes).into_iter().map(|at| text.floor_char_boundary(at)).collect();
+    let cuts: Vec<usize> = crate::cut_positions(bytes).into_iter().map(|at| text.floor_char_boundary(at)).collect();
     let mut cuts = [cuts, vec![text.len()]].concat();
     cuts.sort_unstable();
-    let cut = units(&text, &cuts, wish);
+    let cut = unit_ends(&text, &cuts, wish);
     let single: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     // Every end there is: without a number of characters to wait for, one by one.
-    let finest = if matches!(wish, Chunks::AtLeast(_)) { Chunks::AtLeast(NonZeroU32::MIN) } else { wish };
-    let ends = units(&text, &single, finest);
+    let finest = if matches!(wish, ChunkUnit::MinChars(_)) { ChunkUnit::MinChars(NonZeroU32::MIN) } else { wish };
+    let ends = unit_ends(&text, &single, finest);
     for end in &cut[..cut.len() - 1] {
         assert!(ends.contains(end), "{wish}: {end} is no end of {text:?}");
     }
@@ -32,21 +32,21 @@ pub fn chunks(input: &[u8]) {
 }
 
 /// Where the units of a text end that arrives in pieces; the last is the text's own end.
-fn units(text: &str, cuts: &[usize], wish: Chunks) -> Vec<usize> {
-    let (mut cutter, mut from, mut ends) = (Cutter::default(), 0, Vec::new());
+fn unit_ends(text: &str, cuts: &[usize], wish: ChunkUnit) -> Vec<usize> {
+    let (mut cutter, mut from, mut ends) = (ChunkSplitter::default(), 0, Vec::new());
     for to in cuts {
-        if let Some(at) = cutter.feed(&text[from..*to], Grain::from(wish)) {
+        if let Some(at) = cutter.feed(&text[from..*to], ChunkGranularity::from(wish)) {
             let end = from + at;
             let before = ends.last().copied().unwrap_or_default();
             assert!(text.is_char_boundary(end) && end > before, "{wish}: {end} after {before}");
             let characters = text[before..end].chars().count();
-            assert!(!matches!(wish, Chunks::AtLeast(least) if characters < least.get() as usize), "{characters}");
+            assert!(!matches!(wish, ChunkUnit::MinChars(least) if characters < least.get() as usize), "{characters}");
             ends.push(end);
         }
         from = *to;
         let held = text[ends.last().copied().unwrap_or_default()..from].chars().count();
         assert_eq!(cutter.is_open(), held > 0);
-        assert!(held < 2 * Chunks::LONGEST as usize, "{held} characters are held");
+        assert!(held < 2 * ChunkUnit::MAX_CHUNK_CHARS as usize, "{held} characters are held");
     }
     ends.push(text.len());
     ends

@@ -24,7 +24,7 @@ pub fn effects(input: &[u8]) {
     let command = of("run_shell_command", "command");
     assert!(parse(text).certain || !command.is_certain(), "all is known of a text that is not understood");
     let patched = of("apply_patch", "input");
-    match patch::read(text) {
+    match patch::parse(text) {
         Ok(changes) => assert!(patched.writes.len() + patched.deletes.len() > 0 || changes.is_empty()),
         Err(_) => assert!(patched.may_hold_more(Aspect::Writes), "a patch that is not understood changes nothing"),
     }

@@ -11,8 +11,8 @@ mod effects;
 mod policy;
 mod replay;
 mod settings;
-mod shape;
 mod shell;
+mod shell_shape;
 mod sse;
 mod template;
 mod transcript;
@@ -34,7 +34,7 @@ pub use words::words;
 pub type Property = fn(&[u8]);
 
 /// All of them, by the names of the fuzzer's targets.
-pub const ALL: [(&str, Property); 11] = [
+pub const PROPERTIES: [(&str, Property); 11] = [
     ("settings", settings),
     ("answer", answer),
     ("shell", shell),
@@ -49,10 +49,10 @@ pub const ALL: [(&str, Property); 11] = [
 ];
 
 /// Parts the fields of an input: a record separator, which nobody types.
-const SEPARATOR: u8 = 0x1e;
+const FIELD_SEPARATOR: u8 = 0x1e;
 
 /// Places to cut so many bytes at, in order: different for different inputs, the same for the same.
-fn cuts(input: &[u8]) -> Vec<usize> {
+fn cut_positions(input: &[u8]) -> Vec<usize> {
     let mut state = input
         .iter()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
@@ -69,13 +69,13 @@ fn cuts(input: &[u8]) -> Vec<usize> {
 }
 
 /// The bytes in pieces.
-fn pieces<'i>(input: &'i [u8], cuts: &[usize]) -> Vec<&'i [u8]> {
+fn split_at_cuts<'i>(input: &'i [u8], cuts: &[usize]) -> Vec<&'i [u8]> {
     let starts = std::iter::once(0).chain(cuts.iter().copied());
     starts.zip(cuts).map(|(start, end)| &input[start..*end]).collect()
 }
 
 /// Up to so many fields of an input; the last one holds the rest.
-fn fields<const N: usize>(input: &[u8]) -> [&[u8]; N] {
-    let mut fields = input.splitn(N, |byte| *byte == SEPARATOR);
+fn split_fields<const N: usize>(input: &[u8]) -> [&[u8]; N] {
+    let mut fields = input.splitn(N, |byte| *byte == FIELD_SEPARATOR);
     std::array::from_fn(|_| fields.next().unwrap_or_default())
 }

@@ -1,38 +1,38 @@
 //! Any texts as policies: a broken one has no rules, places lie in the file, what a stronger tier denies stays denied
 //! whatever a weaker one says, a project never loosens, and what is denied alone is denied among others.
 
-use hookwright_agent::fuzzing::{decide, policy_file};
-use hookwright_agent::{ApprovalMode, Decision, PolicyFiles, Rule, Tier};
+use hookwright_agent::fuzzing::{decide_by_rules, parse_policy_text};
+use hookwright_agent::{ApprovalMode, ParsedPolicy, PolicyRule, PolicyTier, RuleDecision};
 use hookwright_hooks::shell::parts;
 use serde_json::{Map, Value, json};
 
 /// Two policies and a command, with record separators between them.
 pub fn policy(input: &[u8]) {
-    let [strong, weak, command] = crate::fields(input).map(String::from_utf8_lossy);
+    let [strong, weak, command] = crate::split_fields(input).map(String::from_utf8_lossy);
     let read = |text: &str, tier| {
-        let found = policy_file(text, tier);
-        well_formed(text, &found);
+        let found = parse_policy_text(text, tier);
+        check_policy_file(text, &found);
         found.rules
     };
-    let admin = read(&strong, Tier::Admin);
-    let (project, extension) = (read(&weak, Tier::Project), read(&weak, Tier::Extension));
-    assert!(project.iter().all(|rule| rule.decision != Decision::Allow), "a project allows something");
-    for (tool, args) in calls(&command) {
+    let admin = read(&strong, PolicyTier::Admin);
+    let (project, extension) = (read(&weak, PolicyTier::Project), read(&weak, PolicyTier::Extension));
+    assert!(project.iter().all(|rule| rule.decision != RuleDecision::Allow), "a project allows something");
+    for (tool, args) in sample_calls(&command) {
         for mode in ApprovalMode::ALL {
-            let decide = |rules: Vec<Rule>| decide(rules, tool, &args, mode);
+            let decide = |rules: Vec<PolicyRule>| decide_by_rules(rules, tool, &args, mode);
             let alone = decide(admin.clone());
-            let with = |more: &[Rule]| decide([more, &admin].concat());
+            let with = |more: &[PolicyRule]| decide([more, &admin].concat());
             assert!(strictness(with(&project)) >= strictness(alone), "{tool} {args:?}: a project loosened it");
-            if alone == Some(Decision::Deny) {
+            if alone == Some(RuleDecision::Deny) {
                 assert_eq!(with(&extension), alone, "{tool} {args:?}: an extension took it back");
             }
         }
     }
-    among_others(&admin, &command);
-    among_others(&extension, &command);
+    check_denied_in_compound_commands(&admin, &command);
+    check_denied_in_compound_commands(&extension, &command);
 }
 
-fn well_formed(text: &str, found: &PolicyFiles) {
+fn check_policy_file(text: &str, found: &ParsedPolicy) {
     assert!(!found.is_broken() || found.rules.is_empty(), "a broken policy is half in force");
     let lines = text.matches('\n').count() + 1;
     for diagnostic in &found.diagnostics {
@@ -42,11 +42,11 @@ fn well_formed(text: &str, found: &PolicyFiles) {
         }
     }
     for rule in &found.rules {
-        assert!((1..=lines).contains(&rule.place.line) && rule.priority <= 999);
+        assert!((1..=lines).contains(&rule.location.line) && rule.priority <= 999);
     }
 }
 
-fn calls(command: &str) -> [(&'static str, Map<String, Value>); 4] {
+fn sample_calls(command: &str) -> [(&'static str, Map<String, Value>); 4] {
     let args = |value: Value| value.as_object().cloned().unwrap_or_default();
     [
         ("run_shell_command", args(json!({ "command": command }))),
@@ -58,29 +58,29 @@ fn calls(command: &str) -> [(&'static str, Map<String, Value>); 4] {
 
 /// A command that is denied is denied behind and before others. Only for one that is written as it is read: rules may be
 /// about the very text.
-fn among_others(rules: &[Rule], command: &str) {
+fn check_denied_in_compound_commands(rules: &[PolicyRule], command: &str) {
     let found = parts(command);
     if !found.certain || found.commands.len() != 1 || found.commands[0].text != command {
         return;
     }
     let decide = |command: &str| {
         let args = Map::from_iter([("command".to_owned(), command.into())]);
-        decide(rules.to_vec(), "run_shell_command", &args, ApprovalMode::Default)
+        decide_by_rules(rules.to_vec(), "run_shell_command", &args, ApprovalMode::Default)
     };
-    if decide(command) == Some(Decision::Deny) {
+    if decide(command) == Some(RuleDecision::Deny) {
         for among in ["C; ls", "ls && C", "ls | C", "(C)", "echo \"$(C)\"", "if ls; then C; fi", "C &", "C # ls"] {
             let among = among.replace('C', command);
-            assert_eq!(decide(&among), Some(Decision::Deny), "{among:?}");
+            assert_eq!(decide(&among), Some(RuleDecision::Deny), "{among:?}");
         }
     }
 }
 
 /// How much a decision holds back; without one, the mode decides.
-fn strictness(decision: Option<Decision>) -> u8 {
+fn strictness(decision: Option<RuleDecision>) -> u8 {
     match decision {
-        Some(Decision::Allow) => 0,
+        Some(RuleDecision::Allow) => 0,
         None => 1,
-        Some(Decision::AskUser) => 2,
-        Some(Decision::Deny) => 3,
+        Some(RuleDecision::AskUser) => 2,
+        Some(RuleDecision::Deny) => 3,
     }
 }

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use hookwright_model::{Cancel, Chunk, Model, ModelError, Replay, ReplayError, ReplayOrder, Request};
+use hookwright_model::{Cancel, Chunk, Model, ModelError, ModelRequest, Replay, ReplayError, ReplayOrder};
 use serde_json::json;
 
 /// Reads the text as a file of answers.
@@ -21,27 +21,27 @@ pub fn replay(input: &[u8]) {
         Err(other) => panic!("a text has nothing but lines: {other}"),
     };
     let mut given = 0;
-    while let Some(chunks) = streamed(&replay) {
+    while let Some(chunks) = next_streamed_answer(&replay) {
         given += 1;
-        recorded(&chunks);
+        check_rerecording(&chunks);
     }
-    let request = Request::new("m", Vec::new());
-    while !is_over(&ready(replay.generate(&request, &Cancel::new()))) {
+    let request = ModelRequest::new("m", Vec::new());
+    while !is_exhausted(&poll_ready(replay.generate(&request, &Cancel::new()))) {
         given += 1;
     }
-    while !is_over(&ready(replay.count_tokens(&request, &Cancel::new()))) {
+    while !is_exhausted(&poll_ready(replay.count_tokens(&request, &Cancel::new()))) {
         given += 1;
     }
     assert!(given <= lines, "{given} answers out of {lines} lines");
-    strict(text);
+    check_strict_order(text);
 }
 
 /// What was given can be recorded and given again; of a number with seventeen digits, reading may lose the last one.
-pub(crate) fn recorded(chunks: &[Chunk]) {
+pub(crate) fn check_rerecording(chunks: &[Chunk]) {
     let again = |chunks: &[Chunk]| {
         let line = json!({ "method": "generateContentStream", "response": chunks }).to_string();
         let replay = Replay::parse("recorded", &line, ReplayOrder::Strict).expect("what was recorded can be replayed");
-        streamed(&replay).expect("one line")
+        next_streamed_answer(&replay).expect("one line")
     };
     let once = again(chunks);
     if once != chunks {
@@ -52,34 +52,34 @@ pub(crate) fn recorded(chunks: &[Chunk]) {
 }
 
 /// In strict order, every request takes a line, right or wrong.
-fn strict(text: &str) {
+fn check_strict_order(text: &str) {
     let replay = Replay::parse("answers", text, ReplayOrder::Strict).expect("the order says nothing of the lines");
-    let request = Request::new("m", Vec::new());
-    let asked = (0..).take_while(|_| !is_over(&ready(replay.count_tokens(&request, &Cancel::new())))).count();
+    let request = ModelRequest::new("m", Vec::new());
+    let asked = (0..).take_while(|_| !is_exhausted(&poll_ready(replay.count_tokens(&request, &Cancel::new())))).count();
     let lines = text.trim_start_matches('\u{feff}').lines().filter(|line| !line.trim().is_empty()).count();
     assert_eq!(asked, lines);
 }
 
 /// The chunks of the next streamed answer; nothing if none is left. One that was refused ends where it was.
-pub(crate) fn streamed(replay: &Replay) -> Option<Vec<Chunk>> {
-    let stream = ready(replay.stream(&Request::new("m", Vec::new()), &Cancel::new()));
-    if is_over(&stream) {
+pub(crate) fn next_streamed_answer(replay: &Replay) -> Option<Vec<Chunk>> {
+    let stream = poll_ready(replay.stream(&ModelRequest::new("m", Vec::new()), &Cancel::new()));
+    if is_exhausted(&stream) {
         return None;
     }
     let mut stream = stream.expect("only an answer that is left can fail");
     let mut chunks = Vec::new();
-    while let Some(Ok(chunk)) = ready(stream.next()) {
+    while let Some(Ok(chunk)) = poll_ready(stream.next()) {
         chunks.push(chunk);
     }
     Some(chunks)
 }
 
-fn is_over<T>(answer: &Result<T, ModelError>) -> bool {
+fn is_exhausted<T>(answer: &Result<T, ModelError>) -> bool {
     matches!(answer, Err(error) if error.to_string().starts_with("No more mock responses"))
 }
 
 /// What a future that waits for nobody comes to.
-fn ready<F: Future>(future: F) -> F::Output {
+fn poll_ready<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
         Poll::Pending => panic!("a replay waits for nobody"),

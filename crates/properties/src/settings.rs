@@ -4,40 +4,40 @@
 use std::path::Path;
 
 use hookwright_hooks::{
-    Diagnostic, EventKind, HookState, Layer, Planner, Registry, Source, Subject, declare, known_tools,
+    Diagnostic, EventKind, HookState, Layer, MatcherSubject, Planner, Registry, Source, known_tools, parse_layer,
 };
-use hookwright_settings::fuzzing::merged;
+use hookwright_settings::fuzzing::merge_layers;
 use hookwright_settings::{ApprovalMode, Settings};
 
 /// A record separator stands between the user's settings and the project's.
 pub fn settings(input: &[u8]) {
-    let [user, project] = crate::fields(input);
+    let [user, project] = crate::split_fields(input);
     let (Ok(user), Ok(project)) = (std::str::from_utf8(user), std::str::from_utf8(project)) else { return };
-    hooks(user);
-    let (alone, diagnostics) = merged(&[(Source::User, user)]);
-    places(user, &diagnostics);
-    let (both, _) = merged(&[(Source::User, user), (Source::Project, project)]);
-    no_looser(&alone, &both);
+    check_hooks(user);
+    let (alone, diagnostics) = merge_layers(&[(Source::User, user)]);
+    check_spans(user, &diagnostics);
+    let (both, _) = merge_layers(&[(Source::User, user), (Source::Project, project)]);
+    check_no_looser(&alone, &both);
 }
 
-fn hooks(text: &str) {
-    let declared = declare(&Layer::new(Source::System, Path::new("settings.json"), text));
-    places(text, &declared.diagnostics);
+fn check_hooks(text: &str) {
+    let declared = parse_layer(&Layer::new(Source::System, Path::new("settings.json"), text));
+    check_spans(text, &declared.diagnostics);
     let planner = Planner::new(Registry::new(vec![declared]));
     for kind in EventKind::all() {
         let subjects: Vec<&str> = match kind.info().subject {
-            Subject::ToolName => known_tools().chain(["mcp__server__tool", "", "ä|ß"]).collect(),
-            Subject::Field { values, .. } => values.to_vec(),
-            Subject::Nothing => {
+            MatcherSubject::ToolName => known_tools().chain(["mcp__server__tool", "", "ä|ß"]).collect(),
+            MatcherSubject::Field { values, .. } => values.to_vec(),
+            MatcherSubject::Nothing => {
                 planner.plan(kind, None);
                 continue;
             }
         };
-        subjects.into_iter().for_each(|subject| planned(&planner, kind, subject));
+        subjects.into_iter().for_each(|subject| check_plan(&planner, kind, subject));
     }
 }
 
-fn places(text: &str, diagnostics: &[Diagnostic]) {
+fn check_spans(text: &str, diagnostics: &[Diagnostic]) {
     let lines = text.matches('\n').count() + 1;
     for diagnostic in diagnostics {
         assert!(!diagnostic.to_string().is_empty());
@@ -47,7 +47,7 @@ fn places(text: &str, diagnostics: &[Diagnostic]) {
     }
 }
 
-fn planned(planner: &Planner, kind: EventKind, subject: &str) {
+fn check_plan(planner: &Planner, kind: EventKind, subject: &str) {
     let plan = planner.plan(kind, Some(subject));
     let enabled = planner.registry().entries().filter(|(_, state)| **state == HookState::Enabled);
     let matching = enabled.filter(|(hook, _)| hook.event == kind && hook.matcher.matches(subject)).count();
@@ -57,7 +57,7 @@ fn planned(planner: &Planner, kind: EventKind, subject: &str) {
 }
 
 /// What the user alone has set, against the same with a project's settings over it.
-fn no_looser(user: &Settings, both: &Settings) {
+fn check_no_looser(user: &Settings, both: &Settings) {
     assert!(strictness(both.general.approval_mode) >= strictness(user.general.approval_mode), "the mode");
     let turns = |settings: &Settings| settings.model.max_session_turns.unwrap_or(u32::MAX);
     assert!(turns(both) <= turns(user), "turns");

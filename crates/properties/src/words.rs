@@ -3,51 +3,56 @@
 
 use std::ffi::OsString;
 
-use hookwright_hooks::fuzzing::start;
+use hookwright_hooks::fuzzing::preview_launch;
 use hookwright_hooks::shell::{Piece, sole_command};
 
-use crate::shape::{MARK, shape};
+use crate::shell_shape::{PLACEHOLDER, render_shape};
 
 /// A path that would be a lot to a shell.
-const STRANGE: &str = "/a b;'\"`$(x)\n#";
+const HOSTILE_PATH: &str = "/a b;'\"`$(x)\n#";
 
 /// A record separator stands between the command and the path that `${extensionPath}` is.
 pub fn words(input: &[u8]) {
-    let [command, value] = crate::fields(input);
+    let [command, value] = crate::split_fields(input);
     let (Ok(command), Ok(value)) = (std::str::from_utf8(command), std::str::from_utf8(value)) else { return };
     // What would be taken for the work of the program itself proves nothing.
-    if command.contains(MARK) || value.contains(MARK) || command.contains("extensionPath=") {
+    if command.contains(PLACEHOLDER) || value.contains(PLACEHOLDER) || command.contains("extensionPath=") {
         return;
     }
     let value = format!("/{value}");
-    let with = |value: &str| start(command, &[("extensionPath".to_owned(), value.to_owned())]);
+    let with = |value: &str| preview_launch(command, &[("extensionPath".to_owned(), value.to_owned())]);
     let started = with(&value);
-    as_a_shell_would(&started.shell, started.words.as_deref());
-    match by_variable(&started.shell, &value) {
+    check_words_match_shell(&started.shell_text, started.argv.as_deref());
+    match strip_variable_prefix(&started.shell_text, &value) {
         // Then nothing but the variable depends on it.
-        Some(rest) => assert_eq!(Some(rest), by_variable(&with(STRANGE).shell, STRANGE)),
+        Some(rest) => assert_eq!(Some(rest), strip_variable_prefix(&with(HOSTILE_PATH).shell_text, HOSTILE_PATH)),
         None => {
-            if let Some(expected) = shape(&with(&format!("/{MARK}")).shell, &value[1..]) {
-                assert_eq!(shape(&started.shell, ""), Some(expected), "{command:?} as {:?}", started.shell);
+            if let Some(expected) = render_shape(&with(&format!("/{PLACEHOLDER}")).shell_text, &value[1..]) {
+                assert_eq!(
+                    render_shape(&started.shell_text, ""),
+                    Some(expected),
+                    "{command:?} as {:?}",
+                    started.shell_text
+                );
             }
         }
     }
 }
 
 /// The command behind the variable that holds the value, if one does.
-fn by_variable<'s>(shell: &'s str, value: &str) -> Option<&'s str> {
+fn strip_variable_prefix<'s>(shell: &'s str, value: &str) -> Option<&'s str> {
     let quoted = value.replace('\'', r"'\''");
     shell.strip_prefix(&format!("extensionPath='{quoted}'; "))
 }
 
-fn as_a_shell_would(shell: &str, words: Option<&[OsString]>) {
+fn check_words_match_shell(shell: &str, words: Option<&[OsString]>) {
     let Some(words) = words else { return };
     let script = hookwright_hooks::shell::parse(shell);
     let commands = script.commands();
     assert!(script.certain && commands.len() == 1, "not surely one command: {shell:?}");
     let command = commands[0];
     assert!(command.assignments.is_empty() && command.redirections.is_empty(), "more than words: {shell:?}");
-    let read: Vec<OsString> = command.words.iter().map(|word| word.pieces.iter().map(text).collect()).collect();
+    let read: Vec<OsString> = command.words.iter().map(|word| word.pieces.iter().map(piece_text).collect()).collect();
     assert_eq!(read, words, "{shell:?}");
     let expands =
         command.words.iter().flat_map(|word| &word.pieces).any(|piece| matches!(piece, Piece::Variable { .. }));
@@ -55,7 +60,7 @@ fn as_a_shell_would(shell: &str, words: Option<&[OsString]>) {
 }
 
 /// A piece as a word of its own would show it.
-fn text(piece: &Piece) -> OsString {
+fn piece_text(piece: &Piece) -> OsString {
     match piece {
         Piece::Plain(text) => {
             assert!(!text.contains(['*', '?', '~', '{', '[']), "a pattern that nobody expands: {text:?}");

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::events::{LlmCandidate, LlmContent, LlmRequestPatch, LlmResponse, ToolConfig, ToolMode};
 
-macro_rules! answers {
+macro_rules! answer_traits {
     ($($(#[$doc:meta])* $name:ident: $method:ident($($argument:ident: $type:ty),*);)*) => {$(
         $(#[$doc])*
         pub trait $name {
@@ -15,7 +15,7 @@ macro_rules! answers {
     )*};
 }
 
-answers! {
+answer_traits! {
     /// An answer that has no objection.
     Allow: allow();
     /// An answer that says no.

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::event::Event;
-use crate::refs::Given;
-use crate::{merge, process, worker};
+use crate::refs::HandlerInput;
+use crate::{merge, stdio, worker};
 
 /// What a handler answers, as JSON, or why it failed.
-type Said = Result<Map<String, Value>, String>;
+type HandlerResult = Result<Map<String, Value>, String>;
 
 /// The handlers of a program.
 #[derive(Default)]
@@ -23,7 +23,7 @@ pub struct Hook {
 
 struct Handler {
     event: &'static str,
-    ask: Box<dyn Fn(&Given) -> Said + Send + Sync>,
+    call: Box<dyn Fn(&HandlerInput) -> HandlerResult + Send + Sync>,
 }
 
 impl Hook {
@@ -46,9 +46,9 @@ impl Hook {
         _event: E,
         handler: impl Fn(&E::Input) -> Result<E::Output, F> + Send + Sync + 'static,
     ) -> Hook {
-        let ask = move |given: &Given| {
+        let ask = move |given: &HandlerInput| {
             let mut input = E::Input::deserialize(&given.input).map_err(|error| format!("the input: {error}"))?;
-            for (field, request) in &given.lent {
+            for (field, request) in &given.shared_requests {
                 E::lend(&mut input, field, request);
             }
             let said = handler(&input).map_err(|error| error.to_string())?;
@@ -58,7 +58,7 @@ impl Hook {
                 Err(error) => Err(error.to_string()),
             }
         };
-        self.handlers.push(Handler { event: E::NAME, ask: Box::new(ask) });
+        self.handlers.push(Handler { event: E::NAME, call: Box::new(ask) });
         self
     }
 
@@ -75,17 +75,17 @@ impl Hook {
         if std::env::var_os("HOOKWRIGHT_WORKER").is_some_and(|value| value == "1") {
             return worker::serve(&self, self.threads.max(1));
         }
-        let answered = process::read_stdin()
-            .and_then(|bytes| process::parse(&bytes))
-            .and_then(|input| self.answer(Given::new(Value::Object(input))));
+        let answered = stdio::read_stdin()
+            .and_then(|bytes| stdio::parse_object(&bytes))
+            .and_then(|input| self.call_handlers(HandlerInput::new(Value::Object(input))));
         match answered {
-            Ok(answer) => match process::write_line(&Value::Object(answer).to_string()) {
+            Ok(answer) => match stdio::write_line(&Value::Object(answer).to_string()) {
                 Ok(()) => ExitCode::SUCCESS,
                 // Nobody heard it.
                 Err(_) => ExitCode::FAILURE,
             },
             Err(error) => {
-                process::say(&error);
+                stdio::log_error(&error);
                 ExitCode::FAILURE
             }
         }
@@ -96,21 +96,21 @@ impl Hook {
     /// # Errors
     /// Why they failed to.
     pub fn fire(&self, input: Value) -> Result<Value, String> {
-        self.answer(Given::new(input)).map(Value::Object)
+        self.call_handlers(HandlerInput::new(input)).map(Value::Object)
     }
 
     /// Asks every handler of an event.
-    pub(crate) fn answer(&self, mut given: Given) -> Said {
+    pub(crate) fn call_handlers(&self, mut given: HandlerInput) -> HandlerResult {
         let event = given.input.get("hook_event_name").and_then(Value::as_str).map(str::to_owned);
         let event = event.ok_or("the input names no event: it has no hook_event_name")?;
         let mut answers = Vec::new();
         for handler in self.handlers.iter().filter(|handler| handler.event == event) {
             // A handler has no state of ours in its hands that a panic could leave half done.
-            let said = catch_unwind(AssertUnwindSafe(|| (handler.ask)(&given)))
-                .unwrap_or_else(|panic| Err(worded(&*panic)))?;
-            let ends = merge::ends_the_round(&said);
+            let said = catch_unwind(AssertUnwindSafe(|| (handler.call)(&given)))
+                .unwrap_or_else(|panic| Err(panic_message(&*panic)))?;
+            let ends = merge::is_final(&said);
             if !ends && let Some(Value::Object(specific)) = said.get("hookSpecificOutput") {
-                given.advance(specific);
+                given.apply_changes(specific);
             }
             answers.push(said);
             if ends {
@@ -122,11 +122,11 @@ impl Hook {
             let those = if those.is_empty() { "nothing".to_owned() } else { those.join(", ") };
             return Err(format!("was asked about {event}, for which it has no handler (only for {those})"));
         }
-        Ok(merge::combine(answers, &event))
+        Ok(merge::merge_answers(answers, &event))
     }
 }
 
-fn worded(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     format!("panicked: {}", text.unwrap_or("without words"))
 }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn handlers_are_asked_in_order_until_one_says_no() {
+    fn handlers_run_in_order_until_one_denies() {
         let hook = Hook::new()
             .on(BeforeTool, |call| {
                 assert_eq!(call.requested_by, RequestedBy::Unknown);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_no_answer() {
+    fn a_failing_handler_gives_no_answer() {
         let hook = Hook::new()
             .try_on(BeforeTool, |call| match call.tool_name.as_str() {
                 "error" => Err("failed"),
@@ -181,23 +181,26 @@ mod tests {
 
     #[test]
     fn every_kind_of_answer_has_its_shape() {
-        fn of(output: impl serde::Serialize) -> serde_json::Value {
+        fn to_json(output: impl serde::Serialize) -> serde_json::Value {
             serde_json::to_value(output).unwrap()
         }
         let specific = |field: &str, value: serde_json::Value| json!({"hookSpecificOutput": {field: value}});
-        assert_eq!(of(allow::<BeforeToolOutput>()), json!({"decision": "allow"}));
-        assert_eq!(of(stop::<BeforeToolOutput>("x")), json!({"continue": false, "stopReason": "x"}));
-        assert_eq!(of(context::<BeforeAgentOutput>("x")), specific("additionalContext", json!("x")));
+        assert_eq!(to_json(allow::<BeforeToolOutput>()), json!({"decision": "allow"}));
+        assert_eq!(to_json(stop::<BeforeToolOutput>("x")), json!({"continue": false, "stopReason": "x"}));
+        assert_eq!(to_json(context::<BeforeAgentOutput>("x")), specific("additionalContext", json!("x")));
         let patch = LlmRequestPatch { messages: Some(Vec::new()), ..Default::default() };
-        assert_eq!(of(request::<BeforeModelOutput>(patch)), specific("llm_request", json!({"messages": []})));
+        assert_eq!(to_json(request::<BeforeModelOutput>(patch)), specific("llm_request", json!({"messages": []})));
         let response = json!({"candidates": [{"content": {"role": "model", "parts": ["x"]}}]});
-        assert_eq!(of(respond::<AfterModelOutput>("x")), specific("llm_response", response));
+        assert_eq!(to_json(respond::<AfterModelOutput>("x")), specific("llm_response", response));
         let config = json!({"mode": "ANY", "allowedFunctionNames": ["a"]});
-        assert_eq!(of(tools::<BeforeToolSelectionOutput>(ToolMode::Any, ["a"])), specific("toolConfig", config));
+        assert_eq!(to_json(tools::<BeforeToolSelectionOutput>(ToolMode::Any, ["a"])), specific("toolConfig", config));
         let call = json!({"name": "a", "args": {}});
-        assert_eq!(of(tail_call::<AfterToolOutput>("a", Default::default())), specific("tailToolCallRequest", call));
-        assert_eq!(of(clear_context::<AfterAgentOutput>()), specific("clearContext", json!(true)));
+        assert_eq!(
+            to_json(tail_call::<AfterToolOutput>("a", Default::default())),
+            specific("tailToolCallRequest", call)
+        );
+        assert_eq!(to_json(clear_context::<AfterAgentOutput>()), specific("clearContext", json!(true)));
         let both = BeforeToolOutput { system_message: Some("m".into()), ..deny("no") };
-        assert_eq!(of(both), json!({"systemMessage": "m", "decision": "deny", "reason": "no"}));
+        assert_eq!(to_json(both), json!({"systemMessage": "m", "decision": "deny", "reason": "no"}));
     }
 }

@@ -29,8 +29,8 @@ mod event;
 mod events;
 mod hook;
 mod merge;
-mod process;
 mod refs;
+mod stdio;
 mod worker;
 
 pub use answer::{

@@ -8,12 +8,12 @@ use serde::Deserialize;
 
 use crate::extensions::Extension;
 use crate::file::read_text;
-use crate::load::Project;
-use crate::paths::{GEMINI_DIR, Paths};
+use crate::load::ProjectFolder;
+use crate::paths::{ConfigPaths, GEMINI_DIR};
 
 /// A custom command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct CustomCommand {
     /// What is typed after the slash, such as `git:commit`.
     pub name: String,
     /// What it is for.
@@ -26,9 +26,9 @@ pub struct Command {
     pub path: PathBuf,
 }
 
-impl Command {
+impl CustomCommand {
     /// What it is for, on one line: its description, or one made from its file's name.
-    pub fn about(&self) -> String {
+    pub fn summary(&self) -> String {
         let file = || self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let given = self.description.as_deref().map(str::trim).filter(|text| !text.is_empty());
         let on_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -38,13 +38,13 @@ impl Command {
 
 /// All custom commands, by name, and what is wrong with those that are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Commands {
+pub struct CustomCommands {
     /// The commands, by name.
-    pub list: Vec<Command>,
+    pub list: Vec<CustomCommand>,
     /// What is wrong with files that were left out.
     pub diagnostics: Vec<Diagnostic>,
     /// The names that those files would have given.
-    pub left_out: Vec<(String, Diagnostic)>,
+    pub rejected: Vec<(String, Diagnostic)>,
     /// The names of the project's commands that wait for trust in its folder.
     pub untrusted: Vec<String>,
 }
@@ -52,31 +52,31 @@ pub struct Commands {
 /// Finds the custom commands: the user's, the project's over them, and those of active extensions beside them. One that is
 /// named like a built-in command gets its origin before its name, and that is said.
 pub fn discover(
-    paths: &Paths,
-    project: &Project,
+    paths: &ConfigPaths,
+    project: &ProjectFolder,
     extensions: &[Extension],
     is_builtin: &dyn Fn(&str) -> bool,
-) -> Commands {
-    let mut commands = Commands::default();
+) -> CustomCommands {
+    let mut commands = CustomCommands::default();
     if project.root.join(GEMINI_DIR) != paths.user_dir {
         let directory = paths.project_commands(&project.root);
         if project.trust.is_trusted() {
-            commands.add(&Source::Project, &directory, is_builtin, |_, _| Clash::Drop);
+            commands.add_directory(&Source::Project, &directory, is_builtin, |_, _| NameConflict::Drop);
         } else {
-            let names = toml_files(&directory).into_iter().map(|path| name_in(&directory, &path));
+            let names = toml_files(&directory).into_iter().map(|path| command_name_in(&directory, &path));
             let named = names.map(|name| if is_builtin(&name) { with_origin(&Source::Project, &name) } else { name });
             commands.untrusted = named.collect();
         }
     }
-    commands.add(&Source::User, &paths.user_commands, is_builtin, |_, _| Clash::Drop);
+    commands.add_directory(&Source::User, &paths.user_commands, is_builtin, |_, _| NameConflict::Drop);
     for extension in extensions.iter().filter(|extension| extension.active) {
         let source = Source::Extension(extension.name.clone());
         let before = commands.list.len();
-        commands.add(&source, &extension.commands(), is_builtin, |name, taken| {
-            Clash::Rename(free_name(with_origin(&source, name), taken))
+        commands.add_directory(&source, &extension.commands_dir(), is_builtin, |name, taken| {
+            NameConflict::Rename(unused_name(with_origin(&source, name), taken))
         });
         for command in &mut commands.list[before..] {
-            command.prompt = extension.filled(&command.prompt);
+            command.prompt = extension.fill_placeholders(&command.prompt);
         }
     }
     commands.list.sort_by(|one, other| one.name.cmp(&other.name));
@@ -84,12 +84,12 @@ pub fn discover(
 }
 
 /// The places where a change may mean other commands: their directories, and the files in them.
-pub fn watched(paths: &Paths, project: &Project, extensions: &[Extension]) -> Vec<PathBuf> {
+pub fn watched_paths(paths: &ConfigPaths, project: &ProjectFolder, extensions: &[Extension]) -> Vec<PathBuf> {
     let mut roots = vec![paths.user_commands.clone()];
     if project.trust.is_trusted() {
         roots.push(paths.project_commands(&project.root));
     }
-    roots.extend(extensions.iter().filter(|extension| extension.active).map(Extension::commands));
+    roots.extend(extensions.iter().filter(|extension| extension.active).map(Extension::commands_dir));
     let mut all = Vec::new();
     for root in roots {
         let files = toml_files(&root);
@@ -104,7 +104,7 @@ pub fn watched(paths: &Paths, project: &Project, extensions: &[Extension]) -> Ve
 }
 
 /// What happens to a command whose name is taken.
-enum Clash {
+enum NameConflict {
     Drop,
     Rename(String),
 }
@@ -120,7 +120,7 @@ fn with_origin(source: &Source, name: &str) -> String {
 }
 
 /// The name, or the first of `NAME1`, `NAME2`, … that is not taken.
-fn free_name(name: String, taken: &HashSet<String>) -> String {
+fn unused_name(name: String, taken: &HashSet<String>) -> String {
     if !taken.contains(&name) {
         return name;
     }
@@ -128,35 +128,35 @@ fn free_name(name: String, taken: &HashSet<String>) -> String {
     numbered.find(|name| !taken.contains(name)).unwrap_or(name)
 }
 
-impl Commands {
-    fn add(
+impl CustomCommands {
+    fn add_directory(
         &mut self,
         source: &Source,
         directory: &Path,
         is_builtin: &dyn Fn(&str) -> bool,
-        clash: impl Fn(&str, &HashSet<String>) -> Clash,
+        clash: impl Fn(&str, &HashSet<String>) -> NameConflict,
     ) {
         let mut taken: HashSet<String> = self.list.iter().map(|command| command.name.clone()).collect();
         for path in toml_files(directory) {
-            let mut name = name_in(directory, &path);
+            let mut name = command_name_in(directory, &path);
             if is_builtin(&name) {
-                let renamed = free_name(with_origin(source, &name), &taken);
+                let renamed = unused_name(with_origin(source, &name), &taken);
                 let text = format!("/{name} is a built-in command, so this one is /{renamed}");
                 self.diagnostics.push(Diagnostic::about_file(Severity::Warning, &path, text));
                 name = renamed;
             } else if taken.contains(&name) {
                 match clash(&name, &taken) {
-                    Clash::Drop => continue,
-                    Clash::Rename(other) => name = other,
+                    NameConflict::Drop => continue,
+                    NameConflict::Rename(other) => name = other,
                 }
             }
-            match read(&path) {
-                Ok(File { prompt, description }) => {
+            match read_command_file(&path) {
+                Ok(CustomCommandFile { prompt, description }) => {
                     taken.insert(name.clone());
-                    self.list.push(Command { name, description, prompt, source: source.clone(), path });
+                    self.list.push(CustomCommand { name, description, prompt, source: source.clone(), path });
                 }
                 Err(wrong) => {
-                    self.left_out.push((name, (*wrong).clone()));
+                    self.rejected.push((name, (*wrong).clone()));
                     self.diagnostics.push(*wrong);
                 }
             }
@@ -164,24 +164,24 @@ impl Commands {
     }
 
     /// What is wrong with the command of this name, if that is why there is none.
-    pub fn broken(&self, name: &str) -> Option<&Diagnostic> {
-        self.left_out.iter().find(|(left_out, _)| left_out == name).map(|(_, wrong)| wrong)
+    pub fn rejection_of(&self, name: &str) -> Option<&Diagnostic> {
+        self.rejected.iter().find(|(left_out, _)| left_out == name).map(|(_, wrong)| wrong)
     }
 }
 
 /// What a command file holds; other keys are other programs' business.
 #[derive(Deserialize)]
-pub(crate) struct File {
+pub(crate) struct CustomCommandFile {
     pub(crate) prompt: String,
     pub(crate) description: Option<String>,
 }
 
-fn read(path: &Path) -> Result<File, Box<Diagnostic>> {
+fn read_command_file(path: &Path) -> Result<CustomCommandFile, Box<Diagnostic>> {
     let text = read_text(path).map_err(|error| Box::new(error.diagnostic()))?.unwrap_or_default();
-    parse(path, &text)
+    parse_command_file(path, &text)
 }
 
-pub(crate) fn parse(path: &Path, text: &str) -> Result<File, Box<Diagnostic>> {
+pub(crate) fn parse_command_file(path: &Path, text: &str) -> Result<CustomCommandFile, Box<Diagnostic>> {
     let text = text.trim_start_matches('\u{feff}');
     toml::from_str(text).map_err(|error| {
         let message = error.message().replace('\n', "; ");
@@ -195,17 +195,17 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<File, Box<Diagnostic>> {
 
 /// All command files in a directory, in a stable order. Links are followed, but never in a circle.
 pub(crate) fn toml_files(directory: &Path) -> Vec<PathBuf> {
-    const DEEPEST: usize = 16;
+    const MAX_FOLDER_DEPTH: usize = 16;
     /// A link to the whole disk is no directory of commands.
-    const MOST: usize = 2000;
+    const MAX_COMMAND_FILES: usize = 2000;
     let mut files = Vec::new();
     let mut seen = HashSet::new();
     let mut waiting = vec![(directory.to_owned(), 0)];
     while let Some((directory, depth)) = waiting.pop() {
         let Ok(entries) = std::fs::read_dir(&directory) else { continue };
-        if depth > DEEPEST
-            || seen.len() > MOST
-            || files.len() > MOST
+        if depth > MAX_FOLDER_DEPTH
+            || seen.len() > MAX_COMMAND_FILES
+            || files.len() > MAX_COMMAND_FILES
             || !std::fs::canonicalize(&directory).is_ok_and(|real| seen.insert(real))
         {
             continue;
@@ -222,12 +222,12 @@ pub(crate) fn toml_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn name_in(directory: &Path, path: &Path) -> String {
-    name_of(path.strip_prefix(directory).unwrap_or(path))
+fn command_name_in(directory: &Path, path: &Path) -> String {
+    command_name(path.strip_prefix(directory).unwrap_or(path))
 }
 
 /// `git/commit.toml` → `git:commit`; characters that cannot be typed in a command become `_`.
-fn name_of(inner: &Path) -> String {
+fn command_name(inner: &Path) -> String {
     let typed = |char: char| if char.is_ascii_alphanumeric() || "_-.".contains(char) { char } else { '_' };
     let parts = inner.with_extension("");
     let parts =
@@ -241,24 +241,24 @@ mod tests {
 
     #[test]
     fn names_follow_the_path() {
-        assert_eq!(name_of(Path::new("test.toml")), "test");
-        assert_eq!(name_of(Path::new("git/commit.toml")), "git:commit");
-        assert_eq!(name_of(Path::new("my dir/v1.2.toml")), "my_dir:v1.2");
+        assert_eq!(command_name(Path::new("test.toml")), "test");
+        assert_eq!(command_name(Path::new("git/commit.toml")), "git:commit");
+        assert_eq!(command_name(Path::new("my dir/v1.2.toml")), "my_dir:v1.2");
     }
 
     #[test]
     fn what_has_no_description_is_told_by_its_file() {
-        let command = |description: Option<&str>| Command {
+        let command = |description: Option<&str>| CustomCommand {
             name: "git:commit".to_owned(),
             description: description.map(str::to_owned),
             prompt: "x".to_owned(),
             source: Source::User,
             path: PathBuf::from("/h/.gemini/commands/git/commit.toml"),
         };
-        assert_eq!(command(Some("commits")).about(), "commits");
-        assert_eq!(command(Some("commits\n  all of it\n")).about(), "commits all of it");
+        assert_eq!(command(Some("commits")).summary(), "commits");
+        assert_eq!(command(Some("commits\n  all of it\n")).summary(), "commits all of it");
         for none in [None, Some(""), Some("  ")] {
-            assert_eq!(command(none).about(), "custom command from commit.toml");
+            assert_eq!(command(none).summary(), "custom command from commit.toml");
         }
     }
 }

@@ -6,35 +6,35 @@
 use std::path::Path;
 
 use hookwright_hooks::jsonc::Document;
-use hookwright_hooks::{Diagnostic, Layer, Severity, Source, declare, did_you_mean};
+use hookwright_hooks::{Diagnostic, Layer, Severity, Source, did_you_mean, parse_layer};
 use serde_json::{Map, Value};
 
-use crate::load::{Loaded, outer_settings};
-use crate::settings::one::{self, Holds};
-use crate::settings::{Findings, Outer, read_layer};
+use crate::load::{LoadedConfig, outer_settings};
+use crate::settings::setting_lookup::{self, SettingValueKind};
+use crate::settings::{LayerFindings, OuterSettings, read_layer};
 
 /// The keys of `hooksConfig`, which the hook engine reads.
-const ENGINE: &str = "hooksConfig.";
+const ENGINE_KEY_PREFIX: &str = "hooksConfig.";
 
 /// Why a setting can't be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}")]
+#[error("{message}")]
 pub struct SettingError {
-    what: String,
+    message: String,
     /// What to do about it.
     pub hint: String,
 }
 
 impl SettingError {
     fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        SettingError { what: what.into(), hint: hint.into() }
+        SettingError { message: what.into(), hint: hint.into() }
     }
 }
 
 /// The names of all settings that hold a value, with dots.
 pub fn setting_names() -> Vec<String> {
-    let engine = hookwright_hooks::declare::CONFIG_KEYS.iter().map(|key| format!("{ENGINE}{key}"));
-    one::names().map(str::to_owned).chain(engine).collect()
+    let engine = hookwright_hooks::config::CONFIG_KEYS.iter().map(|key| format!("{ENGINE_KEY_PREFIX}{key}"));
+    setting_lookup::setting_keys().map(str::to_owned).chain(engine).collect()
 }
 
 /// What a value that was typed for a setting means: a word is a text where the setting is one, and a list where it is that.
@@ -44,29 +44,29 @@ pub fn setting_names() -> Vec<String> {
 pub fn typed_value(key: &str, text: &str) -> Result<Value, SettingError> {
     let json = || serde_json::from_str::<Value>(text).ok();
     let words = || text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(Value::from).collect();
-    Ok(match holds(key)? {
-        Holds::Text => json().filter(Value::is_string).unwrap_or_else(|| Value::from(text)),
-        Holds::Texts => json().filter(Value::is_array).unwrap_or_else(|| Value::Array(words())),
-        Holds::TextOrTexts => {
+    Ok(match value_kind(key)? {
+        SettingValueKind::Text => json().filter(Value::is_string).unwrap_or_else(|| Value::from(text)),
+        SettingValueKind::Texts => json().filter(Value::is_array).unwrap_or_else(|| Value::Array(words())),
+        SettingValueKind::TextOrTexts => {
             json().filter(|value| value.is_array() || value.is_string()).unwrap_or_else(|| Value::from(text))
         }
-        Holds::Other => json().unwrap_or_else(|| Value::from(text)),
+        SettingValueKind::Other => json().unwrap_or_else(|| Value::from(text)),
     })
 }
 
-fn holds(key: &str) -> Result<Holds, SettingError> {
-    if let Some(name) = key.strip_prefix(ENGINE) {
+fn value_kind(key: &str) -> Result<SettingValueKind, SettingError> {
+    if let Some(name) = key.strip_prefix(ENGINE_KEY_PREFIX) {
         return match name {
-            "disabled" | "required" => Ok(Holds::Texts),
-            name if hookwright_hooks::declare::CONFIG_KEYS.contains(&name) => Ok(Holds::Other),
-            _ => Err(unknown(key)),
+            "disabled" | "required" => Ok(SettingValueKind::Texts),
+            name if hookwright_hooks::config::CONFIG_KEYS.contains(&name) => Ok(SettingValueKind::Other),
+            _ => Err(unknown_setting(key)),
         };
     }
     if key == "hooks" || key.starts_with("hooks.") {
         let hint = "`hookwright hooks new`, `add`, `remove`, `enable` and `disable` change hooks";
         return Err(SettingError::new("hooks are no single setting", hint));
     }
-    match one::holds(key) {
+    match setting_lookup::value_kind_of(key) {
         Some(Ok(holds)) => Ok(holds),
         Some(Err(())) if key == "mcpServers" => {
             Err(SettingError::new("`mcpServers` is a table of servers", "`hookwright mcp add` and `remove` change it"))
@@ -76,12 +76,12 @@ fn holds(key: &str) -> Result<Holds, SettingError> {
                 setting_names().into_iter().filter(|name| name.starts_with(&format!("{key}."))).collect();
             Err(SettingError::new(format!("`{key}` is a group of settings"), format!("one of {}", inner.join(", "))))
         }
-        None => Err(unknown(key)),
+        None => Err(unknown_setting(key)),
     }
 }
 
-fn unknown(key: &str) -> SettingError {
-    if let Some(right) = one::right_name(key) {
+fn unknown_setting(key: &str) -> SettingError {
+    if let Some(right) = setting_lookup::canonical_name_of(key) {
         return SettingError::new(format!("there is no setting `{key}`"), format!("its name is `{right}`"));
     }
     let names = setting_names();
@@ -98,19 +98,24 @@ fn unknown(key: &str) -> SettingError {
 ///
 /// # Errors
 /// If there is no such setting, the value is of the wrong kind, or a project may not say it.
-pub fn check_setting(loaded: &Loaded, layer: &Source, key: &str, value: &Value) -> Result<Vec<String>, SettingError> {
-    holds(key)?;
-    let text = nested(key, value).to_string();
+pub fn check_setting(
+    loaded: &LoadedConfig,
+    layer: &Source,
+    key: &str,
+    value: &Value,
+) -> Result<Vec<String>, SettingError> {
+    value_kind(key)?;
+    let text = nested_object(key, value).to_string();
     let file = Path::new("settings.json");
-    let mut found = Findings::default();
-    if key.starts_with(ENGINE) {
-        found.diagnostics = declare(&Layer::new(layer.clone(), file, &text)).diagnostics;
+    let mut found = LayerFindings::default();
+    if key.starts_with(ENGINE_KEY_PREFIX) {
+        found.diagnostics = parse_layer(&Layer::new(layer.clone(), file, &text)).diagnostics;
     } else {
         let outer = outer_settings(loaded);
         let document = Document::parse(file, &text);
         if let Ok(Some(object)) = &document.root {
-            let outer = Outer { settings: &outer, root: &loaded.project.root };
-            read_layer(object, layer, &document.source, &loaded.world, &outer, &mut found);
+            let outer = OuterSettings { settings: &outer, root: &loaded.project.root };
+            read_layer(object, layer, &document.source, &loaded.process_env, &outer, &mut found);
         }
     }
     let refused = |wrong: &Diagnostic| wrong.severity == Severity::Error || *layer == Source::Project;
@@ -120,11 +125,11 @@ pub fn check_setting(loaded: &Loaded, layer: &Source, key: &str, value: &Value) 
         return Err(SettingError::new(what, hint));
     }
     let warned = found.diagnostics.iter().map(|wrong| wrong.message.clone());
-    let idle = found.without_effect.iter().map(|one| format!("`{}` has no effect here: {}", one.key, one.because));
+    let idle = found.ineffective_settings.iter().map(|one| format!("`{}` has no effect here: {}", one.key, one.reason));
     Ok(warned.chain(idle).collect())
 }
 
 /// An object that holds nothing but a value, by the names on the way to it.
-fn nested(key: &str, value: &Value) -> Value {
+fn nested_object(key: &str, value: &Value) -> Value {
     key.rsplit('.').fold(value.clone(), |inner, name| Value::Object(Map::from_iter([(name.to_owned(), inner)])))
 }

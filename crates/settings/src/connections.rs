@@ -9,36 +9,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::edit::{self, EditError};
 use crate::file::{FileError, read_text};
-use crate::paths::Paths;
-use crate::secrets::{GEMINI_KEYS, OPENAI_KEY};
-use crate::world::World;
+use crate::paths::ConfigPaths;
+use crate::process_env::ProcessEnv;
+use crate::secrets::{GEMINI_KEY_VARIABLES, OPENAI_KEY_VARIABLE};
 
 /// The file's name, in `~/.gemini/hookwright`.
-pub(crate) const FILE: &str = "connections.json";
+pub(crate) const CONNECTIONS_FILE: &str = "connections.json";
 
 /// In whose words a service is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Service {
+pub enum ModelService {
     /// The Gemini API.
     Gemini,
     /// OpenAI's, which many servers speak.
     OpenAi,
 }
 
-impl Service {
+impl ModelService {
     /// The name to show.
     pub fn title(self) -> &'static str {
         match self {
-            Service::Gemini => "Gemini API",
-            Service::OpenAi => "OpenAI",
+            ModelService::Gemini => "Gemini API",
+            ModelService::OpenAi => "OpenAI",
         }
     }
 }
 
 /// Where a connection is known from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum KnownFrom {
+pub enum ConnectionOrigin {
     /// A variable of that name.
     Environment(&'static str),
     /// The file.
@@ -49,9 +49,9 @@ pub enum KnownFrom {
 /// A service, and what it is asked with.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Connection {
+pub struct ModelConnection {
     /// In whose words it is asked.
-    pub service: Service,
+    pub service: ModelService,
     /// Its address; the service's own if nobody says otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
@@ -63,11 +63,11 @@ pub struct Connection {
     pub model: Option<String>,
     /// Where it is known from.
     #[serde(skip)]
-    pub from: KnownFrom,
+    pub from: ConnectionOrigin,
 }
 
 /// Without the key.
-impl fmt::Debug for Connection {
+impl fmt::Debug for ModelConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Connection");
         out.field("service", &self.service).field("base_url", &self.base_url).field("model", &self.model);
@@ -75,10 +75,10 @@ impl fmt::Debug for Connection {
     }
 }
 
-impl Connection {
+impl ModelConnection {
     /// Whether it is the same service at the same address.
-    pub fn is_same_place(&self, other: &Connection) -> bool {
-        let plain = |one: &Connection| one.base_url.as_deref().map(|url| url.trim_end_matches('/').to_lowercase());
+    pub fn is_same_endpoint(&self, other: &ModelConnection) -> bool {
+        let plain = |one: &ModelConnection| one.base_url.as_deref().map(|url| url.trim_end_matches('/').to_lowercase());
         self.service == other.service && plain(self) == plain(other)
     }
 
@@ -100,9 +100,9 @@ fn without_scheme(url: &str) -> &str {
 
 /// What the file holds.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
+struct ConnectionsFile {
     /// The one that was chosen last comes first.
-    connections: Vec<Connection>,
+    connections: Vec<ModelConnection>,
 }
 
 /// Why the connections can't be used.
@@ -124,7 +124,7 @@ pub enum ConnectionsError {
     Write(#[from] EditError),
     /// It can't be taken away.
     #[error("{} can't be taken away: {cause}", .path.display())]
-    Kept {
+    Remove {
         /// The file.
         path: std::path::PathBuf,
         /// Why not.
@@ -134,21 +134,21 @@ pub enum ConnectionsError {
 }
 
 /// The connections that the environment names, in the order in which they count.
-pub fn connections_of_environment(world: &World) -> Vec<Connection> {
+pub fn connections_from_env(world: &ProcessEnv) -> Vec<ModelConnection> {
     let var = |name: &str| world.var(name).filter(|value| !value.trim().is_empty()).map(str::to_owned);
-    let gemini = GEMINI_KEYS.into_iter().find_map(|name| Some((name, var(name)?)));
-    let gemini = gemini.map(|(name, key)| Connection {
-        service: Service::Gemini,
+    let gemini = GEMINI_KEY_VARIABLES.into_iter().find_map(|name| Some((name, var(name)?)));
+    let gemini = gemini.map(|(name, key)| ModelConnection {
+        service: ModelService::Gemini,
         base_url: var("GOOGLE_GEMINI_BASE_URL"),
         key,
         model: None,
-        from: KnownFrom::Environment(name),
+        from: ConnectionOrigin::Environment(name),
     });
-    let openai = match (var(OPENAI_KEY), var("OPENAI_BASE_URL")) {
+    let openai = match (var(OPENAI_KEY_VARIABLE), var("OPENAI_BASE_URL")) {
         (None, None) => None,
-        (key, base_url) => Some(Connection {
-            service: Service::OpenAi,
-            from: KnownFrom::Environment(if key.is_some() { OPENAI_KEY } else { "OPENAI_BASE_URL" }),
+        (key, base_url) => Some(ModelConnection {
+            service: ModelService::OpenAi,
+            from: ConnectionOrigin::Environment(if key.is_some() { OPENAI_KEY_VARIABLE } else { "OPENAI_BASE_URL" }),
             key: key.unwrap_or_default(),
             base_url,
             model: var("OPENAI_MODEL"),
@@ -161,26 +161,26 @@ pub fn connections_of_environment(world: &World) -> Vec<Connection> {
 ///
 /// # Errors
 /// If the file can't be read, or is something else.
-pub fn kept_connections(paths: &Paths) -> Result<Vec<Connection>, ConnectionsError> {
+pub fn saved_connections(paths: &ConfigPaths) -> Result<Vec<ModelConnection>, ConnectionsError> {
     let file = &paths.connections;
     let text = read_text(file)?.unwrap_or_default();
     // Somebody may have copied it there.
     if !text.is_empty() {
-        let _ = File::open(file).and_then(|file| hookwright_disk::tighten(&file));
+        let _ = File::open(file).and_then(|file| hookwright_disk::make_private(&file));
     }
-    Ok(parse(file, &text)?.connections)
+    Ok(parse_connections(file, &text)?.connections)
 }
 
 /// Keeps a connection, which is the one that counts from now on, in the place of one to the same address.
 ///
 /// # Errors
 /// If the file can't be read or written, or is something else; it is as it was then.
-pub fn keep_connection(paths: &Paths, connection: &Connection) -> Result<(), ConnectionsError> {
+pub fn save_connection(paths: &ConfigPaths, connection: &ModelConnection) -> Result<(), ConnectionsError> {
     let file = &paths.connections;
     let mut broken = None;
-    edit::rewrite_private(file, |text| match parse(file, text) {
+    edit::rewrite_private(file, |text| match parse_connections(file, text) {
         Ok(mut kept) => {
-            kept.connections.retain(|known| !known.is_same_place(connection));
+            kept.connections.retain(|known| !known.is_same_endpoint(connection));
             kept.connections.insert(0, connection.clone());
             Ok(format!("{}\n", serde_json::to_string_pretty(&kept).unwrap_or_default()))
         }
@@ -196,9 +196,9 @@ pub fn keep_connection(paths: &Paths, connection: &Connection) -> Result<(), Con
 ///
 /// # Errors
 /// If the file can't be taken away.
-pub fn forget_connections(paths: &Paths) -> Result<usize, ConnectionsError> {
+pub fn forget_connections(paths: &ConfigPaths) -> Result<usize, ConnectionsError> {
     let file = &paths.connections;
-    let known = kept_connections(paths).map_or(1, |kept| kept.len());
+    let known = saved_connections(paths).map_or(1, |kept| kept.len());
     // Behind a link the keys are elsewhere.
     let real = file.canonicalize().ok().filter(|real| real != file);
     let mut there = false;
@@ -206,15 +206,15 @@ pub fn forget_connections(paths: &Paths) -> Result<usize, ConnectionsError> {
         match std::fs::remove_file(path) {
             Ok(()) => there = true,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(cause) => return Err(ConnectionsError::Kept { path: path.clone(), cause }),
+            Err(cause) => return Err(ConnectionsError::Remove { path: path.clone(), cause }),
         }
     }
     Ok(if there { known } else { 0 })
 }
 
-fn parse(file: &Path, text: &str) -> Result<Kept, ConnectionsError> {
+fn parse_connections(file: &Path, text: &str) -> Result<ConnectionsFile, ConnectionsError> {
     if text.trim().is_empty() {
-        return Ok(Kept::default());
+        return Ok(ConnectionsFile::default());
     }
     // The reader's own words could quote a key.
     serde_json::from_str(text).map_err(|error| ConnectionsError::Broken {
@@ -227,34 +227,34 @@ fn parse(file: &Path, text: &str) -> Result<Kept, ConnectionsError> {
 mod tests {
     use super::*;
 
-    fn world(home: &Path, env: &[(&str, &str)]) -> World {
+    fn process_env(home: &Path, env: &[(&str, &str)]) -> ProcessEnv {
         let env = env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        World { env, home: Some(home.to_owned()), cwd: home.to_owned() }
+        ProcessEnv { env, home: Some(home.to_owned()), cwd: home.to_owned() }
     }
 
-    fn local(url: &str, key: &str) -> Connection {
-        Connection {
-            service: Service::OpenAi,
+    fn local_connection(url: &str, key: &str) -> ModelConnection {
+        ModelConnection {
+            service: ModelService::OpenAi,
             base_url: Some(url.to_owned()),
             key: key.to_owned(),
             model: Some("m".to_owned()),
-            from: KnownFrom::File,
+            from: ConnectionOrigin::File,
         }
     }
 
     #[test]
     fn the_last_one_kept_counts_and_the_file_is_nobody_elses_to_read() {
         let home = tempfile::tempdir().unwrap();
-        let paths = Paths::new(&world(home.path(), &[]));
-        assert_eq!(kept_connections(&paths).unwrap(), []);
+        let paths = ConfigPaths::new(&process_env(home.path(), &[]));
+        assert_eq!(saved_connections(&paths).unwrap(), []);
         assert_eq!(forget_connections(&paths).unwrap(), 0);
         assert!(!paths.connections.exists());
-        let (one, two) = (local("http://a/v1", "hunter2-hunter2"), local("http://b/v1", ""));
-        keep_connection(&paths, &one).unwrap();
-        keep_connection(&paths, &two).unwrap();
-        assert_eq!(kept_connections(&paths).unwrap(), [two.clone(), one.clone()]);
-        keep_connection(&paths, &local("HTTP://A/v1/", "other-other")).unwrap();
-        let kept = kept_connections(&paths).unwrap();
+        let (one, two) = (local_connection("http://a/v1", "hunter2-hunter2"), local_connection("http://b/v1", ""));
+        save_connection(&paths, &one).unwrap();
+        save_connection(&paths, &two).unwrap();
+        assert_eq!(saved_connections(&paths).unwrap(), [two.clone(), one.clone()]);
+        save_connection(&paths, &local_connection("HTTP://A/v1/", "other-other")).unwrap();
+        let kept = saved_connections(&paths).unwrap();
         assert_eq!((kept.len(), kept[0].key.as_str()), (2, "other-other"));
         #[cfg(unix)]
         {
@@ -262,7 +262,7 @@ mod tests {
             let mode = || paths.connections.metadata().unwrap().permissions().mode() & 0o777;
             assert_eq!(mode(), 0o600);
             std::fs::set_permissions(&paths.connections, std::fs::Permissions::from_mode(0o644)).unwrap();
-            kept_connections(&paths).unwrap();
+            saved_connections(&paths).unwrap();
             assert_eq!(mode(), 0o600, "one that was copied there is tightened");
         }
         assert!(!format!("{one:?}").contains("hunter2"));
@@ -278,13 +278,13 @@ mod tests {
     #[test]
     fn a_broken_file_is_never_overwritten_never_quoted_and_still_forgotten() {
         let home = tempfile::tempdir().unwrap();
-        let paths = Paths::new(&world(home.path(), &[]));
+        let paths = ConfigPaths::new(&process_env(home.path(), &[]));
         std::fs::create_dir_all(paths.connections.parent().unwrap()).unwrap();
         let text = r#"{"connections": [{"service": "hunter2-hunter2"}]}"#;
         std::fs::write(&paths.connections, text).unwrap();
-        let said = kept_connections(&paths).unwrap_err().to_string();
+        let said = saved_connections(&paths).unwrap_err().to_string();
         assert!(said.contains("line 1") && !said.contains("hunter2"), "{said}");
-        assert!(keep_connection(&paths, &local("http://a", "")).is_err());
+        assert!(save_connection(&paths, &local_connection("http://a", "")).is_err());
         assert_eq!(hookwright_testkit::fs::read_to_string(&paths.connections).unwrap(), text);
         assert_eq!(forget_connections(&paths).unwrap(), 1);
     }
@@ -292,11 +292,11 @@ mod tests {
     #[test]
     fn the_environment_names_at_most_two() {
         let home = tempfile::tempdir().unwrap();
-        let of = |env: &[(&str, &str)]| connections_of_environment(&world(home.path(), env));
+        let of = |env: &[(&str, &str)]| connections_from_env(&process_env(home.path(), env));
         assert_eq!(of(&[("GEMINI_API_KEY", " ")]), []);
         let both = of(&[("OPENAI_BASE_URL", "http://h/v1"), ("GOOGLE_API_KEY", "k"), ("OPENAI_MODEL", "m")]);
-        assert_eq!(both[0].from, KnownFrom::Environment("GOOGLE_API_KEY"));
+        assert_eq!(both[0].from, ConnectionOrigin::Environment("GOOGLE_API_KEY"));
         assert_eq!((both[1].title().as_str(), both[1].model.as_deref()), ("h/v1", Some("m")));
-        assert_eq!(local("http://me:secret@h:8/v1/", "").title(), "h:8/v1");
+        assert_eq!(local_connection("http://me:secret@h:8/v1/", "").title(), "h:8/v1");
     }
 }

@@ -6,71 +6,71 @@ use std::path::{Path, PathBuf};
 
 use hookwright_hooks::{Diagnostic, Severity, Source};
 
+use crate::dangerous_env::is_dangerous_variable;
 use crate::file::read_text_up_to;
-use crate::paths::{GEMINI_DIR, Paths};
-use crate::steering::steers;
-use crate::world::World;
+use crate::paths::{ConfigPaths, GEMINI_DIR};
+use crate::process_env::ProcessEnv;
 
 /// More would not fit beside the arguments of the programs that get it.
-const LARGEST: u64 = 256 << 10;
+const MAX_ENV_FILE_BYTES: u64 = 256 << 10;
 
 /// Variables that a `.env` made for other programs is not meant to set for this one.
-const EXCLUDED: [&str; 4] =
+const EXCLUDED_VARIABLES: [&str; 4] =
     ["DEBUG", "DEBUG_MODE", "GEMINI_CLI_IDE_SERVER_STDIO_COMMAND", "GEMINI_CLI_IDE_SERVER_STDIO_ARGS"];
 
 /// The world with the variables of `.env` files.
-pub(crate) struct Worlds {
+pub(crate) struct LayerEnvs {
     /// With the user's own alone: what hooks of the user and the system see.
-    pub(crate) own: World,
+    pub(crate) user: ProcessEnv,
     /// With the project's too, which go over the user's.
-    pub(crate) session: World,
+    pub(crate) session: ProcessEnv,
 }
 
-impl Worlds {
+impl LayerEnvs {
     /// Without any `.env`.
-    pub(crate) fn without_files(world: &World) -> Self {
-        Worlds { own: world.clone(), session: world.clone() }
+    pub(crate) fn without_files(world: &ProcessEnv) -> Self {
+        LayerEnvs { user: world.clone(), session: world.clone() }
     }
 
     /// The one that a layer sees.
-    pub(crate) fn of(&self, layer: &Source) -> &World {
-        if is_own(layer) { &self.own } else { &self.session }
+    pub(crate) fn for_layer(&self, layer: &Source) -> &ProcessEnv {
+        if is_user_or_system(layer) { &self.user } else { &self.session }
     }
 }
 
 /// Whether a layer is the user's or the machine's, in which the project has no say.
-pub(crate) fn is_own(layer: &Source) -> bool {
+pub(crate) fn is_user_or_system(layer: &Source) -> bool {
     matches!(layer, Source::User | Source::System)
 }
 
 /// Adds the variables of the project's `.env`, where it is trusted, and of the user's own.
-pub(crate) fn add_variables(
-    world: &World,
+pub(crate) fn load_env_files(
+    world: &ProcessEnv,
     project: Option<&Path>,
-    paths: &Paths,
+    paths: &ConfigPaths,
     excluded: &[String],
     diagnostics: &mut Vec<Diagnostic>,
-) -> Worlds {
-    let users = find(&paths.home).map(|file| (read(&file, excluded, diagnostics), file));
+) -> LayerEnvs {
+    let users = find_env_file(&paths.home).map(|file| (read_env_file(&file, excluded, diagnostics), file));
     let mut own = world.clone();
     let mut session = world.clone();
     // In the home directory, the project's file is the user's.
-    let projects = project.and_then(find).filter(|file| users.as_ref().is_none_or(|(_, users)| users != file));
+    let projects = project.and_then(find_env_file).filter(|file| users.as_ref().is_none_or(|(_, users)| users != file));
     if let Some(file) = projects {
         let (steering, plain): (Vec<_>, Vec<_>) =
-            read(&file, excluded, diagnostics).into_iter().partition(|(name, _)| steers(name));
-        diagnostics.extend(dropped(&file, &steering));
+            read_env_file(&file, excluded, diagnostics).into_iter().partition(|(name, _)| is_dangerous_variable(name));
+        diagnostics.extend(ignored_variables_warning(&file, &steering));
         plain.iter().for_each(|(name, value)| session.add_missing(name, value));
     }
     for (name, value) in users.iter().flat_map(|(variables, _)| variables) {
         own.add_missing(name, value);
         session.add_missing(name, value);
     }
-    Worlds { own, session }
+    LayerEnvs { user: own, session }
 }
 
 /// What is said about variables that a project does not set.
-fn dropped(file: &Path, steering: &[(String, String)]) -> Option<Diagnostic> {
+fn ignored_variables_warning(file: &Path, steering: &[(String, String)]) -> Option<Diagnostic> {
     let names: Vec<&str> = steering.iter().map(|(name, _)| name.as_str()).collect();
     let text = match names.as_slice() {
         [] => return None,
@@ -81,8 +81,8 @@ fn dropped(file: &Path, steering: &[(String, String)]) -> Option<Diagnostic> {
     Some(wrong.help("it steers programs; set it in your shell or in ~/.gemini/.env"))
 }
 
-fn read(file: &Path, excluded: &[String], diagnostics: &mut Vec<Diagnostic>) -> Vec<(String, String)> {
-    let text = match read_text_up_to(file, LARGEST) {
+fn read_env_file(file: &Path, excluded: &[String], diagnostics: &mut Vec<Diagnostic>) -> Vec<(String, String)> {
+    let text = match read_text_up_to(file, MAX_ENV_FILE_BYTES) {
         Ok(text) => text.unwrap_or_default(),
         Err(error) => {
             diagnostics.push(error.diagnostic());
@@ -91,15 +91,16 @@ fn read(file: &Path, excluded: &[String], diagnostics: &mut Vec<Diagnostic>) -> 
     };
     // A file in `.gemini` is meant for this program alone.
     let general = file.parent().is_none_or(|parent| !parent.ends_with(GEMINI_DIR));
-    let skipped =
-        |name: &str| general && (EXCLUDED.contains(&name) || excluded.iter().any(|excluded| excluded == name));
-    let mut variables = parse(&text);
+    let skipped = |name: &str| {
+        general && (EXCLUDED_VARIABLES.contains(&name) || excluded.iter().any(|excluded| excluded == name))
+    };
+    let mut variables = parse_env_text(&text);
     variables.retain(|(name, value)| !skipped(name) && !value.contains('\0'));
     variables
 }
 
 /// The file of one directory, never of those above it.
-fn find(directory: &Path) -> Option<PathBuf> {
+fn find_env_file(directory: &Path) -> Option<PathBuf> {
     [directory.join(GEMINI_DIR).join(".env"), directory.join(".env")]
         .into_iter()
         // A directory of this name is somebody's virtual environment; anything else is read, or said to be no file.
@@ -107,7 +108,7 @@ fn find(directory: &Path) -> Option<PathBuf> {
 }
 
 /// `NAME=value` lines: comments, `export`, quotes, and several lines between quotes.
-pub(crate) fn parse(text: &str) -> Vec<(String, String)> {
+pub(crate) fn parse_env_text(text: &str) -> Vec<(String, String)> {
     let mut variables: Vec<(String, String)> = Vec::new();
     let mut rest = text.trim_start_matches('\u{feff}');
     while !rest.is_empty() {
@@ -123,7 +124,7 @@ pub(crate) fn parse(text: &str) -> Vec<(String, String)> {
         }
         let value = value.trim_start();
         let value = match value.chars().next().filter(|char| matches!(char, '"' | '\'' | '`')) {
-            Some(quote) => match quoted(&value[1..], quote, &mut rest) {
+            Some(quote) => match parse_quoted(&value[1..], quote, &mut rest) {
                 Some(value) => value,
                 None => value.trim_end().to_owned(),
             },
@@ -140,18 +141,18 @@ pub(crate) fn parse(text: &str) -> Vec<(String, String)> {
 }
 
 /// What stands before the closing quote, which may be lines further down.
-fn quoted(start: &str, quote: char, rest: &mut &str) -> Option<String> {
-    if let Some(end) = closing(start, quote) {
-        return Some(unescaped(&start[..end], quote));
+fn parse_quoted(start: &str, quote: char, rest: &mut &str) -> Option<String> {
+    if let Some(end) = closing_quote(start, quote) {
+        return Some(unescape(&start[..end], quote));
     }
-    let end = closing(rest, quote)?;
+    let end = closing_quote(rest, quote)?;
     let value = format!("{}\n{}", start.trim_end_matches('\r'), &rest[..end]);
     let after = &rest[end..];
     *rest = after.split_once('\n').map_or("", |(_, after)| after);
-    Some(unescaped(&value, quote))
+    Some(unescape(&value, quote))
 }
 
-fn closing(text: &str, quote: char) -> Option<usize> {
+fn closing_quote(text: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     text.char_indices().find_map(|(at, char)| {
         let ends = char == quote && !escaped;
@@ -160,7 +161,7 @@ fn closing(text: &str, quote: char) -> Option<usize> {
     })
 }
 
-fn unescaped(text: &str, quote: char) -> String {
+fn unescape(text: &str, quote: char) -> String {
     if quote == '"' { text.replace("\\n", "\n").replace("\\r", "\r") } else { text.to_owned() }
 }
 
@@ -171,7 +172,7 @@ mod tests {
     #[test]
     fn lines_are_read_as_dotenv_reads_them() {
         let text = "# c\nA=1\nexport B = two words # c\nC='x # y'\nD=\"a\\nb\"\nE=\nF=\"one\ntwo\"\nno line\n1 2=3\nA=last\r\nG=`q`\nH='open";
-        let said: Vec<_> = parse(text).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let said: Vec<_> = parse_env_text(text).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(said, ["B=two words", "C=x # y", "D=a\nb", "E=", "F=one\ntwo", "A=last", "G=q", "H='open"]);
     }
 }

@@ -6,18 +6,18 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-pub(crate) use hookwright_disk::Privacy;
-use hookwright_disk::{Links, ReadError};
+pub(crate) use hookwright_disk::FilePrivacy;
+use hookwright_disk::{ReadError, SymlinkPolicy};
 use hookwright_hooks::{Diagnostic, Severity};
 
 /// No settings file is larger; a larger one is a mistake, and reading it would only cost memory.
-const LARGEST: u64 = 16 << 20;
+const MAX_SETTINGS_FILE_BYTES: u64 = 16 << 20;
 
 /// How long another writer is waited for. A change takes a moment; whoever holds on for longer is stuck, or means harm.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether a path that starts in a directory ends in it too, with every link followed; it need not exist.
-pub fn leads_inside(directory: &Path, path: &Path) -> bool {
+pub fn resolves_inside(directory: &Path, path: &Path) -> bool {
     let Ok(root) = directory.canonicalize() else { return false };
     let asked = root.join(path);
     let missing = |path: &&Path| path.symlink_metadata().is_err();
@@ -105,7 +105,7 @@ impl FileError {
 /// # Errors
 /// If it is there and cannot be read as text.
 pub fn read_text(path: &Path) -> Result<Option<String>, FileError> {
-    read_text_up_to(path, LARGEST)
+    read_text_up_to(path, MAX_SETTINGS_FILE_BYTES)
 }
 
 /// The same with a bound of its own.
@@ -118,7 +118,7 @@ pub(crate) fn read_text_up_to(path: &Path, largest: u64) -> Result<Option<String
 /// A file's bytes, or nothing if there is no such file.
 pub(crate) fn read_bytes(path: &Path, largest: u64) -> Result<Option<Vec<u8>>, FileError> {
     let path_buf = || path.to_owned();
-    match hookwright_disk::read(path, largest, Links::Follow) {
+    match hookwright_disk::read(path, largest, SymlinkPolicy::Follow) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(ReadError::Directory) => Err(FileError::Directory(path_buf())),
         Err(ReadError::Special) => Err(FileError::Special(path_buf())),
@@ -179,9 +179,9 @@ impl WriteError {
 /// Reads a file, lets `change` turn its text into another, and puts that in its place, all under one lock.
 ///
 /// Gives the path that was really written (a link's target) and whether anything changed.
-pub(crate) fn update<E>(
+pub(crate) fn update_locked<E>(
     path: &Path,
-    privacy: Privacy,
+    privacy: FilePrivacy,
     change: impl FnOnce(Option<&str>) -> Result<Option<String>, E>,
 ) -> Result<bool, E>
 where
@@ -191,11 +191,11 @@ where
     let parent = target.parent().unwrap_or(Path::new("/"));
     let write_error = |cause| WriteError::Write { path: target.clone(), cause };
     match privacy {
-        Privacy::Shared | Privacy::Mode(_) => fs::create_dir_all(parent),
-        Privacy::Private | Privacy::PrivateIfNew => hookwright_disk::own_directory(parent),
+        FilePrivacy::Shared | FilePrivacy::Mode(_) => fs::create_dir_all(parent),
+        FilePrivacy::Private | FilePrivacy::PrivateIfNew => hookwright_disk::create_private_directory(parent),
     }
     .map_err(write_error)?;
-    let _lock = lock(parent, &target)?;
+    let _lock = lock_for_writing(parent, &target)?;
     let old = read_text(&target)?;
     let Some(new) = change(old.as_deref())? else { return Ok(false) };
     if old.as_deref() == Some(new.as_str()) {
@@ -204,7 +204,7 @@ where
     if old.is_some() && fs::metadata(&target).map_err(write_error)?.permissions().readonly() {
         return Err(WriteError::ReadOnly(target).into());
     }
-    hookwright_disk::replace(&target, new.as_bytes(), privacy, Links::Follow).map_err(write_error)?;
+    hookwright_disk::write_atomic(&target, new.as_bytes(), privacy, SymlinkPolicy::Follow).map_err(write_error)?;
     Ok(true)
 }
 
@@ -223,11 +223,11 @@ fn follow_links(path: &Path) -> PathBuf {
 /// Holds off other writers for as long as the file lives.
 ///
 /// The directory itself is locked where the system allows it, so that no lock file is left behind in a project.
-fn lock(parent: &Path, target: &Path) -> Result<File, WriteError> {
+fn lock_for_writing(parent: &Path, target: &Path) -> Result<File, WriteError> {
     if cfg!(unix)
         && let Ok(directory) = File::open(parent)
     {
-        match wait_for(&directory) {
+        match acquire_lock(&directory) {
             Ok(()) => return Ok(directory),
             Err(cause) if cause.kind() == ErrorKind::TimedOut => {
                 return Err(WriteError::Lock { path: parent.to_owned(), cause });
@@ -244,13 +244,13 @@ fn lock(parent: &Path, target: &Path) -> Result<File, WriteError> {
         .truncate(false)
         .write(true)
         .open(&path)
-        .and_then(|file| wait_for(&file).map(|()| file));
+        .and_then(|file| acquire_lock(&file).map(|()| file));
     locked.map_err(|cause| WriteError::Lock { path, cause })
 }
 
 /// Takes a lock, and waits for it a while if another program has it.
-fn wait_for(file: &File) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
+fn acquire_lock(file: &File) -> io::Result<()> {
+    let until = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
@@ -259,7 +259,7 @@ fn wait_for(file: &File) -> io::Result<()> {
                 std::thread::sleep(Duration::from_millis(10));
             }
             Err(fs::TryLockError::WouldBlock) => {
-                let text = format!("another program has held the lock for {} seconds", PATIENCE.as_secs());
+                let text = format!("another program has held the lock for {} seconds", LOCK_TIMEOUT.as_secs());
                 return Err(io::Error::new(ErrorKind::TimedOut, text));
             }
         }

@@ -6,30 +6,30 @@ use std::path::Path;
 use hookwright_hooks::{Diagnostic, Source, SourceText};
 use serde_json::Map;
 
-use crate::commands::{self, Command};
+use crate::commands::{self, CustomCommand};
 use crate::json::parse_object;
-use crate::settings::{Findings, Outer, Settings, lay_over, read_layer};
-use crate::world::World;
+use crate::process_env::ProcessEnv;
+use crate::settings::{LayerFindings, OuterSettings, Settings, overlay, read_layer};
 
 /// Settings out of these layers, lowest first, and what is wrong with them; a layer that is no JSON does not count.
-pub fn merged(layers: &[(Source, &str)]) -> (Settings, Vec<Diagnostic>) {
-    let world = World::new(Vec::new(), "/".into());
+pub fn merge_layers(layers: &[(Source, &str)]) -> (Settings, Vec<Diagnostic>) {
+    let world = ProcessEnv::new(Vec::new(), "/".into());
     let mut raw = Map::new();
-    let mut found = Findings::default();
+    let mut found = LayerFindings::default();
     for (source, text) in layers {
         let text = text.trim_start_matches('\u{feff}');
         let place = SourceText::new(Path::new("settings.json"), text);
         match parse_object(text, &place) {
             Ok(Some(root)) => {
-                let outer = Outer { settings: &raw.clone(), root: Path::new("/nowhere") };
-                lay_over(&mut raw, read_layer(&root, source, &place, &world, &outer, &mut found));
+                let outer = OuterSettings { settings: &raw.clone(), root: Path::new("/nowhere") };
+                overlay(&mut raw, read_layer(&root, source, &place, &world, &outer, &mut found));
             }
             Ok(None) => {}
             Err(wrong) => found.diagnostics.push(*wrong),
         }
     }
-    let Findings { mut diagnostics, without_effect, .. } = found;
-    let settings = Settings { without_effect, ..Settings::new(raw, &world, &mut diagnostics) };
+    let LayerFindings { mut diagnostics, ineffective_settings: without_effect, .. } = found;
+    let settings = Settings { ineffective_settings: without_effect, ..Settings::new(raw, &world, &mut diagnostics) };
     (settings, diagnostics)
 }
 
@@ -37,7 +37,7 @@ pub fn merged(layers: &[(Source, &str)]) -> (Settings, Vec<Diagnostic>) {
 ///
 /// # Errors
 /// If it would define none.
-pub fn command(path: &Path, text: &str) -> Result<Command, Box<Diagnostic>> {
-    let commands::File { prompt, description } = commands::parse(path, text)?;
-    Ok(Command { name: "c".to_owned(), description, prompt, source: Source::User, path: path.to_owned() })
+pub fn parse_command(path: &Path, text: &str) -> Result<CustomCommand, Box<Diagnostic>> {
+    let commands::CustomCommandFile { prompt, description } = commands::parse_command_file(path, text)?;
+    Ok(CustomCommand { name: "c".to_owned(), description, prompt, source: Source::User, path: path.to_owned() })
 }

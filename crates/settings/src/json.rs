@@ -8,9 +8,9 @@ use hookwright_hooks::{Diagnostic, Severity, SourceText};
 use jsonc_parser::ast::{Object, Value as Node};
 use serde_json::{Map, Number, Value};
 
-pub(crate) use hookwright_hooks::jsonc::{PARSE_OPTIONS, broken, kind_of, last};
+pub(crate) use hookwright_hooks::jsonc::{PARSE_OPTIONS, last_property, syntax_diagnostic, value_kind};
 
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// The object that a file holds, and nothing for an empty file. A leading byte order mark must be off already.
 pub(crate) fn parse_object<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option<Object<'t>>, Box<Diagnostic>> {
@@ -30,32 +30,36 @@ pub(crate) fn parse_object<'t>(text: &'t str, source: &SourceText<'_>) -> Result
 pub(crate) fn parse_map(file: &Path, text: &str) -> Result<Map<String, Value>, Box<Diagnostic>> {
     let text = text.trim_start_matches('\u{feff}');
     let object = parse_object(text, &SourceText::new(file, text))?;
-    Ok(object.map(|object| plain_object(&object, &|text| Cow::Borrowed(text))).unwrap_or_default())
+    Ok(object.map(|object| object_to_map(&object, &|text| Cow::Borrowed(text))).unwrap_or_default())
 }
 
 /// A node as a plain value, with every string passed through `fill`.
-pub(crate) fn plain(node: &Node<'_>, fill: &dyn for<'s> Fn(&'s str) -> Cow<'s, str>) -> Value {
+pub(crate) fn to_value(node: &Node<'_>, fill: &dyn for<'s> Fn(&'s str) -> Cow<'s, str>) -> Value {
     match node {
         Node::StringLit(text) => Value::String(fill(&text.value).into_owned()),
-        Node::NumberLit(number) => plain_number(number.value),
+        Node::NumberLit(number) => number_to_value(number.value),
         Node::BooleanLit(boolean) => Value::Bool(boolean.value),
-        Node::Object(object) => Value::Object(plain_object(object, fill)),
-        Node::Array(array) => Value::Array(array.elements.iter().map(|element| plain(element, fill)).collect()),
+        Node::Object(object) => Value::Object(object_to_map(object, fill)),
+        Node::Array(array) => Value::Array(array.elements.iter().map(|element| to_value(element, fill)).collect()),
         Node::NullKeyword(_) => Value::Null,
     }
 }
 
-fn plain_object(object: &Object<'_>, fill: &dyn for<'s> Fn(&'s str) -> Cow<'s, str>) -> Map<String, Value> {
+fn object_to_map(object: &Object<'_>, fill: &dyn for<'s> Fn(&'s str) -> Cow<'s, str>) -> Map<String, Value> {
     // Of two properties with one name the last counts, as everywhere.
-    object.properties.iter().map(|property| (property.name.as_str().to_owned(), plain(&property.value, fill))).collect()
+    object
+        .properties
+        .iter()
+        .map(|property| (property.name.as_str().to_owned(), to_value(&property.value, fill)))
+        .collect()
 }
 
-fn plain_number(text: &str) -> Value {
+fn number_to_value(text: &str) -> Value {
     serde_json::from_str::<Number>(text).map_or(Value::Null, Value::Number)
 }
 
 /// `$NAME`, `${NAME}` and `${NAME:-default}` filled in; a variable that is not set stays as it was written.
-pub(crate) fn fill_variables<'s>(text: &'s str, world: &World) -> Cow<'s, str> {
+pub(crate) fn fill_variables<'s>(text: &'s str, world: &ProcessEnv) -> Cow<'s, str> {
     if !text.contains('$') {
         return Cow::Borrowed(text);
     }
@@ -64,7 +68,7 @@ pub(crate) fn fill_variables<'s>(text: &'s str, world: &World) -> Cow<'s, str> {
     while let Some(at) = rest.find('$') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let (length, value) = reference(rest)
+        let (length, value) = parse_reference(rest)
             .map_or((1, None), |reference| (reference.length, world.var(reference.name).or(reference.default)));
         out.push_str(value.unwrap_or(&rest[..length]));
         rest = &rest[length..];
@@ -74,23 +78,23 @@ pub(crate) fn fill_variables<'s>(text: &'s str, world: &World) -> Cow<'s, str> {
 }
 
 /// The names of the references in a text that has been filled in: nothing sets these.
-pub(crate) fn unfilled(text: &str) -> Vec<&str> {
+pub(crate) fn unfilled_names(text: &str) -> Vec<&str> {
     let starts = text.match_indices('$').map(|(at, _)| &text[at..]);
     starts
-        .filter_map(reference)
+        .filter_map(parse_reference)
         .filter(|reference| reference.default.is_none())
         .map(|reference| reference.name)
         .collect()
 }
 
-struct Reference<'s> {
+struct VariableReference<'s> {
     length: usize,
     name: &'s str,
     default: Option<&'s str>,
 }
 
 /// The reference that a text starts with.
-fn reference(text: &str) -> Option<Reference<'_>> {
+fn parse_reference(text: &str) -> Option<VariableReference<'_>> {
     let after = text.strip_prefix('$')?;
     if let Some(braced) = after.strip_prefix('{') {
         let inside = &braced[..braced.find('}')?];
@@ -98,10 +102,10 @@ fn reference(text: &str) -> Option<Reference<'_>> {
             Some((name, default)) => (name, Some(default)),
             None => (inside, None),
         };
-        return (!name.is_empty()).then_some(Reference { length: inside.len() + 3, name, default });
+        return (!name.is_empty()).then_some(VariableReference { length: inside.len() + 3, name, default });
     }
     let end = after.find(|char: char| !char.is_ascii_alphanumeric() && char != '_').unwrap_or(after.len());
-    (end > 0).then(|| Reference { length: end + 1, name: &after[..end], default: None })
+    (end > 0).then(|| VariableReference { length: end + 1, name: &after[..end], default: None })
 }
 
 #[cfg(test)]
@@ -110,7 +114,7 @@ mod tests {
 
     #[test]
     fn variables_are_filled_in_as_gemini_cli_does() {
-        let world = World::new(vec![("A".into(), "1".into()), ("E".into(), "".into())], "/".into());
+        let world = ProcessEnv::new(vec![("A".into(), "1".into()), ("E".into(), "".into())], "/".into());
         let cases = [
             ("plain", "plain"),
             ("$A", "1"),

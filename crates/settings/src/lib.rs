@@ -1,13 +1,14 @@
 //! Settings: the layers on disk → one [`Settings`], one registry of hooks, and what to tell the user.
 //!
-//! The only crate that reads the process environment and the home directory (in [`World::from_process`]); everything
-//! else is handed a [`World`]. It runs no hook and prints nothing: what is wrong is a diagnostic, what is noteworthy a
+//! The only crate that reads the process environment and the home directory (in [`ProcessEnv::from_process`]); everything
+//! else is handed a [`ProcessEnv`]. It runs no hook and prints nothing: what is wrong is a diagnostic, what is noteworthy a
 //! [`Notice`].
 
-pub mod claude;
+pub mod claude_migration;
 pub mod commands;
 pub mod config;
 mod connections;
+mod dangerous_env;
 pub mod edit;
 mod env_file;
 mod extensions;
@@ -15,45 +16,50 @@ mod file;
 pub mod front_matter;
 #[doc(hidden)]
 pub mod fuzzing;
-mod guards;
+mod guard_record;
+mod hook_switch;
 mod json;
 mod load;
 pub mod mcp;
 mod notice;
-mod offers;
 mod paths;
-mod seclusion;
+mod process_env;
+mod project_contents;
 mod secrets;
 mod settings;
 pub mod skills;
-mod steering;
 pub mod subagents;
-mod switch;
 pub mod trust;
-mod unset;
-mod world;
+mod unset_variables;
+mod untrusted_exec_env;
 
 pub use connections::{
-    Connection, ConnectionsError, KnownFrom, Service, connections_of_environment, forget_connections, keep_connection,
-    kept_connections,
+    ConnectionOrigin, ConnectionsError, ModelConnection, ModelService, connections_from_env, forget_connections,
+    save_connection, saved_connections,
 };
 pub use extensions::{
-    Extension, ExtensionChoice, ExtensionOwner, Origin, OriginKind, OwnSetting, ValueScope, forget_extension,
-    read_values, switch_extension, write_values, wrong_with_extension_name,
+    Extension, ExtensionChoice, ExtensionOrigin, ExtensionOwner, ExtensionSetting, OriginKind, ValueScope,
+    forget_extension, read_extension_values, switch_extension, write_extension_values, wrong_with_extension_name,
 };
-pub use file::{FileError, WriteError, leads_inside, read_text as read_settings_file};
-pub use guards::{Gone, GuardMemory, dismiss_guards, remember_guards};
-pub use load::{FileState, LoadOptions, Loaded, Project, SettingsFile, TrustOverride, check_untrusted, load};
-pub use mcp::{LeftOutServer, McpOAuth, McpServer, McpServers, Transport, WhyLeftOut, is_server_name, switch_server};
-pub use notice::{Notice, SwitchedOff};
-pub use offers::{News, Offer, remember_offers};
-pub use paths::Paths;
-pub use secrets::{GEMINI_KEYS, OPENAI_KEY, Secrets, is_secret_name};
+pub use file::{FileError, WriteError, read_text as read_settings_file, resolves_inside};
+pub use guard_record::{RemovedGuardPolicy, SessionGuardRecord, dismiss_guards, record_guards};
+pub use hook_switch::{HookSwitchOutcome, hooks_still_off, switch_hooks};
+pub use load::{
+    LoadOptions, LoadedConfig, ProjectFolder, SettingsFile, SettingsFileState, TrustOverride, check_untrusted_settings,
+    load,
+};
+pub use mcp::{
+    McpOAuth, McpServer, McpServers, McpTransport, ServerSkipReason, SkippedServer, is_server_name, switch_server,
+};
+pub use notice::{Notice, SwitchOffMethod};
+pub use paths::ConfigPaths;
+pub use process_env::ProcessEnv;
+pub use project_contents::{ContentChange, ProjectContent, record_project_contents};
+pub use secrets::{GEMINI_KEY_VARIABLES, OPENAI_KEY_VARIABLE, Secrets, is_secret_name};
 pub use settings::{
-    ApprovalMode, Context, General, HookReview, KnownSetting, Mcp, Model, Notifications, OtlpProtocol, Price, Security,
-    Settings, Shell, SkillSettings, Telemetry, TelemetryTarget, Tools, Ui, WithoutEffect, known_setting,
-    known_settings, lay_over,
+    ApprovalMode, ContextSettings, GeneralSettings, HookReviewMode, IneffectiveSetting, KnownSetting, McpSettings,
+    ModelPrice, ModelSettings, NotificationMode, OtlpProtocol, SecuritySettings, Settings, ShellCommandSettings,
+    SkillSettings, TelemetrySettings, TelemetryTarget, ToolSettings, UiSettings, known_setting, known_settings,
+    overlay,
 };
-pub use switch::{SwitchedHooks, still_off, switch_hooks};
-pub use trust::{Finding, FolderTrust, Review, TrustSource};
-pub use world::World;
+pub use trust::{FolderTrust, HookFinding, HookTrustReview, TrustSource};

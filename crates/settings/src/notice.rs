@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use hookwright_hooks::Source;
 
-use crate::offers::News;
-use crate::trust::Finding;
+use crate::project_contents::ContentChange;
+use crate::trust::HookFinding;
 
 /// Something to tell the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,34 +27,34 @@ pub enum Notice {
         /// Where it is declared.
         source: Source,
         /// What happened.
-        finding: Finding,
+        finding: HookFinding,
         /// Whether it waits for the user's trust.
         held: bool,
         /// Whether all files that it runs are known.
         certain: bool,
     },
     /// A guard is not where it was when its file was last read.
-    GuardGone {
+    GuardRemoved {
         /// Its name.
         guard: String,
         /// The file that held or required it.
         file: PathBuf,
     },
     /// The project brings something that the user has not been told of.
-    ProjectBrings {
+    ProjectContentsChanged {
         /// What it is: a setting's name, `commands`, `policies`, `agents` or `skills`.
         what: &'static str,
         /// What has changed about it.
-        news: Vec<(String, News)>,
+        news: Vec<(String, ContentChange)>,
     },
     /// The project has notes for other agents, and none that are read.
-    NotesForOthers,
+    UnreadAgentsFile,
     /// The project's settings switch off hooks that are not its own.
     ProjectSwitchesOff {
         /// Which, and whose they are.
         hooks: Vec<(String, Source)>,
         /// By which word.
-        how: SwitchedOff,
+        how: SwitchOffMethod,
         /// Whether that waits for the user's trust; until then the hooks run.
         held: bool,
     },
@@ -62,7 +62,7 @@ pub enum Notice {
 
 /// How a project switches hooks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SwitchedOff {
+pub enum SwitchOffMethod {
     /// It lists them as disabled.
     ByName,
     /// It turns all hooks off.
@@ -88,9 +88,9 @@ impl std::fmt::Display for Notice {
             }
             Notice::Hook { hook, command, source, finding, held, certain } => {
                 match finding {
-                    Finding::New => write!(f, "new {source} hook `{hook}`")?,
-                    Finding::Changed { what } => write!(f, "{source} hook `{hook}` has changed: {}", what.join("; "))?,
-                    Finding::SwitchOff => write!(f, "{source} hook `{hook}` is {finding}")?,
+                    HookFinding::New => write!(f, "new {source} hook `{hook}`")?,
+                    HookFinding::Changed { what } => write!(f, "{source} hook `{hook}` has changed: {}", what.join("; "))?,
+                    HookFinding::SwitchOff => write!(f, "{source} hook `{hook}` is {finding}")?,
                 }
                 if hook != command {
                     write!(f, ", which runs `{command}`")?;
@@ -100,24 +100,24 @@ impl std::fmt::Display for Notice {
                 }
                 if *held { f.write_str("; it waits until you trust it") } else { Ok(()) }
             }
-            Notice::GuardGone { guard, file } => write!(f, "guard `{guard}` is no longer in {}", file.display()),
-            Notice::ProjectBrings { what, news } => {
+            Notice::GuardRemoved { guard, file } => write!(f, "guard `{guard}` is no longer in {}", file.display()),
+            Notice::ProjectContentsChanged { what, news } => {
                 let each = news.iter().map(|(item, news)| match news {
-                    News::New => format!("`{item}` is new"),
-                    News::Changed => format!("`{item}` has changed"),
-                    News::Gone => format!("`{item}` is gone"),
+                    ContentChange::New => format!("`{item}` is new"),
+                    ContentChange::Changed => format!("`{item}` has changed"),
+                    ContentChange::Removed => format!("`{item}` is gone"),
                 });
                 write!(f, "this project's {what}: {}", join(&each.collect::<Vec<_>>()))
             }
-            Notice::NotesForOthers => f.write_str(
+            Notice::UnreadAgentsFile => f.write_str(
                 "this project has an AGENTS.md, which is not read; it is with `\"context\": {\"fileName\": [\"AGENTS.md\", \
                  \"GEMINI.md\"]}` in its .gemini/settings.json or in yours",
             ),
             Notice::ProjectSwitchesOff { hooks, how, held } => {
                 let names: Vec<_> = hooks.iter().map(|(name, source)| format!("`{name}` ({source})")).collect();
                 match how {
-                    SwitchedOff::ByName => write!(f, "this project's settings disable {}", join(&names))?,
-                    SwitchedOff::All => {
+                    SwitchOffMethod::ByName => write!(f, "this project's settings disable {}", join(&names))?,
+                    SwitchOffMethod::All => {
                         write!(f, "this project's settings turn all hooks off, among them {}", join(&names))?;
                     }
                 }

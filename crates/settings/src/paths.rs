@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::connections;
 use crate::file::read_text;
 use crate::mcp;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// The directory that holds settings, in a home as in a project.
 pub(crate) const GEMINI_DIR: &str = ".gemini";
@@ -21,7 +21,7 @@ const AGENTS_DIR: &str = ".agents";
 
 /// The places of the user's and the machine's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Paths {
+pub struct ConfigPaths {
     /// The home directory that counts: `$GEMINI_CLI_HOME`, else the user's.
     pub home: PathBuf,
     /// `~/.gemini`.
@@ -37,7 +37,7 @@ pub struct Paths {
     /// Which guards each settings file held.
     pub known_guards: PathBuf,
     /// What the user has been told that projects bring.
-    pub known_offers: PathBuf,
+    pub known_project_contents: PathBuf,
     /// What MCP servers gave out to be let in with.
     pub mcp_tokens: PathBuf,
     /// The services that the user connected for the model, with their keys.
@@ -53,18 +53,18 @@ pub struct Paths {
     /// Which files are just being written, for whoever clears up after a program that was killed.
     pub drafts: PathBuf,
     /// An empty directory, for hooks to run in that have no business in the folder.
-    pub neutral: PathBuf,
+    pub neutral_dir: PathBuf,
 }
 
-impl Paths {
+impl ConfigPaths {
     /// The places in that world.
-    pub fn new(world: &World) -> Self {
-        let home = world.filled("GEMINI_CLI_HOME").map(PathBuf::from).or_else(|| world.home.clone());
+    pub fn new(world: &ProcessEnv) -> Self {
+        let home = world.non_empty_var("GEMINI_CLI_HOME").map(PathBuf::from).or_else(|| world.home.clone());
         // Without any home, one that is nowhere: its files are missing, which is fine.
         let home = world.cwd.join(home.unwrap_or_else(|| PathBuf::from("/nonexistent")));
         let user_dir = home.join(GEMINI_DIR);
-        let named = |variable: &str| world.filled(variable).map(|path| world.cwd.join(path));
-        Paths {
+        let named = |variable: &str| world.non_empty_var(variable).map(|path| world.cwd.join(path));
+        ConfigPaths {
             user_settings: user_dir.join("settings.json"),
             system_settings: named("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
                 .unwrap_or_else(|| system_dir(world).join("settings.json")),
@@ -72,15 +72,15 @@ impl Paths {
                 .unwrap_or_else(|| user_dir.join("trustedFolders.json")),
             trusted_hooks: user_dir.join("trusted_hooks.json"),
             known_guards: user_dir.join("known_guards.json"),
-            known_offers: user_dir.join("known_offers.json"),
+            known_project_contents: user_dir.join("known_offers.json"),
             mcp_tokens: user_dir.join(mcp::TOKENS_FILE),
-            connections: user_dir.join("hookwright").join(connections::FILE),
+            connections: user_dir.join("hookwright").join(connections::CONNECTIONS_FILE),
             extensions: user_dir.join("extensions"),
             user_commands: user_dir.join("commands"),
             log: user_dir.join("hookwright").join("logs").join("hookwright.log"),
             bridge_trace: user_dir.join("hookwright").join("bridge").join("trace.jsonl"),
             drafts: user_dir.join("hookwright").join("drafts"),
-            neutral: user_dir.join("hookwright").join("neutral"),
+            neutral_dir: user_dir.join("hookwright").join("neutral"),
             user_dir,
             home,
         }
@@ -92,17 +92,17 @@ impl Paths {
     }
 
     /// Hooks for any agent, in a home as in a project.
-    pub fn neutral_hooks(&self, base: &Path) -> PathBuf {
+    pub fn hookwright_hooks_file(&self, base: &Path) -> PathBuf {
         base.join(HOOKWRIGHT_DIR).join("hooks.json")
     }
 
     /// Claude Code's settings of a project.
-    pub fn project_claude(&self, project: &Path) -> [PathBuf; 2] {
+    pub fn project_claude_settings(&self, project: &Path) -> [PathBuf; 2] {
         ["settings.json", "settings.local.json"].map(|file| project.join(CLAUDE_DIR).join(file))
     }
 
     /// Claude Code's settings of the user.
-    pub fn user_claude(&self) -> PathBuf {
+    pub fn user_claude_settings(&self) -> PathBuf {
         self.home.join(CLAUDE_DIR).join("settings.json")
     }
 
@@ -122,8 +122,8 @@ impl Paths {
     }
 
     /// What says which extensions are switched on where.
-    pub fn extension_rules(&self) -> PathBuf {
-        self.extensions.join(crate::extensions::ENABLEMENT)
+    pub fn extension_enablement_file(&self) -> PathBuf {
+        self.extensions.join(crate::extensions::ENABLEMENT_FILE)
     }
 
     /// The extensions that come with a project.
@@ -132,7 +132,7 @@ impl Paths {
     }
 
     /// Where skills are, in a home as in a project: the later one's count.
-    pub fn skills(&self, base: &Path) -> [PathBuf; 2] {
+    pub fn skills_dirs(&self, base: &Path) -> [PathBuf; 2] {
         [GEMINI_DIR, AGENTS_DIR].map(|directory| base.join(directory).join("skills"))
     }
 
@@ -192,11 +192,11 @@ impl Paths {
     }
 }
 
-fn system_dir(world: &World) -> PathBuf {
+fn system_dir(world: &ProcessEnv) -> PathBuf {
     if cfg!(target_os = "macos") {
         PathBuf::from("/Library/Application Support/GeminiCli")
     } else if cfg!(windows) {
-        PathBuf::from(world.filled("ProgramData").unwrap_or("C:\\ProgramData")).join("gemini-cli")
+        PathBuf::from(world.non_empty_var("ProgramData").unwrap_or("C:\\ProgramData")).join("gemini-cli")
     } else {
         PathBuf::from("/etc/gemini-cli")
     }

@@ -6,25 +6,25 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::sync::{PoisonError, RwLock};
 
-use hookwright_hooks::{Redaction, looks_like_a_key};
+use hookwright_hooks::{EnvRedaction, looks_like_secret};
 
-use crate::connections::kept_connections;
-use crate::paths::Paths;
-use crate::world::World;
+use crate::connections::saved_connections;
+use crate::paths::ConfigPaths;
+use crate::process_env::ProcessEnv;
 
 /// The variables that may hold a key for Gemini, the first one that does counts.
-pub const GEMINI_KEYS: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
+pub const GEMINI_KEY_VARIABLES: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
 /// The variable that holds the key for an OpenAI-compatible server.
-pub const OPENAI_KEY: &str = "OPENAI_API_KEY";
+pub const OPENAI_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 
 /// What stands in a secret's place.
-const HIDDEN: &str = "***";
+const REDACTED_TEXT: &str = "***";
 /// Shorter values are no secrets worth the name, and would be found everywhere.
-const SHORTEST: usize = 6;
+const MIN_SECRET_BYTES: usize = 6;
 
 /// The variables that this program reads the model's keys from.
 fn model_keys() -> impl Iterator<Item = &'static str> {
-    GEMINI_KEYS.into_iter().chain([OPENAI_KEY])
+    GEMINI_KEY_VARIABLES.into_iter().chain([OPENAI_KEY_VARIABLE])
 }
 
 /// An environment without the model's keys, but for those that the user passes on.
@@ -52,17 +52,17 @@ impl std::fmt::Debug for Secrets {
 
 impl Secrets {
     /// Those that know the model's keys: the environment's, and those that are kept.
-    pub fn of_model(world: &World, paths: &Paths) -> Self {
+    pub fn with_model_keys(world: &ProcessEnv, paths: &ConfigPaths) -> Self {
         let secrets = Secrets::default();
         secrets.add(model_keys().filter_map(|name| world.var(name)).filter(|value| is_real_key(value)));
-        secrets.learn_kept(paths);
+        secrets.learn_saved_keys(paths);
         secrets
     }
 
     /// Takes note of the keys that are kept.
-    pub fn learn_kept(&self, paths: &Paths) {
+    pub fn learn_saved_keys(&self, paths: &ConfigPaths) {
         // One that can't be read can't be used either.
-        kept_connections(paths).unwrap_or_default().iter().for_each(|kept| self.learn_key(&kept.key));
+        saved_connections(paths).unwrap_or_default().iter().for_each(|kept| self.learn_key(&kept.key));
     }
 
     /// Takes note of a key, whatever became of it.
@@ -71,19 +71,19 @@ impl Secrets {
     }
 
     /// Takes note of an environment's secrets; of those in `blocked` whatever they look like.
-    pub fn learn(&self, env: &[(OsString, OsString)], blocked: &[String]) {
-        let rules = Redaction { allowed: Vec::new(), blocked: blocked.to_vec() };
+    pub fn learn_env(&self, env: &[(OsString, OsString)], blocked: &[String]) {
+        let rules = EnvRedaction { allowed: Vec::new(), blocked: blocked.to_vec() };
         let all: Vec<_> = env.iter().map(|(name, value)| (name.to_string_lossy(), value.to_string_lossy())).collect();
-        self.add(all.iter().filter(|(name, value)| rules.hides(name, value)).map(|(_, value)| &**value));
+        self.add(all.iter().filter(|(name, value)| rules.is_hidden(name, value)).map(|(_, value)| &**value));
     }
 
     fn add<'v>(&self, values: impl Iterator<Item = &'v str>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        for value in values.map(str::trim).filter(|value| value.len() >= SHORTEST) {
+        for value in values.map(str::trim).filter(|value| value.len() >= MIN_SECRET_BYTES) {
             // The same as it stands in JSON, by those too who escape slashes, and in addresses, if that differs.
             let quoted = serde_json::Value::from(value).to_string();
             let quoted = quoted[1..quoted.len() - 1].to_owned();
-            known.extend([value.to_owned(), quoted.replace('/', "\\/"), quoted, in_address(value)]);
+            known.extend([value.to_owned(), quoted.replace('/', "\\/"), quoted, percent_encoded(value)]);
         }
         // One secret may be a part of another.
         known.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
@@ -96,7 +96,7 @@ impl Secrets {
         let mut text = Cow::Borrowed(text);
         for secret in known.iter() {
             if text.contains(secret.as_str()) {
-                text = Cow::Owned(text.replace(secret.as_str(), HIDDEN));
+                text = Cow::Owned(text.replace(secret.as_str(), REDACTED_TEXT));
             }
         }
         text
@@ -104,7 +104,7 @@ impl Secrets {
 
     /// The text without secrets.
     pub fn hide(&self, text: &str) -> String {
-        hide_by_looks(&hide_named(&hide_blocks(&self.hide_known(text))))
+        hide_key_shaped(&hide_named(&hide_pem_blocks(&self.hide_known(text))))
     }
 }
 
@@ -115,14 +115,14 @@ fn is_real_key(value: &str) -> bool {
 }
 
 /// A value as it stands in an address.
-fn in_address(value: &str) -> String {
+fn percent_encoded(value: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     value.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 /// Whether what stands behind such a name is a secret.
 pub fn is_secret_name(name: &str) -> bool {
-    const LAST_WORDS: [&str; 12] = [
+    const SECRET_NAME_WORDS: [&str; 12] = [
         "key",
         "apikey",
         "token",
@@ -137,16 +137,16 @@ pub fn is_secret_name(name: &str) -> bool {
         "cookie",
     ];
     let last = name.rsplit(['_', '-']).next().unwrap_or(name);
-    LAST_WORDS.iter().any(|word| last.eq_ignore_ascii_case(word))
+    SECRET_NAME_WORDS.iter().any(|word| last.eq_ignore_ascii_case(word))
 }
 
 /// `-----BEGIN …`, to its end.
-fn hide_blocks(text: &str) -> String {
+fn hide_pem_blocks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, block)) = rest.split_once("-----BEGIN ") {
         out.push_str(before);
-        out.push_str(HIDDEN);
+        out.push_str(REDACTED_TEXT);
         let after = block.split_once("-----END ").and_then(|(_, end)| end.split_once("-----"));
         rest = after.map_or("", |(_, after)| after);
     }
@@ -163,12 +163,12 @@ fn hide_named(text: &str) -> String {
         out.push_str(before);
         out.push_str(sign);
         rest = after;
-        let Some(end_of) = named_value(before, sign) else { continue };
+        let Some(end_of) = value_terminator(before, sign) else { continue };
         let value = rest.trim_start_matches([' ', '\\', '"', '\'']);
         let length = value.find(end_of).unwrap_or(value.len());
         if length > 0 {
             out.push_str(&rest[..rest.len() - value.len()]);
-            out.push_str(HIDDEN);
+            out.push_str(REDACTED_TEXT);
             rest = &value[length..];
         }
     }
@@ -176,7 +176,7 @@ fn hide_named(text: &str) -> String {
 }
 
 /// If a secret's name stands before the sign: what ends its value.
-fn named_value(before: &str, sign: &str) -> Option<fn(char) -> bool> {
+fn value_terminator(before: &str, sign: &str) -> Option<fn(char) -> bool> {
     let bare = before.trim_end_matches([' ', '\\', '"', '\'']);
     let start = bare.rfind(|char: char| !char.is_ascii_alphanumeric() && !"_-".contains(char));
     let name = &bare[start.map_or(0, |at| at + bare[at..].chars().next().map_or(0, char::len_utf8))..];
@@ -193,7 +193,7 @@ fn named_value(before: &str, sign: &str) -> Option<fn(char) -> bool> {
 }
 
 /// Words, and parts of addresses, that have the shape of a key.
-fn hide_by_looks(text: &str) -> String {
+fn hide_key_shaped(text: &str) -> String {
     fn ends_word(char: char) -> bool {
         char.is_whitespace() || "\"'`,;()[]{}<>|\\".contains(char)
     }
@@ -203,12 +203,12 @@ fn hide_by_looks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for piece in text.split_inclusive(ends_word) {
         let word = piece.trim_end_matches(ends_word);
-        if looks_like_a_key(word) {
-            out.push_str(HIDDEN);
+        if looks_like_secret(word) {
+            out.push_str(REDACTED_TEXT);
         } else {
             for piece in word.split_inclusive(ends_part) {
                 let part = piece.trim_end_matches(ends_part);
-                out.push_str(if looks_like_a_key(part) { HIDDEN } else { part });
+                out.push_str(if looks_like_secret(part) { REDACTED_TEXT } else { part });
                 out.push_str(&piece[part.len()..]);
             }
         }
@@ -235,10 +235,10 @@ mod tests {
             ("A", "plain value"),
         ];
         let env = env.map(|(name, value)| (name.into(), value.into()));
-        secrets.learn(&env, &[]);
+        secrets.learn_env(&env, &[]);
         assert_eq!(secrets.hide("it is xhunter2-hunter2x, us, plain value"), "it is x***x, us, plain value");
         assert_eq!(secrets.hide(r#"say "friend", or {"a": "say \"friend\""}"#), r#"***, or {"a": "***"}"#);
-        secrets.learn(&env, &["A".to_owned()]);
+        secrets.learn_env(&env, &["A".to_owned()]);
         assert_eq!(secrets.hide("a plain value"), "a ***");
     }
 
@@ -246,13 +246,17 @@ mod tests {
     fn the_models_keys_are_known_in_every_spelling() {
         let env =
             [("GOOGLE_API_KEY", " my/odd\"key1 "), ("OPENAI_API_KEY", "other-key-2"), ("MY_TOKEN", "hunter2-hunter2")];
-        let world = World { env: env.map(|(name, value)| (name.into(), value.into())).to_vec(), ..World::default() };
-        let secrets = Secrets::of_model(&world, &Paths::new(&world));
+        let world =
+            ProcessEnv { env: env.map(|(name, value)| (name.into(), value.into())).to_vec(), ..ProcessEnv::default() };
+        let secrets = Secrets::with_model_keys(&world, &ConfigPaths::new(&world));
         let text = r#"my/odd"key1 {"k": "my/odd\"key1", "l": "my\/odd\"key1"} ?k=my%2Fodd%22key1&b=other-key-2 hunter2-hunter2"#;
         assert_eq!(secrets.hide_known(text), r#"*** {"k": "***", "l": "***"} ?k=***&b=*** hunter2-hunter2"#);
         assert_eq!(format!("{secrets:?}"), "Secrets");
-        let placeholder = World { env: vec![("OPENAI_API_KEY".into(), "gemini".into())], ..World::default() };
-        assert_eq!(Secrets::of_model(&placeholder, &Paths::new(&placeholder)).hide_known("gemini_cli"), "gemini_cli");
+        let placeholder = ProcessEnv { env: vec![("OPENAI_API_KEY".into(), "gemini".into())], ..ProcessEnv::default() };
+        assert_eq!(
+            Secrets::with_model_keys(&placeholder, &ConfigPaths::new(&placeholder)).hide_known("gemini_cli"),
+            "gemini_cli"
+        );
         let names = |passed_on: &[&str]| -> Vec<String> {
             let passed_on: Vec<String> = passed_on.iter().map(|name| (*name).to_owned()).collect();
             let left = without_model_keys(world.env.clone(), &passed_on);

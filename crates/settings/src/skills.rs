@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use hookwright_hooks::{Diagnostic, Severity, Source, SourceText};
 use sha2::{Digest, Sha256};
 
-use crate::file::{FileError, leads_inside, read_bytes, read_text_up_to};
-use crate::front_matter::{self, Field};
-use crate::load::Loaded;
+use crate::file::{FileError, read_bytes, read_text_up_to, resolves_inside};
+use crate::front_matter::{self, FrontMatterField};
+use crate::load::LoadedConfig;
 use crate::paths::{GEMINI_DIR, hex};
 
 /// What each skill's folder holds.
 pub const SKILL_FILE: &str = "SKILL.md";
 /// A larger one would fill the model's context by itself.
-pub const LARGEST: u64 = 1 << 20;
+pub const MAX_SKILL_BYTES: u64 = 1 << 20;
 /// More in one folder are a mistake, and would only cost time.
-const MOST: usize = 2_000;
+const MAX_SKILLS_PER_FOLDER: usize = 2_000;
 /// The format's bounds, in characters.
-const LONGEST_NAME: usize = 64;
-const LONGEST_DESCRIPTION: usize = 1_024;
+const MAX_SKILL_NAME_CHARS: usize = 64;
+const MAX_SKILL_DESCRIPTION_CHARS: usize = 1_024;
 
 /// A skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub enum SkillState {
 
 impl SkillState {
     /// Whether it can be used, by the model or by the user.
-    pub fn counts(&self) -> bool {
+    pub fn is_active(&self) -> bool {
         matches!(self, SkillState::Offered | SkillState::UserOnly)
     }
 }
@@ -72,26 +72,26 @@ pub struct Skills {
 
 /// Finds the skills of active extensions, of the user over them, and of the project over all; in each place `.agents` over
 /// `.gemini`.
-pub fn discover(loaded: &Loaded) -> Skills {
+pub fn discover(loaded: &LoadedConfig) -> Skills {
     let mut skills = Skills::default();
     for extension in loaded.extensions.iter().filter(|extension| extension.active) {
         let source = Source::Extension(extension.name.clone());
-        skills.add(&source, &extension.skills(), Some(&extension.path));
+        skills.add_folder(&source, &extension.skills_dir(), Some(&extension.path));
     }
-    for folder in loaded.paths.skills(&loaded.paths.home) {
-        skills.add(&Source::User, &folder, None);
+    for folder in loaded.paths.skills_dirs(&loaded.paths.home) {
+        skills.add_folder(&Source::User, &folder, None);
     }
     let root = &loaded.project.root;
     if loaded.project.trust.is_trusted() && root.join(GEMINI_DIR) != loaded.paths.user_dir {
-        for folder in loaded.paths.skills(root) {
-            skills.add(&Source::Project, &folder, Some(root));
+        for folder in loaded.paths.skills_dirs(root) {
+            skills.add_folder(&Source::Project, &folder, Some(root));
         }
     }
     let settings = &loaded.settings.skills;
-    for skill in skills.list.iter_mut().filter(|skill| skill.state.counts()) {
+    for skill in skills.list.iter_mut().filter(|skill| skill.state.is_active()) {
         if !settings.enabled {
             skill.state = SkillState::AllOff;
-        } else if settings.disabled.iter().any(|name| is_called(&skill.name, name)) {
+        } else if settings.disabled.iter().any(|name| is_same_name(&skill.name, name)) {
             skill.state = SkillState::Disabled;
         }
     }
@@ -100,7 +100,7 @@ pub fn discover(loaded: &Loaded) -> Skills {
 }
 
 /// Names are the same whatever their case, as in Gemini CLI.
-fn is_called(name: &str, asked: &str) -> bool {
+fn is_same_name(name: &str, asked: &str) -> bool {
     name.chars().flat_map(char::to_lowercase).eq(asked.trim().chars().flat_map(char::to_lowercase))
 }
 
@@ -113,16 +113,16 @@ impl Skills {
     /// The one of this name that counts, offered or not.
     pub fn get(&self, name: &str) -> Option<&Skill> {
         let counts = |skill: &&Skill| !matches!(skill.state, SkillState::Overridden(_));
-        self.list.iter().filter(counts).find(|skill| is_called(&skill.name, name))
+        self.list.iter().filter(counts).find(|skill| is_same_name(&skill.name, name))
     }
 
     /// Adds all skills of a folder over those that are known.
-    fn add(&mut self, source: &Source, folder: &Path, within: Option<&Path>) {
-        let found = in_folder(folder, within, source);
+    fn add_folder(&mut self, source: &Source, folder: &Path, within: Option<&Path>) {
+        let found = read_folder(folder, within, source);
         self.diagnostics.extend(found.diagnostics);
         for skill in found.list {
             if let Some(earlier) =
-                self.list.iter_mut().find(|known| known.state.counts() && is_called(&known.name, &skill.name))
+                self.list.iter_mut().find(|known| known.state.is_active() && is_same_name(&known.name, &skill.name))
             {
                 earlier.state = SkillState::Overridden(skill.folder.clone());
             }
@@ -132,7 +132,7 @@ impl Skills {
 }
 
 /// The skills of one folder: its own, and one of each folder in it. None leads out of `within`, whatever links there are.
-pub fn in_folder(folder: &Path, within: Option<&Path>, source: &Source) -> Skills {
+pub fn read_folder(folder: &Path, within: Option<&Path>, source: &Source) -> Skills {
     let mut skills = Skills::default();
     let mut folders = match std::fs::read_dir(folder) {
         Ok(entries) => entries.flatten().map(|entry| entry.path()).collect::<Vec<_>>(),
@@ -146,25 +146,25 @@ pub fn in_folder(folder: &Path, within: Option<&Path>, source: &Source) -> Skill
     };
     folders.retain(|path| path.is_dir() && !is_hidden(path));
     folders.sort();
-    if folders.len() > MOST {
-        let text = format!("there are {} skills here; only the first {MOST} count", folders.len());
+    if folders.len() > MAX_SKILLS_PER_FOLDER {
+        let text = format!("there are {} skills here; only the first {MAX_SKILLS_PER_FOLDER} count", folders.len());
         skills.diagnostics.push(Diagnostic::about_file(Severity::Error, folder, text));
-        folders.truncate(MOST);
+        folders.truncate(MAX_SKILLS_PER_FOLDER);
     }
     let own = folder.join(SKILL_FILE).symlink_metadata().is_ok().then(|| folder.to_owned());
     for folder in own.into_iter().chain(folders) {
-        let mut reader = Reader { file: folder.join(SKILL_FILE), source, diagnostics: &mut skills.diagnostics };
-        let skill = reader.skill(&folder, within);
+        let mut reader = SkillReader { file: folder.join(SKILL_FILE), source, diagnostics: &mut skills.diagnostics };
+        let skill = reader.read_skill(&folder, within);
         skills.list.extend(skill);
     }
     skills
 }
 
 /// The skill of one folder.
-pub fn one(folder: &Path, source: &Source) -> Skills {
+pub fn read_skill_folder(folder: &Path, source: &Source) -> Skills {
     let mut skills = Skills::default();
-    let mut reader = Reader { file: folder.join(SKILL_FILE), source, diagnostics: &mut skills.diagnostics };
-    let skill = reader.skill(folder, None);
+    let mut reader = SkillReader { file: folder.join(SKILL_FILE), source, diagnostics: &mut skills.diagnostics };
+    let skill = reader.read_skill(folder, None);
     skills.list.extend(skill);
     skills
 }
@@ -177,16 +177,16 @@ fn is_hidden(folder: &Path) -> bool {
 ///
 /// # Errors
 /// If its file can't be read, or has lost its front matter.
-pub fn instructions(skill: &Skill) -> Result<String, String> {
+pub fn read_instructions(skill: &Skill) -> Result<String, String> {
     let Skill { file, .. } = skill;
     // Between a look and an act, a link may have been put in its place.
     if skill.folder.join(SKILL_FILE).canonicalize().is_ok_and(|real| real != *file) {
         return Err(format!("{} leads elsewhere by now", skill.folder.join(SKILL_FILE).display()));
     }
-    let text = read_text_up_to(file, LARGEST).map_err(|error| error.to_string())?;
+    let text = read_text_up_to(file, MAX_SKILL_BYTES).map_err(|error| error.to_string())?;
     let text = text.ok_or_else(|| format!("{} is gone", file.display()))?;
     let mut wrong = Vec::new();
-    match front_matter::read(&text, &SourceText::new(file, &text), &mut wrong) {
+    match front_matter::parse_front_matter(&text, &SourceText::new(file, &text), &mut wrong) {
         Some(found) => Ok(found.body.trim().to_owned()),
         None => Err(wrong.first().map_or_else(String::new, ToString::to_string)),
     }
@@ -194,20 +194,20 @@ pub fn instructions(skill: &Skill) -> Result<String, String> {
 
 /// What stands in a skill's folder beside its instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Resources {
+pub struct SkillResources {
     /// Files and links by their paths in the folder, sorted; links are not followed.
     pub files: Vec<String>,
     /// Whether there are more, which are not listed.
-    pub more: bool,
+    pub truncated: bool,
 }
 
 /// Nobody reads a longer list.
-const MOST_RESOURCES: usize = 200;
-const DEEPEST: usize = 8;
+const MAX_LISTED_RESOURCES: usize = 200;
+const MAX_RESOURCE_DEPTH: usize = 8;
 
 /// What stands in a skill's folder beside its instructions.
-pub fn resources(folder: &Path) -> Resources {
-    let mut found = Resources::default();
+pub fn list_resources(folder: &Path) -> SkillResources {
+    let mut found = SkillResources::default();
     let mut waiting = vec![(folder.to_owned(), 0)];
     while let Some((directory, depth)) = waiting.pop() {
         let Ok(entries) = std::fs::read_dir(&directory) else { continue };
@@ -215,8 +215,8 @@ pub fn resources(folder: &Path) -> Resources {
             let path = entry.path();
             let name = entry.file_name();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                let skipped = name == ".git" || name == "node_modules" || depth == DEEPEST;
-                found.more |= depth == DEEPEST;
+                let skipped = name == ".git" || name == "node_modules" || depth == MAX_RESOURCE_DEPTH;
+                found.truncated |= depth == MAX_RESOURCE_DEPTH;
                 waiting.extend((!skipped).then_some((path, depth + 1)));
             } else if depth > 0 || name != SKILL_FILE {
                 let inner = path.strip_prefix(folder).unwrap_or(&path);
@@ -224,36 +224,36 @@ pub fn resources(folder: &Path) -> Resources {
             }
         }
         // Of a folder with millions of files not even all names are held.
-        if found.files.len() > MOST_RESOURCES * 10 {
-            found.more = true;
+        if found.files.len() > MAX_LISTED_RESOURCES * 10 {
+            found.truncated = true;
             break;
         }
     }
     found.files.sort();
-    found.more |= found.files.len() > MOST_RESOURCES;
-    found.files.truncate(MOST_RESOURCES);
+    found.truncated |= found.files.len() > MAX_LISTED_RESOURCES;
+    found.files.truncate(MAX_LISTED_RESOURCES);
     found
 }
 
 /// A project's skills by their paths, each with a mark of all that it holds.
-pub(crate) fn marks(folders: &[PathBuf], root: &Path) -> BTreeMap<String, String> {
+pub(crate) fn skill_digests(folders: &[PathBuf], root: &Path) -> BTreeMap<String, String> {
     let mut marks = BTreeMap::new();
     for folder in folders {
-        for skill in in_folder(folder, Some(root), &Source::Project).list {
+        for skill in read_folder(folder, Some(root), &Source::Project).list {
             let name = skill.folder.strip_prefix(root).unwrap_or(&skill.folder).display().to_string();
-            marks.insert(name, mark(&skill.folder));
+            marks.insert(name, skill_digest(&skill.folder));
         }
     }
     marks
 }
 
-fn mark(folder: &Path) -> String {
+fn skill_digest(folder: &Path) -> String {
     /// Larger files are known by their size.
-    const LARGEST_MARKED: u64 = 256 << 10;
+    const MAX_DIGESTED_FILE_BYTES: u64 = 256 << 10;
     let mut digest = Sha256::new();
-    for name in resources(folder).files.iter().map(String::as_str).chain([SKILL_FILE]) {
+    for name in list_resources(folder).files.iter().map(String::as_str).chain([SKILL_FILE]) {
         digest.update(name);
-        match read_bytes(&folder.join(name), LARGEST_MARKED) {
+        match read_bytes(&folder.join(name), MAX_DIGESTED_FILE_BYTES) {
             Ok(bytes) => digest.update(bytes.unwrap_or_default()),
             Err(FileError::TooLarge { size, .. }) => digest.update(size.to_le_bytes()),
             Err(error) => digest.update(error.to_string()),
@@ -264,23 +264,23 @@ fn mark(folder: &Path) -> String {
 }
 
 /// Reads one skill, and says what is wrong with it.
-struct Reader<'a> {
+struct SkillReader<'a> {
     file: PathBuf,
     source: &'a Source,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-impl Reader<'_> {
-    fn skill(&mut self, folder: &Path, within: Option<&Path>) -> Option<Skill> {
-        let text = self.text(folder, within)?;
+impl SkillReader<'_> {
+    fn read_skill(&mut self, folder: &Path, within: Option<&Path>) -> Option<Skill> {
+        let text = self.read_skill_text(folder, within)?;
         let source = SourceText::new(&self.file, &text);
-        let found = front_matter::read(&text, &source, self.diagnostics)?;
-        let name = self.name(found.get("name"), folder, &source)?;
-        let description = self.description(found.get("description"), &text, &source)?;
+        let found = front_matter::parse_front_matter(&text, &source, self.diagnostics)?;
+        let name = self.read_name(found.get("name"), folder, &source)?;
+        let description = self.read_description(found.get("description"), &text, &source)?;
         if found.body.trim().is_empty() {
             self.warn("this skill has no instructions below its front matter");
         }
-        let state = self.state(found.get("disable-model-invocation"), &source);
+        let state = self.read_state(found.get("disable-model-invocation"), &source);
         if let Some(hooks) = found.get("hooks") {
             let range = &hooks.key_range;
             let text = "hooks in a skill do not run here";
@@ -293,9 +293,9 @@ impl Reader<'_> {
     }
 
     /// Whether the model is offered it, as far as its author says. Whoever says anything but no wants it kept from the model.
-    fn state(&mut self, field: Option<&Field>, source: &SourceText<'_>) -> SkillState {
-        let Some(field) = field.filter(|field| !field.value.is_nothing()) else { return SkillState::Offered };
-        match field.value.json() {
+    fn read_state(&mut self, field: Option<&FrontMatterField>, source: &SourceText<'_>) -> SkillState {
+        let Some(field) = field.filter(|field| !field.value.is_null()) else { return SkillState::Offered };
+        match field.value.to_json() {
             serde_json::Value::Bool(false) => return SkillState::Offered,
             serde_json::Value::Bool(true) => {}
             _ => {
@@ -308,22 +308,22 @@ impl Reader<'_> {
     }
 
     /// The file's text, if it is a file of this skill and of its owner.
-    fn text(&mut self, folder: &Path, within: Option<&Path>) -> Option<String> {
-        if let Some(within) = within.filter(|within| !leads_inside(within, folder)) {
+    fn read_skill_text(&mut self, folder: &Path, within: Option<&Path>) -> Option<String> {
+        if let Some(within) = within.filter(|within| !resolves_inside(within, folder)) {
             let text = format!("this skill leads out of {}, and is left out", within.display());
             let wrong = Diagnostic::about_file(Severity::Error, folder, text);
             self.diagnostics.push(wrong.help("copy what the link leads to"));
             return None;
         }
-        match read_text_up_to(&self.file, LARGEST) {
+        match read_text_up_to(&self.file, MAX_SKILL_BYTES) {
             Ok(None) => self.warn(&format!("there is no {SKILL_FILE} here, so this is no skill")),
-            Ok(Some(_)) if !leads_inside(within.unwrap_or(folder), &self.file) => {
+            Ok(Some(_)) if !resolves_inside(within.unwrap_or(folder), &self.file) => {
                 let text = format!("this file leads out of {}, and is left out", within.unwrap_or(folder).display());
                 self.diagnostics.push(Diagnostic::about_file(Severity::Error, &self.file, text));
             }
             Ok(Some(text)) => return Some(text),
             Err(FileError::TooLarge { size, .. }) => {
-                let text = format!("this skill is left out: it has {size} bytes, where {LARGEST} are read");
+                let text = format!("this skill is left out: it has {size} bytes, where {MAX_SKILL_BYTES} are read");
                 let wrong = Diagnostic::about_file(Severity::Error, &self.file, text);
                 self.diagnostics.push(wrong.help("keep what is not always needed in files beside it"));
             }
@@ -333,24 +333,30 @@ impl Reader<'_> {
     }
 
     /// The name that the front matter gives, else the folder's.
-    fn name(&mut self, field: Option<&Field>, folder: &Path, source: &SourceText<'_>) -> Option<String> {
+    fn read_name(
+        &mut self,
+        field: Option<&FrontMatterField>,
+        folder: &Path,
+        source: &SourceText<'_>,
+    ) -> Option<String> {
         let folder_name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let Some((field, written)) = field.and_then(|field| Some((field, field.value.text()?.trim()))) else {
             self.warn(&format!("`name` is missing; the folder's name counts: `{folder_name}`"));
-            return Some(folder_name).filter(|name| is_usable(name));
+            return Some(folder_name).filter(|name| is_usable_name(name));
         };
         let range = &field.value.range;
         let mut say = |severity, text: String| {
             self.diagnostics.push(source.diagnose(severity, range.start, range.end, text));
         };
-        let name = without_path(written);
-        if !is_usable(&name) {
+        let name = replace_path_chars(written);
+        if !is_usable_name(&name) {
             say(Severity::Error, format!("`{}` can be no skill's name; it is left out", written.escape_debug()));
             return None;
         }
         let length = name.chars().count();
-        if length > LONGEST_NAME {
-            let text = format!("a skill's name has at most {LONGEST_NAME} characters, not {length}; it is left out");
+        if length > MAX_SKILL_NAME_CHARS {
+            let text =
+                format!("a skill's name has at most {MAX_SKILL_NAME_CHARS} characters, not {length}; it is left out");
             say(Severity::Error, text);
             return None;
         }
@@ -364,8 +370,13 @@ impl Reader<'_> {
         Some(name)
     }
 
-    fn description(&mut self, field: Option<&Field>, text: &str, source: &SourceText<'_>) -> Option<String> {
-        let Some(field) = field.filter(|field| !field.value.is_nothing()) else {
+    fn read_description(
+        &mut self,
+        field: Option<&FrontMatterField>,
+        text: &str,
+        source: &SourceText<'_>,
+    ) -> Option<String> {
+        let Some(field) = field.filter(|field| !field.value.is_null()) else {
             let wrong = source.diagnose(Severity::Error, 0, 3, "this skill has no `description`; it is left out");
             self.diagnostics.push(wrong.help("say in the front matter what it does and when to use it"));
             return None;
@@ -383,14 +394,14 @@ impl Reader<'_> {
             say(Severity::Error, "this skill's `description` is empty; it is left out".to_owned());
             return None;
         }
-        if length <= LONGEST_DESCRIPTION {
+        if length <= MAX_SKILL_DESCRIPTION_CHARS {
             return Some(line);
         }
         let text = format!(
-            "a skill's description has at most {LONGEST_DESCRIPTION} characters, not {length}; the rest is cut off"
+            "a skill's description has at most {MAX_SKILL_DESCRIPTION_CHARS} characters, not {length}; the rest is cut off"
         );
         say(Severity::Warning, text);
-        Some(line.chars().take(LONGEST_DESCRIPTION - 1).chain(['…']).collect())
+        Some(line.chars().take(MAX_SKILL_DESCRIPTION_CHARS - 1).chain(['…']).collect())
     }
 
     fn warn(&mut self, text: &str) {
@@ -399,13 +410,13 @@ impl Reader<'_> {
 }
 
 /// A name with all that could make it a path or a mark replaced, as Gemini CLI does it.
-fn without_path(name: &str) -> String {
+fn replace_path_chars(name: &str) -> String {
     name.replace([':', '\\', '/', '<', '>', '*', '?', '"', '|'], "-")
 }
 
 /// Whether it can be a name at all: it may become a folder's.
-pub fn is_usable(name: &str) -> bool {
-    !name.is_empty() && !name.starts_with('.') && name == without_path(name) && !name.contains(char::is_control)
+pub fn is_usable_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && name == replace_path_chars(name) && !name.contains(char::is_control)
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod suite {
+    mod command_spellings;
     mod commands;
-    mod cost;
     mod edit;
     mod extensions;
+    mod fixture;
     mod load;
     mod mcp;
-    mod place;
     mod processes;
-    mod spellings;
+    mod review_cost;
     mod trust;
 }

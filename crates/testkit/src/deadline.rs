@@ -20,15 +20,17 @@ const DEADLINE_SECONDS: u64 = 90;
 pub const DEADLINE_VARIABLE: &str = "HOOKWRIGHT_TEST_DEADLINE_SECS";
 
 /// How long a single wait may take.
-pub fn limit() -> Duration {
-    static LIMIT: LazyLock<Duration> = LazyLock::new(|| crate::seconds(DEADLINE_VARIABLE, DEADLINE_SECONDS));
-    *LIMIT
+pub fn wait_limit() -> Duration {
+    static WAIT_LIMIT: LazyLock<Duration> =
+        LazyLock::new(|| crate::seconds_from_env(DEADLINE_VARIABLE, DEADLINE_SECONDS));
+    *WAIT_LIMIT
 }
 
 /// Polls until there is a value.
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
-    poll_until(Instant::now() + limit(), &mut poll).unwrap_or_else(|| panic!("waited {:?} in vain: {what}", limit()))
+    poll_until(Instant::now() + wait_limit(), &mut poll)
+        .unwrap_or_else(|| panic!("waited {:?} in vain: {what}", wait_limit()))
 }
 
 fn poll_until<T>(deadline: Instant, poll: &mut dyn FnMut() -> Option<T>) -> Option<T> {
@@ -78,8 +80,8 @@ impl ChildDeadline for Child {
     #[track_caller]
     fn wait_in_time(&mut self) -> io::Result<ExitStatus> {
         drop(self.stdin.take());
-        let deadline = Instant::now() + limit();
-        poll_until(deadline, &mut || self.try_wait().transpose()).unwrap_or_else(|| fail(self, &[]))
+        let deadline = Instant::now() + wait_limit();
+        poll_until(deadline, &mut || self.try_wait().transpose()).unwrap_or_else(|| fail_hung_program(self, &[]))
     }
 
     #[track_caller]
@@ -93,11 +95,11 @@ impl ChildDeadline for Child {
 pub(crate) fn finish_observed(mut child: Child, mut observer: Option<&mut dyn FnMut()>) -> Output {
     const OBSERVER_INTERVAL: Duration = Duration::from_millis(2);
     drop(child.stdin.take());
-    let deadline = Instant::now() + limit();
+    let deadline = Instant::now() + wait_limit();
     let (ended, ends) = channel();
     let pipes = [
-        child.stdout.take().map(|pipe| Drain::start(pipe, ended.clone())),
-        child.stderr.take().map(|pipe| Drain::start(pipe, ended)),
+        child.stdout.take().map(|pipe| PipeDrain::start(pipe, ended.clone())),
+        child.stderr.take().map(|pipe| PipeDrain::start(pipe, ended)),
     ];
     // Ends with the readers, who have the only senders.
     loop {
@@ -105,7 +107,7 @@ pub(crate) fn finish_observed(mut child: Child, mut observer: Option<&mut dyn Fn
         let pause = if observer.is_some() { OBSERVER_INTERVAL.min(left) } else { left };
         match ends.recv_timeout(pause) {
             Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) if left.is_zero() => fail(&mut child, &pipes),
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => fail_hung_program(&mut child, &pipes),
             Err(RecvTimeoutError::Timeout) => {
                 if let Some(observer) = &mut observer {
                     observer();
@@ -115,21 +117,22 @@ pub(crate) fn finish_observed(mut child: Child, mut observer: Option<&mut dyn Fn
         }
     }
     let status = poll_until(deadline, &mut || child.try_wait().transpose());
-    let status = status.unwrap_or_else(|| fail(&mut child, &pipes)).expect("the program can be waited for");
+    let status =
+        status.unwrap_or_else(|| fail_hung_program(&mut child, &pipes)).expect("the program can be waited for");
     let [stdout, stderr] = pipes.map(|pipe| pipe.map(|pipe| pipe.content()).unwrap_or_default());
     Output { status, stdout, stderr }
 }
 
 /// Reads a pipe of a program on a thread of its own.
-struct Drain {
+struct PipeDrain {
     content: Arc<Mutex<Vec<u8>>>,
     /// The pipe's name in `/proc/PID/fd`.
     name: Option<String>,
 }
 
-impl Drain {
-    fn start(mut pipe: impl Read + PipeName + Send + 'static, ended: Sender<()>) -> Drain {
-        let drain = Drain { content: Arc::default(), name: pipe.pipe_name() };
+impl PipeDrain {
+    fn start(mut pipe: impl Read + PipeName + Send + 'static, ended: Sender<()>) -> PipeDrain {
+        let drain = PipeDrain { content: Arc::default(), name: pipe.pipe_name() };
         let content = drain.content.clone();
         std::thread::spawn(move || {
             let mut bytes = [0; 65536];
@@ -174,18 +177,18 @@ impl<T> PipeName for T {
 
 /// Kills a program that did not end in time, its descendants and all other holders of its pipes, and fails the test.
 #[track_caller]
-fn fail(child: &mut Child, pipes: &[Option<Drain>]) -> ! {
+fn fail_hung_program(child: &mut Child, pipes: &[Option<PipeDrain>]) -> ! {
     let names = pipes.iter().flatten().filter_map(|pipe| pipe.name.as_deref());
-    let roots: Vec<u32> = std::iter::once(child.id()).chain(names.flat_map(processes::holders)).collect();
-    let mut family = processes::tree(&roots);
+    let roots: Vec<u32> = std::iter::once(child.id()).chain(names.flat_map(processes::file_holders)).collect();
+    let mut family = processes::process_tree(&roots);
     family.dedup();
     let processes = processes::describe(&family);
     processes::kill(&family);
     let _ = child.kill();
     let _ = poll_until(Instant::now() + Duration::from_secs(5), &mut || child.try_wait().transpose());
-    let printed: Vec<Vec<u8>> = pipes.iter().flatten().map(Drain::content).collect();
+    let printed: Vec<Vec<u8>> = pipes.iter().flatten().map(PipeDrain::content).collect();
     let printed: Vec<_> = printed.iter().map(|bytes| String::from_utf8_lossy(bytes)).collect();
-    panic!("the program did not end within {:?}\nprinted: {printed:#?}\nprocesses:\n{processes}", limit());
+    panic!("the program did not end within {:?}\nprinted: {printed:#?}\nprocesses:\n{processes}", wait_limit());
 }
 
 /// Joins threads.
@@ -215,8 +218,8 @@ pub trait ReceiverDeadline<T> {
 impl<T> ReceiverDeadline<T> for Receiver<T> {
     #[track_caller]
     fn recv_in_time(&self) -> Result<T, RecvError> {
-        match self.recv_timeout(limit()) {
-            Err(RecvTimeoutError::Timeout) => panic!("waited {:?} in vain: a message", limit()),
+        match self.recv_timeout(wait_limit()) {
+            Err(RecvTimeoutError::Timeout) => panic!("waited {:?} in vain: a message", wait_limit()),
             outcome => outcome.map_err(|_| RecvError),
         }
     }
@@ -246,26 +249,26 @@ impl ListenerDeadline for TcpListener {
             outcome => Some(outcome),
         })?;
         stream.set_nonblocking(false)?;
-        bound(&stream)?;
+        set_stream_timeouts(&stream)?;
         Ok((stream, address))
     }
 
     #[expect(clippy::disallowed_methods, reason = "the test does not wait for the server's thread")]
     fn connections(&self) -> impl Iterator<Item = TcpStream> {
-        self.incoming().flatten().inspect(|stream| bound(stream).expect("a stream takes a deadline"))
+        self.incoming().flatten().inspect(|stream| set_stream_timeouts(stream).expect("a stream takes a deadline"))
     }
 }
 
 /// Connects to an address, with a deadline for each read and write.
 pub fn connect_in_time(address: &str) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address)?;
-    bound(&stream)?;
+    set_stream_timeouts(&stream)?;
     Ok(stream)
 }
 
-fn bound(stream: &TcpStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(limit()))?;
-    stream.set_write_timeout(Some(limit()))
+fn set_stream_timeouts(stream: &TcpStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(wait_limit()))?;
+    stream.set_write_timeout(Some(wait_limit()))
 }
 
 /// The lines of a pipe, with a deadline for each; the reader's thread ends with the pipe.
@@ -281,7 +284,7 @@ pub fn lines_in_time(pipe: impl Read + Send + 'static) -> impl Iterator<Item = S
 
 /// Does blocking work on a thread of its own, with a deadline. A panic of it is passed on.
 #[track_caller]
-pub fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub fn run_in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     watchdog::watch();
     std::thread::spawn(work).join_in_time().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -298,12 +301,12 @@ impl<W: Write + Send + 'static> TimedWriter<W> {
         TimedWriter { writer: Some(writer) }
     }
 
-    fn with<T: Send + 'static>(
+    fn with_writer<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut W) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
         let mut writer = self.writer.take().expect("no write is under way");
-        let (writer, outcome) = in_time(move || {
+        let (writer, outcome) = run_in_time(move || {
             let outcome = work(&mut writer);
             (writer, outcome)
         });
@@ -315,10 +318,10 @@ impl<W: Write + Send + 'static> TimedWriter<W> {
 impl<W: Write + Send + 'static> Write for TimedWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let bytes = bytes.to_vec();
-        self.with(move |writer| writer.write(&bytes))
+        self.with_writer(move |writer| writer.write(&bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.with(Write::flush)
+        self.with_writer(Write::flush)
     }
 }

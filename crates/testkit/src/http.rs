@@ -14,7 +14,7 @@ use crate::deadline::{ListenerDeadline, ReceiverDeadline, connect_in_time};
 
 /// A request.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct TestHttpRequest {
     /// `GET`, `POST` …
     pub method: String,
     /// The path, without its query.
@@ -29,7 +29,7 @@ pub struct Asked {
     pub nth: usize,
 }
 
-impl Asked {
+impl TestHttpRequest {
     /// A header's value; empty if there is none.
     pub fn header(&self, name: &str) -> &str {
         self.headers.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
@@ -42,53 +42,53 @@ impl Asked {
 
     /// A field of the query, or of a form.
     pub fn field(&self, name: &str) -> Option<String> {
-        field(&self.query, name).or_else(|| field(&self.body, name))
+        form_field(&self.query, name).or_else(|| form_field(&self.body, name))
     }
 }
 
 /// What is answered.
 #[derive(Debug)]
-pub enum Answer {
+pub enum TestHttpResponse {
     /// A status, further headers, and all of the body.
-    Whole(u16, Vec<(String, String)>, String),
+    Full(u16, Vec<(String, String)>, String),
     /// Server-sent events, for as long as there may be more.
     Events(Receiver<String>),
 }
 
-impl Answer {
+impl TestHttpResponse {
     /// Some JSON.
-    pub fn json(value: &Value) -> Answer {
-        Answer::Whole(200, vec![("content-type".to_owned(), "application/json".to_owned())], value.to_string())
+    pub fn json(value: &Value) -> TestHttpResponse {
+        TestHttpResponse::Full(200, vec![("content-type".to_owned(), "application/json".to_owned())], value.to_string())
     }
 
     /// A status alone.
-    pub fn status(status: u16) -> Answer {
-        Answer::Whole(status, Vec::new(), String::new())
+    pub fn status(status: u16) -> TestHttpResponse {
+        TestHttpResponse::Full(status, Vec::new(), String::new())
     }
 
     /// The status with a header more.
     #[must_use]
-    pub fn with(self, name: &str, value: &str) -> Answer {
+    pub fn with_header(self, name: &str, value: &str) -> TestHttpResponse {
         match self {
-            Answer::Whole(status, mut headers, body) => {
+            TestHttpResponse::Full(status, mut headers, body) => {
                 headers.push((name.to_owned(), value.to_owned()));
-                Answer::Whole(status, headers, body)
+                TestHttpResponse::Full(status, headers, body)
             }
-            events @ Answer::Events(_) => events,
+            events @ TestHttpResponse::Events(_) => events,
         }
     }
 }
 
 /// A server that answers like this for as long as the test runs.
-pub struct Http {
+pub struct TestHttpServer {
     /// Where it is, without a slash at the end.
     pub address: String,
-    heard: Arc<Mutex<Vec<Asked>>>,
+    requests: Arc<Mutex<Vec<TestHttpRequest>>>,
 }
 
-impl Http {
+impl TestHttpServer {
     /// Starts it.
-    pub fn serve(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Http {
+    pub fn serve(answer: impl Fn(&TestHttpRequest) -> TestHttpResponse + Send + Sync + 'static) -> TestHttpServer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -97,44 +97,49 @@ impl Http {
             for stream in listener.connections() {
                 let (record, answer) = (record.clone(), answer.clone());
                 // Whoever hangs up has heard enough.
-                std::thread::spawn(move || one(stream, &record, answer.as_ref()));
+                std::thread::spawn(move || handle_connection(stream, &record, answer.as_ref()));
             }
         });
-        Http { address, heard }
+        TestHttpServer { address, requests: heard }
     }
 
     /// What was asked for at this path so far.
-    pub fn heard(&self, path: &str) -> Vec<Asked> {
-        let all = self.heard.lock().expect("nobody panicked");
+    pub fn requests_to(&self, path: &str) -> Vec<TestHttpRequest> {
+        let all = self.requests.lock().expect("nobody panicked");
         all.iter().filter(|asked| asked.path == path).cloned().collect()
     }
 }
 
-fn one(stream: TcpStream, record: &Mutex<Vec<Asked>>, answer: &dyn Fn(&Asked) -> Answer) -> std::io::Result<()> {
-    let asked = read(&mut BufReader::new(stream.try_clone()?))?;
+fn handle_connection(
+    stream: TcpStream,
+    record: &Mutex<Vec<TestHttpRequest>>,
+    answer: &dyn Fn(&TestHttpRequest) -> TestHttpResponse,
+) -> std::io::Result<()> {
+    let asked = read_request(&mut BufReader::new(stream.try_clone()?))?;
     record.lock().expect("nobody panicked").push(asked.clone());
     let mut stream = stream;
     match answer(&asked) {
-        Answer::Whole(status, headers, body) => {
+        TestHttpResponse::Full(status, headers, body) => {
             let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
             let head =
                 format!("HTTP/1.1 {status} X\r\n{more}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
             stream.write_all(format!("{head}{body}").as_bytes())
         }
-        Answer::Events(events) => {
+        TestHttpResponse::Events(events) => {
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
             events.iter_in_time().try_for_each(|event| stream.write_all(event.as_bytes()))
         }
     }
 }
 
-fn read(from: &mut impl BufRead) -> std::io::Result<Asked> {
+fn read_request(from: &mut impl BufRead) -> std::io::Result<TestHttpRequest> {
     let mut line = String::new();
     from.read_line(&mut line)?;
     let mut words = line.split(' ');
     let method = words.next().unwrap_or_default().to_owned();
     let (path, query) = words.next().map(|target| target.split_once('?').unwrap_or((target, ""))).unwrap_or_default();
-    let mut asked = Asked { method, path: path.to_owned(), query: query.to_owned(), ..Asked::default() };
+    let mut asked =
+        TestHttpRequest { method, path: path.to_owned(), query: query.to_owned(), ..TestHttpRequest::default() };
     loop {
         let mut line = String::new();
         from.read_line(&mut line)?;
@@ -160,7 +165,7 @@ pub fn browse(address: &str) -> (u16, String) {
 }
 
 /// A field of a query or a form, with its escapes undone.
-pub fn field(query: &str, name: &str) -> Option<String> {
+pub fn form_field(query: &str, name: &str) -> Option<String> {
     let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
     let mut bytes = Vec::new();
     let mut rest = value.bytes();

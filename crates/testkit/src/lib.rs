@@ -23,10 +23,10 @@ use tempfile::TempDir;
 use deadline::{ChildDeadline, CommandDeadline, JoinDeadline};
 
 pub use mcp::MCP_SERVER;
-pub use replay::Replay;
+pub use replay::ReplayBuilder;
 
 /// Every event, in the order of the table: written down once more, so that tests notice a change of it.
-pub const EVENTS: [&str; 11] = [
+pub const EVENT_NAMES: [&str; 11] = [
     "SessionStart",
     "SessionEnd",
     "BeforeAgent",
@@ -50,7 +50,7 @@ pub struct Sandbox {
 
 /// How a program ended.
 #[derive(Debug)]
-pub struct Run {
+pub struct ProgramRun {
     /// Its exit code; none if a signal ended it.
     pub code: Option<i32>,
     /// What it printed.
@@ -59,7 +59,7 @@ pub struct Run {
     pub stderr: String,
 }
 
-impl Run {
+impl ProgramRun {
     /// Its output as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON ({error}): {self:#?}"))
@@ -73,7 +73,7 @@ impl Run {
 
     /// Checks the exit code.
     #[track_caller]
-    pub fn exits(self, code: i32) -> Self {
+    pub fn expect_exit_code(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
         self
     }
@@ -124,19 +124,19 @@ impl Sandbox {
     }
 
     /// A place beside home and project.
-    pub fn beside(&self, name: &str) -> PathBuf {
+    pub fn sibling_path(&self, name: &str) -> PathBuf {
         self.root().join(name)
     }
 
     /// Leaves the box on disk when the test is over, for people to look into; where it is.
-    pub fn keep(&mut self) -> PathBuf {
+    pub fn keep_on_disk(&mut self) -> PathBuf {
         self.folder.disable_cleanup(true);
         self.root()
     }
 
     /// Writes a replay file and gives back its path.
-    pub fn replay(&self, replay: &Replay) -> String {
-        let path = self.beside("replay.jsonl");
+    pub fn replay(&self, replay: &ReplayBuilder) -> String {
+        let path = self.sibling_path("replay.jsonl");
         fs::write(&path, replay.text()).expect("a file");
         path.to_string_lossy().into_owned()
     }
@@ -160,7 +160,7 @@ impl Sandbox {
     }
 
     /// Whether a file of the project is there.
-    pub fn has(&self, path: &str) -> bool {
+    pub fn has_file(&self, path: &str) -> bool {
         self.project().join(path).exists()
     }
 
@@ -203,7 +203,7 @@ impl Sandbox {
     }
 
     /// The same under limits, in the shell's words (`ulimit -n 64`).
-    pub fn limited(&self, limits: &str, args: &[&str]) -> Command {
+    pub fn limited_command(&self, limits: &str, args: &[&str]) -> Command {
         let free = self.command(args);
         let mut limited = Command::new("sh");
         limited
@@ -220,12 +220,12 @@ impl Sandbox {
     }
 
     /// Runs the program to its end.
-    pub fn run(&self, args: &[&str]) -> Run {
+    pub fn run(&self, args: &[&str]) -> ProgramRun {
         finish(self.command(args).spawn().expect("the program starts"))
     }
 
     /// Runs the program to its end, with something on stdin.
-    pub fn run_with_input(&self, args: &[&str], input: &str) -> Run {
+    pub fn run_with_input(&self, args: &[&str], input: &str) -> ProgramRun {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().expect("the program starts");
         let mut stdin = child.stdin.take().expect("a pipe");
         let input = input.to_owned();
@@ -239,9 +239,9 @@ impl Sandbox {
     }
 }
 
-impl From<Output> for Run {
-    fn from(output: Output) -> Run {
-        Run {
+impl From<Output> for ProgramRun {
+    fn from(output: Output) -> ProgramRun {
+        ProgramRun {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -251,22 +251,22 @@ impl From<Output> for Run {
 
 /// Waits for a program and takes its output. One that does not end in time is killed, and fails the test.
 #[track_caller]
-pub fn finish(child: Child) -> Run {
+pub fn finish(child: Child) -> ProgramRun {
     child.finish_in_time().into()
 }
 
 /// How a program ended, and the most memory that it had, in MiB; none where the system does not tell.
 #[track_caller]
-pub fn finish_measured(child: Child) -> (Run, Option<u64>) {
+pub fn finish_measured(child: Child) -> (ProgramRun, Option<u64>) {
     let status = format!("/proc/{}/status", child.id());
     let mut peak = None;
-    let mut look = || peak = fs::read_to_string(&status).ok().and_then(|status| peak_of(&status)).max(peak);
+    let mut look = || peak = fs::read_to_string(&status).ok().and_then(|status| peak_memory_mib(&status)).max(peak);
     let output = deadline::finish_observed(child, Some(&mut look));
     (output.into(), peak)
 }
 
 /// The most memory that a child of this process had, in MiB; nothing for another process that bears its number by now.
-fn peak_of(status: &str) -> Option<u64> {
+fn peak_memory_mib(status: &str) -> Option<u64> {
     let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
     if parent.trim().parse() != Ok(std::process::id()) {
         return None;
@@ -283,12 +283,12 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Says that a test, or a part of it, is left out, and why. Not through a macro, whose words a passing test keeps to
 /// itself.
-pub fn skipped(test: &str, why: &str) {
+pub fn report_skipped(test: &str, why: &str) {
     print_error(&format!("skipped: {test}: {why}\n"));
 }
 
 /// A time in seconds that a variable may override.
-fn seconds(variable: &str, otherwise: u64) -> Duration {
+fn seconds_from_env(variable: &str, otherwise: u64) -> Duration {
     let given = std::env::var(variable).ok().and_then(|given| given.parse().ok());
     Duration::from_secs(given.unwrap_or(otherwise))
 }
@@ -300,12 +300,12 @@ fn print_error(text: &str) {
 }
 
 /// Whether hangups count here, as far as that can be told; under `nohup` they do not, and what is started has no say in it.
-pub fn hears_hangups(test: &str) -> bool {
+pub fn receives_hangups(test: &str) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
     if ignored & 1 == 1 {
-        skipped(test, "hangups are ignored here, as under nohup");
+        report_skipped(test, "hangups are ignored here, as under nohup");
     }
     ignored & 1 == 0
 }
@@ -318,16 +318,16 @@ pub fn has_program(name: &str) -> bool {
 
 /// Whether a process is running; one that has ended and waits to be reaped is not.
 pub fn is_running(pid: &str) -> bool {
-    let state = state(pid);
+    let state = process_state(pid);
     !state.is_empty() && !state.starts_with('Z')
 }
 
 /// Whether a process has been stopped and can go on.
 pub fn is_stopped(pid: &str) -> bool {
-    state(pid).starts_with('T')
+    process_state(pid).starts_with('T')
 }
 
-fn state(pid: &str) -> String {
+fn process_state(pid: &str) -> String {
     let output = Command::new("ps").args(["-o", "stat=", "-p", pid]).output_in_time().expect("ps runs");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
@@ -340,8 +340,8 @@ pub fn make_executable(path: &Path) {
     #[cfg(unix)]
     {
         use deadline::CommandDeadline as _;
-        const COPY: &str = r#"cp "$1" "$1.new" && chmod 755 "$1.new" && mv "$1.new" "$1""#;
-        let copied = Command::new("sh").args(["-c", COPY, "sh"]).arg(path).status_in_time().expect("sh runs");
+        const COPY_SCRIPT: &str = r#"cp "$1" "$1.new" && chmod 755 "$1.new" && mv "$1.new" "$1""#;
+        let copied = Command::new("sh").args(["-c", COPY_SCRIPT, "sh"]).arg(path).status_in_time().expect("sh runs");
         assert!(copied.success(), "{} cannot be made executable", path.display());
     }
     #[cfg(not(unix))]

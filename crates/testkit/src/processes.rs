@@ -7,8 +7,8 @@ use std::fmt::Write;
 use crate::fs;
 
 /// These processes and all of their descendants, parents first.
-pub fn tree(roots: &[u32]) -> Vec<u32> {
-    let parents: Vec<(u32, u32)> = all().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+pub fn process_tree(roots: &[u32]) -> Vec<u32> {
+    let parents: Vec<(u32, u32)> = all_pids().filter_map(|pid| Some((pid, parent_pid(pid)?))).collect();
     let mut tree = roots.to_vec();
     let mut next = 0;
     while let Some(&one) = tree.get(next) {
@@ -21,12 +21,12 @@ pub fn tree(roots: &[u32]) -> Vec<u32> {
 }
 
 /// The processes other than this one that hold a file open, named as the links in `/proc/PID/fd` name it.
-pub fn holders(file: &str) -> Vec<u32> {
+pub fn file_holders(file: &str) -> Vec<u32> {
     let holds = |pid: &u32| {
         let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
         open.filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|link| link.as_os_str() == file)
     };
-    all().filter(|pid| *pid != std::process::id()).filter(holds).collect()
+    all_pids().filter(|pid| *pid != std::process::id()).filter(holds).collect()
 }
 
 /// One line for each process and one for each of its threads: state, command line, and the kernel function and system
@@ -34,18 +34,18 @@ pub fn holders(file: &str) -> Vec<u32> {
 pub fn describe(pids: &[u32]) -> String {
     let mut text = String::new();
     for pid in pids {
-        let state = stat(*pid).map_or_else(|| "gone".to_owned(), |stat| stat.state.to_string());
+        let state = read_status(*pid).map_or_else(|| "gone".to_owned(), |stat| stat.state.to_string());
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let command = String::from_utf8_lossy(&command).replace('\0', " ");
-        let parent = parent(*pid).unwrap_or_default();
+        let parent = parent_pid(*pid).unwrap_or_default();
         let _ = writeln!(text, "{pid} (child of {parent}) {state} {}", command.trim_end());
-        text.push_str(&waits(*pid));
+        text.push_str(&describe_waits(*pid));
     }
     text
 }
 
 /// What the threads of a process wait in, one line each.
-pub fn waits(pid: u32) -> String {
+pub fn describe_waits(pid: u32) -> String {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let wait = |task: std::fs::DirEntry| {
         let read = |name: &str| {
@@ -68,24 +68,24 @@ pub fn kill(pids: &[u32]) {
     let _ = pids;
 }
 
-fn all() -> impl Iterator<Item = u32> {
+fn all_pids() -> impl Iterator<Item = u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-struct Stat {
+struct ProcessStatus {
     state: char,
     parent: u32,
 }
 
-fn stat(pid: u32) -> Option<Stat> {
+fn read_status(pid: u32) -> Option<ProcessStatus> {
     // A process may have any bytes in its name, parentheses too.
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     let mut fields = std::str::from_utf8(&stat[name_end + 1..]).ok()?.split_ascii_whitespace();
-    Some(Stat { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
+    Some(ProcessStatus { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
 }
 
-fn parent(pid: u32) -> Option<u32> {
-    stat(pid).map(|stat| stat.parent)
+fn parent_pid(pid: u32) -> Option<u32> {
+    read_status(pid).map(|stat| stat.parent)
 }

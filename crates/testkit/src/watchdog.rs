@@ -21,14 +21,14 @@ const STALL_SECONDS: u64 = 120;
 /// What `cargo test` takes for failed tests.
 const FAILED_TESTS_EXIT_CODE: i32 = 101;
 
-struct Progress {
+struct TestProgress {
     running: BTreeMap<String, Instant>,
-    last: Instant,
+    last_change: Instant,
 }
 
-static PROGRESS: LazyLock<Mutex<Progress>> = LazyLock::new(|| {
-    std::thread::spawn(end_a_stalled_run);
-    Mutex::new(Progress { running: BTreeMap::new(), last: Instant::now() })
+static PROGRESS: LazyLock<Mutex<TestProgress>> = LazyLock::new(|| {
+    std::thread::spawn(abort_stalled_run);
+    Mutex::new(TestProgress { running: BTreeMap::new(), last_change: Instant::now() })
 });
 
 thread_local! {
@@ -42,13 +42,13 @@ thread_local! {
 pub fn watch() {
     // A thread that is ending has no test any more.
     if RUNNING_TEST.try_with(|test| test.as_ref().is_some_and(|test| test.name == MAIN_THREAD)) == Ok(true) {
-        progress();
+        report_progress();
     }
 }
 
 /// Says that a test which takes long by design is still getting on.
-pub fn progress() {
-    lock().last = Instant::now();
+pub fn report_progress() {
+    lock().last_change = Instant::now();
 }
 
 const MAIN_THREAD: &str = "main";
@@ -63,7 +63,7 @@ impl RunningTest {
         let thread = std::thread::current();
         let name = thread.name().filter(|name| !name.starts_with("tokio"))?.to_owned();
         let mut progress = lock();
-        progress.last = Instant::now();
+        progress.last_change = Instant::now();
         progress.running.insert(name.clone(), Instant::now());
         Some(RunningTest { name })
     }
@@ -72,28 +72,28 @@ impl RunningTest {
 impl Drop for RunningTest {
     fn drop(&mut self) {
         let mut progress = lock();
-        progress.last = Instant::now();
+        progress.last_change = Instant::now();
         progress.running.remove(&self.name);
     }
 }
 
-fn lock() -> MutexGuard<'static, Progress> {
+fn lock() -> MutexGuard<'static, TestProgress> {
     PROGRESS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn end_a_stalled_run() {
-    let limit = crate::seconds(STALL_VARIABLE, STALL_SECONDS);
+fn abort_stalled_run() {
+    let limit = crate::seconds_from_env(STALL_VARIABLE, STALL_SECONDS);
     loop {
         std::thread::sleep(Duration::from_millis(250));
         let progress = lock();
-        if progress.running.is_empty() || progress.last.elapsed() < limit {
+        if progress.running.is_empty() || progress.last_change.elapsed() < limit {
             continue;
         }
         let tests =
             progress.running.iter().map(|(name, since)| format!("  {name}, for {} s\n", since.elapsed().as_secs()));
         let tests: String = tests.collect();
         drop(progress);
-        let family = processes::tree(&[std::process::id()]);
+        let family = processes::process_tree(&[std::process::id()]);
         let report = format!(
             "\nwatchdog: no test has finished for {} s; running:\n{tests}processes:\n{}",
             limit.as_secs(),

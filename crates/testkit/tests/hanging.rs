@@ -6,19 +6,19 @@
 use std::process::{Command, Stdio};
 
 use hookwright_testkit::deadline::*;
-use hookwright_testkit::{Run, deadline, finish, fs, is_running, wait_until, watchdog};
+use hookwright_testkit::{ProgramRun, deadline, finish, fs, is_running, wait_until, watchdog};
 
 /// Which of the tests below hangs.
-const HANG: &str = "HOOKWRIGHT_TEST_HANG";
+const HANG_VARIABLE: &str = "HOOKWRIGHT_TEST_HANG";
 
-fn hangs(test: &str) -> bool {
-    std::env::var(HANG).is_ok_and(|hanging| hanging == test)
+fn should_hang(test: &str) -> bool {
+    std::env::var(HANG_VARIABLE).is_ok_and(|hanging| hanging == test)
 }
 
 /// Runs one test of this program in another process, where it hangs.
-fn run_hanging(test: &str, limit: (&str, &str)) -> Run {
+fn run_hanging(test: &str, limit: (&str, &str)) -> ProgramRun {
     let mut program = Command::new(std::env::current_exe().unwrap());
-    program.args(["--exact", test]).env(HANG, test).env(limit.0, limit.1);
+    program.args(["--exact", test]).env(HANG_VARIABLE, test).env(limit.0, limit.1);
     program.output_in_time().unwrap().into()
 }
 
@@ -28,12 +28,12 @@ fn pid_in(text: &str) -> &str {
 
 #[test]
 fn spins_when_asked_to() {
-    if !hangs("spins_when_asked_to") {
+    if !should_hang("spins_when_asked_to") {
         return;
     }
     watchdog::watch();
     let mut child = Command::new("sleep").arg("1000").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    hookwright_testkit::skipped("spins", &format!("pid {} is left to the watchdog", child.id()));
+    hookwright_testkit::report_skipped("spins", &format!("pid {} is left to the watchdog", child.id()));
     while child.try_wait().unwrap().is_none() {
         std::hint::spin_loop();
     }
@@ -42,7 +42,7 @@ fn spins_when_asked_to() {
 #[test]
 fn the_watchdog_ends_a_run_that_stalls_and_names_the_test() {
     let run = run_hanging("spins_when_asked_to", (watchdog::STALL_VARIABLE, "2"));
-    let run = run.exits(101);
+    let run = run.expect_exit_code(101);
     assert!(run.stderr.contains("no test has finished for 2 s; running:\n  spins_when_asked_to, for "), "{run:#?}");
     assert!(run.stderr.contains("sleep 1000"), "its processes are listed: {run:#?}");
     wait_until("its processes are killed", || !is_running(pid_in(&run.stderr)));
@@ -50,7 +50,7 @@ fn the_watchdog_ends_a_run_that_stalls_and_names_the_test() {
 
 #[test]
 fn waits_for_a_program_when_asked_to() {
-    if !hangs("waits_for_a_program_when_asked_to") {
+    if !should_hang("waits_for_a_program_when_asked_to") {
         return;
     }
     // The descendant leaves the program's group and its tree, and holds on to stderr.
@@ -61,9 +61,9 @@ fn waits_for_a_program_when_asked_to() {
 }
 
 #[test]
-fn a_program_whose_pipes_are_held_fails_with_what_is_known_of_it() {
+fn program_with_held_pipes_fails_with_a_report() {
     let run = run_hanging("waits_for_a_program_when_asked_to", (deadline::DEADLINE_VARIABLE, "2"));
-    let run = run.exits(101);
+    let run = run.expect_exit_code(101);
     for part in ["did not end within 2s", "before", "pid ", "sleep 1000", "waits in "] {
         assert!(run.stdout.contains(part), "{part}: {run:#?}");
     }
@@ -72,7 +72,7 @@ fn a_program_whose_pipes_are_held_fails_with_what_is_known_of_it() {
 
 #[test]
 fn waits_for_a_thread_when_asked_to() {
-    if !hangs("waits_for_a_thread_when_asked_to") {
+    if !should_hang("waits_for_a_thread_when_asked_to") {
         return;
     }
     let (_sender, receiver) = std::sync::mpsc::channel::<()>();
@@ -82,12 +82,12 @@ fn waits_for_a_thread_when_asked_to() {
 #[test]
 fn a_thread_that_does_not_end_fails_the_test() {
     let run = run_hanging("waits_for_a_thread_when_asked_to", (deadline::DEADLINE_VARIABLE, "1"));
-    let run = run.exits(101);
+    let run = run.expect_exit_code(101);
     assert!(run.stdout.contains("in vain: "), "{run:#?}");
 }
 
 #[test]
-fn pipes_are_not_read() {
+fn reading_a_pipe_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status_in_time().unwrap().success());

@@ -46,7 +46,7 @@ builtins! {
 
 /// Names that arguments had before, which models still give: tool, then, now. What a tool reads is what it declares, so
 /// that hooks and rules that look for an argument find it.
-const OLDER_ARGUMENTS: &[(&str, &str, &str)] = &[
+const LEGACY_ARGUMENT_NAMES: &[(&str, &str, &str)] = &[
     ("run_shell_command", "directory", "dir_path"),
     ("glob", "path", "dir_path"),
     ("list_directory", "path", "dir_path"),
@@ -61,10 +61,10 @@ const OLDER_ARGUMENTS: &[(&str, &str, &str)] = &[
 /// # Errors
 /// If one is given under both its names, with different values.
 pub fn canonical_arguments(tool: &str, args: &mut Map<String, Value>) -> Result<(), ToolFailure> {
-    for (_, then, now) in OLDER_ARGUMENTS.iter().filter(|(name, _, _)| *name == tool) {
+    for (_, then, now) in LEGACY_ARGUMENT_NAMES.iter().filter(|(name, _, _)| *name == tool) {
         let Some(value) = args.shift_remove(*then) else { continue };
         if args.get(*now).is_some_and(|known| *known != value) {
-            return Err(ToolFailure::invalid(format!(
+            return Err(ToolFailure::invalid_params(format!(
                 "params/{then} is another name of params/{now}; give one of them"
             )));
         }
@@ -98,10 +98,10 @@ mod tests {
             "a hook would judge the wrong one"
         );
         assert_eq!(renamed("write_file", json!({"path": "d"})), Ok(json!({"path": "d"})));
-        let mut tools = crate::ToolSet::builtin(crate::WebSearching::Impossible);
-        let agent = crate::AgentOffer { name: "scout".to_owned(), description: String::new() };
-        tools.register(crate::DelegateToAgent::to(vec![agent]).unwrap()).unwrap();
-        for (tool, then, now) in OLDER_ARGUMENTS {
+        let mut tools = crate::ToolSet::builtin(crate::WebSearchSupport::Unavailable);
+        let agent = crate::DelegateAgent { name: "scout".to_owned(), description: String::new() };
+        tools.register(crate::DelegateToAgent::for_agents(vec![agent]).unwrap()).unwrap();
+        for (tool, then, now) in LEGACY_ARGUMENT_NAMES {
             let declared = tools.get(tool).unwrap().declaration().parameters["properties"].clone();
             assert!(declared.get(now).is_some() && declared.get(then).is_none(), "{tool} {then}");
         }

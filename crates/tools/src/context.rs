@@ -1,14 +1,14 @@
 //! All that a tool call may use, given by the caller. Makes nothing up: no environment, no home, no clock settings.
 
 use crate::builtin::google_web_search::WebSearch;
-use crate::console::Console;
+use crate::console::CallConsole;
 use crate::delegate::Delegation;
 use crate::diff::FileDiff;
 use crate::filter::FileFilter;
 use crate::http::{HttpAccess, HttpPolicy};
-use crate::shell::Jobs;
+use crate::shell::BackgroundJobs;
 use crate::workspace::Workspace;
-use hookwright_process::Groups;
+use hookwright_process::ProcessGroups;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
@@ -28,17 +28,17 @@ pub struct ToolContext {
     /// The whole environment of child processes.
     pub environment: Environment,
     /// How shell commands run.
-    pub shell: ShellSettings,
+    pub shell: ShellCommandOptions,
     /// Commands that run, and those left running, to be ended with the session.
-    pub background: Arc<Groups>,
+    pub process_groups: Arc<ProcessGroups>,
     /// Those left running, for the user to see.
-    pub jobs: Arc<Jobs>,
+    pub jobs: Arc<BackgroundJobs>,
     /// The network, and what of it is allowed.
     pub http: Arc<HttpAccess>,
     /// Where output goes while a command runs.
     pub output: OutputSink,
     /// The way to a terminal for this call's command, if anybody shows one.
-    pub console: Option<Console>,
+    pub console: Option<CallConsole>,
     /// Who searches the web for this call.
     pub search: Option<Arc<dyn WebSearch>>,
     /// Who lets other agents work for this call.
@@ -46,7 +46,7 @@ pub struct ToolContext {
     /// The file that `save_memory` adds to.
     pub memory_file: Option<PathBuf>,
     /// The change that the user was shown and has allowed: this one is made, or none.
-    pub shown: Option<Arc<FileDiff>>,
+    pub approved_diff: Option<Arc<FileDiff>>,
 }
 
 impl ToolContext {
@@ -57,8 +57,8 @@ impl ToolContext {
             filter: FileFilter::default(),
             cancel: CancellationToken::new(),
             environment: Environment::default(),
-            shell: ShellSettings::default(),
-            background: Arc::default(),
+            shell: ShellCommandOptions::default(),
+            process_groups: Arc::default(),
             jobs: Arc::default(),
             http: Arc::new(HttpAccess::new(HttpPolicy::default())),
             output: OutputSink::none(),
@@ -66,16 +66,16 @@ impl ToolContext {
             search: None,
             delegation: None,
             memory_file: None,
-            shown: None,
+            approved_diff: None,
         }
     }
 }
 
 /// The environment of child processes. All that share it have another one as soon as it is set.
 #[derive(Clone, Default)]
-pub struct Environment(Arc<RwLock<Variables>>);
+pub struct Environment(Arc<RwLock<EnvironmentVariables>>);
 
-type Variables = Arc<[(OsString, OsString)]>;
+type EnvironmentVariables = Arc<[(OsString, OsString)]>;
 
 impl Environment {
     /// From the next command on.
@@ -83,7 +83,7 @@ impl Environment {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = variables.into();
     }
 
-    pub(crate) fn get(&self) -> Variables {
+    pub(crate) fn get(&self) -> EnvironmentVariables {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -109,13 +109,13 @@ impl fmt::Debug for Environment {
 
 /// How shell commands run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShellSettings {
+pub struct ShellCommandOptions {
     /// A command silent for this long is ended.
     pub inactivity_timeout: Option<Duration>,
     /// A command that runs this long is ended.
     pub timeout: Option<Duration>,
     /// How long a command may take to end when asked to, before it is forced.
-    pub grace: Duration,
+    pub grace_period: Duration,
     /// How many bytes of output are kept; what is between beginning and end is left out.
     pub max_output_bytes: usize,
     /// How long a background command is watched for an early end.
@@ -126,12 +126,12 @@ pub struct ShellSettings {
     pub pager: String,
 }
 
-impl Default for ShellSettings {
+impl Default for ShellCommandOptions {
     fn default() -> Self {
         Self {
             inactivity_timeout: Some(Duration::from_secs(300)),
             timeout: None,
-            grace: Duration::from_secs(2),
+            grace_period: Duration::from_secs(2),
             max_output_bytes: 100_000,
             background_delay: Duration::from_millis(200),
             interactive: true,

@@ -22,7 +22,7 @@ pub trait Delegation: std::fmt::Debug + Send + Sync {
 
 /// An agent that can be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentOffer {
+pub struct DelegateAgent {
     /// What it is called by.
     pub name: String,
     /// What it is for.
@@ -31,18 +31,18 @@ pub struct AgentOffer {
 
 /// The tool, for these agents.
 pub struct DelegateToAgent {
-    agents: Vec<AgentOffer>,
+    agents: Vec<DelegateAgent>,
 }
 
 impl DelegateToAgent {
     /// A way to these agents; nothing where there are none.
-    pub fn to(agents: Vec<AgentOffer>) -> Option<Arc<dyn Tool>> {
+    pub fn for_agents(agents: Vec<DelegateAgent>) -> Option<Arc<dyn Tool>> {
         (!agents.is_empty()).then(|| Arc::new(DelegateToAgent { agents }) as Arc<dyn Tool>)
     }
 }
 
 #[derive(Deserialize)]
-struct Args {
+struct DelegateArgs {
     agent_name: String,
     objective: String,
 }
@@ -88,7 +88,7 @@ impl Tool for DelegateToAgent {
     }
 
     fn describe(&self, args: &Value) -> String {
-        match Args::deserialize(args) {
+        match DelegateArgs::deserialize(args) {
             Ok(args) => one_line(&format!("{}: {}", args.agent_name, args.objective), 200),
             Err(_) => one_line(&args.to_string(), 200),
         }
@@ -96,12 +96,12 @@ impl Tool for DelegateToAgent {
 
     fn run<'a>(&'a self, args: &'a Value, ctx: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
         Box::pin(async move {
-            let args = match Args::deserialize(args) {
+            let args = match DelegateArgs::deserialize(args) {
                 Ok(args) => args,
-                Err(error) => return ToolFailure::invalid(format!("params: {error}")).into(),
+                Err(error) => return ToolFailure::invalid_params(format!("params: {error}")).into(),
             };
             if args.objective.trim().is_empty() {
-                return ToolFailure::invalid("The 'objective' parameter cannot be empty.").into();
+                return ToolFailure::invalid_params("The 'objective' parameter cannot be empty.").into();
             }
             match &ctx.delegation {
                 Some(delegation) => delegation.delegate(&args.agent_name, &args.objective).await,

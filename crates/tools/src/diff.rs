@@ -42,7 +42,7 @@ impl FileDiff {
     /// The difference between two texts of one file, which people know by `shown_path`.
     pub(crate) fn new(path: &Path, shown_path: String, original: Option<String>, new: String) -> Self {
         let file_name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let diff = compare(original.as_deref().unwrap_or_default(), &new);
+        let diff = line_diff(original.as_deref().unwrap_or_default(), &new);
         let mut stat = DiffStat::default();
         for change in diff.iter_all_changes() {
             let chars = change.value().trim_end_matches(['\r', '\n']).chars().count();
@@ -97,7 +97,7 @@ impl FileDiff {
 
     /// The changed places of the new text with some lines around them, at most `limit` lines.
     pub(crate) fn snippet(&self, around: usize, limit: usize) -> String {
-        let diff = compare(self.original.as_deref().unwrap_or_default(), &self.new);
+        let diff = line_diff(self.original.as_deref().unwrap_or_default(), &self.new);
         let lines: Vec<&str> = self.new.lines().collect();
         let mut ranges: Vec<(usize, usize)> = Vec::new();
         for op in diff.ops().iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
@@ -134,7 +134,7 @@ impl FileDiff {
 }
 
 /// Past the deadline the diff is merely coarser, so two big unlike files do not hold up an edit.
-fn compare<'a>(old: &'a str, new: &'a str) -> TextDiff<'a, 'a, str> {
+fn line_diff<'a>(old: &'a str, new: &'a str) -> TextDiff<'a, 'a, str> {
     TextDiff::configure().timeout(Duration::from_millis(300)).diff_lines(old, new)
 }
 
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn unlike_giants_end_in_time() {
+    fn large_unlike_files_diff_in_time() {
         let old: String = (0..40_000_u64).map(|n| format!("{}\n", n * 7919 % 10_007)).collect();
         let new: String = (0..40_000_u64).map(|n| format!("{}\n", n * 104_729 % 10_009)).collect();
         let started = std::time::Instant::now();

@@ -25,14 +25,14 @@ pub(crate) enum Fidelity {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decoded {
+pub(crate) struct DecodedText {
     pub(crate) text: String,
     pub(crate) encoding: Encoding,
     pub(crate) fidelity: Fidelity,
 }
 
 impl Encoding {
-    fn mark(self) -> &'static [u8] {
+    fn byte_order_mark(self) -> &'static [u8] {
         match self {
             Self::Utf8 => b"",
             Self::Utf8Bom => b"\xEF\xBB\xBF",
@@ -41,16 +41,16 @@ impl Encoding {
         }
     }
 
-    fn of(bytes: &[u8]) -> Self {
+    fn detect(bytes: &[u8]) -> Self {
         [Self::Utf8Bom, Self::Utf16Le, Self::Utf16Be]
             .into_iter()
-            .find(|encoding| bytes.starts_with(encoding.mark()))
+            .find(|encoding| bytes.starts_with(encoding.byte_order_mark()))
             .unwrap_or(Self::Utf8)
     }
 
     /// `text` as bytes, byte-order mark first.
     pub(crate) fn encode(self, text: &str) -> Vec<u8> {
-        let mut bytes = self.mark().to_vec();
+        let mut bytes = self.byte_order_mark().to_vec();
         match self {
             Self::Utf8 | Self::Utf8Bom => bytes.extend_from_slice(text.as_bytes()),
             Self::Utf16Le => bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes)),
@@ -61,16 +61,16 @@ impl Encoding {
 }
 
 /// The text in `bytes`, its mark taken off.
-pub(crate) fn decode(bytes: &[u8]) -> Decoded {
-    let encoding = Encoding::of(bytes);
+pub(crate) fn decode(bytes: &[u8]) -> DecodedText {
+    let encoding = Encoding::detect(bytes);
     let decoder = match encoding {
         Encoding::Utf8 | Encoding::Utf8Bom => encoding_rs::UTF_8,
         Encoding::Utf16Le => encoding_rs::UTF_16LE,
         Encoding::Utf16Be => encoding_rs::UTF_16BE,
     };
-    let (text, bad) = decoder.decode_without_bom_handling(&bytes[encoding.mark().len()..]);
+    let (text, bad) = decoder.decode_without_bom_handling(&bytes[encoding.byte_order_mark().len()..]);
     let fidelity = if bad { Fidelity::Lossy } else { Fidelity::Exact };
-    Decoded { text: text.into_owned(), encoding, fidelity }
+    DecodedText { text: text.into_owned(), encoding, fidelity }
 }
 
 /// The text in `bytes` that somebody says to be in an encoding. UTF-8 is believed before them: few texts are valid UTF-8
@@ -78,7 +78,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Decoded {
 pub(crate) fn decode_labelled(bytes: &[u8], label: &str) -> String {
     let said = encoding_rs::Encoding::for_label(label.as_bytes());
     match (decode(bytes), said) {
-        (Decoded { fidelity: Fidelity::Lossy, encoding: Encoding::Utf8, .. }, Some(said)) => {
+        (DecodedText { fidelity: Fidelity::Lossy, encoding: Encoding::Utf8, .. }, Some(said)) => {
             said.decode(bytes).0.into_owned()
         }
         (decoded, _) => decoded.text,
@@ -88,7 +88,7 @@ pub(crate) fn decode_labelled(bytes: &[u8], label: &str) -> String {
 /// True if `bytes`, a file's beginning, are not text. Bytes that are merely not UTF-8 may be an older encoding's text.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     let sample = &bytes[..bytes.len().min(8192)];
-    if sample.is_empty() || matches!(Encoding::of(sample), Encoding::Utf16Le | Encoding::Utf16Be) {
+    if sample.is_empty() || matches!(Encoding::detect(sample), Encoding::Utf16Le | Encoding::Utf16Be) {
         return false;
     }
     if sample.contains(&0) {
@@ -100,7 +100,7 @@ pub(crate) fn is_binary(bytes: &[u8]) -> bool {
 
 impl LineEnding {
     /// The ending that most lines of `text` have.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn detect(text: &str) -> Self {
         let all = text.matches('\n').count();
         let with_return = text.matches("\r\n").count();
         if with_return * 2 > all { Self::CrLf } else { Self::Lf }
@@ -117,13 +117,13 @@ impl LineEnding {
 
 /// Text with all line ends LF that remembers where carriage returns were, so that a range found in it can be changed in
 /// the original and every other byte stays.
-pub(crate) struct Unified {
+pub(crate) struct NormalizedText {
     pub(crate) text: String,
     /// Offsets in `text` of line feeds that had a carriage return before them.
-    returns: Vec<usize>,
+    carriage_returns: Vec<usize>,
 }
 
-impl Unified {
+impl NormalizedText {
     pub(crate) fn new(original: &str) -> Self {
         let mut text = String::with_capacity(original.len());
         let mut returns = Vec::new();
@@ -135,12 +135,12 @@ impl Unified {
             rest = &rest[at + 2..];
         }
         text.push_str(rest);
-        Self { text, returns }
+        Self { text, carriage_returns: returns }
     }
 
     /// Where an offset of `text` is in the original.
     pub(crate) fn original_offset(&self, offset: usize) -> usize {
-        offset + self.returns.partition_point(|at| *at < offset)
+        offset + self.carriage_returns.partition_point(|at| *at < offset)
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
         for encoding in [Encoding::Utf8, Encoding::Utf8Bom, Encoding::Utf16Le, Encoding::Utf16Be] {
             let text = "héllo 🌍\r\nx";
             let decoded = decode(&encoding.encode(text));
-            assert_eq!(decoded, Decoded { text: text.into(), encoding, fidelity: Fidelity::Exact });
+            assert_eq!(decoded, DecodedText { text: text.into(), encoding, fidelity: Fidelity::Exact });
         }
         assert_eq!(decode(b"").text, "");
     }
@@ -180,9 +180,9 @@ mod tests {
 
     #[test]
     fn most_lines_decide_the_ending() {
-        assert_eq!(LineEnding::of("a\r\nb\r\nc\n"), LineEnding::CrLf);
-        assert_eq!(LineEnding::of("a\nb\nc\r\n"), LineEnding::Lf);
-        assert_eq!(LineEnding::of(""), LineEnding::Lf);
+        assert_eq!(LineEnding::detect("a\r\nb\r\nc\n"), LineEnding::CrLf);
+        assert_eq!(LineEnding::detect("a\nb\nc\r\n"), LineEnding::Lf);
+        assert_eq!(LineEnding::detect(""), LineEnding::Lf);
         assert_eq!(LineEnding::CrLf.apply("a\nb\r\nc"), "a\r\nb\r\nc");
     }
 
@@ -190,7 +190,7 @@ mod tests {
         #[test]
         fn unified_offsets_lead_back(parts in proptest::collection::vec("a|\r\n|\n|\r|é", 0..20)) {
             let original = parts.concat();
-            let unified = Unified::new(&original);
+            let unified = NormalizedText::new(&original);
             proptest::prop_assert_eq!(&unified.text, &original.replace("\r\n", "\n"));
             for (offset, found) in unified.text.char_indices() {
                 let at = unified.original_offset(offset);

@@ -129,7 +129,7 @@ impl ToolFailure {
     }
 
     /// Arguments that make no sense.
-    pub fn invalid(message: impl Into<String>) -> Self {
+    pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(ToolErrorKind::InvalidToolParams, message)
     }
 
@@ -139,7 +139,7 @@ impl ToolFailure {
     }
 
     /// A failure to read `path`, its kind taken from the system's error.
-    pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn from_read_error(path: &Path, error: &io::Error) -> Self {
         let (kind, message) = match error.kind() {
             io::ErrorKind::NotFound => (ToolErrorKind::FileNotFound, format!("File not found: {}", path.display())),
             io::ErrorKind::PermissionDenied => {
@@ -154,7 +154,7 @@ impl ToolFailure {
     }
 
     /// A failure to write `path`.
-    pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn from_write_error(path: &Path, error: &io::Error) -> Self {
         let (kind, message) = match error.kind() {
             io::ErrorKind::PermissionDenied => {
                 (ToolErrorKind::PermissionDenied, format!("Permission denied writing to file: {}", path.display()))
@@ -199,13 +199,13 @@ mod tests {
     #[test]
     fn system_errors_keep_their_meaning() {
         let path = Path::new("/w/a");
-        let kind = |kind: io::ErrorKind| ToolFailure::writing(path, &io::Error::from(kind)).kind;
+        let kind = |kind: io::ErrorKind| ToolFailure::from_write_error(path, &io::Error::from(kind)).kind;
         assert_eq!(kind(io::ErrorKind::PermissionDenied), ToolErrorKind::PermissionDenied);
         assert_eq!(kind(io::ErrorKind::StorageFull), ToolErrorKind::NoSpaceLeft);
         assert_eq!(kind(io::ErrorKind::IsADirectory), ToolErrorKind::TargetIsDirectory);
         assert_eq!(kind(io::ErrorKind::Other), ToolErrorKind::FileWriteFailure);
         assert_eq!(
-            ToolFailure::reading(path, &io::Error::from(io::ErrorKind::NotFound)).kind,
+            ToolFailure::from_read_error(path, &io::Error::from(io::ErrorKind::NotFound)).kind,
             ToolErrorKind::FileNotFound
         );
     }

@@ -2,7 +2,7 @@
 //! question (is this path ignored?) for all tools; no tool has rules of its own.
 
 use crate::workspace::Workspace;
-use hookwright_disk::{Links, ReadError};
+use hookwright_disk::{ReadError, SymlinkPolicy};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{Match, WalkBuilder};
 use serde::Deserialize;
@@ -11,13 +11,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub(crate) const GEMINI_IGNORE: &str = ".geminiignore";
+pub(crate) const GEMINI_IGNORE_FILE: &str = ".geminiignore";
 
 /// No ignore file is larger.
-const LARGEST_IGNORE: u64 = 1 << 20;
+const MAX_IGNORE_FILE_BYTES: u64 = 1 << 20;
 
 /// Directories that are version control's or other people's code.
-const NEVER_WALKED: &[&str] = &["node_modules", ".git", "bower_components", ".svn", ".hg"];
+const SKIPPED_DIRECTORIES: &[&str] = &["node_modules", ".git", "bower_components", ".svn", ".hg"];
 
 /// Which ignore files count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) struct FilteringOptions {
 
 impl FileFilter {
     /// This filter with what a call's arguments say. What the user keeps from the agent, no argument of the agent's shows.
-    pub(crate) fn with(self, options: FilteringOptions) -> Self {
+    pub(crate) fn with_options(self, options: FilteringOptions) -> Self {
         Self {
             git_ignore: options.respect_git_ignore.unwrap_or(self.git_ignore),
             gemini_ignore: self.gemini_ignore || options.respect_gemini_ignore == Some(true),
@@ -65,7 +65,7 @@ impl FileFilter {
 
     /// Files and directories of the workspace's own directory, as one writes them from there, for somebody to choose
     /// from: directories end with a slash. Neither deeper nor more than asked for.
-    pub fn names(self, workspace: &Workspace, deepest: usize, most: usize) -> Vec<String> {
+    pub fn list_names(self, workspace: &Workspace, deepest: usize, most: usize) -> Vec<String> {
         let root = workspace.directory();
         let name = |entry: ignore::DirEntry| {
             let name = entry.path().strip_prefix(root).ok()?.to_str().filter(|name| !name.is_empty())?;
@@ -100,33 +100,33 @@ impl FileFilter {
     }
 
     /// The workspace's own ignore files that can't be read, with the reason: they hide everything beside them.
-    pub fn unreadable(self, workspace: &Workspace) -> Vec<(PathBuf, ReadError)> {
+    pub fn unreadable_files(self, workspace: &Workspace) -> Vec<(PathBuf, ReadError)> {
         let roots = workspace.roots();
-        let files = roots.iter().map(|root| root.join(GEMINI_IGNORE)).filter(|_| self.gemini_ignore);
-        files.filter_map(|file| Some((read_if_any(&file).err()?, file))).map(|(why, file)| (file, why)).collect()
+        let files = roots.iter().map(|root| root.join(GEMINI_IGNORE_FILE)).filter(|_| self.gemini_ignore);
+        files.filter_map(|file| Some((read_ignore_file(&file).err()?, file))).map(|(why, file)| (file, why)).collect()
     }
 
     /// True if an ignore file of the workspace, or of the repository around it, hides this path or a directory it is in.
     pub fn is_ignored(self, path: &Path, workspace: &Workspace) -> bool {
         let inside = workspace.root_of(path).is_some_and(|root| root != path);
         match path.parent() {
-            Some(directory) if inside => self.rules(directory, workspace).hide(path, path.is_dir()),
+            Some(directory) if inside => self.rules(directory, workspace).is_hidden(path, path.is_dir()),
             _ => false,
         }
     }
 
     /// What counts in one directory of the workspace.
-    pub(crate) fn rules(self, directory: &Path, workspace: &Workspace) -> Arc<Rules> {
-        let Some(root) = workspace.root_of(directory) else { return Rules::none() };
+    pub(crate) fn rules(self, directory: &Path, workspace: &Workspace) -> Arc<IgnoreRules> {
+        let Some(root) = workspace.root_of(directory) else { return IgnoreRules::none() };
         let root = root.as_path();
         let repository = root.ancestors().find(|dir| dir.join(".git").exists());
         let active = Self { git_ignore: self.git_ignore && repository.is_some(), ..self };
         // A workspace that the repository around it hides is worked in all the same (dotfiles kept in a repository that
         // ignores the rest of the home); then only what is in the workspace counts.
         let top = repository
-            .filter(|repository| active.git_ignore && !Rules::down(active, repository, root).hides_all)
+            .filter(|repository| active.git_ignore && !IgnoreRules::load_chain(active, repository, root).hides_all)
             .unwrap_or(root);
-        Rules::down(active, top, directory)
+        IgnoreRules::load_chain(active, top, directory)
     }
 }
 
@@ -138,8 +138,8 @@ pub(crate) enum Recursion {
 }
 
 /// The ignore files that count in one directory: its own, and those of the directories above.
-pub(crate) struct Rules {
-    above: Option<Arc<Rules>>,
+pub(crate) struct IgnoreRules {
+    parent: Option<Arc<IgnoreRules>>,
     gemini: Gitignore,
     git: Gitignore,
     filter: FileFilter,
@@ -149,10 +149,10 @@ pub(crate) struct Rules {
     hides_all: bool,
 }
 
-impl Rules {
+impl IgnoreRules {
     fn none() -> Arc<Self> {
         Arc::new(Self {
-            above: None,
+            parent: None,
             gemini: Gitignore::empty(),
             git: Gitignore::empty(),
             filter: FileFilter { git_ignore: false, gemini_ignore: false },
@@ -162,22 +162,22 @@ impl Rules {
     }
 
     /// From `top` down to `directory`.
-    fn down(filter: FileFilter, top: &Path, directory: &Path) -> Arc<Self> {
-        let mut rules = Self::of(filter, top, None);
+    fn load_chain(filter: FileFilter, top: &Path, directory: &Path) -> Arc<Self> {
+        let mut rules = Self::load_directory(filter, top, None);
         let mut current = top.to_owned();
         for name in directory.strip_prefix(top).into_iter().flatten() {
             current.push(name);
-            rules = Self::of(filter, &current, Some(rules));
+            rules = Self::load_directory(filter, &current, Some(rules));
         }
         rules
     }
 
-    fn of(filter: FileFilter, directory: &Path, above: Option<Arc<Self>>) -> Arc<Self> {
+    fn load_directory(filter: FileFilter, directory: &Path, above: Option<Arc<Self>>) -> Arc<Self> {
         let load = |wanted: bool, names: &[&str]| {
             let mut unreadable = false;
             let mut builder = GitignoreBuilder::new(directory);
             for file in names.iter().map(|name| directory.join(name)) {
-                let text = if wanted { read_if_any(&file) } else { Ok(String::new()) };
+                let text = if wanted { read_ignore_file(&file) } else { Ok(String::new()) };
                 unreadable |= text.is_err();
                 let text = text.unwrap_or_default();
                 for line in text.trim_start_matches('\u{feff}').lines() {
@@ -191,27 +191,27 @@ impl Rules {
         let git_files: &[&str] =
             // Later lines win, so the repository's private list comes first.
             if begins_repository { &[".git/info/exclude", ".gitignore"] } else { &[".gitignore"] };
-        let hides_all = above.as_ref().is_some_and(|above| above.hide(directory, true));
-        let (gemini, unreadable) = load(filter.gemini_ignore, &[GEMINI_IGNORE]);
+        let hides_all = above.as_ref().is_some_and(|above| above.is_hidden(directory, true));
+        let (gemini, unreadable) = load(filter.gemini_ignore, &[GEMINI_IGNORE_FILE]);
         let (git, _) = load(filter.git_ignore, git_files);
         // Nobody knows what the agent's own file would hide, so it hides everything; git's is no guard.
         let hides_all = hides_all || unreadable;
-        Arc::new(Self { gemini, git, above, filter, begins_repository, hides_all })
+        Arc::new(Self { gemini, git, parent: above, filter, begins_repository, hides_all })
     }
 
     /// True if `path`, which is in this directory, is hidden. The innermost line that speaks of it decides; the agent's
     /// own ignore file speaks before git's.
-    pub(crate) fn hide(&self, path: &Path, is_dir: bool) -> bool {
+    pub(crate) fn is_hidden(&self, path: &Path, is_dir: bool) -> bool {
         let is_git = self.begins_repository && path.file_name().is_some_and(|name| name == ".git");
         self.hides_all
             || is_git
             || self
-                .ask(|rules| &rules.gemini, |_| false, path, is_dir)
-                .or_else(|| self.ask(|rules| &rules.git, |rules| rules.begins_repository, path, is_dir))
+                .lookup(|rules| &rules.gemini, |_| false, path, is_dir)
+                .or_else(|| self.lookup(|rules| &rules.git, |rules| rules.begins_repository, path, is_dir))
                 .unwrap_or(false)
     }
 
-    fn ask(
+    fn lookup(
         &self,
         pick: fn(&Self) -> &Gitignore,
         is_last: fn(&Self) -> bool,
@@ -224,15 +224,15 @@ impl Rules {
                 Match::Ignore(_) => return Some(true),
                 Match::Whitelist(_) => return Some(false),
                 Match::None if is_last(rules) => return None,
-                Match::None => rules = rules.above.as_deref()?,
+                Match::None => rules = rules.parent.as_deref()?,
             }
         }
     }
 }
 
 /// An ignore file's text; none where there is no such file.
-fn read_if_any(file: &Path) -> Result<String, ReadError> {
-    match hookwright_disk::read(file, LARGEST_IGNORE, Links::Follow) {
+fn read_ignore_file(file: &Path) -> Result<String, ReadError> {
+    match hookwright_disk::read(file, MAX_IGNORE_FILE_BYTES, SymlinkPolicy::Follow) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(ReadError::Io(error)) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(String::new())
@@ -247,25 +247,25 @@ fn is_dir(entry: &ignore::DirEntry) -> bool {
 
 fn is_file(entry: &ignore::DirEntry, workspace: &Workspace) -> bool {
     match entry.file_type() {
-        Some(kind) if kind.is_file() => !workspace.is_closed(entry.path()),
-        Some(kind) if kind.is_symlink() => entry.path().is_file() && workspace.holds(entry.path()),
+        Some(kind) if kind.is_file() => !workspace.is_forbidden(entry.path()),
+        Some(kind) if kind.is_symlink() => entry.path().is_file() && workspace.may_read(entry.path()),
         _ => false,
     }
 }
 
 /// Decides on an entry of a walk, and remembers the rules of a directory that is gone into.
-fn is_visible(entry: &ignore::DirEntry, known: &Mutex<HashMap<PathBuf, Arc<Rules>>>) -> bool {
+fn is_visible(entry: &ignore::DirEntry, known: &Mutex<HashMap<PathBuf, Arc<IgnoreRules>>>) -> bool {
     let is_dir = is_dir(entry);
-    if is_dir && NEVER_WALKED.iter().any(|name| entry.file_name() == *name) {
+    if is_dir && SKIPPED_DIRECTORIES.iter().any(|name| entry.file_name() == *name) {
         return false;
     }
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(rules) = entry.path().parent().and_then(|directory| known.get(directory)).cloned() else { return true };
-    if rules.hide(entry.path(), is_dir) {
+    if rules.is_hidden(entry.path(), is_dir) {
         return false;
     }
     if is_dir {
-        known.insert(entry.path().to_owned(), Rules::of(rules.filter, entry.path(), Some(rules)));
+        known.insert(entry.path().to_owned(), IgnoreRules::load_directory(rules.filter, entry.path(), Some(rules)));
     }
     true
 }
@@ -373,7 +373,7 @@ mod tests {
         let files =
             [("a/b/c/d", ""), ("a/x.log", ""), (".dot/e", ""), ("node_modules/p", ""), (".geminiignore", "*.log")];
         let (_dir, workspace) = tree(&files);
-        let names = |deepest, most| FileFilter::default().names(&workspace, deepest, most);
+        let names = |deepest, most| FileFilter::default().list_names(&workspace, deepest, most);
         assert_eq!(names(9, 9), [".dot/", ".dot/e", ".geminiignore", "a/", "a/b/", "a/b/c/", "a/b/c/d"]);
         assert_eq!(names(2, 9), [".dot/", ".dot/e", ".geminiignore", "a/", "a/b/"]);
         assert_eq!(names(9, 2), [".dot/", ".dot/e"]);

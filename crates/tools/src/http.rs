@@ -59,7 +59,7 @@ pub struct HttpAccess {
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) struct Fetched {
+pub(crate) struct FetchedPage {
     /// Where the redirects ended.
     pub(crate) url: Url,
     pub(crate) content_type: String,
@@ -114,7 +114,8 @@ impl HttpAccess {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let guard = Guard { private: self.policy.private_addresses, proxy: self.proxy_host() };
+        let guard =
+            PublicAddressResolver { private_addresses: self.policy.private_addresses, proxy: self.proxy_host() };
         let client = client_builder(self.policy.proxy.as_ref())
             .map_err(HttpError::Request)?
             .user_agent(&self.policy.user_agent)
@@ -132,7 +133,7 @@ impl HttpAccess {
     }
 
     /// The parsed URL, if it is one that may be fetched as far as the URL itself shows.
-    pub(crate) fn judge(&self, url: &str) -> Result<Url, HttpError> {
+    pub(crate) fn check_url(&self, url: &str) -> Result<Url, HttpError> {
         let parsed = Url::parse(url).map_err(|_| HttpError::BadUrl { url: url.to_owned() })?;
         let Some(host) = parsed.host_str().filter(|_| matches!(parsed.scheme(), "http" | "https")) else {
             return Err(HttpError::BadUrl { url: url.to_owned() });
@@ -153,8 +154,8 @@ impl HttpAccess {
     }
 
     /// Gets `url`, following redirects.
-    pub(crate) async fn get(&self, url: &str) -> Result<Fetched, HttpError> {
-        let mut url = self.judge(url)?;
+    pub(crate) async fn get(&self, url: &str) -> Result<FetchedPage, HttpError> {
+        let mut url = self.check_url(url)?;
         for _ in 0..=self.policy.max_redirects {
             let response = self
                 .client()?
@@ -162,15 +163,15 @@ impl HttpAccess {
                 .header(header::ACCEPT, "text/markdown, text/html;q=0.9, text/plain;q=0.9, */*;q=0.5")
                 .send()
                 .await
-                .map_err(|error| refused(error, &url))?;
+                .map_err(|error| map_send_error(error, &url))?;
             tracing::debug!(host = url.host_str(), status = response.status().as_u16(), "fetched");
             let target = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
             match target {
                 Some(target) if response.status().is_redirection() => {
                     let joined = url.join(target).map_err(|_| HttpError::BadUrl { url: target.to_owned() })?;
-                    url = self.judge(joined.as_str())?;
+                    url = self.check_url(joined.as_str())?;
                 }
-                _ => return self.read(url, response).await,
+                _ => return self.read_body(url, response).await,
             }
         }
         Err(HttpError::TooManyRedirects { limit: self.policy.max_redirects })
@@ -184,7 +185,7 @@ impl HttpAccess {
         self.get(url).await.map(|fetched| fetched.body).map_err(|error| error.to_string())
     }
 
-    async fn read(&self, url: Url, mut response: reqwest::Response) -> Result<Fetched, HttpError> {
+    async fn read_body(&self, url: Url, mut response: reqwest::Response) -> Result<FetchedPage, HttpError> {
         let status = response.status();
         if !status.is_success() {
             return Err(HttpError::Status { status });
@@ -206,15 +207,15 @@ impl HttpAccess {
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Fetched { url, content_type, body })
+        Ok(FetchedPage { url, content_type, body })
     }
 }
 
 /// A refusal by the guard comes back wrapped in a connection error.
-fn refused(error: reqwest::Error, url: &Url) -> HttpError {
+fn map_send_error(error: reqwest::Error, url: &Url) -> HttpError {
     let mut cause: Option<&dyn std::error::Error> = Some(&error);
     while let Some(inner) = cause {
-        if inner.is::<PrivateOnly>() {
+        if inner.is::<OnlyPrivateAddresses>() {
             return HttpError::Private { host: url.host_str().unwrap_or_default().to_owned() };
         }
         cause = inner.source();
@@ -224,25 +225,25 @@ fn refused(error: reqwest::Error, url: &Url) -> HttpError {
 
 /// Resolves names and keeps only addresses that may be reached. The connection is made to exactly these, so a name
 /// cannot resolve to something else between the check and the use.
-struct Guard {
-    private: PrivateAddresses,
+struct PublicAddressResolver {
+    private_addresses: PrivateAddresses,
     /// The user's own choice, wherever it is.
     proxy: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("all addresses are private")]
-struct PrivateOnly;
+struct OnlyPrivateAddresses;
 
-impl Resolve for Guard {
+impl Resolve for PublicAddressResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let all = self.private == PrivateAddresses::Allowed || self.proxy.as_deref() == Some(name.as_str());
+        let all = self.private_addresses == PrivateAddresses::Allowed || self.proxy.as_deref() == Some(name.as_str());
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
             let usable: Vec<SocketAddr> =
                 found.iter().copied().filter(|found| all || !address::is_private(found.ip())).collect();
             if usable.is_empty() && !found.is_empty() {
-                return Err(PrivateOnly.into());
+                return Err(OnlyPrivateAddresses.into());
             }
             Ok(Box::new(usable.into_iter()) as Addrs)
         })
@@ -269,32 +270,38 @@ mod tests {
             "http://localhost./",
             "http://user@192.168.0.1/",
         ] {
-            assert!(matches!(access.judge(url), Err(HttpError::Private { .. })), "{url}");
+            assert!(matches!(access.check_url(url), Err(HttpError::Private { .. })), "{url}");
         }
         for url in ["ftp://example.com", "file:///etc/passwd", "not a url", "http://", "javascript:1"] {
-            assert!(matches!(access.judge(url), Err(HttpError::BadUrl { .. })), "{url}");
+            assert!(matches!(access.check_url(url), Err(HttpError::BadUrl { .. })), "{url}");
         }
-        assert!(access.judge("https://example.com/a?b#c").is_ok());
+        assert!(access.check_url("https://example.com/a?b#c").is_ok());
         let policy = HttpPolicy { private_addresses: PrivateAddresses::Allowed, ..HttpPolicy::default() };
-        assert!(HttpAccess::new(policy).judge("http://127.0.0.1/").is_ok());
+        assert!(HttpAccess::new(policy).check_url("http://127.0.0.1/").is_ok());
     }
     #[tokio::test]
     async fn names_are_judged_by_what_they_resolve_to() {
-        let resolve =
-            |private| async move { Guard { private, proxy: None }.resolve("localhost".parse().unwrap()).await };
+        let resolve = |private| async move {
+            PublicAddressResolver { private_addresses: private, proxy: None }
+                .resolve("localhost".parse().unwrap())
+                .await
+        };
         let refusal = resolve(PrivateAddresses::Refused).await.err().unwrap();
-        assert!(refusal.is::<PrivateOnly>(), "{refusal}");
+        assert!(refusal.is::<OnlyPrivateAddresses>(), "{refusal}");
         assert!(resolve(PrivateAddresses::Allowed).await.unwrap().all(|found| found.ip().is_loopback()));
     }
 
     #[tokio::test]
     async fn only_the_proxy_may_be_anywhere_and_it_is_not_fetched() {
-        let guard = |proxy: &str| Guard { private: PrivateAddresses::Refused, proxy: Some(proxy.to_owned()) };
+        let guard = |proxy: &str| PublicAddressResolver {
+            private_addresses: PrivateAddresses::Refused,
+            proxy: Some(proxy.to_owned()),
+        };
         assert!(guard("localhost").resolve("localhost".parse().unwrap()).await.is_ok());
         assert!(guard("proxy.example").resolve("localhost".parse().unwrap()).await.is_err());
         let proxy = ProxyOptions { url: "http://me:secret@proxy.example:3128".into(), no_proxy: None };
         let access = HttpAccess::new(HttpPolicy { proxy: Some(proxy), ..HttpPolicy::default() });
-        assert!(matches!(access.judge("http://PROXY.example:80/x"), Err(HttpError::Proxy { .. })));
-        assert!(access.judge("http://other.example/x").is_ok());
+        assert!(matches!(access.check_url("http://PROXY.example:80/x"), Err(HttpError::Proxy { .. })));
+        assert!(access.check_url("http://other.example/x").is_ok());
     }
 }

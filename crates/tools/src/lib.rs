@@ -11,9 +11,9 @@ mod console;
 mod context;
 mod delegate;
 mod diff;
-mod disk;
 mod encoding;
 mod failure;
+mod file_io;
 mod filter;
 mod http;
 pub mod mcp;
@@ -26,25 +26,28 @@ mod toolbox;
 mod toolset;
 mod workspace;
 
-pub use builtin::WebSearching;
-pub use builtin::google_web_search::{SearchError, WebSearch};
-pub use builtin::read_many_files::END_OF_FILES;
+pub use builtin::WebSearchSupport;
+pub use builtin::google_web_search::{WebSearch, WebSearchError};
+pub use builtin::read_many_files::END_OF_FILES_MARKER;
 pub use catalog::{BUILTINS, BuiltinInfo, canonical_arguments, canonical_name};
-pub use console::{Console, Consoles};
-pub use context::{Environment, OutputSink, ShellSettings, ToolContext};
-pub use delegate::{AgentOffer, DELEGATE_TO_AGENT, DelegateToAgent, Delegation};
+pub use console::{CallConsole, ConsoleHost};
+pub use context::{Environment, OutputSink, ShellCommandOptions, ToolContext};
+pub use delegate::{DELEGATE_TO_AGENT, DelegateAgent, DelegateToAgent, Delegation};
 pub use diff::{DiffStat, FileDiff};
 pub use failure::{ToolErrorKind, ToolFailure};
 pub use filter::FileFilter;
-pub use hookwright_process::{Groups, Live, Manner, Size, Terminal, signal_name};
+pub use hookwright_process::{
+    OutputCallback, ProcessGroups, PseudoTerminal, TerminalInputMode, TerminalSize, signal_name,
+};
 pub use http::{HttpAccess, HttpPolicy, PrivateAddresses};
-pub use media::{MAX_MEDIA_BYTES, image_type, is_called_image};
+pub use media::{MAX_MEDIA_BYTES, has_image_extension, image_type};
 pub use result::{
-    CommandEnd, CommandRun, Display, Match, ResultContent, ResultPart, Skipped, Todo, TodoStatus, ToolResult,
+    CommandEnd, ResultContent, ResultPart, SearchMatch, ShellCommandRun, SkippedFile, Todo, TodoStatus, ToolDisplay,
+    ToolResult,
 };
 pub use schema::validate as validate_arguments;
-pub use shell::{Job, Jobs};
+pub use shell::{BackgroundJob, BackgroundJobs};
 pub use tool::{BoxFuture, Declaration, Tool, ToolKind};
-pub use toolbox::{Origin, Toolbox};
-pub use toolset::{RegisterError, Selection, ToolSet};
+pub use toolbox::{ToolSource, Toolbox};
+pub use toolset::{RegisterError, ToolNameFilter, ToolSet};
 pub use workspace::{PathError, Workspace, WorkspaceError};

@@ -10,19 +10,19 @@ pub(crate) enum FileType {
     Text,
     /// Text too, but shown differently.
     Svg,
-    Media(Media),
+    Media(MediaType),
     Binary,
 }
 
 /// Something passed to the model as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Media {
+pub(crate) struct MediaType {
     /// `image`, `audio`, `video` or `pdf`.
     pub(crate) family: &'static str,
     pub(crate) mime_type: &'static str,
 }
 
-struct Row {
+struct MediaTypeRow {
     extensions: &'static [&'static str],
     family: &'static str,
     mime_type: &'static str,
@@ -30,23 +30,23 @@ struct Row {
     magic: &'static [(usize, &'static [u8])],
 }
 
-const TABLE: &[Row] = &[
-    row(&["png"], "image", "image/png", &[(0, b"\x89PNG\r\n\x1a\n")]),
-    row(&["jpg", "jpeg"], "image", "image/jpeg", &[(0, b"\xFF\xD8\xFF")]),
-    row(&["gif"], "image", "image/gif", &[(0, b"GIF8")]),
-    row(&["webp"], "image", "image/webp", &[(0, b"RIFF"), (8, b"WEBP")]),
-    row(&["bmp"], "image", "image/bmp", &[(0, b"BM")]),
-    row(&["heic"], "image", "image/heic", &[(4, b"ftyp")]),
-    row(&["pdf"], "pdf", "application/pdf", &[(0, b"%PDF-")]),
-    row(&["mp3"], "audio", "audio/mpeg", &[]),
-    row(&["wav"], "audio", "audio/wav", &[(0, b"RIFF")]),
-    row(&["aiff", "aif"], "audio", "audio/aiff", &[(0, b"FORM")]),
-    row(&["aac"], "audio", "audio/aac", &[]),
-    row(&["ogg"], "audio", "audio/ogg", &[(0, b"OggS")]),
-    row(&["flac"], "audio", "audio/flac", &[(0, b"fLaC")]),
-    row(&["mp4"], "video", "video/mp4", &[(4, b"ftyp")]),
-    row(&["webm"], "video", "video/webm", &[(0, b"\x1A\x45\xDF\xA3")]),
-    row(&["mov"], "video", "video/quicktime", &[(4, b"ftyp")]),
+const MEDIA_TYPES: &[MediaTypeRow] = &[
+    media_row(&["png"], "image", "image/png", &[(0, b"\x89PNG\r\n\x1a\n")]),
+    media_row(&["jpg", "jpeg"], "image", "image/jpeg", &[(0, b"\xFF\xD8\xFF")]),
+    media_row(&["gif"], "image", "image/gif", &[(0, b"GIF8")]),
+    media_row(&["webp"], "image", "image/webp", &[(0, b"RIFF"), (8, b"WEBP")]),
+    media_row(&["bmp"], "image", "image/bmp", &[(0, b"BM")]),
+    media_row(&["heic"], "image", "image/heic", &[(4, b"ftyp")]),
+    media_row(&["pdf"], "pdf", "application/pdf", &[(0, b"%PDF-")]),
+    media_row(&["mp3"], "audio", "audio/mpeg", &[]),
+    media_row(&["wav"], "audio", "audio/wav", &[(0, b"RIFF")]),
+    media_row(&["aiff", "aif"], "audio", "audio/aiff", &[(0, b"FORM")]),
+    media_row(&["aac"], "audio", "audio/aac", &[]),
+    media_row(&["ogg"], "audio", "audio/ogg", &[(0, b"OggS")]),
+    media_row(&["flac"], "audio", "audio/flac", &[(0, b"fLaC")]),
+    media_row(&["mp4"], "video", "video/mp4", &[(4, b"ftyp")]),
+    media_row(&["webm"], "video", "video/webm", &[(0, b"\x1A\x45\xDF\xA3")]),
+    media_row(&["mov"], "video", "video/quicktime", &[(4, b"ftyp")]),
 ];
 
 /// A file passed on as it is has at most this many bytes: written as text it is a third larger, and providers take requests
@@ -55,42 +55,42 @@ pub const MAX_MEDIA_BYTES: u64 = 14 * 1024 * 1024;
 
 /// The type of a picture, by its name and its first bytes; nothing if it is none.
 pub fn image_type(path: &Path, bytes: &[u8]) -> Option<&'static str> {
-    match FileType::of(path, bytes) {
+    match FileType::detect(path, bytes) {
         FileType::Media(media) if media.family == "image" => Some(media.mime_type),
         _ => None,
     }
 }
 
 /// Whether a file is called like a picture.
-pub fn is_called_image(path: &Path) -> bool {
+pub fn has_image_extension(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    TABLE.iter().any(|row| row.family == "image" && row.extensions.contains(&extension.as_str()))
+    MEDIA_TYPES.iter().any(|row| row.family == "image" && row.extensions.contains(&extension.as_str()))
 }
 
-const fn row(
+const fn media_row(
     extensions: &'static [&'static str],
     family: &'static str,
     mime_type: &'static str,
     magic: &'static [(usize, &'static [u8])],
-) -> Row {
-    Row { extensions, family, mime_type, magic }
+) -> MediaTypeRow {
+    MediaTypeRow { extensions, family, mime_type, magic }
 }
 
 impl FileType {
     /// What a file of this name with these bytes is.
-    pub(crate) fn of(path: &Path, bytes: &[u8]) -> Self {
+    pub(crate) fn detect(path: &Path, bytes: &[u8]) -> Self {
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         if extension == "svg" && !is_binary(bytes) {
             return Self::Svg;
         }
-        let has_magic = |row: &&Row| {
+        let has_magic = |row: &&MediaTypeRow| {
             row.magic.iter().all(|(at, magic)| bytes.get(*at..).is_some_and(|rest| rest.starts_with(magic)))
         };
-        let named = TABLE.iter().find(|row| row.extensions.contains(&extension.as_str())).filter(has_magic);
+        let named = MEDIA_TYPES.iter().find(|row| row.extensions.contains(&extension.as_str())).filter(has_magic);
         match named {
             // With no magic to look for, text under a recording's name is still text.
             Some(row) if !row.magic.is_empty() || is_binary(bytes) || !bytes.is_ascii() => {
-                Self::Media(Media { family: row.family, mime_type: row.mime_type })
+                Self::Media(MediaType { family: row.family, mime_type: row.mime_type })
             }
             _ if is_binary(bytes) => Self::Binary,
             _ => Self::Text,
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     fn of(name: &str, bytes: &[u8]) -> FileType {
-        FileType::of(Path::new(name), bytes)
+        FileType::detect(Path::new(name), bytes)
     }
 
     fn is_media(name: &str, bytes: &[u8]) -> bool {
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn names_and_bytes_agree() {
         let png = of("A.PNG", b"\x89PNG\r\n\x1a\n\0\0");
-        assert_eq!(png, FileType::Media(Media { family: "image", mime_type: "image/png" }));
+        assert_eq!(png, FileType::Media(MediaType { family: "image", mime_type: "image/png" }));
         assert!(is_media("x.pdf", b"%PDF-1.7"));
         assert!(is_media("x.webp", b"RIFF\0\0\0\0WEBPVP8 "));
         assert!(is_media("x.mp3", b"\xFF\xFB\x90\0"));
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(image_type(Path::new("a.jpg"), b"\xFF\xD8\xFF\xE0"), Some("image/jpeg"));
         assert_eq!(image_type(Path::new("a.jpg"), b"\x89PNG\r\n\x1a\n"), None);
         assert_eq!(image_type(Path::new("a.pdf"), b"%PDF-1.7"), None);
-        assert!(is_called_image(Path::new("x/Y.WebP")) && !is_called_image(Path::new("png")));
+        assert!(has_image_extension(Path::new("x/Y.WebP")) && !has_image_extension(Path::new("png")));
     }
 
     #[test]

@@ -12,16 +12,16 @@ pub struct ToolResult {
     /// What the model reads.
     pub llm_content: ResultContent,
     /// What the user sees.
-    pub return_display: Display,
+    pub return_display: ToolDisplay,
     /// Set if the call failed.
     pub error: Option<ToolFailure>,
     /// Set if the call ran a command: how that went.
-    pub command: Option<CommandRun>,
+    pub command: Option<ShellCommandRun>,
 }
 
 /// A command that a call ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandRun {
+pub struct ShellCommandRun {
     /// How it ended.
     pub end: CommandEnd,
     /// What it printed, kept to the tool's bound.
@@ -91,7 +91,7 @@ pub enum ResultPart {
 
 /// What to show the user.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Display {
+pub enum ToolDisplay {
     /// Plain text; may be empty.
     Text(String),
     /// A changed file.
@@ -105,20 +105,20 @@ pub enum Display {
         /// The names.
         files: Vec<String>,
         /// What was left out, and why.
-        skipped: Vec<Skipped>,
+        skipped: Vec<SkippedFile>,
     },
     /// Search hits, with a line that sums them up.
     Matches {
         /// The line.
         summary: String,
         /// The hits.
-        matches: Vec<Match>,
+        matches: Vec<SearchMatch>,
     },
 }
 
 /// A file that was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Skipped {
+pub struct SkippedFile {
     /// Which.
     pub path: String,
     /// Why.
@@ -128,7 +128,7 @@ pub struct Skipped {
 /// One matching line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Match {
+pub struct SearchMatch {
     /// Relative to where the search started.
     pub file_path: String,
     /// The same file, absolute.
@@ -180,17 +180,17 @@ impl TodoStatus {
 impl ToolResult {
     /// A success that says the one to the model and shows the other.
     pub fn text(llm_content: impl Into<String>, display: impl Into<String>) -> Self {
-        Self::new(ResultContent::Text(llm_content.into()), Display::Text(display.into()))
+        Self::new(ResultContent::Text(llm_content.into()), ToolDisplay::Text(display.into()))
     }
 
     /// A success.
-    pub fn new(llm_content: ResultContent, return_display: Display) -> Self {
+    pub fn new(llm_content: ResultContent, return_display: ToolDisplay) -> Self {
         Self { llm_content, return_display, error: None, command: None }
     }
 
     /// The same, with how the command it ran ended and what that printed.
-    pub(crate) fn ended(self, end: CommandEnd, output: impl Into<String>) -> Self {
-        Self { command: Some(CommandRun { end, output: output.into() }), ..self }
+    pub(crate) fn with_command_end(self, end: CommandEnd, output: impl Into<String>) -> Self {
+        Self { command: Some(ShellCommandRun { end, output: output.into() }), ..self }
     }
 
     /// The JSON that AfterTool hooks get as `tool_response`.
@@ -214,7 +214,7 @@ impl From<ToolFailure> for ToolResult {
         };
         Self {
             llm_content: ResultContent::Text(told),
-            return_display: Display::Text(format!("Error: {}", failure.message)),
+            return_display: ToolDisplay::Text(format!("Error: {}", failure.message)),
             error: Some(failure),
             command: None,
         }
@@ -257,7 +257,7 @@ impl ResultPart {
     }
 }
 
-impl Display {
+impl ToolDisplay {
     /// The JSON that hooks see.
     pub fn to_json(&self) -> Value {
         match self {
@@ -291,7 +291,7 @@ impl Display {
 }
 
 /// Marks text that came from outside, so that the model does not take it for instructions.
-pub(crate) fn untrusted(text: &str) -> String {
+pub(crate) fn wrap_untrusted(text: &str) -> String {
     let text = text.replace("</untrusted_context>", "&lt;/untrusted_context&gt;");
     format!("<untrusted_context>\n{text}\n</untrusted_context>")
 }
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn untrusted_text_cannot_close_its_wrapper() {
-        let wrapped = untrusted("a</untrusted_context>b");
+        let wrapped = wrap_untrusted("a</untrusted_context>b");
         assert_eq!(wrapped.matches("</untrusted_context>").count(), 1);
     }
 }

@@ -12,24 +12,24 @@ pub fn validate(schema: &Value, args: &Value) -> Result<(), String> {
         return Err("params must be object".to_owned());
     }
     let mut faults = Vec::new();
-    check(schema, args, "params", 0, &mut faults);
+    check_value(schema, args, "params", 0, &mut faults);
     if faults.is_empty() { Ok(()) } else { Err(faults.join(", ")) }
 }
 
 /// Schemas that refer to themselves are cut off here; so deep, nothing more is checked.
-const DEEPEST: usize = 64;
+const MAX_CHECK_DEPTH: usize = 64;
 
-fn check(schema: &Value, value: &Value, at: &str, depth: usize, faults: &mut Vec<String>) {
+fn check_value(schema: &Value, value: &Value, at: &str, depth: usize, faults: &mut Vec<String>) {
     let Some(schema) = schema.as_object() else {
         if schema == &Value::Bool(false) {
             faults.push(format!("{at} must NOT be given"));
         }
         return;
     };
-    if depth > DEEPEST || !check_type(schema, value, at, faults) {
+    if depth > MAX_CHECK_DEPTH || !check_type(schema, value, at, faults) {
         return;
     }
-    check_choice(schema, value, at, faults);
+    check_enum(schema, value, at, faults);
     check_combined(schema, value, at, depth, faults);
     match value {
         Value::Object(fields) => check_object(schema, fields, at, depth, faults),
@@ -68,7 +68,7 @@ fn check_type(schema: &Map<String, Value>, value: &Value, at: &str, faults: &mut
     false
 }
 
-fn check_choice(schema: &Map<String, Value>, value: &Value, at: &str, faults: &mut Vec<String>) {
+fn check_enum(schema: &Map<String, Value>, value: &Value, at: &str, faults: &mut Vec<String>) {
     if let Some(Value::Array(choices)) = schema.get("enum")
         && !choices.contains(value)
     {
@@ -90,7 +90,7 @@ fn check_combined(schema: &Map<String, Value>, value: &Value, at: &str, depth: u
             && !alternatives.is_empty()
             && !alternatives.iter().any(|alternative| {
                 let mut tried = Vec::new();
-                check(alternative, value, at, depth + 1, &mut tried);
+                check_value(alternative, value, at, depth + 1, &mut tried);
                 tried.is_empty()
             })
         {
@@ -99,7 +99,7 @@ fn check_combined(schema: &Map<String, Value>, value: &Value, at: &str, depth: u
     }
     if let Some(Value::Array(all)) = schema.get("allOf") {
         for part in all {
-            check(part, value, at, depth + 1, faults);
+            check_value(part, value, at, depth + 1, faults);
         }
     }
 }
@@ -119,13 +119,13 @@ fn check_object(
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, value) in fields {
         match properties.and_then(|properties| properties.get(name)) {
-            Some(property) => check(property, value, &format!("{at}/{name}"), depth + 1, faults),
+            Some(property) => check_value(property, value, &format!("{at}/{name}"), depth + 1, faults),
             None => match schema.get("additionalProperties") {
                 Some(Value::Bool(false)) if !schema.contains_key("patternProperties") => {
                     faults.push(format!("{at} must NOT have additional properties ('{name}')"));
                 }
                 Some(others @ Value::Object(_)) => {
-                    check(others, value, &format!("{at}/{name}"), depth + 1, faults);
+                    check_value(others, value, &format!("{at}/{name}"), depth + 1, faults);
                 }
                 _ => {}
             },
@@ -143,7 +143,7 @@ fn check_array(schema: &Map<String, Value>, items: &[Value], at: &str, depth: us
     }
     if let Some(of_item @ Value::Object(_)) = schema.get("items") {
         for (index, item) in items.iter().enumerate() {
-            check(of_item, item, &format!("{at}/{index}"), depth + 1, faults);
+            check_value(of_item, item, &format!("{at}/{index}"), depth + 1, faults);
         }
     }
 }
@@ -161,8 +161,8 @@ fn check_string(schema: &Map<String, Value>, text: &str, at: &str, faults: &mut 
 
 fn check_number(schema: &Map<String, Value>, number: Option<f64>, at: &str, faults: &mut Vec<String>) {
     let Some(number) = number else { return };
-    type Holds = fn(&f64, &f64) -> bool;
-    let bounds: [(&str, &str, Holds); 4] = [
+    type BoundCheck = fn(&f64, &f64) -> bool;
+    let bounds: [(&str, &str, BoundCheck); 4] = [
         ("minimum", ">=", f64::ge),
         ("maximum", "<=", f64::le),
         ("exclusiveMinimum", ">", f64::gt),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_from_elsewhere_are_borne() {
+    fn foreign_schemas_are_tolerated() {
         let either = json!({ "properties": { "v": { "anyOf": [{ "type": "string" }, { "type": "null" }] } } });
         assert_eq!(fault(either.clone(), json!({ "v": null })), "");
         assert_eq!(fault(either, json!({ "v": 1 })), "params/v must match a schema in anyOf");

@@ -4,11 +4,11 @@
 use crate::catalog::BuiltinInfo;
 use crate::context::ToolContext;
 use crate::failure::ToolFailure;
-use crate::mcp::ServerTool;
-use crate::result::{Display, ToolResult};
+use crate::mcp::McpToolOrigin;
+use crate::result::{ToolDisplay, ToolResult};
 /// What the model is told about a tool.
 pub use hookwright_model::ToolDeclaration as Declaration;
-use hookwright_process::Shares;
+use hookwright_process::ProcessBudget;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::future::Future;
@@ -88,18 +88,18 @@ pub trait Tool: Send + Sync {
     }
 
     /// For a tool of an MCP server: which one it is there.
-    fn server(&self) -> Option<&ServerTool> {
+    fn mcp_origin(&self) -> Option<&McpToolOrigin> {
         None
     }
 
     /// The MCP server that a call which is no tool of it reads from, by its name.
-    fn reads_from(&self, _args: &Value) -> Option<String> {
+    fn source_server(&self, _args: &Value) -> Option<String> {
         None
     }
 
     /// What an edit would change, for an approval prompt. `None` where there is nothing to show, also when the call
     /// would fail.
-    fn preview<'a>(&'a self, _args: &'a Value, _ctx: &'a ToolContext) -> BoxFuture<'a, Option<Display>> {
+    fn preview<'a>(&'a self, _args: &'a Value, _ctx: &'a ToolContext) -> BoxFuture<'a, Option<ToolDisplay>> {
         Box::pin(async { None })
     }
 
@@ -108,7 +108,7 @@ pub trait Tool: Send + Sync {
 }
 
 /// The form built-in tools are written in: typed arguments, native `async fn`, `Result`.
-pub(crate) trait Builtin: Send + Sync + 'static {
+pub(crate) trait BuiltinTool: Send + Sync + 'static {
     type Args: DeserializeOwned + Send;
 
     fn info(&self) -> &'static BuiltinInfo;
@@ -116,21 +116,21 @@ pub(crate) trait Builtin: Send + Sync + 'static {
     fn parameters(&self) -> Value;
     fn describe(&self, args: &Self::Args) -> String;
 
-    fn preview(&self, _args: Self::Args, _ctx: &ToolContext) -> impl Future<Output = Option<Display>> + Send {
+    fn preview(&self, _args: Self::Args, _ctx: &ToolContext) -> impl Future<Output = Option<ToolDisplay>> + Send {
         async { None }
     }
 
     fn run(&self, args: Self::Args, ctx: &ToolContext) -> impl Future<Output = Result<ToolResult, ToolFailure>> + Send;
 }
 
-/// Turns a [`Builtin`] into a [`Tool`].
-pub(crate) struct Built<T>(pub(crate) T);
+/// Turns a [`BuiltinTool`] into a [`Tool`].
+pub(crate) struct BuiltinAdapter<T>(pub(crate) T);
 
 fn parse<T: DeserializeOwned>(args: &Value) -> Result<T, ToolFailure> {
-    T::deserialize(args).map_err(|error| ToolFailure::invalid(format!("params: {error}")))
+    T::deserialize(args).map_err(|error| ToolFailure::invalid_params(format!("params: {error}")))
 }
 
-impl<T: Builtin> Tool for Built<T> {
+impl<T: BuiltinTool> Tool for BuiltinAdapter<T> {
     fn name(&self) -> &str {
         self.0.info().name
     }
@@ -154,7 +154,7 @@ impl<T: Builtin> Tool for Built<T> {
         }
     }
 
-    fn preview<'a>(&'a self, args: &'a Value, ctx: &'a ToolContext) -> BoxFuture<'a, Option<Display>> {
+    fn preview<'a>(&'a self, args: &'a Value, ctx: &'a ToolContext) -> BoxFuture<'a, Option<ToolDisplay>> {
         Box::pin(async move { self.0.preview(parse(args).ok()?, ctx).await })
     }
 
@@ -173,13 +173,13 @@ impl<T: Builtin> Tool for Built<T> {
 
 /// Runs file work off the async threads. Dropping the future leaves the work to finish unseen, so the closure should
 /// look at the cancellation token where it loops.
-pub(crate) async fn blocking<R: Send + 'static>(
+pub(crate) async fn run_blocking<R: Send + 'static>(
     ctx: &ToolContext,
     work: impl FnOnce(&ToolContext) -> Result<R, ToolFailure> + Send + 'static,
 ) -> Result<R, ToolFailure> {
     // Only so many threads; what they do waits for nothing but files.
     let place = tokio::select! {
-        place = Shares::of_process().jobs.enter() => place,
+        place = ProcessBudget::global().jobs.acquire() => place,
         () = ctx.cancel.cancelled() => return Err(ToolFailure::cancelled()),
     };
     let ctx = ctx.clone();
@@ -207,7 +207,7 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
 }
 
 /// Deserializes an optional whole number, also when it is written `3.0` as some models do.
-pub(crate) fn whole<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+pub(crate) fn lenient_u64<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     use serde::Deserialize;
     match Option::<serde_json::Number>::deserialize(deserializer)? {
         None => Ok(None),
@@ -234,11 +234,11 @@ mod tests {
     #[test]
     fn whole_numbers_may_be_written_as_floats() {
         #[derive(Deserialize)]
-        struct Args {
-            #[serde(default, deserialize_with = "whole")]
+        struct LenientArgs {
+            #[serde(default, deserialize_with = "lenient_u64")]
             n: Option<u64>,
         }
-        let n = |text: &str| serde_json::from_str::<Args>(text).map(|args| args.n);
+        let n = |text: &str| serde_json::from_str::<LenientArgs>(text).map(|args| args.n);
         assert_eq!(n("{}").unwrap(), None);
         assert_eq!(n(r#"{"n": 3}"#).unwrap(), Some(3));
         assert_eq!(n(r#"{"n": 3.0}"#).unwrap(), Some(3));

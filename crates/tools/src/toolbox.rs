@@ -6,11 +6,11 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::tool::Tool;
-use crate::toolset::{Selection, ToolSet};
+use crate::toolset::{ToolNameFilter, ToolSet};
 
 /// Who brings tools.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Origin {
+pub enum ToolSource {
     /// The skills that can be activated.
     Skills,
     /// The agents that can be delegated to.
@@ -21,20 +21,20 @@ pub enum Origin {
     Server(String),
 }
 
-impl Origin {
+impl ToolSource {
     /// Whether what it brings is part of the program, and so among the tools that `tools.core` speaks of.
     fn is_core(&self) -> bool {
-        !matches!(self, Origin::Server(_))
+        !matches!(self, ToolSource::Server(_))
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ToolSource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Skills => out.write_str("skills"),
-            Origin::Agents => out.write_str("agents"),
-            Origin::Servers => out.write_str("MCP servers"),
-            Origin::Server(name) => write!(out, "MCP server {name}"),
+            ToolSource::Skills => out.write_str("skills"),
+            ToolSource::Agents => out.write_str("agents"),
+            ToolSource::Servers => out.write_str("MCP servers"),
+            ToolSource::Server(name) => write!(out, "MCP server {name}"),
         }
     }
 }
@@ -42,216 +42,224 @@ impl fmt::Display for Origin {
 /// Tools that may change at any time. Whoever works with them takes those of one moment, and stays with them: what was
 /// judged is what runs.
 pub struct Toolbox {
-    state: RwLock<State>,
+    state: RwLock<ToolboxState>,
     /// What it is a share of, if it is one.
-    share: Option<Share>,
+    parent_share: Option<ToolboxShare>,
 }
 
 /// A part of another's tools.
-struct Share {
-    of: Arc<Toolbox>,
-    keep: Box<Keep>,
+struct ToolboxShare {
+    parent: Arc<Toolbox>,
+    filter: Box<ToolPredicate>,
 }
 
-type Keep = dyn Fn(&dyn Tool) -> bool + Send + Sync;
+type ToolPredicate = dyn Fn(&dyn Tool) -> bool + Send + Sync;
 
-struct State {
+struct ToolboxState {
     builtin: ToolSet,
     /// In the order in which they first came: nobody takes a name from those before.
-    brought: Vec<(Origin, Vec<Arc<dyn Tool>>)>,
-    selection: Selection,
-    now: Arc<ToolSet>,
+    by_source: Vec<(ToolSource, Vec<Arc<dyn Tool>>)>,
+    selection: ToolNameFilter,
+    current: Arc<ToolSet>,
     /// The tools that a share was last taken of.
-    seen: Option<Arc<ToolSet>>,
+    last_parent_set: Option<Arc<ToolSet>>,
     /// Those that could not be registered, because the name is taken.
-    refused: Vec<(Origin, String)>,
+    rejected: Vec<(ToolSource, String)>,
 }
 
 impl Toolbox {
     /// These tools, as far as they are selected; and so whatever comes later.
-    pub fn new(builtin: ToolSet, selection: Selection) -> Self {
+    pub fn new(builtin: ToolSet, selection: ToolNameFilter) -> Self {
         let brought = Vec::new();
-        let mut state = State { builtin, brought, selection, now: Arc::default(), seen: None, refused: Vec::new() };
-        state.put_together();
-        Toolbox { state: RwLock::new(state), share: None }
+        let mut state = ToolboxState {
+            builtin,
+            by_source: brought,
+            selection,
+            current: Arc::default(),
+            last_parent_set: None,
+            rejected: Vec::new(),
+        };
+        state.rebuild();
+        Toolbox { state: RwLock::new(state), parent_share: None }
     }
 
     /// Those of its tools for which `keep` says yes, now and whatever comes later. What is brought to the share is its own;
     /// nothing that is excluded here comes back there.
-    pub fn share(self: &Arc<Self>, keep: impl Fn(&dyn Tool) -> bool + Send + Sync + 'static) -> Self {
-        let share = Share { of: self.clone(), keep: Box::new(keep) };
-        Toolbox { share: Some(share), ..Toolbox::from(ToolSet::default()) }
+    pub fn subset(self: &Arc<Self>, keep: impl Fn(&dyn Tool) -> bool + Send + Sync + 'static) -> Self {
+        let share = ToolboxShare { parent: self.clone(), filter: Box::new(keep) };
+        Toolbox { parent_share: Some(share), ..Toolbox::from(ToolSet::default()) }
     }
 
     /// The tools of this moment.
-    pub fn now(&self) -> Arc<ToolSet> {
-        if let Some(share) = &self.share {
-            self.catch_up(share);
+    pub fn current(&self) -> Arc<ToolSet> {
+        if let Some(share) = &self.parent_share {
+            self.sync_with_parent(share);
         }
-        self.state.read().unwrap_or_else(PoisonError::into_inner).now.clone()
+        self.state.read().unwrap_or_else(PoisonError::into_inner).current.clone()
     }
 
     /// Takes over what has changed in the tools that this is a share of.
-    fn catch_up(&self, share: &Share) {
-        let theirs = share.of.now();
-        let is_seen = |state: &State| state.seen.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, &theirs));
+    fn sync_with_parent(&self, share: &ToolboxShare) {
+        let theirs = share.parent.current();
+        let is_seen =
+            |state: &ToolboxState| state.last_parent_set.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, &theirs));
         if is_seen(&self.state.read().unwrap_or_else(PoisonError::into_inner)) {
             return;
         }
-        let exclude = share.of.state.read().unwrap_or_else(PoisonError::into_inner).selection.exclude.clone();
-        self.change(|state| {
+        let exclude = share.parent.state.read().unwrap_or_else(PoisonError::into_inner).selection.exclude.clone();
+        self.update(|state| {
             let mut kept = ToolSet::clone(&theirs);
-            kept.retain(|tool| (share.keep)(tool));
-            (state.builtin, state.seen) = (kept, Some(theirs.clone()));
-            state.selection = Selection { allowed: None, exclude };
-            state.put_together();
+            kept.retain(|tool| (share.filter)(tool));
+            (state.builtin, state.last_parent_set) = (kept, Some(theirs.clone()));
+            state.selection = ToolNameFilter { allowed: None, exclude };
+            state.rebuild();
         });
     }
 
     /// Puts these in the place of all that this origin brought so far, and says which of their names are taken. The next
     /// request to the model offers what is there then.
-    pub fn bring(&self, origin: &Origin, tools: Vec<Arc<dyn Tool>>) -> Vec<String> {
-        self.change(|state| {
-            match state.brought.iter_mut().find(|(known, _)| known == origin) {
+    pub fn set_source(&self, origin: &ToolSource, tools: Vec<Arc<dyn Tool>>) -> Vec<String> {
+        self.update(|state| {
+            match state.by_source.iter_mut().find(|(known, _)| known == origin) {
                 Some((_, known)) => *known = tools,
-                None => state.brought.push((origin.clone(), tools)),
+                None => state.by_source.push((origin.clone(), tools)),
             }
-            state.put_together();
-            let refused = state.refused.iter().filter(|(of, _)| of == origin);
+            state.rebuild();
+            let refused = state.rejected.iter().filter(|(of, _)| of == origin);
             refused.map(|(_, name)| name.clone()).collect()
         })
     }
 
     /// Takes away all that this origin brought.
-    pub fn take_away(&self, origin: &Origin) {
-        self.change(|state| {
-            state.brought.retain(|(known, _)| known != origin);
-            state.put_together();
+    pub fn remove_source(&self, origin: &ToolSource) {
+        self.update(|state| {
+            state.by_source.retain(|(known, _)| known != origin);
+            state.rebuild();
         });
     }
 
     /// Other built-in tools from now on.
-    pub fn build_in(&self, builtin: ToolSet) {
-        self.change(|state| {
+    pub fn set_builtins(&self, builtin: ToolSet) {
+        self.update(|state| {
             state.builtin = builtin;
-            state.put_together();
+            state.rebuild();
         });
     }
 
     /// Another selection from now on.
-    pub fn select(&self, selection: Selection) {
-        self.change(|state| {
+    pub fn select(&self, selection: ToolNameFilter) {
+        self.update(|state| {
             state.selection = selection;
-            state.put_together();
+            state.rebuild();
         });
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn update<T>(&self, change: impl FnOnce(&mut ToolboxState) -> T) -> T {
         change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl From<ToolSet> for Toolbox {
     fn from(builtin: ToolSet) -> Self {
-        Toolbox::new(builtin, Selection::default())
+        Toolbox::new(builtin, ToolNameFilter::default())
     }
 }
 
-impl State {
-    fn put_together(&mut self) {
-        self.refused.clear();
+impl ToolboxState {
+    fn rebuild(&mut self) {
+        self.rejected.clear();
         // Also names that the selection leaves out are taken: an excluded tool does not come back as somebody else's.
         let mut all = self.builtin.clone();
         let mut foreign = HashSet::new();
-        for (origin, tools) in &self.brought {
+        for (origin, tools) in &self.by_source {
             for tool in tools {
                 if all.register(tool.clone()).is_err() {
-                    self.refused.push((origin.clone(), tool.name().to_owned()));
+                    self.rejected.push((origin.clone(), tool.name().to_owned()));
                 } else if !origin.is_core() {
                     foreign.insert(tool.name().to_owned());
                 }
             }
         }
-        let Selection { allowed, exclude } = &self.selection;
-        let excluded = Selection { allowed: None, exclude: exclude.clone() };
-        let core = Selection { allowed: allowed.clone(), exclude: Vec::new() };
+        let ToolNameFilter { allowed, exclude } = &self.selection;
+        let excluded = ToolNameFilter { allowed: None, exclude: exclude.clone() };
+        let core = ToolNameFilter { allowed: allowed.clone(), exclude: Vec::new() };
         all.select(&excluded);
         all.retain(|tool| foreign.contains(tool.name()) || core.includes(tool));
-        self.now = Arc::new(all);
+        self.current = Arc::new(all);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::WebSearching;
-    use crate::toolset::tests::Remote;
+    use crate::WebSearchSupport;
+    use crate::toolset::tests::FakeRemoteTool;
 
     fn remote(names: &[&'static str]) -> Vec<Arc<dyn Tool>> {
-        names.iter().map(|name| Arc::new(Remote(name)) as Arc<dyn Tool>).collect()
+        names.iter().map(|name| Arc::new(FakeRemoteTool(name)) as Arc<dyn Tool>).collect()
     }
 
     fn names(toolbox: &Toolbox) -> Vec<String> {
-        toolbox.now().names().map(str::to_owned).collect()
+        toolbox.current().names().map(str::to_owned).collect()
     }
 
-    fn server(name: &str) -> Origin {
-        Origin::Server(name.to_owned())
+    fn server(name: &str) -> ToolSource {
+        ToolSource::Server(name.to_owned())
     }
 
     #[test]
-    fn tools_come_and_go_and_who_works_with_them_keeps_his() {
+    fn sources_change_while_snapshots_stay() {
         let toolbox = Toolbox::from(ToolSet::default());
-        assert!(toolbox.bring(&server("a"), remote(&["mcp__a__x", "mcp__a__y"])).is_empty());
-        let before = toolbox.now();
-        assert!(toolbox.bring(&server("a"), remote(&["mcp__a__z"])).is_empty());
+        assert!(toolbox.set_source(&server("a"), remote(&["mcp__a__x", "mcp__a__y"])).is_empty());
+        let before = toolbox.current();
+        assert!(toolbox.set_source(&server("a"), remote(&["mcp__a__z"])).is_empty());
         assert_eq!(names(&toolbox), ["mcp__a__z"]);
         assert!(before.get("mcp__a__x").is_some());
-        toolbox.take_away(&server("a"));
+        toolbox.remove_source(&server("a"));
         assert!(names(&toolbox).is_empty());
     }
 
     #[test]
-    fn a_share_has_no_more_than_what_it_is_of() {
+    fn a_subset_has_no_more_than_its_parent() {
         let toolbox = Arc::new(Toolbox::new(
-            ToolSet::builtin(WebSearching::Impossible),
-            Selection { allowed: None, exclude: vec!["glob".to_owned(), "mcp__own__b".to_owned()] },
+            ToolSet::builtin(WebSearchSupport::Unavailable),
+            ToolNameFilter { allowed: None, exclude: vec!["glob".to_owned(), "mcp__own__b".to_owned()] },
         ));
-        let share = toolbox.share(|tool| ["read_file", "glob", "mcp__a__x"].contains(&tool.name()));
+        let share = toolbox.subset(|tool| ["read_file", "glob", "mcp__a__x"].contains(&tool.name()));
         assert_eq!(names(&share), ["read_file"]);
-        assert!(Arc::ptr_eq(&share.now(), &share.now()), "made once for as long as it is the same");
-        toolbox.bring(&server("a"), remote(&["mcp__a__x", "mcp__a__y"]));
+        assert!(Arc::ptr_eq(&share.current(), &share.current()), "made once for as long as it is the same");
+        toolbox.set_source(&server("a"), remote(&["mcp__a__x", "mcp__a__y"]));
         assert_eq!(names(&share), ["read_file", "mcp__a__x"]);
-        share.bring(&server("own"), remote(&["mcp__own__a", "mcp__own__b"]));
+        share.set_source(&server("own"), remote(&["mcp__own__a", "mcp__own__b"]));
         assert_eq!(names(&share), ["read_file", "mcp__a__x", "mcp__own__a"]);
-        assert!(toolbox.now().get("mcp__own__a").is_none());
-        toolbox.take_away(&server("a"));
-        toolbox.select(Selection { allowed: None, exclude: vec!["read_file".to_owned()] });
+        assert!(toolbox.current().get("mcp__own__a").is_none());
+        toolbox.remove_source(&server("a"));
+        toolbox.select(ToolNameFilter { allowed: None, exclude: vec!["read_file".to_owned()] });
         assert_eq!(names(&share), ["glob", "mcp__own__a", "mcp__own__b"]);
     }
 
     #[test]
-    fn nobody_takes_a_name_from_those_before() {
-        let toolbox = Toolbox::from(ToolSet::builtin(WebSearching::Impossible));
-        let refused = toolbox.bring(&server("b"), remote(&["read_file", "ReadFileTool", "mcp__b__x"]));
+    fn earlier_sources_keep_their_tool_names() {
+        let toolbox = Toolbox::from(ToolSet::builtin(WebSearchSupport::Unavailable));
+        let refused = toolbox.set_source(&server("b"), remote(&["read_file", "ReadFileTool", "mcp__b__x"]));
         assert_eq!(refused, ["read_file", "ReadFileTool"]);
-        assert_eq!(toolbox.bring(&server("a"), remote(&["mcp__b__x", "mcp_b_x"])), ["mcp__b__x", "mcp_b_x"]);
+        assert_eq!(toolbox.set_source(&server("a"), remote(&["mcp__b__x", "mcp_b_x"])), ["mcp__b__x", "mcp_b_x"]);
         // Also when those before are renewed.
-        assert!(toolbox.bring(&server("b"), remote(&["mcp__b__x"])).is_empty());
+        assert!(toolbox.set_source(&server("b"), remote(&["mcp__b__x"])).is_empty());
     }
 
     #[test]
     fn what_is_selected_counts_for_those_that_come_later_too() {
-        let selection = |allowed: Option<&[&str]>, exclude: &[&str]| Selection {
+        let selection = |allowed: Option<&[&str]>, exclude: &[&str]| ToolNameFilter {
             allowed: allowed.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
             exclude: exclude.iter().map(|name| (*name).to_owned()).collect(),
         };
         let toolbox = Toolbox::new(
-            ToolSet::builtin(WebSearching::Impossible),
+            ToolSet::builtin(WebSearchSupport::Unavailable),
             selection(Some(&["read_file", "glob"]), &["glob", "mcp_a_x"]),
         );
-        toolbox.bring(&server("a"), remote(&["mcp__a__x", "mcp__a__y", "glob"]));
-        toolbox.bring(&Origin::Skills, remote(&["activate_skill"]));
+        toolbox.set_source(&server("a"), remote(&["mcp__a__x", "mcp__a__y", "glob"]));
+        toolbox.set_source(&ToolSource::Skills, remote(&["activate_skill"]));
         assert_eq!(names(&toolbox), ["read_file", "mcp__a__y"]);
         toolbox.select(selection(Some(&["activate_skill"]), &[]));
         assert_eq!(names(&toolbox), ["mcp__a__x", "mcp__a__y", "activate_skill"]);

@@ -2,23 +2,23 @@
 //! checks arguments; never runs a tool.
 
 use crate::builtin;
-use crate::builtin::WebSearching;
+use crate::builtin::WebSearchSupport;
 use crate::catalog::canonical_name;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::schema;
 use crate::tool::{Declaration, Tool};
-use hookwright_hooks::{McpName, is_like};
+use hookwright_hooks::{McpToolName, matches_wildcard};
 use serde_json::Value;
 use std::sync::Arc;
 
 /// The tools of a session.
 #[derive(Default, Clone)]
 pub struct ToolSet {
-    entries: Vec<Entry>,
+    entries: Vec<ToolSetEntry>,
 }
 
 #[derive(Clone)]
-struct Entry {
+struct ToolSetEntry {
     tool: Arc<dyn Tool>,
     declaration: Arc<Declaration>,
 }
@@ -26,29 +26,29 @@ struct Entry {
 /// Which tools a session has, by name. Older names count, and a name with a restriction in parentheses, as in
 /// `run_shell_command(git)`, speaks of the tool when allowing and of nothing when excluding.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct ToolNameFilter {
     /// Only these, if given.
     pub allowed: Option<Vec<String>>,
     /// Not these.
     pub exclude: Vec<String>,
 }
 
-impl Selection {
+impl ToolNameFilter {
     /// Whether a tool is selected.
     pub fn includes(&self, tool: &dyn Tool) -> bool {
-        let excluded = |mcp: McpName<'_>| self.exclude.iter().any(|listed| mcp.may_be(listed.trim()));
-        let excluded = tool.server().is_some_and(|of| excluded(of.named(tool.name())));
+        let excluded = |mcp: McpToolName<'_>| self.exclude.iter().any(|listed| mcp.may_match(listed.trim()));
+        let excluded = tool.mcp_origin().is_some_and(|of| excluded(of.mcp_name(tool.name())));
         !excluded && self.includes_name(tool.name())
     }
 
     fn includes_name(&self, name: &str) -> bool {
-        let means = |listed: &str| same_tool(listed, name) || is_wild(listed, name);
+        let means = |listed: &str| is_same_tool(listed, name) || names_tool_by_wildcard(listed, name);
         let allowed = self
             .allowed
             .as_ref()
             .is_none_or(|names| names.iter().any(|listed| means(listed.split('(').next().unwrap_or(listed).trim())));
         // A no counts in other agents' words too.
-        let meant = |listed: &str| hookwright_hooks::tools_meant(listed).any(|tool| tool == name);
+        let meant = |listed: &str| hookwright_hooks::tools_named(listed).any(|tool| tool == name);
         allowed && !self.exclude.iter().any(|listed| means(listed.trim()) || meant(listed.trim()))
     }
 }
@@ -66,9 +66,9 @@ pub enum RegisterError {
 
 impl ToolSet {
     /// All built-in tools; `google_web_search` only if there is something to search with.
-    pub fn builtin(searching: WebSearching) -> Self {
+    pub fn builtin(searching: WebSearchSupport) -> Self {
         let mut registry = Self::default();
-        for tool in builtin::all(searching) {
+        for tool in builtin::builtin_tools(searching) {
             registry.push(tool);
         }
         registry
@@ -85,7 +85,7 @@ impl ToolSet {
 
     fn push(&mut self, tool: Arc<dyn Tool>) {
         let declaration = Arc::new(tool.declaration());
-        self.entries.push(Entry { tool, declaration });
+        self.entries.push(ToolSetEntry { tool, declaration });
     }
 
     /// Takes out all tools for which `keep` says no, as when an MCP server goes away.
@@ -94,7 +94,7 @@ impl ToolSet {
     }
 
     /// Takes out all tools that are not selected.
-    pub fn select(&mut self, selection: &Selection) {
+    pub fn select(&mut self, selection: &ToolNameFilter) {
         self.retain(|tool| selection.includes(tool));
     }
 
@@ -103,8 +103,8 @@ impl ToolSet {
         self.entry(name).map(|entry| &entry.tool)
     }
 
-    fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| same_tool(name, entry.tool.name()))
+    fn entry(&self, name: &str) -> Option<&ToolSetEntry> {
+        self.entries.iter().find(|entry| is_same_tool(name, entry.tool.name()))
     }
 
     /// All tools, in order.
@@ -123,13 +123,13 @@ impl ToolSet {
     }
 
     /// Finds the tool and checks the arguments against its schema; what a call must pass before anything else happens.
-    pub fn check(&self, name: &str, args: &Value) -> Result<&Arc<dyn Tool>, ToolFailure> {
-        let entry = self.entry(name).ok_or_else(|| self.unknown(name))?;
-        schema::validate(&entry.declaration.parameters, args).map_err(ToolFailure::invalid)?;
+    pub fn check_call(&self, name: &str, args: &Value) -> Result<&Arc<dyn Tool>, ToolFailure> {
+        let entry = self.entry(name).ok_or_else(|| self.unknown_tool(name))?;
+        schema::validate(&entry.declaration.parameters, args).map_err(ToolFailure::invalid_params)?;
         Ok(&entry.tool)
     }
 
-    fn unknown(&self, name: &str) -> ToolFailure {
+    fn unknown_tool(&self, name: &str) -> ToolFailure {
         let failure =
             ToolFailure::new(ToolErrorKind::ToolNotRegistered, format!("Tool \"{name}\" not found in registry."));
         let nearest = self
@@ -145,14 +145,15 @@ impl ToolSet {
 }
 
 /// True if a listed name with `*` means this tool; an MCP tool's in both its spellings.
-fn is_wild(listed: &str, name: &str) -> bool {
+fn names_tool_by_wildcard(listed: &str, name: &str) -> bool {
     let single = || name.strip_prefix("mcp__").map(|rest| format!("mcp_{}", rest.replacen("__", "_", 1)));
-    listed.contains('*') && (is_like(name, listed) || single().is_some_and(|single| is_like(&single, listed)))
+    listed.contains('*')
+        && (matches_wildcard(name, listed) || single().is_some_and(|single| matches_wildcard(&single, listed)))
 }
 
 /// True if `asked` means the tool called `name`: its name, an older one, or an MCP tool's spelling with single
 /// underscores.
-fn same_tool(asked: &str, name: &str) -> bool {
+fn is_same_tool(asked: &str, name: &str) -> bool {
     if asked == name || canonical_name(asked) == name {
         return true;
     }
@@ -174,9 +175,9 @@ pub(crate) mod tests {
     use crate::tool::{BoxFuture, ToolKind};
     use serde_json::json;
 
-    pub(crate) struct Remote(pub(crate) &'static str);
+    pub(crate) struct FakeRemoteTool(pub(crate) &'static str);
 
-    impl Tool for Remote {
+    impl Tool for FakeRemoteTool {
         fn name(&self) -> &str {
             self.0
         }
@@ -196,7 +197,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_built_in_tools_are_those_of_the_table() {
-        let registry = ToolSet::builtin(WebSearching::Impossible);
+        let registry = ToolSet::builtin(WebSearchSupport::Unavailable);
         let expected: Vec<&str> =
             BUILTINS.iter().map(|tool| tool.name).filter(|name| *name != "google_web_search").collect();
         assert_eq!(registry.names().collect::<Vec<_>>(), expected);
@@ -208,7 +209,7 @@ pub(crate) mod tests {
 
     #[test]
     fn older_names_find_the_tool() {
-        let registry = ToolSet::builtin(WebSearching::Impossible);
+        let registry = ToolSet::builtin(WebSearchSupport::Unavailable);
         for (asked, name) in [("grep_search", "search_file_content"), ("EditTool", "replace"), ("glob", "glob")] {
             assert_eq!(registry.get(asked).map(|tool| tool.name()), Some(name));
         }
@@ -217,9 +218,9 @@ pub(crate) mod tests {
 
     #[test]
     fn tools_can_come_and_go() {
-        let mut registry = ToolSet::builtin(WebSearching::Impossible);
-        registry.register(Arc::new(Remote("mcp__git_hub__list__all"))).unwrap();
-        let duplicate = registry.register(Arc::new(Remote("read_file"))).unwrap_err();
+        let mut registry = ToolSet::builtin(WebSearchSupport::Unavailable);
+        registry.register(Arc::new(FakeRemoteTool("mcp__git_hub__list__all"))).unwrap();
+        let duplicate = registry.register(Arc::new(FakeRemoteTool("read_file"))).unwrap_err();
         assert_eq!(duplicate.to_string(), "there is already a tool named read_file");
         assert!(registry.get("mcp_git_hub_list__all").is_some());
         assert!(registry.get("mcp_git_hub__list_all").is_some());
@@ -231,22 +232,22 @@ pub(crate) mod tests {
 
     #[test]
     fn a_selection_narrows() {
-        let names = |selection: Selection| {
-            let mut registry = ToolSet::builtin(WebSearching::Impossible);
+        let names = |selection: ToolNameFilter| {
+            let mut registry = ToolSet::builtin(WebSearchSupport::Unavailable);
             registry.select(&selection);
             registry.names().map(str::to_owned).collect::<Vec<_>>()
         };
         let allowed = Some(vec!["ReadFileTool".to_owned(), "run_shell_command(git)".into(), "glob".into()]);
         let exclude = vec!["glob".to_owned(), "run_shell_command(rm)".into()];
-        assert_eq!(names(Selection { allowed, exclude }), ["read_file", "run_shell_command"]);
-        assert!(names(Selection { allowed: Some(vec![]), exclude: vec![] }).is_empty());
-        assert_eq!(names(Selection::default()).len(), BUILTINS.len() - 1);
+        assert_eq!(names(ToolNameFilter { allowed, exclude }), ["read_file", "run_shell_command"]);
+        assert!(names(ToolNameFilter { allowed: Some(vec![]), exclude: vec![] }).is_empty());
+        assert_eq!(names(ToolNameFilter::default()).len(), BUILTINS.len() - 1);
     }
 
     #[test]
     fn a_selection_knows_wildcards() {
         let includes = |exclude: &str, name: &str| {
-            Selection { allowed: None, exclude: vec![exclude.to_owned()] }.includes_name(name)
+            ToolNameFilter { allowed: None, exclude: vec![exclude.to_owned()] }.includes_name(name)
         };
         for wild in ["mcp__srv__*", "mcp_srv_*", "mcp__*", "mcp_*", "*", "*write", "mcp__s*__w*e"] {
             assert!(!includes(wild, "mcp__srv__write"), "{wild}");
@@ -258,12 +259,12 @@ pub(crate) mod tests {
 
     #[test]
     fn calls_are_checked() {
-        let registry = ToolSet::builtin(WebSearching::Impossible);
-        assert!(registry.check("read_file", &json!({ "file_path": "a" })).is_ok());
-        let fault = registry.check("read_file", &json!({})).err().unwrap();
+        let registry = ToolSet::builtin(WebSearchSupport::Unavailable);
+        assert!(registry.check_call("read_file", &json!({ "file_path": "a" })).is_ok());
+        let fault = registry.check_call("read_file", &json!({})).err().unwrap();
         assert_eq!(fault.kind, ToolErrorKind::InvalidToolParams);
         assert_eq!(fault.message, "params must have required property 'file_path'");
-        let unknown = registry.check("raed_file", &json!({})).err().unwrap();
+        let unknown = registry.check_call("raed_file", &json!({})).err().unwrap();
         assert_eq!(unknown.kind, ToolErrorKind::ToolNotRegistered);
         assert_eq!(unknown.hint.as_deref(), Some("Did you mean \"read_file\"?"));
     }

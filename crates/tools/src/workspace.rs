@@ -1,7 +1,7 @@
 //! Where tools may go: the workspace's roots, and how a path the model wrote becomes a real one inside them.
 //! Resolves and refuses; opens nothing.
 
-use hookwright_process::{Directory, Standing};
+use hookwright_process::{DirectoryHandle, DirectoryLocation};
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
@@ -13,18 +13,18 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 pub struct Workspace {
     directory: PathBuf,
     /// The same as it was given, if links lead to it.
-    given: Option<PathBuf>,
+    given_directory: Option<PathBuf>,
     /// The same, held open.
-    home: Directory,
+    directory_handle: DirectoryHandle,
     roots: Vec<PathBuf>,
     /// Roots that were added later; shared by all that come from this one.
-    added: Arc<RwLock<Vec<PathBuf>>>,
+    added_roots: Arc<RwLock<Vec<PathBuf>>>,
     /// What may be read besides, and never written; shared by all that come from this one.
-    reading: Arc<RwLock<Vec<PathBuf>>>,
+    readable_dirs: Arc<RwLock<Vec<PathBuf>>>,
     /// Files that no tool touches, wherever they are.
-    closed: Arc<[PathBuf]>,
+    forbidden_files: Arc<[PathBuf]>,
     /// Where paths lead that were looked up for one call; see [`Workspace::for_call`].
-    resolved: Option<Arc<ResolvedPaths>>,
+    resolved_paths: Option<Arc<ResolvedPaths>>,
 }
 
 /// Absolute paths as they are written, and where they lead; nothing for links without an end.
@@ -32,9 +32,9 @@ type ResolvedPaths = Mutex<HashMap<PathBuf, Option<PathBuf>>>;
 
 /// What is to be done with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Aim {
-    Reading,
-    Anything,
+enum PathAccess {
+    Read,
+    ReadWrite,
 }
 
 /// A workspace that cannot be made.
@@ -101,34 +101,43 @@ impl Workspace {
                 roots.push(root);
             }
         }
-        let home = Directory::open(&directory);
+        let home = DirectoryHandle::open(&directory);
         let (added, reading, closed) = (Arc::default(), Arc::default(), Arc::default());
-        Ok(Self { directory, given, home, roots, added, reading, closed, resolved: None })
+        Ok(Self {
+            directory,
+            given_directory: given,
+            directory_handle: home,
+            roots,
+            added_roots: added,
+            readable_dirs: reading,
+            forbidden_files: closed,
+            resolved_paths: None,
+        })
     }
 
     /// The workspace for one call. Every path is resolved once, by whoever asks first, and leads to the same place for hooks,
     /// rules and the tool: files are then opened by that real path, and a link that has taken a place on it is refused.
     #[must_use]
     pub fn for_call(&self) -> Self {
-        Self { resolved: Some(Arc::default()), ..self.clone() }
+        Self { resolved_paths: Some(Arc::default()), ..self.clone() }
     }
 
     /// Resolves paths as another workspace does, so that both judge the same call alike.
     #[must_use]
-    pub fn resolving_like(&self, other: &Self) -> Self {
-        Self { resolved: other.resolved.clone(), ..self.clone() }
+    pub fn sharing_resolution(&self, other: &Self) -> Self {
+        Self { resolved_paths: other.resolved_paths.clone(), ..self.clone() }
     }
 
     /// The workspace without these files, which no tool reads or writes: they hold keys.
     #[must_use]
-    pub fn without(self, files: impl IntoIterator<Item = PathBuf>) -> Self {
-        let both = |file: PathBuf| [follow(&file), Some(file)];
-        Self { closed: files.into_iter().flat_map(both).flatten().collect(), ..self }
+    pub fn with_forbidden_files(self, files: impl IntoIterator<Item = PathBuf>) -> Self {
+        let both = |file: PathBuf| [follow_links(&file), Some(file)];
+        Self { forbidden_files: files.into_iter().flat_map(both).flatten().collect(), ..self }
     }
 
     /// The workspace as it is now, if its directory has been moved.
-    pub fn moved(&self) -> Option<Self> {
-        let Standing::Moved(directory) = self.home.standing() else { return None };
+    pub fn relocated(&self) -> Option<Self> {
+        let DirectoryLocation::Moved(directory) = self.directory_handle.locate() else { return None };
         let others = self.roots.iter().skip(1).cloned();
         let roots = std::iter::once(directory.clone()).chain(others).collect();
         Some(Self { directory, roots, ..self.clone() })
@@ -140,7 +149,7 @@ impl Workspace {
     /// If there is no such directory.
     pub fn add_root(&self, directory: &Path) -> Result<(), WorkspaceError> {
         let directory = real_directory(directory)?;
-        let mut added = self.added.write().unwrap_or_else(PoisonError::into_inner);
+        let mut added = self.added_roots.write().unwrap_or_else(PoisonError::into_inner);
         if !self.roots.contains(&directory) && !added.contains(&directory) {
             added.push(directory);
         }
@@ -153,7 +162,7 @@ impl Workspace {
     /// If there is no such directory.
     pub fn allow_reading(&self, directory: &Path) -> Result<(), WorkspaceError> {
         let directory = real_directory(directory)?;
-        let mut reading = self.reading.write().unwrap_or_else(PoisonError::into_inner);
+        let mut reading = self.readable_dirs.write().unwrap_or_else(PoisonError::into_inner);
         if !reading.contains(&directory) {
             reading.push(directory);
         }
@@ -161,13 +170,13 @@ impl Workspace {
     }
 
     /// Lets tools read nothing but the roots again.
-    pub fn forget_reading(&self) {
-        self.reading.write().unwrap_or_else(PoisonError::into_inner).clear();
+    pub fn clear_readable_dirs(&self) {
+        self.readable_dirs.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// The directories that may be read besides the roots.
-    pub fn reading(&self) -> Vec<PathBuf> {
-        self.reading.read().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn readable_dirs(&self) -> Vec<PathBuf> {
+        self.readable_dirs.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The working directory: relative paths start here.
@@ -177,38 +186,38 @@ impl Workspace {
 
     /// All roots, the working directory first.
     pub fn roots(&self) -> Vec<PathBuf> {
-        let added = self.added.read().unwrap_or_else(PoisonError::into_inner);
+        let added = self.added_roots.read().unwrap_or_else(PoisonError::into_inner);
         self.roots.iter().chain(added.iter()).cloned().collect()
     }
 
     /// The real path that `asked` leads to, which need not exist. Refused if it is outside the workspace.
     pub fn resolve(&self, asked: &str) -> Result<PathBuf, PathError> {
-        self.judge(asked, Aim::Anything)
+        self.check_path(asked, PathAccess::ReadWrite)
     }
 
     /// The same for whoever only reads: also what may be read besides the workspace.
     pub fn resolve_to_read(&self, asked: &str) -> Result<PathBuf, PathError> {
-        self.judge(asked, Aim::Reading)
+        self.check_path(asked, PathAccess::Read)
     }
 
-    fn judge(&self, asked: &str, aim: Aim) -> Result<PathBuf, PathError> {
+    fn check_path(&self, asked: &str, aim: PathAccess) -> Result<PathBuf, PathError> {
         if asked.trim().is_empty() {
             return Err(PathError::Empty);
         }
         if asked.contains('\0') {
             return Err(PathError::NulByte { asked: asked.to_owned() });
         }
-        self.follow(Path::new(asked), aim)
+        self.resolve_within(Path::new(asked), aim)
     }
 
     /// The same for a path of a system's making, whose name may be no text, and which is read.
-    pub(crate) fn real(&self, path: &Path) -> Result<PathBuf, PathError> {
-        self.follow(path, Aim::Reading)
+    pub(crate) fn resolve_os_path(&self, path: &Path) -> Result<PathBuf, PathError> {
+        self.resolve_within(path, PathAccess::Read)
     }
 
-    fn follow(&self, path: &Path, aim: Aim) -> Result<PathBuf, PathError> {
+    fn resolve_within(&self, path: &Path, aim: PathAccess) -> Result<PathBuf, PathError> {
         let asked = || path.display().to_string();
-        let real = self.leads_to(path).ok_or_else(|| PathError::TooManyLinks { asked: asked() })?;
+        let real = self.real_path(path).ok_or_else(|| PathError::TooManyLinks { asked: asked() })?;
         if self.contains(&real, aim) {
             Ok(real)
         } else {
@@ -217,23 +226,23 @@ impl Workspace {
     }
 
     /// The real path that a path leads to, inside the workspace or not; nothing if its links never end.
-    pub fn leads_to(&self, path: &Path) -> Option<PathBuf> {
+    pub fn real_path(&self, path: &Path) -> Option<PathBuf> {
         // A path by the workspace's other name is the same path.
-        let below = self.given.as_ref().and_then(|given| path.strip_prefix(given).ok());
+        let below = self.given_directory.as_ref().and_then(|given| path.strip_prefix(given).ok());
         let written = self.directory.join(below.unwrap_or(path));
-        let Some(resolved) = &self.resolved else { return follow(&written) };
+        let Some(resolved) = &self.resolved_paths else { return follow_links(&written) };
         let mut resolved = resolved.lock().unwrap_or_else(PoisonError::into_inner);
-        resolved.entry(written).or_insert_with_key(|written| follow(written)).clone()
+        resolved.entry(written).or_insert_with_key(|written| follow_links(written)).clone()
     }
 
     /// True if `path`, with its symlinks followed, may be read.
-    pub fn holds(&self, path: &Path) -> bool {
-        self.leads_to(path).is_some_and(|real| self.contains(&real, Aim::Reading))
+    pub fn may_read(&self, path: &Path) -> bool {
+        self.real_path(path).is_some_and(|real| self.contains(&real, PathAccess::Read))
     }
 
     /// The root that holds a real path, also one that may only be read; the innermost one if roots are nested.
     pub fn root_of(&self, real: &Path) -> Option<PathBuf> {
-        let roots = self.roots().into_iter().chain(self.reading());
+        let roots = self.roots().into_iter().chain(self.readable_dirs());
         roots.filter(|root| real.starts_with(root)).max_by_key(|root| root.as_os_str().len())
     }
 
@@ -247,16 +256,16 @@ impl Workspace {
     }
 
     /// Whether a real path is one that no tool touches.
-    pub(crate) fn is_closed(&self, real: &Path) -> bool {
-        self.closed.iter().any(|file| file == real)
+    pub(crate) fn is_forbidden(&self, real: &Path) -> bool {
+        self.forbidden_files.iter().any(|file| file == real)
     }
 
-    fn contains(&self, real: &Path, aim: Aim) -> bool {
-        if self.is_closed(real) {
+    fn contains(&self, real: &Path, aim: PathAccess) -> bool {
+        if self.is_forbidden(real) {
             return false;
         }
         let inside = |root: &PathBuf| real.starts_with(root);
-        self.roots().iter().any(inside) || (aim == Aim::Reading && self.reading().iter().any(inside))
+        self.roots().iter().any(inside) || (aim == PathAccess::Read && self.readable_dirs().iter().any(inside))
     }
 }
 
@@ -269,51 +278,51 @@ fn real_directory(path: &Path) -> Result<PathBuf, WorkspaceError> {
 /// Follows an absolute path component by component, as the system would, so that `link/..` is the parent of the link's
 /// target. What does not exist is kept as written: a file to be created, also behind a dangling link. `None` if the
 /// links never end.
-fn follow(path: &Path) -> Option<PathBuf> {
-    const MOST_LINKS: usize = 40;
+fn follow_links(path: &Path) -> Option<PathBuf> {
+    const MAX_SYMLINKS: usize = 40;
     let mut links = 0;
     let mut real = PathBuf::new();
-    let mut ahead: VecDeque<Step> = path.components().map(Step::from).collect();
+    let mut ahead: VecDeque<PathStep> = path.components().map(PathStep::from).collect();
     while let Some(step) = ahead.pop_front() {
         match step {
-            Step::Root(root) => real = root,
-            Step::Up => {
+            PathStep::Root(root) => real = root,
+            PathStep::Parent => {
                 real.pop();
             }
-            Step::Down(name) => {
+            PathStep::Child(name) => {
                 real.push(name);
                 let is_link = real.symlink_metadata().is_ok_and(|found| found.is_symlink());
                 if is_link && let Ok(target) = real.read_link() {
                     links += 1;
-                    if links > MOST_LINKS {
+                    if links > MAX_SYMLINKS {
                         return None;
                     }
                     real.pop();
                     for component in target.components().rev() {
-                        ahead.push_front(Step::from(component));
+                        ahead.push_front(PathStep::from(component));
                     }
                 }
             }
-            Step::Stay => {}
+            PathStep::Current => {}
         }
     }
     Some(real)
 }
 
-enum Step {
+enum PathStep {
     Root(PathBuf),
-    Up,
-    Stay,
-    Down(OsString),
+    Parent,
+    Current,
+    Child(OsString),
 }
 
-impl From<Component<'_>> for Step {
+impl From<Component<'_>> for PathStep {
     fn from(component: Component<'_>) -> Self {
         match component {
             Component::Prefix(_) | Component::RootDir => Self::Root(PathBuf::from(component.as_os_str())),
-            Component::ParentDir => Self::Up,
-            Component::CurDir => Self::Stay,
-            Component::Normal(name) => Self::Down(name.to_owned()),
+            Component::ParentDir => Self::Parent,
+            Component::CurDir => Self::Current,
+            Component::Normal(name) => Self::Child(name.to_owned()),
         }
     }
 }
@@ -339,14 +348,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonicalize().unwrap();
         std::fs::write(dir.join("keys.json"), "k").unwrap();
-        let workspace = Workspace::new(&dir, []).unwrap().without([dir.join("keys.json")]);
+        let workspace = Workspace::new(&dir, []).unwrap().with_forbidden_files([dir.join("keys.json")]);
         #[cfg(unix)]
         std::os::unix::fs::symlink("keys.json", dir.join("link")).unwrap();
         for name in ["keys.json", "./x/../keys.json", "link", dir.join("keys.json").to_str().unwrap()] {
             assert!(workspace.resolve(name).is_err() && workspace.resolve_to_read(name).is_err(), "{name}");
         }
         assert!(workspace.resolve("other.json").is_ok());
-        let walked = crate::FileFilter::default().names(&workspace, 3, 10);
+        let walked = crate::FileFilter::default().list_names(&workspace, 3, 10);
         assert_eq!(walked, Vec::<String>::new());
     }
 
@@ -397,7 +406,7 @@ mod tests {
         assert_eq!(workspace.resolve("dangling-inside").unwrap(), inside.join("src/new.rs"));
         assert_eq!(workspace.resolve("alias/a.rs").unwrap(), inside.join("src/a.rs"));
         assert!(matches!(workspace.resolve("loop-a"), Err(PathError::TooManyLinks { .. })));
-        assert!(!workspace.holds(&inside.join("escape/secret")));
+        assert!(!workspace.may_read(&inside.join("escape/secret")));
     }
 
     #[cfg(unix)]
@@ -410,7 +419,7 @@ mod tests {
         symlink(&inside, &alias).unwrap();
         symlink("src", inside.join("door")).unwrap();
         let call = Workspace::new(&alias, []).unwrap().for_call();
-        let protecting = Workspace::new(&inside, []).unwrap().resolving_like(&call);
+        let protecting = Workspace::new(&inside, []).unwrap().sharing_resolution(&call);
         let led_to = inside.join("src/a.rs");
         assert_eq!(call.resolve("door/a.rs").unwrap(), led_to);
         fs::remove_file(inside.join("door")).unwrap();
@@ -420,7 +429,7 @@ mod tests {
             .into_iter()
             .chain([alias.join("door/a.rs"), inside.join("door/a.rs")])
         {
-            assert_eq!(call.leads_to(&written), Some(led_to.clone()), "{}", written.display());
+            assert_eq!(call.real_path(&written), Some(led_to.clone()), "{}", written.display());
         }
         assert_eq!(protecting.resolve("door/a.rs").unwrap(), led_to);
         assert!(call.for_call().resolve("door/a.rs").is_err(), "another call looks for itself");
@@ -444,16 +453,16 @@ mod tests {
         let out = dir.path().canonicalize().unwrap().join("out");
         let secret = out.join("secret");
         let asked = secret.to_str().unwrap();
-        assert!(workspace.resolve_to_read(asked).is_err() && !workspace.holds(&secret));
+        assert!(workspace.resolve_to_read(asked).is_err() && !workspace.may_read(&secret));
         // All that come from it see it, before and after.
         let other = workspace.clone();
         workspace.allow_reading(&out).unwrap();
         assert_eq!(other.resolve_to_read(asked), Ok(secret.clone()));
-        assert!(other.holds(&secret) && other.resolve(asked).is_err());
+        assert!(other.may_read(&secret) && other.resolve(asked).is_err());
         assert_eq!(other.root_of(&secret), Some(out.clone()));
         assert!(other.resolve_to_read(&format!("{}/../in-other", out.display())).is_err());
         assert!(workspace.allow_reading(&secret).is_err(), "a file is no directory");
-        workspace.forget_reading();
+        workspace.clear_readable_dirs();
         assert!(other.resolve_to_read(asked).is_err());
     }
 

@@ -5,10 +5,10 @@ mod suite {
     mod console;
     mod edits;
     mod mcp;
-    mod other;
     mod reading;
     mod searching;
     mod shell;
+    mod small_tools;
     mod support;
     mod web;
 }

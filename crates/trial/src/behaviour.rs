@@ -10,14 +10,14 @@ use hookwright_hooks::EventKind;
 pub use table::BEHAVIOURS;
 
 /// A word of the hook's reason, to be found again where the model can read it.
-pub const REASON: &str = "TRIAL-REASON";
+pub const REASON_MARKER: &str = "TRIAL-REASON";
 /// A word of the hook's context.
-pub const CONTEXT: &str = "TRIAL-CONTEXT";
+pub const CONTEXT_MARKER: &str = "TRIAL-CONTEXT";
 
 /// The file that the model wants to be made.
-pub const RAN: &str = "RAN";
+pub const RAN_FILE: &str = "RAN";
 /// The file that is made instead once the call has been rewritten.
-pub const REWRITTEN: &str = "RW";
+pub const REWRITTEN_FILE: &str = "RW";
 
 /// One way for a hook to behave.
 #[derive(Debug)]
@@ -25,41 +25,41 @@ pub struct Behaviour {
     /// Its name as typed.
     pub name: &'static str,
     /// What the hook does.
-    pub what: &'static str,
+    pub description: &'static str,
     /// What its author wants.
-    pub means: Meaning,
+    pub intent: HookIntent,
     /// In whose words it speaks.
-    pub words: Words,
+    pub dialect: ScriptDialect,
     /// When it is called.
     pub event: EventKind,
     /// What the model wants to have done.
-    pub wants: Wanted,
+    pub call_kind: TrialCallKind,
     /// The hooks, in order.
-    pub hooks: &'static [Hook],
+    pub hooks: &'static [TrialHook],
     /// How long each may take; the agent's own time if nothing.
-    pub patience: Option<Duration>,
+    pub timeout: Option<Duration>,
     /// What is different about the place where it runs.
-    pub place: Place,
+    pub setup: TrialSetup,
     /// Whether it is among the few that are tried on a user's machine.
-    pub short: bool,
+    pub in_live_trial: bool,
 }
 
 /// What the author of a hook wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meaning {
+pub enum HookIntent {
     /// The call may go on.
-    Nothing,
+    Allow,
     /// The call must not run.
-    No,
+    Deny,
     /// The call must run otherwise, or not at all.
-    Otherwise,
+    Rewrite,
     /// The call may run, and the model is to read something.
-    Tell,
+    AddContext,
 }
 
 /// In whose words a hook speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Words {
+pub enum ScriptDialect {
     /// Claude Code's.
     Claude,
     /// Gemini CLI's, and ours.
@@ -68,7 +68,7 @@ pub enum Words {
 
 /// What the model wants to have done, and for which calls the hook is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum TrialCallKind {
     /// A command; the hook is called for every tool.
     Command,
     /// A file written by the tool for that; the hook is called for tools that change files.
@@ -79,7 +79,7 @@ pub enum Wanted {
 
 /// One hook.
 #[derive(Debug, Clone, Copy)]
-pub enum Hook {
+pub enum TrialHook {
     /// A script for `sh`, without its first line.
     Script(&'static str),
     /// A script that nobody may execute.
@@ -90,23 +90,23 @@ pub enum Hook {
 
 /// What is different about the place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum TrialSetup {
     /// Nothing.
-    Usual,
+    Normal,
     /// The agent has not been told to trust the hook.
     Untrusted,
     /// The program that the agent should call, Hookwright's or the hook, is gone.
-    ProgramGone,
+    ProgramMissing,
 }
 
 impl Behaviour {
     /// The one of that name.
-    pub fn named(name: &str) -> Option<&'static Behaviour> {
+    pub fn by_name(name: &str) -> Option<&'static Behaviour> {
         BEHAVIOURS.iter().find(|behaviour| behaviour.name == name)
     }
 
     /// Those that are tried on a user's machine.
-    pub fn short() -> impl Iterator<Item = &'static Behaviour> {
-        BEHAVIOURS.iter().filter(|behaviour| behaviour.short)
+    pub fn live_trials() -> impl Iterator<Item = &'static Behaviour> {
+        BEHAVIOURS.iter().filter(|behaviour| behaviour.in_live_trial)
     }
 }

@@ -4,130 +4,133 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hookwright_bridge::{FailClosed, Host, Unit};
+use hookwright_bridge::{FailClosedSupport, Host, TimeoutUnit};
 use hookwright_hooks::EventKind;
 use serde_json::{Value, json};
 
 /// A file's text, which says where the stand-in listens.
-type Text = fn(url: &str) -> String;
+type ConfigTemplate = fn(url: &str) -> String;
 
 /// How one agent is driven.
-pub(crate) struct Driver {
+pub(crate) struct AgentDriver {
     pub(crate) host: Host,
     /// The file with its hooks, below the home.
     hooks_file: &'static str,
     /// What that file holds beside hooks.
     settings: fn(url: &str) -> Value,
     /// Another file that it needs, below the home.
-    config: Option<(&'static str, Text)>,
+    config: Option<(&'static str, ConfigTemplate)>,
     /// How it is started.
     args: &'static [&'static str],
     /// What makes it trust hooks that nobody has looked at.
-    trusting: &'static [&'static str],
+    trust_args: &'static [&'static str],
     env: fn(url: &str) -> Vec<(&'static str, String)>,
     /// Its tools that change files, as a matcher.
-    editors: &'static str,
+    edit_tools: &'static str,
 }
 
 /// What the model is asked to do.
-const PROMPT: &str = "Please do what is to be done here.";
+const TRIAL_PROMPT: &str = "Please do what is to be done here.";
 
 /// What the key of a service must look like that nobody asks for one.
-const KEY: &str = "trial";
+const DUMMY_API_KEY: &str = "trial";
 
-const DRIVERS: &[Driver] = &[
-    Driver {
+const DRIVERS: &[AgentDriver] = &[
+    AgentDriver {
         host: Host::ClaudeCode,
         hooks_file: ".claude/settings.json",
         settings: |_| json!({}),
         config: None,
-        args: &["-p", PROMPT, "--model", "claude-sonnet-4-5", "--allowedTools", "Bash", "Write", "Edit", "Read"],
-        trusting: &[],
+        args: &["-p", TRIAL_PROMPT, "--model", "claude-sonnet-4-5", "--allowedTools", "Bash", "Write", "Edit", "Read"],
+        trust_args: &[],
         env: |url| {
             let plain = [("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"), ("DISABLE_AUTOUPDATER", "1")];
-            with(plain, [("ANTHROPIC_BASE_URL", url), ("ANTHROPIC_API_KEY", KEY)])
+            env_pairs(plain, [("ANTHROPIC_BASE_URL", url), ("ANTHROPIC_API_KEY", DUMMY_API_KEY)])
         },
-        editors: "Edit|Write",
+        edit_tools: "Edit|Write",
     },
-    Driver {
+    AgentDriver {
         host: Host::Codex,
         hooks_file: ".codex/hooks.json",
         settings: |_| json!({}),
         config: Some((".codex/config.toml", codex_config)),
-        args: &["exec", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check", PROMPT],
-        trusting: &["--dangerously-bypass-hook-trust"],
-        env: |_| with([], [("TRIAL_KEY", KEY)]),
-        editors: "Edit|Write|apply_patch",
+        args: &["exec", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check", TRIAL_PROMPT],
+        trust_args: &["--dangerously-bypass-hook-trust"],
+        env: |_| env_pairs([], [("TRIAL_KEY", DUMMY_API_KEY)]),
+        edit_tools: "Edit|Write|apply_patch",
     },
-    Driver {
+    AgentDriver {
         host: Host::Copilot,
         hooks_file: ".copilot/hooks/trial.json",
         settings: |_| json!({"version": 1}),
         config: None,
-        args: &["-p", PROMPT, "--allow-all", "--no-auto-update"],
-        trusting: &[],
+        args: &["-p", TRIAL_PROMPT, "--allow-all", "--no-auto-update"],
+        trust_args: &[],
         env: |url| {
             let plain =
                 [("COPILOT_PROVIDER_TYPE", "openai"), ("COPILOT_MODEL", "stand-in"), ("COPILOT_OFFLINE", "true")];
             let url = format!("{url}/v1");
-            with(plain, [("COPILOT_PROVIDER_BASE_URL", url.as_str()), ("COPILOT_PROVIDER_API_KEY", KEY)])
+            env_pairs(plain, [("COPILOT_PROVIDER_BASE_URL", url.as_str()), ("COPILOT_PROVIDER_API_KEY", DUMMY_API_KEY)])
         },
-        editors: "Edit|Write",
+        edit_tools: "Edit|Write",
     },
-    Driver {
+    AgentDriver {
         host: Host::Qwen,
         hooks_file: ".qwen/settings.json",
         settings: |_| json!({"security": {"auth": {"selectedType": "openai"}}}),
         config: None,
-        args: &["-p", PROMPT, "--approval-mode=yolo"],
-        trusting: &[],
+        args: &["-p", TRIAL_PROMPT, "--approval-mode=yolo"],
+        trust_args: &[],
         env: |url| {
             let url = format!("{url}/v1");
-            with([("OPENAI_MODEL", "stand-in")], [("OPENAI_BASE_URL", url.as_str()), ("OPENAI_API_KEY", KEY)])
+            env_pairs(
+                [("OPENAI_MODEL", "stand-in")],
+                [("OPENAI_BASE_URL", url.as_str()), ("OPENAI_API_KEY", DUMMY_API_KEY)],
+            )
         },
-        editors: "write_file|edit",
+        edit_tools: "write_file|edit",
     },
-    Driver {
+    AgentDriver {
         host: Host::Droid,
         hooks_file: ".factory/settings.json",
         settings: |url| {
-            json!({"customModels": [{"model": "stand-in", "displayName": "stand-in", "baseUrl": format!("{url}/v1"), "apiKey": KEY,
+            json!({"customModels": [{"model": "stand-in", "displayName": "stand-in", "baseUrl": format!("{url}/v1"), "apiKey": DUMMY_API_KEY,
                 "provider": "generic-chat-completion-api", "maxOutputTokens": 1000}]})
         },
         config: None,
-        args: &["exec", "--skip-permissions-unsafe", "-m", "custom:stand-in-0", PROMPT],
-        trusting: &[],
-        env: |_| with([], [("FACTORY_API_KEY", "fk-trial")]),
-        editors: "Edit|Create|ApplyPatch",
+        args: &["exec", "--skip-permissions-unsafe", "-m", "custom:stand-in-0", TRIAL_PROMPT],
+        trust_args: &[],
+        env: |_| env_pairs([], [("FACTORY_API_KEY", "fk-trial")]),
+        edit_tools: "Edit|Create|ApplyPatch",
     },
-    Driver {
+    AgentDriver {
         host: Host::Grok,
         hooks_file: ".grok/hooks/trial.json",
         settings: |_| json!({}),
         config: Some((".grok/config.toml", grok_config)),
-        args: &["-p", PROMPT, "-m", "stand-in", "--always-approve", "--no-subagents"],
-        trusting: &[],
-        env: |_| with([], []),
-        editors: "Edit|Write|search_replace|write",
+        args: &["-p", TRIAL_PROMPT, "-m", "stand-in", "--always-approve", "--no-subagents"],
+        trust_args: &[],
+        env: |_| env_pairs([], []),
+        edit_tools: "Edit|Write|search_replace|write",
     },
-    Driver {
+    AgentDriver {
         host: Host::GeminiCli,
         hooks_file: ".gemini/settings.json",
         settings: |_| json!({"security": {"auth": {"selectedType": "gemini-api-key"}}}),
         config: None,
-        args: &["-p", PROMPT, "--approval-mode=yolo", "-m", "gemini-2.5-flash"],
-        trusting: &[],
+        args: &["-p", TRIAL_PROMPT, "--approval-mode=yolo", "-m", "gemini-2.5-flash"],
+        trust_args: &[],
         env: |url| {
             let trust = [("GEMINI_CLI_TRUST_WORKSPACE", "true")];
-            with(trust, [("GOOGLE_GEMINI_BASE_URL", url), ("GEMINI_API_KEY", KEY)])
+            env_pairs(trust, [("GOOGLE_GEMINI_BASE_URL", url), ("GEMINI_API_KEY", DUMMY_API_KEY)])
         },
-        editors: "write_file|replace",
+        edit_tools: "write_file|replace",
     },
-    Driver {
+    AgentDriver {
         host: Host::Opencode,
         hooks_file: ".config/opencode/opencode.json",
         settings: |url| {
-            let options = json!({"baseURL": format!("{url}/v1"), "apiKey": KEY});
+            let options = json!({"baseURL": format!("{url}/v1"), "apiKey": DUMMY_API_KEY});
             let models = json!({"stand-in": {"name": "stand-in"}});
             let provider =
                 json!({"npm": "@ai-sdk/openai-compatible", "name": "trial", "options": options, "models": models});
@@ -135,14 +138,14 @@ const DRIVERS: &[Driver] = &[
                 "autoupdate": false, "permission": "allow"})
         },
         config: None,
-        args: &["run", PROMPT],
-        trusting: &[],
-        env: |_| with([("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_DISABLE_MODELS_FETCH", "1")], []),
-        editors: "",
+        args: &["run", TRIAL_PROMPT],
+        trust_args: &[],
+        env: |_| env_pairs([("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_DISABLE_MODELS_FETCH", "1")], []),
+        edit_tools: "",
     },
 ];
 
-fn with<const P: usize, const Q: usize>(
+fn env_pairs<const P: usize, const Q: usize>(
     plain: [(&'static str, &str); P],
     here: [(&'static str, &str); Q],
 ) -> Vec<(&'static str, String)> {
@@ -169,61 +172,61 @@ fn grok_config(url: &str) -> String {
         "model = \"stand-in\"".to_owned(),
         "name = \"stand-in\"".to_owned(),
         format!("base_url = \"{url}/v1\""),
-        format!("api_key = \"{KEY}\""),
+        format!("api_key = \"{DUMMY_API_KEY}\""),
         "api_backend = \"chat_completions\"".to_owned(),
     ];
     format!("[models]\ndefault = \"stand-in\"\n\n[model.stand-in]\n{}\n", model.join("\n"))
 }
 
 /// One hook to be written into an agent's own settings.
-pub(crate) struct Entry<'a> {
+pub(crate) struct AgentHookEntry<'a> {
     /// Its event, in the agent's words.
     pub(crate) event: &'a str,
     /// For which tools; all if nothing.
     pub(crate) matcher: Option<&'a str>,
     pub(crate) command: String,
-    pub(crate) patience: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
     /// Whether the agent's own switch for failures is set.
-    pub(crate) closed: bool,
+    pub(crate) fail_closed: bool,
 }
 
-impl Driver {
+impl AgentDriver {
     /// How that agent is driven, if it can be here.
-    pub(crate) fn of(host: Host) -> Option<&'static Driver> {
+    pub(crate) fn for_host(host: Host) -> Option<&'static AgentDriver> {
         DRIVERS.iter().find(|driver| driver.host == host)
     }
 
     /// Everybody who can be driven.
-    pub(crate) fn all() -> impl Iterator<Item = Host> {
+    pub(crate) fn hosts() -> impl Iterator<Item = Host> {
         DRIVERS.iter().map(|driver| driver.host)
     }
 
     /// Whether hooks are commands there.
-    pub(crate) fn takes_commands(&self) -> bool {
+    pub(crate) fn supports_command_hooks(&self) -> bool {
         self.host != Host::Opencode
     }
 
     /// Its tools that change files.
-    pub(crate) fn editors(&self) -> &'static str {
-        self.editors
+    pub(crate) fn edit_tools(&self) -> &'static str {
+        self.edit_tools
     }
 
     /// Whether it asks for trust in each hook.
-    pub(crate) fn asks_for_trust(&self) -> bool {
-        !self.trusting.is_empty()
+    pub(crate) fn requires_hook_trust(&self) -> bool {
+        !self.trust_args.is_empty()
     }
 
     /// The event of its own at which hooks of that kind run.
-    pub(crate) fn event(&self, kind: EventKind) -> Option<&'static str> {
+    pub(crate) fn event_name(&self, kind: EventKind) -> Option<&'static str> {
         let first = self.host.events_for(kind).find(|event| event.wired);
         first.map(|event| event.name)
     }
 
     /// Its settings, with these hooks in them: files below the home.
-    pub(crate) fn files(&self, url: &str, entries: &[Entry<'_>]) -> Vec<(PathBuf, String)> {
+    pub(crate) fn settings_files(&self, url: &str, entries: &[AgentHookEntry<'_>]) -> Vec<(PathBuf, String)> {
         let mut settings = (self.settings)(url);
         for entry in entries {
-            let group = self.group(entry);
+            let group = self.hook_group(entry);
             match settings["hooks"][entry.event].as_array_mut() {
                 Some(groups) => groups.push(group),
                 None => settings["hooks"][entry.event] = json!([group]),
@@ -239,17 +242,17 @@ impl Driver {
         files
     }
 
-    fn group(&self, entry: &Entry<'_>) -> Value {
+    fn hook_group(&self, entry: &AgentHookEntry<'_>) -> Value {
         let mut hook = json!({"type": "command", "command": entry.command});
-        if let Some(patience) = entry.patience {
-            let time = match self.host.info().unit {
-                Unit::Milliseconds => patience.as_millis(),
-                Unit::Seconds | Unit::None => patience.as_millis().div_ceil(1000),
+        if let Some(patience) = entry.timeout {
+            let time = match self.host.info().timeout_unit {
+                TimeoutUnit::Milliseconds => patience.as_millis(),
+                TimeoutUnit::Seconds | TimeoutUnit::None => patience.as_millis().div_ceil(1000),
             };
             let key = if self.host == Host::Copilot { "timeoutSec" } else { "timeout" };
             hook[key] = json!(u64::try_from(time).unwrap_or(u64::MAX));
         }
-        if let (true, FailClosed::Key(key, value)) = (entry.closed, self.host.info().fail_closed) {
+        if let (true, FailClosedSupport::Key(key, value)) = (entry.fail_closed, self.host.info().fail_closed) {
             hook[key] = value.to_json();
         }
         let mut group = json!({"hooks": [hook]});
@@ -265,7 +268,7 @@ impl Driver {
         if trusts {
             // Behind the word that says what to do, where there is one.
             let at = usize::from(!self.args[0].starts_with('-'));
-            args.splice(at..at, self.trusting.iter().copied());
+            args.splice(at..at, self.trust_args.iter().copied());
         }
         args
     }

@@ -2,12 +2,12 @@
 
 use hookwright_bridge::Host;
 
-use crate::behaviour::{Behaviour, Place};
+use crate::behaviour::{Behaviour, TrialSetup};
 
 /// Why this cannot hold there, if it cannot.
-pub fn limit(host: Host, behaviour: &Behaviour) -> Option<&'static str> {
-    match (behaviour.place, host, behaviour.name) {
-        (Place::Untrusted, ..) => {
+pub fn known_limit(host: Host, behaviour: &Behaviour) -> Option<&'static str> {
+    match (behaviour.setup, host, behaviour.name) {
+        (TrialSetup::Untrusted, ..) => {
             Some("a hook that nobody has confirmed there is passed over without a word; `agents doctor` says so")
         }
         (_, Host::Droid, "prompt") => Some("`droid exec` does not ask its hooks about prompts"),

@@ -8,14 +8,14 @@ use std::time::Instant;
 use hookwright_bridge::Host;
 use serde::Serialize;
 
+use crate::batch;
 use crate::behaviour::Behaviour;
-use crate::cell::{Agent, Bounds, Cell, End, Seen, TrialError, Wiring};
-use crate::column;
-use crate::driver::Driver;
+use crate::case::{CallOutcome, HookWiring, TrialAgent, TrialCase, TrialError, TrialLimits, TrialObservation};
+use crate::driver::AgentDriver;
 
 /// What is tried.
 #[derive(Debug, Clone, Copy)]
-pub struct Live<'a> {
+pub struct LiveTrial<'a> {
     /// Which agent.
     pub host: Host,
     /// Its program on this machine.
@@ -27,29 +27,29 @@ pub struct Live<'a> {
     /// The user's folder for what programs can make again.
     pub cache: Option<&'a Path>,
     /// When all of it must be over.
-    pub until: Instant,
+    pub deadline: Instant,
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub struct Report {
+pub struct LiveReport {
     /// What was tried, in the order of the table.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LiveRow>,
 }
 
 /// One behaviour.
 #[derive(Debug)]
-pub struct Row {
+pub struct LiveRow {
     /// How the hook behaved.
     pub behaviour: &'static Behaviour,
     /// What was seen; nothing if the time was up before.
-    pub seen: Option<Seen>,
+    pub observation: Option<TrialObservation>,
 }
 
 /// What one row comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum TrialVerdict {
     /// What the hook's author meant is what happened.
     Holds,
     /// It is not.
@@ -58,22 +58,22 @@ pub enum Verdict {
     Unknown,
 }
 
-impl Row {
+impl LiveRow {
     /// What it comes to.
-    pub fn verdict(&self) -> Verdict {
-        match &self.seen {
-            Some(seen) if seen.end == End::Dead => Verdict::Unknown,
-            Some(seen) if seen.is_as_meant(self.behaviour) => Verdict::Holds,
-            Some(_) => Verdict::Fails,
-            None => Verdict::Unknown,
+    pub fn verdict(&self) -> TrialVerdict {
+        match &self.observation {
+            Some(seen) if seen.end == CallOutcome::Dead => TrialVerdict::Unknown,
+            Some(seen) if seen.matches_intent(self.behaviour) => TrialVerdict::Holds,
+            Some(_) => TrialVerdict::Fails,
+            None => TrialVerdict::Unknown,
         }
     }
 }
 
-impl Report {
+impl LiveReport {
     /// Whether every row holds.
     pub fn holds(&self) -> bool {
-        self.rows.iter().all(|row| row.verdict() == Verdict::Holds)
+        self.rows.iter().all(|row| row.verdict() == TrialVerdict::Holds)
     }
 }
 
@@ -82,30 +82,45 @@ impl Report {
 ///
 /// # Errors
 /// If the agent has no driver, or could not be run at all.
-pub async fn live(wanted: Live<'_>, mut done: impl FnMut(&Row)) -> Result<Report, TrialError> {
-    let agent = Agent { host: wanted.host, program: wanted.program };
-    let cell = |behaviour| Cell { agent, behaviour, wiring: Wiring::Bridge(wanted.hookwright) };
-    let mut left: Vec<&'static Behaviour> = Behaviour::short().filter(|behaviour| cell(behaviour).exists()).collect();
-    let mut rows: Vec<Row> = Vec::new();
-    Driver::of(wanted.host).ok_or(TrialError::NoDriver(wanted.host))?;
+pub async fn run_live_trial(wanted: LiveTrial<'_>, mut done: impl FnMut(&LiveRow)) -> Result<LiveReport, TrialError> {
+    let agent = TrialAgent { host: wanted.host, program: wanted.program };
+    let cell = |behaviour| TrialCase { agent, behaviour, wiring: HookWiring::Bridge(wanted.hookwright) };
+    let mut left: Vec<&'static Behaviour> =
+        Behaviour::live_trials().filter(|behaviour| cell(behaviour).is_applicable()).collect();
+    let mut rows: Vec<LiveRow> = Vec::new();
+    AgentDriver::for_host(wanted.host).ok_or(TrialError::NoDriver(wanted.host))?;
     loop {
-        let time = wanted.until.saturating_duration_since(Instant::now());
+        let time = wanted.deadline.saturating_duration_since(Instant::now());
         if left.is_empty() || time.is_zero() {
             break;
         }
-        let bounds = Bounds { path: wanted.path, time, fence: true, keep: false, cache: wanted.cache };
-        let tell = |nth: usize, seen: &Seen| done(&Row { behaviour: left[nth], seen: Some(seen.clone()) });
-        let column = column::run(agent, &left, wanted.hookwright, bounds, tell).await?;
-        let nothing = column.seen.is_empty() && !column.is_overdue;
-        let rest = left.split_off(column.seen.len());
-        rows.extend(left.iter().zip(column.seen).map(|(behaviour, seen)| Row { behaviour, seen: Some(seen) }));
+        let bounds = TrialLimits {
+            search_path: wanted.path,
+            timeout: time,
+            block_network: true,
+            keep_files: false,
+            cache_dir: wanted.cache,
+        };
+        let tell = |nth: usize, seen: &TrialObservation| {
+            done(&LiveRow { behaviour: left[nth], observation: Some(seen.clone()) })
+        };
+        let column = batch::run_batch(agent, &left, wanted.hookwright, bounds, tell).await?;
+        let nothing = column.observations.is_empty() && !column.timed_out;
+        let rest = left.split_off(column.observations.len());
+        rows.extend(
+            left.iter()
+                .zip(column.observations)
+                .map(|(behaviour, seen)| LiveRow { behaviour, observation: Some(seen) }),
+        );
         left = rest;
         if nothing {
             // It does not even come to a call; why should it the next time.
-            let dead = left.drain(..).map(|behaviour| Row { behaviour, seen: Some(Seen::of_nothing()) });
+            let dead = left
+                .drain(..)
+                .map(|behaviour| LiveRow { behaviour, observation: Some(TrialObservation::without_call()) });
             rows.extend(dead.inspect(&mut done));
         }
     }
-    rows.extend(left.into_iter().map(|behaviour| Row { behaviour, seen: None }).inspect(done));
-    Ok(Report { rows })
+    rows.extend(left.into_iter().map(|behaviour| LiveRow { behaviour, observation: None }).inspect(done));
+    Ok(LiveReport { rows })
 }

@@ -7,57 +7,68 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::cell::place::Scene;
-use crate::cell::run::{self, Patience};
-use crate::cell::{Agent, Bounds, TrialError};
-use crate::driver::{Driver, Entry};
-use crate::standin::{Standin, Wish};
+use crate::case::run::{self, AgentRunOptions};
+use crate::case::sandbox::TrialSandbox;
+use crate::case::{TrialAgent, TrialError, TrialLimits};
+use crate::driver::{AgentDriver, AgentHookEntry};
+use crate::mock_model::{MockModelServer, ScriptedAction};
 
 /// Writes down what it is given, and all that it finds in its environment.
-const SCRIPT: &str = "#!/bin/sh\ncat > \"$0.$1.$$.json\"\nenv > \"$0.$1.$$.env\"\n";
+const RECORDER_SCRIPT: &str = "#!/bin/sh\ncat > \"$0.$1.$$.json\"\nenv > \"$0.$1.$$.env\"\n";
 
 /// Longer texts are somebody's, and no fact.
-const LONGEST: usize = 600;
+const MAX_TEXT_CHARS: usize = 600;
 
 /// What an agent sent, by the name of a file: `EVENT.json` or `EVENT.CALL.json`; and `environment.json`.
 ///
 /// # Errors
 /// If the agent could not be run.
-pub async fn record(agent: Agent<'_>, bounds: Bounds<'_>) -> Result<BTreeMap<String, Value>, TrialError> {
-    let driver = Driver::of(agent.host).ok_or(TrialError::NoDriver(agent.host))?;
-    let scene = Scene::new(bounds.keep)?;
-    scene.bring_unpacked(agent.host, bounds)?;
-    let standin = Standin::start(wishes(&scene)).await.map_err(TrialError::Standin)?;
-    let recorder = scene.script("record", SCRIPT)?;
+pub async fn record_payloads(
+    agent: TrialAgent<'_>,
+    bounds: TrialLimits<'_>,
+) -> Result<BTreeMap<String, Value>, TrialError> {
+    let driver = AgentDriver::for_host(agent.host).ok_or(TrialError::NoDriver(agent.host))?;
+    let scene = TrialSandbox::new(bounds.keep_files)?;
+    scene.link_unpacked(agent.host, bounds)?;
+    let standin = MockModelServer::start(recorded_actions(&scene)).await.map_err(TrialError::MockModel)?;
+    let recorder = scene.write_script("record", RECORDER_SCRIPT)?;
     let events = agent.host.info().events;
-    let entry = |event: &'static str| Entry {
+    let entry = |event: &'static str| AgentHookEntry {
         event,
         matcher: None,
         command: format!("{recorder} {event}"),
-        patience: None,
-        closed: false,
+        timeout: None,
+        fail_closed: false,
     };
-    let entries: Vec<Entry<'_>> = events.iter().map(|event| entry(event.name)).collect();
-    scene.settings(driver, &standin.url(), &entries)?;
-    run::agent(agent.program, driver, &scene, &standin, bounds, Patience { trusts: true, answers: None }, || ())
-        .await?;
-    let scrub = Scrub::new(&scene, agent.program);
-    Ok(collect(Path::new(&recorder), &scrub))
+    let entries: Vec<AgentHookEntry<'_>> = events.iter().map(|event| entry(event.name)).collect();
+    scene.write_settings(driver, &standin.url(), &entries)?;
+    run::run_agent(
+        agent.program,
+        driver,
+        &scene,
+        &standin,
+        bounds,
+        AgentRunOptions { trusts_hooks: true, stop_after_answers: None },
+        || (),
+    )
+    .await?;
+    let scrub = PathScrubber::new(&scene, agent.program);
+    Ok(collect_payloads(Path::new(&recorder), &scrub))
 }
 
-fn wishes(scene: &Scene) -> Vec<Wish> {
-    let path = scene.project().join("new.txt").to_string_lossy().into_owned();
+fn recorded_actions(scene: &TrialSandbox) -> Vec<ScriptedAction> {
+    let path = scene.project_dir().join("new.txt").to_string_lossy().into_owned();
     vec![
-        Wish::Shell("touch RAN".to_owned()),
-        Wish::Write { path: path.clone(), content: "one\ntwo\n".to_owned() },
-        Wish::Read { path: path.clone() },
-        Wish::Edit { path, old: "two".to_owned(), new: "three".to_owned() },
-        Wish::Shell("exit 3".to_owned()),
+        ScriptedAction::Shell("touch RAN".to_owned()),
+        ScriptedAction::Write { path: path.clone(), content: "one\ntwo\n".to_owned() },
+        ScriptedAction::Read { path: path.clone() },
+        ScriptedAction::Edit { path, old: "two".to_owned(), new: "three".to_owned() },
+        ScriptedAction::Shell("exit 3".to_owned()),
     ]
 }
 
 /// What the recorder wrote: the first of each kind.
-fn collect(recorder: &Path, scrub: &Scrub) -> BTreeMap<String, Value> {
+fn collect_payloads(recorder: &Path, scrub: &PathScrubber) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     let folder = recorder.parent().unwrap_or(recorder);
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -72,11 +83,11 @@ fn collect(recorder: &Path, scrub: &Scrub) -> BTreeMap<String, Value> {
         match end {
             "json" => {
                 let Ok(payload) = serde_json::from_str::<Value>(&text) else { continue };
-                let name = call(&payload).map_or(format!("{event}.json"), |call| format!("{event}.{call}.json"));
-                found.entry(name).or_insert_with(|| scrub.value(payload));
+                let name = call_label(&payload).map_or(format!("{event}.json"), |call| format!("{event}.{call}.json"));
+                found.entry(name).or_insert_with(|| scrub.scrub_value(payload));
             }
             _ => {
-                found.entry("environment.json".to_owned()).or_insert_with(|| scrub.environment(&text));
+                found.entry("environment.json".to_owned()).or_insert_with(|| scrub.scrub_environment(&text));
             }
         }
     }
@@ -84,7 +95,7 @@ fn collect(recorder: &Path, scrub: &Scrub) -> BTreeMap<String, Value> {
 }
 
 /// Which of the wishes a payload is about.
-fn call(payload: &Value) -> Option<&'static str> {
+fn call_label(payload: &Value) -> Option<&'static str> {
     let field = |names: [&str; 2]| names.iter().find_map(|name| payload.get(*name));
     let tool = field(["tool_name", "toolName"])?.as_str().unwrap_or_default();
     let text = field(["tool_input", "toolArgs"])?.to_string();
@@ -103,27 +114,27 @@ fn call(payload: &Value) -> Option<&'static str> {
 }
 
 /// Takes out where it was recorded.
-struct Scrub(Vec<(String, &'static str)>);
+struct PathScrubber(Vec<(String, &'static str)>);
 
-impl Scrub {
-    fn new(scene: &Scene, program: &Path) -> Self {
+impl PathScrubber {
+    fn new(scene: &TrialSandbox, program: &Path) -> Self {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         // Some agents name folders after the project's path.
         let flat = |path: &Path| text(path).replace(['/', '.', '_'], "-");
         let modules = program.ancestors().nth(2).unwrap_or(program);
-        Scrub(vec![
-            (text(&scene.project()), "/project"),
-            (text(&scene.home()), "/home/user"),
-            (flat(&scene.project()), "-project"),
-            (text(&scene.project()).replace('/', "%2F"), "%2Fproject"),
+        PathScrubber(vec![
+            (text(&scene.project_dir()), "/project"),
+            (text(&scene.home_dir()), "/home/user"),
+            (flat(&scene.project_dir()), "-project"),
+            (text(&scene.project_dir()).replace('/', "%2F"), "%2Fproject"),
             (text(scene.root()), "/tmp"),
             (text(modules), "/usr/lib/node_modules"),
         ])
     }
 
-    fn text(&self, text: &str) -> String {
+    fn scrub_text(&self, text: &str) -> String {
         let text = self.0.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
-        match text.char_indices().nth(LONGEST) {
+        match text.char_indices().nth(MAX_TEXT_CHARS) {
             None => text,
             Some(_) => {
                 let kept: String = text.chars().take(60).collect();
@@ -132,24 +143,26 @@ impl Scrub {
         }
     }
 
-    fn value(&self, value: Value) -> Value {
+    fn scrub_value(&self, value: Value) -> Value {
         match value {
-            Value::String(text) => Value::String(self.text(&text)),
-            Value::Array(list) => list.into_iter().map(|value| self.value(value)).collect(),
-            Value::Object(object) => object.into_iter().map(|(key, value)| (key, self.value(value))).collect(),
+            Value::String(text) => Value::String(self.scrub_text(&text)),
+            Value::Array(list) => list.into_iter().map(|value| self.scrub_value(value)).collect(),
+            Value::Object(object) => object.into_iter().map(|(key, value)| (key, self.scrub_value(value))).collect(),
             other => other,
         }
     }
 
     /// What the agent put there: neither what every program has nor what looks like a key.
-    fn environment(&self, text: &str) -> Value {
-        const USUAL: [&str; 9] = ["PATH", "HOME", "TERM", "PWD", "OLDPWD", "SHLVL", "_", "NO_COLOR", "TRIAL_KEY"];
+    fn scrub_environment(&self, text: &str) -> Value {
+        const USUAL_VARIABLES: [&str; 9] =
+            ["PATH", "HOME", "TERM", "PWD", "OLDPWD", "SHLVL", "_", "NO_COLOR", "TRIAL_KEY"];
         let is_ours = |name: &str| {
-            USUAL.contains(&name) || ["KEY", "TOKEN", "URL", "PROXY", "proxy"].iter().any(|part| name.contains(part))
+            USUAL_VARIABLES.contains(&name)
+                || ["KEY", "TOKEN", "URL", "PROXY", "proxy"].iter().any(|part| name.contains(part))
         };
         let variables = text.lines().filter_map(|line| line.split_once('='));
         let kept = variables.filter(|(name, _)| !is_ours(name));
-        let kept: BTreeMap<&str, String> = kept.map(|(name, value)| (name, self.text(value))).collect();
+        let kept: BTreeMap<&str, String> = kept.map(|(name, value)| (name, self.scrub_text(value))).collect();
         json!({"hook_environment": kept})
     }
 }

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::shapes::{Field, Named, Object, Shapes, Type};
+use super::sdk_types::{NamedType, ObjectField, ObjectType, SchemaType, SdkTypes};
 
-const HEAD: &str = "
+const TYPES_HEAD: &str = "
 from __future__ import annotations
 
 from typing import Any, Awaitable, Callable, Dict, List, Literal, Optional, Protocol, TypedDict, TypeVar, Union, overload
@@ -15,7 +15,7 @@ from ._answers import Answer
 ";
 
 /// `_events.py`: all that is needed to run, because importing types takes its time.
-pub(super) fn table(shapes: &Shapes, note: &str) -> String {
+pub(super) fn print_event_table(shapes: &SdkTypes, note: &str) -> String {
     let mut text = format!(
         "# {note}\n\"\"\"The events: what other agents call each, and what its input has where nothing else is said.\"\"\"\n"
     );
@@ -33,15 +33,21 @@ pub(super) fn table(shapes: &Shapes, note: &str) -> String {
 }
 
 /// `_types.py`.
-pub(super) fn types(shapes: &Shapes, note: &str) -> String {
-    let mut text = format!("# {note}\n\"\"\"What hooks receive and may answer.\"\"\"\n{HEAD}");
-    for named in &shapes.named {
+pub(super) fn print_types(shapes: &SdkTypes, note: &str) -> String {
+    let mut text = format!("# {note}\n\"\"\"What hooks receive and may answer.\"\"\"\n{TYPES_HEAD}");
+    for named in &shapes.named_types {
         match named {
-            Named::Object(object) => print_object(&mut text, object),
-            Named::Words(words) => {
-                let all = words.words.iter().map(|(word, _)| word.clone()).collect();
-                _ = write!(text, "\n\n# {}\n{} = {}\n", words.doc, words.name, of(&Type::OneOf(all)));
-                for (word, meaning) in &words.words {
+            NamedType::Object(object) => print_object(&mut text, object),
+            NamedType::StringEnum(words) => {
+                let all = words.values.iter().map(|(word, _)| word.clone()).collect();
+                _ = write!(
+                    text,
+                    "\n\n# {}\n{} = {}\n",
+                    words.doc,
+                    words.name,
+                    type_expression(&SchemaType::AnonymousEnum(all))
+                );
+                for (word, meaning) in &words.values {
                     _ = writeln!(text, "#   {word}: {meaning}");
                 }
             }
@@ -55,14 +61,20 @@ pub(super) fn types(shapes: &Shapes, note: &str) -> String {
     text
 }
 
-fn print_object(text: &mut String, object: &Object) {
-    let is_keyword = |field: &Field| field.name == "continue";
+fn print_object(text: &mut String, object: &ObjectType) {
+    let is_keyword = |field: &ObjectField| field.name == "continue";
     if object.fields.iter().any(is_keyword) {
         // A class can't have a field of that name.
         assert!(!object.fields.iter().any(|field| object.always_has(field)), "{}", object.name);
         _ = write!(text, "\n\n# {0}\n{0} = TypedDict(\n    \"{0}\",\n    {{\n", object.name);
         for field in &object.fields {
-            _ = writeln!(text, "{}        {}: {},", comment(&field.doc, 8), json!(field.name), of(&field.of));
+            _ = writeln!(
+                text,
+                "{}        {}: {},",
+                doc_comment(&field.doc, 8),
+                json!(field.name),
+                type_expression(&field.field_type)
+            );
         }
         text.push_str("    },\n    total=False,\n)\n");
         return;
@@ -81,18 +93,18 @@ fn print_object(text: &mut String, object: &Object) {
     print_class(text, object, &object.name, &format!("{parent}, total=False"), &maybe);
 }
 
-fn print_class(text: &mut String, object: &Object, name: &str, parents: &str, fields: &[&Field]) {
+fn print_class(text: &mut String, object: &ObjectType, name: &str, parents: &str, fields: &[&ObjectField]) {
     _ = write!(text, "\n\nclass {name}({parents}):\n");
     if !object.doc.is_empty() {
         _ = write!(text, "    \"\"\"{}\"\"\"\n\n", object.doc);
     }
     for field in fields {
-        _ = writeln!(text, "{}    {}: {}", comment(&field.doc, 4), field.name, of(&field.of));
+        _ = writeln!(text, "{}    {}: {}", doc_comment(&field.doc, 4), field.name, type_expression(&field.field_type));
     }
 }
 
 /// The types of handlers by event, and the registering function's.
-fn print_handlers(text: &mut String, shapes: &Shapes) {
+fn print_handlers(text: &mut String, shapes: &SdkTypes) {
     text.push('\n');
     for event in &shapes.events {
         let kind = event.kind();
@@ -113,7 +125,7 @@ fn print_handlers(text: &mut String, shapes: &Shapes) {
     }
 }
 
-fn comment(doc: &str, indent: usize) -> String {
+fn doc_comment(doc: &str, indent: usize) -> String {
     if doc.is_empty() { String::new() } else { format!("{:indent$}# {doc}\n", "") }
 }
 
@@ -131,20 +143,20 @@ fn literal(value: &Value) -> String {
     }
 }
 
-fn of(of_type: &Type) -> String {
+fn type_expression(of_type: &SchemaType) -> String {
     match of_type {
-        Type::Text => "str".to_owned(),
-        Type::Bool => "bool".to_owned(),
-        Type::Integer(_) => "int".to_owned(),
-        Type::Anything => "Any".to_owned(),
-        Type::AnyObject => "Dict[str, Any]".to_owned(),
-        Type::Const(word) => format!("Literal[{}]", json!(word)),
-        Type::OneOf(words) => {
+        SchemaType::Text => "str".to_owned(),
+        SchemaType::Bool => "bool".to_owned(),
+        SchemaType::Integer(_) => "int".to_owned(),
+        SchemaType::Any => "Any".to_owned(),
+        SchemaType::AnyObject => "Dict[str, Any]".to_owned(),
+        SchemaType::Const(word) => format!("Literal[{}]", json!(word)),
+        SchemaType::AnonymousEnum(words) => {
             let words: Vec<String> = words.iter().map(|word| json!(word).to_string()).collect();
             format!("Literal[{}]", words.join(", "))
         }
-        Type::Named(name) => name.clone(),
-        Type::List(inner) => format!("List[{}]", of(inner)),
-        Type::OrNull(inner) => format!("Optional[{}]", of(inner)),
+        SchemaType::Named(name) => name.clone(),
+        SchemaType::List(inner) => format!("List[{}]", type_expression(inner)),
+        SchemaType::Nullable(inner) => format!("Optional[{}]", type_expression(inner)),
     }
 }

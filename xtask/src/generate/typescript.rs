@@ -4,19 +4,25 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::shapes::{Named, Object, Shapes, Type};
+use super::sdk_types::{NamedType, ObjectType, SchemaType, SdkTypes};
 
 /// `types.d.ts`.
-pub(super) fn types(shapes: &Shapes, note: &str) -> String {
+pub(super) fn print_types(shapes: &SdkTypes, note: &str) -> String {
     let mut text = format!("// {note}\n// What hooks receive and may answer.\n");
-    for named in &shapes.named {
+    for named in &shapes.named_types {
         match named {
-            Named::Object(object) => print_object(&mut text, object),
-            Named::Words(words) => {
-                let all = words.words.iter().map(|(word, _)| word.clone()).collect();
-                let meanings = words.words.iter().map(|(word, meaning)| format!("`{word}`: {meaning}"));
+            NamedType::Object(object) => print_object(&mut text, object),
+            NamedType::StringEnum(words) => {
+                let all = words.values.iter().map(|(word, _)| word.clone()).collect();
+                let meanings = words.values.iter().map(|(word, meaning)| format!("`{word}`: {meaning}"));
                 let doc = [words.doc.clone()].into_iter().chain(meanings).collect::<Vec<_>>().join(" ");
-                _ = write!(text, "\n{}export type {} = {};\n", doc_of(&doc, ""), words.name, of(&Type::OneOf(all)));
+                _ = write!(
+                    text,
+                    "\n{}export type {} = {};\n",
+                    doc_comment(&doc, ""),
+                    words.name,
+                    type_expression(&SchemaType::AnonymousEnum(all))
+                );
             }
         }
     }
@@ -36,7 +42,7 @@ pub(super) fn types(shapes: &Shapes, note: &str) -> String {
 }
 
 /// The table of events: other agents' names for each, and what its input has where nothing else is said.
-pub(super) fn table(shapes: &Shapes) -> String {
+pub(super) fn print_event_table(shapes: &SdkTypes) -> String {
     let mut text = "const EVENTS = {\n".to_owned();
     for event in &shapes.events {
         let (also, defaults) = (json!(event.info.foreign_names), Value::Object(event.defaults()));
@@ -45,33 +51,41 @@ pub(super) fn table(shapes: &Shapes) -> String {
     text + "};\n"
 }
 
-fn print_object(text: &mut String, object: &Object) {
-    _ = write!(text, "\n{}export interface {} {{\n", doc_of(&object.doc, ""), object.name);
+fn print_object(text: &mut String, object: &ObjectType) {
+    _ = write!(text, "\n{}export interface {} {{\n", doc_comment(&object.doc, ""), object.name);
     for field in &object.fields {
         let mark = if object.always_has(field) { "" } else { "?" };
-        _ = writeln!(text, "{}  {}{mark}: {};", doc_of(&field.doc, "  "), field.name, of(&field.of));
+        _ = writeln!(
+            text,
+            "{}  {}{mark}: {};",
+            doc_comment(&field.doc, "  "),
+            field.name,
+            type_expression(&field.field_type)
+        );
     }
     text.push_str("}\n");
 }
 
-fn doc_of(doc: &str, indent: &str) -> String {
+fn doc_comment(doc: &str, indent: &str) -> String {
     if doc.is_empty() { String::new() } else { format!("{indent}/** {} */\n", doc.replace("*/", "* /")) }
 }
 
-fn of(of_type: &Type) -> String {
+fn type_expression(of_type: &SchemaType) -> String {
     match of_type {
-        Type::Text => "string".to_owned(),
-        Type::Bool => "boolean".to_owned(),
-        Type::Integer(_) => "number".to_owned(),
-        Type::Anything => "unknown".to_owned(),
-        Type::AnyObject => "Record<string, any>".to_owned(),
-        Type::Const(word) => json!(word).to_string(),
-        Type::OneOf(words) => words.iter().map(|word| json!(word).to_string()).collect::<Vec<_>>().join(" | "),
-        Type::Named(name) => name.clone(),
-        Type::List(inner) => match **inner {
-            Type::OneOf(_) | Type::OrNull(_) => format!("({})[]", of(inner)),
-            _ => format!("{}[]", of(inner)),
+        SchemaType::Text => "string".to_owned(),
+        SchemaType::Bool => "boolean".to_owned(),
+        SchemaType::Integer(_) => "number".to_owned(),
+        SchemaType::Any => "unknown".to_owned(),
+        SchemaType::AnyObject => "Record<string, any>".to_owned(),
+        SchemaType::Const(word) => json!(word).to_string(),
+        SchemaType::AnonymousEnum(words) => {
+            words.iter().map(|word| json!(word).to_string()).collect::<Vec<_>>().join(" | ")
+        }
+        SchemaType::Named(name) => name.clone(),
+        SchemaType::List(inner) => match **inner {
+            SchemaType::AnonymousEnum(_) | SchemaType::Nullable(_) => format!("({})[]", type_expression(inner)),
+            _ => format!("{}[]", type_expression(inner)),
         },
-        Type::OrNull(inner) => format!("{} | null", of(inner)),
+        SchemaType::Nullable(inner) => format!("{} | null", type_expression(inner)),
     }
 }

@@ -6,49 +6,49 @@ use std::sync::Arc;
 use hookwright_hooks::{Attachment, RequestedBy};
 use hookwright_model::Part;
 
-use crate::commands::{CommandError, Invoked};
-use crate::context::Mentioned;
-use crate::context::reader::Hooked;
+use crate::commands::{CommandError, CommandInvocation};
+use crate::context::PromptMentions;
+use crate::context::prompt_reader::HookedReader;
 use crate::event::{AgentEvent, TurnEnd};
-use crate::scope::Scope;
+use crate::scope::TurnScope;
 use crate::services::Services;
 
 /// A prompt before anything is read or run for it.
-pub(super) enum Draft<'a> {
+pub(super) enum PromptDraft<'a> {
     /// Words, and the files that they name.
-    Typed(Mentioned),
+    Typed(PromptMentions),
     /// A custom command.
-    Command(Invoked<'a>),
+    Command(CommandInvocation<'a>),
 }
 
-impl Draft<'_> {
+impl PromptDraft<'_> {
     pub(super) fn attachments(&self, services: &Services) -> Vec<Attachment> {
         match self {
-            Draft::Typed(mentioned) => mentioned.attachments(),
-            Draft::Command(invoked) => invoked.attachments(&services.context().workspace),
+            PromptDraft::Typed(mentioned) => mentioned.attachments(),
+            PromptDraft::Command(invoked) => invoked.attachments(&services.call_context().workspace),
         }
     }
 
     /// Reads and runs what it brings along.
-    pub(super) async fn fill(
+    pub(super) async fn expand(
         self,
         prompt: &str,
         services: &Arc<Services>,
-        scope: &Scope,
+        scope: &TurnScope,
     ) -> Result<Vec<Part>, TurnEnd> {
         match self {
-            Draft::Typed(mentioned) => {
-                let expanded = mentioned.read(prompt, &Hooked::new(services, RequestedBy::User, scope)).await?;
+            PromptDraft::Typed(mentioned) => {
+                let expanded = mentioned.read(prompt, &HookedReader::new(services, RequestedBy::User, scope)).await?;
                 expanded.notes.into_iter().for_each(|note| services.events.send(AgentEvent::Note(note)));
                 expanded.warnings.into_iter().for_each(|warning| services.events.send(AgentEvent::Warning(warning)));
                 Ok(expanded.parts)
             }
-            Draft::Command(invoked) => invoked.fill(services, scope).await.map_err(end_of),
+            PromptDraft::Command(invoked) => invoked.expand(services, scope).await.map_err(turn_end_from_error),
         }
     }
 }
 
-pub(super) fn end_of(error: CommandError) -> TurnEnd {
+pub(super) fn turn_end_from_error(error: CommandError) -> TurnEnd {
     match error {
         CommandError::Cancelled => TurnEnd::Cancelled,
         CommandError::Stopped(reason) => TurnEnd::Stopped(reason),

@@ -1,4 +1,4 @@
-use hookwright_tools::mcp::ServerTool;
+use hookwright_tools::mcp::McpToolOrigin;
 use serde_json::json;
 
 use super::*;
@@ -12,8 +12,9 @@ fn approvals(mode: ApprovalMode, allowed: &[&str]) -> Approvals {
 }
 
 #[test]
-fn modes_differ_in_what_they_let_pass() {
-    let decide = |mode, tool: &str, kind| approvals(mode, &[]).decide(&Judged::new(tool, kind, &Map::new()));
+fn approval_modes_grant_different_tool_kinds() {
+    let decide =
+        |mode, tool: &str, kind| approvals(mode, &[]).permission_for(&ApprovalSubject::new(tool, kind, &Map::new()));
     assert_eq!(decide(ApprovalMode::Default, "read_file", ToolKind::Read), Permission::Granted);
     assert_eq!(decide(ApprovalMode::Default, "replace", ToolKind::Edit), Permission::Ask);
     assert_eq!(decide(ApprovalMode::AutoEdit, "replace", ToolKind::Edit), Permission::Granted);
@@ -25,7 +26,9 @@ fn modes_differ_in_what_they_let_pass() {
 #[test]
 fn a_prefix_allows_the_command_and_nothing_chained_to_it() {
     let rules = approvals(ApprovalMode::Default, &["run_shell_command(git status)", "ShellTool(ls)"]);
-    let decide = |command: &str| rules.decide(&Judged::new("run_shell_command", ToolKind::Execute, &args(command)));
+    let decide = |command: &str| {
+        rules.permission_for(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args(command)))
+    };
     assert_eq!(decide("git status -s"), Permission::Granted);
     assert_eq!(decide("ls"), Permission::Granted);
     for command in ["git statusx", "git status; rm -rf x", "git status && x", "ls $(x)", "git push"] {
@@ -39,9 +42,11 @@ fn a_prefix_covers_no_code_and_no_output_file_that_it_does_not_name() {
     let entries: Vec<String> = entries.iter().map(|name| format!("run_shell_command({name})")).collect();
     let rules = Approvals::new(ApprovalMode::Default, entries, Policy::default());
     for command in ["git log -1", "git grep x"] {
-        rules.grant(&Judged::new("run_shell_command", ToolKind::Execute, &args(command)));
+        rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args(command)));
     }
-    let decide = |command: &str| rules.decide(&Judged::new("run_shell_command", ToolKind::Execute, &args(command)));
+    let decide = |command: &str| {
+        rules.permission_for(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args(command)))
+    };
     for command in ["sed -n 1p f", "find . -name x", "git log -3", "git grep -n x", "rg x", "sort x"] {
         assert_eq!(decide(command), Permission::Granted, "{command}");
     }
@@ -67,26 +72,28 @@ fn a_prefix_covers_no_code_and_no_output_file_that_it_does_not_name() {
 #[test]
 fn a_grant_covers_the_same_sub_command_only() {
     let rules = approvals(ApprovalMode::Default, &[]);
-    rules.grant(&Judged::new("run_shell_command", ToolKind::Execute, &args("cargo test")));
-    rules.grant(&Judged::new("run_shell_command", ToolKind::Execute, &args("git log -1")));
-    let decide = |command: &str| rules.decide(&Judged::new("run_shell_command", ToolKind::Execute, &args(command)));
+    rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("cargo test")));
+    rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("git log -1")));
+    let decide = |command: &str| {
+        rules.permission_for(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args(command)))
+    };
     assert_eq!(decide("cargo test --all"), Permission::Granted);
     assert_eq!(decide("git log"), Permission::Granted);
     for command in ["cargo build", "cargo test; rm x", "rm x", "git reset --hard", "git log > x", "git log $(x)"] {
         assert_eq!(decide(command), Permission::Ask, "{command}");
     }
     // What runs other programs is granted as a whole or not at all.
-    rules.grant(&Judged::new("run_shell_command", ToolKind::Execute, &args("env A=1 make")));
+    rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("env A=1 make")));
     assert_eq!(decide("env A=1 make"), Permission::Granted);
     assert_eq!(decide("env rm x"), Permission::Ask);
     // What is shown for one command covers no other that reads the same.
-    rules.grant(&Judged::new("run_shell_command", ToolKind::Execute, &args("git -C x log")));
+    rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("git -C x log")));
     assert_eq!(decide("git -C x log"), Permission::Granted);
     assert_eq!(decide("git -C x push"), Permission::Ask);
 }
 
 #[test]
-fn what_a_grant_covers_is_said_in_words() {
+fn session_grant_scope_is_described_in_words() {
     for (command, words) in [
         ("git log -1", Some("git log")),
         ("npm run build -- -x", Some("npm run build")),
@@ -116,16 +123,16 @@ fn what_a_grant_covers_is_said_in_words() {
         ("make --eval=x test", None),
         ("npx -c 'rm x'", None),
     ] {
-        assert_eq!(session_grant(command).as_deref(), words, "{command}");
+        assert_eq!(session_grant_scope(command).as_deref(), words, "{command}");
     }
 }
 
 #[test]
-fn settings_take_commands_away_in_every_mode() {
+fn tool_limits_deny_commands_in_every_mode() {
     let judge = |limits: ToolLimits, command: &str| {
         let rules = approvals(ApprovalMode::Yolo, &[]);
-        rules.set_limits(limits);
-        rules.decide(&Judged::new("run_shell_command", ToolKind::Execute, &args(command)))
+        rules.set_tool_limits(limits);
+        rules.permission_for(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args(command)))
     };
     let exclude = || ToolLimits { exclude: vec!["run_shell_command(rm)".to_owned()], core: None };
     assert!(matches!(judge(exclude(), "ls; env rm x"), Permission::Denied(_)));
@@ -139,23 +146,23 @@ fn settings_take_commands_away_in_every_mode() {
 }
 
 #[test]
-fn consent_to_one_skill_is_none_to_another() {
+fn grant_for_one_skill_does_not_cover_another() {
     let approvals = Approvals::new(ApprovalMode::Default, Vec::new(), Policy::default());
     let decide = |name: &str| {
         let args = serde_json::json!({"name": name}).as_object().unwrap().clone();
-        (approvals.decide(&Judged::new(ACTIVATE_SKILL, ToolKind::Other, &args)), args)
+        (approvals.permission_for(&ApprovalSubject::new(ACTIVATE_SKILL, ToolKind::Other, &args)), args)
     };
     let (permission, args) = decide("pdf");
     assert_eq!(permission, Permission::Ask);
-    approvals.grant(&Judged::new(ACTIVATE_SKILL, ToolKind::Other, &args));
+    approvals.grant(&ApprovalSubject::new(ACTIVATE_SKILL, ToolKind::Other, &args));
     assert_eq!((decide("PDF").0, decide("other").0), (Permission::Granted, Permission::Ask));
     // In plan mode too the user is asked: a skill is words.
     approvals.set_mode(ApprovalMode::Plan);
     assert_eq!((decide("pdf").0, decide("other").0), (Permission::Granted, Permission::Ask));
 }
 
-fn server_tool(server: &str, tool: &str) -> ServerTool {
-    ServerTool { server: server.to_owned(), tool: tool.to_owned(), trusted: false, print: 0 }
+fn server_tool(server: &str, tool: &str) -> McpToolOrigin {
+    McpToolOrigin { server: server.to_owned(), tool: tool.to_owned(), trusted: false, fingerprint: 0 }
 }
 
 fn servers(names: &[(&str, &str)]) -> HashMap<String, String> {
@@ -163,14 +170,14 @@ fn servers(names: &[(&str, &str)]) -> HashMap<String, String> {
 }
 
 fn rules(text: &str) -> Policy {
-    let read = crate::policy::parse(std::path::Path::new("p.toml"), text, crate::policy::Tier::User);
+    let read = crate::policy::parse_policy(std::path::Path::new("p.toml"), text, crate::policy::PolicyTier::User);
     assert!(!read.is_broken(), "{:?}", read.diagnostics);
     Policy::new(read.rules)
 }
 
 /// `mcp_a_*` is written for server `a`; what another server's name begins with is none of its business.
 #[test]
-fn a_yes_to_one_server_is_none_to_another_whose_name_begins_so() {
+fn allow_for_one_server_does_not_cover_a_server_with_that_name_prefix() {
     let rule = |name: &str| format!("[[rule]]\ntoolName = \"{name}\"\ndecision = \"allow\"\n");
     let (short, long) = (server_tool("a", "b_write"), server_tool("a_b", "write"));
     for (entry, to_short, to_long) in [
@@ -185,11 +192,12 @@ fn a_yes_to_one_server_is_none_to_another_whose_name_begins_so() {
         let listed = approvals(ApprovalMode::Default, &[entry]);
         let ruled = Approvals::new(ApprovalMode::Default, Vec::new(), rules(&rule(entry)));
         for approvals in [listed, ruled] {
-            approvals.set_servers(servers(&[("a", "a"), ("a_b", "a_b")]));
+            approvals.set_server_names(servers(&[("a", "a"), ("a_b", "a_b")]));
             let no_args = Map::new();
-            let decide = |tool: &str, of: &ServerTool| {
-                let call = Judged { server: Some(of), ..Judged::new(tool, ToolKind::Other, &no_args) };
-                approvals.decide(&call) == Permission::Granted
+            let decide = |tool: &str, of: &McpToolOrigin| {
+                let call =
+                    ApprovalSubject { server: Some(of), ..ApprovalSubject::new(tool, ToolKind::Other, &no_args) };
+                approvals.permission_for(&call) == Permission::Granted
             };
             let granted = (decide("mcp__a__b_write", &short), decide("mcp__a_b__write", &long));
             assert_eq!(granted, (to_short, to_long), "{entry}");
@@ -198,34 +206,34 @@ fn a_yes_to_one_server_is_none_to_another_whose_name_begins_so() {
 }
 
 #[test]
-fn a_no_to_a_server_is_one_to_what_it_holds() {
+fn deny_for_a_server_covers_its_resources() {
     let deny = "[[rule]]\nmcpName = \"vault\"\ndecision = \"deny\"\n";
     let by_name = "[[rule]]\ntoolName = \"mcp_vault_*\"\ndecision = \"deny\"\n";
     let args = json!({"uri": "vault:secret://1"}).as_object().unwrap().clone();
-    let read = |of: &'static str| Judged {
+    let read = |of: &'static str| ApprovalSubject {
         reads_from: Some(of.into()),
-        ..Judged::new("read_mcp_resource", ToolKind::Read, &args)
+        ..ApprovalSubject::new("read_mcp_resource", ToolKind::Read, &args)
     };
     for rule in [deny, by_name] {
         let approvals = Approvals::new(ApprovalMode::Yolo, Vec::new(), rules(rule));
-        assert!(matches!(approvals.decide(&read("vault")), Permission::Denied(_)), "{rule}");
-        assert_eq!(approvals.decide(&read("other")), Permission::Granted, "{rule}");
+        assert!(matches!(approvals.permission_for(&read("vault")), Permission::Denied(_)), "{rule}");
+        assert_eq!(approvals.permission_for(&read("other")), Permission::Granted, "{rule}");
     }
     for entry in ["mcp__vault__*", "mcp_vault_*", "mcp__vault"] {
         let approvals = approvals(ApprovalMode::Yolo, &[]);
-        approvals.set_limits(ToolLimits { exclude: vec![entry.to_owned()], core: None });
-        assert!(matches!(approvals.decide(&read("vault")), Permission::Denied(_)), "{entry}");
-        assert_eq!(approvals.decide(&read("other")), Permission::Granted, "{entry}");
+        approvals.set_tool_limits(ToolLimits { exclude: vec![entry.to_owned()], core: None });
+        assert!(matches!(approvals.permission_for(&read("vault")), Permission::Denied(_)), "{entry}");
+        assert_eq!(approvals.permission_for(&read("other")), Permission::Granted, "{entry}");
     }
 }
 
 /// `Bash(touch:*)` is how other agents write it.
 #[test]
-fn lists_understand_other_agents_words() {
+fn lists_accept_other_agents_tool_names() {
     let judge = |limits: ToolLimits, allowed: &[&str], mode, command: &str| {
         let rules = approvals(mode, allowed);
-        rules.set_limits(limits);
-        rules.decide(&Judged::new("run_shell_command", ToolKind::Execute, &args(command)))
+        rules.set_tool_limits(limits);
+        rules.permission_for(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args(command)))
     };
     for entry in ["Bash(touch:*)", "Bash(touch)", "run_shell_command(touch:*)", "Shell(touch)"] {
         let exclude = || ToolLimits { exclude: vec![entry.to_owned()], core: None };

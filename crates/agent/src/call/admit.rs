@@ -5,99 +5,99 @@ use std::sync::Arc;
 
 use hookwright_hooks::{BeforeTool, BeforeToolVerdict, EventKind, Outcome, RequestedBy};
 use hookwright_model::ToolChoice;
-use hookwright_tools::{Display, FileDiff, Tool, ToolErrorKind, ToolKind, canonical_arguments};
+use hookwright_tools::{FileDiff, Tool, ToolDisplay, ToolErrorKind, ToolKind, canonical_arguments};
 use serde_json::{Map, Value};
 
-use super::end::{CallEnd, cancelled, failure, nothing, stopped};
-use super::wanted::{Consent, Voice};
-use super::{Call, USER_SAYS_NO, announce, is_planned, redacted};
-use crate::approval::{Flags, Judged, Judgement, Permission};
-use crate::ask::ask;
-use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision};
-use crate::policy::Offer;
+use super::end::{CompletedCall, cancelled_call, empty_completion, failed_call, stopped_call};
+use super::prompt_tools::{UserConsent, Visibility};
+use super::{ToolInvocation, USER_DENIAL_PREFIX, announce_request, has_hooks_for, redact_values};
+use crate::approval::{ApprovalDecision, ApprovalSubject, FlagEffect, Permission};
+use crate::approval_prompt::ask_for_approval;
+use crate::event::{AgentEvent, ApprovalDemand, ApprovalReply, ApprovalRequest, CallDecision};
+use crate::policy::RuleOffer;
 use crate::services::Interaction;
 
 /// Under which names hooks changed arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Names {
+enum ArgumentNames {
     /// Those that the tool declares.
     Declared,
     /// Others, which mean the same.
-    Others,
+    Aliases,
 }
 
-impl Call<'_> {
+impl ToolInvocation<'_> {
     /// Whether it may run: the schema's word, the hooks', the rules' and, where it is needed, the user's.
-    pub(super) async fn admit(&mut self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<CallEnd>> {
-        let judged = match self.check(choice) {
+    pub(super) async fn admit(&mut self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<CompletedCall>> {
+        let judged = match self.check_schema(choice) {
             Ok(tool) => self.before_tool().await.map(|asked_by| (tool, asked_by)),
             Err(end) => Err(end),
         };
-        if let Some(args) = self.unannounced.take() {
-            announce(self.services, &self.id, &self.asked_for, self.redacted.clone().unwrap_or(args));
+        if let Some(args) = self.unannounced_args.take() {
+            announce_request(self.services, &self.id, &self.requested_name, self.redacted_args.clone().unwrap_or(args));
         }
         let (tool, asked_by) = judged?;
         self.approve(&tool, asked_by).await?;
         if self.scope.is_cancelled() {
-            return Err(Box::new(cancelled()));
+            return Err(Box::new(cancelled_call()));
         }
         Ok(tool)
     }
 
     /// The tool exists, the model may call it, and its arguments fit.
-    fn check(&mut self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<CallEnd>> {
+    fn check_schema(&mut self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<CompletedCall>> {
         if let Some(choice) = choice.filter(|choice| !choice.allows(&self.name)) {
             let which = match choice.allowed.as_slice() {
                 [] => "no tool may be called now".to_owned(),
                 names => format!("only {} may be called now", names.join(", ")),
             };
-            return Err(Box::new(failure(
+            return Err(Box::new(failed_call(
                 ToolErrorKind::PolicyViolation,
                 format!("{} was not called: {which}", self.name),
             )));
         }
         let fits = canonical_arguments(&self.name, &mut self.args);
-        match fits.and_then(|()| self.tools.check(&self.name, &Value::Object(self.args.clone()))) {
+        match fits.and_then(|()| self.tools.check_call(&self.name, &Value::Object(self.args.clone()))) {
             Ok(tool) => {
                 self.mcp_context = tool.mcp_context();
                 Ok(tool.clone())
             }
-            Err(problem) => Err(Box::new(CallEnd { result: problem.into(), ..nothing() })),
+            Err(problem) => Err(Box::new(CompletedCall { result: problem.into(), ..empty_completion() })),
         }
     }
 
     /// BeforeTool: may refuse, rewrite, or want the user asked. What a hook changes under a name that the tool does not
     /// declare is judged once more under the one that it does: guards look for that.
-    async fn before_tool(&mut self) -> Result<Option<AskedBy>, Box<CallEnd>> {
-        const ROUNDS: usize = 3;
+    async fn before_tool(&mut self) -> Result<Option<ApprovalDemand>, Box<CompletedCall>> {
+        const MAX_BEFORE_TOOL_ROUNDS: usize = 3;
         let mut asked_by = None;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_BEFORE_TOOL_ROUNDS {
             let (asked, names) = self.fire_before_tool().await?;
             asked_by = asked.or(asked_by);
-            if names == Names::Declared {
+            if names == ArgumentNames::Declared {
                 return Ok(asked_by);
             }
         }
         let message = format!("hooks keep changing the arguments of {}, so that nobody can judge them", self.name);
-        Err(Box::new(failure(ToolErrorKind::PolicyViolation, message)))
+        Err(Box::new(failed_call(ToolErrorKind::PolicyViolation, message)))
     }
 
-    async fn fire_before_tool(&mut self) -> Result<(Option<AskedBy>, Names), Box<CallEnd>> {
+    async fn fire_before_tool(&mut self) -> Result<(Option<ApprovalDemand>, ArgumentNames), Box<CompletedCall>> {
         let event = BeforeTool {
             tool_name: Cow::Borrowed(&self.name),
             tool_input: Cow::Borrowed(&self.args),
             mcp_context: self.mcp_context.as_ref().map(Cow::Borrowed),
-            original_request_name: self.original.as_deref().map(Cow::Borrowed),
+            original_request_name: self.tail_call_origin.as_deref().map(Cow::Borrowed),
             tool_use_id: Some(Cow::Borrowed(&self.id)),
             requested_by: self.requested_by,
         };
-        let outcome = self.services.fire_call(&event, self.paths(), self.scope).await;
+        let outcome = self.services.fire_with_paths(&event, self.path_resolver(), self.scope).await;
         let answer = &outcome.merged.answer;
         let nothing_in_their_place = answer.redact_input && answer.tool_input.is_none();
         // What not all have judged does not run, and some might have wanted it kept nowhere.
         let is_cut_short =
-            self.scope.is_cancelled() && is_planned(self.services, &self.tools, EventKind::BeforeTool, &self.name);
-        if is_cut_short || unjudged(&outcome) {
+            self.scope.is_cancelled() && has_hooks_for(self.services, &self.tools, EventKind::BeforeTool, &self.name);
+        if is_cut_short || is_redaction_undecided(&outcome) {
             self.redact(None);
         } else if answer.redact_input {
             self.redact(answer.tool_input.as_ref());
@@ -105,32 +105,32 @@ impl Call<'_> {
         let (asked_by, changes) = match outcome.verdict {
             BeforeToolVerdict::Proceed { changes } => (None, changes),
             BeforeToolVerdict::Ask { reason, changes } => {
-                (Some(AskedBy { hooks: outcome.merged.decided_by, reason }), changes)
+                (Some(ApprovalDemand { hooks: outcome.merged.decided_by, reason }), changes)
             }
             BeforeToolVerdict::Deny { reason } => {
                 tracing::debug!(by = "hooks", hooks = outcome.merged.decided_by.join(", "), "refused: {reason}");
-                self.forget_redacted();
+                self.replace_with_redacted();
                 self.decision = Some(CallDecision::Reject);
-                return Err(Box::new(failure(
+                return Err(Box::new(failed_call(
                     ToolErrorKind::PolicyViolation,
                     format!("Tool execution blocked: {reason}"),
                 )));
             }
             BeforeToolVerdict::Stop { reason } => {
-                self.forget_redacted();
-                return Err(Box::new(stopped(&reason)));
+                self.replace_with_redacted();
+                return Err(Box::new(stopped_call(&reason)));
             }
         };
         if is_cut_short {
-            self.forget_redacted();
-            return Err(Box::new(cancelled()));
+            self.replace_with_redacted();
+            return Err(Box::new(cancelled_call()));
         }
         if nothing_in_their_place {
-            self.forget_redacted();
+            self.replace_with_redacted();
             let words = "Tool execution blocked: hooks want the arguments redacted, and give none in their place";
-            return Err(self.refuse(words.to_owned()));
+            return Err(self.reject(words.to_owned()));
         }
-        Ok((asked_by, self.rewrite(changes)?))
+        Ok((asked_by, self.apply_hook_changes(changes)?))
     }
 
     /// Hooks want the model's own arguments kept nowhere: what is kept in their place.
@@ -143,140 +143,144 @@ impl Call<'_> {
                 let _ = canonical_arguments(&self.name, &mut changes);
                 kept.extend(changes);
             }
-            None => kept = redacted(kept),
+            None => kept = redact_values(kept),
         }
         // What a hook asked for itself is not the model's.
         if self.requested_by != RequestedBy::Hook {
-            self.redacted = Some(kept);
+            self.redacted_args = Some(kept);
         }
     }
 
     /// A call that will not run is told with what is kept of it.
-    fn forget_redacted(&mut self) {
-        if let Some(kept) = self.redacted.clone().filter(|_| self.requested_by != RequestedBy::Hook) {
+    fn replace_with_redacted(&mut self) {
+        if let Some(kept) = self.redacted_args.clone().filter(|_| self.requested_by != RequestedBy::Hook) {
             self.args = kept;
         }
     }
 
     /// Lays a hook's arguments over the model's; what does not fit the tool does not run.
-    fn rewrite(&mut self, changes: Option<Map<String, Value>>) -> Result<Names, Box<CallEnd>> {
+    fn apply_hook_changes(&mut self, changes: Option<Map<String, Value>>) -> Result<ArgumentNames, Box<CompletedCall>> {
         let mut changes = changes.unwrap_or_default();
         let given: Vec<String> = changes.keys().cloned().collect();
         let fits = canonical_arguments(&self.name, &mut changes);
-        let mut names = Names::Declared;
+        let mut names = ArgumentNames::Declared;
         for (key, value) in changes {
             if self.args.get(&key) != Some(&value) {
                 if !given.contains(&key) {
-                    names = Names::Others;
+                    names = ArgumentNames::Aliases;
                 }
                 let before = self.args.insert(key.clone(), value);
-                if !self.rewritten.contains(&key) {
-                    self.before.extend(before.map(|before| (key.clone(), before)));
-                    self.rewritten.push(key);
+                if !self.rewritten_args.contains(&key) {
+                    self.original_args.extend(before.map(|before| (key.clone(), before)));
+                    self.rewritten_args.push(key);
                 }
             }
         }
-        if self.rewritten.is_empty() {
+        if self.rewritten_args.is_empty() {
             return Ok(names);
         }
         self.decision = Some(CallDecision::Modify);
-        match fits.and_then(|()| self.tools.check(&self.name, &Value::Object(self.args.clone()))) {
+        match fits.and_then(|()| self.tools.check_call(&self.name, &Value::Object(self.args.clone()))) {
             Ok(_) => Ok(names),
             Err(problem) => {
                 let message = format!("hooks changed the arguments, and now they do not fit {}: {problem}", self.name);
-                Err(Box::new(failure(ToolErrorKind::InvalidToolParams, message)))
+                Err(Box::new(failed_call(ToolErrorKind::InvalidToolParams, message)))
             }
         }
     }
 
     /// The rules' word, and the user's where it is needed.
-    async fn approve(&mut self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> Result<(), Box<CallEnd>> {
+    async fn approve(
+        &mut self,
+        tool: &Arc<dyn Tool>,
+        asked_by: Option<ApprovalDemand>,
+    ) -> Result<(), Box<CompletedCall>> {
         let services = self.services;
-        let judgement = services.approvals.judge(&self.judged(tool));
+        let judgement = services.approvals.evaluate(&self.approval_subject(tool));
         let permission = match (judgement.permission.clone(), self.consent) {
             (Permission::Denied(words), _) => Permission::Denied(words),
             (Permission::Granted, _) if asked_by.is_some() => Permission::Ask,
             // Who wrote it has been asked; the mode is about what others want.
-            (_, Consent::Given) if asked_by.is_none() => Permission::Granted,
-            (Permission::Refused(_), Consent::Given) => Permission::Ask,
+            (_, UserConsent::Given) if asked_by.is_none() => Permission::Granted,
+            (Permission::Refused(_), UserConsent::Given) => Permission::Ask,
             (other, _) => other,
         };
         match permission {
             Permission::Protected(path) if services.interaction == Interaction::Headless => {
-                Err(self.refuse(format!("Tool execution blocked: {}", nobody_to_ask_about(&path))))
+                Err(self.reject(format!("Tool execution blocked: {}", protected_path_denial(&path))))
             }
-            Permission::Protected(path) => self.ask(tool, asked_by, Some(path)).await,
+            Permission::Protected(path) => self.ask_user(tool, asked_by, Some(path)).await,
             Permission::Granted => {
                 tracing::debug!(by = "rules", mode = services.approvals.mode().as_str(), "may run");
                 self.decision = self.decision.or(Some(CallDecision::AutoAccept));
                 Ok(())
             }
-            Permission::Refused(reason) => Err(self.refuse(format!("Tool execution blocked: {reason}"))),
-            Permission::Denied(words) => Err(self.refuse(words)),
+            Permission::Refused(reason) => Err(self.reject(format!("Tool execution blocked: {reason}"))),
+            Permission::Denied(words) => Err(self.reject(words)),
             Permission::Ask if services.interaction == Interaction::Headless => {
                 tracing::debug!(by = "nobody", "refused: the user would have to be asked");
                 self.decision = Some(CallDecision::Reject);
-                Err(Box::new(failure(
+                Err(Box::new(failed_call(
                     ToolErrorKind::PolicyViolation,
-                    nobody_to_ask(&self.name, tool.kind(), asked_by.as_ref(), &judgement),
+                    headless_denial(&self.name, tool.kind(), asked_by.as_ref(), &judgement),
                 )))
             }
-            Permission::Ask => self.ask(tool, asked_by, None).await,
+            Permission::Ask => self.ask_user(tool, asked_by, None).await,
         }
     }
 
-    fn refuse(&mut self, words: String) -> Box<CallEnd> {
+    fn reject(&mut self, words: String) -> Box<CompletedCall> {
         tracing::debug!(by = "rules", "refused: {words}");
         self.decision = Some(CallDecision::Reject);
-        Box::new(failure(ToolErrorKind::PolicyViolation, words))
+        Box::new(failed_call(ToolErrorKind::PolicyViolation, words))
     }
 
     /// Asks the user. What the user writes instead is judged like what the model wrote, and shown again if hooks change it.
-    async fn ask(
+    async fn ask_user(
         &mut self,
         tool: &Arc<dyn Tool>,
-        mut asked_by: Option<AskedBy>,
+        mut asked_by: Option<ApprovalDemand>,
         mut protected: Option<String>,
-    ) -> Result<(), Box<CallEnd>> {
+    ) -> Result<(), Box<CompletedCall>> {
         loop {
             // A hook that asks asks again, whatever was allowed.
             let always = match (&asked_by, &protected) {
-                (None, None) => self.services.approvals.offers(&self.judged(tool)),
+                (None, None) => self.services.approvals.rule_offers(&self.approval_subject(tool)),
                 _ => Vec::new(),
             };
-            let words = always.iter().map(|offer| offer.words.clone()).collect();
+            let words = always.iter().map(|offer| offer.description.clone()).collect();
             let request = self.approval_request(tool, asked_by.clone()).await;
-            let request = ApprovalRequest { protected: protected.clone(), always: words, ..request };
+            let request = ApprovalRequest { protected_file: protected.clone(), rule_offer_texts: words, ..request };
             let shown = request.preview.clone();
-            let reply = ask(self.services, request, self.scope).await;
+            let reply = ask_for_approval(self.services, request, self.scope).await;
             tracing::debug!(by = "user", answer = reply.as_str(), "asked");
             // What is asked about every time is granted for no session.
             let lasts = matches!(reply, ApprovalReply::Session | ApprovalReply::Server | ApprovalReply::Always(_));
             let reply = if protected.is_some() && lasts { ApprovalReply::Once } else { reply };
             if let ApprovalReply::Always(at) = reply {
-                self.remember(always.get(at));
+                self.remember_offer(always.get(at));
             }
-            let Some(args) = self.take_reply(tool, reply)? else {
-                if let Some(Display::Diff(shown)) = shown {
-                    if self.is_outdated(tool, &shown).await {
+            let Some(args) = self.apply_reply(tool, reply)? else {
+                if let Some(ToolDisplay::Diff(shown)) = shown {
+                    if self.is_diff_outdated(tool, &shown).await {
                         let text = format!("{} has changed meanwhile: this is the change now", shown.shown_path);
                         self.services.events.send(AgentEvent::Note(text));
                         continue;
                     }
-                    self.shown = Some(Arc::from(shown));
+                    self.approved_diff = Some(Arc::from(shown));
                 }
-                self.allowed = protected.map(|path| self.services.approvals.protected_path(&path));
+                self.allowed_path = protected.map(|path| self.services.approvals.resolve_protected_path(&path));
                 return Ok(());
             };
-            self.edit(args.clone())?;
+            self.apply_user_edit(args.clone())?;
             asked_by = self.before_tool().await?;
-            let permission = self.services.approvals.decide(&self.judged(tool));
+            let permission = self.services.approvals.permission_for(&self.approval_subject(tool));
             protected = if let Permission::Protected(path) = &permission { Some(path.clone()) } else { None };
             match permission {
-                Permission::Refused(reason) => return Err(self.refuse(format!("Tool execution blocked: {reason}"))),
-                Permission::Denied(words) => return Err(self.refuse(words)),
+                Permission::Refused(reason) => return Err(self.reject(format!("Tool execution blocked: {reason}"))),
+                Permission::Denied(words) => return Err(self.reject(words)),
                 _ if self.args == args => {
-                    self.allowed = protected.map(|path| self.services.approvals.protected_path(&path));
+                    self.allowed_path = protected.map(|path| self.services.approvals.resolve_protected_path(&path));
                     return Ok(());
                 }
                 Permission::Granted | Permission::Ask | Permission::Protected(_) => {}
@@ -285,43 +289,43 @@ impl Call<'_> {
     }
 
     /// Whether the change of a file would be another than the one that was shown.
-    async fn is_outdated(&self, tool: &Arc<dyn Tool>, shown: &FileDiff) -> bool {
-        let now = tool.preview(&Value::Object(self.args.clone()), &self.context()).await;
+    async fn is_diff_outdated(&self, tool: &Arc<dyn Tool>, shown: &FileDiff) -> bool {
+        let now = tool.preview(&Value::Object(self.args.clone()), &self.tool_context()).await;
         // What can't be changed any more is the tool's to say.
-        matches!(now, Some(Display::Diff(now)) if *now != *shown)
+        matches!(now, Some(ToolDisplay::Diff(now)) if *now != *shown)
     }
 
-    async fn approval_request(&self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> ApprovalRequest {
+    async fn approval_request(&self, tool: &Arc<dyn Tool>, asked_by: Option<ApprovalDemand>) -> ApprovalRequest {
         let args = Value::Object(self.args.clone());
         ApprovalRequest {
             call_id: self.id.clone(),
             name: self.name.clone(),
-            title: match (&self.voice, &self.scope.agent) {
-                (Voice::Quiet(Some(for_what)), _) => format!("{} for {for_what}", tool.display_name()),
+            title: match (&self.visibility, &self.scope.agent) {
+                (Visibility::Hidden(Some(for_what)), _) => format!("{} for {for_what}", tool.display_name()),
                 (_, Some(agent)) => format!("{} for agent {}", tool.display_name(), agent.name),
                 _ => tool.display_name().to_owned(),
             },
             kind: tool.kind(),
             args: self.args.clone(),
             description: tool.describe(&args),
-            preview: tool.preview(&args, &self.context()).await,
-            rewritten: self.rewritten.clone(),
-            before: self.redacted.is_none().then(|| self.before.clone()),
-            number: self.number,
+            preview: tool.preview(&args, &self.tool_context()).await,
+            rewritten_args: self.rewritten_args.clone(),
+            original_args: self.redacted_args.is_none().then(|| self.original_args.clone()),
+            call_number: self.call_number,
             requested_by: self.requested_by,
-            asked_by,
-            server: tool.server().cloned(),
-            protected: None,
-            always: Vec::new(),
+            approval_demand: asked_by,
+            server: tool.mcp_origin().cloned(),
+            protected_file: None,
+            rule_offer_texts: Vec::new(),
         }
     }
 
     /// Writes down what the user allows for good; where that fails it counts for this session, and that is said.
-    fn remember(&self, offer: Option<&Offer>) {
-        let (Some(offer), Some(memory)) = (offer, self.services.approvals.memory()) else { return };
-        self.services.approvals.learn(offer);
-        let written = self.services.change_memory(&memory, || memory.write(offer));
-        let (words, file) = (&offer.words, memory.file.display());
+    fn remember_offer(&self, offer: Option<&RuleOffer>) {
+        let (Some(offer), Some(memory)) = (offer, self.services.approvals.remembered_rules()) else { return };
+        self.services.approvals.apply_offer(offer);
+        let written = self.services.change_remembered_rules(&memory, || memory.append_offer(offer));
+        let (words, file) = (&offer.description, memory.file.display());
         self.services.events.send(match written {
             Ok(_) => AgentEvent::Note(format!(
                 "always allowed in this project: {words} ({file}; /permissions takes it back)"
@@ -333,41 +337,41 @@ impl Call<'_> {
     }
 
     /// The call as the rules judge it.
-    fn judged<'a>(&'a self, tool: &'a Arc<dyn Tool>) -> Judged<'a> {
+    fn approval_subject<'a>(&'a self, tool: &'a Arc<dyn Tool>) -> ApprovalSubject<'a> {
         let agent = self.scope.agent.as_ref().map(|agent| agent.name.as_str());
-        let reads_from = tool.reads_from(&Value::Object(self.args.clone())).map(Cow::Owned);
-        let (server, workspace) = (tool.server(), Some(&*self.workspace));
-        Judged { tool: &self.name, kind: tool.kind(), args: &self.args, server, reads_from, agent, workspace }
+        let reads_from = tool.source_server(&Value::Object(self.args.clone())).map(Cow::Owned);
+        let (server, workspace) = (tool.mcp_origin(), Some(&*self.workspace));
+        ApprovalSubject { tool: &self.name, kind: tool.kind(), args: &self.args, server, reads_from, agent, workspace }
     }
 
     /// Takes the user's arguments in place of the model's, if they fit the tool.
-    fn edit(&mut self, args: Map<String, Value>) -> Result<(), Box<CallEnd>> {
+    fn apply_user_edit(&mut self, args: Map<String, Value>) -> Result<(), Box<CompletedCall>> {
         self.decision = Some(CallDecision::Modify);
-        self.rewritten.clear();
-        self.before.clear();
+        self.rewritten_args.clear();
+        self.original_args.clear();
         self.args = args;
         let fits = canonical_arguments(&self.name, &mut self.args);
-        match fits.and_then(|()| self.tools.check(&self.name, &Value::Object(self.args.clone()))) {
+        match fits.and_then(|()| self.tools.check_call(&self.name, &Value::Object(self.args.clone()))) {
             Ok(_) => Ok(()),
-            Err(problem) => Err(Box::new(CallEnd { result: problem.into(), ..nothing() })),
+            Err(problem) => Err(Box::new(CompletedCall { result: problem.into(), ..empty_completion() })),
         }
     }
 
     /// Whether the call may run; other arguments of the user's have yet to be judged.
-    fn take_reply(
+    fn apply_reply(
         &mut self,
         tool: &Arc<dyn Tool>,
         reply: ApprovalReply,
-    ) -> Result<Option<Map<String, Value>>, Box<CallEnd>> {
+    ) -> Result<Option<Map<String, Value>>, Box<CompletedCall>> {
         self.decision = Some(CallDecision::Accept);
         match reply {
             ApprovalReply::Once | ApprovalReply::Always(_) => Ok(None),
             ApprovalReply::Session => {
-                self.services.approvals.grant(&self.judged(tool));
+                self.services.approvals.grant(&self.approval_subject(tool));
                 Ok(None)
             }
-            ApprovalReply::Server if tool.server().is_some() => {
-                self.services.approvals.grant_server(&self.judged(tool));
+            ApprovalReply::Server if tool.mcp_origin().is_some() => {
+                self.services.approvals.grant_server(&self.approval_subject(tool));
                 Ok(None)
             }
             ApprovalReply::Edited(args) => Ok(Some(args)),
@@ -375,41 +379,46 @@ impl Call<'_> {
                 self.decision = Some(CallDecision::Reject);
                 // Scripts made for Gemini CLI look for the word.
                 let word = word.map_or_else(|| " (Cancelled)".to_owned(), |word| format!(": {word}"));
-                Err(Box::new(failure(ToolErrorKind::ExecutionFailed, format!("{USER_SAYS_NO}{word}"))))
+                Err(Box::new(failed_call(ToolErrorKind::ExecutionFailed, format!("{USER_DENIAL_PREFIX}{word}"))))
             }
             // Nobody was offered a server where there is none.
             ApprovalReply::Cancel | ApprovalReply::Server => {
                 self.decision = Some(CallDecision::Reject);
-                Err(Box::new(cancelled()))
+                Err(Box::new(cancelled_call()))
             }
         }
     }
 }
 
 /// Whether the call is refused and a hook that says nothing of other arguments wants them redacted, or failed before it could.
-fn unjudged(outcome: &Outcome<BeforeToolVerdict>) -> bool {
+fn is_redaction_undecided(outcome: &Outcome<BeforeToolVerdict>) -> bool {
     let is_refused = matches!(outcome.verdict, BeforeToolVerdict::Deny { .. } | BeforeToolVerdict::Stop { .. });
     is_refused && outcome.runs.iter().any(|run| run.answer.redact_input && run.answer.tool_input.is_none())
 }
 
-fn nobody_to_ask_about(path: &str) -> String {
+fn protected_path_denial(path: &str) -> String {
     format!(
         "{path} is protected, because guards are made of it, and nobody is there to ask; \
          \"!{path}\" in `security.protectedPaths` of your own settings lets tools change it"
     )
 }
 
-fn nobody_to_ask(tool: &str, kind: ToolKind, asked_by: Option<&AskedBy>, judgement: &Judgement) -> String {
+fn headless_denial(
+    tool: &str,
+    kind: ToolKind,
+    asked_by: Option<&ApprovalDemand>,
+    judgement: &ApprovalDecision,
+) -> String {
     match asked_by {
-        Some(AskedBy { hooks, reason }) => {
+        Some(ApprovalDemand { hooks, reason }) => {
             format!(
                 "Tool execution blocked: {reason} (hook {} wants the user asked, and nobody is there)",
                 hooks.join(", ")
             )
         }
         // What stands above the command line is not changed there.
-        None if judgement.flags == Flags::DoNotHelp => {
-            format!("Tool execution blocked: {} wants the user asked, and nobody is there", judgement.by)
+        None if judgement.flag_effect == FlagEffect::CannotOverride => {
+            format!("Tool execution blocked: {} wants the user asked, and nobody is there", judgement.decided_by)
         }
         None => {
             let mode = if kind == ToolKind::Edit { "--approval-mode=auto_edit or " } else { "" };

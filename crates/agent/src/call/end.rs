@@ -5,85 +5,96 @@ use std::time::Duration;
 
 use hookwright_hooks::{AfterTool, AfterToolVerdict, EventKind};
 use hookwright_model::{FunctionCall, Part};
-use hookwright_tools::{Display, ResultContent, ResultPart, ToolErrorKind, ToolFailure, ToolResult};
+use hookwright_tools::{ResultContent, ResultPart, ToolDisplay, ToolErrorKind, ToolFailure, ToolResult};
 use serde_json::{Map, Value};
 
-use super::{AfterCall, Call, CallResult, Ran, is_planned};
+use super::{CallProgress, CallResult, ToolInvocation, TurnControl, has_hooks_for};
 use crate::event::{AgentEvent, CallError, ToolEnd};
-use crate::translate::{defuse, hook_context};
+use crate::translate::{escape_hook_marker, hook_context};
 
 /// What came of a call.
-pub(super) struct CallEnd {
+pub(super) struct CompletedCall {
     pub(super) result: ToolResult,
     pub(super) metadata: Map<String, Value>,
     pub(super) duration: Duration,
-    pub(super) after: AfterCall,
+    pub(super) control: TurnControl,
     /// Whether hooks hid the result, so that their reason stands in its place.
     pub(super) is_hidden: bool,
     /// What hooks add to the result, as it stands there.
-    pub(super) added: Option<String>,
+    pub(super) added_context: Option<String>,
 }
 
-impl Call<'_> {
+impl ToolInvocation<'_> {
     /// AfterTool: may hide the result, add to it, or put another tool in its place.
-    pub(super) async fn after_tool(&self, mut result: ToolResult, duration: Duration) -> Ran {
-        self.hide_keys(&mut result);
+    pub(super) async fn after_tool(&self, mut result: ToolResult, duration: Duration) -> CallProgress {
+        self.redact_api_keys(&mut result);
         // A result can be large, and writing it as JSON is for hooks only.
-        if !is_planned(self.services, &self.tools, EventKind::AfterTool, &self.name) {
-            let after = if self.scope.is_cancelled() { AfterCall::Cancel } else { AfterCall::GoOn };
-            defuse_result(&mut result.llm_content);
-            return Ran::Done(Box::new(CallEnd { result, duration, after, ..nothing() }));
+        if !has_hooks_for(self.services, &self.tools, EventKind::AfterTool, &self.name) {
+            let after = if self.scope.is_cancelled() { TurnControl::Cancel } else { TurnControl::Continue };
+            escape_result_markers(&mut result.llm_content);
+            return CallProgress::Completed(Box::new(CompletedCall {
+                result,
+                duration,
+                control: after,
+                ..empty_completion()
+            }));
         }
         let event = AfterTool {
             tool_name: Cow::Borrowed(&self.name),
             tool_input: Cow::Borrowed(&self.args),
             tool_response: Cow::Owned(result.to_json()),
             mcp_context: self.mcp_context.as_ref().map(Cow::Borrowed),
-            original_request_name: self.original.as_deref().map(Cow::Borrowed),
+            original_request_name: self.tail_call_origin.as_deref().map(Cow::Borrowed),
             tool_use_id: Some(Cow::Borrowed(&self.id)),
             requested_by: self.requested_by,
         };
-        let outcome = self.services.fire_call(&event, self.paths(), self.scope).await;
-        let metadata =
-            metadata(&outcome.merged.answer.specific, outcome.messages.iter().map(|said| said.text.clone()).collect());
+        let outcome = self.services.fire_with_paths(&event, self.path_resolver(), self.scope).await;
+        let metadata = hook_metadata(
+            &outcome.merged.answer.hook_specific_output,
+            outcome.messages.iter().map(|said| said.text.clone()).collect(),
+        );
         if self.scope.is_cancelled() {
             // Hooks that were ended by a cancel have hidden nothing.
             let message = "Cancelled before hooks had judged the result, so it is left out".to_owned();
-            let unseen = failure(ToolErrorKind::Cancelled, message);
-            return Ran::Done(Box::new(CallEnd { duration, after: AfterCall::Cancel, ..unseen }));
+            let unseen = failed_call(ToolErrorKind::Cancelled, message);
+            return CallProgress::Completed(Box::new(CompletedCall {
+                duration,
+                control: TurnControl::Cancel,
+                ..unseen
+            }));
         }
         let finished = match outcome.verdict {
             AfterToolVerdict::Keep { tail_call: Some(tail), .. } => {
-                self.tell(&CallEnd { result, metadata, duration, ..nothing() });
-                return Ran::Replaced(tail);
+                self.send_tool_finished(&CompletedCall { result, metadata, duration, ..empty_completion() });
+                return CallProgress::TailCall(tail);
             }
             AfterToolVerdict::Keep { context, .. } => {
                 // Hooks were told it as it is; the model must not take any of it for a hook's.
-                defuse_result(&mut result.llm_content);
+                escape_result_markers(&mut result.llm_content);
                 let added = add_context(&mut result.llm_content, context);
-                CallEnd { result, metadata, duration, added, ..nothing() }
+                CompletedCall { result, metadata, duration, added_context: added, ..empty_completion() }
             }
             AfterToolVerdict::Hide { reason, context } => {
-                let mut hidden = failure(ToolErrorKind::ExecutionFailed, format!("Tool result blocked: {reason}"));
+                let mut hidden = failed_call(ToolErrorKind::ExecutionFailed, format!("Tool result blocked: {reason}"));
                 hidden.result.llm_content = ResultContent::Text(reason);
                 add_context(&mut hidden.result.llm_content, context);
-                CallEnd { metadata, duration, is_hidden: true, ..hidden }
+                CompletedCall { metadata, duration, is_hidden: true, ..hidden }
             }
-            AfterToolVerdict::Stop { reason } => CallEnd { metadata, duration, ..stopped(&reason) },
+            AfterToolVerdict::Stop { reason } => CompletedCall { metadata, duration, ..stopped_call(&reason) },
         };
-        Ran::Done(Box::new(finished))
+        CallProgress::Completed(Box::new(finished))
     }
 
     /// A key of the model's is for the model's server alone, wherever a tool came across it.
-    fn hide_keys(&self, result: &mut ToolResult) {
+    fn redact_api_keys(&self, result: &mut ToolResult) {
         let secrets = self.services.model.secrets();
         let hide = |text: &mut String| {
             if let Cow::Owned(hidden) = secrets.hide_known(text) {
                 *text = hidden;
             }
         };
-        each_text(&mut result.llm_content, hide);
-        if let Display::Text(text) = &mut result.return_display {
+        for_each_text(&mut result.llm_content, hide);
+        if let ToolDisplay::Text(text) = &mut result.return_display {
             hide(text);
         }
         if let Some(run) = &mut result.command {
@@ -92,12 +103,12 @@ impl Call<'_> {
     }
 
     /// Tells the screen how the call ended.
-    pub(super) fn tell(&self, finished: &CallEnd) {
+    pub(super) fn send_tool_finished(&self, finished: &CompletedCall) {
         let result = &finished.result;
         let error = result.error.as_ref().map(|failure| failure.message.as_str());
         tracing::debug!(ms = finished.duration.as_millis(), error, "the call is over");
         let error = result.error.as_ref();
-        self.say(|name| {
+        self.send_visible(|name| {
             AgentEvent::ToolFinished(Box::new(ToolEnd {
                 call_id: self.id.clone(),
                 name,
@@ -115,9 +126,9 @@ impl Call<'_> {
     }
 
     /// What the model is told; under the name and id that it asked with.
-    pub(super) fn conclude(&self, call: &FunctionCall, finished: CallEnd) -> CallResult {
-        self.tell(&finished);
-        let CallEnd { result, after, .. } = finished;
+    pub(super) fn into_model_result(&self, call: &FunctionCall, finished: CompletedCall) -> CallResult {
+        self.send_tool_finished(&finished);
+        let CompletedCall { result, control: after, .. } = finished;
         let key = if result.error.is_some() { "error" } else { "output" };
         let response = Map::from_iter([(key.to_owned(), Value::String(result.llm_content.to_text()))]);
         let mut parts = vec![Part::function_response(call.id.clone(), call.name.clone(), response)];
@@ -127,11 +138,11 @@ impl Call<'_> {
                 ResultPart::Text(_) => None,
             }));
         }
-        CallResult { parts, after, redacted: self.redacted.clone() }
+        CallResult { parts, control: after, redacted_args: self.redacted_args.clone() }
     }
 }
 
-fn metadata(specific: &Map<String, Value>, messages: Vec<String>) -> Map<String, Value> {
+fn hook_metadata(specific: &Map<String, Value>, messages: Vec<String>) -> Map<String, Value> {
     let mut metadata = Map::new();
     if !specific.is_empty() {
         metadata.insert("hookData".to_owned(), Value::Object(specific.clone()));
@@ -145,20 +156,20 @@ fn metadata(specific: &Map<String, Value>, messages: Vec<String>) -> Map<String,
 /// Adds what hooks want the model to know; as it stands there.
 fn add_context(content: &mut ResultContent, context: Option<String>) -> Option<String> {
     let marked = hook_context(&context?);
-    append(content, &format!("\n\n{marked}"));
+    append_text(content, &format!("\n\n{marked}"));
     Some(marked)
 }
 
-fn defuse_result(content: &mut ResultContent) {
+fn escape_result_markers(content: &mut ResultContent) {
     let change = |text: &mut String| {
-        if let Cow::Owned(safe) = defuse(text) {
+        if let Cow::Owned(safe) = escape_hook_marker(text) {
             *text = safe;
         }
     };
-    each_text(content, change);
+    for_each_text(content, change);
 }
 
-fn each_text(content: &mut ResultContent, change: impl Fn(&mut String)) {
+fn for_each_text(content: &mut ResultContent, change: impl Fn(&mut String)) {
     match content {
         ResultContent::Text(text) => change(text),
         ResultContent::Parts(parts) => parts.iter_mut().for_each(|part| match part {
@@ -168,40 +179,43 @@ fn each_text(content: &mut ResultContent, change: impl Fn(&mut String)) {
     }
 }
 
-pub(super) fn append(content: &mut ResultContent, text: &str) {
+pub(super) fn append_text(content: &mut ResultContent, text: &str) {
     match content {
         ResultContent::Text(existing) => existing.push_str(text),
         ResultContent::Parts(parts) => parts.push(ResultPart::Text(text.to_owned())),
     }
 }
 
-pub(super) fn nothing() -> CallEnd {
-    CallEnd {
+pub(super) fn empty_completion() -> CompletedCall {
+    CompletedCall {
         result: ToolResult::text("", ""),
         metadata: Map::new(),
         duration: Duration::ZERO,
-        after: AfterCall::GoOn,
+        control: TurnControl::Continue,
         is_hidden: false,
-        added: None,
+        added_context: None,
     }
 }
 
 /// A call that did not do what it should.
-pub(super) fn failure(kind: ToolErrorKind, message: String) -> CallEnd {
+pub(super) fn failed_call(kind: ToolErrorKind, message: String) -> CompletedCall {
     let result = ToolResult {
         llm_content: ResultContent::Text(message.clone()),
-        return_display: Display::Text(message.clone()),
+        return_display: ToolDisplay::Text(message.clone()),
         error: Some(ToolFailure::new(kind, message)),
         command: None,
     };
-    CallEnd { result, ..nothing() }
+    CompletedCall { result, ..empty_completion() }
 }
 
-pub(super) fn stopped(reason: &str) -> CallEnd {
+pub(super) fn stopped_call(reason: &str) -> CompletedCall {
     let message = format!("Agent execution stopped by hook: {reason}");
-    CallEnd { after: AfterCall::Stop(reason.to_owned()), ..failure(ToolErrorKind::StopExecution, message) }
+    CompletedCall {
+        control: TurnControl::Stop(reason.to_owned()),
+        ..failed_call(ToolErrorKind::StopExecution, message)
+    }
 }
 
-pub(super) fn cancelled() -> CallEnd {
-    CallEnd { after: AfterCall::Cancel, ..failure(ToolErrorKind::Cancelled, "Cancelled".to_owned()) }
+pub(super) fn cancelled_call() -> CompletedCall {
+    CompletedCall { control: TurnControl::Cancel, ..failed_call(ToolErrorKind::Cancelled, "Cancelled".to_owned()) }
 }

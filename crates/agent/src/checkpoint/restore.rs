@@ -5,18 +5,18 @@
 use std::io;
 use std::path::Path;
 
-use hookwright_disk::{Links, Privacy};
+use hookwright_disk::{FilePrivacy, SymlinkPolicy};
 use jiff::Timestamp;
 
-use super::What;
-use super::look::{State, look, state};
-use super::plan::{Change, Deed, Plan, Roots};
-use super::store::{Checkpoint, CheckpointError, KeptFile, Kind, Mark, Store};
-use crate::transcript::{self, Entry, Transcript};
+use super::RestoreScope;
+use super::path_state::{PathState, read_state, read_state_and_content};
+use super::restore_plan::{FileRestoreAction, PlannedChange, RestorePlan, RestoreRoots};
+use super::store::{Checkpoint, CheckpointError, CheckpointKind, CheckpointStore, ConversationMark, RecordedFile};
+use crate::transcript::{self, Transcript, TranscriptEntry};
 
 /// What becomes of files that somebody has changed since the agent did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Since {
+pub enum ConflictPolicy {
     /// They stay as they are.
     Keep,
     /// They are overwritten.
@@ -25,18 +25,18 @@ pub enum Since {
 
 /// What came of a restore.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Restored {
+pub struct RestoreReport {
     /// The checkpoint that undoes it.
-    pub undo: u64,
+    pub undo_checkpoint: u64,
     /// The files that are as they were.
     pub files: Vec<String>,
     /// Those that are not, and why.
-    pub left: Vec<(String, String)>,
+    pub skipped: Vec<(String, String)>,
     /// Whether the conversation was brought back.
-    pub conversation: bool,
+    pub conversation_restored: bool,
 }
 
-impl Store {
+impl CheckpointStore {
     /// Brings back what a plan says, as things are now. `here` is where the conversation stands that a restore leaves.
     ///
     /// # Errors
@@ -44,18 +44,18 @@ impl Store {
     pub fn restore(
         &self,
         number: u64,
-        what: What,
-        since: Since,
-        roots: &Roots<'_>,
-        here: Option<Mark>,
-    ) -> Result<Restored, CheckpointError> {
+        what: RestoreScope,
+        since: ConflictPolicy,
+        roots: &RestoreRoots<'_>,
+        here: Option<ConversationMark>,
+    ) -> Result<RestoreReport, CheckpointError> {
         let plan = self.plan(number, roots)?;
-        if what.conversation() && plan.checkpoint.conversation.is_none() {
+        if what.includes_conversation() && plan.checkpoint.conversation.is_none() {
             return Err(CheckpointError::NoConversation(number));
         }
-        let mut undo = self.begin(Checkpoint {
+        let mut undo = self.create(Checkpoint {
             number: 0,
-            kind: Kind::Restore,
+            kind: CheckpointKind::Restore,
             session: plan.checkpoint.session.clone(),
             prompt: format!("restored {number}: {}", first_line(&plan.checkpoint.prompt)),
             time: Timestamp::now(),
@@ -63,17 +63,21 @@ impl Store {
             files: Vec::new(),
             notes: Vec::new(),
         })?;
-        let mut restored =
-            Restored { undo: undo.number, files: Vec::new(), left: Vec::new(), conversation: what.conversation() };
-        if what.files() {
-            self.keep_first(&plan, &mut undo)?;
-            let done = self.bring_all_back(&plan.changes, since);
+        let mut restored = RestoreReport {
+            undo_checkpoint: undo.number,
+            files: Vec::new(),
+            skipped: Vec::new(),
+            conversation_restored: what.includes_conversation(),
+        };
+        if what.includes_files() {
+            self.record_current_state(&plan, &mut undo)?;
+            let done = self.apply_changes(&plan.changes, since);
             for (change, done) in plan.changes.iter().zip(done) {
                 match done {
-                    Ok(()) => restored.files.push(change.shown.clone()),
+                    Ok(()) => restored.files.push(change.display_path.clone()),
                     Err(why) => {
                         undo.files.retain(|file| file.path != change.path);
-                        restored.left.push((change.shown.clone(), why));
+                        restored.skipped.push((change.display_path.clone(), why));
                     }
                 }
             }
@@ -83,52 +87,52 @@ impl Store {
     }
 
     /// What stands there now, before anything of it is changed.
-    fn keep_first(&self, plan: &Plan, undo: &mut Checkpoint) -> Result<(), CheckpointError> {
-        for change in plan.changes.iter().filter(|change| change.deed.is_done()) {
-            let (state, bytes) = look(&change.path);
-            if let (State::File { sha256, .. }, Some(bytes)) = (&state, bytes) {
-                self.keep(sha256, &bytes)?;
+    fn record_current_state(&self, plan: &RestorePlan, undo: &mut Checkpoint) -> Result<(), CheckpointError> {
+        for change in plan.changes.iter().filter(|change| change.action.has_effect()) {
+            let (state, bytes) = read_state_and_content(&change.path);
+            if let (PathState::File { sha256, .. }, Some(bytes)) = (&state, bytes) {
+                self.store_content(sha256, &bytes)?;
             }
-            undo.files.push(KeptFile { path: change.path.clone(), before: state, after: change.target.clone() });
+            undo.files.push(RecordedFile { path: change.path.clone(), before: state, after: change.target.clone() });
         }
         self.write(undo)
     }
 
     /// Brings files back, in the order that lets none lead another elsewhere: what is new goes first, what is deepest before
     /// what holds it, then files come back, and links last. What came of each, in the order of the changes.
-    fn bring_all_back(&self, changes: &[Change], since: Since) -> Vec<Result<(), String>> {
-        let rank = |change: &Change| match change.target {
-            State::Missing { .. } => 0,
-            State::File { .. } | State::Unkept { .. } => 1,
-            State::Link { .. } => 2,
+    fn apply_changes(&self, changes: &[PlannedChange], since: ConflictPolicy) -> Vec<Result<(), String>> {
+        let rank = |change: &PlannedChange| match change.target {
+            PathState::Missing { .. } => 0,
+            PathState::File { .. } | PathState::Unkept { .. } => 1,
+            PathState::Link { .. } => 2,
         };
         let mut order: Vec<usize> = (0..changes.len()).rev().collect();
         order.sort_by_key(|at| rank(&changes[*at]));
         let mut done: Vec<Result<(), String>> = vec![Ok(()); changes.len()];
         for at in order {
-            done[at] = self.bring_back(&changes[at], since);
+            done[at] = self.apply_change(&changes[at], since);
         }
         done
     }
 
-    pub(super) fn bring_back(&self, change: &Change, since: Since) -> Result<(), String> {
-        if let Deed::Refused(why) = &change.deed {
+    pub(super) fn apply_change(&self, change: &PlannedChange, since: ConflictPolicy) -> Result<(), String> {
+        if let FileRestoreAction::Refused(why) = &change.action {
             return Err(why.clone());
         }
-        if change.changed_since && since == Since::Keep {
+        if change.changed_since && since == ConflictPolicy::Keep {
             return Err("it was changed since".to_owned());
         }
-        if state(&change.path) != change.now {
+        if read_state(&change.path) != change.current {
             return Err("it has just changed".to_owned());
         }
         let done = match &change.target {
-            State::Missing { parents } => remove(&change.path, *parents),
-            State::Link { to } => hookwright_disk::replace_by_link(&change.path, to),
-            State::File { sha256, mode, .. } => {
-                let content = self.content(&change.path, sha256).map_err(|error| error.to_string())?;
-                write(&change.path, &content, *mode, &change.deed)
+            PathState::Missing { parents } => remove_with_empty_parents(&change.path, *parents),
+            PathState::Link { to } => hookwright_disk::replace_with_symlink(&change.path, to),
+            PathState::File { sha256, mode, .. } => {
+                let content = self.read_content(&change.path, sha256).map_err(|error| error.to_string())?;
+                write_file(&change.path, &content, *mode, &change.action)
             }
-            State::Unkept { why } => return Err(why.clone()),
+            PathState::Unkept { why } => return Err(why.clone()),
         };
         done.map_err(|error| error.to_string())
     }
@@ -139,20 +143,20 @@ fn first_line(text: &str) -> String {
 }
 
 /// Gives a file its former content and mode, which it has from the first moment on.
-fn write(path: &Path, content: &[u8], mode: u32, deed: &Deed) -> io::Result<()> {
+fn write_file(path: &Path, content: &[u8], mode: u32, deed: &FileRestoreAction) -> io::Result<()> {
     #[cfg(unix)]
-    if *deed == Deed::Mode {
+    if *deed == FileRestoreAction::Mode {
         use std::os::unix::fs::PermissionsExt;
-        let (file, _) = hookwright_disk::open_regular(path, Links::Refuse).map_err(io::Error::other)?;
+        let (file, _) = hookwright_disk::open_regular(path, SymlinkPolicy::Refuse).map_err(io::Error::other)?;
         return file.set_permissions(std::fs::Permissions::from_mode(mode));
     }
     #[cfg(not(unix))]
     let _ = deed;
-    hookwright_disk::replace(path, content, Privacy::Mode(mode), Links::Refuse)
+    hookwright_disk::write_atomic(path, content, FilePrivacy::Mode(mode), SymlinkPolicy::Refuse)
 }
 
 /// Removes a file or a link, and so many of the folders above it as were made for it and are empty.
-fn remove(path: &Path, parents: u32) -> io::Result<()> {
+fn remove_with_empty_parents(path: &Path, parents: u32) -> io::Result<()> {
     hookwright_disk::remove_file(path)?;
     for folder in path.ancestors().skip(1).take(parents as usize) {
         if hookwright_disk::remove_directory(folder).is_err() {
@@ -171,13 +175,13 @@ impl Checkpoint {
         let mark = self.conversation.as_ref().ok_or(CheckpointError::NoConversation(self.number))?;
         let history = transcript::load_until(&mark.transcript, mark.at)?.history;
         let mut transcript = Transcript::open(&mark.transcript)?;
-        Ok(transcript.append(&Entry::Rewound { history })?)
+        Ok(transcript.append(&TranscriptEntry::Rewound { history })?)
     }
 
     /// Where the conversation stands by now whose place this names.
-    pub fn conversation_now(&self) -> Option<Mark> {
+    pub fn current_mark(&self) -> Option<ConversationMark> {
         let transcript = self.conversation.as_ref()?.transcript.clone();
         let at = transcript.metadata().ok()?.len();
-        Some(Mark { transcript, at })
+        Some(ConversationMark { transcript, at })
     }
 }

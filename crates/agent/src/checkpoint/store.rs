@@ -1,20 +1,20 @@
 //! Checkpoints on disk, outside of the project and for its owner's eyes only: contents by their hash, and one small file for
-//! each checkpoint that says what was where. Which make way for others is said in `room.rs`.
+//! each checkpoint that says what was where. Which make way for others is said in `retention.rs`.
 
 use std::collections::HashSet;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use hookwright_disk::{Lasting, Links};
-use hookwright_settings::Loaded;
+use hookwright_disk::{Durability, SymlinkPolicy};
+use hookwright_settings::LoadedConfig;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::look::{LARGEST, State, hash};
-use super::room;
+use super::path_state::{MAX_FILE_BYTES, PathState, content_digest};
+use super::retention;
 
 /// A checkpoint's own file is never larger.
-const LARGEST_RECORD: u64 = 16 << 20;
+const MAX_RECORD_BYTES: u64 = 16 << 20;
 
 /// What was where before a turn, or before something was brought back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Checkpoint {
     #[serde(skip)]
     pub number: u64,
     /// What it was taken for.
-    pub kind: Kind,
+    pub kind: CheckpointKind,
     /// The session.
     pub session: String,
     /// The prompt of the turn; of a restore, what it brought back.
@@ -33,10 +33,10 @@ pub struct Checkpoint {
     pub time: Timestamp,
     /// Where the conversation stood, if it is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<Mark>,
+    pub conversation: Option<ConversationMark>,
     /// The files that were changed.
     #[serde(default)]
-    pub files: Vec<KeptFile>,
+    pub files: Vec<RecordedFile>,
     /// What is not kept, and what nobody can tell.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Checkpoint {
 /// What a checkpoint was taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum CheckpointKind {
     /// A turn of the agent.
     Turn,
     /// A restore, which can so be undone.
@@ -54,7 +54,7 @@ pub enum Kind {
 
 /// A place in a transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct ConversationMark {
     /// The transcript.
     pub transcript: PathBuf,
     /// So many bytes of it were there.
@@ -63,13 +63,13 @@ pub struct Mark {
 
 /// A file that was changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KeptFile {
+pub struct RecordedFile {
     /// The whole path.
     pub path: PathBuf,
     /// What was there.
-    pub before: State,
+    pub before: PathState,
     /// What the agent left there, when that was last looked at.
-    pub after: State,
+    pub after: PathState,
 }
 
 /// Why checkpoints can't be used.
@@ -77,7 +77,7 @@ pub struct KeptFile {
 pub enum CheckpointError {
     /// There is none of that number.
     #[error("there is no checkpoint {0}")]
-    None(String),
+    NotFound(String),
     /// It can't be read.
     #[error("checkpoint {number} can't be read: {why}")]
     Broken {
@@ -88,7 +88,7 @@ pub enum CheckpointError {
     },
     /// A content is not there any more, or is not what it was.
     #[error("what was kept of {0} is gone or damaged")]
-    Content(String),
+    ContentLost(String),
     /// It says nothing of a conversation.
     #[error("checkpoint {0} holds no place in a conversation")]
     NoConversation(u64),
@@ -102,7 +102,7 @@ pub enum CheckpointError {
     },
     /// The disk refuses.
     #[error("{}: {cause}", path.display())]
-    Disk {
+    Io {
         /// Where.
         path: PathBuf,
         /// Why.
@@ -117,7 +117,9 @@ impl CheckpointError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            CheckpointError::None(_) => Some("`/restore` or `hookwright checkpoints list` shows them all".to_owned()),
+            CheckpointError::NotFound(_) => {
+                Some("`/restore` or `hookwright checkpoints list` shows them all".to_owned())
+            }
             CheckpointError::OtherSession { session, .. } => Some(format!("go on with it first: `/resume {session}`")),
             _ => None,
         }
@@ -126,34 +128,37 @@ impl CheckpointError {
 
 /// The checkpoints of a project.
 #[derive(Clone, Debug)]
-pub struct Store {
+pub struct CheckpointStore {
     folder: PathBuf,
     /// More bytes of contents are not kept.
-    pub(super) most_bytes: u64,
+    pub(super) max_stored_bytes: u64,
 }
 
-impl Store {
+impl CheckpointStore {
     /// Those of this configuration's project. Nothing is made before something is kept.
-    pub fn of(loaded: &Loaded) -> Self {
-        Store { folder: loaded.paths.checkpoints_dir(&loaded.project.root), most_bytes: room::MOST_BYTES }
+    pub fn for_project(loaded: &LoadedConfig) -> Self {
+        CheckpointStore {
+            folder: loaded.paths.checkpoints_dir(&loaded.project.root),
+            max_stored_bytes: retention::MAX_STORED_BYTES,
+        }
     }
 
     #[cfg(test)]
-    pub(super) fn at(folder: PathBuf) -> Self {
-        Store { folder, most_bytes: room::MOST_BYTES }
+    pub(super) fn in_folder(folder: PathBuf) -> Self {
+        CheckpointStore { folder, max_stored_bytes: retention::MAX_STORED_BYTES }
     }
 
     /// Where contents are.
-    pub(super) fn contents(&self) -> PathBuf {
+    pub(super) fn contents_dir(&self) -> PathBuf {
         self.folder.join("contents")
     }
 
-    pub(super) fn record(&self, number: u64) -> PathBuf {
+    pub(super) fn record_path(&self, number: u64) -> PathBuf {
         self.folder.join(format!("{number:06}.json"))
     }
 
-    fn object(&self, sha256: &str) -> PathBuf {
-        self.contents().join(sha256.get(..2).unwrap_or("__")).join(sha256)
+    fn content_path(&self, sha256: &str) -> PathBuf {
+        self.contents_dir().join(sha256.get(..2).unwrap_or("__")).join(sha256)
     }
 
     /// The numbers that there are, in their order.
@@ -176,12 +181,12 @@ impl Store {
     /// If it is not there or can't be read.
     pub fn read(&self, number: u64) -> Result<Checkpoint, CheckpointError> {
         let broken = |why: String| CheckpointError::Broken { number, why };
-        let file = self.record(number);
+        let file = self.record_path(number);
         if file.symlink_metadata().is_err() {
-            return Err(CheckpointError::None(number.to_string()));
+            return Err(CheckpointError::NotFound(number.to_string()));
         }
-        let bytes =
-            hookwright_disk::read(&file, LARGEST_RECORD, Links::Refuse).map_err(|why| broken(why.to_string()))?;
+        let bytes = hookwright_disk::read(&file, MAX_RECORD_BYTES, SymlinkPolicy::Refuse)
+            .map_err(|why| broken(why.to_string()))?;
         let read: Checkpoint = serde_json::from_slice(&bytes).map_err(|why| broken(why.to_string()))?;
         Ok(Checkpoint { number, ..read })
     }
@@ -191,7 +196,7 @@ impl Store {
     /// # Errors
     /// If there is none, or it can't be read.
     pub fn find(&self, asked: &str) -> Result<Checkpoint, CheckpointError> {
-        let none = || CheckpointError::None(asked.to_owned());
+        let none = || CheckpointError::NotFound(asked.to_owned());
         match asked.trim() {
             "latest" => self.read(self.numbers().last().copied().ok_or_else(none)?),
             number => self.read(number.trim_start_matches('#').parse().map_err(|_| none())?),
@@ -199,58 +204,61 @@ impl Store {
     }
 
     /// Begins a checkpoint, under the next number. What is too old makes way.
-    pub(super) fn begin(&self, mut checkpoint: Checkpoint) -> Result<Checkpoint, CheckpointError> {
-        hookwright_disk::own_directory(&self.folder).map_err(|cause| self.failed(cause))?;
+    pub(super) fn create(&self, mut checkpoint: Checkpoint) -> Result<Checkpoint, CheckpointError> {
+        hookwright_disk::create_private_directory(&self.folder).map_err(|cause| self.io_error(cause))?;
         let numbers = self.numbers();
         let mut number = numbers.last().map_or(1, |last| last + 1);
-        self.tighten(&numbers);
+        self.restrict_permissions(&numbers);
         // Turns that change nothing are kept too. Who has had so many pays for all of them now and then, not in every turn.
-        if numbers.len() >= room::MOST + room::NOW_AND_THEN {
-            self.make_room(&HashSet::new());
+        if numbers.len() >= retention::MAX_CHECKPOINTS + retention::PRUNE_INTERVAL_TURNS {
+            self.prune(&HashSet::new());
         }
         // Another session may take the same number at the same time.
         for _ in 0..100 {
             checkpoint.number = number;
-            match hookwright_disk::create_held(&self.record(number), &written(&checkpoint)) {
+            match hookwright_disk::create_locked(&self.record_path(number), &encode_record(&checkpoint)) {
                 Ok(_) => return Ok(checkpoint),
                 Err(cause) if cause.kind() == ErrorKind::AlreadyExists => number += 1,
-                Err(cause) => return Err(self.failed(cause)),
+                Err(cause) => return Err(self.io_error(cause)),
             }
         }
-        Err(self.failed(ErrorKind::AlreadyExists.into()))
+        Err(self.io_error(ErrorKind::AlreadyExists.into()))
     }
 
     /// Writes it anew, with what it holds by now.
     pub(super) fn write(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
-        let file = self.record(checkpoint.number);
-        hookwright_disk::overwrite(&file, &written(checkpoint), Lasting::No).map_err(|cause| self.failed(cause))
+        let file = self.record_path(checkpoint.number);
+        hookwright_disk::write_atomic_private(&file, &encode_record(checkpoint), Durability::Unsynced)
+            .map_err(|cause| self.io_error(cause))
     }
 
     /// Keeps a content.
-    pub(super) fn keep(&self, sha256: &str, bytes: &[u8]) -> Result<(), CheckpointError> {
-        let file = self.object(sha256);
+    pub(super) fn store_content(&self, sha256: &str, bytes: &[u8]) -> Result<(), CheckpointError> {
+        let file = self.content_path(sha256);
         if file.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64) {
             return Ok(());
         }
-        let made = file.parent().map_or(Ok(()), hookwright_disk::own_directory);
-        made.and_then(|()| hookwright_disk::overwrite(&file, bytes, Lasting::No)).map_err(|cause| self.failed(cause))
+        let made = file.parent().map_or(Ok(()), hookwright_disk::create_private_directory);
+        made.and_then(|()| hookwright_disk::write_atomic_private(&file, bytes, Durability::Unsynced))
+            .map_err(|cause| self.io_error(cause))
     }
 
     /// Whether a content is still there.
-    pub(super) fn holds(&self, sha256: &str) -> bool {
-        self.object(sha256).is_file()
+    pub(super) fn has_content(&self, sha256: &str) -> bool {
+        self.content_path(sha256).is_file()
     }
 
     /// A content, if it is still what it was.
-    pub(super) fn content(&self, path: &Path, sha256: &str) -> Result<Vec<u8>, CheckpointError> {
-        let gone = || CheckpointError::Content(path.display().to_string());
-        let bytes = hookwright_disk::read(&self.object(sha256), LARGEST, Links::Refuse).map_err(|_| gone())?;
-        if hash(&bytes) == sha256 { Ok(bytes) } else { Err(gone()) }
+    pub(super) fn read_content(&self, path: &Path, sha256: &str) -> Result<Vec<u8>, CheckpointError> {
+        let gone = || CheckpointError::ContentLost(path.display().to_string());
+        let bytes = hookwright_disk::read(&self.content_path(sha256), MAX_FILE_BYTES, SymlinkPolicy::Refuse)
+            .map_err(|_| gone())?;
+        if content_digest(&bytes) == sha256 { Ok(bytes) } else { Err(gone()) }
     }
 
     /// An older version, or another program, may have let others in. Whoever did, did so with all of them: the folder and the
     /// newest are looked at in every turn, the others now and then. Where the disk knows no modes, nothing is lost.
-    fn tighten(&self, numbers: &[u64]) {
+    fn restrict_permissions(&self, numbers: &[u64]) {
         #[cfg(unix)]
         {
             use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -258,8 +266,8 @@ impl Store {
                 let found = path.symlink_metadata().ok()?;
                 (found.mode() & 0o077 != 0 && !found.is_symlink()).then_some(found.is_dir())
             };
-            let newest = numbers.last().map(|last| self.record(*last));
-            let is_due = numbers.last().is_some_and(|last| last % room::NOW_AND_THEN as u64 == 0);
+            let newest = numbers.last().map(|last| self.record_path(*last));
+            let is_due = numbers.last().is_some_and(|last| last % retention::PRUNE_INTERVAL_TURNS as u64 == 0);
             if !is_due && [Some(self.folder.clone()), newest].iter().flatten().all(|path| is_open(path).is_none()) {
                 return;
             }
@@ -275,8 +283,8 @@ impl Store {
         let _ = numbers;
     }
 
-    fn failed(&self, cause: io::Error) -> CheckpointError {
-        CheckpointError::Disk { path: self.folder.clone(), cause }
+    fn io_error(&self, cause: io::Error) -> CheckpointError {
+        CheckpointError::Io { path: self.folder.clone(), cause }
     }
 }
 
@@ -294,7 +302,7 @@ mod stamp {
     }
 }
 
-fn written(checkpoint: &Checkpoint) -> Vec<u8> {
+fn encode_record(checkpoint: &Checkpoint) -> Vec<u8> {
     // Text and numbers; a path that is no text is never kept.
     serde_json::to_vec(checkpoint).unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hookwright_hooks::SourceText;
-use hookwright_settings::commands::Command;
+use hookwright_settings::commands::CustomCommand;
 use serde::Deserialize;
 
 use super::escape::shell_escape;
@@ -40,7 +40,7 @@ pub enum CommandError {
     },
     /// A shell command needs approval, and nobody is there to give it.
     #[error("/{name} wants to run `{shell}`, which needs approval{}, and nobody is there to give it", rule.as_ref().map(|rule| format!(" because of {rule}")).unwrap_or_default())]
-    NobodyToAsk {
+    ApprovalUnavailable {
         /// The custom command.
         name: String,
         /// The shell command.
@@ -60,7 +60,7 @@ pub enum CommandError {
     },
     /// A shell command could not be started.
     #[error("/{name} could not run `{shell}`: {reason}")]
-    NotRun {
+    NotStarted {
         /// The custom command.
         name: String,
         /// The shell command.
@@ -87,8 +87,8 @@ impl CommandError {
                 Some("use {{args}} as a word of its own or between plain quotes, or give it to a script".to_owned())
             }
             // No flag stands above a rule.
-            CommandError::NobodyToAsk { rule: Some(_), .. } => None,
-            CommandError::NobodyToAsk { shell, .. } => {
+            CommandError::ApprovalUnavailable { rule: Some(_), .. } => None,
+            CommandError::ApprovalUnavailable { shell, .. } => {
                 let program = shell.split_whitespace().next().unwrap_or_default();
                 let plain = prefix_allows(program, shell) && shell_escape(program) == program;
                 let tool =
@@ -102,21 +102,21 @@ impl CommandError {
 
 /// A byte of a command's prompt as a place in the command's file; where the file says it differently (with escapes, or
 /// it has changed since), as a place in the prompt.
-pub(super) fn place(command: &Command, offset: usize) -> String {
-    in_file(command, offset).unwrap_or_else(|| {
-        let place = SourceText::new(Path::new(""), &command.prompt).place(offset);
+pub(super) fn source_location(command: &CustomCommand, offset: usize) -> String {
+    location_in_file(command, offset).unwrap_or_else(|| {
+        let place = SourceText::new(Path::new(""), &command.prompt).location(offset);
         format!("{}: line {}, column {} of the prompt", command.path.display(), place.line, place.column)
     })
 }
 
-fn in_file(command: &Command, offset: usize) -> Option<String> {
+fn location_in_file(command: &CustomCommand, offset: usize) -> Option<String> {
     #[derive(Deserialize)]
-    struct File {
+    struct CommandPromptFile {
         prompt: toml::Spanned<String>,
     }
     let text = hookwright_disk::read_text(&command.path, 1 << 20).ok()?;
     let text = text.trim_start_matches('\u{feff}');
-    let span = toml::from_str::<File>(text).ok()?.prompt.span();
+    let span = toml::from_str::<CommandPromptFile>(text).ok()?.prompt.span();
     let start = span.start + text.get(span)?.find(&command.prompt)?;
-    Some(SourceText::new(&command.path, text).place(start + offset).to_string())
+    Some(SourceText::new(&command.path, text).location(start + offset).to_string())
 }

@@ -1,49 +1,51 @@
 //! The user's arguments inside a shell command: one piece of data to the shell, whatever they say and wherever in the
 //! command they stand. Where that cannot be, an error. The tools run `bash`, or `sh`, on every platform: so one rule.
 
-use super::template::ARGS;
+use super::template::ARGS_PLACEHOLDER;
 
 /// A place in a shell command where arguments cannot be made safe.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unsafe {
+pub(super) struct UnsafeArgs {
     /// Where `{{args}}` is in the command.
     pub(super) at: usize,
     /// Which sort of place it is.
-    pub(super) why: &'static str,
+    pub(super) reason: &'static str,
 }
 
 /// `arg` as one word of a POSIX shell. Nothing stays nothing, so that a command without arguments has no empty one.
 pub fn shell_escape(arg: &str) -> String {
-    if arg.chars().all(is_plain) { arg.to_owned() } else { quoted(arg) }
+    if arg.chars().all(is_plain_char) { arg.to_owned() } else { single_quoted(arg) }
 }
 
-fn is_plain(char: char) -> bool {
+fn is_plain_char(char: char) -> bool {
     char.is_ascii_alphanumeric() || "_-./:,@%+".contains(char)
 }
 
-fn quoted(arg: &str) -> String {
+fn single_quoted(arg: &str) -> String {
     format!("'{}'", arg.replace('\'', r"'\''"))
 }
 
 /// The command with `args` in the place of every `{{args}}`. Between quotes, those are closed and opened again around
 /// it: quotes inside quotes would protect from nothing.
-pub(super) fn fill(command: &str, args: &str) -> Result<String, Unsafe> {
+pub(super) fn insert_args(command: &str, args: &str) -> Result<String, UnsafeArgs> {
     let mut filled = String::with_capacity(command.len());
     let mut reader = ShellCursor::new(command);
     let mut done = 0;
-    for (at, _) in command.match_indices(ARGS) {
-        let quote = reader.quote_at(at).map_err(|why| Unsafe { at, why })?;
-        if let Some(why) = reader.place().evaluated() {
-            return Err(Unsafe { at, why });
+    for (at, _) in command.match_indices(ARGS_PLACEHOLDER) {
+        let quote = reader.quote_at(at).map_err(|why| UnsafeArgs { at, reason: why })?;
+        if let Some(why) = reader.args_position().evaluation_reason() {
+            return Err(UnsafeArgs { at, reason: why });
         }
         filled.push_str(&command[done..at]);
-        done = at + ARGS.len();
+        done = at + ARGS_PLACEHOLDER.len();
         reader.at = done;
         match quote {
             _ if args.is_empty() => {}
-            Some(quote) => filled.extend([quote, &quoted(args), quote]),
-            None if stands_alone(command, at) && !RESERVED.contains(&args) => filled.push_str(&shell_escape(args)),
-            None => filled.push_str(&quoted(args)),
+            Some(quote) => filled.extend([quote, &single_quoted(args), quote]),
+            None if is_whole_word(command, at) && !RESERVED_WORDS.contains(&args) => {
+                filled.push_str(&shell_escape(args))
+            }
+            None => filled.push_str(&single_quoted(args)),
         }
     }
     filled.push_str(&command[done..]);
@@ -51,35 +53,35 @@ pub(super) fn fill(command: &str, args: &str) -> Result<String, Unsafe> {
 }
 
 /// Whether the arguments are a whole word; otherwise they need quotes, or `$a{{args}}` would be another variable.
-fn stands_alone(command: &str, at: usize) -> bool {
+fn is_whole_word(command: &str, at: usize) -> bool {
     let before = command[..at].chars().next_back();
-    let after = command[at + ARGS.len()..].chars().next();
+    let after = command[at + ARGS_PLACEHOLDER.len()..].chars().next();
     before.is_none_or(|before| " \t\n".contains(before)) && after.is_none_or(|after| " \t\n".contains(after))
 }
 
 /// Words that are syntax to a shell unless they are quoted.
-const RESERVED: [&str; 16] = [
+const RESERVED_WORDS: [&str; 16] = [
     "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then",
     "until", "while",
 ];
 
 /// What parts words, to the shell.
-const SEPARATORS: &str = " \t\n;|&()<>";
+const WORD_SEPARATORS: &str = " \t\n;|&()<>";
 
 /// The program that reads `{{args}}` as code once more, where one does: quotes of this shell protect from no other.
-pub(super) fn evaluator(command: &str) -> Option<String> {
+pub(super) fn args_evaluator(command: &str) -> Option<String> {
     let mut reader = ShellCursor::new(command);
-    command.match_indices(ARGS).find_map(|(at, _)| {
+    command.match_indices(ARGS_PLACEHOLDER).find_map(|(at, _)| {
         reader.quote_at(at).ok()?;
-        let found = reader.place().evaluator();
-        reader.at = at + ARGS.len();
+        let found = reader.args_position().evaluator();
+        reader.at = at + ARGS_PLACEHOLDER.len();
         found
     })
 }
 
 /// What the shell would make of the next character.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Frame {
+enum QuoteFrame {
     /// A command, at the top or in parentheses.
     Command,
     Single,
@@ -90,141 +92,144 @@ enum Frame {
 struct ShellCursor<'a> {
     command: &'a str,
     at: usize,
-    frames: Vec<Frame>,
-    /// Where the simple command at hand begins, for each `Frame::Command`.
-    starts: Vec<usize>,
-    lost: Option<&'static str>,
+    frames: Vec<QuoteFrame>,
+    /// Where the simple command at hand begins, for each `QuoteFrame::Command`.
+    command_starts: Vec<usize>,
+    failure: Option<&'static str>,
 }
 
 impl<'a> ShellCursor<'a> {
     fn new(command: &'a str) -> Self {
         // The patterns of `case` have parentheses that only close.
         let lost = command.contains("esac").then_some("in a command with case");
-        ShellCursor { command, at: 0, frames: vec![Frame::Command], starts: vec![0], lost }
+        ShellCursor { command, at: 0, frames: vec![QuoteFrame::Command], command_starts: vec![0], failure: lost }
     }
 
     /// The quote that `place` is between, if any; or why that is unknown.
     fn quote_at(&mut self, place: usize) -> Result<Option<&'static str>, &'static str> {
-        while self.at < place && self.lost.is_none() {
-            self.step(place);
+        while self.at < place && self.failure.is_none() {
+            self.advance(place);
         }
-        match (self.lost, self.frames.last()) {
+        match (self.failure, self.frames.last()) {
             (Some(why), _) => Err(why),
-            (None, Some(Frame::Single)) => Ok(Some("'")),
-            (None, Some(Frame::Double)) => Ok(Some("\"")),
+            (None, Some(QuoteFrame::Single)) => Ok(Some("'")),
+            (None, Some(QuoteFrame::Double)) => Ok(Some("\"")),
             (None, _) => Ok(None),
         }
     }
 
     /// What stands before the place that was reached, in its simple command.
-    fn place(&self) -> ArgsPlace<'a> {
-        let start = self.starts.last().copied().unwrap_or(0).min(self.at);
+    fn args_position(&self) -> ArgsPosition<'a> {
+        let start = self.command_starts.last().copied().unwrap_or(0).min(self.at);
         let (words, prefix) = split_words(&self.command[start..self.at]);
-        ArgsPlace { command: self.command, at: self.at, words, prefix }
+        ArgsPosition { command: self.command, at: self.at, preceding_words: words, prefix }
     }
 
-    fn step(&mut self, place: usize) {
+    fn advance(&mut self, place: usize) {
         let rest = &self.command[self.at..];
         let Some(char) = rest.chars().next() else { return };
         let after = &rest[char.len_utf8()..];
-        let frame = self.frames.last().copied().unwrap_or(Frame::Command);
+        let frame = self.frames.last().copied().unwrap_or(QuoteFrame::Command);
         let mut width = char.len_utf8();
         match (frame, char) {
-            (Frame::Single, '\'') | (Frame::Double, '"') => drop(self.frames.pop()),
-            (Frame::Single, _) => {}
+            (QuoteFrame::Single, '\'') | (QuoteFrame::Double, '"') => drop(self.frames.pop()),
+            (QuoteFrame::Single, _) => {}
             (_, '\\') => {
                 width += after.chars().next().map_or(0, char::len_utf8);
                 if self.at + 1 == place {
-                    self.lost = Some("after a backslash");
+                    self.failure = Some("after a backslash");
                 }
             }
-            (_, '`') => self.lost = Some("in or after backquotes"),
-            (_, '$') => width = self.dollar(after, frame),
-            (Frame::Double, _) => {}
-            (Frame::Command, '\'') => self.frames.push(Frame::Single),
-            (Frame::Command, '"') => self.frames.push(Frame::Double),
-            (Frame::Command, '(') if after.starts_with('(') => self.lost = Some("in or after arithmetic"),
-            (Frame::Command, '(') => self.open(self.at + 1),
-            (Frame::Command, ')') if self.frames.len() > 1 => {
+            (_, '`') => self.failure = Some("in or after backquotes"),
+            (_, '$') => width = self.dollar_width(after, frame),
+            (QuoteFrame::Double, _) => {}
+            (QuoteFrame::Command, '\'') => self.frames.push(QuoteFrame::Single),
+            (QuoteFrame::Command, '"') => self.frames.push(QuoteFrame::Double),
+            (QuoteFrame::Command, '(') if after.starts_with('(') => self.failure = Some("in or after arithmetic"),
+            (QuoteFrame::Command, '(') => self.open_command(self.at + 1),
+            (QuoteFrame::Command, ')') if self.frames.len() > 1 => {
                 self.frames.pop();
-                self.starts.pop();
+                self.command_starts.pop();
             }
             // Part of a redirection, such as `2>&1`, `&>file` and `>|file`.
-            (Frame::Command, '|' | '&') if self.command[..self.at].ends_with(['<', '>']) || after.starts_with('>') => {}
-            (Frame::Command, ';' | '|' | '&' | '\n') => {
-                if let Some(start) = self.starts.last_mut() {
+            (QuoteFrame::Command, '|' | '&')
+                if self.command[..self.at].ends_with(['<', '>']) || after.starts_with('>') => {}
+            (QuoteFrame::Command, ';' | '|' | '&' | '\n') => {
+                if let Some(start) = self.command_starts.last_mut() {
                     *start = self.at + 1;
                 }
             }
-            (Frame::Command, '<') if after.starts_with("<<") => width = 3,
-            (Frame::Command, '<') if after.starts_with('<') => self.lost = Some("after the start of a here-document"),
-            (Frame::Command, '#') => width = self.hash(rest, place),
-            (Frame::Command, _) => {}
+            (QuoteFrame::Command, '<') if after.starts_with("<<") => width = 3,
+            (QuoteFrame::Command, '<') if after.starts_with('<') => {
+                self.failure = Some("after the start of a here-document")
+            }
+            (QuoteFrame::Command, '#') => width = self.hash_width(rest, place),
+            (QuoteFrame::Command, _) => {}
         }
         self.at += width;
     }
 
     /// A `$` and what it begins; how wide it is.
-    fn dollar(&mut self, after: &str, frame: Frame) -> usize {
+    fn dollar_width(&mut self, after: &str, frame: QuoteFrame) -> usize {
         if after.starts_with("((") || after.starts_with('[') {
-            return self.lose("in or after arithmetic");
+            return self.give_up("in or after arithmetic");
         }
-        if after.starts_with('\'') && frame == Frame::Command {
-            return self.lose("in or after $'…'");
+        if after.starts_with('\'') && frame == QuoteFrame::Command {
+            return self.give_up("in or after $'…'");
         }
         if after.starts_with('(') {
-            self.open(self.at + 2);
+            self.open_command(self.at + 2);
             return 2;
         }
         match after.strip_prefix('{').map(|inside| inside.split_once('}')) {
             None => 1,
             Some(Some((name, _))) if !name.contains(['\'', '"', '`', '$', '\\', '{', '(']) => 1 + name.len() + 2,
-            Some(_) => self.lose("in or after ${…}"),
+            Some(_) => self.give_up("in or after ${…}"),
         }
     }
 
     /// A `#`, and the comment that it begins at the start of a word; how wide that is.
-    fn hash(&mut self, rest: &str, place: usize) -> usize {
+    fn hash_width(&mut self, rest: &str, place: usize) -> usize {
         let mut before = self.command[..self.at].chars().rev();
         let (last, escape) = (before.next(), before.next() == Some('\\'));
         match last {
-            Some(last) if !SEPARATORS.contains(last) => 1,
+            Some(last) if !WORD_SEPARATORS.contains(last) => 1,
             // Whether a word goes on behind an escaped blank or a parenthesis is more than this reader knows.
-            Some(')') => self.lose("after )#"),
-            Some(_) if escape => self.lose("after \\ and #"),
+            Some(')') => self.give_up("after )#"),
+            Some(_) if escape => self.give_up("after \\ and #"),
             _ => match rest.find('\n') {
                 Some(end) if self.at + end < place => end,
-                _ => self.lose("in a comment"),
+                _ => self.give_up("in a comment"),
             },
         }
     }
 
-    fn open(&mut self, start: usize) {
-        self.frames.push(Frame::Command);
-        self.starts.push(start);
+    fn open_command(&mut self, start: usize) {
+        self.frames.push(QuoteFrame::Command);
+        self.command_starts.push(start);
     }
 
-    fn lose(&mut self, why: &'static str) -> usize {
-        self.lost = Some(why);
+    fn give_up(&mut self, why: &'static str) -> usize {
+        self.failure = Some(why);
         1
     }
 }
 
 /// Where `{{args}}` stands among the words of a simple command.
-struct ArgsPlace<'a> {
+struct ArgsPosition<'a> {
     command: &'a str,
     at: usize,
     /// The words before it, without quotes.
-    words: Vec<String>,
+    preceding_words: Vec<String>,
     /// What stands before it in its own word.
     prefix: String,
 }
 
 /// Words that a simple command may begin with and that are no part of it.
-const BEFORE_A_COMMAND: [&str; 13] =
+const COMMAND_PREFIX_WORDS: [&str; 13] =
     ["if", "then", "else", "elif", "while", "until", "do", "!", "{", "time", "command", "builtin", "coproc"];
 /// Builtins that take names of variables, of which an index is evaluated.
-const NAMING_BUILTINS: [&str; 10] =
+const NAME_TAKING_BUILTINS: [&str; 10] =
     ["read", "unset", "mapfile", "readarray", "getopts", "declare", "typeset", "local", "readonly", "export"];
 /// Variables whose value the shell evaluates by itself: as a number, as a prompt, or as a file of commands.
 const EVALUATED_VARIABLES: [&str; 14] = [
@@ -244,7 +249,7 @@ const EVALUATED_VARIABLES: [&str; 14] = [
     "SECONDS",
 ];
 /// Operators of `[[` that evaluate what stands beside them.
-const ARITHMETIC_TESTS: [&str; 8] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
+const ARITHMETIC_TEST_OPERATORS: [&str; 8] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
 /// Programs that read their arguments as code.
 const EVALUATORS: [&str; 10] = ["eval", "trap", "ssh", "watch", "parallel", "awk", "gawk", "mawk", "source", "."];
 /// Interpreters with the option that is followed by code.
@@ -267,9 +272,9 @@ const INTERPRETERS: [(&str, char); 16] = [
     ("env", 'S'),
 ];
 
-impl ArgsPlace<'_> {
+impl ArgsPosition<'_> {
     /// Why the shell would evaluate the arguments however they are quoted: an index of an array may hold a command.
-    fn evaluated(&self) -> Option<&'static str> {
+    fn evaluation_reason(&self) -> Option<&'static str> {
         let command_words = self.command_words();
         let (program, before) = command_words.split_first().map_or(("", &[][..]), |(program, rest)| (*program, rest));
         let names_variable = !self.prefix.contains('=') && !self.is_here_string();
@@ -284,8 +289,8 @@ impl ArgsPlace<'_> {
             }
             () if program == "let" => Some("in or after arithmetic"),
             () if program == "printf" && self.is_named_by_printf(before) => Some("as the name of a variable"),
-            () if NAMING_BUILTINS.contains(&program) && names_variable => Some("as the name of a variable"),
-            () if self.sets_variable(program, before) && calculates(self.command) => {
+            () if NAME_TAKING_BUILTINS.contains(&program) && names_variable => Some("as the name of a variable"),
+            () if self.sets_variable(program, before) && evaluates_arithmetic(self.command) => {
                 Some("in a variable, in a command that also calculates,")
             }
             () => None,
@@ -294,14 +299,14 @@ impl ArgsPlace<'_> {
 
     /// The words of the command itself, without what may stand before its name.
     fn command_words(&self) -> Vec<&str> {
-        let start = self.words.iter().rposition(|word| word == "{").map_or(0, |at| at + 1);
-        let mut words = self.words[start..].iter().map(String::as_str).peekable();
+        let start = self.preceding_words.iter().rposition(|word| word == "{").map_or(0, |at| at + 1);
+        let mut words = self.preceding_words[start..].iter().map(String::as_str).peekable();
         while let Some(word) = words.peek() {
             let operator = word.trim_start_matches(|char: char| char.is_ascii_digit() || char == '&');
             let is_redirection = operator.starts_with(['<', '>']);
             let takes_next =
                 *word == "function" || is_redirection && operator.chars().all(|char| "<>|&".contains(char));
-            let stands_before = BEFORE_A_COMMAND.contains(word)
+            let stands_before = COMMAND_PREFIX_WORDS.contains(word)
                 || word.starts_with('-')
                 || word.ends_with("()")
                 || is_assignment(word)
@@ -330,11 +335,11 @@ impl ArgsPlace<'_> {
         let Some(start) = before.rfind("[[").filter(|start| !before[*start..].contains("]]")) else { return false };
         let rest = &self.command[start..];
         let body = rest.split_once("]]").map_or(rest, |(body, _)| body);
-        body.split_whitespace().any(|word| ARITHMETIC_TESTS.contains(&word))
+        body.split_whitespace().any(|word| ARITHMETIC_TEST_OPERATORS.contains(&word))
     }
 
     fn is_here_string(&self) -> bool {
-        self.prefix.starts_with("<<<") || self.words.last().is_some_and(|word| word == "<<<")
+        self.prefix.starts_with("<<<") || self.preceding_words.last().is_some_and(|word| word == "<<<")
     }
 
     fn is_named_by_printf(&self, before: &[&str]) -> bool {
@@ -343,19 +348,20 @@ impl ArgsPlace<'_> {
 
     /// Whether the arguments may become the value of a variable, or of `$1`.
     fn sets_variable(&self, program: &str, before: &[&str]) -> bool {
-        const CARRIERS: [&str; 5] = ["()", "function ", "=$(", "=\"$(", "=("];
+        const VALUE_CARRIERS: [&str; 5] = ["()", "function ", "=$(", "=\"$(", "=("];
         let reads = |word: &str| matches!(word, "read" | "mapfile" | "readarray");
         is_assignment(&self.prefix)
             || self.is_here_string()
             || matches!(program, "for" | "select" | "set")
             || program == "printf" && before.contains(&"-v")
-            || CARRIERS.iter().any(|carrier| self.command.contains(carrier))
+            || VALUE_CARRIERS.iter().any(|carrier| self.command.contains(carrier))
             || self.command.split([' ', '\t', '\n', '|', ';', '&']).any(reads)
     }
 
     /// The program that reads the arguments as code.
     fn evaluator(&self) -> Option<String> {
-        let words: Vec<&str> = self.words.iter().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
+        let words: Vec<&str> =
+            self.preceding_words.iter().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
         let program = self.command_words().first().map(|word| word.rsplit('/').next().unwrap_or(word));
         if let Some(program) = program.filter(|program| EVALUATORS.contains(program)) {
             return Some(program.to_owned());
@@ -387,19 +393,19 @@ fn assigned_name(word: &str) -> Option<&str> {
 }
 
 /// Whether a builtin takes the name of a variable from another variable: `read -r "$name"`.
-fn names_by_variable<'w>(words: impl Iterator<Item = &'w str>) -> bool {
+fn takes_name_from_variable<'w>(words: impl Iterator<Item = &'w str>) -> bool {
     let mut follows_builtin = false;
     for word in words {
         if follows_builtin && word.trim_start_matches('"').starts_with('$') {
             return true;
         }
-        follows_builtin = NAMING_BUILTINS.contains(&word) || follows_builtin && word.starts_with('-');
+        follows_builtin = NAME_TAKING_BUILTINS.contains(&word) || follows_builtin && word.starts_with('-');
     }
     false
 }
 
 /// Whether a command evaluates anything as arithmetic, or as the name of a variable, so that a value may become code.
-fn calculates(command: &str) -> bool {
+fn evaluates_arithmetic(command: &str) -> bool {
     let words = || command.split([' ', '\t', '\n', ';', '&', '|', '(', ')']).filter(|word| !word.is_empty());
     let declares = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains(['i', 'n']);
     let mut pairs = words().zip(words().skip(1));
@@ -407,9 +413,9 @@ fn calculates(command: &str) -> bool {
         || command.contains("$[")
         || command.contains("]=")
         || command.contains("]+=")
-        || words().any(|word| matches!(word, "let" | "unset") || ARITHMETIC_TESTS.contains(&word))
-        || pairs.any(|(word, next)| NAMING_BUILTINS[5..].contains(&word) && declares(next))
-        || names_by_variable(words())
+        || words().any(|word| matches!(word, "let" | "unset") || ARITHMETIC_TEST_OPERATORS.contains(&word))
+        || pairs.any(|(word, next)| NAME_TAKING_BUILTINS[5..].contains(&word) && declares(next))
+        || takes_name_from_variable(words())
         || command.match_indices("${").any(|(at, _)| {
             let inside = command[at + 2..].split('}').next().unwrap_or_default();
             let cut = inside.split_once(':').is_some_and(|(_, rest)| !rest.starts_with(['-', '=', '?', '+']));
@@ -442,7 +448,7 @@ mod tests {
     use super::*;
     use hookwright_testkit::deadline::*;
 
-    const HOSTILE: &[&str] = &[
+    const HOSTILE_ARGS: &[&str] = &[
         "plain",
         "a b",
         "it's",
@@ -474,21 +480,21 @@ mod tests {
     }
 
     #[test]
-    fn every_place_has_its_form() {
-        let filled = |command: &str| fill(command, "a b").unwrap();
+    fn args_are_quoted_for_their_position() {
+        let filled = |command: &str| insert_args(command, "a b").unwrap();
         assert_eq!(filled("grep -r {{args}} ."), "grep -r 'a b' .");
         assert_eq!(filled(r#"grep "x {{args}} y""#), r#"grep "x "'a b'" y""#);
         assert_eq!(filled("grep 'x {{args}}'"), "grep 'x ''a b'''");
         let nested = r#"echo "$(grep {{args}} "f {{args}}")" {{args}}"#;
         assert_eq!(filled(nested), r#"echo "$(grep 'a b' "f "'a b'"")" 'a b'"#);
-        assert_eq!(fill("echo {{args}} $v{{args}}", "x").unwrap(), "echo x $v'x'");
-        assert_eq!(fill("git log {{args}}", "").unwrap(), "git log ");
-        assert_eq!(fill("{{args}} x; then", "if").unwrap(), "'if' x; then");
-        assert_eq!(fill("ls", "x").unwrap(), "ls");
+        assert_eq!(insert_args("echo {{args}} $v{{args}}", "x").unwrap(), "echo x $v'x'");
+        assert_eq!(insert_args("git log {{args}}", "").unwrap(), "git log ");
+        assert_eq!(insert_args("{{args}} x; then", "if").unwrap(), "'if' x; then");
+        assert_eq!(insert_args("ls", "x").unwrap(), "ls");
     }
 
     #[test]
-    fn places_that_cannot_be_made_safe() {
+    fn unsafe_positions_are_errors() {
         for (command, why) in [
             ("cat <<EOF\n{{args}}\nEOF", "after the start of a here-document"),
             ("echo `echo {{args}}`", "in or after backquotes"),
@@ -554,12 +560,12 @@ mod tests {
             ("echo ${a[{{args}}]}", "in or after ${…}"),
             ("echo ${x:{{args}}}", "in or after ${…}"),
         ] {
-            assert_eq!(fill(command, "x").map_err(|problem| problem.why), Err(why), "{command}");
+            assert_eq!(insert_args(command, "x").map_err(|problem| problem.reason), Err(why), "{command}");
         }
     }
 
     #[test]
-    fn plain_uses_stay() {
+    fn ordinary_commands_are_accepted() {
         for command in [
             "[ -f {{args}} ] && cat {{args}}",
             r#"[[ "{{args}}" == x ]] && ls"#,
@@ -573,12 +579,12 @@ mod tests {
             "echo {{args}} $((1 + 2))",
             "sed -n {{args}}p file | wc -l",
         ] {
-            assert!(fill(command, "x").is_ok(), "{command}: {:?}", fill(command, "x"));
+            assert!(insert_args(command, "x").is_ok(), "{command}: {:?}", insert_args(command, "x"));
         }
     }
 
     #[test]
-    fn code_within_code_is_known() {
+    fn nested_evaluators_are_detected() {
         for (command, program) in [
             ("eval {{args}}", Some("eval")),
             (r#"sh -c "echo {{args}}""#, Some("sh -c")),
@@ -592,14 +598,14 @@ mod tests {
             ("grep {{args}} file; sh -c ls", None),
             ("git commit -m {{args}}", None),
         ] {
-            assert_eq!(evaluator(command).as_deref(), program, "{command}");
+            assert_eq!(args_evaluator(command).as_deref(), program, "{command}");
         }
     }
 
     /// The shell itself is the judge: each command prints the arguments between brackets and does nothing else.
     #[cfg(unix)]
     #[test]
-    fn no_argument_is_more_than_data() {
+    fn hostile_arguments_stay_data() {
         let dir = tempfile::tempdir().unwrap();
         let commands = [
             "printf '[%s]' {{args}}",
@@ -613,8 +619,9 @@ mod tests {
             r#"x='a"b'; : "it's ${x#a} $# \" "; printf '[%s]' {{args}}"#,
             r#"printf '[%s]' {{args}}; : "{{args}}" '{{args}}' a#'{{args}}' <(: '{{args}}')"#,
         ];
-        for (command, args) in commands.iter().flat_map(|command| HOSTILE.iter().map(move |args| (command, args))) {
-            let filled = fill(command, args).unwrap();
+        for (command, args) in commands.iter().flat_map(|command| HOSTILE_ARGS.iter().map(move |args| (command, args)))
+        {
+            let filled = insert_args(command, args).unwrap();
             let output =
                 std::process::Command::new("bash").args(["-c", &filled]).current_dir(&dir).output_in_time().unwrap();
             assert_eq!(String::from_utf8_lossy(&output.stdout), format!("[{args}]"), "{filled}");

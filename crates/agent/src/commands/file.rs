@@ -4,51 +4,51 @@
 use std::path::PathBuf;
 
 use hookwright_model::Part;
-use hookwright_tools::{Display, ResultContent, ToolErrorKind, Workspace};
+use hookwright_tools::{ResultContent, ToolDisplay, ToolErrorKind, Workspace};
 use serde_json::json;
 
-use crate::call::wanted::{Given, NotRun};
-use crate::context::reader::Reader;
+use crate::call::prompt_tools::{PromptToolError, PromptToolOutput};
+use crate::context::prompt_reader::PromptReader;
 use crate::event::TurnEnd;
-use crate::translate::defuse;
+use crate::translate::escape_hook_marker;
 
 /// No more media are added once this much is there, in base64.
-const LARGEST_MEDIA: usize = 8 * 1024 * 1024;
+const MAX_MEDIA_BYTES: usize = 8 * 1024 * 1024;
 /// What is said of something that hooks hid.
-const HIDDEN: &str = "a hook put its reason in the place of the content";
+const HIDDEN_CONTENT_REASON: &str = "a hook put its reason in the place of the content";
 /// How many left-out files a remark names.
-const MOST_NAMED: usize = 3;
+const MAX_LISTED_FILES: usize = 3;
 
 /// What was read.
-pub(super) struct Read {
+pub(super) struct InjectedFile {
     pub(super) parts: Vec<Part>,
     /// What the user should know of it.
-    pub(super) remark: Option<String>,
+    pub(super) warning: Option<String>,
 }
 
 /// Why something was not read.
-pub(super) enum NotRead {
+pub(super) enum FileReadError {
     /// It cannot be, and stays as it is written.
-    Because(String),
+    Unreadable(String),
     /// A hook or the user ended it all.
-    End(TurnEnd),
+    TurnEnded(TurnEnd),
 }
 
-impl From<NotRun> for NotRead {
-    fn from(why: NotRun) -> Self {
-        why.end().map_or_else(NotRead::End, NotRead::Because)
+impl From<PromptToolError> for FileReadError {
+    fn from(why: PromptToolError) -> Self {
+        why.into_turn_end().map_or_else(FileReadError::TurnEnded, FileReadError::Unreadable)
     }
 }
 
 /// Reads a file or directory of the workspace; why not, if that cannot be.
-pub(super) async fn read(path: &str, reader: &impl Reader) -> Result<Read, NotRead> {
-    let real = find(path, &reader.context().workspace).map_err(NotRead::Because)?;
-    let name = real.to_str().ok_or_else(|| NotRead::Because("its name is not valid Unicode".to_owned()))?;
-    if real.is_dir() { directory(name, reader).await } else { file(name, reader).await }
+pub(super) async fn read_path(path: &str, reader: &impl PromptReader) -> Result<InjectedFile, FileReadError> {
+    let real = resolve_path(path, &reader.context().workspace).map_err(FileReadError::Unreadable)?;
+    let name = real.to_str().ok_or_else(|| FileReadError::Unreadable("its name is not valid Unicode".to_owned()))?;
+    if real.is_dir() { read_directory(name, reader).await } else { read_file(name, reader).await }
 }
 
 /// Where a path leads: from the working directory, else from another root of the workspace.
-pub(super) fn find(path: &str, workspace: &Workspace) -> Result<PathBuf, String> {
+pub(super) fn resolve_path(path: &str, workspace: &Workspace) -> Result<PathBuf, String> {
     let first = workspace.resolve(path);
     let others = workspace.roots().into_iter().skip(1).filter(|_| !path.is_empty());
     let others = others.filter_map(|root| workspace.resolve(root.join(path).to_str()?).ok());
@@ -60,30 +60,38 @@ pub(super) fn find(path: &str, workspace: &Workspace) -> Result<PathBuf, String>
     }
 }
 
-async fn file(name: &str, reader: &impl Reader) -> Result<Read, NotRead> {
-    let Given { result, is_hidden, .. } = match reader.read("read_file", json!({ "file_path": name })).await {
+async fn read_file(name: &str, reader: &impl PromptReader) -> Result<InjectedFile, FileReadError> {
+    let PromptToolOutput { result, is_hidden, .. } = match reader.read("read_file", json!({ "file_path": name })).await
+    {
         Ok(given) => given,
         // The path is known to be good, so this is the tool's word for ignored files. They leave nothing behind.
-        Err(NotRun::Failed(failure)) if failure.kind == ToolErrorKind::InvalidToolParams => {
-            return Ok(Read { parts: Vec::new(), remark: Some("left out: an ignore file hides it".to_owned()) });
+        Err(PromptToolError::Failed(failure)) if failure.kind == ToolErrorKind::InvalidToolParams => {
+            return Ok(InjectedFile {
+                parts: Vec::new(),
+                warning: Some("left out: an ignore file hides it".to_owned()),
+            });
         }
         Err(why) => return Err(why.into()),
     };
     let remark = match (&result.llm_content, result.return_display) {
-        _ if is_hidden => Some(HIDDEN.to_owned()),
-        (ResultContent::Text(_), Display::Text(text)) if !text.is_empty() => Some(text),
+        _ if is_hidden => Some(HIDDEN_CONTENT_REASON.to_owned()),
+        (ResultContent::Text(_), ToolDisplay::Text(text)) if !text.is_empty() => Some(text),
         _ => None,
     };
-    Ok(Read { parts: parts(result.llm_content), remark })
+    Ok(InjectedFile { parts: content_parts(result.llm_content), warning: remark })
 }
 
-async fn directory(name: &str, reader: &impl Reader) -> Result<Read, NotRead> {
-    let Given { result, is_hidden, .. } = reader.read("read_many_files", json!({ "include": [name] })).await?;
+async fn read_directory(name: &str, reader: &impl PromptReader) -> Result<InjectedFile, FileReadError> {
+    let PromptToolOutput { result, is_hidden, .. } =
+        reader.read("read_many_files", json!({ "include": [name] })).await?;
     if is_hidden {
-        return Ok(Read { parts: parts(result.llm_content), remark: Some(HIDDEN.to_owned()) });
+        return Ok(InjectedFile {
+            parts: content_parts(result.llm_content),
+            warning: Some(HIDDEN_CONTENT_REASON.to_owned()),
+        });
     }
     let (read, skipped) = match result.return_display {
-        Display::Files { files, skipped, .. } => (files, skipped),
+        ToolDisplay::Files { files, skipped, .. } => (files, skipped),
         _ => (Vec::new(), Vec::new()),
     };
     let mut media = Vec::new();
@@ -93,26 +101,29 @@ async fn directory(name: &str, reader: &impl Reader) -> Result<Read, NotRead> {
     for skipped in skipped {
         let content = match reader.read("read_file", json!({ "file_path": skipped.path })).await {
             Ok(given) => Some(given.result.llm_content),
-            Err(why) => why.end().map(|_| None).map_err(NotRead::End)?,
+            Err(why) => why.into_turn_end().map(|_| None).map_err(FileReadError::TurnEnded)?,
         };
         match content {
-            Some(ResultContent::Parts(found)) if total <= LARGEST_MEDIA => {
-                total += found.iter().map(size_of).sum::<usize>();
-                media.push(Part::text(defuse(&format!("--- {} ---\n\n", skipped.path))));
-                media.extend(parts(ResultContent::Parts(found)));
+            Some(ResultContent::Parts(found)) if total <= MAX_MEDIA_BYTES => {
+                total += found.iter().map(media_size).sum::<usize>();
+                media.push(Part::text(escape_hook_marker(&format!("--- {} ---\n\n", skipped.path))));
+                media.extend(content_parts(ResultContent::Parts(found)));
             }
             _ => left_out.push(format!("{} ({})", skipped.path, skipped.reason)),
         }
     }
     if read.is_empty() && media.is_empty() {
-        return Ok(Read { parts: Vec::new(), remark: Some("left out: no file in it is to be read".to_owned()) });
+        return Ok(InjectedFile {
+            parts: Vec::new(),
+            warning: Some("left out: no file in it is to be read".to_owned()),
+        });
     }
-    let mut parts = if read.is_empty() { Vec::new() } else { parts(result.llm_content) };
+    let mut parts = if read.is_empty() { Vec::new() } else { content_parts(result.llm_content) };
     parts.extend(media);
-    Ok(Read { parts, remark: in_words(&left_out) })
+    Ok(InjectedFile { parts, warning: omitted_files_warning(&left_out) })
 }
 
-fn parts(content: ResultContent) -> Vec<Part> {
+fn content_parts(content: ResultContent) -> Vec<Part> {
     match content {
         ResultContent::Text(text) => vec![Part::text(text)],
         ResultContent::Parts(parts) => parts
@@ -125,18 +136,18 @@ fn parts(content: ResultContent) -> Vec<Part> {
     }
 }
 
-fn size_of(part: &hookwright_tools::ResultPart) -> usize {
+fn media_size(part: &hookwright_tools::ResultPart) -> usize {
     match part {
         hookwright_tools::ResultPart::Text(text) => text.len(),
         hookwright_tools::ResultPart::InlineData { data, .. } => data.len(),
     }
 }
 
-fn in_words(left_out: &[String]) -> Option<String> {
-    let named = left_out.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+fn omitted_files_warning(left_out: &[String]) -> Option<String> {
+    let named = left_out.iter().take(MAX_LISTED_FILES).cloned().collect::<Vec<_>>().join(", ");
     match left_out.len() {
         0 => None,
-        1..=MOST_NAMED => Some(format!("left out {named}")),
-        more => Some(format!("left out {named} and {} more", more - MOST_NAMED)),
+        1..=MAX_LISTED_FILES => Some(format!("left out {named}")),
+        more => Some(format!("left out {named} and {} more", more - MAX_LISTED_FILES)),
     }
 }

@@ -13,22 +13,22 @@ use std::sync::Arc;
 
 use hookwright_hooks::{Attachment, RequestedBy};
 use hookwright_model::{Content, Part, PartKind};
-use hookwright_settings::commands::{Command, Commands};
+use hookwright_settings::commands::{CustomCommand, CustomCommands};
 use hookwright_tools::Workspace;
 
-use crate::context::reader::{self, Hooked, Reader};
+use crate::context::prompt_reader::{self, HookedReader, PromptReader};
 use crate::event::{AgentEvent, TurnEnd};
-use crate::scope::Scope;
+use crate::scope::TurnScope;
 use crate::services::Services;
-use crate::translate::{defuse, join_safely};
+use crate::translate::{append_escaped, escape_hook_marker};
 pub use error::CommandError;
 pub use escape::shell_escape;
-use file::NotRead;
-use shell::Block;
-use template::{ARGS, Segment};
+use file::FileReadError;
+use shell::ShellBlock;
+use template::{ARGS_PLACEHOLDER, TemplateSegment};
 
 /// The command that a text invokes, and what stands behind its name; nothing if the text is something else.
-pub fn parse_invocation<'t, 'c>(text: &'t str, commands: &'c Commands) -> Option<(&'c Command, &'t str)> {
+pub fn parse_invocation<'t, 'c>(text: &'t str, commands: &'c CustomCommands) -> Option<(&'c CustomCommand, &'t str)> {
     let typed = text.trim().strip_prefix('/')?;
     let end = typed.find(char::is_whitespace).unwrap_or(typed.len());
     let (name, args) = typed.split_at(end);
@@ -42,64 +42,66 @@ pub fn parse_invocation<'t, 'c>(text: &'t str, commands: &'c Commands) -> Option
 ///
 /// # Errors
 /// [`CommandError::Unclosed`] and [`CommandError::Unescapable`], with their places.
-pub fn check(command: &Command) -> Result<(), CommandError> {
-    let segments = segments(command)?;
-    shell::resolve(command, &segments, "args").map(drop)
+pub fn check_command(command: &CustomCommand) -> Result<(), CommandError> {
+    let segments = parse_segments(command)?;
+    shell::resolve_blocks(command, &segments, "args").map(drop)
 }
 
 /// The program that reads a command's `{{args}}` as code, such as `eval` or `sh -c`: what is typed there is run.
-pub(crate) fn evaluator(command: &Command) -> Option<String> {
-    segments(command).ok()?.iter().find_map(|segment| match segment {
-        Segment::Shell { command, .. } => escape::evaluator(command),
+pub(crate) fn find_evaluator(command: &CustomCommand) -> Option<String> {
+    parse_segments(command).ok()?.iter().find_map(|segment| match segment {
+        TemplateSegment::Shell { command, .. } => escape::args_evaluator(command),
         _ => None,
     })
 }
 
 /// A command with the user's arguments, well-formed and ready to be filled in; nothing is read or run yet.
-pub(crate) struct Invoked<'a> {
-    command: &'a Command,
+pub(crate) struct CommandInvocation<'a> {
+    command: &'a CustomCommand,
     /// The whole text that the user typed.
     typed: &'a str,
     /// What stands behind the name in it.
     args: &'a str,
-    segments: Vec<Segment<'a>>,
-    blocks: Vec<Block>,
+    segments: Vec<TemplateSegment<'a>>,
+    shell_blocks: Vec<ShellBlock>,
 }
 
-impl<'a> Invoked<'a> {
+impl<'a> CommandInvocation<'a> {
     /// Reads the command's prompt.
     ///
     /// # Errors
     /// If it is not well-formed.
-    pub(crate) fn new(command: &'a Command, typed: &'a str, args: &'a str) -> Result<Self, CommandError> {
-        let segments = segments(command)?;
-        let blocks = shell::resolve(command, &segments, args)?;
-        Ok(Invoked { command, typed, args, segments, blocks })
+    pub(crate) fn new(command: &'a CustomCommand, typed: &'a str, args: &'a str) -> Result<Self, CommandError> {
+        let segments = parse_segments(command)?;
+        let blocks = shell::resolve_blocks(command, &segments, args)?;
+        Ok(CommandInvocation { command, typed, args, segments, shell_blocks: blocks })
     }
 
     /// The prompt with its arguments and without what its places stand for: those are shown as they would be read and run.
-    pub(crate) fn text(&self) -> String {
-        let file = |segment: &Segment<'_>| match segment {
-            Segment::File { written, .. } => Some(vec![Part::text(written.replace(ARGS, self.args))]),
+    pub(crate) fn preview_text(&self) -> String {
+        let file = |segment: &TemplateSegment<'_>| match segment {
+            TemplateSegment::File { written, .. } => {
+                Some(vec![Part::text(written.replace(ARGS_PLACEHOLDER, self.args))])
+            }
             _ => None,
         };
         let files = self.segments.iter().filter_map(file).collect();
-        let outputs = self.blocks.iter().map(|block| format!("!{{{}}}", block.shell)).collect();
-        Content::user(self.assemble(files, outputs)).text()
+        let outputs = self.shell_blocks.iter().map(|block| format!("!{{{}}}", block.command)).collect();
+        Content::user(self.assemble_parts(files, outputs)).text()
     }
 
     /// The shell commands that it would run.
-    pub(crate) fn shells(&self) -> impl Iterator<Item = &str> {
-        self.blocks.iter().map(|block| block.shell.as_str())
+    pub(crate) fn shell_commands(&self) -> impl Iterator<Item = &str> {
+        self.shell_blocks.iter().map(|block| block.command.as_str())
     }
 
     /// The files that it would read.
     pub(crate) fn attachments(&self, workspace: &Workspace) -> Vec<Attachment> {
-        let file = |segment: &Segment<'_>| match segment {
-            Segment::File { path, .. } => file::find(path, workspace).ok(),
+        let file = |segment: &TemplateSegment<'_>| match segment {
+            TemplateSegment::File { path, .. } => file::resolve_path(path, workspace).ok(),
             _ => None,
         };
-        self.segments.iter().filter_map(file).map(|path| reader::attachment(&path)).collect()
+        self.segments.iter().filter_map(file).map(|path| prompt_reader::attachment_for(&path)).collect()
     }
 
     /// The prompt that it stands for: files read, shell commands judged and run, arguments filled in. What files and shell
@@ -107,34 +109,35 @@ impl<'a> Invoked<'a> {
     ///
     /// # Errors
     /// If a shell command may not run or cannot be started, or somebody ended it all.
-    pub(crate) async fn fill(self, services: &Arc<Services>, scope: &Scope) -> Result<Vec<Part>, CommandError> {
-        let reader = Hooked::new(services, RequestedBy::Command, scope);
+    pub(crate) async fn expand(self, services: &Arc<Services>, scope: &TurnScope) -> Result<Vec<Part>, CommandError> {
+        let reader = HookedReader::new(services, RequestedBy::Command, scope);
         let mut files = Vec::new();
         for segment in &self.segments {
-            if let Segment::File { written, path } = segment {
-                files.push(self.inject(services, &reader, written, path).await?);
+            if let TemplateSegment::File { written, path } = segment {
+                files.push(self.read_file_segment(services, &reader, written, path).await?);
             }
         }
-        let blocks = self.blocks.iter().map(Block::clone).collect();
+        let blocks = self.shell_blocks.iter().map(ShellBlock::clone).collect();
         let outputs = shell::run_all(services, &self.command.name, blocks, scope).await?;
-        Ok(self.assemble(files, outputs))
+        Ok(self.assemble_parts(files, outputs))
     }
 
     /// What stands in the place of `@{path}`. A path that leads nowhere stays as it is written, and the user is told.
-    async fn inject(
+    async fn read_file_segment(
         &self,
         services: &Services,
-        reader: &Hooked<'_>,
+        reader: &HookedReader<'_>,
         written: &str,
         path: &str,
     ) -> Result<Vec<Part>, CommandError> {
-        let (parts, remark) = match file::read(path, reader).await {
-            Ok(file::Read { parts, remark }) => (parts, remark),
-            Err(NotRead::End(TurnEnd::Stopped(reason))) => return Err(CommandError::Stopped(reason)),
-            Err(NotRead::End(_)) => return Err(CommandError::Cancelled),
-            Err(NotRead::Because(reason)) => {
-                (vec![Part::text(defuse(&written.replace(ARGS, self.args)))], Some(format!("not read: {reason}")))
-            }
+        let (parts, remark) = match file::read_path(path, reader).await {
+            Ok(file::InjectedFile { parts, warning: remark }) => (parts, remark),
+            Err(FileReadError::TurnEnded(TurnEnd::Stopped(reason))) => return Err(CommandError::Stopped(reason)),
+            Err(FileReadError::TurnEnded(_)) => return Err(CommandError::Cancelled),
+            Err(FileReadError::Unreadable(reason)) => (
+                vec![Part::text(escape_hook_marker(&written.replace(ARGS_PLACEHOLDER, self.args)))],
+                Some(format!("not read: {reason}")),
+            ),
         };
         if reader.context().cancel.is_cancelled() {
             return Err(CommandError::Cancelled);
@@ -146,47 +149,49 @@ impl<'a> Invoked<'a> {
     }
 
     /// Puts all pieces in their order. `files` and `outputs` are those of the segments of their kind.
-    fn assemble(&self, files: Vec<Vec<Part>>, outputs: Vec<String>) -> Vec<Part> {
+    fn assemble_parts(&self, files: Vec<Vec<Part>>, outputs: Vec<String>) -> Vec<Part> {
         let (mut files, mut outputs) = (files.into_iter(), outputs.into_iter());
-        let mut prompt = Prompt::default();
+        let mut prompt = PromptBuilder::default();
         for segment in &self.segments {
             match segment {
-                Segment::Text(text) => prompt.text(&defuse(text)),
-                Segment::Args => prompt.text(&defuse(self.args)),
-                Segment::File { .. } => files.next().into_iter().flatten().for_each(|part| prompt.part(part)),
-                Segment::Shell { .. } => prompt.text(&outputs.next().unwrap_or_default()),
+                TemplateSegment::Text(text) => prompt.push_text(&escape_hook_marker(text)),
+                TemplateSegment::Args => prompt.push_text(&escape_hook_marker(self.args)),
+                TemplateSegment::File { .. } => {
+                    files.next().into_iter().flatten().for_each(|part| prompt.push_part(part))
+                }
+                TemplateSegment::Shell { .. } => prompt.push_text(&outputs.next().unwrap_or_default()),
             }
         }
-        if !self.command.prompt.contains(ARGS) && !self.args.is_empty() {
-            prompt.text(&defuse(&format!("\n\n{}", self.typed.trim())));
+        if !self.command.prompt.contains(ARGS_PLACEHOLDER) && !self.args.is_empty() {
+            prompt.push_text(&escape_hook_marker(&format!("\n\n{}", self.typed.trim())));
         }
         prompt.0
     }
 }
 
-fn segments(command: &Command) -> Result<Vec<Segment<'_>>, CommandError> {
-    template::parse(&command.prompt).map_err(|template::Unclosed { at, opener }| CommandError::Unclosed {
-        place: error::place(command, at),
+fn parse_segments(command: &CustomCommand) -> Result<Vec<TemplateSegment<'_>>, CommandError> {
+    template::parse(&command.prompt).map_err(|template::UnclosedBrace { at, opener }| CommandError::Unclosed {
+        place: error::source_location(command, at),
         opener,
     })
 }
 
 /// A prompt that grows; text beside text is one part.
 #[derive(Default)]
-struct Prompt(Vec<Part>);
+struct PromptBuilder(Vec<Part>);
 
-impl Prompt {
-    fn text(&mut self, text: &str) {
+impl PromptBuilder {
+    fn push_text(&mut self, text: &str) {
         match self.0.last_mut() {
-            Some(Part { kind: PartKind::Text(last), .. }) => join_safely(last, text),
+            Some(Part { kind: PartKind::Text(last), .. }) => append_escaped(last, text),
             _ if text.is_empty() => {}
             _ => self.0.push(Part::text(text)),
         }
     }
 
-    fn part(&mut self, part: Part) {
+    fn push_part(&mut self, part: Part) {
         match part.as_text() {
-            Some(text) => self.text(text),
+            Some(text) => self.push_text(text),
             None => self.0.push(part),
         }
     }

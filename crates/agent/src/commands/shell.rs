@@ -4,44 +4,49 @@
 use std::sync::Arc;
 
 use hookwright_hooks::RequestedBy;
-use hookwright_settings::commands::Command;
-use hookwright_tools::{CommandEnd, Display, Tool, ToolResult, signal_name};
+use hookwright_settings::commands::CustomCommand;
+use hookwright_tools::{CommandEnd, Tool, ToolDisplay, ToolResult, signal_name};
 use serde_json::{Map, Value};
 
-use super::error::{CommandError, place};
-use super::escape::{self, Unsafe};
-use super::template::Segment;
-use crate::approval::Judged;
-use crate::approval::{Flags, Permission};
-use crate::call::wanted::{self, Admitted, Consent, NotRun, Voice, Wanted};
+use super::error::{CommandError, source_location};
+use super::escape::{self, UnsafeArgs};
+use super::template::TemplateSegment;
+use crate::approval::ApprovalSubject;
+use crate::approval::{FlagEffect, Permission};
+use crate::call::prompt_tools::{self, AdmittedCall, PromptToolCall, PromptToolError, UserConsent, Visibility};
 use crate::event::AgentEvent;
-use crate::scope::Scope;
+use crate::scope::TurnScope;
 use crate::services::{Interaction, Services};
-use crate::translate::defuse;
+use crate::translate::escape_hook_marker;
 
-const TOOL: &str = "run_shell_command";
+const SHELL_TOOL_NAME: &str = "run_shell_command";
 
 /// A shell command with the user's arguments in it.
 #[derive(Clone, Debug)]
-pub(super) struct Block {
+pub(super) struct ShellBlock {
     /// As it is asked about.
-    pub(super) shell: String,
+    pub(super) command: String,
     /// What the tool is given.
     args: Map<String, Value>,
 }
 
 /// The shell commands of a prompt, in order, as they would run.
-pub(super) fn resolve(command: &Command, segments: &[Segment<'_>], args: &str) -> Result<Vec<Block>, CommandError> {
+pub(super) fn resolve_blocks(
+    command: &CustomCommand,
+    segments: &[TemplateSegment<'_>],
+    args: &str,
+) -> Result<Vec<ShellBlock>, CommandError> {
     let blocks = segments.iter().filter_map(|segment| match segment {
-        Segment::Shell { command, at } => Some((*command, *at)),
+        TemplateSegment::Shell { command, at } => Some((*command, *at)),
         _ => None,
     });
     blocks
         .map(|(written, start)| {
-            let shell = escape::fill(written, args)
-                .map_err(|Unsafe { at, why }| CommandError::Unescapable { place: place(command, start + at), why })?;
+            let shell = escape::insert_args(written, args).map_err(|UnsafeArgs { at, reason: why }| {
+                CommandError::Unescapable { place: source_location(command, start + at), why }
+            })?;
             let args = Map::from_iter([("command".to_owned(), Value::String(shell.clone()))]);
-            Ok(Block { shell, args })
+            Ok(ShellBlock { command: shell, args })
         })
         .collect()
 }
@@ -50,19 +55,19 @@ pub(super) fn resolve(command: &Command, segments: &[Segment<'_>], args: &str) -
 pub(super) async fn run_all(
     services: &Arc<Services>,
     name: &str,
-    blocks: Vec<Block>,
-    scope: &Scope,
+    blocks: Vec<ShellBlock>,
+    scope: &TurnScope,
 ) -> Result<Vec<String>, CommandError> {
     let Some(first) = blocks.first() else { return Ok(Vec::new()) };
-    let tools = services.tools.now();
-    let Some(tool) = tools.get(TOOL) else {
-        return Err(refused(name, first, format!("{TOOL} is switched off")));
+    let tools = services.tools.current();
+    let Some(tool) = tools.get(SHELL_TOOL_NAME) else {
+        return Err(refused_error(name, first, format!("{SHELL_TOOL_NAME} is switched off")));
     };
     let runner = BlockRunner { services, name, tool, scope };
-    let admitted = runner.admit(&blocks).await?;
+    let admitted = runner.admit_all(&blocks).await?;
     let mut outputs = Vec::new();
     for (block, admitted) in blocks.iter().zip(admitted) {
-        outputs.push(runner.run(block, admitted).await?);
+        outputs.push(runner.run_block(block, admitted).await?);
     }
     Ok(outputs)
 }
@@ -71,82 +76,83 @@ struct BlockRunner<'a> {
     services: &'a Arc<Services>,
     name: &'a str,
     tool: &'a Arc<dyn Tool>,
-    scope: &'a Scope,
+    scope: &'a TurnScope,
 }
 
 impl<'a> BlockRunner<'a> {
-    async fn admit(&self, blocks: &[Block]) -> Result<Vec<Admitted<'a>>, CommandError> {
+    async fn admit_all(&self, blocks: &[ShellBlock]) -> Result<Vec<AdmittedCall<'a>>, CommandError> {
         // Nobody is asked about the half of a command whose other half will not run.
         for block in blocks {
-            let judgement = self.services.approvals.judge(&Judged::new(TOOL, self.tool.kind(), &block.args));
+            let judgement =
+                self.services.approvals.evaluate(&ApprovalSubject::new(SHELL_TOOL_NAME, self.tool.kind(), &block.args));
             match judgement.permission {
                 Permission::Refused(reason) | Permission::Denied(reason) => {
-                    return Err(refused(self.name, block, reason));
+                    return Err(refused_error(self.name, block, reason));
                 }
                 Permission::Ask | Permission::Protected(_) if self.services.interaction == Interaction::Headless => {
-                    let rule = (judgement.flags == Flags::DoNotHelp).then_some(judgement.by);
-                    return Err(CommandError::NobodyToAsk {
+                    let rule = (judgement.flag_effect == FlagEffect::CannotOverride).then_some(judgement.decided_by);
+                    return Err(CommandError::ApprovalUnavailable {
                         name: self.name.to_owned(),
-                        shell: block.shell.clone(),
+                        shell: block.command.clone(),
                         rule,
                     });
                 }
                 Permission::Ask | Permission::Protected(_) | Permission::Granted => {}
             }
         }
-        let mut admitted: Vec<Admitted<'a>> = Vec::new();
+        let mut admitted: Vec<AdmittedCall<'a>> = Vec::new();
         for (at, block) in blocks.iter().enumerate() {
             // The user is asked about each command once, and hooks about every run of it.
-            let same = blocks[..at].iter().position(|earlier| earlier.shell == block.shell);
+            let same = blocks[..at].iter().position(|earlier| earlier.command == block.command);
             let (args, consent) = match same {
-                Some(earlier) => (admitted[earlier].args().clone(), Consent::Given),
-                None => (block.args.clone(), Consent::Needed),
+                Some(earlier) => (admitted[earlier].args().clone(), UserConsent::Given),
+                None => (block.args.clone(), UserConsent::Needed),
             };
-            let wanted = Wanted {
+            let wanted = PromptToolCall {
                 id: format!("/{}-{}", self.name, at + 1),
-                tool: TOOL,
+                tool: SHELL_TOOL_NAME,
                 args,
                 requested_by: RequestedBy::Command,
                 consent,
-                voice: Voice::Quiet(Some(format!("/{}", self.name))),
+                visibility: Visibility::Hidden(Some(format!("/{}", self.name))),
                 tools: None,
             };
-            let judged = wanted::admit(self.services, wanted, self.scope).await;
-            admitted.push(judged.map_err(|why| self.not_run(block, why))?);
+            let judged = prompt_tools::admit_prompt_call(self.services, wanted, self.scope).await;
+            admitted.push(judged.map_err(|why| self.command_error(block, why))?);
         }
         Ok(admitted)
     }
 
-    async fn run(&self, block: &Block, admitted: Admitted<'_>) -> Result<String, CommandError> {
+    async fn run_block(&self, block: &ShellBlock, admitted: AdmittedCall<'_>) -> Result<String, CommandError> {
         self.services.events.send(AgentEvent::Note(format!("/{} runs {}", self.name, admitted.describe())));
-        let given = admitted.run().await.map_err(|why| self.not_run(block, why))?;
+        let given = admitted.run().await.map_err(|why| self.command_error(block, why))?;
         Ok(match given.is_command_output() {
             true => {
-                defuse(&injected(&given.result)).into_owned()
-                    + &given.added.map(|added| format!("\n\n{added}")).unwrap_or_default()
+                escape_hook_marker(&injected_output(&given.result)).into_owned()
+                    + &given.added_context.map(|added| format!("\n\n{added}")).unwrap_or_default()
             }
             false => given.result.llm_content.to_text(),
         })
     }
 
-    fn not_run(&self, block: &Block, why: NotRun) -> CommandError {
-        let (name, shell) = (self.name.to_owned(), block.shell.clone());
+    fn command_error(&self, block: &ShellBlock, why: PromptToolError) -> CommandError {
+        let (name, shell) = (self.name.to_owned(), block.command.clone());
         match why {
-            NotRun::Refused(reason) => CommandError::Refused { name, shell, reason },
-            NotRun::Denied(word) => CommandError::Denied { name, shell, word },
-            NotRun::Failed(failure) => CommandError::NotRun { name, shell, reason: failure.message },
-            NotRun::Stopped(reason) => CommandError::Stopped(reason),
-            NotRun::Cancelled => CommandError::Cancelled,
+            PromptToolError::Refused(reason) => CommandError::Refused { name, shell, reason },
+            PromptToolError::Denied(word) => CommandError::Denied { name, shell, word },
+            PromptToolError::Failed(failure) => CommandError::NotStarted { name, shell, reason: failure.message },
+            PromptToolError::Stopped(reason) => CommandError::Stopped(reason),
+            PromptToolError::Cancelled => CommandError::Cancelled,
         }
     }
 }
 
-fn refused(name: &str, block: &Block, reason: String) -> CommandError {
-    CommandError::Refused { name: name.to_owned(), shell: block.shell.clone(), reason }
+fn refused_error(name: &str, block: &ShellBlock, reason: String) -> CommandError {
+    CommandError::Refused { name: name.to_owned(), shell: block.command.clone(), reason }
 }
 
 /// What stands in a block's place: the command's output, and how it ended if not well.
-fn injected(result: &ToolResult) -> String {
+fn injected_output(result: &ToolResult) -> String {
     let run = result.command.as_ref();
     let status = match run.map(|run| run.end) {
         Some(CommandEnd::Exited(0)) => String::new(),
@@ -157,7 +163,7 @@ fn injected(result: &ToolResult) -> String {
         }
         // It ran too long, or was left running: what is shown says so.
         _ => match &result.return_display {
-            Display::Text(shown) => return shown.trim_end().to_owned(),
+            ToolDisplay::Text(shown) => return shown.trim_end().to_owned(),
             other => return other.summary(),
         },
     };

@@ -2,13 +2,13 @@
 //! Only the template itself passes through here, never what is put into it.
 
 /// What the user's arguments take the place of.
-pub(super) const ARGS: &str = "{{args}}";
-const FILE: &str = "@{";
-const SHELL: &str = "!{";
+pub(super) const ARGS_PLACEHOLDER: &str = "{{args}}";
+const FILE_OPENER: &str = "@{";
+const SHELL_OPENER: &str = "!{";
 
 /// A piece of a prompt.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Segment<'a> {
+pub(super) enum TemplateSegment<'a> {
     /// Text that stays.
     Text(&'a str),
     /// `{{args}}`.
@@ -31,7 +31,7 @@ pub(super) enum Segment<'a> {
 
 /// A brace that is never closed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unclosed {
+pub(super) struct UnclosedBrace {
     /// Where it is in the prompt.
     pub(super) at: usize,
     /// `@{` or `!{`.
@@ -39,46 +39,48 @@ pub(super) struct Unclosed {
 }
 
 /// Reads a prompt. What is inside a block belongs to it: `@{u}` in `!{git log @{u}..}` is git's.
-pub(super) fn parse(prompt: &str) -> Result<Vec<Segment<'_>>, Unclosed> {
+pub(super) fn parse(prompt: &str) -> Result<Vec<TemplateSegment<'_>>, UnclosedBrace> {
     let mut segments = Vec::new();
     let mut done = 0;
-    while let Some((at, opener)) = next(prompt, done) {
+    while let Some((at, opener)) = next_opener(prompt, done) {
         if at > done {
-            segments.push(Segment::Text(&prompt[done..at]));
+            segments.push(TemplateSegment::Text(&prompt[done..at]));
         }
-        if opener == ARGS {
-            segments.push(Segment::Args);
-            done = at + ARGS.len();
+        if opener == ARGS_PLACEHOLDER {
+            segments.push(TemplateSegment::Args);
+            done = at + ARGS_PLACEHOLDER.len();
             continue;
         }
         let start = at + opener.len();
-        let end = start + closing(&prompt[start..]).ok_or(Unclosed { at, opener })?;
+        let end = start + closing_brace(&prompt[start..]).ok_or(UnclosedBrace { at, opener })?;
         done = end + 1;
         let inside = prompt[start..end].trim();
-        if opener == FILE {
-            segments.push(Segment::File { written: &prompt[at..done], path: inside });
+        if opener == FILE_OPENER {
+            segments.push(TemplateSegment::File { written: &prompt[at..done], path: inside });
         } else if !inside.is_empty() {
             let blank = prompt[start..end].len() - prompt[start..end].trim_start().len();
-            segments.push(Segment::Shell { command: inside, at: start + blank });
+            segments.push(TemplateSegment::Shell { command: inside, at: start + blank });
         }
     }
     if done < prompt.len() {
-        segments.push(Segment::Text(&prompt[done..]));
+        segments.push(TemplateSegment::Text(&prompt[done..]));
     }
     Ok(segments)
 }
 
 /// The first opener at or after `from`.
-fn next(prompt: &str, from: usize) -> Option<(usize, &'static str)> {
+fn next_opener(prompt: &str, from: usize) -> Option<(usize, &'static str)> {
     prompt[from..].match_indices(['@', '!', '{']).find_map(|(at, _)| {
         let at = from + at;
-        let opener = [FILE, SHELL, ARGS].into_iter().find(|opener| prompt[at..].starts_with(opener))?;
+        let opener = [FILE_OPENER, SHELL_OPENER, ARGS_PLACEHOLDER]
+            .into_iter()
+            .find(|opener| prompt[at..].starts_with(opener))?;
         Some((at, opener))
     })
 }
 
 /// Where the brace is that closes one already open. Quotes hide no brace: Gemini's rule, which files rely on.
-fn closing(text: &str) -> Option<usize> {
+fn closing_brace(text: &str) -> Option<usize> {
     let mut depth = 1_usize;
     text.match_indices(['{', '}']).find_map(|(at, brace)| {
         depth = if brace == "{" { depth + 1 } else { depth - 1 };
@@ -90,55 +92,58 @@ fn closing(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn shells(prompt: &str) -> Vec<&str> {
+    fn shell_commands(prompt: &str) -> Vec<&str> {
         let shell = |segment| match segment {
-            Segment::Shell { command, .. } => Some(command),
+            TemplateSegment::Shell { command, .. } => Some(command),
             _ => None,
         };
         parse(prompt).unwrap().into_iter().filter_map(shell).collect()
     }
 
     #[test]
-    fn pieces_in_their_order() {
+    fn segments_are_parsed_in_order() {
         let expected = [
-            Segment::Text("a "),
-            Segment::Args,
-            Segment::Text(" b "),
-            Segment::File { written: "@{ x.md }", path: "x.md" },
-            Segment::Shell { command: "ls {{args}}", at: 25 },
-            Segment::Text("."),
+            TemplateSegment::Text("a "),
+            TemplateSegment::Args,
+            TemplateSegment::Text(" b "),
+            TemplateSegment::File { written: "@{ x.md }", path: "x.md" },
+            TemplateSegment::Shell { command: "ls {{args}}", at: 25 },
+            TemplateSegment::Text("."),
         ];
         assert_eq!(parse("a {{args}} b @{ x.md }!{ ls {{args}} }.").unwrap(), expected);
         assert_eq!(parse("").unwrap(), []);
-        assert_eq!(parse("{args} {{ args }} a@b {x} !x é").unwrap(), [Segment::Text("{args} {{ args }} a@b {x} !x é")]);
+        assert_eq!(
+            parse("{args} {{ args }} a@b {x} !x é").unwrap(),
+            [TemplateSegment::Text("{args} {{ args }} a@b {x} !x é")]
+        );
     }
 
     #[test]
-    fn braces_are_counted_wherever_they_stand() {
-        assert_eq!(shells("!{awk '{ print $1 }' f}"), ["awk '{ print $1 }' f"]);
-        assert_eq!(shells(r#"!{curl -d '{"a":{"b":1}}' x} !{ls}"#), [r#"curl -d '{"a":{"b":1}}' x"#, "ls"]);
-        assert_eq!(shells("!{{{args}}}"), ["{{args}}"]);
-        assert_eq!(shells(r#"!{echo "}"} tail"}"#), [r#"echo ""#]);
-        assert_eq!(shells("!{ } !{} x"), Vec::<&str>::new());
-        assert_eq!(parse("@{a{b}c}").unwrap(), [Segment::File { written: "@{a{b}c}", path: "a{b}c" }]);
+    fn braces_are_counted_inside_quotes() {
+        assert_eq!(shell_commands("!{awk '{ print $1 }' f}"), ["awk '{ print $1 }' f"]);
+        assert_eq!(shell_commands(r#"!{curl -d '{"a":{"b":1}}' x} !{ls}"#), [r#"curl -d '{"a":{"b":1}}' x"#, "ls"]);
+        assert_eq!(shell_commands("!{{{args}}}"), ["{{args}}"]);
+        assert_eq!(shell_commands(r#"!{echo "}"} tail"}"#), [r#"echo ""#]);
+        assert_eq!(shell_commands("!{ } !{} x"), Vec::<&str>::new());
+        assert_eq!(parse("@{a{b}c}").unwrap(), [TemplateSegment::File { written: "@{a{b}c}", path: "a{b}c" }]);
     }
 
     #[test]
-    fn a_block_keeps_what_is_in_it() {
-        assert_eq!(shells("!{git log @{u}..HEAD}"), ["git log @{u}..HEAD"]);
-        assert_eq!(parse("@{a!{b}}").unwrap(), [Segment::File { written: "@{a!{b}}", path: "a!{b}" }]);
+    fn block_content_is_kept_verbatim() {
+        assert_eq!(shell_commands("!{git log @{u}..HEAD}"), ["git log @{u}..HEAD"]);
+        assert_eq!(parse("@{a!{b}}").unwrap(), [TemplateSegment::File { written: "@{a!{b}}", path: "a!{b}" }]);
     }
 
     #[test]
-    fn what_is_never_closed_is_found_where_it_opens() {
-        assert_eq!(parse("ab !{x {y} z"), Err(Unclosed { at: 3, opener: SHELL }));
-        assert_eq!(parse("@{a} é @{b"), Err(Unclosed { at: 8, opener: FILE }));
-        assert_eq!(parse("!{"), Err(Unclosed { at: 0, opener: SHELL }));
-        assert_eq!(parse("{{args").unwrap(), [Segment::Text("{{args")]);
+    fn unclosed_brace_is_reported_at_its_opener() {
+        assert_eq!(parse("ab !{x {y} z"), Err(UnclosedBrace { at: 3, opener: SHELL_OPENER }));
+        assert_eq!(parse("@{a} é @{b"), Err(UnclosedBrace { at: 8, opener: FILE_OPENER }));
+        assert_eq!(parse("!{"), Err(UnclosedBrace { at: 0, opener: SHELL_OPENER }));
+        assert_eq!(parse("{{args").unwrap(), [TemplateSegment::Text("{{args")]);
     }
 
     #[test]
-    fn large_prompts_take_no_time() {
+    fn large_prompts_parse_in_linear_time() {
         assert!(parse(&"{{args}} @ ! { }} @{x} !{y {z}}".repeat(50_000)).is_ok());
         assert!(parse(&format!("{}{}", "!{".repeat(500_000), "}".repeat(500_000))).is_ok());
         assert!(parse(&"!{".repeat(500_000)).is_err());

@@ -7,105 +7,107 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use hookwright_hooks::{PreCompress, Purpose};
-use hookwright_model::{Content, Request, Role, context_window, estimate_content_tokens};
+use hookwright_model::{Content, ModelRequest, Role, context_window, estimate_content_tokens};
 
 use crate::agent::Agent;
-use crate::door::{self, Asking, ModelAnswer};
 use crate::event::{AgentEvent, TurnEnd};
-use crate::scope::Scope;
-use crate::transcript::Entry;
+use crate::model_gateway::{self, AnswerDelivery, ModelAnswer};
+use crate::scope::TurnScope;
+use crate::transcript::TranscriptEntry;
 
 /// Why history is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trigger {
+pub(crate) enum CompressionTrigger {
     Auto,
     Manual,
 }
 
-impl Trigger {
+impl CompressionTrigger {
     fn as_str(self) -> &'static str {
         match self {
-            Trigger::Auto => "auto",
-            Trigger::Manual => "manual",
+            CompressionTrigger::Auto => "auto",
+            CompressionTrigger::Manual => "manual",
         }
     }
 }
 
 /// The share of the history that is kept word for word.
-const KEPT_SHARE: f64 = 0.3;
+const KEPT_HISTORY_SHARE: f64 = 0.3;
 
 /// With fewer tokens in the model's context, a single turn stays as it is.
 const MIN_SINGLE_TURN_TOKENS: u64 = 1000;
 
-const INSTRUCTION: &str = "<compress_history>\nSum up the conversation so far for yourself: it is about to be replaced \
+const SUMMARY_INSTRUCTION: &str = "<compress_history>\nSum up the conversation so far for yourself: it is about to be replaced \
 by your summary. Keep the user's goals and wishes, decisions and their reasons, facts learned about the project, files \
 read or changed and how, what is done, what is open, and the exact next step. Leave out pleasantries. Answer with the \
 summary only.\n</compress_history>";
 
 /// Whether the history has outgrown its share of the model's context window.
 pub(crate) fn is_due(agent: &Agent) -> bool {
-    let most = limit(agent).max(agent.patience);
-    agent.services.compression_threshold > 0.0 && tokens(agent) > most && cut_of(agent).is_some()
+    let most = token_limit(agent).max(agent.compression_retry_tokens);
+    agent.services.compression_threshold > 0.0 && current_tokens(agent) > most && find_cut(agent).is_some()
 }
 
 /// Whether all that there is to compress is one turn that is over.
 pub(crate) fn is_single_turn_due(agent: &Agent) -> bool {
-    cut(&agent.history).is_none() && is_due(agent)
+    cut_at_message(&agent.history).is_none() && is_due(agent)
 }
 
 /// Where the kept part of the agent's history begins. A single turn that is over is compressed whole, if the model counted
 /// enough tokens for that to be worth a request.
-fn cut_of(agent: &Agent) -> Option<Cut> {
+fn find_cut(agent: &Agent) -> Option<HistoryCut> {
     let is_over = |content: &Arc<Content>| {
         content.role == Role::Model && content.parts.iter().all(|part| part.as_function_call().is_none())
     };
     let is_single_turn = agent.history.len() > 1 && agent.history.last().is_some_and(is_over);
-    let whole = Cut { at: agent.history.len(), prompt: None };
-    cut(&agent.history).or_else(|| (is_single_turn && tokens(agent) >= MIN_SINGLE_TURN_TOKENS).then_some(whole))
+    let whole = HistoryCut { kept_start: agent.history.len(), prompt_index: None };
+    cut_at_message(&agent.history)
+        .or_else(|| (is_single_turn && current_tokens(agent) >= MIN_SINGLE_TURN_TOKENS).then_some(whole))
 }
 
 /// Tokens that the history may have.
-fn limit(agent: &Agent) -> u64 {
+fn token_limit(agent: &Agent) -> u64 {
     let share = (context_window(&agent.model) as f64 * agent.services.compression_threshold) as u64;
     agent.services.compression_target.map_or(share, |target| share.min(target.into()))
 }
 
 /// What the model last counted, and an estimate of what came since: one tool's result can be larger than all before it.
-fn tokens(agent: &Agent) -> u64 {
-    let fresh = agent.history.get(agent.counted..).unwrap_or_default();
-    agent.context_tokens + estimate(fresh)
+fn current_tokens(agent: &Agent) -> u64 {
+    let fresh = agent.history.get(agent.counted_messages..).unwrap_or_default();
+    agent.context_tokens + estimate_tokens(fresh)
 }
 
-fn estimate(history: &[Arc<Content>]) -> u64 {
+fn estimate_tokens(history: &[Arc<Content>]) -> u64 {
     history.iter().map(|content| estimate_content_tokens(content)).sum()
 }
 
 /// Compresses; PreCompress hooks run beside it. Old results of tools go first, which costs no request; only if that is not
 /// enough, or the user wants it, the model sums up.
-pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope) -> Result<(), TurnEnd> {
-    let Some(cut) = cut_of(agent) else {
+pub(crate) async fn compress(agent: &mut Agent, trigger: CompressionTrigger, scope: &TurnScope) -> Result<(), TurnEnd> {
+    let Some(cut) = find_cut(agent) else {
         agent.services.events.send(AgentEvent::Note("Nothing to compress.".to_owned()));
         return Ok(());
     };
-    let before = tokens(agent);
+    let before = current_tokens(agent);
     tracing::debug!(trigger = trigger.as_str(), tokens = before, "compresses the history");
     let event = PreCompress { trigger: Cow::Borrowed(trigger.as_str()) };
-    let trimmed = trim::old_results(&agent.history, cut.at);
-    let enough = trigger == Trigger::Auto && estimate(&trimmed) <= limit(agent) / 2;
-    if enough && estimate(&trimmed) < estimate(&agent.history) {
-        agent.services.fire_aside(event, scope);
-        replace(agent, trimmed, trigger, before);
+    let trimmed = trim::trim_old_results(&agent.history, cut.kept_start);
+    let enough = trigger == CompressionTrigger::Auto && estimate_tokens(&trimmed) <= token_limit(agent) / 2;
+    if enough && estimate_tokens(&trimmed) < estimate_tokens(&agent.history) {
+        agent.services.fire_detached(event, scope);
+        replace_history(agent, trimmed, trigger, before);
         return Ok(());
     }
-    let request = summary_request(agent, &trimmed[..cut.at]);
-    let asking = Asking::Aside(Purpose::Compress);
-    agent.services.fire_aside(event, scope);
-    let summary = match summary_of(door::ask(&agent.services, request, asking, &mut None, scope).await) {
+    let request = summary_request(agent, &trimmed[..cut.kept_start]);
+    let asking = AnswerDelivery::Silent(Purpose::Compress);
+    agent.services.fire_detached(event, scope);
+    let summary = match summary_text(model_gateway::ask_model(&agent.services, request, asking, &mut None, scope).await)
+    {
         Ok(summary) => summary,
-        Err(NoSummary::End(end)) => return Err(end),
-        Err(NoSummary::Because(why)) => {
+        Err(SummaryError::TurnEnded(end)) => return Err(end),
+        Err(SummaryError::Failed(why)) => {
             // Going on with the long history is better than ending the turn, and asking again at every step is not.
-            agent.patience = before + before / 4;
+            agent.compression_retry_tokens = before + before / 4;
             tracing::warn!("{why}");
             agent.services.events.send(AgentEvent::Warning(why));
             return Ok(());
@@ -115,45 +117,45 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope)
         Arc::new(Content::user_text(format!("What happened so far, summed up:\n\n{summary}"))),
         Arc::new(Content::model_text("Understood; I go on from there.")),
     ];
-    history.extend(cut.prompt.map(|at| agent.history[at].clone()));
-    history.extend(trim::large_results(&agent.history[cut.at..], limit(agent) / 2));
-    replace(agent, history, trigger, before);
+    history.extend(cut.prompt_index.map(|at| agent.history[at].clone()));
+    history.extend(trim::trim_large_results(&agent.history[cut.kept_start..], token_limit(agent) / 2));
+    replace_history(agent, history, trigger, before);
     Ok(())
 }
 
 /// Why there is no summary.
-enum NoSummary {
+enum SummaryError {
     /// The turn ends.
-    End(TurnEnd),
+    TurnEnded(TurnEnd),
     /// The history stays, and the user is told why.
-    Because(String),
+    Failed(String),
 }
 
-fn summary_of(answer: ModelAnswer) -> Result<String, NoSummary> {
+fn summary_text(answer: ModelAnswer) -> Result<String, SummaryError> {
     let why = match answer {
         ModelAnswer::Complete(chunk, _) if !chunk.text().trim().is_empty() => return Ok(chunk.text()),
         ModelAnswer::Complete(..) => "the model gave an empty summary; the history stays".to_owned(),
         ModelAnswer::Denied(reason) => format!("the history is not compressed, because a hook refused it: {reason}"),
-        ModelAnswer::Stopped(reason, _) => return Err(NoSummary::End(TurnEnd::Stopped(reason))),
-        ModelAnswer::Cancelled(_) => return Err(NoSummary::End(TurnEnd::Cancelled)),
+        ModelAnswer::Stopped(reason, _) => return Err(SummaryError::TurnEnded(TurnEnd::Stopped(reason))),
+        ModelAnswer::Cancelled(_) => return Err(SummaryError::TurnEnded(TurnEnd::Cancelled)),
         ModelAnswer::Loop(reason, _) => format!("the history could not be compressed: {reason}"),
         ModelAnswer::Failed(error, _) => format!("the history could not be compressed: {error}"),
     };
-    Err(NoSummary::Because(why))
+    Err(SummaryError::Failed(why))
 }
 
 /// Asks for a summary of a history that may itself be too long to send.
-fn summary_request(agent: &Agent, history: &[Arc<Content>]) -> Request {
-    let mut contents = trim::large_results(history, context_window(&agent.model) / 2);
-    contents.push(Arc::new(Content::user_text(INSTRUCTION)));
-    Request::new(agent.model.clone(), contents)
+fn summary_request(agent: &Agent, history: &[Arc<Content>]) -> ModelRequest {
+    let mut contents = trim::trim_large_results(history, context_window(&agent.model) / 2);
+    contents.push(Arc::new(Content::user_text(SUMMARY_INSTRUCTION)));
+    ModelRequest::new(agent.model.clone(), contents)
 }
 
-fn replace(agent: &mut Agent, history: Vec<Arc<Content>>, trigger: Trigger, before: u64) {
-    agent.record(&Entry::compressed(&history));
-    agent.context_tokens = estimate(&history);
-    agent.counted = history.len();
-    agent.patience = 0;
+fn replace_history(agent: &mut Agent, history: Vec<Arc<Content>>, trigger: CompressionTrigger, before: u64) {
+    agent.append_entry(&TranscriptEntry::compressed(&history));
+    agent.context_tokens = estimate_tokens(&history);
+    agent.counted_messages = history.len();
+    agent.compression_retry_tokens = 0;
     agent.history = history;
     let after = agent.context_tokens;
     tracing::debug!(before, after, "the history is compressed");
@@ -162,37 +164,37 @@ fn replace(agent: &mut Agent, history: Vec<Arc<Content>>, trigger: Trigger, befo
 
 /// Where the kept part begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cut {
+struct HistoryCut {
     /// The first message that is kept.
-    at: usize,
+    kept_start: usize,
     /// The prompt that it belongs to, if that is not itself: what the user asked for stays word for word.
-    prompt: Option<usize>,
+    prompt_index: Option<usize>,
 }
 
 /// Where the kept part begins: at a prompt of the user, or within a turn at a message of the model, so that no call is
 /// parted from its result.
-fn cut(history: &[Arc<Content>]) -> Option<Cut> {
+fn cut_at_message(history: &[Arc<Content>]) -> Option<HistoryCut> {
     let is_prompt = |at: &usize| {
         let content = &history[*at];
         content.role == Role::User && content.parts.iter().all(|part| part.as_function_response().is_none())
     };
-    let from = kept_from(history).max(1);
+    let from = kept_share_start(history).max(1);
     if let Some(at) = (from..history.len()).find(is_prompt) {
-        return Some(Cut { at, prompt: None });
+        return Some(HistoryCut { kept_start: at, prompt_index: None });
     }
     // One long turn: all but its last steps, and always the last one, which the model has not read yet.
     let prompt = (0..history.len()).rev().find(is_prompt)?;
     let steps = |range: std::ops::Range<usize>| range.into_iter().filter(|at| history[*at].role == Role::Model);
     let step = steps(from..history.len()).next().or_else(|| steps(1..history.len()).next_back());
     match step.filter(|at| *at > prompt + 1) {
-        Some(at) => Some(Cut { at, prompt: Some(prompt) }),
-        None => (prompt > 0).then_some(Cut { at: prompt, prompt: None }),
+        Some(at) => Some(HistoryCut { kept_start: at, prompt_index: Some(prompt) }),
+        None => (prompt > 0).then_some(HistoryCut { kept_start: prompt, prompt_index: None }),
     }
 }
 
 /// Where the share that is kept word for word begins.
-fn kept_from(history: &[Arc<Content>]) -> usize {
-    let budget = (estimate(history) as f64 * KEPT_SHARE) as u64;
+fn kept_share_start(history: &[Arc<Content>]) -> usize {
+    let budget = (estimate_tokens(history) as f64 * KEPT_HISTORY_SHARE) as u64;
     let mut kept = 0;
     let fits = |content: &&Arc<Content>| {
         kept += estimate_content_tokens(content);

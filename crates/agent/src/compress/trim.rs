@@ -6,16 +6,16 @@ use hookwright_model::{Content, FunctionResponse, Part, PartKind, estimate_conte
 use serde_json::{Map, Value};
 
 /// A result of at most so many characters is never worth cutting.
-const SMALL: usize = 400;
+const MIN_TRIMMED_CHARS: usize = 400;
 
 /// The history without the results of tools before `until`; that there were some is still said.
-pub(super) fn old_results(history: &[Arc<Content>], until: usize) -> Vec<Arc<Content>> {
-    let short = |content: &Arc<Content>| with_results(content, |text| cut(text, SMALL));
+pub(super) fn trim_old_results(history: &[Arc<Content>], until: usize) -> Vec<Arc<Content>> {
+    let short = |content: &Arc<Content>| map_results(content, |text| truncate_middle(text, MIN_TRIMMED_CHARS));
     history.iter().enumerate().map(|(at, content)| if at < until { short(content) } else { content.clone() }).collect()
 }
 
 /// Messages of which no result takes more than its share of so many tokens.
-pub(super) fn large_results(history: &[Arc<Content>], budget: u64) -> Vec<Arc<Content>> {
+pub(super) fn trim_large_results(history: &[Arc<Content>], budget: u64) -> Vec<Arc<Content>> {
     let total: u64 = history.iter().map(|content| estimate_content_tokens(content)).sum();
     if total <= budget {
         return history.to_vec();
@@ -24,17 +24,20 @@ pub(super) fn large_results(history: &[Arc<Content>], budget: u64) -> Vec<Arc<Co
         history.iter().flat_map(|content| &content.parts).filter(|part| part.as_function_response().is_some());
     // Four bytes make a token, roughly.
     let share = usize::try_from(budget).unwrap_or(usize::MAX).saturating_mul(4) / results.count().max(1);
-    history.iter().map(|content| with_results(content, |text| cut(text, share.max(SMALL)))).collect()
+    history
+        .iter()
+        .map(|content| map_results(content, |text| truncate_middle(text, share.max(MIN_TRIMMED_CHARS))))
+        .collect()
 }
 
 /// A message with the texts of its results changed, where that changes anything.
-fn with_results(content: &Arc<Content>, change: impl Fn(&str) -> Option<String>) -> Arc<Content> {
+fn map_results(content: &Arc<Content>, change: impl Fn(&str) -> Option<String>) -> Arc<Content> {
     if !content.parts.iter().any(|part| part.as_function_response().is_some()) {
         return content.clone();
     }
     let parts = content.parts.iter().map(|part| match &part.kind {
         PartKind::FunctionResponse(result) => {
-            let response = shorten_all(&result.response, &change);
+            let response = map_response_texts(&result.response, &change);
             Part { kind: PartKind::FunctionResponse(FunctionResponse { response, ..result.clone() }), ..part.clone() }
         }
         _ => part.clone(),
@@ -42,7 +45,7 @@ fn with_results(content: &Arc<Content>, change: impl Fn(&str) -> Option<String>)
     Arc::new(Content { parts: parts.collect(), ..(**content).clone() })
 }
 
-fn shorten_all(response: &Map<String, Value>, change: &impl Fn(&str) -> Option<String>) -> Map<String, Value> {
+fn map_response_texts(response: &Map<String, Value>, change: &impl Fn(&str) -> Option<String>) -> Map<String, Value> {
     let short = |value: &Value| match value {
         Value::String(text) => change(text).map_or_else(|| value.clone(), Value::String),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
@@ -52,7 +55,7 @@ fn shorten_all(response: &Map<String, Value>, change: &impl Fn(&str) -> Option<S
 }
 
 /// The beginning and the end of a text that is too long, and how much is left out between them.
-fn cut(text: &str, most: usize) -> Option<String> {
+fn truncate_middle(text: &str, most: usize) -> Option<String> {
     if text.len() <= most {
         return None;
     }
@@ -71,13 +74,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_keeps_both_ends_and_whole_characters() {
-        assert_eq!(cut("short", 5), None);
+    fn truncation_keeps_both_ends_and_whole_characters() {
+        assert_eq!(truncate_middle("short", 5), None);
         let long = format!("begin{}end", "é".repeat(1000));
-        let short = cut(&long, 100).unwrap();
+        let short = truncate_middle(&long, 100).unwrap();
         assert!(short.starts_with("begin") && short.ends_with("end") && short.len() < 160, "{short}");
         for most in 0..long.len() {
-            cut(&long, most);
+            truncate_middle(&long, most);
         }
     }
 }

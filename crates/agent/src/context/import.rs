@@ -3,27 +3,32 @@
 
 use std::path::{Path, PathBuf};
 
-use super::memory::{ContextReader, Owner};
-use super::{code, mention};
+use super::memory::{ContextFileOwner, ContextReader};
+use super::{markdown_code, mention};
 
 /// How many imports may be inside one another.
-const DEEPEST: usize = 5;
+const MAX_IMPORT_DEPTH: usize = 5;
 /// A text with more mentions than this is not looked through to its end.
-const MOST_MENTIONS: usize = 5_000;
+const MAX_IMPORT_MENTIONS: usize = 5_000;
 
 /// `text` with its imports read in. `stack` are the files being read, outermost first; the last one says `text`.
-pub(super) fn expand(reader: &mut ContextReader<'_>, text: &str, owner: &Owner, stack: &mut Vec<PathBuf>) -> String {
+pub(super) fn expand_imports(
+    reader: &mut ContextReader<'_>,
+    text: &str,
+    owner: &ContextFileOwner,
+    stack: &mut Vec<PathBuf>,
+) -> String {
     let mut expanded = String::with_capacity(text.len());
     let (mut done, mut from) = (0, 0);
-    let mut code = code::ranges(text).into_iter().peekable();
-    for _ in 0..MOST_MENTIONS {
-        let Some(mention) = mention::next(text, from) else { break };
+    let mut code = markdown_code::code_ranges(text).into_iter().peekable();
+    for _ in 0..MAX_IMPORT_MENTIONS {
+        let Some(mention) = mention::next_mention(text, from) else { break };
         from = mention.at + 1;
         while code.next_if(|range| range.end <= mention.at).is_some() {}
         if code.peek().is_some_and(|range| range.start <= mention.at) {
             continue;
         }
-        if let Some((end, import)) = import(reader, &mention, owner, stack) {
+        if let Some((end, import)) = import_mention(reader, &mention, owner, stack) {
             expanded.push_str(&text[done..mention.at]);
             expanded.push_str(&import);
             (done, from) = (end, end);
@@ -34,49 +39,49 @@ pub(super) fn expand(reader: &mut ContextReader<'_>, text: &str, owner: &Owner, 
 }
 
 /// What stands in the mention's place, and where the text goes on; nothing if the mention stays as it is.
-fn import(
+fn import_mention(
     reader: &mut ContextReader<'_>,
     mention: &mention::Mention,
-    owner: &Owner,
+    owner: &ContextFileOwner,
     stack: &mut Vec<PathBuf>,
 ) -> Option<(usize, String)> {
     let importer = stack.last()?.clone();
     let directory = importer.parent()?.to_owned();
     let found = mention.readings.iter().find_map(|reading| {
-        let real = locate(reader, &directory, &reading.path)?;
+        let real = locate_import(reader, &directory, &reading.path)?;
         Some((reading, real))
     });
     let Some((reading, real)) = found else {
         let written = &mention.readings.last()?.path;
         if looks_like_a_path(written) {
-            reader.warn(format!("{} imports @{written}, which does not exist", reader.shorten(&importer)));
+            reader.warn(format!("{} imports @{written}, which does not exist", reader.display_path(&importer)));
         }
         return None;
     };
-    let problem = if let Some(why) = reader.reach.refuses(owner, &real) {
+    let problem = if let Some(why) = reader.import_policy.refusal_reason(owner, &real) {
         why
     } else if stack.contains(&real) {
         "which imports it in turn"
-    } else if stack.len() > DEEPEST {
+    } else if stack.len() > MAX_IMPORT_DEPTH {
         "which is more than five imports deep"
-    } else if reader.is_seen(&real) {
+    } else if reader.is_already_read(&real) {
         // Said once is enough.
         return None;
     } else {
-        let text = reader.read(&real)?;
+        let text = reader.read_text(&real)?;
         reader.memory.imported.push(real.clone());
-        let name = reader.shorten(&real);
+        let name = reader.display_path(&real);
         stack.push(real);
-        let text = expand(reader, &text, owner, stack);
+        let text = expand_imports(reader, &text, owner, stack);
         stack.pop();
         return Some((reading.end, format!("[import of {name}]\n{}\n[end of import]", text.trim())));
     };
-    reader.warn(format!("{} imports @{}, {problem}: not read", reader.shorten(&importer), reading.path));
+    reader.warn(format!("{} imports @{}, {problem}: not read", reader.display_path(&importer), reading.path));
     None
 }
 
 /// The file that a path leads to, if there is one.
-fn locate(reader: &ContextReader<'_>, directory: &Path, path: &str) -> Option<PathBuf> {
+fn locate_import(reader: &ContextReader<'_>, directory: &Path, path: &str) -> Option<PathBuf> {
     let path = match path.strip_prefix("~/") {
         Some(below_home) => reader.home.join(below_home),
         None => directory.join(path),
@@ -91,17 +96,17 @@ fn looks_like_a_path(written: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Memory, MemoryOptions, load_memory};
+    use super::super::{ContextMemory, MemoryOptions, load_memory};
     use std::fs;
     use std::path::Path;
 
     /// The texts of `home/p` and `home/.gemini`, loaded in `home/p`.
-    fn load(files: &[(&str, &str)]) -> (String, Memory) {
+    fn load(files: &[(&str, &str)]) -> (String, ContextMemory) {
         load_with(files, |_| {})
     }
 
     /// The same, with more in `home`.
-    fn load_with(files: &[(&str, &str)], more: impl FnOnce(&Path)) -> (String, Memory) {
+    fn load_with(files: &[(&str, &str)], more: impl FnOnce(&Path)) -> (String, ContextMemory) {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap().join("home");
         for (path, text) in [("p/.keep", ""), (".gemini/.keep", "")].iter().chain(files) {
@@ -126,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_stand_where_they_are_named() {
+    fn imports_replace_their_mention() {
         let (text, memory) = load(&[
             ("p/GEMINI.md", "Style: @docs/style.md.\nAlso @./docs/b.md"),
             ("p/docs/style.md", "Tabs.\n@../c.md\n"),
@@ -141,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn code_addresses_and_handles_stay() {
+    fn code_emails_and_handles_are_not_imports() {
         let written = "`@a.md` and\n```\n@a.md\n```\nme@a.md \\@a.md @alice @types/node";
         let (text, memory) = load(&[("p/GEMINI.md", written), ("p/a.md", "A")]);
         assert_eq!(text, written);
@@ -149,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_and_depth_are_reported() {
+    fn import_cycles_and_depth_are_reported() {
         let (text, memory) = load(&[("p/GEMINI.md", "@a.md"), ("p/a.md", "A @GEMINI.md")]);
         assert_eq!(text, "[import of a.md]\nA @GEMINI.md\n[end of import]");
         assert_eq!(memory.warnings, ["a.md imports @GEMINI.md, which imports it in turn: not read"]);
@@ -170,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_imports_its_own_notes_and_nothing_else() {
+    fn project_imports_only_its_own_notes() {
         let (text, memory) = load(&[
             (
                 "p/GEMINI.md",
@@ -192,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_beside_the_projects_settings_are_imported_and_settings_and_secrets_are_not() {
+    fn notes_in_the_settings_dir_are_imported_but_not_settings_or_secrets() {
         let secrets = "@.gemini/settings.json @.gemini/.env @.gemini/.env.md @.gemini/token.txt @.gemini/.git/x.md";
         let (text, memory) = load(&[
             ("p/GEMINI.md", &format!("@.gemini/style.md @./.gemini/notes/deep.md {secrets}")),
@@ -216,7 +221,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_note_beside_the_settings_is_no_way_to_what_it_links_to() {
+    fn symlinked_note_in_the_settings_dir_is_not_imported() {
         let link = |place: &Path| {
             fs::create_dir_all(place.join("p/.gemini")).unwrap();
             std::os::unix::fs::symlink("settings.json", place.join("p/.gemini/a.md")).unwrap();
@@ -233,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ignored_is_not_imported() {
+    fn ignored_files_are_not_imported() {
         let (text, memory) = load(&[
             ("p/.git/HEAD", ""),
             ("p/GEMINI.md", "@a.txt @vault/b.md @c.md"),
@@ -249,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_memory_imports_the_users_notes_and_nothing_else() {
+    fn user_memory_imports_only_user_notes() {
         let written = "@~/.ssh/id_rsa @~/a.md @oauth_creds.json @notes.md";
         let (text, memory) = load(&[
             (".gemini/GEMINI.md", written),
@@ -268,7 +273,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_lead_no_further_than_names() {
+    fn symlinks_reach_no_further_than_paths() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("id_rsa"), "secret").unwrap();
         std::os::unix::fs::symlink(dir.path().join("id_rsa"), dir.path().join("key.md")).unwrap();
@@ -281,7 +286,7 @@ mod tests {
     /// A folder that becomes a link after an import was judged has nothing of its target read.
     #[cfg(unix)]
     #[test]
-    fn an_import_is_read_where_it_was_judged() {
+    fn import_is_read_at_the_path_that_was_checked() {
         use std::sync::atomic::{AtomicBool, Ordering};
         let dir = tempfile::tempdir().unwrap();
         let project = dir.path().canonicalize().unwrap().join("p");
@@ -322,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said_where_it_is_surely_a_path() {
+    fn missing_import_warns_only_for_clear_paths() {
         let (text, memory) = load(&[("p/GEMINI.md", "@gone.md, @./gone @p")]);
         assert_eq!(text, "@gone.md, @./gone @p");
         let expected =

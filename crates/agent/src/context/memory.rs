@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hookwright_disk::{Links, ReadError};
+use hookwright_disk::{ReadError, SymlinkPolicy};
 use hookwright_tools::FileFilter;
 
 use super::import;
-use super::reach::Reach;
+use super::import_policy::ImportPolicy;
 
 /// The largest file that is read.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_CONTEXT_FILE_BYTES: u64 = 1024 * 1024;
 /// All files together are at most this long.
-const LARGEST_TOTAL: usize = 4 * 1024 * 1024;
+const MAX_CONTEXT_BYTES: usize = 4 * 1024 * 1024;
 
 /// Where to look for context files.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub struct MemoryOptions<'a> {
 
 /// What the context files say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct ContextMemory {
     /// All texts, each under a line that names its file; empty if there are none.
     pub text: String,
     /// The context files, in the order of the text.
@@ -54,27 +54,27 @@ pub struct Memory {
 
 /// Whose file it is; that decides what it may import.
 #[derive(Clone, Debug)]
-pub(super) enum Owner {
+pub(super) enum ContextFileOwner {
     User,
     Extension(PathBuf),
     Project,
 }
 
 /// Reads all context files. What is wrong with one is a warning, and the others still count.
-pub fn load_memory(options: &MemoryOptions<'_>) -> Memory {
+pub fn load_memory(options: &MemoryOptions<'_>) -> ContextMemory {
     let mut reader = ContextReader::new(options);
     for name in options.outside_file_names {
-        reader.context_file(&options.home_gemini_dir.join(name), &Owner::User);
+        reader.read_context_file(&options.home_gemini_dir.join(name), &ContextFileOwner::User);
     }
     for file in &options.extension_files {
         let directory = file.parent().unwrap_or(file);
-        reader.context_file(file, &Owner::Extension(real(directory)));
+        reader.read_context_file(file, &ContextFileOwner::Extension(real_path(directory)));
     }
     if options.trusted {
         for directory in project_directories(options.project_root, options.cwd) {
             let is_inside = directory.starts_with(options.project_root);
             for name in if is_inside { options.file_names } else { options.outside_file_names } {
-                reader.context_file(&directory.join(name), &Owner::Project);
+                reader.read_context_file(&directory.join(name), &ContextFileOwner::Project);
             }
         }
     }
@@ -96,83 +96,83 @@ pub(super) fn project_top(project_root: &Path, cwd: &Path) -> PathBuf {
     let project = if cwd.starts_with(project_root) { project_root } else { cwd };
     let repository = cwd.ancestors().find(|directory| directory.join(".git").exists());
     match repository {
-        Some(root) if project.starts_with(root) && same_owner(root, project) => root.to_owned(),
+        Some(root) if project.starts_with(root) && has_same_owner(root, project) => root.to_owned(),
         _ => project.to_owned(),
     }
 }
 
 /// A repository that somebody else began further up, as in `/tmp`, is not the user's and has nothing to say.
 #[cfg(unix)]
-fn same_owner(root: &Path, project: &Path) -> bool {
+fn has_same_owner(root: &Path, project: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let owner = |path: &Path| fs::metadata(path).ok().map(|found| found.uid());
     owner(&root.join(".git")) == owner(project) && owner(root) == owner(project)
 }
 
 #[cfg(not(unix))]
-fn same_owner(_root: &Path, _project: &Path) -> bool {
+fn has_same_owner(_root: &Path, _project: &Path) -> bool {
     true
 }
 
 /// The path with its links followed; as it is if there is nothing.
-pub(super) fn real(path: &Path) -> PathBuf {
+pub(super) fn real_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Reads files, each once, and gathers what they say.
 pub(super) struct ContextReader<'a> {
     pub(super) home: &'a Path,
-    pub(super) reach: Reach,
+    pub(super) import_policy: ImportPolicy,
     real_home: PathBuf,
     cwd: &'a Path,
-    seen: HashSet<PathBuf>,
-    total: usize,
-    pub(super) memory: Memory,
+    read_paths: HashSet<PathBuf>,
+    total_bytes: usize,
+    pub(super) memory: ContextMemory,
 }
 
 impl<'a> ContextReader<'a> {
     fn new(options: &MemoryOptions<'a>) -> Self {
         ContextReader {
             home: options.home,
-            reach: Reach::new(options),
-            real_home: real(options.home),
+            import_policy: ImportPolicy::new(options),
+            real_home: real_path(options.home),
             cwd: options.cwd,
-            seen: HashSet::new(),
-            total: 0,
-            memory: Memory::default(),
+            read_paths: HashSet::new(),
+            total_bytes: 0,
+            memory: ContextMemory::default(),
         }
     }
 
-    fn context_file(&mut self, path: &Path, owner: &Owner) {
+    fn read_context_file(&mut self, path: &Path, owner: &ContextFileOwner) {
         // Under one name or another, a file speaks once; and a name that leads nowhere is no file.
         // Mostly there is none, and one look tells that.
         if path.symlink_metadata().is_err() {
             return;
         }
         let Ok(real) = path.canonicalize() else { return };
-        if real.is_dir() || self.is_seen(&real) {
+        if real.is_dir() || self.is_already_read(&real) {
             return;
         }
-        if let Some(why) = self.reach.refuses_link(owner, path, &real) {
-            return self.warn(format!("{} {why} and is not read", self.shorten(path)));
+        if let Some(why) = self.import_policy.link_refusal_reason(owner, path, &real) {
+            return self.warn(format!("{} {why} and is not read", self.display_path(path)));
         }
-        let Some(text) = self.read(&real) else { return };
+        let Some(text) = self.read_text(&real) else { return };
         let mut stack = vec![real.clone()];
-        let text = import::expand(self, &text, owner, &mut stack);
+        let text = import::expand_imports(self, &text, owner, &mut stack);
         let text = text.trim();
         self.memory.files.push(path.to_owned());
         if !text.is_empty() {
-            let name = self.shorten(path);
+            let name = self.display_path(path);
             let gap = if self.memory.text.is_empty() { "" } else { "\n\n" };
             self.memory.text.push_str(&format!("{gap}=== From {name} ===\n{text}\n=== End of {name} ==="));
         }
     }
 
     /// A file's text, by the path without links that was judged. One that cannot be read is a warning.
-    pub(super) fn read(&mut self, real: &Path) -> Option<String> {
-        self.seen.insert(real.to_owned());
-        let name = self.shorten(real);
-        let bytes = match hookwright_disk::read(real, LARGEST, Links::Refuse) {
+    pub(super) fn read_text(&mut self, real: &Path) -> Option<String> {
+        self.read_paths.insert(real.to_owned());
+        let name = self.display_path(real);
+        let bytes = match hookwright_disk::read(real, MAX_CONTEXT_FILE_BYTES, SymlinkPolicy::Refuse) {
             Ok(bytes) => bytes,
             Err(ReadError::TooLarge(_)) => {
                 self.warn(format!("{name} is larger than 1 MiB and is not read"));
@@ -187,17 +187,17 @@ impl<'a> ContextReader<'a> {
             self.warn(format!("{name} is not text and is not read"));
             return None;
         }
-        if self.total + bytes.len() > LARGEST_TOTAL {
+        if self.total_bytes + bytes.len() > MAX_CONTEXT_BYTES {
             self.warn(format!("{name} is not read: the context files before it are already 4 MiB"));
             return None;
         }
-        self.total += bytes.len();
+        self.total_bytes += bytes.len();
         let text = String::from_utf8_lossy(&bytes);
         Some(text.strip_prefix('\u{FEFF}').unwrap_or(&text).to_owned())
     }
 
-    pub(super) fn is_seen(&self, real: &Path) -> bool {
-        self.seen.contains(real)
+    pub(super) fn is_already_read(&self, real: &Path) -> bool {
+        self.read_paths.contains(real)
     }
 
     pub(super) fn warn(&mut self, warning: String) {
@@ -207,7 +207,7 @@ impl<'a> ContextReader<'a> {
     }
 
     /// A path as people write it: from the working directory, or from home.
-    pub(super) fn shorten(&self, path: &Path) -> String {
+    pub(super) fn display_path(&self, path: &Path) -> String {
         if let Ok(relative) = path.strip_prefix(self.cwd) {
             return relative.display().to_string();
         }
@@ -223,12 +223,12 @@ mod tests {
     use super::*;
 
     /// A home with a project in it.
-    struct Place {
+    struct MemoryFixture {
         dir: tempfile::TempDir,
         names: Vec<String>,
     }
 
-    impl Place {
+    impl MemoryFixture {
         fn new(files: &[(&str, &str)]) -> Self {
             let dir = tempfile::tempdir().unwrap();
             for (path, text) in files {
@@ -236,31 +236,31 @@ mod tests {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, text).unwrap();
             }
-            Place { dir, names: vec!["GEMINI.md".to_owned()] }
+            MemoryFixture { dir, names: vec!["GEMINI.md".to_owned()] }
         }
 
-        fn at(&self, path: &str) -> PathBuf {
+        fn path(&self, path: &str) -> PathBuf {
             self.dir.path().join(path)
         }
 
-        fn load(&self, cwd: &str, trusted: bool) -> Memory {
+        fn load(&self, cwd: &str, trusted: bool) -> ContextMemory {
             load_memory(&MemoryOptions {
-                home: &self.at("home"),
-                home_gemini_dir: &self.at("home/.gemini"),
-                project_root: &self.at("home/p"),
-                cwd: &self.at(cwd),
+                home: &self.path("home"),
+                home_gemini_dir: &self.path("home/.gemini"),
+                project_root: &self.path("home/p"),
+                cwd: &self.path(cwd),
                 file_names: &self.names,
                 outside_file_names: &self.names,
                 trusted,
-                extension_files: vec![self.at("ext/GEMINI.md")],
+                extension_files: vec![self.path("ext/GEMINI.md")],
                 filter: FileFilter::default(),
             })
         }
     }
 
     #[test]
-    fn from_the_general_to_the_particular() {
-        let place = Place::new(&[
+    fn context_files_are_ordered_from_general_to_specific() {
+        let place = MemoryFixture::new(&[
             ("home/.gemini/GEMINI.md", "global"),
             ("home/GEMINI.md", "above the repository"),
             ("home/p/.git/HEAD", ""),
@@ -271,7 +271,7 @@ mod tests {
         ]);
         let memory = place.load("home/p/a/b", true);
         let headers: Vec<&str> = memory.text.lines().filter(|line| !line.starts_with("=== End")).collect();
-        let ext = format!("=== From {} ===", place.at("ext/GEMINI.md").display());
+        let ext = format!("=== From {} ===", place.path("ext/GEMINI.md").display());
         let expected = [
             "=== From ~/.gemini/GEMINI.md ===",
             "global",
@@ -291,34 +291,36 @@ mod tests {
     }
 
     #[test]
-    fn an_untrusted_project_says_nothing() {
-        let place = Place::new(&[("home/.gemini/GEMINI.md", "global"), ("home/p/GEMINI.md", "project")]);
+    fn untrusted_project_adds_no_context() {
+        let place = MemoryFixture::new(&[("home/.gemini/GEMINI.md", "global"), ("home/p/GEMINI.md", "project")]);
         let memory = place.load("home/p", false);
         assert!(memory.text.contains("global") && !memory.text.contains("project"));
     }
 
     #[test]
-    fn the_repository_around_the_project_counts() {
-        let place = Place::new(&[("home/.git/HEAD", ""), ("home/GEMINI.md", "outer"), ("home/p/GEMINI.md", "p")]);
-        assert_eq!(place.load("home/p", true).files, [place.at("home/GEMINI.md"), place.at("home/p/GEMINI.md")]);
-        fs::remove_dir_all(place.at("home/.git")).unwrap();
-        assert_eq!(place.load("home/p", true).files, [place.at("home/p/GEMINI.md")]);
+    fn context_includes_the_enclosing_repository() {
+        let place =
+            MemoryFixture::new(&[("home/.git/HEAD", ""), ("home/GEMINI.md", "outer"), ("home/p/GEMINI.md", "p")]);
+        assert_eq!(place.load("home/p", true).files, [place.path("home/GEMINI.md"), place.path("home/p/GEMINI.md")]);
+        fs::remove_dir_all(place.path("home/.git")).unwrap();
+        assert_eq!(place.load("home/p", true).files, [place.path("home/p/GEMINI.md")]);
     }
 
     #[test]
-    fn several_names_and_nothing_at_all() {
-        let mut place = Place::new(&[("home/p/GEMINI.md", "one"), ("home/p/AGENTS.md", "two"), ("home/p/a/x", "")]);
+    fn several_file_names_and_missing_files() {
+        let mut place =
+            MemoryFixture::new(&[("home/p/GEMINI.md", "one"), ("home/p/AGENTS.md", "two"), ("home/p/a/x", "")]);
         place.names.push("AGENTS.md".to_owned());
         assert_eq!(place.load("home/p/a", true).files.len(), 2);
-        let empty = Place::new(&[("home/p/GEMINI.md", " \n")]);
+        let empty = MemoryFixture::new(&[("home/p/GEMINI.md", " \n")]);
         let memory = empty.load("home/p", true);
         assert_eq!((memory.text.as_str(), memory.files.len()), ("", 1));
     }
 
     #[test]
-    fn what_cannot_be_read_is_said() {
-        let big = "x".repeat(LARGEST as usize + 1);
-        let place = Place::new(&[("home/.gemini/GEMINI.md", &big), ("home/p/GEMINI.md", "\0")]);
+    fn unreadable_file_is_a_warning() {
+        let big = "x".repeat(MAX_CONTEXT_FILE_BYTES as usize + 1);
+        let place = MemoryFixture::new(&[("home/.gemini/GEMINI.md", &big), ("home/p/GEMINI.md", "\0")]);
         let memory = place.load("home/p", true);
         assert_eq!(memory.text, "");
         assert_eq!(
@@ -328,18 +330,19 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_by_that_name_is_no_file() {
-        let place = Place::new(&[("home/p/GEMINI.md/x", "")]);
-        assert_eq!(place.load("home/p", true), Memory::default());
+    fn directory_is_not_a_context_file() {
+        let place = MemoryFixture::new(&[("home/p/GEMINI.md/x", "")]);
+        assert_eq!(place.load("home/p", true), ContextMemory::default());
     }
 
     #[cfg(unix)]
     #[test]
-    fn links() {
-        let mut place = Place::new(&[("home/p/AGENTS.md", "shared"), ("home/key", "secret"), ("home/p/a/x", "")]);
+    fn symlinked_context_files() {
+        let mut place =
+            MemoryFixture::new(&[("home/p/AGENTS.md", "shared"), ("home/key", "secret"), ("home/p/a/x", "")]);
         place.names.push("AGENTS.md".to_owned());
-        std::os::unix::fs::symlink("AGENTS.md", place.at("home/p/GEMINI.md")).unwrap();
-        std::os::unix::fs::symlink("../../key", place.at("home/p/a/GEMINI.md")).unwrap();
+        std::os::unix::fs::symlink("AGENTS.md", place.path("home/p/GEMINI.md")).unwrap();
+        std::os::unix::fs::symlink("../../key", place.path("home/p/a/GEMINI.md")).unwrap();
         let memory = place.load("home/p/a", true);
         assert_eq!(memory.text.matches("shared").count(), 1);
         assert_eq!(memory.warnings, ["GEMINI.md leads out of the project and is not read"]);
@@ -347,9 +350,9 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_makes_no_context_file_of_variables() {
-        let place = Place::new(&[("home/p/.env", "secret"), ("home/p/a/x", "")]);
-        std::os::unix::fs::symlink("../.env", place.at("home/p/a/GEMINI.md")).unwrap();
+    fn symlink_to_env_file_is_not_a_context_file() {
+        let place = MemoryFixture::new(&[("home/p/.env", "secret"), ("home/p/a/x", "")]);
+        std::os::unix::fs::symlink("../.env", place.path("home/p/a/GEMINI.md")).unwrap();
         let memory = place.load("home/p/a", true);
         assert_eq!(memory.text, "");
         assert_eq!(memory.warnings, ["GEMINI.md leads to what no context file may import and is not read"]);

@@ -1,13 +1,13 @@
 //! Where a text says `@path`: the mentions in it and the ways each can be read. Looks at no file.
 
 /// A token longer than this names no file.
-const LONGEST: usize = 1024;
+const MAX_MENTION_BYTES: usize = 1024;
 /// How many ways to read one mention are tried.
-const MOST_READINGS: usize = 8;
+const MAX_READINGS: usize = 8;
 /// Marks that may belong to a path or to the sentence around it.
-const PUNCTUATION: &[char] = &['.', ',', ';', ':', '!', '?', '(', ')', '[', ']', '{', '}', '\'', '*', '#'];
+const PUNCTUATION_CHARS: &[char] = &['.', ',', ';', ':', '!', '?', '(', ')', '[', ']', '{', '}', '\'', '*', '#'];
 /// What may stand directly before a mention, beside blanks.
-const OPENING: &[char] = &['(', '[', '{', '<', '"', '\'', '`', ',', ';', ':', '=', '*', '|'];
+const OPENING_CHARS: &[char] = &['(', '[', '{', '<', '"', '\'', '`', ',', ';', ':', '=', '*', '|'];
 
 /// One `@…` of a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,12 +15,12 @@ pub(super) struct Mention {
     /// Where the `@` is.
     pub(super) at: usize,
     /// The longest first; the one that exists is meant.
-    pub(super) readings: Vec<Reading>,
+    pub(super) readings: Vec<MentionReading>,
 }
 
 /// One way to read a mention.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct MentionReading {
     /// The path, its quotes and backslashes gone.
     pub(super) path: String,
     /// Where the text goes on.
@@ -28,14 +28,14 @@ pub(super) struct Reading {
 }
 
 /// The first mention at or after `from`. An `@` inside a word, as in an address of mail, or after a backslash is none.
-pub(super) fn next(text: &str, from: usize) -> Option<Mention> {
+pub(super) fn next_mention(text: &str, from: usize) -> Option<Mention> {
     let mut from = from;
     loop {
         let at = from + text.get(from..)?.find('@')?;
         from = at + 1;
         let before = text[..at].chars().next_back();
-        if before.is_none_or(|before| before.is_whitespace() || OPENING.contains(&before)) {
-            let readings = readings(text, from);
+        if before.is_none_or(|before| before.is_whitespace() || OPENING_CHARS.contains(&before)) {
+            let readings = mention_readings(text, from);
             if !readings.is_empty() {
                 return Some(Mention { at, readings });
             }
@@ -43,30 +43,33 @@ pub(super) fn next(text: &str, from: usize) -> Option<Mention> {
     }
 }
 
-fn readings(text: &str, start: usize) -> Vec<Reading> {
+fn mention_readings(text: &str, start: usize) -> Vec<MentionReading> {
     let rest = &text[start..];
     match rest.chars().next() {
-        Some(quote @ ('"' | '\'')) => quoted(rest, quote, start).into_iter().collect(),
-        _ => bare(rest, start),
+        Some(quote @ ('"' | '\'')) => quoted_reading(rest, quote, start).into_iter().collect(),
+        _ => bare_readings(rest, start),
     }
 }
 
-fn quoted(rest: &str, quote: char, start: usize) -> Option<Reading> {
+fn quoted_reading(rest: &str, quote: char, start: usize) -> Option<MentionReading> {
     let inner = &rest[1..];
-    let end =
-        inner.char_indices().take_while(|(at, char)| *char != '\n' && *at <= LONGEST).find(|(_, c)| *c == quote)?.0;
-    (end > 0).then(|| Reading { path: inner[..end].to_owned(), end: start + end + 2 })
+    let end = inner
+        .char_indices()
+        .take_while(|(at, char)| *char != '\n' && *at <= MAX_MENTION_BYTES)
+        .find(|(_, c)| *c == quote)?
+        .0;
+    (end > 0).then(|| MentionReading { path: inner[..end].to_owned(), end: start + end + 2 })
 }
 
 /// Up to the next blank, and what is left of that when the sentence's marks are taken off.
-fn bare(rest: &str, start: usize) -> Vec<Reading> {
+fn bare_readings(rest: &str, start: usize) -> Vec<MentionReading> {
     let mut path = String::new();
     let mut marks: Vec<(usize, usize, char)> = Vec::new();
     let mut end = 0;
     let mut chars = rest.char_indices().peekable();
     while let Some((at, char)) = chars.next() {
         let stops = char.is_whitespace() || char.is_control() || matches!(char, '"' | '`' | '<' | '>' | '|');
-        if stops || at > LONGEST {
+        if stops || at > MAX_MENTION_BYTES {
             break;
         }
         match chars.peek() {
@@ -75,7 +78,7 @@ fn bare(rest: &str, start: usize) -> Vec<Reading> {
                 chars.next();
             }
             _ => {
-                if PUNCTUATION.contains(&char) {
+                if PUNCTUATION_CHARS.contains(&char) {
                     marks.push((at, path.len(), char));
                 }
                 path.push(char);
@@ -85,8 +88,8 @@ fn bare(rest: &str, start: usize) -> Vec<Reading> {
     }
     let mut found = Vec::new();
     let mut add = |length: usize, end: usize| {
-        if length > 0 && found.len() < MOST_READINGS {
-            found.push(Reading { path: path[..length].to_owned(), end: start + end });
+        if length > 0 && found.len() < MAX_READINGS {
+            found.push(MentionReading { path: path[..length].to_owned(), end: start + end });
         }
     };
     add(path.len(), end);
@@ -114,18 +117,20 @@ mod tests {
     use super::*;
 
     fn paths(text: &str) -> Vec<String> {
-        next(text, 0).map(|found| found.readings.into_iter().map(|reading| reading.path).collect()).unwrap_or_default()
+        next_mention(text, 0)
+            .map(|found| found.readings.into_iter().map(|reading| reading.path).collect())
+            .unwrap_or_default()
     }
 
     #[test]
-    fn a_path_ends_at_a_blank() {
-        let found = next("see @src/main.rs please", 0).unwrap();
+    fn path_ends_at_whitespace() {
+        let found = next_mention("see @src/main.rs please", 0).unwrap();
         assert_eq!((found.at, found.readings.len()), (4, 1));
-        assert_eq!(found.readings[0], Reading { path: "src/main.rs".into(), end: 16 });
+        assert_eq!(found.readings[0], MentionReading { path: "src/main.rs".into(), end: 16 });
     }
 
     #[test]
-    fn the_sentences_marks_may_or_may_not_belong() {
+    fn punctuation_may_belong_to_the_path() {
         assert_eq!(paths("(@a.rs)."), ["a.rs).", "a.rs)", "a.rs"]);
         assert_eq!(paths("@a.rs:12,"), ["a.rs:12,", "a.rs:12", "a.rs"]);
         assert_eq!(paths("@a.txt,@b.txt"), ["a.txt,@b.txt", "a.txt"]);
@@ -134,29 +139,29 @@ mod tests {
     }
 
     #[test]
-    fn blanks_in_a_name() {
+    fn spaces_in_a_name() {
         assert_eq!(paths(r"@a\ b.txt x"), ["a b.txt"]);
         assert_eq!(paths(r#"read @"a b.txt"."#), ["a b.txt"]);
         assert_eq!(paths("@'a b.txt'"), ["a b.txt"]);
-        assert_eq!(next(r#"@"a b" c"#, 0).unwrap().readings[0].end, 6);
+        assert_eq!(next_mention(r#"@"a b" c"#, 0).unwrap().readings[0].end, 6);
         assert_eq!(paths("@\"never closed\n\""), Vec::<String>::new());
         assert_eq!(paths(r"@a\b"), [r"a\b"]);
     }
 
     #[test]
-    fn not_every_at_is_a_mention() {
+    fn not_every_at_sign_is_a_mention() {
         for text in ["me@example.org", r"\@a.txt", "@", "@ a", "a/@types/x", "x@@y", "", "@\"\""] {
             assert_eq!(paths(text), Vec::<String>::new(), "{text}");
         }
-        assert_eq!(next("a@b.c and @d", 0).unwrap().at, 10);
+        assert_eq!(next_mention("a@b.c and @d", 0).unwrap().at, 10);
     }
 
     #[test]
-    fn strange_text_is_no_trouble() {
+    fn unusual_text_does_not_panic() {
         assert_eq!(paths("@ß\\ é.md…"), ["ß é.md…"]);
         assert_eq!(paths("@a\\"), ["a\\"]);
         let long = format!("@{}", ",@".repeat(100_000));
-        assert!(next(&long, 0).unwrap().readings.len() <= MOST_READINGS);
-        assert_eq!(next("é", 1), None);
+        assert!(next_mention(&long, 0).unwrap().readings.len() <= MAX_READINGS);
+        assert_eq!(next_mention("é", 1), None);
     }
 }

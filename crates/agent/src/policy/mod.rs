@@ -1,16 +1,16 @@
-//! Policies: Gemini CLI's rules in TOML on which tools run, are refused, or need asking. Reading files is `load.rs`, what
-//! one rule says is `rule.rs`, what all of them say on a call is `decide.rs`; asking is others' work.
+//! Policies: Gemini CLI's rules in TOML on which tools run, are refused, or need asking. Reading files is `policy_file.rs`, what
+//! one rule says is `rule.rs`, what all of them say on a call is `rule_verdict.rs`; asking is others' work.
 
-mod decide;
-mod load;
-mod remember;
+mod policy_file;
+mod remembered_rules;
 mod rule;
+mod rule_verdict;
 
-pub(crate) use decide::{PolicyCall, Verdict};
-pub use load::{PolicyFiles, check_policy, load_policies};
-pub(crate) use load::{parse, watched};
-pub(crate) use remember::{Memory, Offer};
-pub use rule::{Decision, Rule, Tier};
+pub use policy_file::{ParsedPolicy, check_policy_file, load_policies};
+pub(crate) use policy_file::{parse_policy, watched_policy_paths};
+pub(crate) use remembered_rules::{RememberedRules, RuleOffer};
+pub use rule::{PolicyRule, PolicyTier, RuleDecision};
+pub(crate) use rule_verdict::{PolicyCall, RuleVerdict};
 
 use hookwright_hooks::Diagnostic;
 
@@ -19,33 +19,33 @@ use crate::services::Interaction;
 /// All rules in force, strongest first.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    rules: Vec<Rule>,
+    rules: Vec<PolicyRule>,
     interaction: Interaction,
     /// Whether a file of rules is broken, so that nobody knows what it would have denied.
-    broken: bool,
+    has_broken_file: bool,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Policy { rules: Vec::new(), interaction: Interaction::Interactive, broken: false }
+        Policy { rules: Vec::new(), interaction: Interaction::Interactive, has_broken_file: false }
     }
 }
 
 impl Policy {
     /// The rules, strongest first.
-    pub fn rules(&self) -> &[Rule] {
+    pub fn rules(&self) -> &[PolicyRule] {
         &self.rules
     }
 
     /// The same with some more rules.
-    pub(crate) fn with(&self, more: &[Rule]) -> Policy {
+    pub(crate) fn with_rules(&self, more: &[PolicyRule]) -> Policy {
         let rules = self.rules.iter().chain(more).cloned().collect();
-        Policy { interaction: self.interaction, broken: self.broken, ..Policy::new(rules) }
+        Policy { interaction: self.interaction, has_broken_file: self.has_broken_file, ..Policy::new(rules) }
     }
 
     /// Whether a file of rules is broken: then everything that is not harmless is asked.
     pub fn is_broken(&self) -> bool {
-        self.broken
+        self.has_broken_file
     }
 }
 
@@ -54,16 +54,16 @@ impl Policy {
 pub enum PolicyError {
     /// One that the command line names.
     #[error("the policy can't be used: {0}")]
-    Named(Box<Diagnostic>),
+    NamedFile(Box<Diagnostic>),
     /// One of the user, an extension, the project or the administrator.
     #[error("a policy is broken, and nobody is there to be asked in its place: {0}")]
-    Broken(Box<Diagnostic>),
+    ConfiguredFile(Box<Diagnostic>),
 }
 
 impl PolicyError {
     /// What to do about it.
     pub fn hint(&self) -> String {
-        let (PolicyError::Named(problem) | PolicyError::Broken(problem)) = self;
+        let (PolicyError::NamedFile(problem) | PolicyError::ConfiguredFile(problem)) = self;
         format!("repair it (`hookwright policy check {}`) or move it away", problem.file.display())
     }
 }

@@ -1,21 +1,21 @@
-//! One rule: what it is about, and whether it fits a call or a part of a command. Which rule decides is `decide.rs`.
+//! One rule: what it is about, and whether it fits a call or a part of a command. Which rule decides is `rule_verdict.rs`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_hooks::shell::{Fit, Naming, Part};
-use hookwright_hooks::{Found, McpName, Place, Search, is_like};
+use hookwright_hooks::{BoundedRegex, FileLocation, McpToolName, RegexMatch, matches_wildcard};
 use hookwright_settings::ApprovalMode;
 use hookwright_tools::{DELEGATE_TO_AGENT, canonical_name};
 use serde_json::{Map, Value};
 
-use super::decide::{PolicyCall, View};
-use crate::approval::command_of;
+use super::rule_verdict::{PolicyCall, RuleTarget};
+use crate::approval::shell_command_arg;
 use crate::services::Interaction;
 
 /// Whose rule it is; the later outranks the earlier, whatever their priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tier {
+pub enum PolicyTier {
     /// What the user allowed for good in a dialog: weaker than every rule that somebody wrote.
     Remembered,
     /// An active extension's.
@@ -28,22 +28,22 @@ pub enum Tier {
     Admin,
 }
 
-impl Tier {
+impl PolicyTier {
     /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {
-            Tier::Remembered => "remembered",
-            Tier::Extension => "extension",
-            Tier::Project => "project",
-            Tier::User => "user",
-            Tier::Admin => "admin",
+            PolicyTier::Remembered => "remembered",
+            PolicyTier::Extension => "extension",
+            PolicyTier::Project => "project",
+            PolicyTier::User => "user",
+            PolicyTier::Admin => "admin",
         }
     }
 }
 
 /// A rule's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum RuleDecision {
     /// It runs unasked.
     Allow,
     /// The user is asked.
@@ -52,20 +52,20 @@ pub enum Decision {
     Deny,
 }
 
-impl Decision {
+impl RuleDecision {
     /// As it is written in a file.
     pub fn as_str(self) -> &'static str {
         match self {
-            Decision::Allow => "allow",
-            Decision::AskUser => "ask_user",
-            Decision::Deny => "deny",
+            RuleDecision::Allow => "allow",
+            RuleDecision::AskUser => "ask_user",
+            RuleDecision::Deny => "deny",
         }
     }
 }
 
 /// One `[[rule]]`.
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub struct PolicyRule {
     /// Tools, with `*`; none means any.
     pub tools: Vec<String>,
     /// The MCP server whose tools it is about.
@@ -75,17 +75,17 @@ pub struct Rule {
     /// The whole command line.
     pub exact: Option<String>,
     /// What it says.
-    pub decision: Decision,
+    pub decision: RuleDecision,
     /// What is said with a deny.
     pub message: Option<String>,
     /// Whose it is.
-    pub tier: Tier,
+    pub tier: PolicyTier,
     /// 0 to 999.
     pub priority: u16,
     /// Where it stands.
-    pub place: Place,
-    pub(super) args: Option<Arc<Search>>,
-    pub(super) command: Option<Arc<Search>>,
+    pub location: FileLocation,
+    pub(super) args_pattern: Option<Arc<BoundedRegex>>,
+    pub(super) command_pattern: Option<Arc<BoundedRegex>>,
     pub(super) modes: Vec<ApprovalMode>,
     pub(super) interactive: Option<bool>,
     pub(super) allows_redirection: bool,
@@ -98,128 +98,139 @@ pub struct Rule {
     /// The folder in which files may be changed.
     pub folder: Option<PathBuf>,
     /// It asks for what no call here has.
-    pub(super) never: bool,
+    pub(super) never_matches: bool,
 }
 
-impl Rule {
+impl PolicyRule {
     /// Whether it is only about some commands or arguments of its tools.
     fn is_conditional(&self) -> bool {
-        !self.prefixes.is_empty() || self.exact.is_some() || self.command.is_some() || self.args.is_some()
+        !self.prefixes.is_empty()
+            || self.exact.is_some()
+            || self.command_pattern.is_some()
+            || self.args_pattern.is_some()
     }
 
-    pub(super) fn fit(&self, call: &PolicyCall<'_>, view: View<'_>, interaction: Interaction) -> Fit {
-        let about = !self.never
+    pub(super) fn match_call(&self, call: &PolicyCall<'_>, view: RuleTarget<'_>, interaction: Interaction) -> Fit {
+        let about = !self.never_matches
             && (self.modes.is_empty() || self.modes.contains(&call.mode))
             && self.interactive.is_none_or(|wanted| wanted == (interaction == Interaction::Interactive))
             && self.agent.as_deref().is_none_or(|name| call.agent == Some(name))
-            && (self.is_about(call) || self.is_about_agent(call));
+            && (self.applies_to_call(call) || self.names_delegated_agent(call));
         if !about || self.project.as_deref().is_some_and(|project| call.project != Some(project)) {
             return Fit::No;
         }
-        if self.exact.as_deref().is_some_and(|exact| command_of(call.tool, call.args) != Some(exact)) {
+        if self.exact.as_deref().is_some_and(|exact| shell_command_arg(call.tool, call.args) != Some(exact)) {
             return Fit::No;
         }
         if let Some(folder) = &self.folder {
-            return both(self.fits_folder(folder, call), self.fits_view(call, view));
+            return fit_both(self.match_folder(folder, call), self.match_target(call, view));
         }
-        self.fits_view(call, view)
+        self.match_target(call, view)
     }
 
     /// Whether an edit is one of a file in the folder. What nobody can tell is no yes, and may be a no.
-    fn fits_folder(&self, folder: &Path, call: &PolicyCall<'_>) -> Fit {
+    fn match_folder(&self, folder: &Path, call: &PolicyCall<'_>) -> Fit {
         match call.file {
             _ if !matches!(call.tool, "write_file" | "replace") => Fit::No,
             Some(file) if file.starts_with(folder) && file != folder => Fit::Yes,
             Some(_) => Fit::No,
-            None if self.decision == Decision::Allow => Fit::No,
+            None if self.decision == RuleDecision::Allow => Fit::No,
             None => Fit::Maybe,
         }
     }
 
-    fn fits_view(&self, call: &PolicyCall<'_>, view: View<'_>) -> Fit {
+    fn match_target(&self, call: &PolicyCall<'_>, view: RuleTarget<'_>) -> Fit {
         match view {
-            View::Call if !self.prefixes.is_empty() || self.command.is_some() => Fit::No,
-            View::Call => self.fits_args(call.args, None),
-            View::Unknown if self.is_conditional() => Fit::Maybe,
-            View::Unknown => Fit::Yes,
-            View::Part(part) => self.fits_part(call.args, part),
+            RuleTarget::Call if !self.prefixes.is_empty() || self.command_pattern.is_some() => Fit::No,
+            RuleTarget::Call => self.match_args(call.args, None),
+            RuleTarget::UnknownCommand if self.is_conditional() => Fit::Maybe,
+            RuleTarget::UnknownCommand => Fit::Yes,
+            RuleTarget::CommandPart(part) => self.match_part(call.args, part),
             // What begins like the whole begins like its first part, which has been looked at.
-            View::Whole(_) if !self.prefixes.is_empty() || self.decision == Decision::Allow => Fit::No,
-            View::Whole(_) if self.command.is_none() && self.args.is_none() => Fit::No,
-            View::Whole(text) => both(self.fits_command(text), self.fits_args(call.args, None)),
+            RuleTarget::CommandLine(_) if !self.prefixes.is_empty() || self.decision == RuleDecision::Allow => Fit::No,
+            RuleTarget::CommandLine(_) if self.command_pattern.is_none() && self.args_pattern.is_none() => Fit::No,
+            RuleTarget::CommandLine(text) => fit_both(self.match_command(text), self.match_args(call.args, None)),
         }
     }
 
     /// Whether it names the agent that is delegated to, as if that were a tool.
-    fn is_about_agent(&self, call: &PolicyCall<'_>) -> bool {
+    fn names_delegated_agent(&self, call: &PolicyCall<'_>) -> bool {
         let agent = || call.args.get("agent_name")?.as_str();
         call.tool == DELEGATE_TO_AGENT && agent().is_some_and(|agent| self.tools.iter().any(|name| name == agent))
     }
 
-    fn is_about(&self, call: &PolicyCall<'_>) -> bool {
+    fn applies_to_call(&self, call: &PolicyCall<'_>) -> bool {
         let tool = call.tool;
-        let allows = self.decision == Decision::Allow;
+        let allows = self.decision == RuleDecision::Allow;
         if let Some(server) = &self.server {
-            let Some(mcp) = call.mcp else { return false };
-            let is_of = if allows { mcp.is_surely_of(server, call.others) } else { mcp.may_be_of(server) };
-            let named = |name: &String| mcp.is_tool(name) || is_like(tool, name) || self.means(name, mcp, call.others);
+            let Some(mcp) = call.mcp_name else { return false };
+            let is_of = if allows {
+                mcp.certainly_matches_server(server, call.other_servers)
+            } else {
+                mcp.may_match_server(server)
+            };
+            let named = |name: &String| {
+                mcp.matches_tool(name)
+                    || matches_wildcard(tool, name)
+                    || self.matches_mcp_name(name, mcp, call.other_servers)
+            };
             return is_of && (self.tools.is_empty() || self.tools.iter().any(named));
         }
-        let about_commands = !self.prefixes.is_empty() || self.exact.is_some() || self.command.is_some();
+        let about_commands = !self.prefixes.is_empty() || self.exact.is_some() || self.command_pattern.is_some();
         let shell_only = self.tools.is_empty() && about_commands;
         if shell_only {
             return tool == "run_shell_command";
         }
         // What allows `mcp_a_*` does not mean server `a_b`, although its tools' names begin so.
-        let is_plain = |name: &str| !(allows && call.mcp.is_some() && name.starts_with("mcp_"));
+        let is_plain = |name: &str| !(allows && call.mcp_name.is_some() && name.starts_with("mcp_"));
         let named = |name: &String| {
-            (is_plain(name) && is_like(tool, name))
+            (is_plain(name) && matches_wildcard(tool, name))
                 || canonical_name(name) == tool
-                || call.mcp.is_some_and(|mcp| self.means(name, mcp, call.others))
+                || call.mcp_name.is_some_and(|mcp| self.matches_mcp_name(name, mcp, call.other_servers))
         };
         self.tools.is_empty() || self.tools.iter().any(named)
     }
 
     /// Whether a name means a server's tool: a no in every reading, a yes in its only one.
-    fn means(&self, name: &str, mcp: McpName<'_>, others: &[String]) -> bool {
-        if self.decision == Decision::Allow { mcp.is_surely(name, others) } else { mcp.may_be(name) }
+    fn matches_mcp_name(&self, name: &str, mcp: McpToolName<'_>, others: &[String]) -> bool {
+        if self.decision == RuleDecision::Allow { mcp.certainly_matches(name, others) } else { mcp.may_match(name) }
     }
 
-    fn fits_part(&self, args: &Map<String, Value>, part: &Part) -> Fit {
+    fn match_part(&self, args: &Map<String, Value>, part: &Part) -> Fit {
         // A program elsewhere is another program: nobody allowed it. To deny, its name is enough.
-        let naming = if self.decision == Decision::Allow { Naming::Exact } else { Naming::AnyDirectory };
+        let naming = if self.decision == RuleDecision::Allow { Naming::Exact } else { Naming::AnyDirectory };
         let prefix = match self.prefixes.as_slice() {
             [] => Fit::Yes,
-            prefixes => prefixes.iter().map(|prefix| part.begins_with(prefix, naming)).fold(Fit::No, either),
+            prefixes => prefixes.iter().map(|prefix| part.begins_with(prefix, naming)).fold(Fit::No, fit_either),
         };
-        both(prefix, both(self.fits_command(&part.text), self.fits_args(args, Some(&part.text))))
+        fit_both(prefix, fit_both(self.match_command(&part.text), self.match_args(args, Some(&part.text))))
     }
 
-    fn fits_command(&self, text: &str) -> Fit {
-        self.command.as_ref().map_or(Fit::Yes, |pattern| self.searched(pattern, text, |start| start == 0))
+    fn match_command(&self, text: &str) -> Fit {
+        self.command_pattern.as_ref().map_or(Fit::Yes, |pattern| self.search_pattern(pattern, text, |start| start == 0))
     }
 
     /// Tests the arguments' JSON, with a part in the command's place.
-    fn fits_args(&self, args: &Map<String, Value>, command: Option<&str>) -> Fit {
-        let Some(pattern) = &self.args else { return Fit::Yes };
+    fn match_args(&self, args: &Map<String, Value>, command: Option<&str>) -> Fit {
+        let Some(pattern) = &self.args_pattern else { return Fit::Yes };
         let mut args = args.clone();
         if let Some(command) = command {
             args.insert("command".to_owned(), command.into());
         }
-        self.searched(pattern, &stable_json(&Value::Object(args)), |_| true)
+        self.search_pattern(pattern, &stable_json(&Value::Object(args)), |_| true)
     }
 
     /// Where nobody can tell in reasonable time, what forbids counts and what allows does not.
-    fn searched(&self, pattern: &Search, text: &str, counts: impl Fn(usize) -> bool) -> Fit {
+    fn search_pattern(&self, pattern: &BoundedRegex, text: &str, counts: impl Fn(usize) -> bool) -> Fit {
         match pattern.find(text) {
-            Found::At(start) if counts(start) => Fit::Yes,
-            Found::TooMuchWork if self.decision != Decision::Allow => Fit::Yes,
-            Found::At(_) | Found::Nowhere | Found::TooMuchWork => Fit::No,
+            RegexMatch::At(start) if counts(start) => Fit::Yes,
+            RegexMatch::OverBudget if self.decision != RuleDecision::Allow => Fit::Yes,
+            RegexMatch::At(_) | RegexMatch::NotFound | RegexMatch::OverBudget => Fit::No,
         }
     }
 }
 
-fn both(one: Fit, other: Fit) -> Fit {
+fn fit_both(one: Fit, other: Fit) -> Fit {
     match (one, other) {
         (Fit::No, _) | (_, Fit::No) => Fit::No,
         (Fit::Yes, Fit::Yes) => Fit::Yes,
@@ -227,7 +238,7 @@ fn both(one: Fit, other: Fit) -> Fit {
     }
 }
 
-fn either(one: Fit, other: Fit) -> Fit {
+fn fit_either(one: Fit, other: Fit) -> Fit {
     match (one, other) {
         (Fit::Yes, _) | (_, Fit::Yes) => Fit::Yes,
         (Fit::No, Fit::No) => Fit::No,

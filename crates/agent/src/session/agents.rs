@@ -1,22 +1,22 @@
 //! The sub-agents of a running session: found, listed, read again and switched.
 
 use hookwright_hooks::{Diagnostic, Severity, did_you_mean};
-use hookwright_settings::Loaded;
+use hookwright_settings::LoadedConfig;
 use hookwright_settings::edit::set_value;
-use hookwright_settings::subagents::{Definition, SubAgents, discover};
+use hookwright_settings::subagents::{SubAgentDefinition, SubAgents, discover};
 use serde_json::Value;
 
-use super::conduct::Conductor;
-use super::order::AgentsOrder;
+use super::actor::SessionActor;
+use super::command::AgentsAction;
 use super::reply::Reply;
 use crate::event::AgentEvent;
-use crate::protect::HeldInstructions;
+use crate::protect::UntrustedInstructions;
 
 /// The sub-agents of a configuration, without those whose definitions wait for trust.
-pub(super) fn trusted_agents(loaded: &Loaded, held: &HeldInstructions) -> SubAgents {
+pub(super) fn trusted_agents(loaded: &LoadedConfig, held: &UntrustedInstructions) -> SubAgents {
     let mut agents = discover(loaded);
     let SubAgents { list, diagnostics, .. } = &mut agents;
-    list.retain(|agent| match held.why(&agent.path) {
+    list.retain(|agent| match held.reason_for(&agent.path) {
         Some(why) => {
             diagnostics.push(Diagnostic::about_file(Severity::Warning, &agent.path, why));
             false
@@ -26,46 +26,48 @@ pub(super) fn trusted_agents(loaded: &Loaded, held: &HeldInstructions) -> SubAge
     agents
 }
 
-impl Conductor {
-    pub(super) fn agents(&mut self, order: AgentsOrder) {
+impl SessionActor {
+    pub(super) fn handle_agents(&mut self, order: AgentsAction) {
         match order {
-            AgentsOrder::List => self.list_agents(),
-            AgentsOrder::Reload => {
-                self.find_agents();
-                self.tell_agents();
+            AgentsAction::List => self.list_agents(),
+            AgentsAction::Reload => {
+                self.refresh_agents();
+                self.reply_agent_diagnostics();
                 self.list_agents();
             }
-            AgentsOrder::Enable(name) => self.switch_agent(&name, true),
-            AgentsOrder::Disable(name) => self.switch_agent(&name, false),
+            AgentsAction::Enable(name) => self.switch_agent(&name, true),
+            AgentsAction::Disable(name) => self.switch_agent(&name, false),
         }
     }
 
     /// Reads the definitions again; the next request offers what is there then.
-    pub(super) fn find_agents(&self) {
+    pub(super) fn refresh_agents(&self) {
         let (services, loaded) = (self.services(), self.shared.view().loaded.clone());
-        services.agents.set(trusted_agents(&loaded, &services.guards.held_instructions()), &services.tools);
-        self.tell(AgentEvent::Configured);
+        services
+            .subagents
+            .set_definitions(trusted_agents(&loaded, &services.tamper_watch.untrusted_instructions()), &services.tools);
+        self.send_event(AgentEvent::ConfigurationChanged);
     }
 
     /// What is wrong with them.
-    pub(super) fn tell_agents(&self) {
-        let agents = self.services().agents.now();
+    pub(super) fn reply_agent_diagnostics(&self) {
+        let agents = self.services().subagents.current();
         agents.diagnostics.iter().for_each(|one| self.reply(Reply::Diagnostic(Box::new(one.clone()))));
     }
 
     fn list_agents(&self) {
-        let agents = self.services().agents.now();
+        let agents = self.services().subagents.current();
         let settings = &self.shared.view().loaded.settings.agents;
         let none = match settings.enabled {
             true => "there are no agents; write one as .gemini/agents/NAME.md",
             false => "agents are off: `experimental.enableAgents` is false",
         };
-        let rows = agents.list.iter().map(row).collect();
+        let rows = agents.list.iter().map(agent_row).collect();
         self.reply(if agents.list.is_empty() { Reply::aside(none) } else { Reply::Rows(rows) });
     }
 
     fn switch_agent(&mut self, name: &str, enabled: bool) {
-        let agents = self.services().agents.now();
+        let agents = self.services().subagents.current();
         let Some(agent) = agents.list.iter().find(|agent| agent.name == name) else {
             let known = agents.list.iter().map(|agent| agent.name.as_str());
             let help = did_you_mean(name, known, "/agents list shows them all");
@@ -77,17 +79,18 @@ impl Conductor {
         }
         let file = self.shared.view().loaded.paths.user_settings.clone();
         let path = ["agents", "overrides", name, "enabled"];
-        let set = self.services().guards.own_change(&file, || set_value(&file, &path, Value::Bool(enabled)));
+        let set =
+            self.services().tamper_watch.with_user_change(&file, || set_value(&file, &path, Value::Bool(enabled)));
         match set {
             Ok(_) => self.reply(Reply::plain(format!("{verb} {name} in {}", file.display()))),
             Err(error) => return self.reply(Reply::error(error)),
         }
-        self.reload(&[]);
+        self.reload_configuration(&[]);
     }
 }
 
 /// An agent, and what to know of it.
-fn row(agent: &Definition) -> (String, String) {
+fn agent_row(agent: &SubAgentDefinition) -> (String, String) {
     let state = if agent.enabled { "" } else { ", disabled" };
     let servers: Vec<&str> = agent.servers.iter().map(|server| server.name.as_str()).collect();
     let own = if servers.is_empty() { String::new() } else { format!(", with MCP server {}", servers.join(", ")) };

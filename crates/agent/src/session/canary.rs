@@ -2,29 +2,31 @@
 
 use std::sync::Arc;
 
-use hookwright_hooks::{AnyEvent, Hook, HookEngine, Matcher, Occasion, Registry, sample, sample_subject, tools_meant};
+use hookwright_hooks::{
+    AnyEvent, Hook, HookEngine, Matcher, Registry, RunCondition, sample_input, sample_subject, tools_named,
+};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::conduct::Conductor;
+use super::actor::SessionActor;
 use super::reply::Reply;
-use crate::services::HookEvents;
+use crate::services::HookEventForwarder;
 
-impl Conductor {
-    pub(super) fn canary(&mut self, hook: &Arc<Hook>) {
+impl SessionActor {
+    pub(super) fn fire_canary(&mut self, hook: &Arc<Hook>) {
         // Alone or not, what an agent changed does not run.
-        if let Err(why) = self.services().hooks.trusts(hook) {
+        if let Err(why) = self.services().hooks.check_trust(hook) {
             return self.reply(Reply::warning(format!("canary: {} was not fired: {why}", hook.id())));
         }
-        let (alone, event) = match canary(hook) {
+        let (alone, event) = match build_canary(hook) {
             Ok(canary) => canary,
             Err(error) => return self.reply(Reply::error(error)),
         };
         let view = self.shared.view();
         let engine = HookEngine::builder(alone)
             .session((*view.services.hooks.session()).clone())
-            .places(view.loaded.hook_places())
-            .observer(Arc::new(HookEvents(view.services.events.clone())))
+            .exec_envs(view.loaded.hook_exec_envs())
+            .observer(Arc::new(HookEventForwarder(view.services.events.clone())))
             .build();
         self.reply(Reply::warning(format!("canary: {} was fired alone on a harmless {}", hook.id(), hook.event)));
         tokio::spawn(async move {
@@ -38,44 +40,49 @@ impl Conductor {
 ///
 /// # Errors
 /// If the event can't be made up.
-pub fn canary(hook: &Hook) -> Result<(Registry, AnyEvent), serde_json::Error> {
-    let event = AnyEvent::from_fields(hook.event, harmless(hook))?;
+pub fn build_canary(hook: &Hook) -> Result<(Registry, AnyEvent), serde_json::Error> {
+    let event = AnyEvent::from_fields(hook.event, harmless_input(hook))?;
     let mut alone = Registry::default();
-    alone.add(Hook { matcher: Matcher::All, when: Vec::new(), occasion: Occasion::default(), ..Hook::clone(hook) });
+    alone.add(Hook {
+        matcher: Matcher::All,
+        when: Vec::new(),
+        run_condition: RunCondition::default(),
+        ..Hook::clone(hook)
+    });
     Ok((alone, event))
 }
 
 /// A sample of the event that asks for nothing, about what the hook's matcher names.
-fn harmless(hook: &Hook) -> Map<String, Value> {
+fn harmless_input(hook: &Hook) -> Map<String, Value> {
     let named = hook.matcher_text.as_deref().unwrap_or_default().split('|').next().map(str::trim);
     let is_name = |name: &&str| !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || char == '_');
     // Under whatever name it is meant, it is told as what it is here.
-    let named = named.filter(is_name).map(|name| tools_meant(name).next().unwrap_or(name));
+    let named = named.filter(is_name).map(|name| tools_named(name).next().unwrap_or(name));
     let named = named.filter(|name| hook.matcher.matches(name));
     let subject = named.or_else(|| sample_subject(hook.event, std::iter::once(hook)));
-    sample(hook.event, subject)
+    sample_input(hook.event, subject)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hookwright_hooks::{EventKind, Subject};
+    use hookwright_hooks::{EventKind, MatcherSubject};
 
     #[test]
-    fn every_event_has_a_harmless_one() {
+    fn every_event_kind_has_a_harmless_input() {
         for kind in EventKind::all() {
-            let hook = Hook::in_code(kind, "h", |_| async { Err(String::new()) });
-            let event = AnyEvent::from_fields(kind, harmless(&hook));
+            let hook = Hook::from_function(kind, "h", |_| async { Err(String::new()) });
+            let event = AnyEvent::from_fields(kind, harmless_input(&hook));
             assert!(event.is_ok(), "{kind}: {:?}", event.err());
         }
     }
     #[test]
-    fn it_is_about_what_the_matcher_names_with_arguments_that_the_tool_takes() {
+    fn harmless_input_names_the_matched_tool_with_valid_arguments() {
         let about = |text: &str| {
-            let mut hook = Hook::in_code(EventKind::BeforeTool, "h", |_| async { Err(String::new()) });
-            hook.matcher = Matcher::compile(Subject::ToolName, Some(text)).0;
+            let mut hook = Hook::from_function(EventKind::BeforeTool, "h", |_| async { Err(String::new()) });
+            hook.matcher = Matcher::compile(MatcherSubject::ToolName, Some(text)).0;
             hook.matcher_text = Some(text.to_owned());
-            harmless(&hook)
+            harmless_input(&hook)
         };
         assert_eq!(about("write_file|replace")["tool_name"], "write_file");
         assert!(about("write_file")["tool_input"]["content"].is_string());

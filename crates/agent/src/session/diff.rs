@@ -2,31 +2,31 @@
 
 use std::collections::HashSet;
 
-use super::conduct::Conductor;
+use super::actor::SessionActor;
+use super::command::DiffAction;
+use super::dialog::{DialogContext, DialogOutcome};
 use super::git;
-use super::order::DiffOrder;
 use super::reply::Reply;
-use super::talk::{Deed, Talk};
-use crate::checkpoint::{Changed, Difference};
+use crate::checkpoint::{SessionChanges, SessionFileChange};
 
 /// More of what a session changed is not shown at once.
-const LARGEST: usize = 256 << 10;
+const MAX_DIFF_BYTES: usize = 256 << 10;
 
-impl Conductor {
-    pub(super) fn diff(&mut self, order: DiffOrder) {
-        self.talk(move |talk| async move {
-            let changed = changed(&talk).await;
+impl SessionActor {
+    pub(super) fn handle_diff(&mut self, order: DiffAction) {
+        self.start_dialog(move |talk| async move {
+            let changed = session_changes(&talk).await;
             match order {
-                DiffOrder::All if git::is_there(&talk.loaded) => all(&talk, changed).await,
-                DiffOrder::All | DiffOrder::Session => talk.say(session(&talk, &changed)),
+                DiffAction::All if git::is_in_repository(&talk.loaded) => reply_all_changes(&talk, changed).await,
+                DiffAction::All | DiffAction::Session => talk.reply(session_diff_reply(&talk, &changed)),
             }
-            None::<Deed>
+            None::<DialogOutcome>
         });
     }
 }
 
 /// What this session changed, by its checkpoints.
-async fn changed(talk: &Talk) -> Changed {
+async fn session_changes(talk: &DialogContext) -> SessionChanges {
     let services = talk.services.clone();
     // Files are read for it.
     let looked = tokio::task::spawn_blocking(move || services.changed_by_session());
@@ -34,52 +34,55 @@ async fn changed(talk: &Talk) -> Changed {
 }
 
 /// What git says, and what the session changed that git does not show: new, ignored and committed files.
-async fn all(talk: &Talk, mut changed: Changed) {
-    match git::different(&talk.loaded).await {
+async fn reply_all_changes(talk: &DialogContext, mut changed: SessionChanges) {
+    match git::diff_against_head(&talk.loaded).await {
         Ok(different) => {
             let known: HashSet<String> = different.files.into_iter().collect();
-            changed.files.retain(|file| !known.contains(&file.shown));
+            changed.files.retain(|file| !known.contains(&file.display_path));
             let mut text = different.text;
             if !changed.files.is_empty() {
                 let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
-                text.push_str(&format!("{gap}changed by this session besides:\n{}", told(&changed.files)));
+                text.push_str(&format!(
+                    "{gap}changed by this session besides:\n{}",
+                    format_differences(&changed.files)
+                ));
             }
-            talk.say(match text.trim().is_empty() {
+            talk.reply(match text.trim().is_empty() {
                 true => Reply::aside("nothing is different from the last commit"),
                 false => Reply::Diff(text),
             });
         }
         Err(why) => {
-            talk.say(Reply::warning(why));
+            talk.reply(Reply::warning(why));
             if !changed.files.is_empty() {
-                talk.say(session(talk, &changed));
+                talk.reply(session_diff_reply(talk, &changed));
             }
         }
     }
 }
 
-fn session(talk: &Talk, changed: &Changed) -> Reply {
+fn session_diff_reply(talk: &DialogContext, changed: &SessionChanges) -> Reply {
     if changed.files.is_empty() {
-        let why = match talk.services.checkpoints.keeps_files() {
+        let why = match talk.services.checkpoints.records_files() {
             true => "",
             false => ", as far as is known: general.checkpointing.enabled is false",
         };
         return Reply::aside(format!("this session has changed no file{why}"));
     }
     let notes: String = changed.notes.iter().map(|note| format!("note: {note}\n")).collect();
-    Reply::Diff(format!("changed by this session:\n{}{notes}", told(&changed.files)))
+    Reply::Diff(format!("changed by this session:\n{}{notes}", format_differences(&changed.files)))
 }
 
 /// Each file with what became of it, and then the lines, as far as there is room.
-fn told(files: &[Difference]) -> String {
-    let row = |file: &Difference| {
+fn format_differences(files: &[SessionFileChange]) -> String {
+    let row = |file: &SessionFileChange| {
         let since = if file.changed_since { ", and changed since by others" } else { "" };
-        format!("    {}  {}{since}\n", file.shown, file.what)
+        format!("    {}  {}{since}\n", file.display_path, file.summary)
     };
     let mut text: String = files.iter().map(row).collect();
     let mut left = 0;
     for diff in files.iter().filter_map(|file| file.diff.as_deref()) {
-        match text.len() + diff.len() <= LARGEST {
+        match text.len() + diff.len() <= MAX_DIFF_BYTES {
             true => text.push_str(&format!("\n{diff}")),
             false => left += 1,
         }

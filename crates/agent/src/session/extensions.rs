@@ -4,45 +4,46 @@
 use std::path::Path;
 
 use hookwright_extensions::{
-    Agreed, Asks, Difference, ExtensionError, Fetcher, Prepared, Update, is_behind, look_for_update,
+    ConsentRequirement, ExtensionDiff, ExtensionError, Fetcher, InstallConsent, PreparedExtension, UpdateStatus,
+    check_for_update, has_newer_commit,
 };
 use hookwright_hooks::{Hook, did_you_mean};
 use hookwright_settings::edit::Switch;
 use hookwright_settings::{Extension, ExtensionOwner, OriginKind, dismiss_guards, switch_extension};
 use tokio::task::{JoinError, JoinSet};
 
-use super::conduct::Conductor;
-use super::order::{Consent, ExtensionsOrder, Extent};
-use super::proxy;
+use super::actor::SessionActor;
+use super::command::{DisableConsent, ExtensionScope, ExtensionsAction};
+use super::hook_list::collapse_whitespace;
+use super::proxy_from_env;
 use super::reply::Reply;
-use super::state::on_one_line;
 
 /// An extension's name, and what there is of it elsewhere.
-type Found = (String, Result<Update, ExtensionError>);
+type ExtensionUpdateResult = (String, Result<UpdateStatus, ExtensionError>);
 
 /// Updates on their way.
 #[derive(Default)]
-pub(super) struct Updates {
+pub(super) struct ExtensionUpdates {
     /// Those that are looked for.
-    pub(super) looking: JoinSet<Found>,
+    pub(super) lookups: JoinSet<ExtensionUpdateResult>,
     /// Those that the user wants to hear of, looked for as the session begins; the name, if there is a newer version.
-    pub(super) behind: JoinSet<Option<String>>,
+    pub(super) version_checks: JoinSet<Option<String>>,
     /// Those that were shown, and wait for a yes.
-    shown: Vec<Prepared>,
+    awaiting_consent: Vec<PreparedExtension>,
 }
 
-impl Conductor {
-    pub(super) fn extensions(&mut self, order: ExtensionsOrder) {
+impl SessionActor {
+    pub(super) fn handle_extensions(&mut self, order: ExtensionsAction) {
         match order {
-            ExtensionsOrder::List => self.list_extensions(),
-            ExtensionsOrder::Enable(name, extent) => self.switch_extension(&name, extent, Switch::Enable),
-            ExtensionsOrder::Disable(name, extent, consent) => {
-                if self.may_go(&name, consent) {
+            ExtensionsAction::List => self.list_extensions(),
+            ExtensionsAction::Enable(name, extent) => self.switch_extension(&name, extent, Switch::Enable),
+            ExtensionsAction::Disable(name, extent, consent) => {
+                if self.may_disable(&name, consent) {
                     self.switch_extension(&name, extent, Switch::Disable);
                 }
             }
-            ExtensionsOrder::Update(name) => self.look_for_updates(name.as_deref()),
-            ExtensionsOrder::Agree(name) => self.agree_to_update(&name),
+            ExtensionsAction::Update(name) => self.start_update_lookups(name.as_deref()),
+            ExtensionsAction::ConfirmUpdate(name) => self.confirm_update(&name),
         }
     }
 
@@ -50,7 +51,7 @@ impl Conductor {
         let row = |one: &Extension| {
             let state = if one.active { "active" } else { "disabled here" };
             let description =
-                one.description.as_ref().map(|text| format!(" {}", on_one_line(text))).unwrap_or_default();
+                one.description.as_ref().map(|text| format!(" {}", collapse_whitespace(text))).unwrap_or_default();
             (one.name.clone(), format!("{} ({state}){description}", one.version))
         };
         let rows: Vec<_> = self.shared.view().loaded.extensions.iter().map(row).collect();
@@ -71,15 +72,15 @@ impl Conductor {
     }
 
     /// Whether an extension may be switched off: it has no guard, or the user has agreed. If not, that has been said.
-    fn may_go(&self, name: &str, consent: Consent) -> bool {
+    fn may_disable(&self, name: &str, consent: DisableConsent) -> bool {
         let Some(extension) = self.extension_named(name) else { return false };
         let view = self.shared.view();
         let registry = &view.loaded.registry;
         let is_required = |hook: &Hook| registry.required().any(|one| one.name == hook.id());
-        let declared = extension.declared();
+        let declared = extension.declared_hooks();
         let guards = declared.hooks.iter().filter(|hook| hook.is_guard() || is_required(hook));
         let guards: Vec<String> = guards.map(|hook| format!("`{}`", hook.id())).collect();
-        if guards.is_empty() || consent == Consent::Given {
+        if guards.is_empty() || consent == DisableConsent::Given {
             return true;
         }
         let (name, guards) = (&extension.name, guards.join(", "));
@@ -88,14 +89,14 @@ impl Conductor {
         false
     }
 
-    fn switch_extension(&mut self, name: &str, extent: Extent, switch: Switch) {
+    fn switch_extension(&mut self, name: &str, extent: ExtensionScope, switch: Switch) {
         let Some(extension) = self.extension_named(name) else { return };
         let name = extension.name.clone();
         let view = self.shared.view();
         let (paths, root) = (&view.loaded.paths, &view.loaded.project.root);
         let (folder, place) = match extent {
-            Extent::Everywhere => (Path::new("/"), "everywhere".to_owned()),
-            Extent::Here => (root.as_path(), format!("in {}", root.display())),
+            ExtensionScope::User => (Path::new("/"), "everywhere".to_owned()),
+            ExtensionScope::Workspace => (root.as_path(), format!("in {}", root.display())),
         };
         let switched = || {
             let changed = switch_extension(paths, &name, folder, switch)?;
@@ -106,14 +107,14 @@ impl Conductor {
             }
         };
         let verb = if switch == Switch::Enable { "enabled" } else { "disabled" };
-        match view.services.guards.own_change(&paths.extension_rules(), switched) {
+        match view.services.tamper_watch.with_user_change(&paths.extension_enablement_file(), switched) {
             Ok(true) => self.reply(Reply::plain(format!("`{name}` is {verb} {place}"))),
             Ok(false) => return self.reply(Reply::aside(format!("`{name}` was already {verb} {place}"))),
             Err(error) => return self.reply(Reply::error(error)),
         }
         // What we wrote ourselves is no news.
-        self.watch.changed();
-        self.reload(&[]);
+        self.config_watch.rescan_files();
+        self.reload_configuration(&[]);
         let disabled = self.shared.view().loaded.disabled_extensions();
         if switch == Switch::Enable && disabled.iter().any(|disabled| disabled.eq_ignore_ascii_case(&name)) {
             self.reply(Reply::warning(format!("`{name}` is still switched off by `extensions.disabled` in settings")));
@@ -122,7 +123,7 @@ impl Conductor {
 
     /// Looks beside everything else whether there are newer versions of extensions of which the user wants to know. It is
     /// only said: new code is put in place by a person.
-    pub(super) fn look_for_newer(&mut self) {
+    pub(super) fn check_newer_versions(&mut self) {
         let view = self.shared.view();
         let wanted = |one: &&Extension| {
             let wants = one.origin.as_ref().is_some_and(|origin| origin.auto_update);
@@ -130,9 +131,9 @@ impl Conductor {
         };
         for extension in view.loaded.extensions.iter().filter(wanted).cloned() {
             let (world, loaded) = (self.world.clone(), view.loaded.clone());
-            self.updates.behind.spawn(async move {
-                let fetcher = Fetcher { world: &world, proxy: proxy(&world), progress: &|_| {} };
-                match is_behind(&extension, &fetcher, &loaded).await {
+            self.extension_updates.version_checks.spawn(async move {
+                let fetcher = Fetcher { process_env: &world, proxy: proxy_from_env(&world), progress: &|_| {} };
+                match has_newer_commit(&extension, &fetcher, &loaded).await {
                     Ok(behind) => behind.then_some(extension.name),
                     Err(error) => {
                         tracing::info!(%error, extension = extension.name, "no newer version could be looked for");
@@ -144,14 +145,14 @@ impl Conductor {
     }
 
     /// A newer version was found, or not.
-    pub(super) fn newer_found(&self, found: Result<Option<String>, JoinError>) {
+    pub(super) fn announce_newer_version(&self, found: Result<Option<String>, JoinError>) {
         if let Ok(Some(name)) = found {
             let text = format!("there is a newer version of `{name}`; /extensions update {name} shows it");
             self.reply(Reply::aside(text));
         }
     }
 
-    fn look_for_updates(&mut self, name: Option<&str>) {
+    fn start_update_lookups(&mut self, name: Option<&str>) {
         let view = self.shared.view();
         let is_from_elsewhere = |one: &&Extension| {
             let origin = one.origin.as_ref().filter(|origin| origin.kind != OriginKind::Link);
@@ -166,82 +167,82 @@ impl Conductor {
         }
         for extension in wanted {
             self.reply(Reply::aside(format!("looking for an update of `{}`", extension.name)));
-            self.updates.shown.retain(|shown| shown.brings.name != extension.name);
+            self.extension_updates.awaiting_consent.retain(|shown| shown.summary.name != extension.name);
             let (world, loaded) = (self.world.clone(), view.loaded.clone());
-            self.updates.looking.spawn(async move {
-                let fetcher = Fetcher { world: &world, proxy: proxy(&world), progress: &|_| {} };
-                let found = look_for_update(&extension, &fetcher, &loaded).await;
+            self.extension_updates.lookups.spawn(async move {
+                let fetcher = Fetcher { process_env: &world, proxy: proxy_from_env(&world), progress: &|_| {} };
+                let found = check_for_update(&extension, &fetcher, &loaded).await;
                 (extension.name, found)
             });
         }
     }
 
     /// What came of looking for an update.
-    pub(super) fn update_found(&mut self, found: Result<Found, JoinError>) {
+    pub(super) fn handle_update_result(&mut self, found: Result<ExtensionUpdateResult, JoinError>) {
         let (name, update) = match found {
             Ok(found) => found,
             Err(error) => return self.reply(Reply::error(error)),
         };
         match update {
             Err(error) => self.reply(Reply::error(error)),
-            Ok(Update::Current) => self.reply(Reply::plain(format!("`{name}` is the newest"))),
-            Ok(Update::Linked) => self.reply(Reply::plain(format!("`{name}` is linked: it counts as it is"))),
-            Ok(Update::Ready(prepared)) => self.show_update(*prepared),
+            Ok(UpdateStatus::Current) => self.reply(Reply::plain(format!("`{name}` is the newest"))),
+            Ok(UpdateStatus::Linked) => self.reply(Reply::plain(format!("`{name}` is linked: it counts as it is"))),
+            Ok(UpdateStatus::Ready(prepared)) => self.show_update(*prepared),
         }
     }
 
     /// Shows what is different. What changes nothing that runs or decides is put in place, unless the agent is at work.
-    fn show_update(&mut self, prepared: Prepared) {
-        let name = prepared.brings.name.clone();
-        let asks = prepared.difference.as_ref().map_or(Asks::Yes, Difference::asks);
-        if let Some(difference) = &prepared.difference {
-            self.reply(Reply::plain(words(&name, difference)));
+    fn show_update(&mut self, prepared: PreparedExtension) {
+        let name = prepared.summary.name.clone();
+        let asks = prepared.diff.as_ref().map_or(ConsentRequirement::Required, ExtensionDiff::consent_requirement);
+        if let Some(difference) = &prepared.diff {
+            self.reply(Reply::plain(difference_text(&name, difference)));
         }
-        if asks == Asks::No && self.is_idle() {
-            return self.put_update_in_place(prepared, Agreed::NotAsked);
+        if asks == ConsentRequirement::NotRequired && self.is_idle() {
+            return self.install_update(prepared, InstallConsent::NotRequired);
         }
-        self.updates.shown.push(prepared);
+        self.extension_updates.awaiting_consent.push(prepared);
         let text =
             format!("/extensions update {name} --consent puts it in place, and trusts its hooks as they are then");
         self.reply(Reply::aside(text));
     }
 
     /// Only what was shown is put in place, whatever there is elsewhere by now.
-    fn agree_to_update(&mut self, name: &str) {
-        let shown = &mut self.updates.shown;
-        let Some(at) = shown.iter().position(|shown| shown.brings.name.eq_ignore_ascii_case(name)) else {
+    fn confirm_update(&mut self, name: &str) {
+        let shown = &mut self.extension_updates.awaiting_consent;
+        let Some(at) = shown.iter().position(|shown| shown.summary.name.eq_ignore_ascii_case(name)) else {
             let text = format!("no update of `{name}` was shown; /extensions update {name} looks for one");
             return self.reply(Reply::error(text));
         };
-        if self.is_free() {
-            let prepared = self.updates.shown.swap_remove(at);
-            self.put_update_in_place(prepared, Agreed::Yes);
+        if self.require_idle() {
+            let prepared = self.extension_updates.awaiting_consent.swap_remove(at);
+            self.install_update(prepared, InstallConsent::Given);
         }
     }
 
-    fn put_update_in_place(&mut self, prepared: Prepared, agreed: Agreed) {
-        let (name, version) = (prepared.brings.name.clone(), prepared.brings.version.clone());
+    fn install_update(&mut self, prepared: PreparedExtension, agreed: InstallConsent) {
+        let (name, version) = (prepared.summary.name.clone(), prepared.summary.version.clone());
         let view = self.shared.view();
         let loaded = &view.loaded;
         let put = || prepared.commit(&[], agreed, &self.world, loaded);
-        match view.services.guards.own_change(&loaded.paths.trusted_hooks, put) {
+        match view.services.tamper_watch.with_user_change(&loaded.paths.trusted_hooks, put) {
             Ok(()) => self.reply(Reply::plain(format!("`{name}` is at {version} now"))),
             Err(error) => return self.reply(Reply::error(error)),
         }
-        self.watch.changed();
-        self.reload(&[]);
+        self.config_watch.rescan_files();
+        self.reload_configuration(&[]);
     }
 }
 
 /// A difference in words.
-fn words(name: &str, difference: &Difference) -> String {
+fn difference_text(name: &str, difference: &ExtensionDiff) -> String {
     let (old, new) = &difference.versions;
     let mut lines = vec![format!("{name} {old} → {new}")];
-    if difference.goes_back {
+    if difference.is_downgrade {
         lines.push(format!("{new} is lower than {old}"));
     }
-    lines.extend((!difference.brings.is_empty()).then(|| difference.brings.clone()));
-    lines.extend(difference.reviewed.iter().map(|(_, text)| text.clone()));
-    lines.extend(difference.others.iter().cloned());
+    lines.extend((!difference.summary_diff.is_empty()).then(|| difference.summary_diff.clone()));
+    lines.extend(difference.reviewed_diffs.iter().map(|(_, text)| text.clone()));
+    lines.extend(difference.other_changes.iter().cloned());
     lines.join("\n")
 }

@@ -1,38 +1,42 @@
 //! `/memory`: what the model is told from context files, added to and read again.
 
-use hookwright_disk::{Links, Privacy, ReadError};
+use hookwright_disk::{FilePrivacy, ReadError, SymlinkPolicy};
 
-use super::conduct::Conductor;
-use super::open;
-use super::order::MemoryOrder;
+use super::actor::SessionActor;
+use super::command::MemoryAction;
 use super::reply::Reply;
+use super::setup;
 use crate::event::AgentEvent;
 
-const NONE: &str = "there is no memory: neither you nor the project have a GEMINI.md";
+const NO_MEMORY_MESSAGE: &str = "there is no memory: neither you nor the project have a GEMINI.md";
 
 /// A larger one would not be read, so nothing is added to it.
-const LARGEST: u64 = 1 << 20;
+const MAX_CONTEXT_FILE_BYTES: u64 = 1 << 20;
 
-impl Conductor {
-    pub(super) fn memory(&mut self, order: MemoryOrder) {
+impl SessionActor {
+    pub(super) fn handle_memory(&mut self, order: MemoryAction) {
         match order {
-            MemoryOrder::Show => {
-                let text = open::memory(&self.shared.view().loaded).text;
-                self.reply(if text.trim().is_empty() { Reply::aside(NONE) } else { Reply::plain(text) });
+            MemoryAction::Show => {
+                let text = setup::load_context_memory(&self.shared.view().loaded).text;
+                self.reply(if text.trim().is_empty() { Reply::aside(NO_MEMORY_MESSAGE) } else { Reply::plain(text) });
             }
-            MemoryOrder::List => {
-                let files = open::memory(&self.shared.view().loaded).files;
+            MemoryAction::List => {
+                let files = setup::load_context_memory(&self.shared.view().loaded).files;
                 let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-                self.reply(if names.is_empty() { Reply::aside(NONE) } else { Reply::plain(names.join("\n")) });
+                self.reply(if names.is_empty() {
+                    Reply::aside(NO_MEMORY_MESSAGE)
+                } else {
+                    Reply::plain(names.join("\n"))
+                });
             }
-            MemoryOrder::Add(text) => match self.add_memory(&text) {
+            MemoryAction::Add(text) => match self.add_memory(&text) {
                 Ok(file) => {
                     self.reply(Reply::plain(format!("added to {file}")));
                     self.reload_memory();
                 }
                 Err(error) => self.reply(Reply::error(error)),
             },
-            MemoryOrder::Reload => self.reload_memory(),
+            MemoryAction::Reload => self.reload_memory(),
         }
     }
 
@@ -41,7 +45,7 @@ impl Conductor {
         let file = loaded.paths.user_dir.join("GEMINI.md");
         // A link to it stays one.
         let real = file.canonicalize().unwrap_or_else(|_| file.clone());
-        let mut bytes = match hookwright_disk::read(&real, LARGEST, Links::Follow) {
+        let mut bytes = match hookwright_disk::read(&real, MAX_CONTEXT_FILE_BYTES, SymlinkPolicy::Follow) {
             Err(ReadError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(std::io::Error::other)?,
         };
@@ -49,33 +53,33 @@ impl Conductor {
             bytes.push(b'\n');
         }
         bytes.extend_from_slice(format!("- {text}\n").as_bytes());
-        hookwright_disk::replace(&real, &bytes, Privacy::PrivateIfNew, Links::Follow)?;
+        hookwright_disk::write_atomic(&real, &bytes, FilePrivacy::PrivateIfNew, SymlinkPolicy::Follow)?;
         Ok(file.display().to_string())
     }
 
     fn reload_memory(&mut self) {
-        self.renew_system();
-        let length = open::memory(&self.shared.view().loaded).text.chars().count();
+        self.rebuild_system_prompt();
+        let length = setup::load_context_memory(&self.shared.view().loaded).text.chars().count();
         self.reply(Reply::aside(format!("the model is told {length} characters of memory from now on")));
     }
 
     /// Makes the system prompt anew, out of what is on disk by now.
-    pub(super) fn renew_system(&mut self) {
+    pub(super) fn rebuild_system_prompt(&mut self) {
         let view = self.shared.view();
         let services = &view.services;
-        let skills = crate::skills::told(&services.tools, &view.skills);
+        let skills = crate::skills::skills_prompt_if_available(&services.tools, &view.skills);
         let mode = services.approvals.mode();
-        let (system, warnings) = open::system(
+        let (system, warnings) = setup::build_system_prompt(
             &view.loaded,
             &skills,
             &services.tool_context,
             mode,
             self.options.interaction,
-            &services.guards,
+            &services.tamper_watch,
         );
         for warning in warnings {
-            self.tell(AgentEvent::Warning(warning));
+            self.send_event(AgentEvent::Warning(warning));
         }
-        self.set_system(system);
+        self.set_system_prompt(system);
     }
 }

@@ -1,104 +1,108 @@
-//! A session: the conversation and everything around it, without a screen. A front end sends [`Order`]s and prints
+//! A session: the conversation and everything around it, without a screen. A front end sends [`SessionCommand`]s and prints
 //! [`AgentEvent`]s; headless, the screen, plain lines and whatever comes are printers of the same thing.
 //!
 //! `open` puts it together, `conduct` runs it, `line` reads what a user types; the other files do what orders ask for.
 
-mod adjust;
+mod actor;
+mod agent_task;
 mod agents;
+mod appearance;
 mod background;
-mod branch;
 mod canary;
 mod chats;
-mod choose;
-mod conduct;
+mod command;
+mod config_watch;
 mod configuration;
-mod connect;
+mod dialog;
 mod diff;
 mod extensions;
-mod folder;
+mod folder_access;
 mod git;
-mod guards;
-mod job;
-mod line;
-mod looks;
+mod git_branch;
+mod guard_readiness;
+mod hook_list;
+mod init_command;
+mod input_line;
+pub(crate) mod mcp_servers;
+mod mcp_sign_in;
 mod memory;
-mod open;
+mod model_connection;
+mod model_selection;
 mod options;
-mod order;
 mod permissions;
-mod project;
 mod reply;
 mod restore;
-pub(crate) mod servers;
-mod shell;
-mod sign_in;
+mod settings;
+mod setup;
 mod skills;
-mod state;
-mod talk;
-mod watch;
+mod user_shell;
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hookwright_hooks::Hook;
-use hookwright_settings::commands::Commands;
+use hookwright_settings::commands::CustomCommands;
 use hookwright_settings::skills::Skills;
-use hookwright_settings::trust::{PendingChange, pending};
-use hookwright_settings::{ApprovalMode, Connection, FileState, Loaded, World};
+use hookwright_settings::trust::{PendingChange, pending_changes};
+use hookwright_settings::{ApprovalMode, LoadedConfig, ModelConnection, ProcessEnv, SettingsFileState};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 use crate::agent::EndReason;
-use crate::events::{EventStream, Events};
-use crate::protect::{Guards, LedgerStart, MadeOf};
+use crate::event_channel::{EventSender, EventStream};
+use crate::protect::{GuardedFiles, LedgerStart, TamperWatch};
 use crate::services::{Interaction, Services};
-use conduct::Conductor;
+use actor::SessionActor;
 
-pub(crate) use background::tell_what_stays;
-pub use branch::branch;
-pub use canary::canary;
-pub use choose::proxy;
-pub use configuration::NO_HOOKS;
-pub(crate) use guards::is_lax;
-pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused, unarmed_guards};
-pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, custom_commands, prompt_commands, slash_groups};
-pub use looks::THEMES;
-pub use open::limits as tool_limits;
-pub use options::{AuthTypeError, BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
-pub use order::{
-    AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, DiffOrder, DirectoryOrder, ExtensionsOrder, Extent,
-    HooksOrder, McpOrder, MemoryOrder, Order, PermissionsOrder, RestoreOrder, SkillsOrder,
+pub use appearance::THEMES;
+pub(crate) use background::announce_kept_jobs;
+pub use canary::build_canary;
+pub use command::{
+    AgentsAction, BackgroundAction, ChatAction, Detail, DiffAction, DirectoryAction, DisableConsent, ExtensionScope,
+    ExtensionsAction, HooksAction, McpAction, MemoryAction, PermissionsAction, RestoreAction, SessionCommand,
+    SkillsAction,
 };
+pub use configuration::NO_HOOKS;
+pub use git_branch::current_git_branch;
+pub(crate) use guard_readiness::skips_approval;
+pub use guard_readiness::{remember_refused_guards, unarmed_guards, unarmed_in_engine as unarmed_in, unarmed_json};
+pub use hook_list::{ArmedState, HookListEntry, hook_entries, hook_json, panel_text};
+pub use input_line::{
+    FrontEndAction, InputLine, SLASH_COMMANDS, SlashCommand, discover_custom_commands, prompt_command_names,
+    slash_command_groups,
+};
+pub use model_selection::proxy_from_env;
+pub use options::{AuthTypeError, BrokenSettingsPolicy, HookUse, SessionError, SessionOptions, UnarmedGuardsPolicy};
 pub use reply::{Reply, Tone};
-pub use skills::state_words as skill_state;
-pub use state::{Armed, HookEntry, entries as hook_entries, json as hook_json, panel_text};
+pub use setup::tool_limits;
+pub use skills::skill_state_text as skill_state;
 
 /// A session that is put together and has not started.
-pub struct Opened {
-    conductor: Conductor,
+pub struct PreparedSession {
+    actor: SessionActor,
     events: EventStream,
-    orders: UnboundedSender<Asked>,
+    messages: UnboundedSender<ActorMessage>,
 }
 
 /// A running session. Cheap to clone.
 #[derive(Clone)]
 pub struct SessionHandle {
-    orders: UnboundedSender<Asked>,
-    shared: Arc<Shared>,
+    messages: UnboundedSender<ActorMessage>,
+    shared: Arc<SharedView>,
 }
 
 /// What reaches the conductor.
-enum Asked {
-    Order(Order),
+enum ActorMessage {
+    Command(SessionCommand),
     /// Fire one hook alone.
     Canary(Arc<Hook>),
     /// Leave.
-    End(When, EndReason),
+    End(Shutdown, EndReason),
 }
 
 /// When a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum Shutdown {
     /// When everything that was ordered is done.
     Done,
     /// Now: what runs is cancelled.
@@ -106,7 +110,7 @@ pub enum When {
 }
 
 /// What front ends may look at while the conductor works.
-struct Shared {
+struct SharedView {
     view: RwLock<Arc<SessionView>>,
 }
 
@@ -114,15 +118,15 @@ struct Shared {
 #[derive(Clone)]
 pub struct SessionView {
     /// The configuration.
-    pub loaded: Arc<Loaded>,
+    pub loaded: Arc<LoadedConfig>,
     /// What the agent works with.
     pub services: Arc<Services>,
     /// The model that is asked.
     pub model: String,
     /// Where it is, if it is elsewhere.
-    pub connection: Option<Connection>,
+    pub connection: Option<ModelConnection>,
     /// The custom commands.
-    pub commands: Arc<Commands>,
+    pub commands: Arc<CustomCommands>,
     /// The skills.
     pub skills: Arc<Skills>,
 }
@@ -135,31 +139,33 @@ impl SessionView {
 
     /// The approval modes that the user can step through now.
     pub fn modes(&self) -> Vec<ApprovalMode> {
-        let modes = self.services.approvals.modes().iter().copied();
+        let modes = self.services.approvals.selectable_modes().iter().copied();
         modes.filter(|mode| self.mode_obstacle(*mode).is_none()).collect()
     }
 
     /// Why an approval mode can't be had now.
     fn mode_obstacle(&self, mode: ApprovalMode) -> Option<String> {
-        let unarmed = if guards::is_lax(mode) { self.unarmed() } else { Vec::new() };
-        guards::mode_obstacle(mode, &self.loaded, &unarmed, &self.services.guards)
+        let unarmed = if guard_readiness::skips_approval(mode) { self.unarmed_guards() } else { Vec::new() };
+        guard_readiness::mode_obstacle(mode, &self.loaded, &unarmed, &self.services.tamper_watch)
     }
 
     /// The guards that would not do their work now.
-    pub fn unarmed(&self) -> Vec<hookwright_hooks::Unarmed> {
-        guards::of_engine(&self.services.hooks, &self.loaded)
+    pub fn unarmed_guards(&self) -> Vec<hookwright_hooks::UnarmedGuard> {
+        guard_readiness::unarmed_in_engine(&self.services.hooks, &self.loaded)
     }
 
     /// What a line asks for here: a skill's name is a command, behind all others.
-    pub fn read(&self, text: &str) -> Typed {
-        match Typed::read(text, &self.commands, &self.prompts()) {
-            Typed::Unknown(command) => line::skill_called(text, &self.skills).unwrap_or(Typed::Unknown(command)),
+    pub fn parse_line(&self, text: &str) -> InputLine {
+        match InputLine::parse(text, &self.commands, &self.mcp_prompts()) {
+            InputLine::UnknownCommand(command) => {
+                input_line::parse_skill_command(text, &self.skills).unwrap_or(InputLine::UnknownCommand(command))
+            }
             typed => typed,
         }
     }
 
     /// The prompts that MCP servers have, with their servers; each is a slash command.
-    pub fn prompts(&self) -> Vec<(String, hookwright_tools::mcp::RemotePrompt)> {
+    pub fn mcp_prompts(&self) -> Vec<(String, hookwright_tools::mcp::RemotePrompt)> {
         self.services.servers.prompts()
     }
 
@@ -173,44 +179,50 @@ impl SessionView {
     /// The commands that are not our own, with what they are for.
     pub fn custom_help(&self) -> Vec<(String, String)> {
         let mut rows: Vec<(String, String)> =
-            self.commands.list.iter().map(|command| (command.name.clone(), command.about())).collect();
-        let prompts = self.prompts();
-        for (name, (server, prompt)) in prompt_commands(&prompts).into_iter().zip(&prompts) {
-            rows.push((name, format!("{} (MCP server {server})", state::on_one_line(&prompt.description))));
+            self.commands.list.iter().map(|command| (command.name.clone(), command.summary())).collect();
+        let prompts = self.mcp_prompts();
+        for (name, (server, prompt)) in prompt_command_names(&prompts).into_iter().zip(&prompts) {
+            rows.push((name, format!("{} (MCP server {server})", hook_list::collapse_whitespace(&prompt.description))));
         }
-        for skill in self.skills.list.iter().filter(|skill| skill.state.counts()) {
-            rows.push((skill.name.clone(), format!("{} (skill)", state::on_one_line(&skill.description))));
+        for skill in self.skills.list.iter().filter(|skill| skill.state.is_active()) {
+            rows.push((skill.name.clone(), format!("{} (skill)", hook_list::collapse_whitespace(&skill.description))));
         }
         rows
     }
 
     /// Every hook as it is now.
-    pub fn hooks(&self) -> Vec<HookEntry> {
-        state::entries(&self.services.hooks, &self.loaded)
+    pub fn hooks(&self) -> Vec<HookListEntry> {
+        hook_list::hook_entries(&self.services.hooks, &self.loaded)
     }
 }
 
-impl Opened {
+impl PreparedSession {
     /// Puts a session together from a configuration that was loaded with the same options.
     ///
     /// # Errors
     /// If a model, a policy, an earlier session or a directory that the options name cannot be used, or guards could be
     /// missing.
-    pub fn new(options: SessionOptions, world: World, loaded: Loaded) -> Result<Opened, SessionError> {
-        if let Some(broken) = broken_settings(&loaded).filter(|_| options.broken == BrokenSettings::Refuse) {
+    pub fn new(
+        options: SessionOptions,
+        world: ProcessEnv,
+        loaded: LoadedConfig,
+    ) -> Result<PreparedSession, SessionError> {
+        if let Some(broken) =
+            broken_settings_file(&loaded).filter(|_| options.broken_settings == BrokenSettingsPolicy::Refuse)
+        {
             return Err(SessionError::BrokenSettings(broken.to_owned()));
         }
         let unarmed = unarmed_guards(&options, &loaded);
-        if !unarmed.is_empty() && options.guards == UnarmedGuards::Refuse {
-            guards::remember_refused(&loaded);
+        if !unarmed.is_empty() && options.unarmed_guards == UnarmedGuardsPolicy::Refuse {
+            guard_readiness::remember_refused_guards(&loaded);
             return Err(SessionError::Unguarded(unarmed));
         }
-        let (events, stream) = Events::channel();
-        let guards = Arc::new(watch_guards(&options, &world, &loaded)?);
-        let troubles = guards.take_troubles();
-        let mut made = open::make(&options, &loaded, &unarmed, guards, events)?;
+        let (events, stream) = EventSender::channel();
+        let guards = Arc::new(start_tamper_watch(&options, &world, &loaded)?);
+        let troubles = guards.take_unreported_problems();
+        let mut made = setup::prepare_agent(&options, &loaded, &unarmed, guards, events)?;
         made.warnings.extend(troubles);
-        let commands = Arc::new(configuration::trusted_commands(&loaded, &made.agent.services().guards));
+        let commands = Arc::new(configuration::trusted_commands(&loaded, &made.agent.services().tamper_watch));
         let view = SessionView {
             model: made.agent.model().to_owned(),
             connection: made.connection.clone(),
@@ -219,73 +231,81 @@ impl Opened {
             commands,
             skills: made.skills.clone(),
         };
-        let shared = Arc::new(Shared { view: RwLock::new(Arc::new(view)) });
+        let shared = Arc::new(SharedView { view: RwLock::new(Arc::new(view)) });
         let (orders, asked) = unbounded_channel();
-        Ok(Opened { conductor: Conductor::new(options, world, made, shared, asked), events: stream, orders })
+        Ok(PreparedSession {
+            actor: SessionActor::new(options, world, made, shared, asked),
+            events: stream,
+            messages: orders,
+        })
     }
 
     /// The session as it will start.
     pub fn view(&self) -> Arc<SessionView> {
-        self.conductor.shared.view()
+        self.actor.shared.view()
     }
 
     /// Starts it. Its events end when it does.
     pub fn start(self) -> (SessionHandle, EventStream, JoinHandle<()>) {
-        let handle = SessionHandle { orders: self.orders, shared: self.conductor.shared.clone() };
-        (handle, self.events, tokio::spawn(self.conductor.run()))
+        let handle = SessionHandle { messages: self.messages, shared: self.actor.shared.clone() };
+        (handle, self.events, tokio::spawn(self.actor.run()))
     }
 }
 
 /// Begins to watch over what guards are made of. Where an agent has changed some of it and nobody is there to ask, a session
 /// does not start.
-fn watch_guards(options: &SessionOptions, world: &World, loaded: &Loaded) -> Result<Guards, SessionError> {
-    let made_of = MadeOf::new(loaded, &options.policies);
-    let pending = pending(&loaded.paths, &loaded.project.root, &made_of.files);
+fn start_tamper_watch(
+    options: &SessionOptions,
+    world: &ProcessEnv,
+    loaded: &LoadedConfig,
+) -> Result<TamperWatch, SessionError> {
+    let made_of = GuardedFiles::new(loaded, &options.policies);
+    let pending = pending_changes(&loaded.paths, &loaded.project.root, &made_of.files);
     if options.interaction == Interaction::Headless && !pending.is_empty() {
         return Err(SessionError::GuardsChanged(pending.into_iter().map(|change| change.file.path).collect()));
     }
     let interaction = options.interaction;
-    let has_guards = open::has_guards(&open::registry(options, loaded));
+    let has_guards = setup::has_guards(&setup::effective_registry(options, loaded));
     // Where no hook could say no, nobody's change of one could let anything pass.
-    let ledger = if has_guards || !pending.is_empty() { LedgerStart::Now } else { LedgerStart::WhenSomethingRuns };
+    let ledger = if has_guards || !pending.is_empty() { LedgerStart::Immediate } else { LedgerStart::OnFirstRun };
     let (options, world) = (options.clone(), world.clone());
-    let guards = Guards::new(loaded, made_of, &pending, ledger, move || {
-        Some(open::registry(&options, &options.load(&world).ok()?))
+    let guards = TamperWatch::new(loaded, made_of, &pending, ledger, move || {
+        Some(setup::effective_registry(&options, &options.load(&world).ok()?))
     });
-    match (guards.unopened(), interaction) {
+    match (guards.ledger_error(), interaction) {
         (Some((folder, why)), Interaction::Headless) if has_guards => {
             return Err(SessionError::NoLedger { folder, why });
         }
-        (Some(_), _) => guards.go_on_unopened(),
+        (Some(_), _) => guards.continue_without_ledger(),
         (None, _) => {}
     }
     Ok(guards)
 }
 
 /// What agents changed of the guards in earlier sessions, or in others that are open, and nobody has trusted.
-pub fn changed_guards(options: &SessionOptions, loaded: &Loaded) -> Vec<PendingChange> {
-    pending(&loaded.paths, &loaded.project.root, &MadeOf::new(loaded, &options.policies).files)
+pub fn untrusted_guard_changes(options: &SessionOptions, loaded: &LoadedConfig) -> Vec<PendingChange> {
+    pending_changes(&loaded.paths, &loaded.project.root, &GuardedFiles::new(loaded, &options.policies).files)
 }
 
 /// A settings file that can't be read as one, if there is any.
-pub fn broken_settings(loaded: &Loaded) -> Option<&Path> {
-    loaded.files.iter().find(|file| file.state == FileState::Broken).map(|file| file.path.as_path())
+pub fn broken_settings_file(loaded: &LoadedConfig) -> Option<&Path> {
+    loaded.files.iter().find(|file| file.state == SettingsFileState::Broken).map(|file| file.path.as_path())
 }
 
 impl SessionHandle {
     /// Asks for something; what comes of it is told by events. A session that has ended hears nothing.
-    pub fn order(&self, order: Order) {
-        let _ = self.orders.send(Asked::Order(order));
+    pub fn send(&self, order: SessionCommand) {
+        let _ = self.messages.send(ActorMessage::Command(order));
     }
 
     /// Fires one hook alone, on an input that asks for nothing.
-    pub fn canary(&self, hook: Arc<Hook>) {
-        let _ = self.orders.send(Asked::Canary(hook));
+    pub fn fire_canary(&self, hook: Arc<Hook>) {
+        let _ = self.messages.send(ActorMessage::Canary(hook));
     }
 
     /// Ends the session.
-    pub fn end(&self, when: When, reason: EndReason) {
-        let _ = self.orders.send(Asked::End(when, reason));
+    pub fn end(&self, when: Shutdown, reason: EndReason) {
+        let _ = self.messages.send(ActorMessage::End(when, reason));
     }
 
     /// The session as it is now.
@@ -294,20 +314,20 @@ impl SessionHandle {
     }
 
     /// Ends everything that hooks and tools run, at once and by force. The last thing before the program is gone.
-    pub fn kill_everything(&self) {
+    pub fn kill_all_processes(&self) {
         let services = &self.view().services;
         services.hooks.kill_now();
-        services.tool_context.background.kill_now();
+        services.tool_context.process_groups.kill_all();
         services.servers.kill_now();
     }
 }
 
-impl Shared {
+impl SharedView {
     fn view(&self) -> Arc<SessionView> {
         self.view.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn change(&self, change: impl FnOnce(&mut SessionView)) {
+    fn update(&self, change: impl FnOnce(&mut SessionView)) {
         let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
         change(Arc::make_mut(&mut view));
     }

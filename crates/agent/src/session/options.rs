@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_hooks::Unarmed;
+use hookwright_hooks::UnarmedGuard;
 use hookwright_model::{ModelError, ReplayError, ReplayOrder};
-use hookwright_settings::{ApprovalMode, Connection, ExtensionChoice, LoadOptions, Loaded, TrustOverride, World, load};
-use hookwright_tools::{Consoles, WorkspaceError};
+use hookwright_settings::{
+    ApprovalMode, ExtensionChoice, LoadOptions, LoadedConfig, ModelConnection, ProcessEnv, TrustOverride, load,
+};
+use hookwright_tools::{ConsoleHost, WorkspaceError};
 
-use super::guards;
+use super::guard_readiness;
 use crate::policy::PolicyError;
 use crate::services::Interaction;
-use crate::transcript::{FindError, TranscriptError};
+use crate::transcript::{SessionFindError, TranscriptError};
 
 /// What the command line, or whoever embeds the agent, says about a session.
 #[derive(Clone, Debug, Default)]
@@ -27,13 +29,13 @@ pub struct SessionOptions {
     /// Whether hooks run.
     pub hooks: HookUse,
     /// What happens where a settings file can't be read.
-    pub broken: BrokenSettings,
+    pub broken_settings: BrokenSettingsPolicy,
     /// What happens where a guard would not do its work.
-    pub guards: UnarmedGuards,
+    pub unarmed_guards: UnarmedGuardsPolicy,
     /// The model to ask.
     pub model: Option<String>,
     /// The service that the user chose in the session itself, before all that is known otherwise.
-    pub connection: Option<Connection>,
+    pub connection: Option<ModelConnection>,
     /// A file that answers in a model's place.
     pub replay: Option<(PathBuf, ReplayOrder)>,
     /// A file to record the model's answers into.
@@ -55,7 +57,7 @@ pub struct SessionOptions {
     /// Where the program's log is, for whoever asks.
     pub log: Option<PathBuf>,
     /// Who shows what commands draw on a terminal; without it they have none.
-    pub consoles: Option<Arc<dyn Consoles>>,
+    pub consoles: Option<Arc<dyn ConsoleHost>>,
 }
 
 /// Whether hooks run.
@@ -70,22 +72,22 @@ pub enum HookUse {
 
 /// What happens where a settings file can't be read: it could hold guards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BrokenSettings {
+pub enum BrokenSettingsPolicy {
     /// The session does not start.
     #[default]
     Refuse,
     /// It starts without the file; nothing runs unasked that would not by default.
-    GoOn,
+    Continue,
 }
 
 /// What happens where a guard would not do its work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UnarmedGuards {
+pub enum UnarmedGuardsPolicy {
     /// The session does not start.
     #[default]
     Refuse,
     /// A person wants it to start; nothing runs unasked that would not by default.
-    GoOn,
+    Continue,
 }
 
 impl SessionOptions {
@@ -93,7 +95,7 @@ impl SessionOptions {
     ///
     /// # Errors
     /// If the working directory is gone.
-    pub fn load(&self, world: &World) -> Result<Loaded, SessionError> {
+    pub fn load(&self, world: &ProcessEnv) -> Result<LoadedConfig, SessionError> {
         let project = world.cwd.canonicalize().map_err(SessionError::NoDirectory)?;
         let (extensions, mcp_servers) = (self.extensions.clone(), self.mcp_servers.clone());
         Ok(load(world, &LoadOptions { project, trust: self.trust, extensions, mcp_servers }))
@@ -112,7 +114,7 @@ pub enum SessionError {
     Exists(String),
     /// There is no such session.
     #[error(transparent)]
-    Find(#[from] FindError),
+    Find(#[from] SessionFindError),
     /// Its transcript cannot be read or made.
     #[error(transparent)]
     Transcript(#[from] TranscriptError),
@@ -135,10 +137,10 @@ pub enum SessionError {
     #[error("{} can't be read as settings, so guards in it would be off", .0.display())]
     BrokenSettings(PathBuf),
     /// Guards would not do their work.
-    #[error("{}", guards::words(.0))]
-    Unguarded(Vec<Unarmed>),
+    #[error("{}", guard_readiness::unarmed_text(.0))]
+    Unguarded(Vec<UnarmedGuard>),
     /// An agent changed what guards are made of, and nobody has trusted it.
-    #[error("an agent changed {}, and nobody has trusted that yet", list(.0))]
+    #[error("an agent changed {}, and nobody has trusted that yet", join_paths(.0))]
     GuardsChanged(Vec<PathBuf>),
     /// Nobody can tell what agents changed of the guards, nor could tell what this one changes.
     #[error("{}, where it is kept what agents changed of the guards, can't be used: {why}", .folder.display())]
@@ -177,7 +179,7 @@ pub enum AuthTypeError {
     },
 }
 
-fn list(paths: &[PathBuf]) -> String {
+fn join_paths(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
@@ -190,7 +192,7 @@ impl SessionError {
                 | SessionError::Unguarded(_)
                 | SessionError::GuardsChanged(_)
                 | SessionError::NoLedger { .. }
-                | SessionError::Policy(PolicyError::Broken(_))
+                | SessionError::Policy(PolicyError::ConfiguredFile(_))
         )
     }
 
@@ -208,7 +210,7 @@ impl SessionError {
             SessionError::BrokenSettings(_) => {
                 Some("correct it, or go on without it by --ignore-broken-settings".to_owned())
             }
-            SessionError::Unguarded(unarmed) => Some(guards::advice(unarmed)),
+            SessionError::Unguarded(unarmed) => Some(guard_readiness::unarmed_advice(unarmed)),
             SessionError::GuardsChanged(_) => Some(
                 "look at it with `hookwright hooks trust`, and trust it with `--all`, or put it back as it was"
                     .to_owned(),

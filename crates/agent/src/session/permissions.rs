@@ -1,25 +1,25 @@
 //! `/permissions`: what the user has allowed for good and for this session, seen and taken back.
 
-use super::conduct::Conductor;
-use super::order::PermissionsOrder;
+use super::actor::SessionActor;
+use super::command::PermissionsAction;
 use super::reply::Reply;
-use crate::policy::{Memory, Rule};
+use crate::policy::{PolicyRule, RememberedRules};
 
-impl Conductor {
-    pub(super) fn permissions(&mut self, order: &PermissionsOrder) {
+impl SessionActor {
+    pub(super) fn handle_permissions(&mut self, order: &PermissionsAction) {
         let services = self.services();
-        let Some(memory) = services.approvals.memory() else { return };
-        let forget = |which| services.change_memory(&memory, || memory.forget(which));
+        let Some(memory) = services.approvals.remembered_rules() else { return };
+        let forget = |which| services.change_remembered_rules(&memory, || memory.remove_rules(which));
         let forgotten = match order {
-            PermissionsOrder::List => return self.list_permissions(&memory),
-            PermissionsOrder::ForgetAll => {
-                services.approvals.forget_granted();
+            PermissionsAction::List => return self.list_permissions(&memory),
+            PermissionsAction::ForgetAll => {
+                services.approvals.clear_session_grants();
                 forget(None).map(|_| "nothing is allowed any more but by policies and settings".to_owned())
             }
-            PermissionsOrder::Forget(number) => match (number.checked_sub(1), memory.rules()) {
+            PermissionsAction::Forget(number) => match (number.checked_sub(1), memory.rules()) {
                 (_, Err(error)) => Err(error),
                 (Some(at), Ok(rules)) if at < rules.len() => {
-                    let words = told(&rules[at], &memory);
+                    let words = rule_text(&rules[at], &memory);
                     forget(Some(at)).map(|_| format!("not allowed any more: {words}"))
                 }
                 _ => {
@@ -37,16 +37,16 @@ impl Conductor {
         }
     }
 
-    fn list_permissions(&self, memory: &Memory) {
+    fn list_permissions(&self, memory: &RememberedRules) {
         let rules = match memory.rules() {
             Ok(rules) => rules,
             Err(error) => return self.reply(Reply::error(error)),
         };
-        let granted = self.services().approvals.granted();
+        let granted = self.services().approvals.session_grants();
         if rules.is_empty() && granted.is_empty() {
             return self.reply(Reply::aside("nothing is allowed but by policies and settings"));
         }
-        let always = rules.iter().enumerate().map(|(at, rule)| (format!("{}", at + 1), told(rule, memory)));
+        let always = rules.iter().enumerate().map(|(at, rule)| (format!("{}", at + 1), rule_text(rule, memory)));
         let session = granted.into_iter().map(|words| ("session".to_owned(), words));
         self.reply(Reply::Rows(always.chain(session).collect()));
         self.reply(Reply::aside(format!(
@@ -57,7 +57,7 @@ impl Conductor {
 }
 
 /// A rule in words: its name says what it allows.
-fn told(rule: &Rule, memory: &Memory) -> String {
+fn rule_text(rule: &PolicyRule, memory: &RememberedRules) -> String {
     let words = rule.name.clone().unwrap_or_else(|| match rule.prefixes.as_slice() {
         [] => rule.tools.join(", "),
         prefixes => format!("commands that begin with {}", prefixes.join(", ")),

@@ -3,8 +3,8 @@
 use hookwright_hooks::Diagnostic;
 use hookwright_settings::Notice;
 
-use super::state::HookEntry;
-use crate::checkpoint::{Checkpoint, Plan};
+use super::hook_list::HookListEntry;
+use crate::checkpoint::{Checkpoint, RestorePlan};
 use crate::transcript::SessionInfo;
 
 /// An answer.
@@ -15,7 +15,7 @@ pub enum Reply {
     /// Names and what they stand for.
     Rows(Vec<(String, String)>),
     /// Hooks with their states.
-    Hooks(Vec<HookEntry>),
+    Hooks(Vec<HookListEntry>),
     /// What is different, as a unified diff.
     Diff(String),
     /// Sessions that can be resumed.
@@ -23,7 +23,7 @@ pub enum Reply {
     /// Checkpoints that can be brought back, the oldest first.
     Checkpoints(Vec<Checkpoint>),
     /// What bringing one back would do.
-    Plan(Box<Plan>),
+    Plan(Box<RestorePlan>),
     /// Something wrong with the configuration.
     Diagnostic(Box<Diagnostic>),
     /// Something noteworthy about it.

@@ -1,40 +1,44 @@
 //! `/restore`: lists checkpoints, shows what bringing one back would do, and does it.
 
-use super::conduct::Conductor;
-use super::job::Job;
-use super::open;
-use super::order::RestoreOrder;
+use super::actor::SessionActor;
+use super::agent_task::AgentTask;
+use super::command::RestoreAction;
 use super::reply::Reply;
+use super::setup;
 use crate::agent::Agent;
-use crate::checkpoint::{Changed, CheckpointError, Kind, Plan, Restored, Roots, Since, Store, What};
+use crate::checkpoint::{
+    CheckpointError, CheckpointKind, CheckpointStore, ConflictPolicy, RestorePlan, RestoreReport, RestoreRoots,
+    RestoreScope, SessionChanges,
+};
 use crate::event::AgentEvent;
 use crate::services::Services;
 use crate::transcript;
 
-impl Conductor {
-    pub(super) fn restore(&mut self, order: RestoreOrder) {
+impl SessionActor {
+    pub(super) fn handle_restore(&mut self, order: RestoreAction) {
         let services = self.services();
         let Some(store) = services.checkpoints.store() else { return };
         let result = match order {
-            RestoreOrder::List => {
+            RestoreAction::List => {
                 let all = store.list();
                 if all.is_empty() {
-                    return self.reply(Reply::aside(nothing_kept(&services)));
+                    return self.reply(Reply::aside(no_checkpoints_message(&services)));
                 }
                 Ok(Reply::Checkpoints(all))
             }
-            RestoreOrder::Show(which) => {
-                store.find(&which).and_then(|one| services.plan(one.number)).map(|plan| Reply::Plan(Box::new(plan)))
-            }
-            RestoreOrder::Restore { .. } if !self.is_free() => return,
-            RestoreOrder::Restore { which, what, since } => match store.find(&which) {
-                Ok(one) => return self.begin(Job::Restore { number: one.number, what, since }),
+            RestoreAction::Show(which) => store
+                .find(&which)
+                .and_then(|one| services.plan_restore(one.number))
+                .map(|plan| Reply::Plan(Box::new(plan))),
+            RestoreAction::Restore { .. } if !self.require_idle() => return,
+            RestoreAction::Restore { which, what, since } => match store.find(&which) {
+                Ok(one) => return self.start_task(AgentTask::Restore { number: one.number, what, since }),
                 Err(error) => Err(error),
             },
         };
         match result {
             Ok(reply) => self.reply(reply),
-            Err(error) => complain(&services, &error),
+            Err(error) => reply_checkpoint_error(&services, &error),
         }
     }
 }
@@ -44,59 +48,59 @@ impl Services {
     ///
     /// # Errors
     /// If there is none of that number.
-    pub fn plan(&self, number: u64) -> Result<Plan, CheckpointError> {
-        let none = || CheckpointError::None(number.to_string());
-        self.with_roots(|store, roots| store.plan(number, roots)).unwrap_or_else(|| Err(none()))
+    pub fn plan_restore(&self, number: u64) -> Result<RestorePlan, CheckpointError> {
+        let none = || CheckpointError::NotFound(number.to_string());
+        self.with_restore_roots(|store, roots| store.plan(number, roots)).unwrap_or_else(|| Err(none()))
     }
 
     /// What this session has changed, as far as its checkpoints go back.
-    pub(super) fn changed_by_session(&self) -> Changed {
+    pub(super) fn changed_by_session(&self) -> SessionChanges {
         let session = &self.hooks.session().id;
-        self.with_roots(|store, roots| store.changed_by(session, roots.folders)).unwrap_or_default()
+        self.with_restore_roots(|store, roots| store.session_changes(session, roots.folders)).unwrap_or_default()
     }
 
     /// Does something with the checkpoints, with the places that files may be brought back to.
-    fn with_roots<T>(&self, act: impl FnOnce(&Store, &Roots<'_>) -> T) -> Option<T> {
+    fn with_restore_roots<T>(&self, act: impl FnOnce(&CheckpointStore, &RestoreRoots<'_>) -> T) -> Option<T> {
         let protected = self.approvals.protected();
-        let workspace = self.context().workspace;
+        let workspace = self.call_context().workspace;
         let folders = workspace.roots();
-        let roots = Roots { folders: &folders, protected: &protected };
+        let roots = RestoreRoots { folders: &folders, protected: &protected };
         Some(act(self.checkpoints.store()?, &roots))
     }
 }
 
-fn nothing_kept(services: &Services) -> &'static str {
-    match services.checkpoints.keeps_files() {
+fn no_checkpoints_message(services: &Services) -> &'static str {
+    match services.checkpoints.records_files() {
         true => "there is nothing to go back to yet",
         false => "there is nothing to go back to yet; general.checkpointing.enabled is false, so files are not kept",
     }
 }
 
-fn complain(services: &Services, error: &CheckpointError) {
+fn reply_checkpoint_error(services: &Services, error: &CheckpointError) {
     let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
     services.events.send(AgentEvent::Reply(Reply::error(format!("{error}{hint}"))));
 }
 
 /// Brings back files, the conversation or both.
-pub(super) fn run(agent: &mut Agent, number: u64, what: What, since: Since) {
+pub(super) fn restore_checkpoint(agent: &mut Agent, number: u64, what: RestoreScope, since: ConflictPolicy) {
     let services = agent.services().clone();
-    if let Err(error) = bring_back(agent, &services, number, what, since) {
-        complain(&services, &error);
+    if let Err(error) = try_restore(agent, &services, number, what, since) {
+        reply_checkpoint_error(&services, &error);
     }
 }
 
-fn bring_back(
+fn try_restore(
     agent: &mut Agent,
     services: &Services,
     number: u64,
-    what: What,
-    since: Since,
+    what: RestoreScope,
+    since: ConflictPolicy,
 ) -> Result<(), CheckpointError> {
     let Some(store) = services.checkpoints.store() else { return Ok(()) };
     let checkpoint = store.read(number)?;
-    let here = agent.standing();
+    let here = agent.conversation_mark();
     // Read first: a conversation that can't be read leaves the files alone, too.
-    let history = match (what.conversation(), &checkpoint.conversation) {
+    let history = match (what.includes_conversation(), &checkpoint.conversation) {
         (false, _) => None,
         (true, None) => return Err(CheckpointError::NoConversation(number)),
         (true, Some(mark)) if here.as_ref().is_none_or(|here| here.transcript != mark.transcript) => {
@@ -104,35 +108,37 @@ fn bring_back(
         }
         (true, Some(mark)) => Some(transcript::load_until(&mark.transcript, mark.at)?.history),
     };
-    let done = services.with_roots(|store, roots| store.restore(number, what, since, roots, here));
+    let done = services.with_restore_roots(|store, roots| store.restore(number, what, since, roots, here));
     let Some(restored) = done.transpose()? else { return Ok(()) };
     if let Some(history) = history {
         agent.rewind(history);
-        let prompt = if checkpoint.kind == Kind::Turn { checkpoint.prompt.clone() } else { String::new() };
+        let prompt = if checkpoint.kind == CheckpointKind::Turn { checkpoint.prompt.clone() } else { String::new() };
         services.events.send(AgentEvent::Rewound(prompt));
-        services.events.send(AgentEvent::History(open::last_messages(agent.history())));
+        services.events.send(AgentEvent::History(setup::last_messages(agent.history())));
     } else if !restored.files.is_empty() {
         let files = restored.files.join(", ");
-        agent.tell(format!("I brought back these files as they were before an earlier turn of yours: {files}"));
+        agent.push_user_text(format!(
+            "I brought back these files as they were before an earlier turn of yours: {files}"
+        ));
     }
-    tell(services, &restored, what);
+    reply_restored(services, &restored, what);
     Ok(())
 }
 
 /// What came of it.
-fn tell(services: &Services, restored: &Restored, what: What) {
+fn reply_restored(services: &Services, restored: &RestoreReport, what: RestoreScope) {
     let say = |reply| services.events.send(AgentEvent::Reply(reply));
-    if what.files() {
+    if what.includes_files() {
         match restored.files.as_slice() {
             [] => say(Reply::plain("no file had to be brought back")),
             files => say(Reply::plain(format!("brought back {}", files.join(", ")))),
         }
     }
-    for (file, why) in &restored.left {
+    for (file, why) in &restored.skipped {
         say(Reply::warning(format!("{file} is left as it is: {why}")));
     }
-    if restored.left.iter().any(|(_, why)| why == "it was changed since") {
+    if restored.skipped.iter().any(|(_, why)| why == "it was changed since") {
         say(Reply::aside("--overwrite brings back those too that were changed since"));
     }
-    say(Reply::aside(format!("/restore {} undoes this", restored.undo)));
+    say(Reply::aside(format!("/restore {} undoes this", restored.undo_checkpoint)));
 }

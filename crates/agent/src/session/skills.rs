@@ -4,23 +4,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hookwright_hooks::did_you_mean;
-use hookwright_settings::edit::{Disabled, Switch, set_disabled};
+use hookwright_settings::edit::{DisabledList, Switch, set_disabled};
 use hookwright_settings::skills::{Skill, SkillState, Skills, discover};
-use hookwright_tools::Origin;
+use hookwright_tools::ToolSource;
 
-use super::conduct::Conductor;
-use super::order::{Detail, SkillsOrder};
+use super::actor::SessionActor;
+use super::command::{Detail, SkillsAction};
 use super::reply::Reply;
 use crate::event::AgentEvent;
 use crate::skills;
 
-impl Conductor {
-    pub(super) fn skills(&mut self, order: SkillsOrder) {
+impl SessionActor {
+    pub(super) fn handle_skills(&mut self, order: SkillsAction) {
         match order {
-            SkillsOrder::List(detail) => self.list_skills(detail),
-            SkillsOrder::Reload => {
+            SkillsAction::List(detail) => self.list_skills(detail),
+            SkillsAction::Reload => {
                 let before = self.shared.view().skills.clone();
-                self.find_skills();
+                self.refresh_skills();
                 let now = self.shared.view().skills.clone();
                 let new = now.offered().filter(|skill| !before.offered().any(|old| old.name == skill.name)).count();
                 let gone = before.offered().filter(|old| !now.offered().any(|skill| old.name == skill.name)).count();
@@ -28,8 +28,8 @@ impl Conductor {
                 let skills = if count == 1 { "skill" } else { "skills" };
                 self.reply(Reply::plain(format!("the model is offered {count} {skills}: {new} new, {gone} gone")));
             }
-            SkillsOrder::Enable(name) => self.switch_skill(&name, Switch::Enable),
-            SkillsOrder::Disable(name) => self.switch_skill(&name, Switch::Disable),
+            SkillsAction::Enable(name) => self.switch_skill(&name, Switch::Enable),
+            SkillsAction::Disable(name) => self.switch_skill(&name, Switch::Disable),
         }
     }
 
@@ -44,7 +44,7 @@ impl Conductor {
         }
         let prompt = format!("Use the skill `{name}`: call activate_skill with this name, and follow what it returns.");
         let prompt = if task.is_empty() { prompt } else { format!("{prompt}\n\n{task}") };
-        self.prompt(prompt, typed);
+        self.enqueue_prompt(prompt, typed);
     }
 
     fn list_skills(&self, detail: Detail) {
@@ -54,7 +54,7 @@ impl Conductor {
         }
         let row = |skill: &Skill| {
             let description = if detail == Detail::Full { format!("{} ", skill.description) } else { String::new() };
-            (skill.name.clone(), format!("{description}({}{})", skill.source, state(skill)))
+            (skill.name.clone(), format!("{description}({}{})", skill.source, state_suffix(skill)))
         };
         let none = "there are no skills; write one as .gemini/skills/NAME/SKILL.md";
         let rows: Vec<_> = found.list.iter().map(row).collect();
@@ -62,23 +62,23 @@ impl Conductor {
     }
 
     /// Finds the skills again. The next request offers what is there then.
-    pub(super) fn find_skills(&mut self) {
+    pub(super) fn refresh_skills(&mut self) {
         let view = self.shared.view();
         let found = discover(&view.loaded);
         if found == *view.skills {
             return;
         }
         let found = Arc::new(found);
-        for remark in skills::remarks(&found) {
-            self.tell(AgentEvent::Warning(remark));
+        for remark in skills::skill_warnings(&found) {
+            self.send_event(AgentEvent::Warning(remark));
         }
         self.offer_skills(found);
     }
 
     fn offer_skills(&mut self, skills: Arc<Skills>) {
-        self.services().tools.bring(&Origin::Skills, skills::tools(&skills));
-        self.shared.change(|view| view.skills = skills);
-        self.renew_system();
+        self.services().tools.set_source(&ToolSource::Skills, skills::skill_tools(&skills));
+        self.shared.update(|view| view.skills = skills);
+        self.rebuild_system_prompt();
     }
 
     fn switch_skill(&mut self, name: &str, switch: Switch) {
@@ -103,8 +103,8 @@ impl Conductor {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut changed: Vec<PathBuf> = Vec::new();
         for file in files {
-            let set = || set_disabled(&file, Disabled::Skills, &names, switch);
-            match view.services.guards.own_change(&file, set) {
+            let set = || set_disabled(&file, DisabledList::Skills, &names, switch);
+            match view.services.tamper_watch.with_user_change(&file, set) {
                 Ok(true) => changed.push(file),
                 Ok(false) => {}
                 Err(error) => return self.reply(Reply::error(error)),
@@ -112,23 +112,23 @@ impl Conductor {
         }
         let verb = if switch == Switch::Enable { "enabled" } else { "disabled" };
         let Some(file) = changed.first() else {
-            return self.reply(Reply::aside(format!("skill `{}` is {}", skill.name, state_words(skill))));
+            return self.reply(Reply::aside(format!("skill `{}` is {}", skill.name, skill_state_text(skill))));
         };
         self.reply(Reply::plain(format!("{verb} {} in {}", skill.name, file.display())));
-        self.watch.changed();
-        self.reload(&[]);
+        self.config_watch.rescan_files();
+        self.reload_configuration(&[]);
     }
 }
 
-fn state(skill: &Skill) -> String {
+fn state_suffix(skill: &Skill) -> String {
     match &skill.state {
         SkillState::Offered => String::new(),
-        _ => format!(", {}", state_words(skill)),
+        _ => format!(", {}", skill_state_text(skill)),
     }
 }
 
 /// A skill's state in words.
-pub fn state_words(skill: &Skill) -> String {
+pub fn skill_state_text(skill: &Skill) -> String {
     match &skill.state {
         SkillState::Offered => "enabled".to_owned(),
         SkillState::UserOnly => format!("yours alone: /{}", skill.name),

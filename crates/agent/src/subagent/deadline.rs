@@ -9,41 +9,41 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug)]
 pub(crate) struct Deadline {
     limit: Duration,
-    state: Mutex<State>,
+    state: Mutex<DeadlineState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct DeadlineState {
     /// When the clock was started, or started anew after a question.
-    since: Instant,
+    resumed_at: Instant,
     /// What it showed then.
-    before: Duration,
+    elapsed_before: Duration,
     /// How many questions are open.
-    questions: usize,
+    open_pauses: usize,
 }
 
 /// The clock stands for as long as this is there.
-pub(crate) struct Standing<'d>(&'d Deadline);
+pub(crate) struct DeadlinePause<'d>(&'d Deadline);
 
 impl Deadline {
     pub(crate) fn new(limit: Duration) -> Self {
-        let state = State { since: Instant::now(), before: Duration::ZERO, questions: 0 };
+        let state = DeadlineState { resumed_at: Instant::now(), elapsed_before: Duration::ZERO, open_pauses: 0 };
         Deadline { limit, state: Mutex::new(state) }
     }
 
     /// Stops the clock.
-    pub(crate) fn stand(&self) -> Standing<'_> {
-        self.change(|state| {
-            state.before = state.worked();
-            state.questions += 1;
+    pub(crate) fn pause(&self) -> DeadlinePause<'_> {
+        self.with_state(|state| {
+            state.elapsed_before = state.elapsed();
+            state.open_pauses += 1;
         });
-        Standing(self)
+        DeadlinePause(self)
     }
 
     /// Ends the work when its time is over. Never comes back by itself otherwise.
-    pub(crate) async fn watch(&self, work: &CancellationToken) {
+    pub(crate) async fn cancel_when_expired(&self, work: &CancellationToken) {
         loop {
-            let left = self.limit.saturating_sub(self.change(|state| state.worked()));
+            let left = self.limit.saturating_sub(self.with_state(|state| state.elapsed()));
             if left.is_zero() {
                 return work.cancel();
             }
@@ -52,27 +52,27 @@ impl Deadline {
     }
 
     /// Whether the time is over.
-    pub(crate) fn is_over(&self) -> bool {
-        self.change(|state| state.worked()) >= self.limit
+    pub(crate) fn is_expired(&self) -> bool {
+        self.with_state(|state| state.elapsed()) >= self.limit
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn with_state<T>(&self, change: impl FnOnce(&mut DeadlineState) -> T) -> T {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl State {
-    fn worked(&self) -> Duration {
-        let running = if self.questions == 0 { self.since.elapsed() } else { Duration::ZERO };
-        self.before.saturating_add(running)
+impl DeadlineState {
+    fn elapsed(&self) -> Duration {
+        let running = if self.open_pauses == 0 { self.resumed_at.elapsed() } else { Duration::ZERO };
+        self.elapsed_before.saturating_add(running)
     }
 }
 
-impl Drop for Standing<'_> {
+impl Drop for DeadlinePause<'_> {
     fn drop(&mut self) {
-        self.0.change(|state| {
-            state.questions -= 1;
-            state.since = Instant::now();
+        self.0.with_state(|state| {
+            state.open_pauses -= 1;
+            state.resumed_at = Instant::now();
         });
     }
 }
@@ -82,16 +82,16 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn time_runs_only_while_nobody_is_asked() {
+    async fn deadline_is_paused_while_the_user_is_asked() {
         let deadline = Deadline::new(Duration::from_millis(20));
-        let question = deadline.stand();
-        let another = deadline.stand();
+        let question = deadline.pause();
+        let another = deadline.pause();
         tokio::time::sleep(Duration::from_millis(60)).await;
         drop(another);
-        assert!(!deadline.is_over());
+        assert!(!deadline.is_expired());
         drop(question);
         let work = CancellationToken::new();
-        deadline.watch(&work).await;
-        assert!(work.is_cancelled() && deadline.is_over());
+        deadline.cancel_when_expired(&work).await;
+        assert!(work.is_cancelled() && deadline.is_expired());
     }
 }

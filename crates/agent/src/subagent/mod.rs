@@ -10,139 +10,145 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use hookwright_hooks::SubAgent;
 use hookwright_model::GenerationConfig;
-use hookwright_settings::subagents::{Definition, SubAgents};
+use hookwright_settings::subagents::{SubAgentDefinition, SubAgents};
 use hookwright_tools::{
-    AgentOffer, BoxFuture, DELEGATE_TO_AGENT, DelegateToAgent, Delegation, Origin, ToolErrorKind, ToolFailure,
-    ToolResult, Toolbox,
+    BoxFuture, DELEGATE_TO_AGENT, DelegateAgent, DelegateToAgent, Delegation, ToolErrorKind, ToolFailure, ToolResult,
+    ToolSource, Toolbox,
 };
 use tokio::sync::Semaphore;
 use tracing::Instrument;
 
 use crate::agent::Agent;
 use crate::event::TurnEnd;
-use crate::scope::Scope;
+use crate::scope::TurnScope;
 use crate::services::{Interaction, Services};
-use crate::system::{Facts, system_prompt};
-use crate::transcript::{Header, Transcript, TranscriptError, of_agents};
+use crate::system_prompt::{SystemPromptFacts, system_prompt};
+use crate::transcript::{Transcript, TranscriptError, TranscriptHeader, subagents_dir};
 use deadline::Deadline;
-use servers::OwnServers;
+use servers::SubAgentServers;
 
 /// So many agents work side by side; others wait.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT_SUBAGENTS: usize = 4;
 
 /// The agents that can be called by now.
 #[derive(Debug)]
-pub struct Agents {
-    defined: RwLock<Arc<SubAgents>>,
-    places: Semaphore,
+pub struct SubAgentRegistry {
+    definitions: RwLock<Arc<SubAgents>>,
+    permits: Semaphore,
 }
 
-impl Default for Agents {
+impl Default for SubAgentRegistry {
     fn default() -> Self {
-        Agents { defined: RwLock::default(), places: Semaphore::new(AT_ONCE) }
+        SubAgentRegistry { definitions: RwLock::default(), permits: Semaphore::new(MAX_CONCURRENT_SUBAGENTS) }
     }
 }
 
-impl Agents {
+impl SubAgentRegistry {
     /// Other agents, from the next request on.
-    pub fn set(&self, agents: SubAgents, toolbox: &Toolbox) {
-        let offer =
-            |agent: &Definition| AgentOffer { name: agent.name.clone(), description: agent.description.clone() };
-        let tool = DelegateToAgent::to(agents.enabled().map(offer).collect());
-        *self.defined.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(agents);
-        toolbox.bring(&Origin::Agents, tool.into_iter().collect());
+    pub fn set_definitions(&self, agents: SubAgents, toolbox: &Toolbox) {
+        let offer = |agent: &SubAgentDefinition| DelegateAgent {
+            name: agent.name.clone(),
+            description: agent.description.clone(),
+        };
+        let tool = DelegateToAgent::for_agents(agents.enabled().map(offer).collect());
+        *self.definitions.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(agents);
+        toolbox.set_source(&ToolSource::Agents, tool.into_iter().collect());
     }
 
     /// Those of this moment.
-    pub fn now(&self) -> Arc<SubAgents> {
-        self.defined.read().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn current(&self) -> Arc<SubAgents> {
+        self.definitions.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 /// Lets agents work for one call.
-pub(crate) struct Delegate {
+pub(crate) struct SubAgentDelegate {
     pub(crate) services: Arc<Services>,
-    pub(crate) scope: Scope,
+    pub(crate) scope: TurnScope,
     pub(crate) call_id: String,
 }
 
-impl fmt::Debug for Delegate {
+impl fmt::Debug for SubAgentDelegate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Delegate")
     }
 }
 
-impl Delegation for Delegate {
+impl Delegation for SubAgentDelegate {
     fn delegate<'a>(&'a self, agent: &'a str, objective: &'a str) -> BoxFuture<'a, ToolResult> {
         Box::pin(async move { self.run(agent, objective).await.unwrap_or_else(ToolResult::from) })
     }
 }
 
-impl Delegate {
+impl SubAgentDelegate {
     async fn run(&self, name: &str, objective: &str) -> Result<ToolResult, ToolFailure> {
-        let agents = self.services.agents.now();
-        let definition = agents.get(name).ok_or_else(|| unknown(name, &agents))?;
+        let agents = self.services.subagents.current();
+        let definition = agents.get(name).ok_or_else(|| unknown_agent_error(name, &agents))?;
         if self.scope.agent.is_some() {
             let message = "an agent that was given a task does it itself: it can't delegate";
             return Err(ToolFailure::new(ToolErrorKind::PolicyViolation, message));
         }
         let _place = tokio::select! {
-            place = self.services.agents.places.acquire() => place,
+            place = self.services.subagents.permits.acquire() => place,
             () = self.scope.cancel.cancelled() => return Err(ToolFailure::cancelled()),
         };
         let deadline = Arc::new(Deadline::new(definition.timeout));
-        let (mut agent, scope, own) = self.hire(definition, &deadline).await?;
+        let (mut agent, scope, own) = self.create_agent(definition, &deadline).await?;
         let span = tracing::info_span!("agent", id = scope.agent.as_ref().map(|agent| agent.id.as_str()));
         let end = tokio::select! {
-            end = agent.pursue(objective, &scope).instrument(span) => end,
+            end = agent.run_objective(objective, &scope).instrument(span) => end,
             // Ends the work, and goes on waiting for its end.
-            () = async { deadline.watch(&scope.cancel).await; std::future::pending().await } => TurnEnd::Cancelled,
+            () = async { deadline.cancel_when_expired(&scope.cancel).await; std::future::pending().await } => TurnEnd::Cancelled,
         };
-        own.end().await;
-        let is_late = deadline.is_over() && !self.scope.is_cancelled();
-        let work = report::Work { definition, text: agent.last_words(), requests: agent.services().budget.spent() };
+        own.shut_down().await;
+        let is_late = deadline.is_expired() && !self.scope.is_cancelled();
+        let work = report::SubAgentReport {
+            definition,
+            final_text: agent.last_model_text(),
+            requests: agent.services().budget.spent_requests(),
+        };
         Ok(match end {
-            TurnEnd::Cancelled if is_late => work.late(),
-            end => work.ended(&end),
+            TurnEnd::Cancelled if is_late => work.into_timeout_result(),
+            end => work.into_result(&end),
         })
     }
 
     /// Makes the agent, where it works, and the servers that it alone has.
-    async fn hire(
+    async fn create_agent(
         &self,
-        definition: &Definition,
+        definition: &SubAgentDefinition,
         deadline: &Arc<Deadline>,
-    ) -> Result<(Agent, Scope, OwnServers), ToolFailure> {
+    ) -> Result<(Agent, TurnScope, SubAgentServers), ToolFailure> {
         let id = format!("{}-{}", definition.name, &uuid::Uuid::new_v4().simple().to_string()[..8]);
         let model = definition.model.clone().unwrap_or_else(|| self.services.model.name());
-        let transcript = self.transcript(&id, &model)?;
+        let transcript = self.create_transcript(&id, &model)?;
         let (name, transcript_path) = (definition.name.clone(), transcript.path().to_owned());
         let identity = Arc::new(SubAgent { name, id, transcript_path });
         let tools = definition.tools.clone();
         let services = Services {
-            tools: Arc::new(self.services.tools.share(move |tool| {
-                let mcp = tool.server().map(|of| of.named(tool.name()));
+            tools: Arc::new(self.services.tools.subset(move |tool| {
+                let mcp = tool.mcp_origin().map(|of| of.mcp_name(tool.name()));
                 tool.name() != DELEGATE_TO_AGENT && tools.has(tool.name(), mcp)
             })),
             generation: GenerationConfig {
                 temperature: definition.temperature.or(self.services.generation.temperature),
                 ..self.services.generation.clone()
             },
-            events: self.services.events.within(&identity, &self.call_id),
-            budget: self.services.budget.for_agent(definition.max_turns),
+            events: self.services.events.for_subagent(&identity, &self.call_id),
+            budget: self.services.budget.for_subagent(definition.max_turns),
             ..Services::clone(&self.services)
         };
-        let scope = Scope { agent: Some(identity), deadline: Some(deadline.clone()), ..self.scope.within() };
-        let own = OwnServers::start(definition, &services, &scope.cancel).await;
-        let mut system = system(definition, &services);
+        let scope = TurnScope { agent: Some(identity), deadline: Some(deadline.clone()), ..self.scope.child() };
+        let own = SubAgentServers::start(definition, &services, &scope.cancel).await;
+        let mut system = subagent_system_prompt(definition, &services);
         system.extend(own.instructions().map(|words| format!("\n{words}")));
         Ok((Agent::new(services, model, system, transcript, Vec::new()), scope, own))
     }
 
     /// Its own conversation, beside the session's. Where there are hooks, they are told of a file that is there.
-    fn transcript(&self, id: &str, model: &str) -> Result<Transcript, ToolFailure> {
+    fn create_transcript(&self, id: &str, model: &str) -> Result<Transcript, ToolFailure> {
         let session = self.services.hooks.session();
-        let header = Header {
+        let header = TranscriptHeader {
             branch: None,
             session_id: id.to_owned(),
             project: session.project_dir.clone(),
@@ -150,10 +156,10 @@ impl Delegate {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: jiff::Timestamp::now(),
         };
-        let folder = of_agents(&session.transcript_path);
+        let folder = subagents_dir(&session.transcript_path);
         match Transcript::create(&folder.join(format!("{id}.jsonl")), &header) {
             Err(TranscriptError::Create { .. }) if self.services.hooks.registry().hooks().is_empty() => {
-                Ok(Transcript::unkept_in(&folder, &header))
+                Ok(Transcript::unsaved_in(&folder, &header))
             }
             made => made.map_err(|error| ToolFailure::new(ToolErrorKind::ExecutionFailed, error.to_string())),
         }
@@ -161,13 +167,13 @@ impl Delegate {
 }
 
 /// Its own rules, then what it should know of where it works.
-fn system(definition: &Definition, services: &Services) -> String {
-    let workspace = services.context().workspace;
+fn subagent_system_prompt(definition: &SubAgentDefinition, services: &Services) -> String {
+    let workspace = services.call_context().workspace;
     let roots = workspace.roots();
     let Some(cwd) = roots.first() else { return definition.prompt.clone() };
-    let facts = Facts {
+    let facts = SystemPromptFacts {
         cwd,
-        more_directories: roots.get(1..).unwrap_or_default(),
+        extra_directories: roots.get(1..).unwrap_or_default(),
         os: std::env::consts::OS,
         date: &jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
         git_repository: cwd.ancestors().any(|folder| folder.join(".git").exists()),
@@ -185,8 +191,8 @@ fn system(definition: &Definition, services: &Services) -> String {
     )
 }
 
-fn unknown(name: &str, agents: &SubAgents) -> ToolFailure {
+fn unknown_agent_error(name: &str, agents: &SubAgents) -> ToolFailure {
     let names: Vec<&str> = agents.enabled().map(|agent| agent.name.as_str()).collect();
-    let failure = ToolFailure::invalid(format!("there is no agent {name:?}"));
+    let failure = ToolFailure::invalid_params(format!("there is no agent {name:?}"));
     failure.hint(format!("The agents are: {}", names.join(", ")))
 }

@@ -1,31 +1,31 @@
 //! What comes of a sub-agent's work: its last words for whoever delegated, and why it ended if not by itself.
 
-use hookwright_settings::subagents::Definition;
-use hookwright_tools::{Display, ResultContent, ToolErrorKind, ToolFailure, ToolResult};
+use hookwright_settings::subagents::SubAgentDefinition;
+use hookwright_tools::{ResultContent, ToolDisplay, ToolErrorKind, ToolFailure, ToolResult};
 
 use crate::event::TurnEnd;
 
 /// The most that is taken of a report: a long document, and no more than a tool's result should be.
-const LARGEST: usize = 200_000;
+const MAX_REPORT_BYTES: usize = 200_000;
 
 /// What an agent has done.
-pub(super) struct Work<'a> {
-    pub(super) definition: &'a Definition,
+pub(super) struct SubAgentReport<'a> {
+    pub(super) definition: &'a SubAgentDefinition,
     /// Its last words.
-    pub(super) text: String,
+    pub(super) final_text: String,
     /// How many requests it made.
     pub(super) requests: u32,
 }
 
-impl Work<'_> {
+impl SubAgentReport<'_> {
     /// It came to its own end, or to another's.
-    pub(super) fn ended(self, end: &TurnEnd) -> ToolResult {
-        let why = end.words().unwrap_or_default();
+    pub(super) fn into_result(self, end: &TurnEnd) -> ToolResult {
+        let why = end.message().unwrap_or_default();
         let (kind, why) = match end {
-            TurnEnd::Answered if self.text.trim().is_empty() => {
+            TurnEnd::Answered if self.final_text.trim().is_empty() => {
                 (ToolErrorKind::ExecutionFailed, "it came to an end without a report".to_owned())
             }
-            TurnEnd::Answered => return self.reported(),
+            TurnEnd::Answered => return self.into_success(),
             // The hook's word is for the whole loop: whoever delegated stops too.
             TurnEnd::Stopped(reason) => return ToolFailure::new(ToolErrorKind::StopExecution, reason).into(),
             TurnEnd::Cancelled => return ToolFailure::cancelled().into(),
@@ -36,41 +36,42 @@ impl Work<'_> {
             | TurnEnd::Loop(_)
             | TurnEnd::Failed { .. } => (ToolErrorKind::ExecutionFailed, why),
         };
-        self.unfinished(kind, &why)
+        self.into_failure(kind, &why)
     }
 
     /// Its time was over.
-    pub(super) fn late(self) -> ToolResult {
+    pub(super) fn into_timeout_result(self) -> ToolResult {
         let minutes = self.definition.timeout.as_secs().div_ceil(60);
         let time =
             if minutes == 1 { "its minute is over".to_owned() } else { format!("its {minutes} minutes are over") };
-        self.unfinished(ToolErrorKind::ExecutionFailed, &time)
+        self.into_failure(ToolErrorKind::ExecutionFailed, &time)
     }
 
-    fn reported(self) -> ToolResult {
+    fn into_success(self) -> ToolResult {
         let requests = if self.requests == 1 { "1 request".to_owned() } else { format!("{} requests", self.requests) };
-        let display = format!("{}\n({} is done, after {requests})", self.text.trim_end(), self.definition.title());
-        ToolResult::text(bounded(&self.text), display)
+        let display =
+            format!("{}\n({} is done, after {requests})", self.final_text.trim_end(), self.definition.title());
+        ToolResult::text(truncate_report(&self.final_text), display)
     }
 
     /// Why, and how far it came.
-    fn unfinished(self, kind: ToolErrorKind, why: &str) -> ToolResult {
+    fn into_failure(self, kind: ToolErrorKind, why: &str) -> ToolResult {
         let message = format!("agent {} did not finish: {why}", self.definition.name);
-        let so_far = match self.text.trim() {
+        let so_far = match self.final_text.trim() {
             "" => String::new(),
-            text => format!("\n\nIts last words:\n{}", bounded(text)),
+            text => format!("\n\nIts last words:\n{}", truncate_report(text)),
         };
         ToolResult {
             llm_content: ResultContent::Text(format!("{message}{so_far}")),
-            return_display: Display::Text(message.clone()),
+            return_display: ToolDisplay::Text(message.clone()),
             error: Some(ToolFailure::new(kind, message)),
             command: None,
         }
     }
 }
 
-fn bounded(text: &str) -> String {
-    let mut end = text.len().min(LARGEST);
+fn truncate_report(text: &str) -> String {
+    let mut end = text.len().min(MAX_REPORT_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
     }

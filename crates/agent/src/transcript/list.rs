@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::load::LONGEST_LINE;
-use super::{TranscriptError, hold, wire};
+use super::load::MAX_LINE_BYTES;
+use super::{TranscriptError, lock_for_writing, wire};
 
 /// A header that is longer than this is none.
-const LONGEST_HEADER: u64 = 64 * 1024;
+const MAX_HEADER_BYTES: u64 = 64 * 1024;
 
 /// A session that can be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +37,10 @@ pub struct SessionInfo {
 
 /// Why no session is the one that is meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FindError {
+pub enum SessionFindError {
     /// There are no sessions.
     #[error("there are no sessions for this project")]
-    None,
+    NoSessions,
     /// No session has that number.
     #[error("there is no session {number}; there are {count}")]
     NoSuchNumber {
@@ -67,9 +67,9 @@ pub enum FindError {
     },
 }
 
-impl FindError {
+impl SessionFindError {
     /// What begins the id that was most likely meant.
-    pub fn near(&self) -> Option<&str> {
+    pub fn suggestion(&self) -> Option<&str> {
         match self {
             Self::NoSuchId { near, .. } => near.as_deref(),
             _ => None,
@@ -79,7 +79,7 @@ impl FindError {
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
-            Self::None => "start one first".to_owned(),
+            Self::NoSessions => "start one first".to_owned(),
             Self::NoSuchId { near: Some(near), .. } => format!("did you mean {near}? --list-sessions shows them all"),
             Self::NoSuchNumber { .. } | Self::NoSuchId { .. } => "--list-sessions shows them all".to_owned(),
             Self::Ambiguous { .. } => "give more of the id".to_owned(),
@@ -93,9 +93,9 @@ impl FindError {
 /// # Errors
 /// If the directory is there and cannot be read.
 pub fn list(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
-    let mut sessions = outlines(chats_dir)?;
+    let mut sessions = list_outlines(chats_dir)?;
     for session in &mut sessions {
-        session.first_prompt = first_prompt(&session.path).ok().flatten();
+        session.first_prompt = read_first_prompt(&session.path).ok().flatten();
     }
     Ok(sessions)
 }
@@ -104,7 +104,7 @@ pub fn list(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
 ///
 /// # Errors
 /// If the directory is there and cannot be read.
-pub fn outlines(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
+pub fn list_outlines(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
     let failed = |cause| TranscriptError::Open { path: chats_dir.to_owned(), cause };
     let entries = match fs::read_dir(chats_dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -115,7 +115,7 @@ pub fn outlines(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
-        .filter_map(|path| outline(path).ok().flatten())
+        .filter_map(|path| read_outline(path).ok().flatten())
         .collect();
     sessions.sort_by(|a, b| (a.updated, a.started, &a.path).cmp(&(b.updated, b.started, &b.path)));
     for (at, session) in sessions.iter_mut().enumerate() {
@@ -124,12 +124,12 @@ pub fn outlines(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
     Ok(sessions)
 }
 
-fn outline(path: PathBuf) -> io::Result<Option<SessionInfo>> {
+fn read_outline(path: PathBuf) -> io::Result<Option<SessionInfo>> {
     let file = super::load::open(&path)?;
     let bytes = file.metadata()?.len();
     let mut reader = BufReader::with_capacity(64 * 1024, file);
     let mut line = Vec::new();
-    io::Read::take(&mut reader, LONGEST_HEADER).read_until(b'\n', &mut line)?;
+    io::Read::take(&mut reader, MAX_HEADER_BYTES).read_until(b'\n', &mut line)?;
     let Some(header) = wire::read_header(&line) else { return Ok(None) };
     let (id, started, branch) = (header.session_id, header.started, header.branch);
     let (first_prompt, messages) = (None, 0);
@@ -137,13 +137,13 @@ fn outline(path: PathBuf) -> io::Result<Option<SessionInfo>> {
     let mut updated = None;
     loop {
         let from = reader.stream_position()?;
-        let length = read_beginning(&mut reader, &mut line)?;
+        let length = read_line_prefix(&mut reader, &mut line)?;
         if length == 0 {
             break;
         }
-        let Some((kind, time)) = wire::peek(&line).filter(|_| length <= LONGEST_LINE) else { continue };
-        let (is_message, time) = (kind == wire::USER || kind == wire::MODEL, time.to_owned());
-        if !line.ends_with(b"\n") && !ends_whole(&mut reader, from)? {
+        let Some((kind, time)) = wire::peek_type_and_time(&line).filter(|_| length <= MAX_LINE_BYTES) else { continue };
+        let (is_message, time) = (kind == wire::USER_TYPE || kind == wire::MODEL_TYPE, time.to_owned());
+        if !line.ends_with(b"\n") && !is_last_line_complete(&mut reader, from)? {
             break;
         }
         updated = Some(time);
@@ -154,14 +154,14 @@ fn outline(path: PathBuf) -> io::Result<Option<SessionInfo>> {
 }
 
 /// Reads a line and keeps as much of its beginning as tells what it is, and its end if that is one; how long it is.
-fn read_beginning(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
+fn read_line_prefix(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     line.clear();
     let mut length = 0;
     loop {
         let there = reader.fill_buf()?;
         let end = memchr::memchr(b'\n', there);
         let piece = &there[..end.unwrap_or(there.len())];
-        line.extend_from_slice(&piece[..piece.len().min(wire::LONGEST_PEEK.saturating_sub(line.len()))]);
+        line.extend_from_slice(&piece[..piece.len().min(wire::MAX_PEEK_BYTES.saturating_sub(line.len()))]);
         let taken = piece.len() + usize::from(end.is_some());
         let is_last = taken == 0 || end.is_some();
         reader.consume(taken);
@@ -174,20 +174,20 @@ fn read_beginning(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u
 }
 
 /// Whether a transcript's last line, which nothing follows, was written to its end.
-fn ends_whole(reader: &mut (impl BufRead + Seek), from: u64) -> io::Result<bool> {
+fn is_last_line_complete(reader: &mut (impl BufRead + Seek), from: u64) -> io::Result<bool> {
     reader.seek(SeekFrom::Start(from))?;
     let mut line = Vec::new();
     super::load::read_line(reader, &mut line)?;
-    Ok(wire::is_whole(&line))
+    Ok(wire::is_complete_line(&line))
 }
 
-fn first_prompt(path: &Path) -> io::Result<Option<String>> {
+fn read_first_prompt(path: &Path) -> io::Result<Option<String>> {
     let mut reader = BufReader::with_capacity(64 * 1024, super::load::open(path)?);
     let mut line = Vec::new();
     while super::load::read_line(&mut reader, &mut line)? > 0 {
-        if wire::peek(&line).is_some_and(|(kind, _)| kind == wire::USER)
+        if wire::peek_type_and_time(&line).is_some_and(|(kind, _)| kind == wire::USER_TYPE)
             && let Some(entry) = wire::read_entry(&line)
-            && let Some(prompt) = wire::prompt_of(entry.display_content, &entry.content.unwrap_or_default())
+            && let Some(prompt) = wire::prompt_text(entry.display_content, &entry.content.unwrap_or_default())
         {
             return Ok(Some(prompt));
         }
@@ -200,9 +200,9 @@ fn first_prompt(path: &Path) -> io::Result<Option<String>> {
 ///
 /// # Errors
 /// If there is none, or more than one.
-pub fn find<'s>(sessions: &'s [SessionInfo], asked: &str) -> Result<&'s SessionInfo, FindError> {
+pub fn find<'s>(sessions: &'s [SessionInfo], asked: &str) -> Result<&'s SessionInfo, SessionFindError> {
     let asked = asked.trim();
-    let latest = sessions.last().ok_or(FindError::None)?;
+    let latest = sessions.last().ok_or(SessionFindError::NoSessions)?;
     if asked.is_empty() || asked == "latest" {
         return Ok(latest);
     }
@@ -220,28 +220,28 @@ pub fn find<'s>(sessions: &'s [SessionInfo], asked: &str) -> Result<&'s SessionI
         (Some(_), _) => {
             let mut ids: Vec<String> = fitting.iter().map(|session| session.id.clone()).collect();
             ids.dedup();
-            Err(FindError::Ambiguous { asked: asked.to_owned(), ids })
+            Err(SessionFindError::Ambiguous { asked: asked.to_owned(), ids })
         }
-        (None, Some(number)) => Err(FindError::NoSuchNumber { number, count: sessions.len() }),
-        (None, None) => Err(FindError::NoSuchId { asked: asked.to_owned(), near: near(sessions, asked) }),
+        (None, Some(number)) => Err(SessionFindError::NoSuchNumber { number, count: sessions.len() }),
+        (None, None) => Err(SessionFindError::NoSuchId { asked: asked.to_owned(), near: suggest_id(sessions, asked) }),
     }
 }
 
 /// What begins the id that was most likely meant by the beginning of one; the last used goes first.
-fn near(sessions: &[SessionInfo], asked: &str) -> Option<String> {
+fn suggest_id(sessions: &[SessionInfo], asked: &str) -> Option<String> {
     // Fewer letters are like anything.
-    const FEWEST: usize = 4;
+    const MIN_PREFIX_CHARS: usize = 4;
     let length = asked.chars().count();
-    if length < FEWEST {
+    if length < MIN_PREFIX_CHARS {
         return None;
     }
     let beginnings: Vec<String> =
         sessions.iter().rev().map(|session| session.id.chars().take(length).collect()).collect();
-    hookwright_hooks::nearest(asked, beginnings.iter().map(String::as_str)).map(str::to_owned)
+    hookwright_hooks::nearest_name(asked, beginnings.iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// Where the conversations of a session's sub-agents are kept.
-pub(crate) fn of_agents(transcript: &Path) -> PathBuf {
+pub(crate) fn subagents_dir(transcript: &Path) -> PathBuf {
     transcript.with_extension("agents")
 }
 
@@ -252,9 +252,9 @@ pub(crate) fn of_agents(transcript: &Path) -> PathBuf {
 pub fn delete(session: &SessionInfo) -> Result<(), TranscriptError> {
     let failed = |cause| TranscriptError::Delete { path: session.path.clone(), cause };
     let file = File::options().read(true).append(true).open(&session.path).map_err(failed)?;
-    hold(&file, &session.path)?;
+    lock_for_writing(&file, &session.path)?;
     // First, so that what could not be deleted is still listed.
-    match fs::remove_dir_all(of_agents(&session.path)) {
+    match fs::remove_dir_all(subagents_dir(&session.path)) {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
         _ => {}
     }

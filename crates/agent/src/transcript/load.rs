@@ -7,29 +7,29 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_disk::{Links, ReadError};
+use hookwright_disk::{ReadError, SymlinkPolicy};
 use hookwright_model::{Content, FunctionCall, FunctionResponse, Part, Role};
 use jiff::Timestamp;
 use serde_json::Map;
 
-use super::{Header, TranscriptError, wire};
+use super::{TranscriptError, TranscriptHeader, wire};
 
 /// No transcript is larger.
-const LARGEST: u64 = 1 << 30;
+const MAX_TRANSCRIPT_BYTES: u64 = 1 << 30;
 /// No line of one is longer.
-pub(super) const LONGEST_LINE: u64 = 128 << 20;
+pub(super) const MAX_LINE_BYTES: u64 = 128 << 20;
 
 /// A transcript, read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadedTranscript {
     /// What it begins with.
-    pub header: Header,
+    pub header: TranscriptHeader,
     /// The history as the model last read it. Every tool call in it has a result.
     pub history: Vec<Arc<Content>>,
     /// How many lines there are after the header.
     pub entries_count: usize,
     /// How many of them cannot be read, beside one at the end that a killed process left.
-    pub damaged: usize,
+    pub damaged_entries: usize,
     /// The first prompt of the session.
     pub first_prompt: Option<String>,
     /// The last one.
@@ -61,11 +61,11 @@ pub fn load_until(path: &Path, end: u64) -> Result<LoadedTranscript, TranscriptE
         header,
         history: Vec::new(),
         entries_count: 0,
-        damaged: 0,
+        damaged_entries: 0,
         first_prompt: None,
         last_prompt: None,
     };
-    let mut view = View::default();
+    let mut view = HistoryBuilder::default();
     loop {
         line.clear();
         if read_line(&mut reader, &mut line).map_err(failed)? == 0 {
@@ -76,8 +76,8 @@ pub fn load_until(path: &Path, end: u64) -> Result<LoadedTranscript, TranscriptE
         }
         let whole = line.ends_with(b"\n");
         match wire::read_entry(&line) {
-            Some(entry) => loaded.take(entry, &mut view),
-            None if whole => loaded.damaged += 1,
+            Some(entry) => loaded.apply_entry(entry, &mut view),
+            None if whole => loaded.damaged_entries += 1,
             None => break,
         }
         loaded.entries_count += 1;
@@ -88,9 +88,9 @@ pub fn load_until(path: &Path, end: u64) -> Result<LoadedTranscript, TranscriptE
 
 /// Opens a transcript to read it: a regular file, and no larger than one can be.
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    let (file, found) = hookwright_disk::open_regular(path, Links::Follow).map_err(io::Error::other)?;
+    let (file, found) = hookwright_disk::open_regular(path, SymlinkPolicy::Follow).map_err(io::Error::other)?;
     match found.len() {
-        size if size > LARGEST => Err(io::Error::other(ReadError::TooLarge(size))),
+        size if size > MAX_TRANSCRIPT_BYTES => Err(io::Error::other(ReadError::TooLarge(size))),
         _ => Ok(file),
     }
 }
@@ -99,9 +99,9 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     let mut read = 0;
     loop {
-        let piece = reader.by_ref().take(LONGEST_LINE - line.len() as u64).read_until(b'\n', line)?;
+        let piece = reader.by_ref().take(MAX_LINE_BYTES - line.len() as u64).read_until(b'\n', line)?;
         read += piece;
-        if piece == 0 || line.ends_with(b"\n") || (line.len() as u64) < LONGEST_LINE {
+        if piece == 0 || line.ends_with(b"\n") || (line.len() as u64) < MAX_LINE_BYTES {
             return Ok(read);
         }
         line.clear();
@@ -109,20 +109,20 @@ pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Re
 }
 
 impl LoadedTranscript {
-    fn take(&mut self, entry: wire::ReadLine<'_>, view: &mut View) {
-        if let Some(wire::Time(time)) = entry.timestamp {
+    fn apply_entry(&mut self, entry: wire::ParsedEntryLine<'_>, view: &mut HistoryBuilder) {
+        if let Some(wire::WireTimestamp(time)) = entry.timestamp {
             self.updated = self.updated.max(time);
         }
         let role = match entry.r#type.as_ref() {
-            wire::USER => Role::User,
-            wire::MODEL => Role::Model,
-            wire::CLEAR => return view.replace(Vec::new()),
-            wire::COMPRESSED | wire::REWOUND => return view.replace(entry.history.unwrap_or_default()),
+            wire::USER_TYPE => Role::User,
+            wire::MODEL_TYPE => Role::Model,
+            wire::CLEAR_TYPE => return view.replace(Vec::new()),
+            wire::COMPRESSED_TYPE | wire::REWOUND_TYPE => return view.replace(entry.history.unwrap_or_default()),
             _ => return,
         };
         let parts = entry.content.unwrap_or_default();
         if role == Role::User
-            && let Some(prompt) = wire::prompt_of(entry.display_content, &parts)
+            && let Some(prompt) = wire::prompt_text(entry.display_content, &parts)
         {
             self.first_prompt.get_or_insert_with(|| prompt.clone());
             self.last_prompt = Some(prompt);
@@ -136,12 +136,12 @@ impl LoadedTranscript {
 ///
 /// It depends on nothing but the lines before, so a session that is resumed twice gets the same history twice.
 #[derive(Default)]
-struct View {
+struct HistoryBuilder {
     messages: Vec<Content>,
     open_calls: VecDeque<FunctionCall>,
 }
 
-impl View {
+impl HistoryBuilder {
     fn replace(&mut self, messages: Vec<Content>) {
         (self.messages, self.open_calls) = (Vec::new(), VecDeque::new());
         messages.into_iter().for_each(|message| self.push(message));
@@ -153,7 +153,7 @@ impl View {
         if message.role == Role::User {
             message.parts.retain(|part| {
                 let Some(response) = part.as_function_response() else { return true };
-                let called = self.close(response);
+                let called = self.close_call(response);
                 answers |= called;
                 called
             });
@@ -162,14 +162,14 @@ impl View {
             return;
         }
         if !answers {
-            self.interrupt();
+            self.answer_open_calls();
         }
         self.open_calls.extend(message.parts.iter().filter_map(Part::as_function_call).cloned());
         self.messages.push(message);
     }
 
     /// Takes the call that this answers off the list; false if there is none.
-    fn close(&mut self, response: &FunctionResponse) -> bool {
+    fn close_call(&mut self, response: &FunctionResponse) -> bool {
         let answered = |call: &FunctionCall| match (&call.id, &response.id) {
             (Some(call), Some(response)) => call == response,
             _ => call.name == response.name,
@@ -180,8 +180,8 @@ impl View {
     }
 
     /// Answers the calls that are still open, beside the answers that there are.
-    fn interrupt(&mut self) {
-        let made_up: Vec<Part> = self.open_calls.drain(..).map(interrupted).collect();
+    fn answer_open_calls(&mut self) {
+        let made_up: Vec<Part> = self.open_calls.drain(..).map(interrupted_response).collect();
         if made_up.is_empty() {
             return;
         }
@@ -192,12 +192,12 @@ impl View {
     }
 
     fn finish(mut self) -> Vec<Arc<Content>> {
-        self.interrupt();
+        self.answer_open_calls();
         self.messages.into_iter().map(Arc::new).collect()
     }
 }
 
-fn interrupted(call: FunctionCall) -> Part {
+fn interrupted_response(call: FunctionCall) -> Part {
     let text = "The session was interrupted before this call had a result. It may or may not have taken effect.";
     let response = Map::from_iter([("error".to_owned(), text.into())]);
     Part::function_response(call.id, call.name, response)

@@ -14,22 +14,22 @@ use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hookwright_disk::create_held;
+use hookwright_disk::create_locked;
 use hookwright_model::Content;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 pub use error::TranscriptError;
-pub(crate) use list::of_agents;
-pub use list::{FindError, SessionInfo, delete, find, list, outlines};
+pub(crate) use list::subagents_dir;
+pub use list::{SessionFindError, SessionInfo, delete, find, list, list_outlines};
 pub use load::{LoadedTranscript, load, load_until};
 
 /// How many sessions of one minute may share the first eight characters of their ids.
-const MOST_NAMESAKES: u32 = 100;
+const MAX_NAME_COLLISIONS: u32 = 100;
 
 /// What a transcript begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct TranscriptHeader {
     /// The session's id.
     pub session_id: String,
     /// The project's directory.
@@ -46,7 +46,7 @@ pub struct Header {
 
 /// One line of a transcript.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Entry {
+pub enum TranscriptEntry {
     /// A message that is now part of the history.
     Message {
         /// The message as the model reads it.
@@ -75,15 +75,15 @@ pub enum Entry {
     },
 }
 
-impl Entry {
+impl TranscriptEntry {
     /// A message.
     pub fn message(content: impl Into<Arc<Content>>) -> Self {
-        Entry::Message { content: content.into(), display: None }
+        TranscriptEntry::Message { content: content.into(), display: None }
     }
 
     /// A compressed history.
     pub fn compressed(history: &[Arc<Content>]) -> Self {
-        Entry::Compressed { history: history.to_vec() }
+        TranscriptEntry::Compressed { history: history.to_vec() }
     }
 }
 
@@ -94,11 +94,11 @@ pub struct Transcript {
     /// Nothing if the conversation is not kept.
     file: Option<File>,
     /// Where the last line begins.
-    last: u64,
+    last_offset: u64,
     /// Where the next line begins.
-    end: u64,
+    end_offset: u64,
     /// Half a line may stand behind `end`: the disk was full.
-    torn: bool,
+    has_torn_line: bool,
     /// Whether a message was ever added.
     has_message: bool,
 }
@@ -108,35 +108,42 @@ impl Transcript {
     ///
     /// # Errors
     /// If the directory or the file cannot be made.
-    pub fn create_in(chats_dir: &Path, header: &Header) -> Result<Self, TranscriptError> {
-        for namesake in 1..MOST_NAMESAKES {
+    pub fn create_in(chats_dir: &Path, header: &TranscriptHeader) -> Result<Self, TranscriptError> {
+        for namesake in 1..MAX_NAME_COLLISIONS {
             match Self::create(&chats_dir.join(file_name(header, namesake)), header) {
                 Err(TranscriptError::Exists { .. }) => {}
                 result => return result,
             }
         }
-        Err(TranscriptError::Exists { path: chats_dir.join(file_name(header, MOST_NAMESAKES)) })
+        Err(TranscriptError::Exists { path: chats_dir.join(file_name(header, MAX_NAME_COLLISIONS)) })
     }
 
     /// Begins a transcript. The file appears with its header in it, so that none without one is ever found.
     ///
     /// # Errors
     /// If there is such a file, or it cannot be made.
-    pub fn create(path: &Path, header: &Header) -> Result<Self, TranscriptError> {
+    pub fn create(path: &Path, header: &TranscriptHeader) -> Result<Self, TranscriptError> {
         let failed = |cause: io::Error| match cause.kind() {
             ErrorKind::AlreadyExists => TranscriptError::Exists { path: path.to_owned() },
             _ => TranscriptError::Create { path: path.to_owned(), cause },
         };
         let line = wire::header_line(header);
-        let file = create_held(path, &line).map_err(failed)?;
+        let file = create_locked(path, &line).map_err(failed)?;
         let end = line.len() as u64;
-        Ok(Transcript { path: path.to_owned(), file: Some(file), last: end, end, torn: false, has_message: false })
+        Ok(Transcript {
+            path: path.to_owned(),
+            file: Some(file),
+            last_offset: end,
+            end_offset: end,
+            has_torn_line: false,
+            has_message: false,
+        })
     }
 
     /// A transcript that is not kept, for a conversation on a machine that keeps nothing. Its file is not there.
-    pub fn unkept_in(chats_dir: &Path, header: &Header) -> Self {
+    pub fn unsaved_in(chats_dir: &Path, header: &TranscriptHeader) -> Self {
         let path = chats_dir.join(file_name(header, 1));
-        Transcript { path, file: None, last: 0, end: 0, torn: false, has_message: false }
+        Transcript { path, file: None, last_offset: 0, end_offset: 0, has_torn_line: false, has_message: false }
     }
 
     /// Opens a transcript to go on with it, and takes off what a killed process left of its last line.
@@ -146,14 +153,21 @@ impl Transcript {
     pub fn open(path: &Path) -> Result<Self, TranscriptError> {
         let failed = |cause| TranscriptError::Open { path: path.to_owned(), cause };
         let mut file = File::options().read(true).append(true).open(path).map_err(failed)?;
-        hold(&file, path)?;
+        lock_for_writing(&file, path)?;
         // An older version, or another program, may have let others in. Where the disk knows no modes, nothing is lost.
-        let _ = hookwright_disk::tighten(&file);
-        let end = mend(&mut file).map_err(failed)?;
+        let _ = hookwright_disk::make_private(&file);
+        let end = truncate_torn_line(&mut file).map_err(failed)?;
         if end == 0 {
             return Err(TranscriptError::NotATranscript { path: path.to_owned() });
         }
-        Ok(Transcript { path: path.to_owned(), file: Some(file), last: end, end, torn: false, has_message: true })
+        Ok(Transcript {
+            path: path.to_owned(),
+            file: Some(file),
+            last_offset: end,
+            end_offset: end,
+            has_torn_line: false,
+            has_message: true,
+        })
     }
 
     /// Where it is.
@@ -162,26 +176,26 @@ impl Transcript {
     }
 
     /// Where the next line begins; nothing if the conversation is not kept.
-    pub fn end(&self) -> Option<u64> {
-        self.file.as_ref().map(|_| self.end)
+    pub fn end_offset(&self) -> Option<u64> {
+        self.file.as_ref().map(|_| self.end_offset)
     }
 
     /// Adds a line, stamped with the time.
     ///
     /// # Errors
     /// If it cannot be written whole. What was written of it does not harm the lines to come.
-    pub fn append(&mut self, entry: &Entry) -> Result<(), TranscriptError> {
+    pub fn append(&mut self, entry: &TranscriptEntry) -> Result<(), TranscriptError> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        let line = wire::entry_line(entry, self.end, Timestamp::now());
-        let torn = std::mem::take(&mut self.torn);
-        let whole = if torn { file.set_len(self.end) } else { Ok(()) };
+        let line = wire::entry_line(entry, self.end_offset, Timestamp::now());
+        let torn = std::mem::take(&mut self.has_torn_line);
+        let whole = if torn { file.set_len(self.end_offset) } else { Ok(()) };
         let written = whole
-            .and_then(|()| reappear(file, &self.path, &mut self.has_message, entry))
+            .and_then(|()| recreate_if_deleted(file, &self.path, &mut self.has_message, entry))
             .and_then(|()| file.write_all(&line));
         match written {
-            Ok(()) => (self.last, self.end) = (self.end, self.end + line.len() as u64),
+            Ok(()) => (self.last_offset, self.end_offset) = (self.end_offset, self.end_offset + line.len() as u64),
             Err(cause) => {
-                self.torn = true;
+                self.has_torn_line = true;
                 return Err(TranscriptError::Append { path: self.path.clone(), cause });
             }
         }
@@ -191,24 +205,29 @@ impl Transcript {
     /// Puts another line in the place of the last one that was added: what a hook redacts afterwards stays in no file.
     ///
     /// # Errors
-    /// As for [`Transcript::append`].
-    pub fn replace_last(&mut self, entry: &Entry) -> Result<(), TranscriptError> {
-        (self.end, self.torn) = (self.last, true);
+    /// As for [`Transcript::append_text`].
+    pub fn replace_last(&mut self, entry: &TranscriptEntry) -> Result<(), TranscriptError> {
+        (self.end_offset, self.has_torn_line) = (self.last_offset, true);
         self.append(entry)
     }
 }
 
 /// Gemini CLI deletes sessions without a message, whoever's they are and whether or not they run; so at the first
 /// message the file may be gone. One that somebody deletes later stays deleted.
-fn reappear(file: &mut File, path: &Path, has_message: &mut bool, entry: &Entry) -> io::Result<()> {
-    if *has_message || !matches!(entry, Entry::Message { .. }) {
+fn recreate_if_deleted(
+    file: &mut File,
+    path: &Path,
+    has_message: &mut bool,
+    entry: &TranscriptEntry,
+) -> io::Result<()> {
+    if *has_message || !matches!(entry, TranscriptEntry::Message { .. }) {
         return Ok(());
     }
     if !path.exists() {
         let mut lines = Vec::new();
         file.seek(SeekFrom::Start(0))?;
         file.read_to_end(&mut lines)?;
-        *file = create_held(path, &lines)?;
+        *file = create_locked(path, &lines)?;
     }
     *has_message = true;
     Ok(())
@@ -229,7 +248,7 @@ impl Drop for Transcript {
 /// If it is no transcript, or the copy cannot be made.
 pub fn copy(path: &Path, chats_dir: &Path) -> Result<String, TranscriptError> {
     let id = uuid::Uuid::new_v4().to_string();
-    let header = Header { session_id: id.clone(), started: Timestamp::now(), ..load(path)?.header };
+    let header = TranscriptHeader { session_id: id.clone(), started: Timestamp::now(), ..load(path)?.header };
     let opened = |cause| TranscriptError::Open { path: path.to_owned(), cause };
     let mut lines = BufReader::new(load::open(path).map_err(opened)?);
     load::read_line(&mut lines, &mut Vec::new()).map_err(opened)?;
@@ -244,8 +263,9 @@ pub fn copy(path: &Path, chats_dir: &Path) -> Result<String, TranscriptError> {
 }
 
 /// `session-2026-01-31T23-59-1a2b3c4d.jsonl`, in UTC.
-fn file_name(header: &Header, namesake: u32) -> String {
-    let minute: String = wire::stamp(header.started).chars().take(16).map(|c| if c == ':' { '-' } else { c }).collect();
+fn file_name(header: &TranscriptHeader, namesake: u32) -> String {
+    let minute: String =
+        wire::format_timestamp(header.started).chars().take(16).map(|c| if c == ':' { '-' } else { c }).collect();
     // The id may be the user's own words; it must not lead anywhere.
     let plain = |char: char| if char.is_ascii_alphanumeric() || char == '-' { char } else { '_' };
     let id: String = header.session_id.chars().take(8).map(plain).collect();
@@ -254,7 +274,7 @@ fn file_name(header: &Header, namesake: u32) -> String {
 }
 
 /// Two sessions that add to one history would make it nobody's.
-fn hold(file: &File, path: &Path) -> Result<(), TranscriptError> {
+fn lock_for_writing(file: &File, path: &Path) -> Result<(), TranscriptError> {
     match file.try_lock() {
         Err(fs::TryLockError::WouldBlock) => Err(TranscriptError::InUse { path: path.to_owned() }),
         // Some network disks know no locks.
@@ -263,7 +283,7 @@ fn hold(file: &File, path: &Path) -> Result<(), TranscriptError> {
 }
 
 /// Makes the file end with a whole line, and says where that is.
-fn mend(file: &mut File) -> io::Result<u64> {
+fn truncate_torn_line(file: &mut File) -> io::Result<u64> {
     let length = file.seek(SeekFrom::End(0))?;
     let tail = last_line_start(file, length)?;
     if tail == length {
@@ -272,7 +292,7 @@ fn mend(file: &mut File) -> io::Result<u64> {
     let mut line = Vec::new();
     file.seek(SeekFrom::Start(tail))?;
     file.read_to_end(&mut line)?;
-    if wire::is_whole(&line) {
+    if wire::is_complete_line(&line) {
         // Only the end of the line is missing.
         file.write_all(b"\n")?;
         return Ok(length + 1);
@@ -283,10 +303,10 @@ fn mend(file: &mut File) -> io::Result<u64> {
 
 /// Behind the last line end; reads from the end, for transcripts are long.
 fn last_line_start(file: &mut File, length: u64) -> io::Result<u64> {
-    const PIECE: u64 = 64 * 1024;
+    const READ_CHUNK_BYTES: u64 = 64 * 1024;
     let mut end = length;
     while end > 0 {
-        let start = end.saturating_sub(PIECE);
+        let start = end.saturating_sub(READ_CHUNK_BYTES);
         let mut piece = vec![0; usize::try_from(end - start).unwrap_or(0)];
         file.seek(SeekFrom::Start(start))?;
         file.read_exact(&mut piece)?;

@@ -5,8 +5,8 @@ use hookwright_model::Part;
 use hookwright_testkit::fs;
 use serde_json::json;
 
-fn header(id: &str, started: &str) -> Header {
-    Header {
+fn header(id: &str, started: &str) -> TranscriptHeader {
+    TranscriptHeader {
         branch: None,
         session_id: id.to_owned(),
         project: PathBuf::from("/projects/p"),
@@ -16,7 +16,7 @@ fn header(id: &str, started: &str) -> Header {
     }
 }
 
-fn usual() -> Header {
+fn default_header() -> TranscriptHeader {
     header("1a2b3c4d-rest", "2020-01-31T23:59:07.250Z")
 }
 
@@ -37,22 +37,22 @@ fn texts(history: &[Arc<Content>]) -> Vec<String> {
 }
 
 /// A transcript with these messages.
-fn written(dir: &Path, messages: &[Content]) -> PathBuf {
-    let mut transcript = Transcript::create_in(dir, &usual()).unwrap();
+fn write_transcript(dir: &Path, messages: &[Content]) -> PathBuf {
+    let mut transcript = Transcript::create_in(dir, &default_header()).unwrap();
     for message in messages {
-        transcript.append(&Entry::message(message.clone())).unwrap();
+        transcript.append(&TranscriptEntry::message(message.clone())).unwrap();
     }
     transcript.path().to_owned()
 }
 
 #[test]
-fn the_last_line_can_be_taken_back() {
+fn last_line_can_be_replaced() {
     let dir = tempfile::tempdir().unwrap();
-    let mut transcript = Transcript::create_in(dir.path(), &usual()).unwrap();
-    transcript.append(&Entry::message(Content::user_text("one"))).unwrap();
-    transcript.append(&Entry::message(Content::model_text("hunter2 and a long story"))).unwrap();
-    transcript.replace_last(&Entry::message(Content::model_text("[gone]"))).unwrap();
-    transcript.append(&Entry::message(Content::user_text("three"))).unwrap();
+    let mut transcript = Transcript::create_in(dir.path(), &default_header()).unwrap();
+    transcript.append(&TranscriptEntry::message(Content::user_text("one"))).unwrap();
+    transcript.append(&TranscriptEntry::message(Content::model_text("hunter2 and a long story"))).unwrap();
+    transcript.replace_last(&TranscriptEntry::message(Content::model_text("[gone]"))).unwrap();
+    transcript.append(&TranscriptEntry::message(Content::user_text("three"))).unwrap();
     let text = fs::read_to_string(transcript.path()).unwrap();
     assert!(!text.contains("hunter2") && text.ends_with('\n'), "{text}");
     assert_eq!(texts(&load(transcript.path()).unwrap().history), ["one", "[gone]", "three"]);
@@ -60,14 +60,14 @@ fn the_last_line_can_be_taken_back() {
 
 fn history_of(messages: &[Content]) -> Vec<Content> {
     let dir = tempfile::tempdir().unwrap();
-    let loaded = load(&written(dir.path(), messages)).unwrap();
+    let loaded = load(&write_transcript(dir.path(), messages)).unwrap();
     loaded.history.iter().map(|content| content.as_ref().clone()).collect()
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn transcript_round_trips() {
     let dir = tempfile::tempdir().unwrap();
-    let mut transcript = Transcript::create_in(&dir.path().join("a/chats"), &usual()).unwrap();
+    let mut transcript = Transcript::create_in(&dir.path().join("a/chats"), &default_header()).unwrap();
     assert_eq!(transcript.path(), dir.path().join("a/chats/session-2020-01-31T23-59-1a2b3c4d.jsonl"));
     let prompt =
         Content::user(vec![Part::text("<hook_context>h</hook_context>"), Part::text("do it"), Part::text("file")]);
@@ -80,27 +80,29 @@ fn what_was_written_is_read() {
         Content::model_text("done"),
     ];
     for message in &messages {
-        transcript.append(&Entry::message(message.clone())).unwrap();
+        transcript.append(&TranscriptEntry::message(message.clone())).unwrap();
     }
-    let note = Entry::Note { kind: "hook".to_owned(), data: args(json!({ "decision": "deny" })) };
+    let note = TranscriptEntry::Note { kind: "hook".to_owned(), data: args(json!({ "decision": "deny" })) };
     transcript.append(&note).unwrap();
-    let shown =
-        Entry::Message { content: Arc::new(Content::user_text("expanded")), display: Some("/cmd x".to_owned()) };
+    let shown = TranscriptEntry::Message {
+        content: Arc::new(Content::user_text("expanded")),
+        display: Some("/cmd x".to_owned()),
+    };
     transcript.append(&shown).unwrap();
 
     let loaded = load(transcript.path()).unwrap();
-    assert_eq!(loaded.header, usual());
+    assert_eq!(loaded.header, default_header());
     assert_eq!(loaded.history[..4], messages.map(Arc::new));
-    assert_eq!((loaded.history.len(), loaded.entries_count, loaded.damaged), (5, 6, 0));
+    assert_eq!((loaded.history.len(), loaded.entries_count, loaded.damaged_entries), (5, 6, 0));
     assert_eq!(loaded.first_prompt.as_deref(), Some("do it"));
     assert_eq!(loaded.last_prompt.as_deref(), Some("/cmd x"));
     assert!(loaded.updated > loaded.header.started);
 }
 
 #[test]
-fn lines_have_the_shape_that_gemini_clis_have() {
+fn lines_match_gemini_cli_format() {
     let dir = tempfile::tempdir().unwrap();
-    let path = written(dir.path(), &[Content::user_text("hi"), Content::model_text("ho")]);
+    let path = write_transcript(dir.path(), &[Content::user_text("hi"), Content::model_text("ho")]);
     let text = fs::read_to_string(path).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["sessionId"], "1a2b3c4d-rest");
@@ -115,31 +117,34 @@ fn lines_have_the_shape_that_gemini_clis_have() {
 }
 
 #[test]
-fn the_models_memory_can_be_emptied_and_compressed() {
+fn history_can_be_cleared_and_compressed() {
     let dir = tempfile::tempdir().unwrap();
-    let mut transcript = Transcript::create_in(dir.path(), &usual()).unwrap();
-    let mut say = |text: &str| transcript.append(&Entry::message(Content::user_text(text))).unwrap();
+    let mut transcript = Transcript::create_in(dir.path(), &default_header()).unwrap();
+    let mut say = |text: &str| transcript.append(&TranscriptEntry::message(Content::user_text(text))).unwrap();
     say("one");
     say("two");
     transcript
-        .append(&Entry::compressed(&[Arc::new(Content::user_text("sum")), Arc::new(Content::user_text("two"))]))
+        .append(&TranscriptEntry::compressed(&[
+            Arc::new(Content::user_text("sum")),
+            Arc::new(Content::user_text("two")),
+        ]))
         .unwrap();
-    transcript.append(&Entry::message(Content::user_text("three"))).unwrap();
+    transcript.append(&TranscriptEntry::message(Content::user_text("three"))).unwrap();
     let loaded = load(transcript.path()).unwrap();
     assert_eq!(texts(&loaded.history), ["sum", "two", "three"]);
     assert_eq!(loaded.first_prompt.as_deref(), Some("one"));
     assert!(fs::read_to_string(transcript.path()).unwrap().contains("\"one\""));
-    transcript.append(&Entry::ClearContext).unwrap();
+    transcript.append(&TranscriptEntry::ClearContext).unwrap();
     assert!(load(transcript.path()).unwrap().history.is_empty());
-    transcript.append(&Entry::message(Content::user_text("four"))).unwrap();
+    transcript.append(&TranscriptEntry::message(Content::user_text("four"))).unwrap();
     assert_eq!(texts(&load(transcript.path()).unwrap().history), ["four"]);
 }
 
 #[test]
-fn cut_off_at_any_byte_it_loses_one_line_at_most() {
+fn truncation_loses_at_most_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let messages = ["é\n\"}", "{\"type\":\"user\"}", ""].map(Content::user_text);
-    let whole = fs::read(written(dir.path(), &messages)).unwrap();
+    let whole = fs::read(write_transcript(dir.path(), &messages)).unwrap();
     let header_end = whole.iter().position(|byte| *byte == b'\n').unwrap();
     let path = dir.path().join("cut.jsonl");
     for length in 0..=whole.len() {
@@ -156,21 +161,21 @@ fn cut_off_at_any_byte_it_loses_one_line_at_most() {
         let expected = lines.saturating_sub(1);
         let before = load(&path).unwrap();
         assert_eq!(before.history, messages[..expected].iter().cloned().map(Arc::new).collect::<Vec<_>>(), "{length}");
-        assert_eq!(before.damaged, 0);
+        assert_eq!(before.damaged_entries, 0);
 
         let mut transcript = Transcript::open(&path).unwrap();
-        transcript.append(&Entry::message(Content::user_text("after"))).unwrap();
+        transcript.append(&TranscriptEntry::message(Content::user_text("after"))).unwrap();
         drop(transcript);
         let after = load(&path).unwrap();
-        assert_eq!((after.history.len(), after.damaged), (expected + 1, 0), "{length}");
-        assert!(fs::read_to_string(&path).unwrap().lines().all(|line| wire::is_whole(line.as_bytes())));
+        assert_eq!((after.history.len(), after.damaged_entries), (expected + 1, 0), "{length}");
+        assert!(fs::read_to_string(&path).unwrap().lines().all(|line| wire::is_complete_line(line.as_bytes())));
     }
 }
 
 #[test]
-fn a_long_torn_line_is_found_too() {
+fn long_torn_line_is_truncated() {
     let dir = tempfile::tempdir().unwrap();
-    let path = written(dir.path(), &[Content::user_text("a"), Content::user_text("x".repeat(300_000))]);
+    let path = write_transcript(dir.path(), &[Content::user_text("a"), Content::user_text("x".repeat(300_000))]);
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() - 20]).unwrap();
     drop(Transcript::open(&path).unwrap());
@@ -179,16 +184,16 @@ fn a_long_torn_line_is_found_too() {
 }
 
 #[test]
-fn damage_in_the_middle_is_passed_over_and_counted() {
+fn damaged_lines_are_skipped_and_counted() {
     let dir = tempfile::tempdir().unwrap();
-    let path = written(dir.path(), &[Content::user_text("a"), Content::user_text("b")]);
+    let path = write_transcript(dir.path(), &[Content::user_text("a"), Content::user_text("b")]);
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let odd = "{\"$set\":{}}\n{\"type\":\"of the future\",\"content\":7}\n\n{\"type\":\"info\"}\n\0\0\0";
     fs::write(&path, format!("{}\n{}\n{odd}\n{}\n", lines[0], lines[1], lines[2])).unwrap();
     let loaded = load(&path).unwrap();
     assert_eq!(texts(&loaded.history), ["a", "b"]);
-    assert_eq!((loaded.entries_count, loaded.damaged), (6, 3));
+    assert_eq!((loaded.entries_count, loaded.damaged_entries), (6, 3));
 }
 
 #[test]
@@ -225,7 +230,7 @@ fn results_come_in_one_message_or_several() {
 }
 
 #[test]
-fn results_without_a_call_are_dropped() {
+fn orphan_results_are_dropped() {
     let stray = Content::user(vec![response(Some("9"), "t")]);
     let mixed = Content::user(vec![response(Some("9"), "t"), Part::text("words")]);
     let calls = Content::model(vec![call(Some("1"), "t")]);
@@ -236,18 +241,18 @@ fn results_without_a_call_are_dropped() {
 }
 
 #[test]
-fn a_session_is_written_by_one() {
+fn transcript_has_one_writer() {
     let dir = tempfile::tempdir().unwrap();
-    let transcript = Transcript::create_in(dir.path(), &usual()).unwrap();
+    let transcript = Transcript::create_in(dir.path(), &default_header()).unwrap();
     let path = transcript.path().to_owned();
     assert!(matches!(Transcript::open(&path), Err(TranscriptError::InUse { .. })));
-    assert!(matches!(Transcript::create(&path, &usual()), Err(TranscriptError::Exists { .. })));
+    assert!(matches!(Transcript::create(&path, &default_header()), Err(TranscriptError::Exists { .. })));
     drop(transcript);
     assert!(Transcript::open(&path).is_ok());
 }
 
 #[test]
-fn names_lead_nowhere_and_are_never_shared() {
+fn file_names_are_safe_and_unique() {
     let dir = tempfile::tempdir().unwrap();
     let odd = header("../../é/x", "2020-01-01T00:00:00Z");
     let first = Transcript::create_in(dir.path(), &odd).unwrap();
@@ -259,10 +264,10 @@ fn names_lead_nowhere_and_are_never_shared() {
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_may_read_it() {
+fn transcript_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
-    let transcript = Transcript::create_in(&dir.path().join("chats"), &usual()).unwrap();
+    let transcript = Transcript::create_in(&dir.path().join("chats"), &default_header()).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(transcript.path()), 0o600);
     assert_eq!(mode(&dir.path().join("chats")), 0o700);
@@ -272,38 +277,44 @@ fn nobody_else_may_read_it() {
 #[test]
 fn a_full_disk_is_an_error() {
     let file = Some(File::options().append(true).open("/dev/full").unwrap());
-    let mut transcript =
-        Transcript { path: PathBuf::from("/dev/full"), file, last: 1, end: 1, torn: false, has_message: true };
-    let error = transcript.append(&Entry::ClearContext).unwrap_err();
+    let mut transcript = Transcript {
+        path: PathBuf::from("/dev/full"),
+        file,
+        last_offset: 1,
+        end_offset: 1,
+        has_torn_line: false,
+        has_message: true,
+    };
+    let error = transcript.append(&TranscriptEntry::ClearContext).unwrap_err();
     assert!(matches!(error, TranscriptError::Append { .. }));
-    assert!(transcript.torn && transcript.append(&Entry::ClearContext).is_err());
+    assert!(transcript.has_torn_line && transcript.append(&TranscriptEntry::ClearContext).is_err());
 }
 
 #[test]
-fn half_a_line_does_not_harm_the_next() {
+fn partial_line_does_not_corrupt_the_next() {
     let dir = tempfile::tempdir().unwrap();
-    let mut transcript = Transcript::create_in(dir.path(), &usual()).unwrap();
+    let mut transcript = Transcript::create_in(dir.path(), &default_header()).unwrap();
     transcript.file.as_mut().unwrap().write_all(b"{\"type\":\"us").unwrap();
-    transcript.torn = true;
-    transcript.append(&Entry::message(Content::user_text("a"))).unwrap();
+    transcript.has_torn_line = true;
+    transcript.append(&TranscriptEntry::message(Content::user_text("a"))).unwrap();
     let loaded = load(transcript.path()).unwrap();
-    assert_eq!((texts(&loaded.history), loaded.damaged), (vec!["a".to_owned()], 0));
+    assert_eq!((texts(&loaded.history), loaded.damaged_entries), (vec!["a".to_owned()], 0));
 }
 
 #[test]
-fn a_session_that_was_cleared_away_before_it_began_comes_back() {
+fn deleted_empty_transcript_is_recreated() {
     let dir = tempfile::tempdir().unwrap();
-    let mut transcript = Transcript::create_in(dir.path(), &usual()).unwrap();
+    let mut transcript = Transcript::create_in(dir.path(), &default_header()).unwrap();
     let path = transcript.path().to_owned();
-    transcript.append(&Entry::Note { kind: "hook".to_owned(), data: Map::new() }).unwrap();
+    transcript.append(&TranscriptEntry::Note { kind: "hook".to_owned(), data: Map::new() }).unwrap();
     fs::remove_file(&path).unwrap();
-    transcript.append(&Entry::message(Content::user_text("a"))).unwrap();
-    transcript.append(&Entry::message(Content::user_text("b"))).unwrap();
+    transcript.append(&TranscriptEntry::message(Content::user_text("a"))).unwrap();
+    transcript.append(&TranscriptEntry::message(Content::user_text("b"))).unwrap();
     let loaded = load(&path).unwrap();
     assert_eq!((texts(&loaded.history), loaded.entries_count), (vec!["a".to_owned(), "b".to_owned()], 3));
     assert!(matches!(Transcript::open(&path), Err(TranscriptError::InUse { .. })));
     fs::remove_file(&path).unwrap();
-    transcript.append(&Entry::message(Content::user_text("c"))).unwrap();
+    transcript.append(&TranscriptEntry::message(Content::user_text("c"))).unwrap();
     assert!(!path.exists());
 }
 
@@ -314,14 +325,14 @@ mod listing {
     fn sessions(dir: &Path, ids: &[&str]) -> Vec<SessionInfo> {
         for id in ids {
             let mut transcript = Transcript::create_in(dir, &header(id, "2020-01-01T00:00:00Z")).unwrap();
-            transcript.append(&Entry::message(Content::user_text(format!("prompt of {id}")))).unwrap();
+            transcript.append(&TranscriptEntry::message(Content::user_text(format!("prompt of {id}")))).unwrap();
             std::thread::sleep(std::time::Duration::from_millis(3));
         }
         list(dir).unwrap()
     }
 
     #[test]
-    fn the_last_used_is_the_last() {
+    fn sessions_are_sorted_by_last_use() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(list(&dir.path().join("none")).unwrap(), []);
         let found = sessions(dir.path(), &["b-one", "a-two", "c-three"]);
@@ -329,7 +340,10 @@ mod listing {
         assert_eq!(ids(&found), ["b-one", "a-two", "c-three"]);
         assert_eq!((found[1].index, found[1].messages), (2, 1));
         assert_eq!(found[1].first_prompt.as_deref(), Some("prompt of a-two"));
-        Transcript::open(&found[0].path).unwrap().append(&Entry::message(Content::model_text("more"))).unwrap();
+        Transcript::open(&found[0].path)
+            .unwrap()
+            .append(&TranscriptEntry::message(Content::model_text("more")))
+            .unwrap();
         let found = list(dir.path()).unwrap();
         assert_eq!(ids(&found), ["a-two", "c-three", "b-one"]);
         assert_eq!(found[2].messages, 2);
@@ -337,7 +351,7 @@ mod listing {
     }
 
     #[test]
-    fn other_files_are_passed_over() {
+    fn other_files_are_skipped() {
         let dir = tempfile::tempdir().unwrap();
         sessions(dir.path(), &["mine"]);
         Transcript::create_in(dir.path(), &header("empty", "2020-01-01T00:00:00Z")).unwrap();
@@ -353,12 +367,12 @@ mod listing {
     }
 
     #[test]
-    fn lines_of_any_length_are_counted_and_a_last_one_only_if_it_is_whole() {
+    fn complete_lines_of_any_length_are_counted() {
         let dir = tempfile::tempdir().unwrap();
         let long = "x\n".repeat(100_000);
         let mut transcript = Transcript::create_in(dir.path(), &header("long", "2020-01-01T00:00:00Z")).unwrap();
         for text in ["first", &long, "last"] {
-            transcript.append(&Entry::message(Content::user_text(text))).unwrap();
+            transcript.append(&TranscriptEntry::message(Content::user_text(text))).unwrap();
         }
         let (path, whole) = (transcript.path().to_owned(), fs::read(transcript.path()).unwrap());
         drop(transcript);
@@ -373,11 +387,11 @@ mod listing {
         assert_eq!(listed(&whole[..whole.len() - 5]), (2, true));
         let in_the_long_one = whole.len() - 50_000;
         assert_eq!(listed(&whole[..in_the_long_one]), (1, true));
-        assert_eq!(outlines(dir.path()).unwrap()[0].first_prompt, None);
+        assert_eq!(list_outlines(dir.path()).unwrap()[0].first_prompt, None);
     }
 
     #[test]
-    fn found_by_number_id_or_its_beginning() {
+    fn sessions_are_found_by_number_id_or_prefix() {
         let dir = tempfile::tempdir().unwrap();
         let found = sessions(dir.path(), &["abc-1", "abd-2", "99"]);
         let id = |asked: &str| find(&found, asked).map(|info| info.id.as_str());
@@ -386,23 +400,23 @@ mod listing {
         assert_eq!(id("99"), Ok("99"));
         assert_eq!(id("abd"), Ok("abd-2"));
         assert_eq!(id("9"), Ok("99"));
-        assert_eq!(id("7"), Err(FindError::NoSuchNumber { number: 7, count: 3 }));
-        assert_eq!(id("zz"), Err(FindError::NoSuchId { asked: "zz".into(), near: None }));
+        assert_eq!(id("7"), Err(SessionFindError::NoSuchNumber { number: 7, count: 3 }));
+        assert_eq!(id("zz"), Err(SessionFindError::NoSuchId { asked: "zz".into(), near: None }));
         assert_eq!(id("adb-2").unwrap_err().hint(), "did you mean abd-2? --list-sessions shows them all");
         assert_eq!(id("acb-").unwrap_err().hint(), "did you mean abc-? --list-sessions shows them all");
         let error = id("ab").unwrap_err();
         assert_eq!(error.to_string(), "several sessions' ids begin with \"ab\": abc-1, abd-2");
-        assert_eq!(find(&[], "latest"), Err(FindError::None));
+        assert_eq!(find(&[], "latest"), Err(SessionFindError::NoSessions));
     }
 
     #[test]
-    fn deleted_unless_it_runs() {
+    fn running_session_is_not_deleted() {
         let dir = tempfile::tempdir().unwrap();
         let found = sessions(dir.path(), &["one", "two"]);
         let running = Transcript::open(&found[0].path).unwrap();
         assert!(matches!(delete(&found[0]), Err(TranscriptError::InUse { .. })));
         drop(running);
-        let agents = of_agents(&found[0].path);
+        let agents = subagents_dir(&found[0].path);
         fs::create_dir(&agents).unwrap();
         fs::write(agents.join("scout-1.jsonl"), "what was said").unwrap();
         delete(&found[0]).unwrap();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::{Entry, Header};
+use super::{TranscriptEntry, TranscriptHeader};
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -21,11 +21,11 @@ struct HeaderLine<'a> {
     last_updated: String,
     kind: Cow<'a, str>,
     /// What tells our transcripts from Gemini CLI's.
-    hookwright: Ours<'a>,
+    hookwright: HookwrightHeader<'a>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Ours<'a> {
+struct HookwrightHeader<'a> {
     version: Cow<'a, str>,
     project: Cow<'a, Path>,
     model: Cow<'a, str>,
@@ -57,10 +57,10 @@ struct EntryLine<'a> {
 /// Every other line, as it is read. What is not known is left out, so that later versions can add to it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ReadLine<'a> {
+pub(super) struct ParsedEntryLine<'a> {
     #[serde(borrow)]
     pub(super) r#type: Cow<'a, str>,
-    pub(super) timestamp: Option<Time>,
+    pub(super) timestamp: Option<WireTimestamp>,
     pub(super) display_content: Option<String>,
     pub(super) content: Option<Vec<Part>>,
     pub(super) history: Option<Vec<Content>>,
@@ -68,40 +68,40 @@ pub(super) struct ReadLine<'a> {
 
 /// A time, as text on the wire.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Time(pub(super) Timestamp);
+pub(super) struct WireTimestamp(pub(super) Timestamp);
 
-impl<'de> Deserialize<'de> for Time {
+impl<'de> Deserialize<'de> for WireTimestamp {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(deserializer)?;
-        text.parse().map(Time).map_err(serde::de::Error::custom)
+        text.parse().map(WireTimestamp).map_err(serde::de::Error::custom)
     }
 }
 
-pub(super) const USER: &str = "user";
-pub(super) const MODEL: &str = "gemini";
-pub(super) const CLEAR: &str = "clear_context";
-pub(super) const COMPRESSED: &str = "compressed";
-pub(super) const REWOUND: &str = "rewound";
-const NOTE: &str = "note";
+pub(super) const USER_TYPE: &str = "user";
+pub(super) const MODEL_TYPE: &str = "gemini";
+pub(super) const CLEAR_TYPE: &str = "clear_context";
+pub(super) const COMPRESSED_TYPE: &str = "compressed";
+pub(super) const REWOUND_TYPE: &str = "rewound";
+const NOTE_TYPE: &str = "note";
 
 /// RFC 3339, UTC, milliseconds.
-pub(super) fn stamp(time: Timestamp) -> String {
+pub(super) fn format_timestamp(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 
-pub(super) fn header_line(header: &Header) -> Vec<u8> {
-    let started = stamp(header.started);
+pub(super) fn header_line(header: &TranscriptHeader) -> Vec<u8> {
+    let started = format_timestamp(header.started);
     let hash = Sha256::digest(header.project.as_os_str().as_encoded_bytes());
     let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     // A name that is no Unicode must not keep the session from being written.
     let project = PathBuf::from(header.project.to_string_lossy().into_owned());
-    line(&HeaderLine {
+    encode_line(&HeaderLine {
         session_id: Cow::Borrowed(&header.session_id),
         project_hash: Cow::Owned(hash),
         start_time: started.clone(),
         last_updated: started,
         kind: Cow::Borrowed("main"),
-        hookwright: Ours {
+        hookwright: HookwrightHeader {
             version: Cow::Borrowed(&header.version),
             project: Cow::Owned(project),
             model: Cow::Borrowed(&header.model),
@@ -111,10 +111,10 @@ pub(super) fn header_line(header: &Header) -> Vec<u8> {
 }
 
 /// An entry's line. `position` is where it will stand; that makes its id.
-pub(super) fn entry_line(entry: &Entry, position: u64, now: Timestamp) -> Vec<u8> {
+pub(super) fn entry_line(entry: &TranscriptEntry, position: u64, now: Timestamp) -> Vec<u8> {
     let mut blank = EntryLine {
-        r#type: CLEAR,
-        timestamp: stamp(now),
+        r#type: CLEAR_TYPE,
+        timestamp: format_timestamp(now),
         id: None,
         display_content: None,
         content: None,
@@ -123,31 +123,31 @@ pub(super) fn entry_line(entry: &Entry, position: u64, now: Timestamp) -> Vec<u8
         data: None,
     };
     match entry {
-        Entry::Message { content, display } => {
-            blank.r#type = if content.role == Role::Model { MODEL } else { USER };
+        TranscriptEntry::Message { content, display } => {
+            blank.r#type = if content.role == Role::Model { MODEL_TYPE } else { USER_TYPE };
             blank.id = Some(format!("at-{position}"));
             blank.display_content = display.as_deref();
             blank.content = Some(&content.parts);
         }
-        Entry::ClearContext => {}
-        Entry::Compressed { history } => {
-            blank.r#type = COMPRESSED;
+        TranscriptEntry::ClearContext => {}
+        TranscriptEntry::Compressed { history } => {
+            blank.r#type = COMPRESSED_TYPE;
             blank.history = Some(history.iter().map(AsRef::as_ref).collect());
         }
-        Entry::Rewound { history } => {
-            blank.r#type = REWOUND;
+        TranscriptEntry::Rewound { history } => {
+            blank.r#type = REWOUND_TYPE;
             blank.history = Some(history.iter().map(AsRef::as_ref).collect());
         }
-        Entry::Note { kind, data } => {
-            blank.r#type = NOTE;
+        TranscriptEntry::Note { kind, data } => {
+            blank.r#type = NOTE_TYPE;
             blank.kind = Some(kind);
             blank.data = Some(data);
         }
     }
-    line(&blank)
+    encode_line(&blank)
 }
 
-fn line(value: &impl Serialize) -> Vec<u8> {
+fn encode_line(value: &impl Serialize) -> Vec<u8> {
     // Text, numbers and maps with text for keys: none of it can fail to be JSON.
     let mut line = serde_json::to_vec(value).unwrap_or_default();
     line.push(b'\n');
@@ -155,9 +155,9 @@ fn line(value: &impl Serialize) -> Vec<u8> {
 }
 
 /// The header in a line, if it is one of ours.
-pub(super) fn read_header(line: &[u8]) -> Option<Header> {
+pub(super) fn read_header(line: &[u8]) -> Option<TranscriptHeader> {
     let read: HeaderLine<'_> = serde_json::from_slice(line).ok()?;
-    Some(Header {
+    Some(TranscriptHeader {
         session_id: read.session_id.into_owned(),
         project: read.hookwright.project.into_owned(),
         model: read.hookwright.model.into_owned(),
@@ -167,34 +167,34 @@ pub(super) fn read_header(line: &[u8]) -> Option<Header> {
     })
 }
 
-pub(super) fn read_entry(line: &[u8]) -> Option<ReadLine<'_>> {
+pub(super) fn read_entry(line: &[u8]) -> Option<ParsedEntryLine<'_>> {
     read_own_json(line).ok()
 }
 
 /// So much of a line is enough to tell its type and time.
-pub(super) const LONGEST_PEEK: usize = 256;
+pub(super) const MAX_PEEK_BYTES: usize = 256;
 
 /// Type and time of a line without reading the rest of it, which may be a picture.
-pub(super) fn peek(line: &[u8]) -> Option<(&str, &str)> {
+pub(super) fn peek_type_and_time(line: &[u8]) -> Option<(&str, &str)> {
     let rest = line.strip_prefix(br#"{"type":""#)?;
-    let (kind, rest) = until_quote(rest)?;
+    let (kind, rest) = split_at_quote(rest)?;
     let rest = rest.strip_prefix(br#","timestamp":""#)?;
-    let (time, _) = until_quote(rest)?;
+    let (time, _) = split_at_quote(rest)?;
     Some((kind, time))
 }
 
-fn until_quote(bytes: &[u8]) -> Option<(&str, &[u8])> {
+fn split_at_quote(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let end = bytes.iter().take(64).position(|byte| *byte == b'"')?;
     Some((std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]))
 }
 
 /// True if the line was written to its end.
-pub(super) fn is_whole(line: &[u8]) -> bool {
+pub(super) fn is_complete_line(line: &[u8]) -> bool {
     line.last() == Some(&b'}') && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
 }
 
 /// What the user typed, if the message is theirs: not a tool's result, not a hook's context, not an attached file.
-pub(super) fn prompt_of(display: Option<String>, parts: &[Part]) -> Option<String> {
+pub(super) fn prompt_text(display: Option<String>, parts: &[Part]) -> Option<String> {
     if display.is_some() {
         return display;
     }

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hookwright_hooks::LlmMessage;
-use hookwright_model::{Content, FunctionCall, FunctionResponse, Part, Request, Role};
+use hookwright_model::{Content, FunctionCall, FunctionResponse, ModelRequest, Part, Role};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::with_text;
 
 /// A message's role and text: all that a hook knows of it.
-type Seen<'a> = (Role, &'a str);
+type RoleAndText<'a> = (Role, &'a str);
 
 /// Puts a hook's messages in the place of the request's; what could not be placed is said.
-pub(super) fn put_back(request: &mut Request, messages: &[LlmMessage]) -> Vec<String> {
+pub(super) fn apply_messages(request: &mut ModelRequest, messages: &[LlmMessage]) -> Vec<String> {
     let mut troubles = Vec::new();
-    let mut given: Vec<Seen<'_>> = Vec::new();
+    let mut given: Vec<RoleAndText<'_>> = Vec::new();
     for message in messages {
         if message.role == "system" {
             let prompt = request.system.get_or_insert_default();
@@ -24,14 +24,14 @@ pub(super) fn put_back(request: &mut Request, messages: &[LlmMessage]) -> Vec<St
             prompt.push_str(&message.content);
             continue;
         }
-        given.push((role(&message.role, &mut troubles), &message.content));
+        given.push((parse_role(&message.role, &mut troubles), &message.content));
     }
     let texts: Vec<String> = request.contents.iter().map(|content| content.text()).collect();
-    let groups = groups(&texts);
-    let had: Vec<Seen<'_>> =
+    let groups = message_groups(&texts);
+    let had: Vec<RoleAndText<'_>> =
         groups.iter().map(|group| (request.contents[group.start].role, texts[group.start].as_str())).collect();
-    let Placed { pairs, unsure } = place(&had, &given);
-    let lost = unsure.iter().filter(|at| groups[**at].clone().any(|at| holds_more_than_text(&request.contents[at])));
+    let MessagePairing { pairs, uncertain: unsure } = pair_messages(&had, &given);
+    let lost = unsure.iter().filter(|at| groups[**at].clone().any(|at| has_non_text_parts(&request.contents[at])));
     if lost.count() > 0 {
         let text = "it gave back other messages than it got, and which is which cannot be told; calls, results and \
                     media of those that are not among them are left out";
@@ -53,14 +53,14 @@ pub(super) fn put_back(request: &mut Request, messages: &[LlmMessage]) -> Vec<St
         }
     }
     if !in_order {
-        keep_pairs(&mut contents);
+        drop_unpaired_calls(&mut contents);
     }
     contents.retain(|content| !is_empty(content));
     request.contents = contents;
     troubles
 }
 
-fn role(word: &str, troubles: &mut Vec<String>) -> Role {
+fn parse_role(word: &str, troubles: &mut Vec<String>) -> Role {
     match word {
         "user" => Role::User,
         "model" | "assistant" => Role::Model,
@@ -73,22 +73,22 @@ fn role(word: &str, troubles: &mut Vec<String>) -> Role {
 
 /// Each message with text, and those without any that follow it: calls and their results belong to what was said
 /// before them, and go where it goes.
-fn groups(texts: &[String]) -> Vec<std::ops::Range<usize>> {
+fn message_groups(texts: &[String]) -> Vec<std::ops::Range<usize>> {
     let starts: Vec<usize> = (0..texts.len()).filter(|at| !texts[*at].is_empty()).collect();
     let ends = starts.iter().skip(1).copied().chain([texts.len()]);
     starts.iter().zip(ends).map(|(start, end)| *start..end).collect()
 }
 
 /// Which message is which.
-struct Placed {
+struct MessagePairing {
     /// For each message that a hook gave, the one that it was.
     pairs: Vec<Option<usize>>,
     /// Messages that are left out though the hook may have meant to change them.
-    unsure: Vec<usize>,
+    uncertain: Vec<usize>,
 }
 
 /// By role and content first, in order and then anywhere; between those that are found, by order.
-fn place(had: &[Seen<'_>], given: &[Seen<'_>]) -> Placed {
+fn pair_messages(had: &[RoleAndText<'_>], given: &[RoleAndText<'_>]) -> MessagePairing {
     let mut pairs: Vec<Option<usize>> = vec![None; given.len()];
     let mut taken = vec![false; had.len()];
     for op in capture_diff_slices(Algorithm::Myers, had, given) {
@@ -99,8 +99,8 @@ fn place(had: &[Seen<'_>], given: &[Seen<'_>]) -> Placed {
             }
         }
     }
-    let gaps = gaps(&pairs, had.len());
-    find_moved(had, given, &mut pairs, &mut taken);
+    let gaps = unpaired_gaps(&pairs, had.len());
+    pair_moved(had, given, &mut pairs, &mut taken);
     let mut unsure = Vec::new();
     let last = gaps.len().saturating_sub(1);
     for (number, (old, new)) in gaps.into_iter().enumerate() {
@@ -112,13 +112,13 @@ fn place(had: &[Seen<'_>], given: &[Seen<'_>]) -> Placed {
             unsure.extend(old.into_iter().filter(left));
         }
     }
-    Placed { pairs, unsure }
+    MessagePairing { pairs, uncertain: unsure }
 }
 
-type Gap = (std::ops::Range<usize>, std::ops::Range<usize>);
+type UnpairedGap = (std::ops::Range<usize>, std::ops::Range<usize>);
 
 /// What stands between messages that are the same: ours and the hook's.
-fn gaps(pairs: &[Option<usize>], had: usize) -> Vec<Gap> {
+fn unpaired_gaps(pairs: &[Option<usize>], had: usize) -> Vec<UnpairedGap> {
     let mut gaps = Vec::new();
     let (mut old, mut new) = (0, 0);
     let ends = pairs.iter().enumerate().filter_map(|(at, pair)| Some((at, (*pair)?)));
@@ -130,8 +130,8 @@ fn gaps(pairs: &[Option<usize>], had: usize) -> Vec<Gap> {
 }
 
 /// Messages that a hook put elsewhere.
-fn find_moved(had: &[Seen<'_>], given: &[Seen<'_>], pairs: &mut [Option<usize>], taken: &mut [bool]) {
-    let mut free: HashMap<Seen<'_>, Vec<usize>> = HashMap::new();
+fn pair_moved(had: &[RoleAndText<'_>], given: &[RoleAndText<'_>], pairs: &mut [Option<usize>], taken: &mut [bool]) {
+    let mut free: HashMap<RoleAndText<'_>, Vec<usize>> = HashMap::new();
     for at in (0..had.len()).rev().filter(|at| !taken[*at]) {
         free.entry(had[at]).or_default().push(at);
     }
@@ -146,21 +146,21 @@ fn find_moved(had: &[Seen<'_>], given: &[Seen<'_>], pairs: &mut [Option<usize>],
 /// Messages that a hook changed: as many of the same roles in the same order are the same ones; otherwise those that are
 /// alike, and at the end of the conversation the last one, to which the calls of this turn belong.
 fn pair_changed(
-    had: &[Seen<'_>],
-    given: &[Seen<'_>],
+    had: &[RoleAndText<'_>],
+    given: &[RoleAndText<'_>],
     old: &[usize],
     new: &[usize],
     is_last: bool,
     pairs: &mut [Option<usize>],
 ) {
-    let roles = |all: &[Seen<'_>], some: &[usize]| some.iter().map(|at| all[*at].0).collect::<Vec<_>>();
+    let roles = |all: &[RoleAndText<'_>], some: &[usize]| some.iter().map(|at| all[*at].0).collect::<Vec<_>>();
     if roles(had, old) == roles(given, new) {
         old.iter().zip(new).for_each(|(old, new)| pairs[*new] = Some(*old));
         return;
     }
     let mut rest = old;
     for at in new {
-        let alike = |old: &usize| had[*old].0 == given[*at].0 && are_alike(had[*old].1, given[*at].1);
+        let alike = |old: &usize| had[*old].0 == given[*at].0 && are_similar(had[*old].1, given[*at].1);
         if let Some(found) = rest.iter().position(alike) {
             pairs[*at] = Some(rest[found]);
             rest = &rest[found + 1..];
@@ -175,7 +175,7 @@ fn pair_changed(
 }
 
 /// Whether two texts begin and end alike for at least half of the longer one.
-fn are_alike(one: &str, other: &str) -> bool {
+fn are_similar(one: &str, other: &str) -> bool {
     let (shorter, longer) = if one.len() < other.len() { (one, other) } else { (other, one) };
     let begins = shorter.bytes().zip(longer.bytes()).take_while(|(one, other)| one == other).count();
     let ends = shorter.bytes().rev().zip(longer.bytes().rev()).take_while(|(one, other)| one == other).count();
@@ -183,7 +183,7 @@ fn are_alike(one: &str, other: &str) -> bool {
 }
 
 /// A call without its result, or a result without its call, is something no provider takes.
-fn keep_pairs(contents: &mut [Arc<Content>]) {
+fn drop_unpaired_calls(contents: &mut [Arc<Content>]) {
     let mut kept_results: Vec<usize> = Vec::new();
     for at in 0..contents.len() {
         let results: Vec<(usize, &FunctionResponse)> = match contents.get(at + 1) {
@@ -193,7 +193,7 @@ fn keep_pairs(contents: &mut [Arc<Content>]) {
             }
             _ => Vec::new(),
         };
-        let (calls, answered) = match_up(&contents[at], &results);
+        let (calls, answered) = matched_indices(&contents[at], &results);
         let keep = |place: usize, part: &Part| {
             (part.as_function_call().is_none() || calls.contains(&place))
                 && (part.as_function_response().is_none() || kept_results.contains(&place))
@@ -204,7 +204,7 @@ fn keep_pairs(contents: &mut [Arc<Content>]) {
 }
 
 /// The places of the calls that have a result and of the results that have a call.
-fn match_up(content: &Content, results: &[(usize, &FunctionResponse)]) -> (Vec<usize>, Vec<usize>) {
+fn matched_indices(content: &Content, results: &[(usize, &FunctionResponse)]) -> (Vec<usize>, Vec<usize>) {
     let answers = |call: &FunctionCall, result: &FunctionResponse| match (&call.id, &result.id) {
         (Some(call), Some(result)) => call == result,
         _ => call.name == result.name,
@@ -229,7 +229,7 @@ fn retain_parts(content: &mut Arc<Content>, keep: impl Fn(usize, &Part) -> bool)
     *content = Arc::new(Content { role: content.role, parts: parts.map(|(_, part)| part.clone()).collect() });
 }
 
-fn holds_more_than_text(content: &Content) -> bool {
+fn has_non_text_parts(content: &Content) -> bool {
     content.parts.iter().any(|part| part.as_text().is_none() && part.as_thought().is_none())
 }
 

@@ -7,12 +7,15 @@ use hookwright_hooks::EventKind;
 use hookwright_tools::{Tool, ToolErrorKind, ToolKind};
 use serde_json::{Value, json};
 
-use super::support::{Project, Script, Stage, TestTool, answer, call, call_as, shared_log, specific};
+use super::support::{
+    ScriptedModel, TestAgent, TestProject, TestTool, answer_script, shared_log, specific_output_script, tool_call,
+    tool_call_with_id,
+};
 
 /// A tool that changes things, and what it was called with.
-fn act() -> (Arc<dyn Tool>, Arc<Mutex<Vec<String>>>) {
+fn acting_tool() -> (Arc<dyn Tool>, Arc<Mutex<Vec<String>>>) {
     let (log, note) = shared_log();
-    let tool = TestTool::make("act", ToolKind::Execute, move |args, _| {
+    let tool = TestTool::new_tool("act", ToolKind::Execute, move |args, _| {
         note(args["text"].as_str().unwrap_or_default());
         async { "acted".to_owned() }
     });
@@ -20,42 +23,42 @@ fn act() -> (Arc<dyn Tool>, Arc<Mutex<Vec<String>>>) {
 }
 
 /// A turn with one call of `act`.
-async fn turn(project: &Project, text: &str) -> (Stage, Vec<String>) {
-    let (tool, log) = act();
-    let script = Script::new().parts(vec![call("act", json!({"text": text}))]).says("done");
-    let mut stage = project.setup(script).tool(tool).open();
+async fn run_acting_turn(project: &TestProject, text: &str) -> (TestAgent, Vec<String>) {
+    let (tool, log) = acting_tool();
+    let script = ScriptedModel::new().answer_with_parts(vec![tool_call("act", json!({"text": text}))]).answer("done");
+    let mut stage = project.agent_setup(script).with_tool(tool).start();
     assert_eq!(stage.prompt("act").await, TurnEnd::Answered);
     let ran = log.lock().unwrap().clone();
     (stage, ran)
 }
 
-fn failure(stage: &Stage) -> (ToolErrorKind, Option<CallDecision>) {
-    let end = stage.finished()[0];
+fn first_failure(stage: &TestAgent) -> (ToolErrorKind, Option<CallDecision>) {
+    let end = stage.finished_calls()[0];
     (end.error.as_ref().unwrap().kind, end.decision)
 }
 
 #[tokio::test]
 async fn a_denied_call_does_not_run_and_the_model_reads_why() {
     let project =
-        Project::new().hook("BeforeTool", "guard", "echo 'not that' >&2; exit 2").hook("AfterTool", "after", "");
-    let (stage, ran) = turn(&project, "x").await;
+        TestProject::new().hook("BeforeTool", "guard", "echo 'not that' >&2; exit 2").hook("AfterTool", "after", "");
+    let (stage, ran) = run_acting_turn(&project, "x").await;
     assert!(ran.is_empty());
-    assert_eq!(stage.results(), [("error".to_owned(), "Tool execution blocked: not that".to_owned())]);
-    assert_eq!(failure(&stage), (ToolErrorKind::PolicyViolation, Some(CallDecision::Reject)));
-    assert!(!stage.seen.iter().any(|event| matches!(event, AgentEvent::ToolStarted(_))));
+    assert_eq!(stage.call_results(), [("error".to_owned(), "Tool execution blocked: not that".to_owned())]);
+    assert_eq!(first_failure(&stage), (ToolErrorKind::PolicyViolation, Some(CallDecision::Reject)));
+    assert!(!stage.events_seen.iter().any(|event| matches!(event, AgentEvent::ToolStarted(_))));
     assert!(project.inputs("after").is_empty());
 }
 
 #[tokio::test]
 async fn a_rewritten_call_runs_with_the_hooks_arguments_and_says_so() {
-    let project = Project::new()
-        .hook("BeforeTool", "rewrite", &specific(json!({"tool_input": {"text": "harmless"}})))
+    let project = TestProject::new()
+        .hook("BeforeTool", "rewrite", &specific_output_script(json!({"tool_input": {"text": "harmless"}})))
         .hook("AfterTool", "after", "");
-    let (stage, ran) = turn(&project, "dangerous").await;
+    let (stage, ran) = run_acting_turn(&project, "dangerous").await;
     assert_eq!(ran, ["harmless"]);
-    let end = stage.finished()[0];
+    let end = stage.finished_calls()[0];
     assert_eq!((end.decision, &end.args["text"]), (Some(CallDecision::Modify), &json!("harmless")));
-    let (key, told) = &stage.results()[0];
+    let (key, told) = &stage.call_results()[0];
     assert!(
         key == "output"
             && told.starts_with("acted")
@@ -63,8 +66,8 @@ async fn a_rewritten_call_runs_with_the_hooks_arguments_and_says_so() {
             && told.contains("text")
     );
     assert_eq!(project.inputs("after")[0]["tool_input"], json!({"text": "harmless"}));
-    let rewritten = stage.pick(|event| match event {
-        AgentEvent::ToolStarted(start) => Some(start.rewritten.clone()),
+    let rewritten = stage.filter_events(|event| match event {
+        AgentEvent::ToolStarted(start) => Some(start.rewritten_args.clone()),
         _ => None,
     });
     assert_eq!(rewritten, [["text"]]);
@@ -72,68 +75,74 @@ async fn a_rewritten_call_runs_with_the_hooks_arguments_and_says_so() {
 
 #[tokio::test]
 async fn a_rewrite_that_does_not_fit_the_tool_runs_nothing() {
-    let project = Project::new().hook("BeforeTool", "rewrite", &specific(json!({"tool_input": {"text": 7}})));
-    let (stage, ran) = turn(&project, "x").await;
+    let project =
+        TestProject::new().hook("BeforeTool", "rewrite", &specific_output_script(json!({"tool_input": {"text": 7}})));
+    let (stage, ran) = run_acting_turn(&project, "x").await;
     assert!(ran.is_empty());
-    assert_eq!(failure(&stage).0, ToolErrorKind::InvalidToolParams);
-    assert!(stage.results()[0].1.contains("hooks changed the arguments"), "{:?}", stage.results());
+    assert_eq!(first_failure(&stage).0, ToolErrorKind::InvalidToolParams);
+    assert!(stage.call_results()[0].1.contains("hooks changed the arguments"), "{:?}", stage.call_results());
 }
 
 #[tokio::test]
-async fn without_anybody_to_ask_a_question_is_a_no() {
-    let project = Project::new().hook("BeforeTool", "unsure", &answer(&json!({"decision": "ask", "reason": "hm"})));
-    let (stage, ran) = turn(&project, "x").await;
+async fn headless_approval_requests_are_denied() {
+    let project =
+        TestProject::new().hook("BeforeTool", "unsure", &answer_script(&json!({"decision": "ask", "reason": "hm"})));
+    let (stage, ran) = run_acting_turn(&project, "x").await;
     assert!(ran.is_empty());
-    let told = &stage.results()[0].1;
+    let told = &stage.call_results()[0].1;
     assert!(told.contains("hm") && told.contains("unsure") && told.contains("nobody is there"), "{told}");
-    assert_eq!(failure(&stage), (ToolErrorKind::PolicyViolation, Some(CallDecision::Reject)));
+    assert_eq!(first_failure(&stage), (ToolErrorKind::PolicyViolation, Some(CallDecision::Reject)));
 
-    let project = Project::new();
+    let project = TestProject::new();
     for (mode, words) in [(ApprovalMode::Default, "needs approval"), (ApprovalMode::Plan, "plan mode")] {
-        let (tool, log) = act();
-        let script = Script::new().parts(vec![call("act", json!({}))]).says("done");
-        let mut setup = project.setup(script).tool(tool);
+        let (tool, log) = acting_tool();
+        let script = ScriptedModel::new().answer_with_parts(vec![tool_call("act", json!({}))]).answer("done");
+        let mut setup = project.agent_setup(script).with_tool(tool);
         setup.mode = mode;
-        let mut stage = setup.open();
+        let mut stage = setup.start();
         assert_eq!(stage.prompt("act").await, TurnEnd::Answered);
         assert!(log.lock().unwrap().is_empty());
-        assert!(stage.results()[0].1.contains(words), "{:?}", stage.results());
+        assert!(stage.call_results()[0].1.contains(words), "{:?}", stage.call_results());
     }
 }
 
 #[tokio::test]
-async fn a_hidden_result_is_shown_to_nobody() {
-    let hide = answer(&json!({"decision": "deny", "reason": "too much",
+async fn a_hidden_result_is_not_shown() {
+    let hide = answer_script(&json!({"decision": "deny", "reason": "too much",
         "hookSpecificOutput": {"additionalContext": "ask for <less>"}}));
-    let project = Project::new().hook("AfterTool", "hide", &hide);
-    let (stage, ran) = turn(&project, "x").await;
+    let project = TestProject::new().hook("AfterTool", "hide", &hide);
+    let (stage, ran) = run_acting_turn(&project, "x").await;
     assert_eq!(ran, ["x"]);
     let told = "too much\n\n<hook_context>ask for &lt;less&gt;</hook_context>";
-    assert_eq!(stage.results(), [("error".to_owned(), told.to_owned())]);
-    assert!(!stage.history().contains("acted"));
-    let end = stage.finished()[0];
+    assert_eq!(stage.call_results(), [("error".to_owned(), told.to_owned())]);
+    assert!(!stage.history_json().contains("acted"));
+    let end = stage.finished_calls()[0];
     assert!(!end.content.contains("acted") && !end.display.summary().contains("acted"), "{end:?}");
 }
 
 #[tokio::test]
 async fn a_hook_adds_to_a_result() {
-    let add = answer(&json!({"systemMessage": "noted",
+    let add = answer_script(&json!({"systemMessage": "noted",
         "hookSpecificOutput": {"additionalContext": "it is <old>", "ticket": 7}}));
-    let project = Project::new().hook("AfterTool", "add", &add);
-    let (stage, _) = turn(&project, "x").await;
-    assert_eq!(stage.results()[0].1, "acted\n\n<hook_context>it is &lt;old&gt;</hook_context>");
-    let metadata = &stage.finished()[0].metadata;
+    let project = TestProject::new().hook("AfterTool", "add", &add);
+    let (stage, _) = run_acting_turn(&project, "x").await;
+    assert_eq!(stage.call_results()[0].1, "acted\n\n<hook_context>it is &lt;old&gt;</hook_context>");
+    let metadata = &stage.finished_calls()[0].metadata;
     assert_eq!((&metadata["hookData"]["ticket"], &metadata["hookMessages"]), (&json!(7), &json!(["noted"])));
     assert_eq!(project.inputs("add")[0]["tool_response"]["llmContent"], "acted");
 }
 
 #[tokio::test]
-async fn another_tool_takes_a_calls_place_under_its_name() {
-    let tail = specific(json!({"tailToolCallRequest": {"name": "look", "args": {"text": "instead"}}}));
-    let project = Project::new().hook_on("AfterTool", "act", "tail", &tail).hook("BeforeTool", "before", "");
-    let (tool, _) = act();
-    let script = Script::new().parts(vec![call_as("7", "act", json!({"text": "x"}))]).says("done");
-    let mut stage = project.setup(script).tool(tool).tool(TestTool::echo("look", ToolKind::Read)).open();
+async fn a_tail_call_runs_under_its_own_tool_name() {
+    let tail = specific_output_script(json!({"tailToolCallRequest": {"name": "look", "args": {"text": "instead"}}}));
+    let project =
+        TestProject::new().hook_with_matcher("AfterTool", "act", "tail", &tail).hook("BeforeTool", "before", "");
+    let (tool, _) = acting_tool();
+    let script = ScriptedModel::new()
+        .answer_with_parts(vec![tool_call_with_id("7", "act", json!({"text": "x"}))])
+        .answer("done");
+    let mut stage =
+        project.agent_setup(script).with_tool(tool).with_tool(TestTool::echo("look", ToolKind::Read)).start();
     assert_eq!(stage.prompt("act").await, TurnEnd::Answered);
     let responses: Vec<_> = stage
         .agent
@@ -145,47 +154,55 @@ async fn another_tool_takes_a_calls_place_under_its_name() {
     let [response] = responses.as_slice() else { panic!("{responses:?}") };
     assert_eq!((response.name.as_str(), response.id.as_deref()), ("act", Some("7")));
     assert_eq!(response.response["output"], "heard instead");
-    let names: Vec<_> = stage.finished().iter().map(|end| (end.name.as_str(), end.call_id.as_str())).collect();
+    let names: Vec<_> = stage.finished_calls().iter().map(|end| (end.name.as_str(), end.call_id.as_str())).collect();
     assert_eq!(names, [("act", "7"), ("look", "7-tail1")]);
-    assert_eq!(project.inputs_of("before", "tool_name"), ["act", "look"]);
-    assert_eq!(project.inputs_of("before", "original_request_name"), [Value::Null, json!("act")]);
-    assert_eq!(project.inputs_of("before", "tool_use_id"), ["7", "7-tail1"]);
+    assert_eq!(project.input_fields("before", "tool_name"), ["act", "look"]);
+    assert_eq!(project.input_fields("before", "original_request_name"), [Value::Null, json!("act")]);
+    assert_eq!(project.input_fields("before", "tool_use_id"), ["7", "7-tail1"]);
 }
 
 #[tokio::test]
-async fn tools_that_take_one_anothers_place_forever_are_ended() {
-    let tail = specific(json!({"tailToolCallRequest": {"name": "act", "args": {"text": "again"}}}));
-    let project = Project::new().hook("AfterTool", "tail", &tail);
-    let (stage, ran) = turn(&project, "first").await;
+async fn endless_tail_calls_are_ended() {
+    let tail = specific_output_script(json!({"tailToolCallRequest": {"name": "act", "args": {"text": "again"}}}));
+    let project = TestProject::new().hook("AfterTool", "tail", &tail);
+    let (stage, ran) = run_acting_turn(&project, "first").await;
     assert_eq!(ran.len(), 9, "the call and eight in its place");
-    let (key, told) = &stage.results()[0];
+    let (key, told) = &stage.call_results()[0];
     assert!(key == "error" && told.contains("more than 8 tools in a row"), "{told}");
 }
 
 #[tokio::test]
-async fn what_takes_a_calls_place_is_guarded_like_any_call() {
-    let tail = specific(json!({"tailToolCallRequest": {"name": "act", "args": {"text": "x"}}}));
-    let project =
-        Project::new().hook_on("AfterTool", "look", "tail", &tail).hook_on("BeforeTool", "act", "guard", "exit 2");
-    let (tool, log) = act();
-    let script = Script::new().parts(vec![call("look", json!({}))]).says("done");
-    let mut stage = project.setup(script).tool(tool).tool(TestTool::echo("look", ToolKind::Read)).open();
+async fn a_tail_call_passes_the_guards() {
+    let tail = specific_output_script(json!({"tailToolCallRequest": {"name": "act", "args": {"text": "x"}}}));
+    let project = TestProject::new().hook_with_matcher("AfterTool", "look", "tail", &tail).hook_with_matcher(
+        "BeforeTool",
+        "act",
+        "guard",
+        "exit 2",
+    );
+    let (tool, log) = acting_tool();
+    let script = ScriptedModel::new().answer_with_parts(vec![tool_call("look", json!({}))]).answer("done");
+    let mut stage =
+        project.agent_setup(script).with_tool(tool).with_tool(TestTool::echo("look", ToolKind::Read)).start();
     assert_eq!(stage.prompt("look").await, TurnEnd::Answered);
     assert!(log.lock().unwrap().is_empty());
-    assert_eq!(stage.results()[0].0, "error");
+    assert_eq!(stage.call_results()[0].0, "error");
 }
 
 #[tokio::test]
 async fn a_call_has_one_name_everywhere() {
-    let project = Project::new().hook("BeforeTool", "before", "").hook("AfterTool", "after", "");
-    let calls = |text| vec![call_as(text, "look", json!({"text": text})), call("look", json!({"text": "unnamed"}))];
-    let script = Script::new().parts(calls("1")).says("done").parts(calls("2")).says("done");
-    let mut stage = project.setup(script).tool(TestTool::echo("look", ToolKind::Read)).open();
+    let project = TestProject::new().hook("BeforeTool", "before", "").hook("AfterTool", "after", "");
+    let calls = |text| {
+        vec![tool_call_with_id(text, "look", json!({"text": text})), tool_call("look", json!({"text": "unnamed"}))]
+    };
+    let script =
+        ScriptedModel::new().answer_with_parts(calls("1")).answer("done").answer_with_parts(calls("2")).answer("done");
+    let mut stage = project.agent_setup(script).with_tool(TestTool::echo("look", ToolKind::Read)).start();
     let mut told = Vec::new();
     for prompt in ["first", "second"] {
         stage.prompt(prompt).await;
         let of = |pick: fn(&AgentEvent) -> Option<&String>| {
-            let mut ids: Vec<String> = stage.pick(pick).into_iter().cloned().collect();
+            let mut ids: Vec<String> = stage.filter_events(pick).into_iter().cloned().collect();
             ids.sort();
             ids
         };
@@ -206,7 +223,7 @@ async fn a_call_has_one_name_everywhere() {
     }
     let of = |hook: &str| {
         let mut ids: Vec<String> =
-            project.inputs_of(hook, "tool_use_id").iter().map(|id| id.as_str().unwrap().to_owned()).collect();
+            project.input_fields(hook, "tool_use_id").iter().map(|id| id.as_str().unwrap().to_owned()).collect();
         ids.sort();
         ids
     };
@@ -214,36 +231,42 @@ async fn a_call_has_one_name_everywhere() {
     assert_eq!((of("before"), of("after")), (told.clone(), told.clone()));
     told.dedup();
     assert_eq!(told.len(), 4, "no two calls share a name: {told:?}");
-    let turns = project.inputs_of("before", "turn_id");
+    let turns = project.input_fields("before", "turn_id");
     assert_eq!((&turns[0], &turns[2]), (&turns[1], &turns[3]));
     assert_ne!(turns[0], turns[2]);
-    assert_eq!(project.inputs_of("after", "turn_id"), turns);
+    assert_eq!(project.input_fields("after", "turn_id"), turns);
 }
 
 #[tokio::test]
 async fn a_cancel_while_a_hook_judges_a_result_leaves_it_out() {
-    let project = Project::new().hook("AfterTool", "slow", "sleep 1000");
-    let (tool, _) = act();
-    let mut stage = project.setup(Script::new().parts(vec![call("act", json!({}))])).tool(tool).open();
+    let project = TestProject::new().hook("AfterTool", "slow", "sleep 1000");
+    let (tool, _) = acting_tool();
+    let mut stage = project
+        .agent_setup(ScriptedModel::new().answer_with_parts(vec![tool_call("act", json!({}))]))
+        .with_tool(tool)
+        .start();
     let end = stage
-        .prompt_watched("act", |event, cancel| {
+        .prompt_observed("act", |event, cancel| {
             if matches!(event, AgentEvent::HookStarted { event: EventKind::AfterTool, .. }) {
                 cancel.cancel();
             }
         })
         .await;
     assert_eq!(end, TurnEnd::Cancelled);
-    assert!(!stage.history().contains("acted"));
-    assert!(stage.finished()[0].error.as_ref().unwrap().is_cancelled());
+    assert!(!stage.history_json().contains("acted"));
+    assert!(stage.finished_calls()[0].error.as_ref().unwrap().is_cancelled());
 }
 
 #[tokio::test]
 async fn a_cancel_while_a_guard_judges_runs_nothing() {
-    let project = Project::new().hook("BeforeTool", "slow", "sleep 1000");
-    let (tool, log) = act();
-    let mut stage = project.setup(Script::new().parts(vec![call("act", json!({}))])).tool(tool).open();
+    let project = TestProject::new().hook("BeforeTool", "slow", "sleep 1000");
+    let (tool, log) = acting_tool();
+    let mut stage = project
+        .agent_setup(ScriptedModel::new().answer_with_parts(vec![tool_call("act", json!({}))]))
+        .with_tool(tool)
+        .start();
     let end = stage
-        .prompt_watched("act", |event, cancel| {
+        .prompt_observed("act", |event, cancel| {
             if matches!(event, AgentEvent::HookStarted { event: EventKind::BeforeTool, .. }) {
                 cancel.cancel();
             }
@@ -251,5 +274,5 @@ async fn a_cancel_while_a_guard_judges_runs_nothing() {
         .await;
     assert_eq!(end, TurnEnd::Cancelled);
     assert!(log.lock().unwrap().is_empty());
-    assert_eq!(stage.results().len(), 1, "the call has its answer");
+    assert_eq!(stage.call_results().len(), 1, "the call has its answer");
 }

@@ -1,137 +1,142 @@
 //! Hooks as a session's user handles them: listed, switched, trusted, fired alone; at once, and for the next session.
 
 use hookwright_agent::AgentEvent;
-use hookwright_agent::session::{Armed, HookEntry, HooksOrder, Order, Reply};
+use hookwright_agent::session::{ArmedState, HookListEntry, HooksAction, Reply, SessionCommand};
 use serde_json::{Value, json};
 
-use super::support::{Project, Running};
+use super::support::{RunningSession, TestProject};
 
-fn counting() -> Project {
-    Project::new().hook("BeforeAgent", "one", "").hook("AfterAgent", "two", "")
+fn project_with_two_hooks() -> TestProject {
+    TestProject::new().hook("BeforeAgent", "one", "").hook("AfterAgent", "two", "")
 }
 
-fn counts(project: &Project) -> (usize, usize) {
+fn run_counts(project: &TestProject) -> (usize, usize) {
     (project.inputs("one").len(), project.inputs("two").len())
 }
 
-async fn switch(session: &mut Running, order: HooksOrder) -> String {
-    session.order(Order::Hooks(order));
-    session.reply().await
+async fn switch_hooks(session: &mut RunningSession, order: HooksAction) -> String {
+    session.send(SessionCommand::Hooks(order));
+    session.next_reply_text().await
 }
 
-async fn list(session: &mut Running) -> Vec<HookEntry> {
-    session.order(Order::Hooks(HooksOrder::List));
+async fn list_hooks(session: &mut RunningSession) -> Vec<HookListEntry> {
+    session.send(SessionCommand::Hooks(HooksAction::List));
     session
-        .find(|event| match event {
+        .find_event(|event| match event {
             AgentEvent::Reply(Reply::Hooks(hooks)) => Some(hooks),
             _ => None,
         })
         .await
 }
 
-fn words(hooks: &[HookEntry]) -> Vec<(&str, &str)> {
-    let mut words: Vec<_> = hooks.iter().map(|entry| (entry.hook.id(), entry.state.word())).collect();
+fn hook_states(hooks: &[HookListEntry]) -> Vec<(&str, &str)> {
+    let mut words: Vec<_> = hooks.iter().map(|entry| (entry.hook.id(), entry.state.as_str())).collect();
     words.sort_unstable();
     words
 }
 
 #[tokio::test]
 async fn a_hook_is_switched_at_once_and_for_the_next_session() {
-    let project = counting();
-    let mut session = project.session().await;
-    session.answer("say hello").await;
-    assert_eq!(counts(&project), (1, 1));
-    assert!(switch(&mut session, HooksOrder::Disable("one".to_owned())).await.starts_with("disabled one in "));
-    assert_eq!(words(&list(&mut session).await), [("one", "disabled"), ("two", "armed")]);
-    session.answer("say hello").await;
-    assert_eq!(counts(&project), (1, 2));
-    session.leave().await;
+    let project = project_with_two_hooks();
+    let mut session = project.start_idle_session().await;
+    session.run_prompt("say hello").await;
+    assert_eq!(run_counts(&project), (1, 1));
+    assert!(switch_hooks(&mut session, HooksAction::Disable("one".to_owned())).await.starts_with("disabled one in "));
+    assert_eq!(hook_states(&list_hooks(&mut session).await), [("one", "disabled"), ("two", "armed")]);
+    session.run_prompt("say hello").await;
+    assert_eq!(run_counts(&project), (1, 2));
+    session.finish().await;
 
     let settings: Value = serde_json::from_str(&project.read(".gemini/settings.json")).unwrap();
     assert_eq!(settings["hooksConfig"]["disabled"], json!(["one"]));
-    let mut session = project.session().await;
-    session.answer("say hello").await;
-    assert_eq!(counts(&project), (1, 3));
-    assert!(switch(&mut session, HooksOrder::Enable("one".to_owned())).await.starts_with("enabled one in "));
-    session.answer("say hello").await;
-    assert_eq!(counts(&project), (2, 4));
+    let mut session = project.start_idle_session().await;
+    session.run_prompt("say hello").await;
+    assert_eq!(run_counts(&project), (1, 3));
+    assert!(switch_hooks(&mut session, HooksAction::Enable("one".to_owned())).await.starts_with("enabled one in "));
+    session.run_prompt("say hello").await;
+    assert_eq!(run_counts(&project), (2, 4));
 }
 
 #[tokio::test]
 async fn all_hooks_are_switched_together() {
-    let project = counting();
-    let mut session = project.session().await;
-    assert!(switch(&mut session, HooksOrder::DisableAll).await.starts_with("disabled one, two in "));
-    session.answer("say hello").await;
-    assert_eq!(counts(&project), (0, 0));
-    assert!(switch(&mut session, HooksOrder::EnableAll).await.starts_with("enabled one, two in "));
-    session.answer("say hello").await;
-    assert_eq!(counts(&project), (1, 1));
+    let project = project_with_two_hooks();
+    let mut session = project.start_idle_session().await;
+    assert!(switch_hooks(&mut session, HooksAction::DisableAll).await.starts_with("disabled one, two in "));
+    session.run_prompt("say hello").await;
+    assert_eq!(run_counts(&project), (0, 0));
+    assert!(switch_hooks(&mut session, HooksAction::EnableAll).await.starts_with("enabled one, two in "));
+    session.run_prompt("say hello").await;
+    assert_eq!(run_counts(&project), (1, 1));
 }
 
 #[tokio::test]
-async fn a_hook_that_is_not_there_is_said_and_nothing_is_written() {
-    let project = counting();
-    let mut session = project.session().await;
+async fn an_unknown_hook_is_reported_and_nothing_is_written() {
+    let project = project_with_two_hooks();
+    let mut session = project.start_idle_session().await;
     let before = project.read(".gemini/settings.json");
-    assert!(switch(&mut session, HooksOrder::Disable("three".to_owned())).await.contains("three"));
+    assert!(switch_hooks(&mut session, HooksAction::Disable("three".to_owned())).await.contains("three"));
     assert_eq!(project.read(".gemini/settings.json"), before);
 }
 
 #[tokio::test]
 async fn a_hook_is_switched_off_in_the_middle_of_a_turn() {
-    let project = Project::new().pipe("gate").hook("BeforeAgent", "hold", "read _ <gate").hook("AfterAgent", "two", "");
-    let mut session = project.session().await;
+    let project =
+        TestProject::new().gate("gate").hook("BeforeAgent", "hold", "read _ <gate").hook("AfterAgent", "two", "");
+    let mut session = project.start_idle_session().await;
     session.prompt("say hello");
-    session.until(|event| matches!(event, AgentEvent::HookStarted { .. })).await;
-    switch(&mut session, HooksOrder::Disable("two".to_owned())).await;
-    project.let_go("gate").await;
-    session.idle().await;
+    session.wait_for(|event| matches!(event, AgentEvent::HookStarted { .. })).await;
+    switch_hooks(&mut session, HooksAction::Disable("two".to_owned())).await;
+    project.open_gate("gate").await;
+    session.wait_until_idle().await;
     assert!(project.inputs("two").is_empty());
 }
 
 #[tokio::test]
 async fn a_hook_that_waits_for_trust_runs_once_it_has_it() {
-    let project = counting();
-    std::fs::create_dir_all(project.home().join(".gemini")).unwrap();
+    let project = project_with_two_hooks();
+    std::fs::create_dir_all(project.home_dir().join(".gemini")).unwrap();
     let review = json!({"security": {"hooks": {"review": "block"}}}).to_string();
-    std::fs::write(project.home().join(".gemini/settings.json"), review).unwrap();
-    let mut session = project.session().await;
-    session.answer("say hello").await;
-    assert_eq!(counts(&project), (0, 0));
-    assert!(list(&mut session).await.iter().all(|entry| matches!(entry.state, Armed::Untrusted(_))));
-    assert!(switch(&mut session, HooksOrder::Trust("one".to_owned())).await.starts_with("trusted one"));
-    session.answer("say hello").await;
-    assert_eq!(counts(&project), (1, 0));
-    session.leave().await;
+    std::fs::write(project.home_dir().join(".gemini/settings.json"), review).unwrap();
+    let mut session = project.start_idle_session().await;
+    session.run_prompt("say hello").await;
+    assert_eq!(run_counts(&project), (0, 0));
+    assert!(list_hooks(&mut session).await.iter().all(|entry| matches!(entry.state, ArmedState::Untrusted(_))));
+    assert!(switch_hooks(&mut session, HooksAction::Trust("one".to_owned())).await.starts_with("trusted one"));
+    session.run_prompt("say hello").await;
+    assert_eq!(run_counts(&project), (1, 0));
+    session.finish().await;
 
-    let mut session = project.session().await;
-    assert_eq!(words(&list(&mut session).await), [("one", "armed"), ("two", "untrusted")]);
+    let mut session = project.start_idle_session().await;
+    assert_eq!(hook_states(&list_hooks(&mut session).await), [("one", "armed"), ("two", "untrusted")]);
     // What waits is spoken of by the session itself; the answer to the order comes after it.
-    session.order(Order::Hooks(HooksOrder::ShowUntrusted));
-    while !session.reply().await.starts_with("two on ") {}
-    session.answer("say hello").await;
-    assert_eq!(counts(&project), (2, 0), "what was only shown runs");
-    session.order(Order::Hooks(HooksOrder::TrustAll));
-    while !session.reply().await.starts_with("trusted two") {}
-    session.answer("say hello").await;
-    assert_eq!(counts(&project), (3, 1));
-    assert!(switch(&mut session, HooksOrder::Trust("nobody".to_owned())).await.contains("no hook is called `nobody`"));
-    assert!(switch(&mut session, HooksOrder::TrustAll).await.starts_with("there is nothing to trust"));
+    session.send(SessionCommand::Hooks(HooksAction::ShowUntrusted));
+    while !session.next_reply_text().await.starts_with("two on ") {}
+    session.run_prompt("say hello").await;
+    assert_eq!(run_counts(&project), (2, 0), "what was only shown runs");
+    session.send(SessionCommand::Hooks(HooksAction::TrustAll));
+    while !session.next_reply_text().await.starts_with("trusted two") {}
+    session.run_prompt("say hello").await;
+    assert_eq!(run_counts(&project), (3, 1));
+    assert!(
+        switch_hooks(&mut session, HooksAction::Trust("nobody".to_owned()))
+            .await
+            .contains("no hook is called `nobody`")
+    );
+    assert!(switch_hooks(&mut session, HooksAction::TrustAll).await.starts_with("there is nothing to trust"));
 }
 
 #[tokio::test]
 async fn one_hook_is_fired_alone() {
-    let project = counting();
-    let mut session = project.session().await;
-    let hook = list(&mut session).await.into_iter().find(|entry| entry.hook.id() == "two").unwrap().hook;
-    session.handle.canary(hook);
+    let project = project_with_two_hooks();
+    let mut session = project.start_idle_session().await;
+    let hook = list_hooks(&mut session).await.into_iter().find(|entry| entry.hook.id() == "two").unwrap().hook;
+    session.handle.fire_canary(hook);
     let report = session
-        .find(|event| match event {
+        .find_event(|event| match event {
             AgentEvent::HookFinished { report, .. } => Some(report),
             _ => None,
         })
         .await;
     assert_eq!(report.hook, "two");
-    assert_eq!(counts(&project), (0, 1));
+    assert_eq!(run_counts(&project), (0, 1));
 }

@@ -1,40 +1,40 @@
 //! What a session does while it is busy: prompts wait, are taken back and given back, and other orders act at once.
 
-use hookwright_agent::session::{ChatOrder, Order};
-use hookwright_agent::{Activity, AgentEvent, TurnEnd};
+use hookwright_agent::session::{ChatAction, SessionCommand};
+use hookwright_agent::{AgentEvent, SessionActivity, TurnEnd};
 use serde_json::json;
 
-use super::support::{Project, Running, is_idle, reply_text, turn_end};
+use super::support::{RunningSession, TestProject, is_idle, reply_text, turn_end};
 
 /// A session whose prompts with the word `hold` wait at a pipe.
-fn holding() -> Project {
-    Project::new().pipe("gate").hook("BeforeAgent", "hold", "case $input in *hold*) read _ <gate;; esac")
+fn project_with_gate() -> TestProject {
+    TestProject::new().gate("gate").hook("BeforeAgent", "hold", "case $input in *hold*) read _ <gate;; esac")
 }
 
 /// Begins a prompt that is held, and lets others wait behind it.
-async fn held(project: &Project, waiting: &[&str]) -> Running {
-    let mut session = project.session().await;
+async fn session_with_held_prompt(project: &TestProject, waiting: &[&str]) -> RunningSession {
+    let mut session = project.start_idle_session().await;
     session.prompt("say hold");
-    session.until(|event| matches!(event, AgentEvent::PromptReceived { .. })).await;
+    session.wait_for(|event| matches!(event, AgentEvent::PromptReceived { .. })).await;
     for prompt in waiting {
         session.prompt(prompt);
     }
     if !waiting.is_empty() {
-        session.until(|event| matches!(event, AgentEvent::Waiting(all) if all == waiting)).await;
+        session.wait_for(|event| matches!(event, AgentEvent::PromptsQueued(all) if all == waiting)).await;
     }
     session
 }
 
 #[tokio::test]
 async fn prompts_wait_and_begin_in_order() {
-    let project = holding();
-    let mut session = held(&project, &["say two", "/not a command, say three"]).await;
-    project.let_go("gate").await;
+    let project = project_with_gate();
+    let mut session = session_with_held_prompt(&project, &["say two", "/not a command, say three"]).await;
+    project.open_gate("gate").await;
     let (mut begun, mut waiting, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     while ends.len() < 3 {
-        match session.next().await.unwrap() {
-            AgentEvent::Begun(typed) => begun.push(typed),
-            AgentEvent::Waiting(all) => waiting.push(all.len()),
+        match session.next_event().await.unwrap() {
+            AgentEvent::InputStarted(typed) => begun.push(typed),
+            AgentEvent::PromptsQueued(all) => waiting.push(all.len()),
             AgentEvent::TurnFinished(end) => ends.push((begun.len(), end)),
             _ => {}
         }
@@ -42,57 +42,60 @@ async fn prompts_wait_and_begin_in_order() {
     assert_eq!(begun, ["say two", "/not a command, say three"]);
     assert_eq!(waiting, [1, 0]);
     assert_eq!(ends, [(0, TurnEnd::Answered), (1, TurnEnd::Answered), (2, TurnEnd::Answered)], "one after the other");
-    assert_eq!(project.inputs_of("hold", "prompt"), ["say hold", "say two", "/not a command, say three"]);
+    assert_eq!(project.input_fields("hold", "prompt"), ["say hold", "say two", "/not a command, say three"]);
 }
 
 #[tokio::test]
 async fn a_cancel_ends_the_turn_and_gives_back_what_waits() {
-    let project = holding();
-    let mut session = held(&project, &["say two", "say three"]).await;
-    session.order(Order::Cancel);
-    assert_eq!(session.find(turn_end).await, TurnEnd::Cancelled);
+    let project = project_with_gate();
+    let mut session = session_with_held_prompt(&project, &["say two", "say three"]).await;
+    session.send(SessionCommand::Cancel);
+    assert_eq!(session.find_event(turn_end).await, TurnEnd::Cancelled);
     let back = session
-        .find(|event| match event {
-            AgentEvent::GivenBack(prompts) => Some(prompts),
+        .find_event(|event| match event {
+            AgentEvent::PromptsReturned(prompts) => Some(prompts),
             _ => None,
         })
         .await;
     assert_eq!(back, ["say two", "say three"]);
-    session.until(|event| matches!(event, AgentEvent::Waiting(all) if all.is_empty())).await;
-    session.idle().await;
-    assert_eq!(session.answer("say four").await, ("four".to_owned(), TurnEnd::Answered));
-    let begun = project.inputs_of("hold", "prompt");
+    session.wait_for(|event| matches!(event, AgentEvent::PromptsQueued(all) if all.is_empty())).await;
+    session.wait_until_idle().await;
+    assert_eq!(session.run_prompt("say four").await, ("four".to_owned(), TurnEnd::Answered));
+    let begun = project.input_fields("hold", "prompt");
     assert!(!begun.contains(&json!("say two")) && !begun.contains(&json!("say three")), "{begun:?}");
 }
 
 #[tokio::test]
 async fn the_last_prompt_that_waits_can_be_taken_back() {
-    let project = holding();
-    let mut session = held(&project, &["say two", "say three"]).await;
-    session.order(Order::TakeBack);
-    session.until(|event| matches!(event, AgentEvent::GivenBack(all) if all == &["say three"])).await;
-    session.until(|event| matches!(event, AgentEvent::Waiting(all) if all == &["say two"])).await;
-    project.let_go("gate").await;
-    session.idle().await;
-    session.idle().await;
+    let project = project_with_gate();
+    let mut session = session_with_held_prompt(&project, &["say two", "say three"]).await;
+    session.send(SessionCommand::RecallPrompt);
+    session.wait_for(|event| matches!(event, AgentEvent::PromptsReturned(all) if all == &["say three"])).await;
+    session.wait_for(|event| matches!(event, AgentEvent::PromptsQueued(all) if all == &["say two"])).await;
+    project.open_gate("gate").await;
+    session.wait_until_idle().await;
+    session.wait_until_idle().await;
     // Nothing waits: nothing is given back.
-    session.order(Order::TakeBack);
-    let rest = session.leave().await;
-    assert!(!rest.iter().any(|event| matches!(event, AgentEvent::GivenBack(_) | AgentEvent::Begun(_))), "{rest:?}");
-    assert_eq!(project.inputs_of("hold", "prompt"), ["say hold", "say two"]);
+    session.send(SessionCommand::RecallPrompt);
+    let rest = session.finish().await;
+    assert!(
+        !rest.iter().any(|event| matches!(event, AgentEvent::PromptsReturned(_) | AgentEvent::InputStarted(_))),
+        "{rest:?}"
+    );
+    assert_eq!(project.input_fields("hold", "prompt"), ["say hold", "say two"]);
 }
 
 #[tokio::test]
-async fn not_more_prompts_wait_than_anybody_types() {
-    let project = holding();
-    let mut session = held(&project, &[]).await;
+async fn the_queue_of_prompts_is_bounded() {
+    let project = project_with_gate();
+    let mut session = session_with_held_prompt(&project, &[]).await;
     (0..101).for_each(|at| session.prompt(&format!("say {at}")));
-    let refused = session.reply().await;
+    let refused = session.next_reply_text().await;
     assert!(refused.contains("100 prompts wait already"), "{refused}");
-    session.order(Order::Cancel);
+    session.send(SessionCommand::Cancel);
     let back = session
-        .find(|event| match event {
-            AgentEvent::GivenBack(prompts) => Some(prompts.len()),
+        .find_event(|event| match event {
+            AgentEvent::PromptsReturned(prompts) => Some(prompts.len()),
             _ => None,
         })
         .await;
@@ -100,101 +103,101 @@ async fn not_more_prompts_wait_than_anybody_types() {
 }
 
 #[tokio::test]
-async fn everything_for_the_agent_takes_its_turn() {
-    let project = holding();
-    let mut session = held(&project, &[]).await;
-    session.order(Order::Shell("echo from the user".to_owned()));
-    session.order(Order::Clear);
+async fn commands_for_the_agent_are_queued() {
+    let project = project_with_gate();
+    let mut session = session_with_held_prompt(&project, &[]).await;
+    session.send(SessionCommand::UserShell("echo from the user".to_owned()));
+    session.send(SessionCommand::Clear);
     session.prompt("say after");
-    session.until(|event| matches!(event, AgentEvent::Waiting(all) if all.len() == 3)).await;
-    project.let_go("gate").await;
+    session.wait_for(|event| matches!(event, AgentEvent::PromptsQueued(all) if all.len() == 3)).await;
+    project.open_gate("gate").await;
     let mut activities = Vec::new();
     let mut typed = Vec::new();
     while typed.len() < 3 {
-        match session.next().await.unwrap() {
+        match session.next_event().await.unwrap() {
             AgentEvent::Busy(activity) => activities.push(activity),
-            AgentEvent::Begun(what) => typed.push(what),
+            AgentEvent::InputStarted(what) => typed.push(what),
             _ => {}
         }
     }
-    session.idle().await;
+    session.wait_until_idle().await;
     assert_eq!(typed, ["!echo from the user", "/clear", "say after"]);
-    assert_eq!(activities, [Activity::RunningCommand, Activity::Clearing]);
+    assert_eq!(activities, [SessionActivity::RunningCommand, SessionActivity::Clearing]);
 }
 
 #[tokio::test]
-async fn other_orders_are_answered_at_once_while_the_agent_works() {
-    let project = holding();
-    let mut session = held(&project, &[]).await;
-    session.order(Order::CustomCommands);
-    assert!(session.reply().await.contains("custom commands"));
-    session.order(Order::Resume(Some("1".to_owned())));
-    assert!(!session.reply().await.is_empty());
-    project.let_go("gate").await;
-    assert_eq!(session.find(turn_end).await, TurnEnd::Answered);
+async fn other_commands_are_answered_while_the_agent_works() {
+    let project = project_with_gate();
+    let mut session = session_with_held_prompt(&project, &[]).await;
+    session.send(SessionCommand::ListCustomCommands);
+    assert!(session.next_reply_text().await.contains("custom commands"));
+    session.send(SessionCommand::Resume(Some("1".to_owned())));
+    assert!(!session.next_reply_text().await.is_empty());
+    project.open_gate("gate").await;
+    assert_eq!(session.find_event(turn_end).await, TurnEnd::Answered);
 }
 
 #[tokio::test]
 async fn another_model_chosen_meanwhile_is_asked_next_and_named_from_then_on() {
-    let project = holding().hook("BeforeModel", "model", "");
-    let mut session = held(&project, &[]).await;
-    session.order(Order::Model(Some("offline-2".to_owned())));
-    session.until(|event| matches!(event, AgentEvent::ModelChanged(name) if name == "offline-2")).await;
-    project.let_go("gate").await;
+    let project = project_with_gate().hook("BeforeModel", "model", "");
+    let mut session = session_with_held_prompt(&project, &[]).await;
+    session.send(SessionCommand::Model(Some("offline-2".to_owned())));
+    session.wait_for(|event| matches!(event, AgentEvent::ModelChanged(name) if name == "offline-2")).await;
+    project.open_gate("gate").await;
     let named = session
-        .find(|event| match event {
+        .find_event(|event| match event {
             AgentEvent::Idle { model, .. } => Some(model),
             _ => None,
         })
         .await;
     assert_eq!((named.as_str(), session.handle.view().model.as_str()), ("offline-2", "offline-2"));
-    session.answer("say hello").await;
+    session.run_prompt("say hello").await;
     let asked: Vec<_> = project.inputs("model").iter().map(|input| input["llm_request"]["model"].clone()).collect();
     assert_eq!(asked, [json!("offline"), json!("offline-2")]);
 }
 
 #[tokio::test]
 async fn a_kept_conversation_is_not_gone_on_with_while_the_agent_works() {
-    let project = holding();
-    let mut session = project.session().await;
-    session.answer("say one").await;
-    session.order(Order::Chat(ChatOrder::Save("mine".to_owned())));
-    session.reply().await;
+    let project = project_with_gate();
+    let mut session = project.start_idle_session().await;
+    session.run_prompt("say one").await;
+    session.send(SessionCommand::Chat(ChatAction::Save("mine".to_owned())));
+    session.next_reply_text().await;
     session.prompt("say hold");
-    session.until(|event| matches!(event, AgentEvent::PromptReceived { .. })).await;
+    session.wait_for(|event| matches!(event, AgentEvent::PromptReceived { .. })).await;
     let id = session.handle.view().session_id();
-    session.order(Order::Chat(ChatOrder::Resume("mine".to_owned())));
-    session.order(Order::CustomCommands);
+    session.send(SessionCommand::Chat(ChatAction::Resume("mine".to_owned())));
+    session.send(SessionCommand::ListCustomCommands);
     let mut replies = Vec::new();
     while !replies.iter().any(|reply: &String| reply.contains("custom commands")) {
-        replies.push(session.reply().await);
+        replies.push(session.next_reply_text().await);
     }
     assert!(replies[0].contains("not while the agent works"), "{replies:?}");
     assert_eq!(replies.len(), 2, "nobody says that it goes on: {replies:?}");
-    project.let_go("gate").await;
-    session.idle().await;
+    project.open_gate("gate").await;
+    session.wait_until_idle().await;
     assert_eq!(session.handle.view().session_id(), id);
-    session.order(Order::Resume(None));
+    session.send(SessionCommand::Resume(None));
     // Nor is there a copy that nobody asked for.
-    assert_eq!(session.reply().await, "there are no earlier sessions of this project");
+    assert_eq!(session.next_reply_text().await, "there are no earlier sessions of this project");
 }
 
 #[tokio::test]
 async fn what_the_user_runs_is_told_to_the_model_with_the_next_prompt() {
-    let project = Project::new().hook("BeforeModel", "model", "");
-    let mut session = project.session().await;
-    session.order(Order::Shell("echo from the user".to_owned()));
+    let project = TestProject::new().hook("BeforeModel", "model", "");
+    let mut session = project.start_idle_session().await;
+    session.send(SessionCommand::UserShell("echo from the user".to_owned()));
     let end = session
-        .find(|event| match event {
+        .find_event(|event| match event {
             AgentEvent::ToolFinished(end) => Some(end),
             _ => None,
         })
         .await;
     assert!(end.content.contains("from the user") && end.error.is_none());
-    session.idle().await;
-    session.answer("say hello").await;
+    session.wait_until_idle().await;
+    session.run_prompt("say hello").await;
     let told = project.inputs("model")[0]["llm_request"]["messages"].to_string();
     assert!(told.contains("I ran this command myself: echo from the user"), "{told}");
-    let rest = session.leave().await;
+    let rest = session.finish().await;
     assert!(rest.iter().all(|event| reply_text(event).is_none() && !is_idle(event)), "{rest:?}");
 }

@@ -7,73 +7,84 @@ use hookwright_testkit::fs;
 use hookwright_tools::ToolKind;
 use serde_json::{Value, json};
 
-use super::support::{Project, Script, Stage, TestTool, answer, call, shared_log, specific};
+use super::support::{
+    ScriptedModel, TestAgent, TestProject, TestTool, answer_script, shared_log, specific_output_script, tool_call,
+};
 
 const SECRET: &str = "hunter2";
 
 /// Replaces pieces that hold the secret.
-fn redacts() -> String {
-    let replaced = specific(json!({"llm_response": {"candidates": [{"content": {"parts": ["[gone] "]}}]}}));
+fn redact_script() -> String {
+    let replaced =
+        specific_output_script(json!({"llm_response": {"candidates": [{"content": {"parts": ["[gone] "]}}]}}));
     format!("case $input in *'\"content\":\"hunter2'*)\n{replaced}\n;; esac")
 }
 
 /// Everything told, but for what hooks themselves were given.
-fn told(stage: &Stage) -> String {
-    let others = stage.seen.iter().filter(|event| !matches!(event, AgentEvent::HookFinished { .. }));
+fn events_without_hook_inputs(stage: &TestAgent) -> String {
+    let others = stage.events_seen.iter().filter(|event| !matches!(event, AgentEvent::HookFinished { .. }));
     others.map(|event| format!("{event:?}\n")).collect()
 }
 
-fn changes(request: Value) -> String {
-    specific(json!({"llm_request": request}))
+fn change_request_script(request: Value) -> String {
+    specific_output_script(json!({"llm_request": request}))
 }
 
 #[tokio::test]
 async fn a_hook_changes_the_request_and_not_the_history() {
-    let change = changes(json!({
+    let change = change_request_script(json!({
         "model": "another", "config": {"temperature": 0.25}, "messages": [{"role": "user", "content": "changed"}],
     }));
-    let project = Project::new().hook("BeforeModel", "patch", &change).hook("AfterModel", "after", "");
-    let mut stage = project.stage(Script::new().says("ok"));
+    let project = TestProject::new().hook("BeforeModel", "patch", &change).hook("AfterModel", "after", "");
+    let mut stage = project.start_agent(ScriptedModel::new().answer("ok"));
     assert_eq!(stage.prompt("original").await, TurnEnd::Answered);
     let request = &stage.script.requests()[0];
     assert_eq!((request.model.as_str(), request.generation.temperature), ("another", Some(0.25)));
     assert_eq!(request.contents[0].text(), "changed");
-    assert_eq!(stage.texts(), ["original", "ok"]);
+    assert_eq!(stage.message_texts(), ["original", "ok"]);
     assert_eq!(project.inputs("after")[0]["llm_request"]["model"], "another");
 }
 
 #[tokio::test]
-async fn a_change_that_makes_no_sense_is_said() {
-    let project = Project::new().hook("BeforeModel", "patch", &changes(json!({"config": {"temperature": "warm"}})));
-    let mut stage = project.stage(Script::new().says("ok"));
+async fn an_invalid_request_change_is_reported() {
+    let project = TestProject::new().hook(
+        "BeforeModel",
+        "patch",
+        &change_request_script(json!({"config": {"temperature": "warm"}})),
+    );
+    let mut stage = project.start_agent(ScriptedModel::new().answer("ok"));
     assert_eq!(stage.prompt("hello").await, TurnEnd::Answered);
-    let told = told(&stage);
+    let told = events_without_hook_inputs(&stage);
     assert!(told.contains("temperature") || told.contains("generation settings"), "{told}");
     assert_eq!(stage.script.requests()[0].generation.temperature, None);
 }
 
 #[tokio::test]
 async fn a_hook_answers_in_the_models_place() {
-    let said = specific(json!({"llm_response": {"candidates": [{"content": {"parts": ["from the hook"]}}]}}));
-    let project = Project::new().hook("BeforeModel", "instead", &said).hook("AfterAgent", "after", "");
-    let mut stage = project.stage(Script::new());
+    let said =
+        specific_output_script(json!({"llm_response": {"candidates": [{"content": {"parts": ["from the hook"]}}]}}));
+    let project = TestProject::new().hook("BeforeModel", "instead", &said).hook("AfterAgent", "after", "");
+    let mut stage = project.start_agent(ScriptedModel::new());
     assert_eq!(stage.prompt("hello").await, TurnEnd::Answered);
     assert!(stage.script.requests().is_empty());
-    assert_eq!((stage.text().as_str(), stage.texts()), ("from the hook", vec!["hello".into(), "from the hook".into()]));
-    assert_eq!(project.inputs_of("after", "prompt_response"), ["from the hook"]);
+    assert_eq!(
+        (stage.answer_text().as_str(), stage.message_texts()),
+        ("from the hook", vec!["hello".into(), "from the hook".into()])
+    );
+    assert_eq!(project.input_fields("after", "prompt_response"), ["from the hook"]);
 }
 
 #[tokio::test]
 async fn a_denied_and_a_stopped_request_are_not_made() {
-    let project = Project::new().hook("BeforeModel", "deny", "echo 'over budget' >&2; exit 2");
-    let mut stage = project.stage(Script::new());
+    let project = TestProject::new().hook("BeforeModel", "deny", "echo 'over budget' >&2; exit 2");
+    let mut stage = project.start_agent(ScriptedModel::new());
     assert_eq!(stage.prompt("hello").await, TurnEnd::Blocked("over budget".into()));
     assert!(stage.script.requests().is_empty());
-    assert_eq!(stage.texts(), ["hello"]);
+    assert_eq!(stage.message_texts(), ["hello"]);
 
-    let stop = answer(&json!({"continue": false, "stopReason": "closed"}));
-    let project = Project::new().hook("BeforeModel", "stop", &stop);
-    let mut stage = project.stage(Script::new());
+    let stop = answer_script(&json!({"continue": false, "stopReason": "closed"}));
+    let project = TestProject::new().hook("BeforeModel", "stop", &stop);
+    let mut stage = project.start_agent(ScriptedModel::new());
     assert_eq!(stage.prompt("hello").await, TurnEnd::Stopped("closed".into()));
     assert!(stage.script.requests().is_empty());
 }
@@ -81,22 +92,26 @@ async fn a_denied_and_a_stopped_request_are_not_made() {
 #[tokio::test]
 async fn a_stop_with_an_answer_ends_the_turn_with_that_answer() {
     let response = json!({"candidates": [{"content": {"parts": ["from the hook"]}}]});
-    let stop =
-        answer(&json!({"continue": false, "stopReason": "closed", "hookSpecificOutput": {"llm_response": response}}));
-    let project = Project::new().hook("BeforeModel", "stop", &stop);
-    let mut stage = project.stage(Script::new());
+    let stop = answer_script(
+        &json!({"continue": false, "stopReason": "closed", "hookSpecificOutput": {"llm_response": response}}),
+    );
+    let project = TestProject::new().hook("BeforeModel", "stop", &stop);
+    let mut stage = project.start_agent(ScriptedModel::new());
     assert_eq!(stage.prompt("hello").await, TurnEnd::Stopped("closed".into()));
     assert!(stage.script.requests().is_empty());
-    assert_eq!((stage.text().as_str(), stage.texts()), ("from the hook", vec!["hello".into(), "from the hook".into()]));
+    assert_eq!(
+        (stage.answer_text().as_str(), stage.message_texts()),
+        ("from the hook", vec!["hello".into(), "from the hook".into()])
+    );
 }
 
 #[tokio::test]
 async fn every_event_of_a_turn_tells_the_approval_mode() {
     let events =
         ["BeforeAgent", "BeforeModel", "BeforeToolSelection", "AfterModel", "BeforeTool", "AfterTool", "AfterAgent"];
-    let project = events.iter().fold(Project::new(), |project, event| project.hook(event, event, ""));
-    let script = Script::new().parts(vec![call("look", json!({"text": "x"}))]).says("ok");
-    let mut stage = project.setup(script).tool(TestTool::echo("look", ToolKind::Read)).open();
+    let project = events.iter().fold(TestProject::new(), |project, event| project.hook(event, event, ""));
+    let script = ScriptedModel::new().answer_with_parts(vec![tool_call("look", json!({"text": "x"}))]).answer("ok");
+    let mut stage = project.agent_setup(script).with_tool(TestTool::echo("look", ToolKind::Read)).start();
     assert_eq!(stage.prompt("hello").await, TurnEnd::Answered);
     for event in events {
         let inputs = project.inputs(event);
@@ -108,7 +123,7 @@ async fn every_event_of_a_turn_tells_the_approval_mode() {
 }
 
 /// What may be recorded of the runs of hooks on an event.
-fn records(stage: &Stage, event: EventKind) -> String {
+fn hook_records(stage: &TestAgent, event: EventKind) -> String {
     let record = |seen: &AgentEvent| match seen {
         AgentEvent::HookFinished { report, input } if report.event == event => {
             let shown = !report.answer.suppress_output;
@@ -117,24 +132,29 @@ fn records(stage: &Stage, event: EventKind) -> String {
         }
         _ => None,
     };
-    stage.seen.iter().filter_map(record).collect()
+    stage.events_seen.iter().filter_map(record).collect()
 }
 
 #[tokio::test]
 async fn what_one_hook_withholds_is_in_no_record_of_any_other() {
     for (event, withholds) in [
-        (EventKind::AfterModel, redacts()),
+        (EventKind::AfterModel, redact_script()),
         (EventKind::AfterModel, "case $input in *'\"content\":\"hunter2'*) echo no >&2; exit 2 ;; esac".to_owned()),
         (EventKind::AfterTool, "echo no >&2; exit 2".to_owned()),
     ] {
         let repeats = "echo \"$input\" >&2";
-        let project = Project::new().hook(event.name(), "withholds", &withholds).hook(event.name(), "repeats", repeats);
-        let script = Script::new().parts(vec![call("act", json!({}))]).pieces(&["the word is ", "hunter2 ", "I think"]);
+        let project =
+            TestProject::new().hook(event.name(), "withholds", &withholds).hook(event.name(), "repeats", repeats);
+        let script = ScriptedModel::new().answer_with_parts(vec![tool_call("act", json!({}))]).answer_in_pieces(&[
+            "the word is ",
+            "hunter2 ",
+            "I think",
+        ]);
         let result = if event == EventKind::AfterTool { SECRET } else { "fine" };
-        let act = TestTool::make("act", ToolKind::Read, move |_, _| async move { result.to_owned() });
-        let mut stage = project.setup(script).tool(act).open();
+        let act = TestTool::new_tool("act", ToolKind::Read, move |_, _| async move { result.to_owned() });
+        let mut stage = project.agent_setup(script).with_tool(act).start();
         stage.prompt("which word?").await;
-        let records = records(&stage, event);
+        let records = hook_records(&stage, event);
         assert!(records.contains("withholds") && !records.contains(SECRET), "{event} {withholds}: {records}");
     }
 }
@@ -143,12 +163,12 @@ async fn what_one_hook_withholds_is_in_no_record_of_any_other() {
 async fn what_no_hook_is_shown_is_in_no_record() {
     let finish = Chunk { finish_message: Some(SECRET.to_owned()), ..Chunk::default() };
     let media = Part::inline_data("image/png", SECRET);
-    let calls = Chunk { parts: vec![call(SECRET, json!({"a": SECRET})), media], ..Chunk::default() };
-    let script = Script::new().chunks(vec![calls, finish]).says("ok");
-    let mut stage = Project::new().stage(script);
+    let calls = Chunk { parts: vec![tool_call(SECRET, json!({"a": SECRET})), media], ..Chunk::default() };
+    let script = ScriptedModel::new().answer_in_chunks(vec![calls, finish]).answer("ok");
+    let mut stage = TestProject::new().start_agent(script);
     stage.prompt("hello").await;
     let told = stage
-        .seen
+        .events_seen
         .iter()
         .filter(|event| matches!(event, AgentEvent::ModelRequest { .. } | AgentEvent::ModelResponse { .. }));
     let told: String = told.map(|event| format!("{event:?}\n")).collect();
@@ -157,59 +177,62 @@ async fn what_no_hook_is_shown_is_in_no_record() {
 
 #[tokio::test]
 async fn a_call_outside_of_the_selection_is_refused() {
-    let only = specific(json!({"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["look"]}}));
-    let project = Project::new().hook("BeforeToolSelection", "only", &only).hook("BeforeTool", "guard", "");
+    let only = specific_output_script(json!({"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["look"]}}));
+    let project = TestProject::new().hook("BeforeToolSelection", "only", &only).hook("BeforeTool", "guard", "");
     let (log, note) = shared_log();
-    let act = TestTool::make("act", ToolKind::Read, move |_, _| {
+    let act = TestTool::new_tool("act", ToolKind::Read, move |_, _| {
         note("acted");
         async { String::new() }
     });
-    let script = Script::new().parts(vec![call("act", json!({})), call("look", json!({"text": "x"}))]).says("ok");
-    let mut stage = project.setup(script).tool(act).tool(TestTool::echo("look", ToolKind::Read)).open();
+    let script = ScriptedModel::new()
+        .answer_with_parts(vec![tool_call("act", json!({})), tool_call("look", json!({"text": "x"}))])
+        .answer("ok");
+    let mut stage =
+        project.agent_setup(script).with_tool(act).with_tool(TestTool::echo("look", ToolKind::Read)).start();
     assert_eq!(stage.prompt("hello").await, TurnEnd::Answered);
     assert!(log.lock().unwrap().is_empty());
-    let results = stage.results();
+    let results = stage.call_results();
     assert_eq!(results[0], ("error".into(), "act was not called: only look may be called now".into()));
     assert_eq!(results[1], ("output".into(), "heard x".into()));
-    assert_eq!(project.inputs_of("guard", "tool_name"), ["look"]);
+    assert_eq!(project.input_fields("guard", "tool_name"), ["look"]);
     let choice = stage.script.requests()[0].tool_choice.clone().unwrap();
     assert!(choice.allows("look") && !choice.allows("act"));
 }
 
 #[tokio::test]
-async fn what_a_hook_replaces_is_nowhere() {
-    let project = Project::new().hook("AfterModel", "redact", &redacts()).hook("AfterAgent", "after", "");
-    let script = Script::new().pieces(&["the word is ", "hunter2 ", "I think"]).says("again");
-    let mut stage = project.stage(script);
+async fn replaced_text_appears_nowhere() {
+    let project = TestProject::new().hook("AfterModel", "redact", &redact_script()).hook("AfterAgent", "after", "");
+    let script = ScriptedModel::new().answer_in_pieces(&["the word is ", "hunter2 ", "I think"]).answer("again");
+    let mut stage = project.start_agent(script);
     assert_eq!(stage.prompt("which word?").await, TurnEnd::Answered);
-    assert_eq!(stage.text(), "the word is [gone] I think");
-    assert_eq!(stage.texts()[1], "the word is [gone] I think");
-    assert!(!told(&stage).contains(SECRET), "{}", told(&stage));
-    assert_eq!(project.inputs_of("after", "prompt_response"), ["the word is [gone] I think"]);
+    assert_eq!(stage.answer_text(), "the word is [gone] I think");
+    assert_eq!(stage.message_texts()[1], "the word is [gone] I think");
+    assert!(!events_without_hook_inputs(&stage).contains(SECRET), "{}", events_without_hook_inputs(&stage));
+    assert_eq!(project.input_fields("after", "prompt_response"), ["the word is [gone] I think"]);
     let transcript = project.inputs("after")[0]["transcript_path"].as_str().unwrap().to_owned();
     assert!(!fs::read_to_string(transcript).unwrap().contains(SECRET));
     stage.prompt("again?").await;
-    assert!(!stage.script.told(1).contains(SECRET));
-    assert!(stage.script.told(1).contains("[gone]"));
+    assert!(!stage.script.messages_json(1).contains(SECRET));
+    assert!(stage.script.messages_json(1).contains("[gone]"));
 }
 
 #[tokio::test]
 async fn a_hook_sees_piece_by_piece_what_was_left_of_those_before() {
-    let project = Project::new().hook("AfterModel", "redact", &redacts());
-    let mut stage = project.stage(Script::new().pieces(&["one ", "hunter2 ", "three"]));
+    let project = TestProject::new().hook("AfterModel", "redact", &redact_script());
+    let mut stage = project.start_agent(ScriptedModel::new().answer_in_pieces(&["one ", "hunter2 ", "three"]));
     stage.prompt("count").await;
-    assert_eq!(project.inputs_of("redact", "content"), ["one ", "hunter2 ", "three"]);
-    assert_eq!(project.inputs_of("redact", "full_content"), ["one ", "one hunter2 ", "one [gone] three"]);
+    assert_eq!(project.input_fields("redact", "content"), ["one ", "hunter2 ", "three"]);
+    assert_eq!(project.input_fields("redact", "full_content"), ["one ", "one hunter2 ", "one [gone] three"]);
 }
 
 #[tokio::test]
 async fn no_piece_is_shown_before_the_hook_has_let_it_pass() {
-    let project = Project::new().hook("AfterModel", "look", "");
-    let mut stage = project.stage(Script::new().pieces(&["one ", "two ", "three"]));
+    let project = TestProject::new().hook("AfterModel", "look", "");
+    let mut stage = project.start_agent(ScriptedModel::new().answer_in_pieces(&["one ", "two ", "three"]));
     stage.prompt("count").await;
     let mut judged = 0;
     let mut shown = 0;
-    for event in &stage.seen {
+    for event in &stage.events_seen {
         match event {
             AgentEvent::HookFinished { report, .. } if report.event == EventKind::AfterModel => judged += 1,
             AgentEvent::Text(_) => {
@@ -224,19 +247,19 @@ async fn no_piece_is_shown_before_the_hook_has_let_it_pass() {
 
 #[tokio::test]
 async fn what_is_held_is_shown_when_it_is_whole_and_not_before() {
-    let project = Project::new().hook_with("AfterModel", "look", json!({"chunks": "sentence"}), "");
-    let (script, sender) = Script::new().live();
-    sender.try_send(Ok(Chunk::text_piece("One. Tw"))).unwrap();
-    let (mut stage, mut sender, mut shown) = (project.stage(script), Some(sender), Vec::new());
+    let project = TestProject::new().hook_with("AfterModel", "look", json!({"chunks": "sentence"}), "");
+    let (script, sender) = ScriptedModel::new().answer_from_channel();
+    sender.try_send(Ok(Chunk::from_text("One. Tw"))).unwrap();
+    let (mut stage, mut sender, mut shown) = (project.start_agent(script), Some(sender), Vec::new());
     // Each sentence is let go by the next, and the last by the end.
     let end = stage
-        .prompt_watched("count", |event, _| {
+        .prompt_observed("count", |event, _| {
             let AgentEvent::Text(text) = event else { return };
             shown.push(text.clone());
             match (text.as_str(), &sender) {
                 ("One. ", Some(sender)) => {
                     for text in ["o", ". ", "Three"] {
-                        sender.try_send(Ok(Chunk::text_piece(text))).unwrap();
+                        sender.try_send(Ok(Chunk::from_text(text))).unwrap();
                     }
                 }
                 ("Two. ", _) => sender = None,
@@ -246,50 +269,55 @@ async fn what_is_held_is_shown_when_it_is_whole_and_not_before() {
         .await;
     assert_eq!(end, TurnEnd::Answered);
     assert_eq!(shown, ["One. ", "Two. ", "Three"]);
-    assert_eq!(project.inputs_of("look", "content"), ["One. ", "Two. ", "Three"]);
+    assert_eq!(project.input_fields("look", "content"), ["One. ", "Two. ", "Three"]);
 }
 
 #[tokio::test]
 async fn a_denied_answer_is_dropped_whole_and_said_to_be() {
-    let project = Project::new().hook(
+    let project = TestProject::new().hook(
         "AfterModel",
         "deny",
         "case $input in *'\"content\":\"hunter2'*) echo 'a secret' >&2; exit 2;; esac",
     );
-    let mut stage = project.stage(Script::new().pieces(&["well, ", "hunter2", "never"]).says("ok"));
+    let mut stage =
+        project.start_agent(ScriptedModel::new().answer_in_pieces(&["well, ", "hunter2", "never"]).answer("ok"));
     assert_eq!(stage.prompt("which word?").await, TurnEnd::Blocked("a secret".into()));
-    assert_eq!(stage.text(), "well, ");
-    stage.position(|event| matches!(event, AgentEvent::AnswerDropped { reason } if reason == "a secret"));
-    assert_eq!(stage.texts(), ["which word?"]);
+    assert_eq!(stage.answer_text(), "well, ");
+    stage.position_of(|event| matches!(event, AgentEvent::AnswerDropped { reason } if reason == "a secret"));
+    assert_eq!(stage.message_texts(), ["which word?"]);
     stage.prompt("and now?").await;
-    assert!(!stage.script.told(1).contains("well"));
+    assert!(!stage.script.messages_json(1).contains("well"));
 }
 
 #[tokio::test]
 async fn a_stopped_answer_keeps_what_came_before() {
-    let stop = answer(&json!({"continue": false, "stopReason": "enough"}));
-    let project =
-        Project::new().hook("AfterModel", "stop", &format!("case $input in *'\"content\":\"two'*)\n{stop}\n;; esac"));
-    let mut stage = project.stage(Script::new().pieces(&["one ", "two ", "three"]));
+    let stop = answer_script(&json!({"continue": false, "stopReason": "enough"}));
+    let project = TestProject::new().hook(
+        "AfterModel",
+        "stop",
+        &format!("case $input in *'\"content\":\"two'*)\n{stop}\n;; esac"),
+    );
+    let mut stage = project.start_agent(ScriptedModel::new().answer_in_pieces(&["one ", "two ", "three"]));
     assert_eq!(stage.prompt("count").await, TurnEnd::Stopped("enough".into()));
-    assert_eq!((stage.text().as_str(), stage.texts()[1].as_str()), ("one ", "one "));
+    assert_eq!((stage.answer_text().as_str(), stage.message_texts()[1].as_str()), ("one ", "one "));
 }
 
 #[tokio::test]
 async fn thoughts_are_shown_as_such_and_are_no_content() {
-    let project = Project::new().hook("AfterModel", "look", "");
-    let mut stage = project.stage(Script::new().parts(vec![Part::thought("hm"), Part::text("ok")]));
+    let project = TestProject::new().hook("AfterModel", "look", "");
+    let mut stage =
+        project.start_agent(ScriptedModel::new().answer_with_parts(vec![Part::thought("hm"), Part::text("ok")]));
     stage.prompt("think").await;
-    stage.position(|event| matches!(event, AgentEvent::Thought(thought) if thought == "hm"));
-    assert_eq!((stage.text().as_str(), project.inputs_of("look", "content")), ("ok", vec![json!("ok")]));
+    stage.position_of(|event| matches!(event, AgentEvent::Thought(thought) if thought == "hm"));
+    assert_eq!((stage.answer_text().as_str(), project.input_fields("look", "content")), ("ok", vec![json!("ok")]));
 }
 
 #[tokio::test]
 async fn a_hook_that_fails_on_every_piece_is_said_once() {
-    let project = Project::new().hook("AfterModel", "broken", "echo 'no luck' >&2; exit 1");
-    let mut stage = project.stage(Script::new().pieces(&["one ", "two ", "three"]));
+    let project = TestProject::new().hook("AfterModel", "broken", "echo 'no luck' >&2; exit 1");
+    let mut stage = project.start_agent(ScriptedModel::new().answer_in_pieces(&["one ", "two ", "three"]));
     assert_eq!(stage.prompt("count").await, TurnEnd::Answered);
-    let warned = stage.pick(|event| match event {
+    let warned = stage.filter_events(|event| match event {
         AgentEvent::HookWarning { hook, .. } => Some(hook.as_str()),
         _ => None,
     });
@@ -299,30 +327,30 @@ async fn a_hook_that_fails_on_every_piece_is_said_once() {
 
 #[tokio::test]
 async fn a_cancel_in_the_middle_keeps_what_was_shown() {
-    let project = Project::new();
-    let (script, sender) = Script::new().live();
-    sender.try_send(Ok(Chunk::text_piece("the first half "))).unwrap();
-    let mut stage = project.stage(script);
+    let project = TestProject::new();
+    let (script, sender) = ScriptedModel::new().answer_from_channel();
+    sender.try_send(Ok(Chunk::from_text("the first half "))).unwrap();
+    let mut stage = project.start_agent(script);
     let end = stage
-        .prompt_watched("tell", |event, cancel| {
+        .prompt_observed("tell", |event, cancel| {
             if matches!(event, AgentEvent::Text(_)) {
                 cancel.cancel();
             }
         })
         .await;
     assert_eq!(end, TurnEnd::Cancelled);
-    assert_eq!(stage.texts(), ["tell", "the first half "]);
+    assert_eq!(stage.message_texts(), ["tell", "the first half "]);
     assert!(sender.is_closed(), "nobody listens to the model any more");
 }
 
 #[tokio::test]
 async fn a_cancel_while_a_hook_judges_shows_and_keeps_nothing_of_the_piece() {
     let project =
-        Project::new().hook("AfterModel", "slow", "case $input in *'\"content\":\"hunter2'*) sleep 1000;; esac");
-    let mut stage = project.stage(Script::new().pieces(&["so far ", "hunter2"]));
+        TestProject::new().hook("AfterModel", "slow", "case $input in *'\"content\":\"hunter2'*) sleep 1000;; esac");
+    let mut stage = project.start_agent(ScriptedModel::new().answer_in_pieces(&["so far ", "hunter2"]));
     let mut started = 0;
     let end = stage
-        .prompt_watched("tell", |event, cancel| {
+        .prompt_observed("tell", |event, cancel| {
             started += usize::from(matches!(event, AgentEvent::HookStarted { .. }));
             if started == 2 {
                 cancel.cancel();
@@ -330,20 +358,20 @@ async fn a_cancel_while_a_hook_judges_shows_and_keeps_nothing_of_the_piece() {
         })
         .await;
     assert_eq!(end, TurnEnd::Cancelled);
-    assert_eq!((stage.text().as_str(), stage.texts()[1].as_str()), ("so far ", "so far "));
-    assert!(!told(&stage).contains(SECRET));
+    assert_eq!((stage.answer_text().as_str(), stage.message_texts()[1].as_str()), ("so far ", "so far "));
+    assert!(!events_without_hook_inputs(&stage).contains(SECRET));
 }
 
 #[tokio::test]
 async fn a_cancel_ends_the_wait_for_a_model_that_does_not_begin() {
-    let project = Project::new();
-    let mut stage = project.stage(Script::new().hangs());
+    let project = TestProject::new();
+    let mut stage = project.start_agent(ScriptedModel::new().never_answer());
     let end = stage
-        .prompt_watched("hello", |event, cancel| {
+        .prompt_observed("hello", |event, cancel| {
             if matches!(event, AgentEvent::ModelRequest { .. }) {
                 cancel.cancel();
             }
         })
         .await;
-    assert_eq!((end, stage.texts()), (TurnEnd::Cancelled, vec!["hello".to_owned()]));
+    assert_eq!((end, stage.message_texts()), (TurnEnd::Cancelled, vec!["hello".to_owned()]));
 }

@@ -11,31 +11,37 @@ use hookwright_tools::{Tool, ToolErrorKind, ToolKind};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use super::support::{Project, Script, Stage, TestTool, answer, call, call_as, shared_log, within};
+use super::support::{
+    ScriptedModel, TestAgent, TestProject, TestTool, answer_script, shared_log, tool_call, tool_call_with_id,
+    within_hang_timeout,
+};
 
-fn delegate(agent: &str) -> Part {
-    call("delegate_to_agent", json!({"agent_name": agent, "objective": "look around"}))
+fn delegate_call(agent: &str) -> Part {
+    tool_call("delegate_to_agent", json!({"agent_name": agent, "objective": "look around"}))
 }
 
 /// A script that delegates once to `scout`, who answers by another, and is then done.
-fn script(scout: &Script) -> Script {
-    Script::new().parts(vec![delegate("scout")]).says("done").other("You are scout.", scout)
+fn delegating_model(scout: &ScriptedModel) -> ScriptedModel {
+    ScriptedModel::new()
+        .answer_with_parts(vec![delegate_call("scout")])
+        .answer("done")
+        .override_for("You are scout.", scout)
 }
 
 /// What was told of the first call of the agent that the user talks to.
-fn result(stage: &Stage) -> (String, String) {
-    stage.results()[0].clone()
+fn first_call_result(stage: &TestAgent) -> (String, String) {
+    stage.call_results()[0].clone()
 }
 
 /// Tools on offer with a request.
-fn offered(script: &Script, request: usize) -> Vec<String> {
+fn offered_tools(script: &ScriptedModel, request: usize) -> Vec<String> {
     script.requests()[request].tools.iter().map(|tool| tool.name.clone()).collect()
 }
 
 /// A tool that changes things, and how often it ran.
-fn act() -> (Arc<dyn Tool>, Arc<std::sync::Mutex<Vec<String>>>) {
+fn acting_tool() -> (Arc<dyn Tool>, Arc<std::sync::Mutex<Vec<String>>>) {
     let (log, note) = shared_log();
-    let tool = TestTool::make("act", ToolKind::Execute, move |args, _| {
+    let tool = TestTool::new_tool("act", ToolKind::Execute, move |args, _| {
         note(args["text"].as_str().unwrap_or_default());
         async { "acted".to_owned() }
     });
@@ -46,23 +52,28 @@ fn act() -> (Arc<dyn Tool>, Arc<std::sync::Mutex<Vec<String>>>) {
 async fn an_agent_works_by_itself_and_reports() {
     let every =
         ["BeforeAgent", "BeforeModel", "BeforeToolSelection", "AfterModel", "BeforeTool", "AfterTool", "AfterAgent"];
-    let project = every.iter().fold(Project::new(), |project, event| project.hook(event, event, ""));
+    let project = every.iter().fold(TestProject::new(), |project, event| project.hook(event, event, ""));
     project.write("a.txt", "the secret of a.txt");
-    let scout = Script::new().parts(vec![call("read_file", json!({"file_path": "a.txt"}))]).says("it says secret");
-    let mut stage = project.setup(script(&scout)).agent("scout", "model: other-model\ntemperature: 0.3").open();
+    let scout = ScriptedModel::new()
+        .answer_with_parts(vec![tool_call("read_file", json!({"file_path": "a.txt"}))])
+        .answer("it says secret");
+    let mut stage = project
+        .agent_setup(delegating_model(&scout))
+        .with_subagent("scout", "model: other-model\ntemperature: 0.3")
+        .start();
     assert_eq!(stage.prompt("what is in a.txt?").await, TurnEnd::Answered);
-    assert_eq!(result(&stage), ("output".to_owned(), "it says secret".to_owned()));
+    assert_eq!(first_call_result(&stage), ("output".to_owned(), "it says secret".to_owned()));
 
     // Its conversation is its own: another system prompt, model and history, and nothing of it in the other's.
     let asked = &scout.requests()[0];
     assert!(asked.system.as_ref().unwrap().starts_with("You are scout.\n\n## This session"));
     assert_eq!((asked.model.as_str(), asked.generation.temperature), ("other-model", Some(0.3)));
     assert_eq!(asked.contents[0].text(), "look around");
-    assert!(!stage.history().contains("the secret of a.txt"));
+    assert!(!stage.history_json().contains("the secret of a.txt"));
 
     // The same hooks, told who is at work.
     for event in every {
-        let names: Vec<Value> = project.inputs_of(event, "agent_name");
+        let names: Vec<Value> = project.input_fields(event, "agent_name");
         assert!(names.contains(&json!("scout")) && names.contains(&Value::Null), "{event}: {names:?}");
     }
     let inside = project.inputs("BeforeTool").into_iter().find(|input| input["tool_name"] == "read_file").unwrap();
@@ -76,13 +87,13 @@ async fn an_agent_works_by_itself_and_reports() {
     assert!(!fs::read_to_string(inside["transcript_path"].as_str().unwrap()).unwrap().contains("of a.txt"));
     let report = project.inputs("AfterTool").into_iter().find(|input| input["tool_name"] == "delegate_to_agent");
     assert_eq!(report.unwrap()["tool_response"]["llmContent"], "it says secret");
-    let prompts = project.inputs_of("BeforeAgent", "prompt");
+    let prompts = project.input_fields("BeforeAgent", "prompt");
     assert_eq!(prompts, [json!("what is in a.txt?"), json!("look around")]);
-    assert_eq!(project.inputs_of("AfterAgent", "prompt_response")[0], "it says secret");
+    assert_eq!(project.input_fields("AfterAgent", "prompt_response")[0], "it says secret");
 
     // What it does is told as its own; its words are not the answer.
-    assert_eq!(stage.text(), "done");
-    let within = stage.pick(|event| match event.unwrapped() {
+    assert_eq!(stage.answer_text(), "done");
+    let within = stage.filter_events(|event| match event.unwrap_subagent() {
         (Some(agent), AgentEvent::ToolFinished(end)) => Some((agent.name.as_str(), end.name.as_str())),
         _ => None,
     });
@@ -91,121 +102,140 @@ async fn an_agent_works_by_itself_and_reports() {
 
 #[tokio::test]
 async fn a_guard_holds_inside_whatever_the_mode() {
-    let project = Project::new().hook_on("BeforeTool", "act", "guard", "echo 'not that' >&2; exit 2");
-    let scout = Script::new().parts(vec![call("act", json!({"text": "x"}))]).says("I could not");
-    let (tool, ran) = act();
-    let mut stage = project.setup(script(&scout)).tool(tool).agent("scout", "").open();
+    let project = TestProject::new().hook_with_matcher("BeforeTool", "act", "guard", "echo 'not that' >&2; exit 2");
+    let scout =
+        ScriptedModel::new().answer_with_parts(vec![tool_call("act", json!({"text": "x"}))]).answer("I could not");
+    let (tool, ran) = acting_tool();
+    let mut stage = project.agent_setup(delegating_model(&scout)).with_tool(tool).with_subagent("scout", "").start();
     assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
     assert!(ran.lock().unwrap().is_empty());
-    assert!(scout.told(1).contains("Tool execution blocked: not that"));
-    assert_eq!(project.inputs_of("guard", "agent_name"), ["scout"]);
-    assert_eq!(result(&stage).1, "I could not");
+    assert!(scout.messages_json(1).contains("Tool execution blocked: not that"));
+    assert_eq!(project.input_fields("guard", "agent_name"), ["scout"]);
+    assert_eq!(first_call_result(&stage).1, "I could not");
 }
 
 #[tokio::test]
-async fn who_stops_the_agent_inside_stops_all_of_it() {
-    let stop = answer(&json!({"continue": false, "stopReason": "enough"}));
+async fn stopping_a_subagent_stops_the_whole_turn() {
+    let stop = answer_script(&json!({"continue": false, "stopReason": "enough"}));
     for event in ["BeforeTool", "BeforeModel", "AfterAgent", "BeforeAgent"] {
         let only_inside = format!("case \"$input\" in *'\"agent_name\"'*) {stop}\n;; esac");
-        let project = Project::new().hook(event, "stopper", &only_inside);
-        let scout = Script::new().parts(vec![call("act", json!({}))]).says("on and on");
-        let (tool, _) = act();
-        let mut stage = project.setup(script(&scout)).tool(tool).agent("scout", "").open();
+        let project = TestProject::new().hook(event, "stopper", &only_inside);
+        let scout = ScriptedModel::new().answer_with_parts(vec![tool_call("act", json!({}))]).answer("on and on");
+        let (tool, _) = acting_tool();
+        let mut stage =
+            project.agent_setup(delegating_model(&scout)).with_tool(tool).with_subagent("scout", "").start();
         assert_eq!(stage.prompt("go").await, TurnEnd::Stopped("enough".to_owned()), "{event}");
         assert_eq!(stage.script.requests().len(), 1, "{event}: the other is not asked again");
     }
 }
 
 #[tokio::test]
-async fn a_no_of_before_agent_and_a_retry_of_after_agent_are_the_agents_own() {
+async fn before_agent_denials_and_after_agent_retries_apply_to_the_subagent_alone() {
     let deny = "case \"$input\" in *'\"agent_name\"'*) echo 'no scouts' >&2; exit 2;; esac";
-    let project = Project::new().hook("BeforeAgent", "judge", deny);
-    let scout = Script::new().says("never asked");
-    let mut stage = project.setup(script(&scout)).agent("scout", "").open();
+    let project = TestProject::new().hook("BeforeAgent", "judge", deny);
+    let scout = ScriptedModel::new().answer("never asked");
+    let mut stage = project.agent_setup(delegating_model(&scout)).with_subagent("scout", "").start();
     assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
-    let (key, words) = result(&stage);
+    let (key, words) = first_call_result(&stage);
     assert!(key == "error" && words.contains("no scouts"), "{words}");
     assert!(scout.requests().is_empty());
 
     let retry = "case \"$input\" in *'\"agent_name\"'*'\"stop_hook_active\":false'*) echo 'again' >&2; exit 2;; esac";
-    let project = Project::new().hook("AfterAgent", "critic", retry);
-    let scout = Script::new().says("first").says("second");
-    let mut stage = project.setup(script(&scout)).agent("scout", "").open();
+    let project = TestProject::new().hook("AfterAgent", "critic", retry);
+    let scout = ScriptedModel::new().answer("first").answer("second");
+    let mut stage = project.agent_setup(delegating_model(&scout)).with_subagent("scout", "").start();
     assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
-    assert_eq!(result(&stage).1, "second");
-    assert!(stage.pick(|event| matches!(event, AgentEvent::AgentRetry { .. }).then_some(())).is_empty());
+    assert_eq!(first_call_result(&stage).1, "second");
+    assert!(stage.filter_events(|event| matches!(event, AgentEvent::AgentRetry { .. }).then_some(())).is_empty());
 }
 
 #[tokio::test]
-async fn an_agent_has_no_tool_that_the_other_has_not_and_none_to_delegate_with() {
-    let (tool, ran) = act();
-    let again = vec![delegate("scout"), call("act", json!({"text": "x"})), call("glob", json!({"pattern": "*"}))];
-    let scout = Script::new().parts(again).says("well");
-    let project = Project::new();
-    let mut stage = project.setup(script(&scout)).tool(tool).agent("scout", "tools: ['*']").open();
-    stage.agent.services().tools.select(hookwright_tools::Selection { allowed: None, exclude: vec!["act".to_owned()] });
+async fn a_subagent_has_only_its_callers_tools_and_cannot_delegate() {
+    let (tool, ran) = acting_tool();
+    let again = vec![
+        delegate_call("scout"),
+        tool_call("act", json!({"text": "x"})),
+        tool_call("glob", json!({"pattern": "*"})),
+    ];
+    let scout = ScriptedModel::new().answer_with_parts(again).answer("well");
+    let project = TestProject::new();
+    let mut stage =
+        project.agent_setup(delegating_model(&scout)).with_tool(tool).with_subagent("scout", "tools: ['*']").start();
+    stage
+        .agent
+        .services()
+        .tools
+        .select(hookwright_tools::ToolNameFilter { allowed: None, exclude: vec!["act".to_owned()] });
     assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
-    let names = offered(&scout, 0);
+    let names = offered_tools(&scout, 0);
     assert!(names.contains(&"glob".to_owned()) && names.contains(&"run_shell_command".to_owned()));
     assert!(!names.iter().any(|name| name == "act" || name == "delegate_to_agent"), "{names:?}");
     assert!(ran.lock().unwrap().is_empty());
-    let told = scout.told(1);
+    let told = scout.messages_json(1);
     assert!(told.contains("Tool \\\"act\\\" not found") && told.contains("Tool \\\"delegate_to_agent\\\" not found"));
     assert_eq!(scout.requests().len(), 2);
 
     // A list narrows, old and foreign names included.
-    let scout = Script::new().says("well");
-    let mut stage = project.setup(script(&scout)).agent("scout", "tools: Read, grep_search").open();
+    let scout = ScriptedModel::new().answer("well");
+    let mut stage =
+        project.agent_setup(delegating_model(&scout)).with_subagent("scout", "tools: Read, grep_search").start();
     assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
-    assert_eq!(offered(&scout, 0), ["read_file", "search_file_content", "read_many_files"]);
+    assert_eq!(offered_tools(&scout, 0), ["read_file", "search_file_content", "read_many_files"]);
 }
 
 #[tokio::test]
-async fn who_is_not_there_is_said_with_who_is() {
-    let project = Project::new();
-    let script = Script::new().parts(vec![delegate("nobody")]).parts(vec![delegate("../scout")]).says("well");
-    let mut stage = project.setup(script).agent("scout", "").open();
+async fn an_unknown_subagent_is_reported_with_the_known_ones() {
+    let project = TestProject::new();
+    let script = ScriptedModel::new()
+        .answer_with_parts(vec![delegate_call("nobody")])
+        .answer_with_parts(vec![delegate_call("../scout")])
+        .answer("well");
+    let mut stage = project.agent_setup(script).with_subagent("scout", "").start();
     assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
-    for (key, words) in stage.results() {
+    for (key, words) in stage.call_results() {
         assert!(key == "error" && words.contains("scout"), "{words}");
     }
 }
 
 #[tokio::test]
-async fn an_agent_that_goes_on_and_on_is_bounded() {
-    let project = Project::new();
-    let look = |at: usize| vec![call("glob", json!({"pattern": format!("{at}*")})), Part::text(format!("step {at}"))];
-    let scout = (0..9).fold(Script::new(), |script, at| script.parts(look(at)));
-    let mut stage = project.setup(script(&scout)).agent("scout", "max_turns: 3").open();
+async fn an_endless_subagent_is_bounded() {
+    let project = TestProject::new();
+    let look =
+        |at: usize| vec![tool_call("glob", json!({"pattern": format!("{at}*")})), Part::text(format!("step {at}"))];
+    let scout = (0..9).fold(ScriptedModel::new(), |script, at| script.answer_with_parts(look(at)));
+    let mut stage = project.agent_setup(delegating_model(&scout)).with_subagent("scout", "max_turns: 3").start();
     assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
     assert_eq!(scout.requests().len(), 3);
-    let (key, words) = result(&stage);
+    let (key, words) = first_call_result(&stage);
     assert_eq!(key, "error");
     assert!(words.contains("agent scout did not finish: it has made its 3 model requests"), "{words}");
     assert!(words.ends_with("Its last words:\nstep 2"), "{words}");
 
     // Its requests are the prompt's, too.
-    let scout = (0..9).fold(Script::new(), |script, at| script.parts(look(at)));
-    let mut setup = project.setup(script(&scout)).agent("scout", "max_turns: 99999999999");
+    let scout = (0..9).fold(ScriptedModel::new(), |script, at| script.answer_with_parts(look(at)));
+    let mut setup = project.agent_setup(delegating_model(&scout)).with_subagent("scout", "max_turns: 99999999999");
     setup.max_prompt_turns = Some(4);
-    let mut stage = setup.open();
+    let mut stage = setup.start();
     assert_eq!(stage.prompt("go").await, TurnEnd::PromptLimit(4));
     assert_eq!((scout.requests().len(), stage.script.requests().len()), (3, 1));
 
     // And one that does the same again and again is told from one that works.
-    let scout = (0..9).fold(Script::new(), |script, _| script.parts(vec![call("glob", json!({"pattern": "x"}))]));
-    let mut stage = project.setup(script(&scout)).agent("scout", "").open();
+    let scout = (0..9).fold(ScriptedModel::new(), |script, _| {
+        script.answer_with_parts(vec![tool_call("glob", json!({"pattern": "x"}))])
+    });
+    let mut stage = project.agent_setup(delegating_model(&scout)).with_subagent("scout", "").start();
     assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
-    assert!(scout.requests().len() < 9 && result(&stage).0 == "error");
+    assert!(scout.requests().len() < 9 && first_call_result(&stage).0 == "error");
 }
 
 #[tokio::test]
 async fn when_the_user_cancels_nothing_of_it_is_left_running() {
-    let project = Project::new();
+    let project = TestProject::new();
     let command = "echo $$ >pid; sleep 1000";
-    let scout = Script::new().parts(vec![call("run_shell_command", json!({"command": command}))]);
-    let mut stage = project.setup(script(&scout)).agent("scout", "").open();
-    let pid = project.dir().join("pid");
+    let scout =
+        ScriptedModel::new().answer_with_parts(vec![tool_call("run_shell_command", json!({"command": command}))]);
+    let mut stage = project.agent_setup(delegating_model(&scout)).with_subagent("scout", "").start();
+    let pid = project.project_dir().join("pid");
     let cancel_when_there = |_: &AgentEvent, cancel: &tokio_util::sync::CancellationToken| {
         let (pid, cancel) = (pid.clone(), cancel.clone());
         tokio::spawn(async move {
@@ -215,7 +245,7 @@ async fn when_the_user_cancels_nothing_of_it_is_left_running() {
             cancel.cancel();
         });
     };
-    assert_eq!(stage.prompt_watched("go", cancel_when_there).await, TurnEnd::Cancelled);
+    assert_eq!(stage.prompt_observed("go", cancel_when_there).await, TurnEnd::Cancelled);
     let pid = project.read("pid").trim().to_owned();
     let gone = async {
         while std::path::Path::new("/proc").join(&pid).exists() {
@@ -223,7 +253,7 @@ async fn when_the_user_cancels_nothing_of_it_is_left_running() {
         }
     };
     if cfg!(target_os = "linux") {
-        within("the command to end", gone).await;
+        within_hang_timeout("the command to end", gone).await;
     }
     assert_eq!((scout.requests().len(), stage.script.requests().len()), (1, 1));
 }
@@ -232,24 +262,30 @@ async fn when_the_user_cancels_nothing_of_it_is_left_running() {
 async fn agents_work_side_by_side_and_not_too_many_at_once() {
     // Each waits for the other: one after another they would wait for ever.
     let barrier = Arc::new(Barrier::new(2));
-    let meet = TestTool::make("meet", ToolKind::Other, move |_, _| {
+    let meet = TestTool::new_tool("meet", ToolKind::Other, move |_, _| {
         let barrier = barrier.clone();
         async move {
             barrier.wait().await;
             "met".to_owned()
         }
     });
-    let project = Project::new();
-    let one = || Script::new().parts(vec![call_as("same-id", "meet", json!({}))]).says("met");
-    let both = vec![delegate("scout"), delegate("guide")];
-    let script = Script::new().parts(both).says("done").other("You are scout.", &one()).other("You are guide.", &one());
-    let mut stage = project.setup(script).tool(meet).agent("scout", "").agent("guide", "").open();
+    let project = TestProject::new();
+    let one =
+        || ScriptedModel::new().answer_with_parts(vec![tool_call_with_id("same-id", "meet", json!({}))]).answer("met");
+    let both = vec![delegate_call("scout"), delegate_call("guide")];
+    let script = ScriptedModel::new()
+        .answer_with_parts(both)
+        .answer("done")
+        .override_for("You are scout.", &one())
+        .override_for("You are guide.", &one());
+    let mut stage =
+        project.agent_setup(script).with_tool(meet).with_subagent("scout", "").with_subagent("guide", "").start();
     assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
-    assert_eq!(stage.results().iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["output", "output"]);
+    assert_eq!(stage.call_results().iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["output", "output"]);
 
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (at_work, seen) = (now.clone(), most.clone());
-    let busy = TestTool::make("busy", ToolKind::Other, move |_, _| {
+    let busy = TestTool::new_tool("busy", ToolKind::Other, move |_, _| {
         let (now, most) = (at_work.clone(), seen.clone());
         async move {
             most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
@@ -264,58 +300,61 @@ async fn agents_work_side_by_side_and_not_too_many_at_once() {
             "ok".to_owned()
         }
     });
-    let scout = (0..40).fold(Script::new(), |script, at| match at {
-        0..20 => script.parts(vec![call("busy", json!({"text": at.to_string()}))]),
-        _ => script.says("ok"),
+    let scout = (0..40).fold(ScriptedModel::new(), |script, at| match at {
+        0..20 => script.answer_with_parts(vec![tool_call("busy", json!({"text": at.to_string()}))]),
+        _ => script.answer("ok"),
     });
     let objective = |at: usize| json!({"agent_name": "scout", "objective": format!("look at {at}")});
-    let many = (0..20).map(|at| call("delegate_to_agent", objective(at))).collect();
-    let script = Script::new().parts(many).says("done").other("You are scout.", &scout);
-    let mut stage = project.setup(script).tool(busy).agent("scout", "").open();
+    let many = (0..20).map(|at| tool_call("delegate_to_agent", objective(at))).collect();
+    let script = ScriptedModel::new().answer_with_parts(many).answer("done").override_for("You are scout.", &scout);
+    let mut stage = project.agent_setup(script).with_tool(busy).with_subagent("scout", "").start();
     stage.prompt("go").await;
-    assert_eq!(stage.results().len(), 20);
+    assert_eq!(stage.call_results().len(), 20);
     assert_eq!(most.load(Ordering::SeqCst), 4);
 }
 
 #[tokio::test]
 async fn a_question_says_who_asks_and_a_cancel_ends_the_turn() {
-    let project = Project::new();
-    let acts = || Script::new().parts(vec![call("act", json!({"text": "x"}))]).says("done so");
-    let (tool, ran) = act();
-    let mut stage = project.setup(script(&acts())).interactive().tool(tool).agent("scout", "").open();
-    stage.replies.push_back(ApprovalReply::Once);
+    let project = TestProject::new();
+    let acts =
+        || ScriptedModel::new().answer_with_parts(vec![tool_call("act", json!({"text": "x"}))]).answer("done so");
+    let (tool, ran) = acting_tool();
+    let mut stage =
+        project.agent_setup(delegating_model(&acts())).interactive().with_tool(tool).with_subagent("scout", "").start();
+    stage.approval_replies.push_back(ApprovalReply::Once);
     assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
-    assert_eq!(stage.asked.len(), 1, "delegating itself needs no leave");
-    assert_eq!(stage.asked[0].title, "act for agent scout");
+    assert_eq!(stage.approval_requests.len(), 1, "delegating itself needs no leave");
+    assert_eq!(stage.approval_requests[0].title, "act for agent scout");
     assert_eq!(*ran.lock().unwrap(), ["x"]);
 
-    let (tool, ran) = act();
-    let mut stage = project.setup(script(&acts())).interactive().tool(tool).agent("scout", "").open();
-    stage.replies.push_back(ApprovalReply::Cancel);
+    let (tool, ran) = acting_tool();
+    let mut stage =
+        project.agent_setup(delegating_model(&acts())).interactive().with_tool(tool).with_subagent("scout", "").start();
+    stage.approval_replies.push_back(ApprovalReply::Cancel);
     assert_eq!(stage.prompt("go").await, TurnEnd::Cancelled);
     assert!(ran.lock().unwrap().is_empty());
 
     // With nobody to ask, the call is refused, and the agent reads why.
     let scout = acts();
-    let (tool, ran) = act();
-    let mut setup = project.setup(script(&scout)).tool(tool).agent("scout", "");
+    let (tool, ran) = acting_tool();
+    let mut setup = project.agent_setup(delegating_model(&scout)).with_tool(tool).with_subagent("scout", "");
     setup.mode = hookwright_agent::ApprovalMode::Default;
-    let mut stage = setup.open();
+    let mut stage = setup.start();
     assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
-    assert!(ran.lock().unwrap().is_empty() && scout.told(1).contains("nobody is there"));
+    assert!(ran.lock().unwrap().is_empty() && scout.messages_json(1).contains("nobody is there"));
 }
 
 #[tokio::test]
-async fn one_that_is_stopped_stops_those_beside_it() {
-    let stop = answer(&json!({"continue": false, "stopReason": "enough"}));
+async fn a_stopped_subagent_stops_its_siblings() {
+    let stop = answer_script(&json!({"continue": false, "stopReason": "enough"}));
     let project =
-        Project::new().hook("BeforeModel", "stopper", &format!("case \"$input\" in *'\"guide-'*) {stop}\n;; esac"));
-    let script = Script::new()
-        .parts(vec![delegate("scout"), delegate("guide")])
-        .other("You are scout.", &Script::new().hangs())
-        .other("You are guide.", &Script::new());
-    let mut stage = project.setup(script).agent("scout", "").agent("guide", "").open();
+        TestProject::new().hook("BeforeModel", "stopper", &format!("case \"$input\" in *'\"guide-'*) {stop}\n;; esac"));
+    let script = ScriptedModel::new()
+        .answer_with_parts(vec![delegate_call("scout"), delegate_call("guide")])
+        .override_for("You are scout.", &ScriptedModel::new().never_answer())
+        .override_for("You are guide.", &ScriptedModel::new());
+    let mut stage = project.agent_setup(script).with_subagent("scout", "").with_subagent("guide", "").start();
     assert_eq!(stage.prompt("go").await, TurnEnd::Stopped("enough".to_owned()));
-    let kinds: Vec<_> = stage.finished().iter().map(|end| end.error.as_ref().unwrap().kind).collect();
+    let kinds: Vec<_> = stage.finished_calls().iter().map(|end| end.error.as_ref().unwrap().kind).collect();
     assert!(kinds.contains(&ToolErrorKind::Cancelled) && kinds.contains(&ToolErrorKind::StopExecution), "{kinds:?}");
 }

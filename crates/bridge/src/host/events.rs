@@ -8,82 +8,82 @@ use hookwright_hooks::EventKind::{
     self, AfterAgent, AfterTool, BeforeAgent, BeforeModel, BeforeTool, BeforeToolSelection, Notification, PreCompress,
     SessionEnd, SessionStart,
 };
-use hookwright_hooks::Power::{self, Ask, ClearContext, Context, Deny, RewriteInput, Stop, TailCall};
-use hookwright_hooks::Power::{AnswerForModel, ReplaceResponse, RewriteRequest, SelectTools};
+use hookwright_hooks::HookCapability::{self, Ask, ClearContext, Context, Deny, RewriteInput, Stop, TailCall};
+use hookwright_hooks::HookCapability::{AnswerForModel, ReplaceResponse, RewriteRequest, SelectTools};
 
-use super::HostEvent;
+use super::HostEventInfo;
 
-const fn event(name: &'static str, ours: EventKind, powers: &'static [Power]) -> HostEvent {
-    HostEvent { name, ours: Some(ours), powers, timeout: None, wired: true }
+const fn event(name: &'static str, ours: EventKind, powers: &'static [HookCapability]) -> HostEventInfo {
+    HostEventInfo { name, kind: Some(ours), powers, timeout: None, wired: true }
 }
 
 /// One that is understood and that nobody needs to be told of.
-const fn unwired(name: &'static str, ours: EventKind, powers: &'static [Power]) -> HostEvent {
-    HostEvent { name, ours: Some(ours), powers, timeout: None, wired: false }
+const fn unwired(name: &'static str, ours: EventKind, powers: &'static [HookCapability]) -> HostEventInfo {
+    HostEventInfo { name, kind: Some(ours), powers, timeout: None, wired: false }
 }
 
 /// One that is no moment of ours: it passes.
-const fn other(name: &'static str) -> HostEvent {
-    HostEvent { name, ours: None, powers: &[], timeout: None, wired: false }
+const fn unmapped(name: &'static str) -> HostEventInfo {
+    HostEventInfo { name, kind: None, powers: &[], timeout: None, wired: false }
 }
 
-const fn within(milliseconds: u64, event: HostEvent) -> HostEvent {
-    HostEvent { timeout: Some(Duration::from_millis(milliseconds)), ..event }
+const fn with_timeout(milliseconds: u64, event: HostEventInfo) -> HostEventInfo {
+    HostEventInfo { timeout: Some(Duration::from_millis(milliseconds)), ..event }
 }
 
-pub(super) const CLAUDE: &[HostEvent] = &[
+pub(super) const CLAUDE_EVENTS: &[HostEventInfo] = &[
     event("PreToolUse", BeforeTool, &[Deny, Ask, RewriteInput, Stop]),
     event("PostToolUse", AfterTool, &[Deny, Context, Stop]),
     event("PostToolUseFailure", AfterTool, &[Context, Stop]),
-    within(30_000, event("UserPromptSubmit", BeforeAgent, &[Context, Deny, Stop])),
+    with_timeout(30_000, event("UserPromptSubmit", BeforeAgent, &[Context, Deny, Stop])),
     event("Stop", AfterAgent, &[Deny, Stop]),
     event("SubagentStop", AfterAgent, &[Deny, Stop]),
     event("SessionStart", SessionStart, &[Context]),
-    within(1_500, event("SessionEnd", SessionEnd, &[])),
+    with_timeout(1_500, event("SessionEnd", SessionEnd, &[])),
     event("PreCompact", PreCompress, &[]),
     event("Notification", Notification, &[]),
     event("PermissionRequest", Notification, &[Deny]),
-    other("PostToolBatch"),
-    other("UserPromptExpansion"),
-    other("StopFailure"),
-    other("SubagentStart"),
-    other("PostCompact"),
-    other("PreModelSwitch"),
-    other("PostModelSwitch"),
-    other("PermissionDenied"),
-    other("Setup"),
-    other("TeammateIdle"),
-    other("TaskCreated"),
-    other("TaskCompleted"),
-    other("Elicitation"),
-    other("ElicitationResult"),
-    other("ConfigChange"),
-    other("WorktreeCreate"),
-    other("WorktreeRemove"),
-    other("InstructionsLoaded"),
-    other("CwdChanged"),
-    other("FileChanged"),
-    other("DirectoryAdded"),
-    other("MessageDisplay"),
+    unmapped("PostToolBatch"),
+    unmapped("UserPromptExpansion"),
+    unmapped("StopFailure"),
+    unmapped("SubagentStart"),
+    unmapped("PostCompact"),
+    unmapped("PreModelSwitch"),
+    unmapped("PostModelSwitch"),
+    unmapped("PermissionDenied"),
+    unmapped("Setup"),
+    unmapped("TeammateIdle"),
+    unmapped("TaskCreated"),
+    unmapped("TaskCompleted"),
+    unmapped("Elicitation"),
+    unmapped("ElicitationResult"),
+    unmapped("ConfigChange"),
+    unmapped("WorktreeCreate"),
+    unmapped("WorktreeRemove"),
+    unmapped("InstructionsLoaded"),
+    unmapped("CwdChanged"),
+    unmapped("FileChanged"),
+    unmapped("DirectoryAdded"),
+    unmapped("MessageDisplay"),
 ];
 
-pub(super) const CODEX: &[HostEvent] = &[
+pub(super) const CODEX_EVENTS: &[HostEventInfo] = &[
     event("PreToolUse", BeforeTool, &[Deny, RewriteInput]),
     event("PostToolUse", AfterTool, &[Deny, Context, Stop]),
     event("UserPromptSubmit", BeforeAgent, &[Context, Deny]),
     event("Stop", AfterAgent, &[Deny]),
     event("SubagentStop", AfterAgent, &[Deny]),
     event("SessionStart", SessionStart, &[Context]),
-    within(1_000, event("SessionEnd", SessionEnd, &[])),
+    with_timeout(1_000, event("SessionEnd", SessionEnd, &[])),
     event("PreCompact", PreCompress, &[]),
     event("PermissionRequest", Notification, &[Deny]),
-    other("PostCompact"),
-    other("SubagentStart"),
-    within(1_000, other("Interrupt")),
-    other("PreModelRequest"),
+    unmapped("PostCompact"),
+    unmapped("SubagentStart"),
+    with_timeout(1_000, unmapped("Interrupt")),
+    unmapped("PreModelRequest"),
 ];
 
-pub(super) const COPILOT: &[HostEvent] = &[
+pub(super) const COPILOT_EVENTS: &[HostEventInfo] = &[
     event("PreToolUse", BeforeTool, &[Deny, Ask, RewriteInput]),
     event("PostToolUse", AfterTool, &[Deny, Context]),
     event("PostToolUseFailure", AfterTool, &[Context]),
@@ -96,13 +96,13 @@ pub(super) const COPILOT: &[HostEvent] = &[
     event("Notification", Notification, &[Context]),
     event("PermissionRequest", Notification, &[Deny]),
     unwired("PreMcpToolCall", BeforeTool, &[Deny]),
-    other("UserPromptTransformed"),
-    other("SubagentStart"),
-    other("ErrorOccurred"),
+    unmapped("UserPromptTransformed"),
+    unmapped("SubagentStart"),
+    unmapped("ErrorOccurred"),
 ];
 
 /// Copilot's own names for events; its payloads under them have no other.
-pub(crate) const COPILOT_NAMES: &[(&str, &str)] = &[
+pub(crate) const COPILOT_EVENT_NAMES: &[(&str, &str)] = &[
     ("sessionStart", "SessionStart"),
     ("sessionEnd", "SessionEnd"),
     ("userPromptSubmitted", "UserPromptSubmit"),
@@ -117,7 +117,7 @@ pub(crate) const COPILOT_NAMES: &[(&str, &str)] = &[
     ("notification", "Notification"),
 ];
 
-pub(super) const CURSOR: &[HostEvent] = &[
+pub(super) const CURSOR_EVENTS: &[HostEventInfo] = &[
     event("preToolUse", BeforeTool, &[Deny, RewriteInput]),
     event("beforeShellExecution", BeforeTool, &[Deny]),
     event("beforeMCPExecution", BeforeTool, &[Deny]),
@@ -136,12 +136,12 @@ pub(super) const CURSOR: &[HostEvent] = &[
     event("sessionStart", SessionStart, &[Context]),
     event("sessionEnd", SessionEnd, &[]),
     event("preCompact", PreCompress, &[]),
-    other("afterAgentResponse"),
-    other("afterAgentThought"),
-    other("workspaceOpen"),
+    unmapped("afterAgentResponse"),
+    unmapped("afterAgentThought"),
+    unmapped("workspaceOpen"),
 ];
 
-pub(super) const QWEN: &[HostEvent] = &[
+pub(super) const QWEN_EVENTS: &[HostEventInfo] = &[
     event("PreToolUse", BeforeTool, &[Deny, Ask, Stop]),
     event("PostToolUse", AfterTool, &[Deny, Context, Stop]),
     event("PostToolUseFailure", AfterTool, &[Context]),
@@ -153,20 +153,20 @@ pub(super) const QWEN: &[HostEvent] = &[
     event("PreCompact", PreCompress, &[]),
     event("Notification", Notification, &[]),
     event("PermissionRequest", Notification, &[Deny]),
-    other("PostToolBatch"),
-    other("UserPromptExpansion"),
-    other("SessionDelete"),
-    other("MessageDisplay"),
-    other("StopFailure"),
-    other("SubagentStart"),
-    other("PostCompact"),
-    other("PermissionDenied"),
-    other("InstructionsLoaded"),
-    other("TodoCreated"),
-    other("TodoCompleted"),
+    unmapped("PostToolBatch"),
+    unmapped("UserPromptExpansion"),
+    unmapped("SessionDelete"),
+    unmapped("MessageDisplay"),
+    unmapped("StopFailure"),
+    unmapped("SubagentStart"),
+    unmapped("PostCompact"),
+    unmapped("PermissionDenied"),
+    unmapped("InstructionsLoaded"),
+    unmapped("TodoCreated"),
+    unmapped("TodoCompleted"),
 ];
 
-pub(super) const DROID: &[HostEvent] = &[
+pub(super) const DROID_EVENTS: &[HostEventInfo] = &[
     event("PreToolUse", BeforeTool, &[Deny, RewriteInput, Stop]),
     event("PostToolUse", AfterTool, &[Context, Stop]),
     event("UserPromptSubmit", BeforeAgent, &[Context, Deny, Stop]),
@@ -179,25 +179,25 @@ pub(super) const DROID: &[HostEvent] = &[
 ];
 
 /// A question of a hook's is answered with yes there as soon as everything is approved beforehand, so it is none.
-pub(super) const GROK: &[HostEvent] = &[
+pub(super) const GROK_EVENTS: &[HostEventInfo] = &[
     event("PreToolUse", BeforeTool, &[Deny, RewriteInput]),
-    within(600_000, event("PostToolUse", AfterTool, &[Context])),
+    with_timeout(600_000, event("PostToolUse", AfterTool, &[Context])),
     event("PostToolUseFailure", AfterTool, &[Context]),
-    within(30_000, event("UserPromptSubmit", BeforeAgent, &[Deny])),
-    within(600_000, event("Stop", AfterAgent, &[Deny, Stop])),
-    within(600_000, event("SubagentStop", AfterAgent, &[Deny, Stop])),
+    with_timeout(30_000, event("UserPromptSubmit", BeforeAgent, &[Deny])),
+    with_timeout(600_000, event("Stop", AfterAgent, &[Deny, Stop])),
+    with_timeout(600_000, event("SubagentStop", AfterAgent, &[Deny, Stop])),
     event("SessionStart", SessionStart, &[]),
     event("SessionEnd", SessionEnd, &[]),
     event("PreCompact", PreCompress, &[]),
     event("Notification", Notification, &[]),
-    other("SubagentStart"),
-    other("PostCompact"),
-    other("StopFailure"),
-    other("StopCancelled"),
-    other("PermissionDenied"),
+    unmapped("SubagentStart"),
+    unmapped("PostCompact"),
+    unmapped("StopFailure"),
+    unmapped("StopCancelled"),
+    unmapped("PermissionDenied"),
 ];
 
-pub(super) const GEMINI: &[HostEvent] = &[
+pub(super) const GEMINI_EVENTS: &[HostEventInfo] = &[
     event("SessionStart", SessionStart, &[Context]),
     event("SessionEnd", SessionEnd, &[]),
     event("BeforeAgent", BeforeAgent, &[Context, Deny, Stop]),
@@ -211,17 +211,17 @@ pub(super) const GEMINI: &[HostEvent] = &[
     event("Notification", Notification, &[]),
 ];
 
-pub(super) const ANTIGRAVITY: &[HostEvent] = &[
+pub(super) const ANTIGRAVITY_EVENTS: &[HostEventInfo] = &[
     event("PreToolUse", BeforeTool, &[Deny, Ask]),
     event("PostToolUse", AfterTool, &[]),
     // The first one of a conversation is its start.
     event("PreInvocation", SessionStart, &[Context]),
     event("Stop", AfterAgent, &[Deny]),
-    other("PostInvocation"),
+    unmapped("PostInvocation"),
 ];
 
 /// The names of the plugin's own functions, which the generated file passes on.
-pub(super) const OPENCODE: &[HostEvent] = &[
+pub(super) const OPENCODE_EVENTS: &[HostEventInfo] = &[
     event("tool.execute.before", BeforeTool, &[Deny, RewriteInput, Stop]),
     event("tool.execute.after", AfterTool, &[Deny, Context]),
     event("chat.message", BeforeAgent, &[Deny, Context]),

@@ -1,19 +1,19 @@
 //! What stands in other agents' settings so that they ask Hookwright: which file, which entries, and how they come out again.
 //!
-//! Texts in, texts out; `disk.rs` alone touches files. The host's own store of trust is read (`trust.rs`) and never written.
+//! Texts in, texts out; `plan.rs` alone touches files. The host's own store of trust is read (`trust.rs`) and never written.
 
-mod disk;
 mod entry;
-mod place;
+mod plan;
 mod plugin;
-mod text;
+mod settings_text;
+mod target;
 mod trust;
 
-pub use disk::{Plan, apply, plan_install, plan_uninstall, read, wiring};
-pub use entry::{Caller, patience};
-pub use place::{Scope, Target, detection, targets_read_by};
-pub use text::{Found, Shape, Wiring, installed, survey, uninstalled};
-pub use trust::{Trust, to_confirm, trust};
+pub use entry::{EntryProgram, entry_timeout};
+pub use plan::{InstallPlan, apply, load_wiring, plan_install, plan_uninstall, read_target};
+pub use settings_text::{BridgeEntry, HookFileLayout, HostWiring, read_wiring, with_entries, without_entries};
+pub use target::{InstallScope, InstallTarget, detection_dir, targets_read_by};
+pub use trust::{HostTrust, confirmation_hint, read_trust};
 
 #[cfg(test)]
 mod tests;

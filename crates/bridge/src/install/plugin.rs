@@ -4,70 +4,78 @@ use std::path::Path;
 
 use hookwright_hooks::BridgeCall;
 use hookwright_settings::edit::EditError;
-use hookwright_settings::edit::seam;
+use hookwright_settings::edit::json_splice;
 use serde_json::{Map, Value, json};
 
-use super::entry::{Caller, patience, wired};
-use super::text::{Found, Wiring};
+use super::entry::{EntryProgram, entry_timeout, wired_events};
+use super::settings_text::{BridgeEntry, HostWiring};
 use crate::host::Host;
 
 /// The first line, by which the file is known again.
-const MARK: &str = "// written by hookwright agents install: changes here are lost when that is run again\n";
-const PROGRAM: &str = "const PROGRAM = ";
+const GENERATED_HEADER: &str =
+    "// written by hookwright agents install: changes here are lost when that is run again\n";
+const PROGRAM_LINE_PREFIX: &str = "const PROGRAM = ";
 
 /// The file.
-fn generated(caller: &Caller) -> String {
-    let times: Map<String, Value> = wired(Host::Opencode)
-        .map(|event| (event.name.to_owned(), json!(patience(Host::Opencode, event).as_secs_f64())))
+fn render_plugin(caller: &EntryProgram) -> String {
+    let times: Map<String, Value> = wired_events(Host::Opencode)
+        .map(|event| (event.name.to_owned(), json!(entry_timeout(Host::Opencode, event).as_secs_f64())))
         .collect();
-    let program = Value::from(caller.program()).to_string();
+    let program = Value::from(caller.as_command()).to_string();
     let text = include_str!("plugin.js");
     let text = text.replace("\"@PROGRAM@\"", &program).replace("@PATIENCE@", &Value::Object(times).to_string());
-    format!("{MARK}{text}")
+    format!("{GENERATED_HEADER}{text}")
 }
 
-pub(super) fn survey(text: &str) -> Wiring {
-    let Some(caller) = caller(text) else {
-        return Wiring { missing: wired(Host::Opencode).map(|event| event.name).collect(), ..Wiring::default() };
+pub(super) fn read_wiring(text: &str) -> HostWiring {
+    let Some(caller) = installed_program(text) else {
+        return HostWiring {
+            missing: wired_events(Host::Opencode).map(|event| event.name).collect(),
+            ..HostWiring::default()
+        };
     };
     let call = |event: &str| BridgeCall {
-        program: caller.program().to_owned(),
+        program: caller.as_command().to_owned(),
         host: Host::Opencode.name().to_owned(),
         event: Some(event.to_owned()),
-        patience: None,
+        timeout: None,
         installed: true,
     };
-    let found: Vec<Found> =
-        wired(Host::Opencode).map(|event| Found::whole_file(event.name, call(event.name))).collect();
-    let outdated = match text == generated(&caller) {
+    let found: Vec<BridgeEntry> =
+        wired_events(Host::Opencode).map(|event| BridgeEntry::for_whole_file(event.name, call(event.name))).collect();
+    let outdated = match text == render_plugin(&caller) {
         true => Vec::new(),
         false => found.iter().map(|found| found.event.clone()).collect(),
     };
-    Wiring { found, missing: Vec::new(), outdated }
+    HostWiring { entries: found, missing: Vec::new(), outdated }
 }
 
 /// Whoever our file calls; nothing if it is not ours.
-fn caller(text: &str) -> Option<Caller> {
-    if !text.starts_with(MARK) {
+fn installed_program(text: &str) -> Option<EntryProgram> {
+    if !text.starts_with(GENERATED_HEADER) {
         return None;
     }
-    let line = text.lines().find_map(|line| line.strip_prefix(PROGRAM))?;
-    serde_json::from_str::<String>(line).ok().map(|program| Caller::of(&program))
+    let line = text.lines().find_map(|line| line.strip_prefix(PROGRAM_LINE_PREFIX))?;
+    serde_json::from_str::<String>(line).ok().map(|program| EntryProgram::from_command(&program))
 }
 
-pub(super) fn installed(file: &Path, old: &str, caller: &Caller) -> Result<String, EditError> {
-    ours_or_nothing(file, old)?;
-    Ok(generated(caller))
+pub(super) fn with_entries(file: &Path, old: &str, caller: &EntryProgram) -> Result<String, EditError> {
+    check_generated_or_empty(file, old)?;
+    Ok(render_plugin(caller))
 }
 
-pub(super) fn uninstalled(file: &Path, old: &str) -> Result<Option<String>, EditError> {
-    ours_or_nothing(file, old)?;
+pub(super) fn without_entries(file: &Path, old: &str) -> Result<Option<String>, EditError> {
+    check_generated_or_empty(file, old)?;
     Ok(old.trim().is_empty().then(|| old.to_owned()))
 }
 
-fn ours_or_nothing(file: &Path, text: &str) -> Result<(), EditError> {
-    if text.trim().is_empty() || text.starts_with(MARK) {
+fn check_generated_or_empty(file: &Path, text: &str) -> Result<(), EditError> {
+    if text.trim().is_empty() || text.starts_with(GENERATED_HEADER) {
         return Ok(());
     }
-    Err(seam::refused(file, "this file was not written by `hookwright agents install`", "move it out of the way first"))
+    Err(json_splice::refusal(
+        file,
+        "this file was not written by `hookwright agents install`",
+        "move it out of the way first",
+    ))
 }

@@ -1,29 +1,29 @@
 use std::path::{Path, PathBuf};
 
-use hookwright_settings::World;
+use hookwright_settings::ProcessEnv;
 use hookwright_settings::edit::EditError;
 use hookwright_testkit::fs;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::host::{Host, HostEvent};
+use crate::host::{Host, HostEventInfo};
 
-const BIN: &str = "/usr/local/bin/hookwright";
+const PROGRAM_PATH: &str = "/usr/local/bin/hookwright";
 
-fn world(home: &Path) -> World {
-    World::new(vec![("HOME".into(), home.into())], "/work".into())
+fn world(home: &Path) -> ProcessEnv {
+    ProcessEnv::new(vec![("HOME".into(), home.into())], "/work".into())
 }
 
-fn target(host: Host, scope: Scope) -> Target {
-    Target::candidates(host, scope, &world(Path::new("/home/u")), Path::new("/project")).remove(0)
+fn target(host: Host, scope: InstallScope) -> InstallTarget {
+    InstallTarget::candidates(host, scope, &world(Path::new("/home/u")), Path::new("/project")).remove(0)
 }
 
-fn by_path() -> Caller {
-    Caller::At(BIN.to_owned())
+fn absolute_program() -> EntryProgram {
+    EntryProgram::Absolute(PROGRAM_PATH.to_owned())
 }
 
-fn first_event(host: Host) -> &'static HostEvent {
+fn first_event(host: Host) -> &'static HostEventInfo {
     host.events_for(hookwright_hooks::EventKind::BeforeTool).next().unwrap()
 }
 
@@ -35,14 +35,16 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-fn words(error: &EditError) -> String {
+fn error_message(error: &EditError) -> String {
     error.diagnostic().map(|diagnostic| diagnostic.message).unwrap_or_default()
 }
 
 #[test]
-fn every_host_has_its_place() {
+fn every_host_has_its_settings_file() {
     let places: Vec<String> = Host::all()
-        .flat_map(|host| [Scope::Project, Scope::User].map(|scope| target(host, scope).file.display().to_string()))
+        .flat_map(|host| {
+            [InstallScope::Project, InstallScope::User].map(|scope| target(host, scope).file.display().to_string())
+        })
         .collect();
     insta::assert_snapshot!(places.join("\n"), @r"
     /project/.claude/settings.json
@@ -69,14 +71,14 @@ fn every_host_has_its_place() {
 }
 
 #[test]
-fn every_host_gets_its_own_form() {
+fn entries_use_each_hosts_layout() {
     let mut shown = String::new();
     for host in json_hosts() {
-        let text = installed(&target(host, Scope::User), "", &by_path()).unwrap();
+        let text = with_entries(&target(host, InstallScope::User), "", &absolute_program()).unwrap();
         let mut value = parsed(&text);
-        let section = match target(host, Scope::User).shape {
-            Shape::Bare => &mut value,
-            Shape::Named => &mut value["hookwright"],
+        let section = match target(host, InstallScope::User).layout {
+            HookFileLayout::Bare => &mut value,
+            HookFileLayout::Named => &mut value["hookwright"],
             _ => &mut value["hooks"],
         };
         let event = first_event(host).name;
@@ -102,73 +104,77 @@ fn every_host_gets_its_own_form() {
 #[test]
 fn every_wired_event_has_one_entry_that_ends_before_its_host_does() {
     for host in json_hosts() {
-        let target = target(host, Scope::User);
-        let text = installed(&target, "", &by_path()).unwrap();
-        let wiring = survey(&target, &text).unwrap();
-        assert!(wiring.is_whole(), "{host} {wiring:?}");
-        let names: Vec<&str> = wiring.found.iter().map(|found| found.event.as_str()).collect();
+        let target = target(host, InstallScope::User);
+        let text = with_entries(&target, "", &absolute_program()).unwrap();
+        let wiring = read_wiring(&target, &text).unwrap();
+        assert!(wiring.is_complete(), "{host} {wiring:?}");
+        let names: Vec<&str> = wiring.entries.iter().map(|found| found.event.as_str()).collect();
         let wired: Vec<&str> = host.info().events.iter().filter(|event| event.wired).map(|event| event.name).collect();
         assert_eq!(names, wired);
-        for (found, event) in wiring.found.iter().zip(host.info().events.iter().filter(|event| event.wired)) {
-            assert_eq!(found.call.patience, Some(patience(host, event)), "{host} {}", event.name);
+        for (found, event) in wiring.entries.iter().zip(host.info().events.iter().filter(|event| event.wired)) {
+            assert_eq!(found.call.timeout, Some(entry_timeout(host, event)), "{host} {}", event.name);
             // No host is told to wait for less than the bridge was told that it waits.
             let written = found.entry_value().get("timeout").or_else(|| found.entry_value().get("timeoutSec")).unwrap();
-            let unit = if host.info().unit == crate::Unit::Milliseconds { 0.001 } else { 1.0 };
-            assert!(written.as_f64().unwrap() * unit >= patience(host, event).as_secs_f64(), "{host} {}", event.name);
+            let unit = if host.info().timeout_unit == crate::TimeoutUnit::Milliseconds { 0.001 } else { 1.0 };
+            assert!(
+                written.as_f64().unwrap() * unit >= entry_timeout(host, event).as_secs_f64(),
+                "{host} {}",
+                event.name
+            );
             // What a failure of this entry does is said only where it can be a no.
             let closes = found.entry_value().as_object().unwrap().contains_key("onFailure")
                 || found.entry_value().get("failClosed").is_some();
-            let can_close = matches!(host.info().fail_closed, crate::FailClosed::Key(..));
+            let can_close = matches!(host.info().fail_closed, crate::FailClosedSupport::Key(..));
             assert_eq!(closes, can_close && event.is_gate(), "{host} {}", event.name);
         }
-        assert_eq!(uninstalled(&target, &text).unwrap(), None, "{host}");
-        assert_eq!(installed(&target, &text, &by_path()).unwrap(), text, "{host}");
+        assert_eq!(without_entries(&target, &text).unwrap(), None, "{host}");
+        assert_eq!(with_entries(&target, &text, &absolute_program()).unwrap(), text, "{host}");
     }
     // Codex refuses a file that has anything else at its root.
-    let codex = parsed(&installed(&target(Host::Codex, Scope::Project), "", &Caller::OnPath).unwrap());
+    let codex = parsed(&with_entries(&target(Host::Codex, InstallScope::Project), "", &EntryProgram::OnPath).unwrap());
     assert_eq!(codex.as_object().unwrap().keys().collect::<Vec<_>>(), ["hooks"]);
 }
 
 #[test]
-fn an_older_entry_is_brought_up_to_date_in_its_place() {
-    let target = target(Host::Codex, Scope::User);
-    let old = installed(&target, "{\n  // mine\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"./mine.sh\"}]}]\n  }\n}\n", &Caller::At("/old/hookwright".into())).unwrap();
+fn an_outdated_entry_is_updated_in_place() {
+    let target = target(Host::Codex, InstallScope::User);
+    let old = with_entries(&target, "{\n  // mine\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"./mine.sh\"}]}]\n  }\n}\n", &EntryProgram::Absolute("/old/hookwright".into())).unwrap();
     let old = old.replace("--deadline 600", "--deadline 10").replace("\"timeout\": 600", "\"timeout\": 7");
-    let wiring = survey(&target, &old).unwrap();
+    let wiring = read_wiring(&target, &old).unwrap();
     assert!(!wiring.outdated.is_empty() && wiring.missing.is_empty());
-    let new = installed(&target, &old, &by_path()).unwrap();
+    let new = with_entries(&target, &old, &absolute_program()).unwrap();
     assert!(!new.contains("/old/") && !new.contains(": 7") && new.contains("// mine") && new.contains("./mine.sh"));
     assert_eq!(new.matches("\n").count(), old.matches("\n").count());
-    assert!(survey(&target, &new).unwrap().is_whole());
+    assert!(read_wiring(&target, &new).unwrap().is_complete());
 }
 
 #[test]
-fn entries_that_were_narrowed_or_doubled_are_set_right() {
-    let target = target(Host::ClaudeCode, Scope::User);
-    let text = installed(&target, "", &by_path()).unwrap();
+fn narrowed_or_duplicate_entries_are_repaired() {
+    let target = target(Host::ClaudeCode, InstallScope::User);
+    let text = with_entries(&target, "", &absolute_program()).unwrap();
     let mut value = parsed(&text);
     let event = first_event(Host::ClaudeCode).name;
     value["hooks"][event][0]["matcher"] = json!("Bash");
     let narrowed = format!("{value:#}");
-    assert_eq!(survey(&target, &narrowed).unwrap().outdated, [event]);
-    let right = installed(&target, &narrowed, &by_path()).unwrap();
-    assert!(!right.contains("\"matcher\"") && survey(&target, &right).unwrap().is_whole(), "{right}");
+    assert_eq!(read_wiring(&target, &narrowed).unwrap().outdated, [event]);
+    let right = with_entries(&target, &narrowed, &absolute_program()).unwrap();
+    assert!(!right.contains("\"matcher\"") && read_wiring(&target, &right).unwrap().is_complete(), "{right}");
     let mut value = parsed(&text);
     let double = value["hooks"][event][0].clone();
     value["hooks"][event].as_array_mut().unwrap().push(double);
-    let right = installed(&target, &format!("{value:#}"), &by_path()).unwrap();
+    let right = with_entries(&target, &format!("{value:#}"), &absolute_program()).unwrap();
     assert_eq!(right.matches("--event PreToolUse").count(), 1);
     // A user's own hook that was put into our group stays.
     let mut value = parsed(&text);
     value["hooks"][event][0]["hooks"].as_array_mut().unwrap().push(json!({"type": "command", "command": "./mine.sh"}));
-    let without = uninstalled(&target, &format!("{value:#}")).unwrap().unwrap();
+    let without = without_entries(&target, &format!("{value:#}")).unwrap().unwrap();
     let mine = json!({"hooks": {event: [{"hooks": [{"type": "command", "command": "./mine.sh"}]}]}});
     assert_eq!(parsed(&without), mine);
 }
 
 #[test]
-fn nobody_elses_hook_is_taken_out() {
-    let target = target(Host::ClaudeCode, Scope::Project);
+fn foreign_hooks_are_kept() {
+    let target = target(Host::ClaudeCode, InstallScope::Project);
     let hook = |command: &str| json!({"hooks": [{"type": "command", "command": command}]});
     let others = [
         "hookwright bridge claude-code",
@@ -180,16 +186,16 @@ fn nobody_elses_hook_is_taken_out() {
         "/bin/sh -c ': written by hookwright agents install; true' hookwright bridge codex --event Stop --deadline 1",
     ];
     let text = format!("{:#}\n", json!({"hooks": {"Stop": others.map(hook)}}));
-    assert_eq!(uninstalled(&target, &text).unwrap().as_deref(), Some(text.as_str()));
-    let with = installed(&target, &text, &Caller::OnPath).unwrap();
-    assert_eq!(uninstalled(&target, &with).unwrap().as_deref(), Some(text.as_str()));
-    let wiring = survey(&target, &with).unwrap();
-    assert_eq!(wiring.by_hand().count(), 2);
+    assert_eq!(without_entries(&target, &text).unwrap().as_deref(), Some(text.as_str()));
+    let with = with_entries(&target, &text, &EntryProgram::OnPath).unwrap();
+    assert_eq!(without_entries(&target, &with).unwrap().as_deref(), Some(text.as_str()));
+    let wiring = read_wiring(&target, &with).unwrap();
+    assert_eq!(wiring.handwritten().count(), 2);
 }
 
 #[test]
-fn what_two_programs_could_read_differently_is_refused() {
-    let target = target(Host::ClaudeCode, Scope::User);
+fn ambiguous_json_is_refused() {
+    let target = target(Host::ClaudeCode, InstallScope::User);
     for (text, wrong) in [
         ("{\"hooks\": {}, \"hooks\": {}}", "stands 2 times"),
         ("{\"hooks\": {\"PreToolUse\": [], \"PreToolUse\": []}}", "stands 2 times"),
@@ -200,23 +206,23 @@ fn what_two_programs_could_read_differently_is_refused() {
         ("[]", "does not hold a JSON object"),
         ("// only words", "holds no JSON object"),
     ] {
-        let error = installed(&target, text, &by_path()).unwrap_err();
-        assert!(words(&error).contains(wrong), "{text}: {}", words(&error));
+        let error = with_entries(&target, text, &absolute_program()).unwrap_err();
+        assert!(error_message(&error).contains(wrong), "{text}: {}", error_message(&error));
     }
     // What is ours comes out of both.
     let twice = "{\"hooks\": {\"Stop\": [X]}, \"hooks\": {\"Stop\": [X]}}";
-    let entry = parsed(&installed(&target, "", &by_path()).unwrap())["hooks"]["Stop"][0].to_string();
-    let without = uninstalled(&target, &twice.replace('X', &entry)).unwrap().unwrap();
+    let entry = parsed(&with_entries(&target, "", &absolute_program()).unwrap())["hooks"]["Stop"][0].to_string();
+    let without = without_entries(&target, &twice.replace('X', &entry)).unwrap().unwrap();
     assert!(!without.contains("bridge"), "{without}");
 }
 
 #[test]
-fn a_file_is_changed_only_as_it_was_shown() {
+fn a_file_changed_since_the_plan_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().canonicalize().unwrap();
     let world = world(&home);
-    let target = Target::locate(Host::Codex, Scope::User, &world, &home);
-    let plan = plan_install(&target, &by_path()).unwrap();
+    let target = InstallTarget::locate(Host::Codex, InstallScope::User, &world, &home);
+    let plan = plan_install(&target, &absolute_program()).unwrap();
     assert!(plan.old.is_none());
     assert!(apply(&plan).unwrap());
     // Another one that did the same is no harm.
@@ -225,53 +231,53 @@ fn a_file_is_changed_only_as_it_was_shown() {
     let text = fs::read_to_string(&target.file).unwrap();
     std::fs::write(&target.file, text.replace("{\n  \"hooks\"", "{\n  \"description\": \"mine\",\n  \"hooks\""))
         .unwrap();
-    assert!(words(&apply(&uninstall).unwrap_err()).contains("has changed since"));
-    assert!(words(&apply(&plan).unwrap_err()).contains("has changed since"));
+    assert!(error_message(&apply(&uninstall).unwrap_err()).contains("has changed since"));
+    assert!(error_message(&apply(&plan).unwrap_err()).contains("has changed since"));
     let uninstall = plan_uninstall(&target).unwrap();
     assert!(apply(&uninstall).unwrap());
     assert_eq!(fs::read_to_string(&target.file).unwrap(), "{\n  \"description\": \"mine\"\n}\n");
 }
 
 #[test]
-fn droids_file_is_the_one_that_it_reads() {
+fn droid_target_is_the_file_it_reads() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().canonicalize().unwrap();
     let world = world(&home);
     let name = || {
-        let target = Target::locate(Host::Droid, Scope::User, &world, &home);
-        (target.file.strip_prefix(&home).unwrap().to_owned(), target.shape)
+        let target = InstallTarget::locate(Host::Droid, InstallScope::User, &world, &home);
+        (target.file.strip_prefix(&home).unwrap().to_owned(), target.layout)
     };
     std::fs::create_dir_all(home.join(".factory/hooks")).unwrap();
     std::fs::write(home.join(".factory/settings.json"), "{\"model\": \"x\"}").unwrap();
-    assert_eq!(name(), (PathBuf::from(".factory/hooks.json"), Shape::Bare));
+    assert_eq!(name(), (PathBuf::from(".factory/hooks.json"), HookFileLayout::Bare));
     // A new hooks.json would put these out of force.
     std::fs::write(home.join(".factory/settings.json"), "{\"hooks\": {}}").unwrap();
-    assert_eq!(name(), (PathBuf::from(".factory/settings.json"), Shape::Groups));
+    assert_eq!(name(), (PathBuf::from(".factory/settings.json"), HookFileLayout::Groups));
     std::fs::write(home.join(".factory/hooks/hooks.json"), "{}").unwrap();
-    assert_eq!(name(), (PathBuf::from(".factory/hooks/hooks.json"), Shape::Bare));
+    assert_eq!(name(), (PathBuf::from(".factory/hooks/hooks.json"), HookFileLayout::Bare));
     std::fs::write(home.join(".factory/hooks.json"), "{}").unwrap();
-    assert_eq!(name(), (PathBuf::from(".factory/hooks.json"), Shape::Bare));
+    assert_eq!(name(), (PathBuf::from(".factory/hooks.json"), HookFileLayout::Bare));
 }
 
 #[test]
-fn codex_is_asked_what_it_trusts() {
+fn codex_trust_records_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().canonicalize().unwrap();
     let world = world(&home);
-    let target = Target::locate(Host::Codex, Scope::User, &world, &home);
-    apply(&plan_install(&target, &by_path()).unwrap()).unwrap();
-    let found = wiring(&target).unwrap();
-    assert_eq!(trust(&target, &found, &world), Trust::No);
+    let target = InstallTarget::locate(Host::Codex, InstallScope::User, &world, &home);
+    apply(&plan_install(&target, &absolute_program()).unwrap()).unwrap();
+    let found = load_wiring(&target).unwrap();
+    assert_eq!(read_trust(&target, &found, &world), HostTrust::No);
     let hashes = |only: usize| -> String {
-        found.found.iter().take(only).map(|found| trust::record_for_tests(&target, found)).collect()
+        found.entries.iter().take(only).map(|found| trust::codex_trust_record(&target, found)).collect()
     };
     std::fs::write(home.join(".codex/config.toml"), hashes(1)).unwrap();
-    assert_eq!(trust(&target, &found, &world), Trust::Partly(1, found.found.len()));
+    assert_eq!(read_trust(&target, &found, &world), HostTrust::Partly(1, found.entries.len()));
     std::fs::write(home.join(".codex/config.toml"), hashes(usize::MAX)).unwrap();
-    assert_eq!(trust(&target, &found, &world), Trust::Yes);
+    assert_eq!(read_trust(&target, &found, &world), HostTrust::Yes);
     // Another command is another definition.
-    apply(&plan_install(&target, &Caller::At("/elsewhere/hookwright".into())).unwrap()).unwrap();
-    assert_eq!(trust(&target, &wiring(&target).unwrap(), &world), Trust::No);
+    apply(&plan_install(&target, &EntryProgram::Absolute("/elsewhere/hookwright".into())).unwrap()).unwrap();
+    assert_eq!(read_trust(&target, &load_wiring(&target).unwrap(), &world), HostTrust::No);
 }
 
 fn layout() -> impl Strategy<Value = fn(&Value) -> String> {
@@ -301,15 +307,15 @@ fn settings(host: Host) -> impl Strategy<Value = Value> {
     ]);
     let events = prop::collection::hash_map(prop::sample::select(names), prop::collection::vec(group, 0..3), 0..4);
     let section = events.prop_map(|events| json!(events));
-    let shape = target(host, Scope::User).shape;
+    let shape = target(host, InstallScope::User).layout;
     (prop::option::of(section), any::<bool>(), any::<bool>()).prop_map(move |(section, before, after)| {
         let mut root = serde_json::Map::new();
         if before {
             root.insert("version".into(), json!(1));
         }
         match (shape, section) {
-            (Shape::Bare, Some(Value::Object(events))) => root.extend(events),
-            (Shape::Named, Some(section)) => drop(root.insert("other".into(), section)),
+            (HookFileLayout::Bare, Some(Value::Object(events))) => root.extend(events),
+            (HookFileLayout::Named, Some(section)) => drop(root.insert("other".into(), section)),
             (_, Some(section)) => drop(root.insert("hooks".into(), section)),
             (_, None) => {}
         }
@@ -323,18 +329,18 @@ fn settings(host: Host) -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
-    fn whoever_uninstalls_has_what_was_there(
+    fn uninstall_restores_the_original_text(
         (host, settings) in prop::sample::select(json_hosts().collect::<Vec<_>>()).prop_flat_map(|host| (Just(host), settings(host))),
         layout in layout(),
     ) {
-        let target = target(host, Scope::Project);
+        let target = target(host, InstallScope::Project);
         let text = layout(&settings);
-        let Ok(with) = installed(&target, &text, &Caller::OnPath) else { return Err(TestCaseError::fail(text)) };
-        prop_assert!(survey(&target, &with).unwrap().is_whole());
-        prop_assert_eq!(installed(&target, &with, &Caller::OnPath).unwrap(), with.clone());
-        let other = installed(&target, &with, &by_path()).unwrap();
-        prop_assert!(survey(&target, &other).unwrap().is_whole());
-        prop_assert_eq!(uninstalled(&target, &other).unwrap(), Some(text.clone()));
-        prop_assert_eq!(uninstalled(&target, &with).unwrap(), Some(text));
+        let Ok(with) = with_entries(&target, &text, &EntryProgram::OnPath) else { return Err(TestCaseError::fail(text)) };
+        prop_assert!(read_wiring(&target, &with).unwrap().is_complete());
+        prop_assert_eq!(with_entries(&target, &with, &EntryProgram::OnPath).unwrap(), with.clone());
+        let other = with_entries(&target, &with, &absolute_program()).unwrap();
+        prop_assert!(read_wiring(&target, &other).unwrap().is_complete());
+        prop_assert_eq!(without_entries(&target, &other).unwrap(), Some(text.clone()));
+        prop_assert_eq!(without_entries(&target, &with).unwrap(), Some(text));
     }
 }

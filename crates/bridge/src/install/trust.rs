@@ -3,17 +3,17 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_settings::World;
+use hookwright_settings::ProcessEnv;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::place::{Scope, Target};
-use super::text::Wiring;
+use super::settings_text::HostWiring;
+use super::target::{InstallScope, InstallTarget};
 use crate::host::Host;
 
 /// What a host's records say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trust {
+pub enum HostTrust {
     /// It is trusted.
     Yes,
     /// It is not: the entries do not run.
@@ -26,63 +26,65 @@ pub enum Trust {
     Unknown,
 }
 
-impl Trust {
+impl HostTrust {
     /// The word for it.
     pub fn as_str(&self) -> &'static str {
         match self {
-            Trust::Yes => "yes",
-            Trust::No => "no",
-            Trust::Partly(..) => "partly",
-            Trust::NotAsked => "not asked",
-            Trust::Unknown => "unknown",
+            HostTrust::Yes => "yes",
+            HostTrust::No => "no",
+            HostTrust::Partly(..) => "partly",
+            HostTrust::NotAsked => "not asked",
+            HostTrust::Unknown => "unknown",
         }
     }
 }
 
 /// What the user has to confirm in the host itself, so that the entries run.
-pub fn to_confirm(host: Host, scope: Scope) -> Option<&'static str> {
+pub fn confirmation_hint(host: Host, scope: InstallScope) -> Option<&'static str> {
     match (host, scope) {
-        (Host::Codex, Scope::User) => {
+        (Host::Codex, InstallScope::User) => {
             Some("start codex and trust the entries in `/hooks`: until then it skips them in silence")
         }
-        (Host::Codex, Scope::Project) => Some(
+        (Host::Codex, InstallScope::Project) => Some(
             "start codex in this project, trust the folder, and trust the entries in `/hooks`: until then it skips them in silence",
         ),
-        (Host::ClaudeCode, Scope::Project) => Some("start claude in this project and accept its trust dialog"),
-        (Host::Copilot, Scope::Project) => {
+        (Host::ClaudeCode, InstallScope::Project) => Some("start claude in this project and accept its trust dialog"),
+        (Host::Copilot, InstallScope::Project) => {
             Some("start copilot in this project and trust the folder for future sessions")
         }
-        (Host::GeminiCli, Scope::Project) => Some("start gemini in this project and trust the folder"),
-        (Host::Qwen, Scope::Project) => Some("start qwen in this project; where folder trust is on, trust the folder"),
-        (Host::Grok, Scope::Project) => Some("start grok in this project and run `/hooks-trust`"),
+        (Host::GeminiCli, InstallScope::Project) => Some("start gemini in this project and trust the folder"),
+        (Host::Qwen, InstallScope::Project) => {
+            Some("start qwen in this project; where folder trust is on, trust the folder")
+        }
+        (Host::Grok, InstallScope::Project) => Some("start grok in this project and run `/hooks-trust`"),
         (Host::Cursor, _) => Some("look in Cursor's settings, under Hooks, that the entries are listed"),
         (Host::Droid, _) => Some("look in droid's `/hooks` that the entries are listed"),
         (Host::Antigravity, _) => {
             Some("look in agy's log that the file is loaded: some versions read hooks of plugins only")
         }
         (Host::Opencode, _) => Some("start opencode anew: plugins are loaded as it starts"),
-        (Host::ClaudeCode | Host::Copilot | Host::GeminiCli | Host::Qwen | Host::Grok, Scope::User) => None,
+        (Host::ClaudeCode | Host::Copilot | Host::GeminiCli | Host::Qwen | Host::Grok, InstallScope::User) => None,
     }
 }
 
 /// What the host's own records say of entries that are there.
-pub fn trust(target: &Target, wiring: &Wiring, world: &World) -> Trust {
+pub fn read_trust(target: &InstallTarget, wiring: &HostWiring, world: &ProcessEnv) -> HostTrust {
     let home = world.home.clone().unwrap_or_default();
     let folder = |file: PathBuf, is_trusted: fn(&Value, &Path) -> Option<bool>| {
-        let record = json_of(&file).unwrap_or_else(|| json!({}));
+        let record = read_json(&file).unwrap_or_else(|| json!({}));
         let said = target.project.ancestors().find_map(|folder| is_trusted(&record, folder));
-        if said == Some(true) { Trust::Yes } else { Trust::No }
+        if said == Some(true) { HostTrust::Yes } else { HostTrust::No }
     };
     match (target.host, target.scope) {
-        (Host::Codex, _) => codex(target, wiring, world),
-        (Host::ClaudeCode, Scope::Project) => {
+        (Host::Codex, _) => codex_trust(target, wiring, world),
+        (Host::ClaudeCode, InstallScope::Project) => {
             let file = match world.var("CLAUDE_CONFIG_DIR").filter(|folder| !folder.is_empty()) {
                 Some(folder) => world.cwd.join(folder).join(".claude.json"),
                 None => home.join(".claude.json"),
             };
             folder(file, |record, folder| record["projects"][folder.to_str()?].get("hasTrustDialogAccepted")?.as_bool())
         }
-        (Host::Copilot, Scope::Project) => {
+        (Host::Copilot, InstallScope::Project) => {
             let base = world.var("COPILOT_HOME").filter(|folder| !folder.is_empty());
             let base = base.map_or_else(|| home.join(".copilot"), |folder| world.cwd.join(folder));
             folder(base.join("config.json"), |record, folder| {
@@ -91,32 +93,34 @@ pub fn trust(target: &Target, wiring: &Wiring, world: &World) -> Trust {
                 listed.filter_map(Value::as_str).any(|known| Path::new(known) == folder).then_some(true)
             })
         }
-        (Host::GeminiCli, Scope::Project) => {
-            let paths = hookwright_settings::Paths::new(world);
-            let settings = json_of(&paths.user_settings).unwrap_or_default();
+        (Host::GeminiCli, InstallScope::Project) => {
+            let paths = hookwright_settings::ConfigPaths::new(world);
+            let settings = read_json(&paths.user_settings).unwrap_or_default();
             match settings["security"]["folderTrust"]["enabled"] == false {
-                true => Trust::NotAsked,
-                false => folder(paths.trusted_folders, by_folder_rules),
+                true => HostTrust::NotAsked,
+                false => folder(paths.trusted_folders, folder_rule),
             }
         }
-        (Host::Qwen, Scope::Project) => match folder(home.join(".qwen/trustedFolders.json"), by_folder_rules) {
-            Trust::Yes => Trust::Yes,
+        (Host::Qwen, InstallScope::Project) => match folder(home.join(".qwen/trustedFolders.json"), folder_rule) {
+            HostTrust::Yes => HostTrust::Yes,
             // Nobody is asked unless the user has switched it on.
-            _ => Trust::Unknown,
+            _ => HostTrust::Unknown,
         },
-        (Host::Grok, Scope::Project) => {
+        (Host::Grok, InstallScope::Project) => {
             let text = hookwright_settings::read_settings_file(&home.join(".grok/trusted_folders.toml"));
             let text = text.ok().flatten().unwrap_or_default();
             let named = |folder: &Path| folder.to_str().is_some_and(|folder| text.contains(&format!("\"{folder}\"")));
-            if target.project.ancestors().any(named) { Trust::Yes } else { Trust::No }
+            if target.project.ancestors().any(named) { HostTrust::Yes } else { HostTrust::No }
         }
-        (Host::ClaudeCode | Host::Copilot | Host::GeminiCli | Host::Qwen | Host::Grok, Scope::User) => Trust::NotAsked,
-        (Host::Cursor | Host::Droid | Host::Antigravity | Host::Opencode, _) => Trust::Unknown,
+        (Host::ClaudeCode | Host::Copilot | Host::GeminiCli | Host::Qwen | Host::Grok, InstallScope::User) => {
+            HostTrust::NotAsked
+        }
+        (Host::Cursor | Host::Droid | Host::Antigravity | Host::Opencode, _) => HostTrust::Unknown,
     }
 }
 
 /// `{folder: "TRUST_FOLDER" | "TRUST_PARENT" | "DO_NOT_TRUST"}`.
-fn by_folder_rules(record: &Value, folder: &Path) -> Option<bool> {
+fn folder_rule(record: &Value, folder: &Path) -> Option<bool> {
     let rules = record.as_object()?;
     rules.iter().find_map(|(known, rule)| match rule.as_str()? {
         "TRUST_FOLDER" => (Path::new(known) == folder).then_some(true),
@@ -126,33 +130,35 @@ fn by_folder_rules(record: &Value, folder: &Path) -> Option<bool> {
 }
 
 /// Codex remembers a hash of each entry's definition, by the entry's place in its file.
-fn codex(target: &Target, wiring: &Wiring, world: &World) -> Trust {
+fn codex_trust(target: &InstallTarget, wiring: &HostWiring, world: &ProcessEnv) -> HostTrust {
     let home = world.home.clone().unwrap_or_default();
     let base = world.var("CODEX_HOME").filter(|folder| !folder.is_empty());
     let base = base.map_or_else(|| home.join(".codex"), |folder| world.cwd.join(folder));
-    let Ok(Some(text)) = hookwright_settings::read_settings_file(&base.join("config.toml")) else { return Trust::No };
-    let Ok(config) = text.parse::<toml::Table>() else { return Trust::Unknown };
+    let Ok(Some(text)) = hookwright_settings::read_settings_file(&base.join("config.toml")) else {
+        return HostTrust::No;
+    };
+    let Ok(config) = text.parse::<toml::Table>() else { return HostTrust::Unknown };
     let state = config.get("hooks").and_then(|hooks| hooks.get("state"));
     let files = [Some(target.file.clone()), target.file.canonicalize().ok()];
-    let trusted = wiring.found.iter().filter(|found| {
-        let Some((group, index)) = found.numbers() else { return false };
-        let event = snake(&found.event);
-        let hash = definition_hash(&event, found.entry_value(), found.narrowed.as_deref());
+    let trusted = wiring.entries.iter().filter(|found| {
+        let Some((group, index)) = found.group_and_index() else { return false };
+        let event = to_snake_case(&found.event);
+        let hash = definition_hash(&event, found.entry_value(), found.matcher.as_deref());
         files.iter().flatten().any(|file| {
             let key = format!("{}:{event}:{group}:{index}", file.display());
             let known = state.and_then(|state| state.get(&key)).and_then(|entry| entry.get("trusted_hash"));
             known.and_then(toml::Value::as_str) == Some(hash.as_str())
         })
     });
-    match (trusted.count(), wiring.found.len()) {
-        (0, _) => Trust::No,
-        (all, found) if all == found => Trust::Yes,
-        (some, found) => Trust::Partly(some, found),
+    match (trusted.count(), wiring.entries.len()) {
+        (0, _) => HostTrust::No,
+        (all, found) if all == found => HostTrust::Yes,
+        (some, found) => HostTrust::Partly(some, found),
     }
 }
 
 /// `PreToolUse` → `pre_tool_use`.
-fn snake(name: &str) -> String {
+fn to_snake_case(name: &str) -> String {
     let mut out = String::new();
     for char in name.chars() {
         if char.is_ascii_uppercase() && !out.is_empty() {
@@ -186,18 +192,18 @@ fn definition_hash(event: &str, entry: &Value, matcher: Option<&str>) -> String 
 
 /// What Codex would write down for an entry that the user trusts.
 #[cfg(test)]
-pub(super) fn record_for_tests(target: &Target, found: &super::text::Found) -> String {
-    let (group, index) = found.numbers().unwrap();
-    let event = snake(&found.event);
+pub(super) fn codex_trust_record(target: &InstallTarget, found: &super::settings_text::BridgeEntry) -> String {
+    let (group, index) = found.group_and_index().unwrap();
+    let event = to_snake_case(&found.event);
     let hash = definition_hash(&event, found.entry_value(), None);
     format!("[hooks.state.\"{}:{event}:{group}:{index}\"]\ntrusted_hash = \"{hash}\"\n", target.file.display())
 }
 
-fn json_of(file: &Path) -> Option<Value> {
+fn read_json(file: &Path) -> Option<Value> {
     let text = hookwright_settings::read_settings_file(file).ok()??;
     let text = text.trim_start_matches('\u{feff}');
-    let parsed = hookwright_settings::edit::seam::read(file, text).ok()?;
-    Some(parsed.value())
+    let parsed = hookwright_settings::edit::json_splice::parse_tree(file, text).ok()?;
+    Some(parsed.to_value())
 }
 
 #[cfg(test)]
@@ -211,13 +217,13 @@ mod tests {
             json!({"type": "command", "command": "'/Applications/GWT.app/Contents/MacOS/gwtd' hook event PostToolUse"});
         let hash = "sha256:9c3ce103f03f0b27a28bc4a30883f7e98a80b5df566b4572fcbb2955ebf5ba62";
         assert_eq!(definition_hash("post_tool_use", &entry, Some("*")), hash);
-        assert_eq!(snake("PreToolUse"), "pre_tool_use");
+        assert_eq!(to_snake_case("PreToolUse"), "pre_tool_use");
     }
 
     #[test]
     fn rules_about_folders_are_read() {
         let record = json!({"/a": "TRUST_FOLDER", "/b/c": "TRUST_PARENT", "/d": "DO_NOT_TRUST"});
-        let said = |folder: &str| by_folder_rules(&record, Path::new(folder));
+        let said = |folder: &str| folder_rule(&record, Path::new(folder));
         assert_eq!(
             [said("/a"), said("/b"), said("/b/c"), said("/d"), said("/e")],
             [Some(true), Some(true), None, Some(false), None]

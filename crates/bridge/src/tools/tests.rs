@@ -8,14 +8,14 @@ fn map(value: Value) -> Map<String, Value> {
     }
 }
 
-fn one(host: Host, name: &str, input: Value) -> (String, Value) {
-    let views = views(host, name, &map(input)).views;
+fn single_view(host: Host, name: &str, input: Value) -> (String, Value) {
+    let views = translate_call(host, name, &map(input)).views;
     assert_eq!(views.len(), 1, "{name}");
     (views[0].0.tool.clone(), Value::Object(views[0].0.input.clone()))
 }
 
 #[test]
-fn every_agents_words_come_to_ours() {
+fn every_hosts_calls_translate_to_engine_calls() {
     let command = json!({"command": "ls"});
     for (host, name, input, ours, expected) in [
         (Host::ClaudeCode, "Bash", command.clone(), "run_shell_command", command.clone()),
@@ -65,13 +65,13 @@ fn every_agents_words_come_to_ours() {
         (Host::Codex, "mcp__git__push", json!({"x": 1}), "mcp__git__push", json!({"x": 1})),
         (Host::Copilot, "git/push", json!({"x": 1}), "mcp__git__push", json!({"x": 1})),
     ] {
-        let (tool, input) = one(host, name, input);
+        let (tool, input) = single_view(host, name, input);
         assert_eq!((tool.as_str(), &input), (ours, &expected), "{host} {name}");
     }
 }
 
 #[test]
-fn a_change_goes_back_in_the_hosts_own_words() {
+fn changes_are_written_back_in_native_arguments() {
     for (host, name, input, changes, expected) in [
         (Host::ClaudeCode, "Bash", json!({"command": "a"}), json!({"command": "b"}), json!({"command": "b"})),
         (
@@ -90,10 +90,14 @@ fn a_change_goes_back_in_the_hosts_own_words() {
         ),
     ] {
         let input = map(input);
-        let (view, back) = views(host, name, &input).views.remove(0);
+        let (view, back) = translate_call(host, name, &input).views.remove(0);
         let mut changed = view.input;
         changed.extend(map(changes));
-        assert_eq!(put_back(host, name, &input, back, &changed).map(Value::Object), Ok(expected), "{host} {name}");
+        assert_eq!(
+            write_back_arguments(host, name, &input, back, &changed).map(Value::Object),
+            Ok(expected),
+            "{host} {name}"
+        );
     }
 }
 
@@ -102,9 +106,10 @@ const PATCH: &str = "*** Begin Patch\n*** Add File: a.txt\n+one\n*** Update File
 #[test]
 fn a_patch_is_a_view_of_each_file() {
     let files = |name: &str, input: Value| -> Vec<(String, String)> {
-        let views = views(Host::Codex, name, &map(input));
-        assert_eq!(views.standing, Standing::Known);
-        let file = |call: &Call| call.input.get("file_path").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let views = translate_call(Host::Codex, name, &map(input));
+        assert_eq!(views.recognition, ToolRecognition::Known);
+        let file =
+            |call: &DialectCall| call.input.get("file_path").and_then(Value::as_str).unwrap_or_default().to_owned();
         views.views.iter().map(|(call, _)| (call.tool.clone(), file(call))).collect()
     };
     let expected = [("write_file", "a.txt"), ("replace", "b.txt"), ("replace", "c.txt")];
@@ -117,23 +122,23 @@ fn a_patch_is_a_view_of_each_file() {
 
 #[test]
 fn what_cannot_be_read_is_unknown_and_never_rewritten() {
-    let standing = |host, name: &str, input: Value| views(host, name, &map(input)).standing;
+    let standing = |host, name: &str, input: Value| translate_call(host, name, &map(input)).recognition;
     let cut = json!({"command": "*** Begin Patch\n*** Add File: a\n+x"});
-    assert_eq!(standing(Host::Codex, "apply_patch", cut), Standing::UnknownArguments);
+    assert_eq!(standing(Host::Codex, "apply_patch", cut), ToolRecognition::UnknownArguments);
     let shell = json!({"command": "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a\n+x\nEOF"});
-    assert_eq!(standing(Host::Codex, "Bash", shell), Standing::UnknownArguments);
-    assert_eq!(standing(Host::ClaudeCode, "Frobnicate", json!({})), Standing::Unknown);
-    assert_eq!(standing(Host::ClaudeCode, "Bash ", json!({})), Standing::Unknown);
-    assert_eq!(standing(Host::Cursor, "MCP:push", json!({})), Standing::SomeServers);
-    assert_eq!(standing(Host::ClaudeCode, "AskUserQuestion", json!({})), Standing::Harmless);
-    let (_, back) = views(Host::Codex, "apply_patch", &map(json!({"command": PATCH}))).views.remove(0);
-    assert!(put_back(Host::Codex, "apply_patch", &Map::new(), back, &Map::new()).is_err());
+    assert_eq!(standing(Host::Codex, "Bash", shell), ToolRecognition::UnknownArguments);
+    assert_eq!(standing(Host::ClaudeCode, "Frobnicate", json!({})), ToolRecognition::Unknown);
+    assert_eq!(standing(Host::ClaudeCode, "Bash ", json!({})), ToolRecognition::Unknown);
+    assert_eq!(standing(Host::Cursor, "MCP:push", json!({})), ToolRecognition::UnknownServer);
+    assert_eq!(standing(Host::ClaudeCode, "AskUserQuestion", json!({})), ToolRecognition::Harmless);
+    let (_, back) = translate_call(Host::Codex, "apply_patch", &map(json!({"command": PATCH}))).views.remove(0);
+    assert!(write_back_arguments(Host::Codex, "apply_patch", &Map::new(), back, &Map::new()).is_err());
 }
 
 /// A name that touches nothing in one agent may be anything in another.
 #[test]
 fn names_count_where_the_agent_has_them() {
-    let standing = |host, name: &str| views(host, name, &Map::new()).standing;
+    let standing = |host, name: &str| translate_call(host, name, &Map::new()).recognition;
     for (host, name) in [
         (Host::Codex, "update_plan"),
         (Host::Copilot, "stop_bash"),
@@ -143,15 +148,15 @@ fn names_count_where_the_agent_has_them() {
         (Host::GeminiCli, "ask_user"),
         (Host::ClaudeCode, "TaskOutput"),
     ] {
-        assert_eq!(standing(host, name), Standing::Harmless, "{host} {name}");
+        assert_eq!(standing(host, name), ToolRecognition::Harmless, "{host} {name}");
         for other in Host::all().filter(|other| *other != host) {
             let is_shared = matches!((other, name), (Host::Droid, "TaskOutput") | (Host::Copilot, "ask_user"));
-            assert_eq!(standing(other, name) == Standing::Harmless, is_shared, "{other} {name}");
+            assert_eq!(standing(other, name) == ToolRecognition::Harmless, is_shared, "{other} {name}");
         }
     }
     for host in Host::all() {
         for name in ["wait", "git__push", "@git/push"] {
-            assert_eq!(standing(host, name), Standing::Unknown, "{host} {name}");
+            assert_eq!(standing(host, name), ToolRecognition::Unknown, "{host} {name}");
         }
     }
     assert!(is_retired(Host::ClaudeCode, "MultiEdit") && !is_retired(Host::Droid, "MultiEdit"));
@@ -260,8 +265,8 @@ fn ordinary_calls() -> Vec<(Host, &'static str, Value)> {
 #[test]
 fn an_ordinary_call_with_all_its_options_is_known() {
     for (host, name, input) in ordinary_calls() {
-        let views = views(host, name, &map(input));
-        assert_eq!((views.standing, &views.doubt), (Standing::Known, &None), "{host} {name}");
+        let views = translate_call(host, name, &map(input));
+        assert_eq!((views.recognition, &views.uncertainty), (ToolRecognition::Known, &None), "{host} {name}");
     }
 }
 
@@ -331,21 +336,21 @@ fn a_second_spelling_makes_any_call_unknown() {
         let whole = map(input);
         for (key, value) in decoys() {
             // The call's own arguments are not decoys, and options are known.
-            let row = vocabulary::row(host, name).unwrap();
-            if whole.contains_key(&key) || row.key(host, "", &key) == Key::Option {
+            let row = vocabulary::tool_row(host, name).unwrap();
+            if whole.contains_key(&key) || row.classify_key(host, "", &key) == ArgumentKey::Option {
                 continue;
             }
             let mut with_decoy = whole.clone();
             with_decoy.insert(key.clone(), value.clone());
-            let views = views(host, name, &with_decoy);
-            let is_own = matches!(row.key(host, "", &key), Key::Argument { .. });
-            let is_other_spelling = is_own && views.doubt.is_none();
+            let views = translate_call(host, name, &with_decoy);
+            let is_own = matches!(row.classify_key(host, "", &key), ArgumentKey::Argument { .. });
+            let is_other_spelling = is_own && views.uncertainty.is_none();
             // An optional argument in its own spelling and of its own kind is just that.
             if is_other_spelling {
                 assert!(value.is_string() || key == "paths", "{host} {name} {key} {value}");
                 continue;
             }
-            assert_eq!(views.standing, Standing::UnknownArguments, "{host} {name} {key} {value}");
+            assert_eq!(views.recognition, ToolRecognition::UnknownArguments, "{host} {name} {key} {value}");
             tried += 1;
         }
     }
@@ -355,11 +360,11 @@ fn a_second_spelling_makes_any_call_unknown() {
 #[test]
 fn an_argument_of_another_kind_makes_a_call_unknown() {
     for (host, name, input) in ordinary_calls() {
-        let row = vocabulary::row(host, name).unwrap();
+        let row = vocabulary::tool_row(host, name).unwrap();
         let whole = map(input);
         for key in whole.keys() {
-            let Key::Argument { name: argument, many } = row.key(host, "", key) else { continue };
-            if NO_TEXTS.contains(&argument) && argument != EDITS {
+            let ArgumentKey::Argument { name: argument, many } = row.classify_key(host, "", key) else { continue };
+            if NON_TEXT_ARGUMENTS.contains(&argument) && argument != EDITS_KEY {
                 continue;
             }
             for value in [json!(["rm", ".env"]), json!({"0": "rm"}), json!(7), json!(true), json!([["a"]])] {
@@ -368,8 +373,8 @@ fn an_argument_of_another_kind_makes_a_call_unknown() {
                 }
                 let mut other = whole.clone();
                 other.insert(key.clone(), value.clone());
-                let views = views(host, name, &other);
-                assert_eq!(views.standing, Standing::UnknownArguments, "{host} {name} {key} {value}");
+                let views = translate_call(host, name, &other);
+                assert_eq!(views.recognition, ToolRecognition::UnknownArguments, "{host} {name} {key} {value}");
             }
         }
     }
@@ -383,30 +388,33 @@ fn a_decoy_within_an_edit_makes_the_call_unknown() {
         let mut edit = map(edit.clone());
         edit.insert(key.clone(), value);
         let input = json!({"TargetFile": "/ok", "ReplacementChunks": [{"TargetContent": "a"}, edit]});
-        let views = views(Host::Antigravity, "multi_replace_file_content", &map(input));
-        assert_eq!(views.standing, Standing::UnknownArguments, "{key}");
+        let views = translate_call(Host::Antigravity, "multi_replace_file_content", &map(input));
+        assert_eq!(views.recognition, ToolRecognition::UnknownArguments, "{key}");
     }
     for edits in [json!("[{}]"), json!({"0": {}}), json!([["x"]]), json!(["x"])] {
         let input = json!({"TargetFile": "/ok", "ReplacementChunks": edits});
-        let views = views(Host::Antigravity, "multi_replace_file_content", &map(input));
-        assert_eq!(views.standing, Standing::UnknownArguments);
+        let views = translate_call(Host::Antigravity, "multi_replace_file_content", &map(input));
+        assert_eq!(views.recognition, ToolRecognition::UnknownArguments);
     }
     let input =
         json!({"file_path": "/a", "changes": [{"old_str": "x", "new_str": "y"}, {"old_str": "a", "new_str": "b"}]});
-    let two = views(Host::Droid, "MultiEdit", &map(input.clone()));
-    assert_eq!((two.standing, two.views.len()), (Standing::Known, 2));
+    let two = translate_call(Host::Droid, "MultiEdit", &map(input.clone()));
+    assert_eq!((two.recognition, two.views.len()), (ToolRecognition::Known, 2));
     let (view, back) = two.views[1].clone();
     let mut changed = view.input;
     changed.insert("new_string".to_owned(), "c".into());
     let expected =
         json!({"file_path": "/a", "changes": [{"old_str": "x", "new_str": "y"}, {"old_str": "a", "new_str": "c"}]});
-    assert_eq!(put_back(Host::Droid, "MultiEdit", &map(input), back, &changed).map(Value::Object), Ok(expected));
+    assert_eq!(
+        write_back_arguments(Host::Droid, "MultiEdit", &map(input), back, &changed).map(Value::Object),
+        Ok(expected)
+    );
 }
 
 #[test]
 fn every_path_of_a_list_is_a_view() {
-    let views = views(Host::Copilot, "grep", &map(json!({"pattern": "x", "paths": ["/a", "/b"]})));
+    let views = translate_call(Host::Copilot, "grep", &map(json!({"pattern": "x", "paths": ["/a", "/b"]})));
     let paths: Vec<_> = views.views.iter().map(|(call, _)| call.input["dir_path"].clone()).collect();
     assert_eq!(paths, ["/a", "/b"]);
-    assert!(matches!(views.views[0].1, Back::Impossible(_)));
+    assert!(matches!(views.views[0].1, ArgumentWriteBack::Impossible(_)));
 }

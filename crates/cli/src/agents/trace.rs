@@ -6,48 +6,48 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use hookwright_settings::{Paths, World};
+use hookwright_settings::{ConfigPaths, ProcessEnv};
 use serde_json::Value;
 
-use crate::args::TraceAgents;
+use crate::args::AgentTraceArgs;
 use crate::exit;
-use crate::log::file::{Follower, files};
-use crate::out::{self, BAD, BOLD, DIM, GOOD, PLAIN, WARN, paint};
+use crate::log::file::{LogFollower, rotated_files};
+use crate::output::{self, BAD, BOLD, DIM, GOOD, PLAIN, WARN, paint};
 
 /// How often a file is looked at that somebody follows.
-const OFTEN: Duration = Duration::from_millis(200);
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
 
-pub(super) fn run(wanted: &TraceAgents, world: &World) -> anyhow::Result<u8> {
-    let path = Paths::new(world).bridge_trace;
+pub(super) fn run(wanted: &AgentTraceArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
+    let path = ConfigPaths::new(world).bridge_trace;
     // Whatever is written from here on is news.
-    let mut follower = wanted.follow.then(|| Follower::at_the_end(&path));
-    let kept = kept(&path, wanted)?;
+    let mut follower = wanted.follow.then(|| LogFollower::from_end(&path));
+    let kept = last_matching_lines(&path, wanted)?;
     if kept.is_empty() && !wanted.json {
         let of = wanted.agent.map_or_else(String::new, |host| format!(" of {}", host.title()));
-        out::note(format!("no event{of} has come through the bridge yet; it would stand in {}", path.display()))?;
+        output::note(format!("no event{of} has come through the bridge yet; it would stand in {}", path.display()))?;
         if follower.is_none() {
-            out::hint("`hookwright agents install AGENT` has an agent ask your hooks")?;
+            output::hint("`hookwright agents install AGENT` has an agent ask your hooks")?;
         }
     }
     for line in &kept {
-        show(line, wanted.json)?;
+        print_line(line, wanted.json)?;
     }
     while let Some(follower) = &mut follower {
-        for line in follower.lines()?.iter().filter_map(|line| wanted_line(line, wanted)) {
-            show(&line, wanted.json)?;
+        for line in follower.read_new_lines()?.iter().filter_map(|line| parse_matching_line(line, wanted)) {
+            print_line(&line, wanted.json)?;
         }
-        if out::is_stdout_closed() {
+        if output::is_stdout_closed() {
             return Ok(exit::BROKEN_PIPE);
         }
-        std::thread::sleep(OFTEN);
+        std::thread::sleep(FOLLOW_INTERVAL);
     }
     Ok(exit::OK)
 }
 
 /// The last lines that are asked for, oldest first.
-fn kept(path: &Path, wanted: &TraceAgents) -> anyhow::Result<Vec<Value>> {
+fn last_matching_lines(path: &Path, wanted: &AgentTraceArgs) -> anyhow::Result<Vec<Value>> {
     let mut lines = std::collections::VecDeque::new();
-    for file in files(path) {
+    for file in rotated_files(path) {
         let file = match std::fs::File::open(&file) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
@@ -55,7 +55,7 @@ fn kept(path: &Path, wanted: &TraceAgents) -> anyhow::Result<Vec<Value>> {
         };
         for line in BufReader::new(file).split(b'\n') {
             let line = line.context("the trace can't be read")?;
-            if let Some(line) = wanted_line(&String::from_utf8_lossy(&line), wanted) {
+            if let Some(line) = parse_matching_line(&String::from_utf8_lossy(&line), wanted) {
                 lines.push_back(line);
             }
             if lines.len() > wanted.last {
@@ -67,7 +67,7 @@ fn kept(path: &Path, wanted: &TraceAgents) -> anyhow::Result<Vec<Value>> {
 }
 
 /// A line that is asked for. What is no line of the trace, such as one that a full disk has cut off, is none.
-fn wanted_line(text: &str, wanted: &TraceAgents) -> Option<Value> {
+fn parse_matching_line(text: &str, wanted: &AgentTraceArgs) -> Option<Value> {
     let line: Value = serde_json::from_str(text).ok()?;
     let is = |key: &str, word: Option<&str>| word.is_none_or(|word| line[key].as_str() == Some(word));
     let session = wanted.session.as_deref();
@@ -79,13 +79,13 @@ fn wanted_line(text: &str, wanted: &TraceAgents) -> Option<Value> {
         .then_some(line)
 }
 
-fn show(line: &Value, as_json: bool) -> anyhow::Result<()> {
-    let mut stdout = out::stdout();
+fn print_line(line: &Value, as_json: bool) -> anyhow::Result<()> {
+    let mut stdout = output::stdout();
     if as_json {
         writeln!(stdout, "{line}")?;
         return Ok(stdout.flush()?);
     }
-    writeln!(stdout, "{}", head(line))?;
+    writeln!(stdout, "{}", headline(line))?;
     for detail in details(line) {
         writeln!(stdout, "    {detail}")?;
     }
@@ -93,8 +93,8 @@ fn show(line: &Value, as_json: bool) -> anyhow::Result<()> {
 }
 
 /// What happened, in one line.
-fn head(line: &Value) -> String {
-    let text = |key: &str| out::shorten(&out::one_line(line[key].as_str().unwrap_or_default()), 40);
+fn headline(line: &Value) -> String {
+    let text = |key: &str| output::truncate_columns(&output::one_line(line[key].as_str().unwrap_or_default()), 40);
     let time = text("time");
     let time = time.split('.').next().unwrap_or_default().replacen('T', " ", 1);
     let verdict = text("verdict");
@@ -123,7 +123,7 @@ fn head(line: &Value) -> String {
 
 /// Who decided, what went wrong, and what the agent could not be told.
 fn details(line: &Value) -> Vec<String> {
-    let words = |value: &Value| out::shorten(&out::one_line(value.as_str().unwrap_or_default()), 160);
+    let words = |value: &Value| output::truncate_columns(&output::one_line(value.as_str().unwrap_or_default()), 160);
     let mut details = Vec::new();
     for hook in line["hooks"].as_array().into_iter().flatten() {
         let (decision, error) = (words(&hook["decision"]), words(&hook["error"]));

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use hookwright_bridge::Host;
 
-use super::Place;
+use super::ProjectArgs;
 
 #[derive(Debug, Args)]
 #[command(
@@ -16,7 +16,7 @@ pub(crate) struct AgentsArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: ProjectArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -32,12 +32,12 @@ pub(crate) enum AgentsCommand {
     #[command(
         after_help = "Your own settings call this program by its whole path. A project's (--project) call\n`hookwright` by name, because they are shared: on a machine without it, every call is\nrefused, with words. What you have to confirm in the agent itself is said at the end.\n\nExamples:\n  hookwright agents install claude-code\n  hookwright agents install codex --project --dry-run\n  hookwright agents install cursor --yes"
     )]
-    Install(InstallAgent),
+    Install(AgentInstallArgs),
     /// Take Hookwright's entries out of an agent's settings, and nothing else; shows the change and asks.
     #[command(
         after_help = "Examples:\n  hookwright agents uninstall claude-code\n  hookwright agents uninstall codex --project --yes"
     )]
-    Uninstall(InstallAgent),
+    Uninstall(AgentInstallArgs),
     /// Say in plain words which of your hooks lose what under an agent.
     #[command(
         after_help = "Examples:\n  hookwright agents explain codex\n  hookwright agents explain qwen secret-scanner --json"
@@ -72,11 +72,11 @@ pub(crate) enum AgentsCommand {
     #[command(
         after_help = "Arguments, prompts and results are not kept; what is, see docs/bridge.md.\n\nExamples:\n  hookwright agents trace\n  hookwright agents trace --agent codex --refused --last 100\n  hookwright agents trace --follow\n  hookwright agents trace --json | jq 'select(.ms > 100)'"
     )]
-    Trace(TraceAgents),
+    Trace(AgentTraceArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TraceAgents {
+pub(crate) struct AgentTraceArgs {
     /// Only what this agent asked.
     #[arg(long, value_parser = host_parser())]
     pub(crate) agent: Option<Host>,
@@ -98,7 +98,7 @@ pub(crate) struct TraceAgents {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct InstallAgent {
+pub(crate) struct AgentInstallArgs {
     /// The agent.
     #[arg(value_parser = host_parser())]
     pub(crate) agent: Host,

@@ -10,29 +10,31 @@ use hookwright_bridge::Host;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BridgeArgs {
     /// The agent that calls: claude-code, codex, copilot, cursor, qwen, droid, grok, gemini-cli, antigravity or opencode.
-    #[arg(value_name = "AGENT", value_parser = host)]
+    #[arg(value_name = "AGENT", value_parser = parse_host)]
     pub(crate) agent: Host,
     /// The event that the entry is for, in the agent's own words; a payload that says another is refused.
     #[arg(long, value_name = "NAME")]
     pub(crate) event: Option<String>,
     /// How many seconds the agent waits for the entry [default: what that agent waits where nothing is said].
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) deadline: Option<Duration>,
 }
 
 impl BridgeArgs {
     /// The arguments, if they are plain and right. Anything else is for the parser of the whole command line, which knows help
     /// and has words for what is wrong; reading its table takes longer than the rest of an answer.
-    pub(crate) fn at_a_glance(words: impl Iterator<Item = OsString>) -> Option<BridgeArgs> {
+    pub(crate) fn parse_fast(words: impl Iterator<Item = OsString>) -> Option<BridgeArgs> {
         let mut words = words.map(|word| word.into_string().unwrap_or_default());
         words.next().filter(|word| word == "bridge")?;
-        let mut args = BridgeArgs { agent: host(&words.next()?).ok()?, event: None, deadline: None };
+        let mut args = BridgeArgs { agent: parse_host(&words.next()?).ok()?, event: None, deadline: None };
         loop {
             match words.next() {
                 None => return Some(args),
-                Some(option) if option == "--event" && args.event.is_none() => args.event = Some(plain(words.next()?)?),
+                Some(option) if option == "--event" && args.event.is_none() => {
+                    args.event = Some(non_option_value(words.next()?)?)
+                }
                 Some(option) if option == "--deadline" && args.deadline.is_none() => {
-                    args.deadline = Some(seconds(&words.next()?).ok()?);
+                    args.deadline = Some(parse_seconds(&words.next()?).ok()?);
                 }
                 _ => return None,
             }
@@ -41,19 +43,19 @@ impl BridgeArgs {
 }
 
 /// A value that is no option by mistake.
-fn plain(value: String) -> Option<String> {
+fn non_option_value(value: String) -> Option<String> {
     (!value.is_empty() && !value.starts_with('-')).then_some(value)
 }
 
 /// An agent's name.
-pub(crate) fn host(name: &str) -> Result<Host, String> {
+pub(crate) fn parse_host(name: &str) -> Result<Host, String> {
     Host::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Host::all().map(Host::name).collect();
         format!("no agent is called that; the agents are {}", names.join(", "))
     })
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "a number of seconds is needed".to_owned())?;
     if !(0.2..=86_400.0).contains(&seconds) {
         return Err("between 0.2 and 86400 seconds are possible".to_owned());
@@ -67,14 +69,14 @@ mod tests {
     use clap::Parser;
 
     #[derive(Debug, Parser)]
-    struct Whole {
+    struct BridgeTestCli {
         #[command(flatten)]
         bridge: BridgeArgs,
     }
 
     /// Both ways of reading come to the same, or the quick one leaves it to the other.
     #[test]
-    fn a_glance_reads_what_the_parser_reads() {
+    fn fast_parsing_reads_what_the_parser_reads() {
         for line in [
             "bridge codex",
             "bridge claude --event PreToolUse",
@@ -91,10 +93,10 @@ mod tests {
             "hooks list",
         ] {
             let words = || line.split(' ').map(OsString::from);
-            let Some(quick) = BridgeArgs::at_a_glance(words()) else { continue };
-            let whole = Whole::try_parse_from(words()).unwrap_or_else(|error| panic!("{line}: {error}")).bridge;
+            let Some(quick) = BridgeArgs::parse_fast(words()) else { continue };
+            let whole = BridgeTestCli::try_parse_from(words()).unwrap_or_else(|error| panic!("{line}: {error}")).bridge;
             assert_eq!(format!("{quick:?}"), format!("{whole:?}"), "{line}");
         }
-        assert!(BridgeArgs::at_a_glance(["bridge", "codex"].into_iter().map(OsString::from)).is_some());
+        assert!(BridgeArgs::parse_fast(["bridge", "codex"].into_iter().map(OsString::from)).is_some());
     }
 }

@@ -25,17 +25,17 @@ pub(crate) enum CheckpointsCommand {
     #[command(
         after_help = "Exit code 1 if a file is left as it is; which, and why, is said. What guards are made of is never kept nor brought back.\n\nExamples:\n  hookwright checkpoints restore 12\n  hookwright checkpoints restore latest --yes --what both"
     )]
-    Restore(RestoreArgs),
+    Restore(CheckpointRestoreArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RestoreArgs {
+pub(crate) struct CheckpointRestoreArgs {
     /// Its number, or `latest`.
     #[arg(value_name = "NUMBER")]
     pub(crate) which: String,
     /// What to bring back.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) what: Wanted,
+    pub(crate) what: RestoreTargetArg,
     /// Bring back files too that somebody has changed since the agent did.
     #[arg(long)]
     pub(crate) overwrite: bool,
@@ -49,7 +49,7 @@ pub(crate) struct RestoreArgs {
 
 /// What is brought back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Wanted {
+pub(crate) enum RestoreTargetArg {
     /// Files.
     #[default]
     Files,

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::Scope;
+use super::ScopeArg;
 use crate::completions;
 
 #[derive(Debug, Subcommand)]
@@ -11,7 +11,7 @@ pub(crate) enum ConfigCommand {
     #[command(after_help = "Examples:\n  hookwright config get model.name\n  hookwright config get --all")]
     Get {
         /// The setting, with dots.
-        #[arg(add = completions::settings())]
+        #[arg(add = completions::setting_names())]
         key: Option<String>,
         /// Also list settings that nobody has set.
         #[arg(long, conflicts_with = "key")]
@@ -26,34 +26,34 @@ pub(crate) enum ConfigCommand {
     )]
     Set {
         /// The setting, with dots.
-        #[arg(add = completions::settings())]
+        #[arg(add = completions::setting_names())]
         key: String,
         /// The value.
         #[arg(allow_hyphen_values = true)]
         value: String,
         /// Whose settings.
         #[arg(long, value_enum, value_name = "SCOPE", default_value = "user")]
-        scope: Scope,
+        scope: ScopeArg,
     },
     /// Take a setting out of the file.
     Unset {
         /// The setting, with dots.
-        #[arg(add = completions::settings())]
+        #[arg(add = completions::setting_names())]
         key: String,
         /// Whose settings.
         #[arg(long, value_enum, value_name = "SCOPE", default_value = "user")]
-        scope: Scope,
+        scope: ScopeArg,
     },
     /// Open the settings file in your editor ($VISUAL or $EDITOR); what can't be read afterwards changes nothing.
     Edit {
         /// Whose settings.
         #[arg(long, value_enum, value_name = "SCOPE", default_value = "user")]
-        scope: Scope,
+        scope: ScopeArg,
     },
     /// Print where settings are.
     Path {
         /// Only the file of these.
         #[arg(long, value_enum, value_name = "SCOPE")]
-        scope: Option<Scope>,
+        scope: Option<ScopeArg>,
     },
 }

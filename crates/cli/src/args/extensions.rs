@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::Scope;
+use super::ScopeArg;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExtensionsCommand {
@@ -12,7 +12,7 @@ pub(crate) enum ExtensionsCommand {
     #[command(
         after_help = "Examples:\n  hookwright extensions install https://github.com/OWNER/REPO --ref v1.2.0\n  hookwright extensions install ./my-extension\n  hookwright extensions install https://example.org/my-extension.tar.gz --consent"
     )]
-    Install(Install),
+    Install(ExtensionInstallArgs),
     /// Remove extensions; what a linked one links to stays.
     #[command(after_help = "Example:\n  hookwright extensions uninstall my-extension")]
     Uninstall {
@@ -62,8 +62,8 @@ pub(crate) enum ExtensionsCommand {
         /// Its name.
         name: String,
         /// Where.
-        #[arg(long, value_enum, default_value_t = Scope::User, ignore_case = true)]
-        scope: Scope,
+        #[arg(long, value_enum, default_value_t = ScopeArg::User, ignore_case = true)]
+        scope: ScopeArg,
     },
     /// Disable an extension.
     #[command(after_help = "Example:\n  hookwright extensions disable my-extension --scope workspace")]
@@ -71,8 +71,8 @@ pub(crate) enum ExtensionsCommand {
         /// Its name.
         name: String,
         /// Where.
-        #[arg(long, value_enum, default_value_t = Scope::User, ignore_case = true)]
-        scope: Scope,
+        #[arg(long, value_enum, default_value_t = ScopeArg::User, ignore_case = true)]
+        scope: ScopeArg,
         /// Agree that guards go with it.
         #[arg(long)]
         consent: bool,
@@ -86,7 +86,7 @@ pub(crate) enum ExtensionsCommand {
         path: PathBuf,
         /// What it brings [default: context].
         #[arg(value_enum)]
-        template: Option<Template>,
+        template: Option<ExtensionTemplate>,
     },
     /// Check an extension: what loads, what does not, and what is wrong; exit 1 on errors, 0 on warnings only.
     #[command(
@@ -109,13 +109,13 @@ pub(crate) enum ExtensionsCommand {
         /// The setting's name, or its variable's [default: all].
         setting: Option<String>,
         /// Whose value it is.
-        #[arg(long, value_enum, default_value_t = Scope::User, ignore_case = true)]
-        scope: Scope,
+        #[arg(long, value_enum, default_value_t = ScopeArg::User, ignore_case = true)]
+        scope: ScopeArg,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Install {
+pub(crate) struct ExtensionInstallArgs {
     /// A folder, an archive (.tar.gz, .tgz, .zip), or an address that git or a browser understands.
     pub(crate) source: String,
     /// The branch, tag or commit.
@@ -134,7 +134,7 @@ pub(crate) struct Install {
 
 /// What a new extension brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Template {
+pub(crate) enum ExtensionTemplate {
     /// A guard, its script and its test.
     Hooks,
     /// A slash command.

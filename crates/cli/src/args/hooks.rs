@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use hookwright_hooks::EventKind;
 
-use super::{Scope, bridge};
+use super::{ScopeArg, bridge};
 use crate::completions;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HooksCommand {
     /// List every hook with its event, matcher, source and state.
     #[command(after_help = "Examples:\n  hookwright hooks list\n  hookwright hooks list --event BeforeTool --json")]
-    List(List),
+    List(HookListArgs),
     /// Show everything about one hook.
     #[command(after_help = "Example:\n  hookwright hooks show secret-scanner")]
     Show {
@@ -57,7 +57,7 @@ pub(crate) enum HooksCommand {
     #[command(
         after_help = "What is not given is a small, harmless sample of the event.\n\nExamples:\n  hookwright hooks fire SessionStart\n  hookwright hooks fire BeforeTool --tool write_file --args '{\"file_path\": \"a.txt\", \"content\": \"hi\"}'\n  hookwright hooks fire BeforeAgent --prompt 'fix the tests' --json\n  hookwright hooks fire AfterModel --print-input > event.json\n  hookwright hooks fire AfterModel --input event.json"
     )]
-    Fire(Fire),
+    Fire(HookFireArgs),
     /// Run hook tests: `*.hooktest.toml` files, by default those under `.gemini/`.
     #[command(
         after_help = "Examples:\n  hookwright hooks test\n  hookwright hooks test .gemini/hooks/guard.hooktest.toml --json"
@@ -107,24 +107,24 @@ pub(crate) enum HooksCommand {
     #[command(
         after_help = "Examples:\n  hookwright hooks migrate --from-claude --dry-run\n  hookwright hooks migrate --from-claude --verify"
     )]
-    Migrate(Migrate),
+    Migrate(HookMigrateArgs),
     /// Write a new hook: a working script, its settings entry and its hook test.
     #[command(
         after_help = "Example:\n  hookwright hooks new guard --event BeforeTool --matcher run_shell_command --lang python"
     )]
-    New(New),
+    New(HookNewArgs),
     /// Take over a shipped example: its script, its settings entry and its tests; without a name, list them.
     #[command(after_help = "Examples:\n  hookwright hooks add\n  hookwright hooks add secret-scanner --user")]
-    Add(Add),
+    Add(HookAddArgs),
     /// Take a hook out of the settings that declare it; its script stays.
     #[command(after_help = "Example:\n  hookwright hooks remove secret-scanner --scope user")]
-    Remove(Remove),
+    Remove(HookRemoveArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Add {
+pub(crate) struct HookAddArgs {
     /// The example [default: list them].
-    #[arg(add = completions::examples())]
+    #[arg(add = completions::example_candidates())]
     pub(crate) example: Option<String>,
     /// For all your projects: under ~/.gemini.
     #[arg(long)]
@@ -132,17 +132,17 @@ pub(crate) struct Add {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Remove {
+pub(crate) struct HookRemoveArgs {
     /// The hook's name, or its command.
     #[arg(add = completions::hook_names())]
     pub(crate) name: String,
     /// Whose hook, where several have the name.
     #[arg(long, value_enum, value_name = "SCOPE")]
-    pub(crate) scope: Option<Scope>,
+    pub(crate) scope: Option<ScopeArg>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct HookListArgs {
     /// Only this event's hooks.
     #[arg(long, value_parser = event_parser())]
     pub(crate) event: Option<EventKind>,
@@ -152,7 +152,7 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Fire {
+pub(crate) struct HookFireArgs {
     /// The event.
     #[arg(value_parser = event_parser())]
     pub(crate) event: EventKind,
@@ -169,7 +169,7 @@ pub(crate) struct Fire {
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
     /// As if it happened in that agent: its words in, its kind of answer out. With --input, what that agent would send.
-    #[arg(long = "as", value_name = "AGENT", value_parser = bridge::host)]
+    #[arg(long = "as", value_name = "AGENT", value_parser = bridge::parse_host)]
     pub(crate) host: Option<hookwright_bridge::Host>,
     /// Run nothing; print the event's fields, for a file that --input reads.
     #[arg(long)]
@@ -180,7 +180,7 @@ pub(crate) struct Fire {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Migrate {
+pub(crate) struct HookMigrateArgs {
     /// From Claude Code's settings.
     #[arg(long, required = true)]
     pub(crate) from_claude: bool,
@@ -200,7 +200,7 @@ pub(crate) struct Migrate {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct New {
+pub(crate) struct HookNewArgs {
     /// The hook's name: letters, digits, `-` and `_`.
     pub(crate) name: String,
     /// The event it runs on.
@@ -219,12 +219,12 @@ pub(crate) struct New {
     #[arg(long)]
     pub(crate) worker: bool,
     /// The script's language.
-    #[arg(long, value_enum, default_value_t = Language::Sh)]
-    pub(crate) lang: Language,
+    #[arg(long, value_enum, default_value_t = ScriptLanguage::Sh)]
+    pub(crate) lang: ScriptLanguage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Language {
+pub(crate) enum ScriptLanguage {
     Sh,
     Python,
     Node,

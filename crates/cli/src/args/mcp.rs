@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 
-use super::Place;
+use super::ProjectArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
@@ -18,15 +18,15 @@ pub(crate) enum McpCommand {
     #[command(
         after_help = "Options are read wherever they stand, and unknown ones are the server's own; `--` ends them.\n\nExamples:\n  hookwright mcp add files npx -y @modelcontextprotocol/server-filesystem .\n  hookwright mcp add -s user -e TOKEN='$GITHUB_TOKEN' github github-mcp -- --port 3000\n  hookwright mcp add docs https://example.com/mcp -H 'X-Key: $DOCS_KEY'"
     )]
-    Add(AddServer),
+    Add(McpAddArgs),
     /// Remove a server from the settings: exit 1 if there is none of that name.
     #[command(after_help = "Example:\n  hookwright mcp remove files --scope user")]
     Remove {
         /// The server's name.
         name: String,
         /// Whose settings.
-        #[arg(short, long, value_enum, value_name = "SCOPE", default_value_t = McpScope::Project)]
-        scope: McpScope,
+        #[arg(short, long, value_enum, value_name = "SCOPE", default_value_t = McpScopeArg::Project)]
+        scope: McpScopeArg,
     },
     /// List every server, whether it counts here, and whether it answers: exit 0 whatever they say.
     #[command(after_help = "Examples:\n  hookwright mcp list\n  hookwright mcp list --no-connect --json")]
@@ -38,7 +38,7 @@ pub(crate) enum McpCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        place: Place,
+        place: ProjectArgs,
     },
     /// Ask one server what it has, and how long it takes: exit 1 if it does not answer.
     #[command(after_help = "Example:\n  hookwright mcp test files --json")]
@@ -49,7 +49,7 @@ pub(crate) enum McpCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        place: Place,
+        place: ProjectArgs,
     },
     /// Sign in to a server elsewhere, with the address that is printed: exit 1 if that was not done.
     #[command(after_help = "Example:\n  hookwright mcp auth docs")]
@@ -75,7 +75,7 @@ pub(crate) enum McpCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct AddServer {
+pub(crate) struct McpAddArgs {
     /// The server's name.
     pub(crate) name: String,
     /// The program (stdio), or the address (http, sse).
@@ -84,11 +84,11 @@ pub(crate) struct AddServer {
     /// The program's arguments.
     pub(crate) args: Vec<String>,
     /// Whose settings.
-    #[arg(short, long, value_enum, value_name = "SCOPE", default_value_t = McpScope::Project)]
-    pub(crate) scope: McpScope,
+    #[arg(short, long, value_enum, value_name = "SCOPE", default_value_t = McpScopeArg::Project)]
+    pub(crate) scope: McpScopeArg,
     /// How it is reached [default: stdio, and for an address http, else sse].
     #[arg(short, long, visible_alias = "type", value_enum, value_name = "KIND")]
-    pub(crate) transport: Option<McpKind>,
+    pub(crate) transport: Option<McpTransportArg>,
     /// A variable for the program; `$NAME` in it is filled in at every start.
     #[arg(short, long, value_name = "KEY=VALUE")]
     pub(crate) env: Vec<String>,
@@ -113,24 +113,24 @@ pub(crate) struct AddServer {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum McpScope {
+pub(crate) enum McpScopeArg {
     /// Yours, for every project.
     User,
     /// The project's.
     Project,
 }
 
-impl McpScope {
+impl McpScopeArg {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            McpScope::User => "user",
-            McpScope::Project => "project",
+            McpScopeArg::User => "user",
+            McpScopeArg::Project => "project",
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum McpKind {
+pub(crate) enum McpTransportArg {
     /// A program.
     Stdio,
     /// Server-sent events.
@@ -141,7 +141,7 @@ pub(crate) enum McpKind {
 
 /// A command line of `mcp add` with its own options first: as with Gemini CLI they may stand anywhere before a `--`, and
 /// options that are not its own are the server's.
-pub(crate) fn options_first(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+pub(crate) fn move_options_first(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let words: Vec<OsString> = words.collect();
     if words.get(1).is_none_or(|word| word != "mcp") || words.get(2).is_none_or(|word| word != "add") {
         return words;
@@ -150,11 +150,11 @@ pub(crate) fn options_first(words: impl Iterator<Item = OsString>) -> Vec<OsStri
     let mut others = vec![OsString::from("--")];
     let mut rest = words[3..].iter();
     while let Some(word) = rest.next() {
-        match own_option(word) {
+        match add_option_arity(word) {
             None if word == "--" => break,
             None => others.push(word.clone()),
-            Some(Takes::Nothing) => options.push(word.clone()),
-            Some(Takes::Next) => options.extend([word.clone()].into_iter().chain(rest.next().cloned())),
+            Some(OptionArity::Flag) => options.push(word.clone()),
+            Some(OptionArity::OneValue) => options.extend([word.clone()].into_iter().chain(rest.next().cloned())),
         }
     }
     others.extend(rest.cloned());
@@ -163,18 +163,18 @@ pub(crate) fn options_first(words: impl Iterator<Item = OsString>) -> Vec<OsStri
 }
 
 /// What an option takes besides its own word.
-enum Takes {
-    Nothing,
-    Next,
+enum OptionArity {
+    Flag,
+    OneValue,
 }
 
 /// Whether a word is an option of `mcp add`.
-fn own_option(word: &OsStr) -> Option<Takes> {
+fn add_option_arity(word: &OsStr) -> Option<OptionArity> {
     let word = word.to_str()?;
     if matches!(word, "-h" | "--help") {
-        return Some(Takes::Nothing);
+        return Some(OptionArity::Flag);
     }
-    let add = AddServer::augment_args(clap::Command::new("add"));
+    let add = McpAddArgs::augment_args(clap::Command::new("add"));
     let (name, has_value) = word.split_once('=').map_or((word, false), |(name, _)| (name, true));
     let option = add.get_arguments().find(|option| match name.strip_prefix("--") {
         Some(long) => {
@@ -186,7 +186,7 @@ fn own_option(word: &OsStr) -> Option<Takes> {
         }),
     })?;
     let takes_none = has_value || matches!(option.get_action(), ArgAction::SetTrue);
-    Some(if takes_none { Takes::Nothing } else { Takes::Next })
+    Some(if takes_none { OptionArity::Flag } else { OptionArity::OneValue })
 }
 
 #[cfg(test)]
@@ -194,12 +194,12 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::args::{Cli, CliCommand};
 
-    fn added(line: &str) -> AddServer {
+    fn parse_add(line: &str) -> McpAddArgs {
         let words = line.split(' ').map(OsString::from);
-        match Cli::try_parse_from(options_first(words)).unwrap().command {
-            Some(Command::Mcp(McpArgs { command: McpCommand::Add(server) })) => server,
+        match Cli::try_parse_from(move_options_first(words)).unwrap().command {
+            Some(CliCommand::Mcp(McpArgs { command: McpCommand::Add(server) })) => server,
             other => panic!("{other:?}"),
         }
     }
@@ -207,19 +207,19 @@ mod tests {
     #[test]
     fn options_stand_anywhere_and_others_are_the_servers() {
         let server =
-            added("hookwright mcp add -s user files npx -y pkg --port 3 -e A=1 --trust --type=stdio . -- -e B=2");
+            parse_add("hookwright mcp add -s user files npx -y pkg --port 3 -e A=1 --trust --type=stdio . -- -e B=2");
         assert_eq!((server.name.as_str(), server.target.as_str()), ("files", "npx"));
         assert_eq!(server.args, ["-y", "pkg", "--port", "3", ".", "-e", "B=2"]);
         assert_eq!(server.env, ["A=1"]);
-        assert!(server.trust && server.scope == McpScope::User && server.transport == Some(McpKind::Stdio));
-        assert_eq!(added("hookwright mcp add x y").args, [""; 0]);
+        assert!(server.trust && server.scope == McpScopeArg::User && server.transport == Some(McpTransportArg::Stdio));
+        assert_eq!(parse_add("hookwright mcp add x y").args, [""; 0]);
     }
 
     #[test]
     fn other_commands_are_left_alone() {
         for line in ["hookwright", "hookwright mcp", "hookwright mcp list --json", "hookwright add -s x"] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            assert_eq!(options_first(words.clone().into_iter()), words);
+            assert_eq!(move_options_first(words.clone().into_iter()), words);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Approval;
+use super::ApprovalModeArg;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
@@ -28,11 +28,11 @@ pub(crate) enum PolicyCommand {
     #[command(
         after_help = "Hooks are not asked: `hookwright hooks fire BeforeTool` does that.\n\nExamples:\n  hookwright policy explain run_shell_command '{\"command\": \"git push\"}'\n  hookwright policy explain write_file '{\"file_path\": \"a.txt\"}' --mode yolo --json"
     )]
-    Explain(Explain),
+    Explain(PolicyExplainArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Explain {
+pub(crate) struct PolicyExplainArgs {
     /// The tool's name.
     pub(crate) tool: String,
     /// Its arguments.
@@ -40,7 +40,7 @@ pub(crate) struct Explain {
     pub(crate) args: String,
     /// The approval mode [default: the settings'].
     #[arg(long, value_enum, value_name = "MODE")]
-    pub(crate) mode: Option<Approval>,
+    pub(crate) mode: Option<ApprovalModeArg>,
     /// As a call of this sub-agent's.
     #[arg(long, value_name = "NAME")]
     pub(crate) subagent: Option<String>,

@@ -8,7 +8,7 @@ use crate::completions;
 
 /// The options of a session.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct AgentArgs {
+pub(crate) struct SessionArgs {
     /// The prompt.
     #[arg(value_name = "PROMPT", add = completions::command_names())]
     pub(crate) query: Vec<String>,
@@ -23,7 +23,7 @@ pub(crate) struct AgentArgs {
     pub(crate) model: Option<String>,
     /// Which tool calls run unasked.
     #[arg(long, value_enum, value_name = "MODE")]
-    pub(crate) approval_mode: Option<Approval>,
+    pub(crate) approval_mode: Option<ApprovalModeArg>,
     /// Run every tool call unasked; the same as --approval-mode=yolo.
     #[arg(short, long, conflicts_with = "approval_mode")]
     pub(crate) yolo: bool,
@@ -58,13 +58,13 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "ID", conflicts_with = "resume", value_parser = session_name)]
     pub(crate) session_id: Option<String>,
     /// Go on with an earlier session: `latest`, its number or its name; alone, choose one (without a screen: the latest).
-    #[arg(short, long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "", add = completions::sessions())]
+    #[arg(short, long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "", add = completions::session_ids())]
     pub(crate) resume: Option<String>,
     /// List this project's sessions.
     #[arg(long)]
     pub(crate) list_sessions: bool,
     /// Delete one of this project's sessions.
-    #[arg(long, value_name = "SESSION", add = completions::sessions())]
+    #[arg(long, value_name = "SESSION", add = completions::session_ids())]
     pub(crate) delete_session: Option<String>,
     /// Answer from a file, strictly in its order.
     #[arg(long, value_name = "FILE", conflicts_with = "fake_responses_non_strict")]
@@ -89,7 +89,7 @@ pub(crate) struct AgentArgs {
 /// Which tool calls run unasked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-pub(crate) enum Approval {
+pub(crate) enum ApprovalModeArg {
     /// Those that only look.
     Default,
     /// Edits too.

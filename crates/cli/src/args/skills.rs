@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Scope;
+use super::ScopeArg;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsCommand {
@@ -33,7 +33,7 @@ pub(crate) enum SkillsCommand {
     #[command(
         after_help = "Examples:\n  hookwright skills install https://github.com/OWNER/REPO --path skills/pdf\n  hookwright skills install ./my-skill --scope workspace"
     )]
-    Install(InstallSkills),
+    Install(SkillInstallArgs),
     /// Use a skill's folder where it is, while you write it.
     #[command(after_help = "Example:\n  hookwright skills link ./my-skill")]
     Link {
@@ -49,8 +49,8 @@ pub(crate) enum SkillsCommand {
         /// Its name.
         name: String,
         /// From where.
-        #[arg(long, value_enum, default_value_t = Scope::User, ignore_case = true)]
-        scope: Scope,
+        #[arg(long, value_enum, default_value_t = ScopeArg::User, ignore_case = true)]
+        scope: ScopeArg,
     },
     /// Offer a skill to the model again.
     Enable {
@@ -64,20 +64,20 @@ pub(crate) enum SkillsCommand {
         name: String,
         /// In whose settings [default: the workspace's where it has any, else the user's].
         #[arg(short, long, value_enum, ignore_case = true)]
-        scope: Option<Scope>,
+        scope: Option<ScopeArg>,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct InstallSkills {
+pub(crate) struct SkillInstallArgs {
     /// A folder, an archive (.tar.gz, .tgz, .zip), or an address that git or a browser understands.
     pub(crate) source: String,
     /// The branch, tag or commit.
     #[arg(long = "ref", value_name = "REF")]
     pub(crate) reference: Option<String>,
     /// Where they are to count.
-    #[arg(long, value_enum, default_value_t = Scope::User, ignore_case = true)]
-    pub(crate) scope: Scope,
+    #[arg(long, value_enum, default_value_t = ScopeArg::User, ignore_case = true)]
+    pub(crate) scope: ScopeArg,
     /// The folder in the source that holds the skill, or the skills.
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<PathBuf>,

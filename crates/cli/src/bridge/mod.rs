@@ -6,14 +6,14 @@
 //! where the judgement has not ended by then. `hookwright-bridge` knows the dialects; this is the way through: `stdin` → `stand_down` →
 //! `place` → `judge` → the answer, and a line of the `trace`.
 
-mod judge;
-mod place;
-mod stand_down;
+mod delegation;
+mod evaluation;
+mod project_root;
 mod stdin;
 mod trace;
 mod twice;
 
-pub(crate) use judge::left_out_words;
+pub(crate) use evaluation::untrusted_hook_note;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,57 +23,57 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hookwright_bridge::{Heard, Host, HostEvent, Misheard, Ruling, Standing, Written, payload};
-use hookwright_settings::{Paths, World};
+use hookwright_bridge::{Host, HostEvent, HostEventInfo, HostResponse, PayloadError, Ruling, ToolRecognition, payload};
+use hookwright_settings::{ConfigPaths, ProcessEnv};
 
 use crate::args::BridgeArgs;
-use crate::{exit, out, runtime};
-use trace::Line;
+use crate::{exit, output, runtime};
+use trace::BridgeTraceLine;
 
 /// One call of the bridge.
-pub(crate) struct Call<'a> {
+pub(crate) struct BridgeRequest<'a> {
     pub(crate) host: Host,
     /// The event that the entry is for, if it says.
-    pub(crate) told: Option<&'a str>,
-    pub(crate) world: &'a World,
+    pub(crate) entry_event: Option<&'a str>,
+    pub(crate) world: &'a ProcessEnv,
     pub(crate) started: Instant,
     /// How long the agent waits, if the entry says.
-    pub(crate) patience: Option<Duration>,
-    progress: &'a Progress,
+    pub(crate) host_timeout: Option<Duration>,
+    progress: &'a EvaluationProgress,
 }
 
 /// How far the judgement is, for the thread that keeps the deadline.
 #[derive(Default)]
-struct Progress {
+struct EvaluationProgress {
     /// What the event is, once that is known.
-    row: OnceLock<&'static HostEvent>,
+    row: OnceLock<&'static HostEventInfo>,
     /// Whether one of the two threads gives the answer already.
     is_claimed: AtomicBool,
 }
 
-impl Progress {
+impl EvaluationProgress {
     /// Takes the answer upon the calling thread; whether that is its to give.
     fn claim(&self) -> bool {
         !self.is_claimed.swap(true, Ordering::SeqCst)
     }
 }
 
-impl Call<'_> {
+impl BridgeRequest<'_> {
     /// The row of the event that the entry is for.
-    fn told_row(&self) -> Option<&'static HostEvent> {
-        self.told.and_then(|name| self.host.event(name))
+    fn entry_event_row(&self) -> Option<&'static HostEventInfo> {
+        self.entry_event.and_then(|name| self.host.event(name))
     }
 
     /// When the answer must be there.
-    fn deadline(&self, row: Option<&HostEvent>) -> Instant {
-        self.started + Host::deadline(self.patience.unwrap_or_else(|| self.host.timeout(row)))
+    fn deadline(&self, row: Option<&HostEventInfo>) -> Instant {
+        self.started + Host::bridge_deadline(self.host_timeout.unwrap_or_else(|| self.host.timeout(row)))
     }
 }
 
 /// What is said to the agent, and what is kept of it.
-pub(crate) struct Reply {
-    pub(crate) written: Written,
-    pub(crate) line: Line,
+pub(crate) struct BridgeReply {
+    pub(crate) response: HostResponse,
+    pub(crate) trace_line: BridgeTraceLine,
 }
 
 /// How long a line of the trace may take once the answer has been given.
@@ -81,21 +81,21 @@ const TRACE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Answers one event; the exit code. Everything that may take long, the world itself included, is left to another thread:
 /// whatever becomes of that, the agent gets its answer in time.
-pub(crate) fn run(args: &BridgeArgs, world: fn() -> World) -> u8 {
+pub(crate) fn run(args: &BridgeArgs, world: fn() -> ProcessEnv) -> u8 {
     let started = Instant::now();
     let args = Arc::new(args.clone());
-    let progress = Arc::new(Progress::default());
+    let progress = Arc::new(EvaluationProgress::default());
     let (answered, answers) = channel();
     let judge = {
         let (args, progress) = (args.clone(), progress.clone());
-        move || judge_event(&args, &world(), started, &progress, &answered)
+        move || answer_event(&args, &world(), started, &progress, &answered)
     };
-    if thread::Builder::new().name("judge".to_owned()).stack_size(runtime::STACK).spawn(judge).is_err() {
+    if thread::Builder::new().name("judge".to_owned()).stack_size(runtime::STACK_BYTES).spawn(judge).is_err() {
         let words = "hookwright can't judge this: this machine has no room for one more thread";
-        return refuse_unjudged(args, progress, started, words.to_owned());
+        return refuse_unfinished(args, progress, started, words.to_owned());
     }
     let told = args.event.as_deref().and_then(|name| args.agent.event(name));
-    let limit = started + Host::last_moment(args.deadline.unwrap_or_else(|| args.agent.timeout(told)));
+    let limit = started + Host::answer_deadline(args.deadline.unwrap_or_else(|| args.agent.timeout(told)));
     let left = || limit.saturating_duration_since(Instant::now());
     match answers.recv_timeout(left()) {
         Ok(code) => {
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &BridgeArgs, world: fn() -> World) -> u8 {
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) if progress.claim() => {
             let title = args.agent.title();
             let words = format!("hookwright did not finish judging this before {title} stops waiting for it");
-            refuse_unjudged(args, progress, started, words)
+            refuse_unfinished(args, progress, started, words)
         }
         // The answer is being printed, or was lost on the way.
         Err(_) => answers.recv_timeout(TRACE_TIMEOUT).unwrap_or(exit::DENIED),
@@ -114,68 +114,91 @@ pub(crate) fn run(args: &BridgeArgs, world: fn() -> World) -> u8 {
 }
 
 /// Judges an event, gives the answer unless that was given meanwhile, and says so with the exit code.
-fn judge_event(args: &BridgeArgs, world: &World, started: Instant, progress: &Progress, answered: &Sender<u8>) {
-    let call =
-        Call { host: args.agent, told: args.event.as_deref(), world, started, patience: args.deadline, progress };
-    let reply = catch_unwind(AssertUnwindSafe(|| answer(&call))).unwrap_or_else(|_| {
-        refusal(&call, call.told_row(), "hookwright failed inside; no hook could judge this".to_owned())
+fn answer_event(
+    args: &BridgeArgs,
+    world: &ProcessEnv,
+    started: Instant,
+    progress: &EvaluationProgress,
+    answered: &Sender<u8>,
+) {
+    let call = BridgeRequest {
+        host: args.agent,
+        entry_event: args.event.as_deref(),
+        world,
+        started,
+        host_timeout: args.deadline,
+        progress,
+    };
+    let reply = catch_unwind(AssertUnwindSafe(|| answer_call(&call))).unwrap_or_else(|_| {
+        refusal(&call, call.entry_event_row(), "hookwright failed inside; no hook could judge this".to_owned())
     });
     if !progress.claim() {
         return;
     }
-    let _ = answered.send(print(&reply.written));
-    trace::keep(&Paths::new(world), &call, reply);
+    let _ = answered.send(print_response(&reply.response));
+    trace::append_line(&ConfigPaths::new(world), &call, reply);
 }
 
 /// Refuses an event whose judgement has not ended; the exit code.
-fn refuse_unjudged(args: Arc<BridgeArgs>, progress: Arc<Progress>, started: Instant, words: String) -> u8 {
+fn refuse_unfinished(args: Arc<BridgeArgs>, progress: Arc<EvaluationProgress>, started: Instant, words: String) -> u8 {
     let row = progress.row.get().copied().or_else(|| args.event.as_deref().and_then(|name| args.agent.event(name)));
-    let written = args.agent.dialect().refuse(args.agent, row, &words);
-    let code = print(&written);
+    let written = args.agent.dialect().write_refusal(args.agent, row, &words);
+    let code = print_response(&written);
     let (kept, is_kept) = channel::<()>();
     // The disk may be what the judgement waits for.
     let keep = move || {
-        let world = World::from_process();
+        let world = ProcessEnv::from_process();
         let (host, told, patience) = (args.agent, args.event.as_deref(), args.deadline);
-        let call = Call { host, told, world: &world, started, patience, progress: &progress };
-        trace::keep(&Paths::new(&world), &call, Reply { written, line: Line::new(Ruling::Deny, words) });
+        let call = BridgeRequest {
+            host,
+            entry_event: told,
+            world: &world,
+            started,
+            host_timeout: patience,
+            progress: &progress,
+        };
+        trace::append_line(
+            &ConfigPaths::new(&world),
+            &call,
+            BridgeReply { response: written, trace_line: BridgeTraceLine::new(Ruling::Deny, words) },
+        );
         drop(kept);
     };
-    if thread::Builder::new().stack_size(runtime::STACK).spawn(keep).is_ok() {
+    if thread::Builder::new().stack_size(runtime::STACK_BYTES).spawn(keep).is_ok() {
         let _ = is_kept.recv_timeout(TRACE_TIMEOUT);
     }
     code
 }
 
-fn answer(call: &Call<'_>) -> Reply {
-    let payload = match stdin::read(call.deadline(call.told_row())).and_then(|bytes| payload::read(&bytes)) {
+fn answer_call(call: &BridgeRequest<'_>) -> BridgeReply {
+    let payload = match stdin::read(call.deadline(call.entry_event_row())).and_then(|bytes| payload::read(&bytes)) {
         Ok(payload) => payload,
-        Err(error) => return not_heard(call, &error),
+        Err(error) => return answer_unreadable(call, &error),
     };
-    if let Some(other) = stand_down::for_whom(call, &payload) {
-        return Reply { written: Written::default(), line: Line::stood_down(other) };
+    if let Some(other) = delegation::delegate_host(call, &payload) {
+        return BridgeReply { response: HostResponse::default(), trace_line: BridgeTraceLine::delegated(other) };
     }
-    match call.host.dialect().hear(call.host, payload, call.told) {
+    match call.host.dialect().parse_event(call.host, payload, call.entry_event) {
         Ok(heard) => {
-            if let Some(row) = heard.row {
+            if let Some(row) = heard.info {
                 let _ = call.progress.row.set(row);
             }
-            let heard = with_surroundings(call, heard);
-            judge::judge(call, &heard)
+            let heard = with_host_details(call, heard);
+            evaluation::evaluate_event(call, &heard)
         }
-        Err(error) => not_heard(call, &error),
+        Err(error) => answer_unreadable(call, &error),
     }
 }
 
 /// What else is known of the agent: its version, and whose a tool of that name is.
-fn with_surroundings(call: &Call<'_>, mut heard: Heard) -> Heard {
+fn with_host_details(call: &BridgeRequest<'_>, mut heard: HostEvent) -> HostEvent {
     let var = |name: &str| call.world.var(name).map(str::to_owned);
     heard.version = heard.version.or_else(|| call.host.version(var));
     if let Some(tool) = &mut heard.tool {
         // This version does not have that tool any more, so it is another one of that name.
         let is_another = heard.version.is_some() && hookwright_bridge::tools::is_retired(call.host, &tool.name);
-        if is_another || place::brings_tool(call.host, &heard.session, call.world, &tool.name) {
-            tool.standing = Standing::Unknown;
+        if is_another || project_root::project_defines_tool(call.host, &heard.session, call.world, &tool.name) {
+            tool.recognition = ToolRecognition::Unknown;
         }
     }
     heard
@@ -183,49 +206,52 @@ fn with_surroundings(call: &Call<'_>, mut heard: Heard) -> Heard {
 
 /// A payload that nobody can read says nothing of what it is about, so it could be about anything that a guard forbids: a no,
 /// unless it is certain that there is no guard at all.
-fn not_heard(call: &Call<'_>, error: &Misheard) -> Reply {
-    let row = call.told_row();
+fn answer_unreadable(call: &BridgeRequest<'_>, error: &PayloadError) -> BridgeReply {
+    let row = call.entry_event_row();
     let words = format!("hookwright can't read this event of {}: {error}", call.host.title());
-    match judge::could_guard(call, row) {
+    match evaluation::may_be_guarded(call, row) {
         true => refusal(call, row, words),
         false => {
-            let written = call.host.dialect().write(&unheard(call, row), &hookwright_bridge::Verdict::default());
-            let written = Written { stderr: words.clone(), ..written };
-            Reply { written, line: Line::new(Ruling::Pass, words) }
+            let written = call
+                .host
+                .dialect()
+                .write_response(&unknown_host_event(call, row), &hookwright_bridge::HostVerdict::default());
+            let written = HostResponse { stderr: words.clone(), ..written };
+            BridgeReply { response: written, trace_line: BridgeTraceLine::new(Ruling::Pass, words) }
         }
     }
 }
 
 /// An event of which nothing is known but, perhaps, its name.
-fn unheard(call: &Call<'_>, row: Option<&'static HostEvent>) -> Heard {
-    Heard {
+fn unknown_host_event(call: &BridgeRequest<'_>, row: Option<&'static HostEventInfo>) -> HostEvent {
+    HostEvent {
         host: call.host,
         version: None,
-        event: call.told.unwrap_or_default().to_owned(),
-        row,
+        name: call.entry_event.unwrap_or_default().to_owned(),
+        info: row,
         tool: None,
         session: Default::default(),
-        keys: Vec::new(),
+        correlation_ids: Vec::new(),
         views: Vec::new(),
     }
 }
 
-pub(crate) fn refusal(call: &Call<'_>, row: Option<&HostEvent>, words: String) -> Reply {
-    let written = call.host.dialect().refuse(call.host, row, &words);
-    Reply { written, line: Line::new(Ruling::Deny, words) }
+pub(crate) fn refusal(call: &BridgeRequest<'_>, row: Option<&HostEventInfo>, words: String) -> BridgeReply {
+    let written = call.host.dialect().write_refusal(call.host, row, &words);
+    BridgeReply { response: written, trace_line: BridgeTraceLine::new(Ruling::Deny, words) }
 }
 
 /// Prints an answer. One that can't be printed is a no, as far as an exit code can say it.
-fn print(written: &Written) -> u8 {
+fn print_response(written: &HostResponse) -> u8 {
     if !written.stderr.is_empty() {
-        let _ = out::stderr_line(&written.stderr);
+        let _ = output::stderr_line(&written.stderr);
     }
     if written.stdout.is_empty() {
-        return written.exit;
+        return written.exit_code;
     }
-    let mut stdout = out::stdout();
+    let mut stdout = output::stdout();
     match writeln!(stdout, "{}", written.stdout).and_then(|()| stdout.flush()) {
-        Ok(()) => written.exit,
+        Ok(()) => written.exit_code,
         Err(_) => exit::DENIED,
     }
 }

@@ -5,79 +5,79 @@
 
 use std::time::Duration;
 
-use hookwright_bridge::{Heard, Host, Loss, Ruling};
-use hookwright_hooks::{Power, RunReport};
-use hookwright_settings::{Paths, Secrets};
+use hookwright_bridge::{Host, HostEvent, Ruling, VerdictDowngrade};
+use hookwright_hooks::{HookCapability, RunReport};
+use hookwright_settings::{ConfigPaths, Secrets};
 use serde_json::{Map, Value, json};
 
-use super::{Call, Reply};
+use super::{BridgeReply, BridgeRequest};
 use crate::log::file::LogFile;
 
 /// The most of a reason that is kept.
-const LONGEST: usize = 400;
+const MAX_REASON_CHARS: usize = 400;
 
 /// What is kept of one event.
 #[derive(Default)]
-pub(crate) struct Line {
+pub(crate) struct BridgeTraceLine {
     pub(super) ruling: Ruling,
     fields: Map<String, Value>,
 }
 
-impl Line {
-    pub(crate) fn new(ruling: Ruling, why: String) -> Line {
-        let mut line = Line { ruling, fields: Map::new() };
-        line.say("verdict", ruling.as_str());
+impl BridgeTraceLine {
+    pub(crate) fn new(ruling: Ruling, why: String) -> BridgeTraceLine {
+        let mut line = BridgeTraceLine { ruling, fields: Map::new() };
+        line.set("verdict", ruling.as_str());
         if !why.is_empty() {
-            line.say("why", why);
+            line.set("why", why);
         }
         line
     }
 
     /// An event that the agent's own entry judges.
-    pub(super) fn stood_down(other: Host) -> Line {
+    pub(super) fn delegated(other: Host) -> BridgeTraceLine {
         let why = format!("{} reads these settings too, and its own entry judges", other.title());
-        let mut line = Line::new(Ruling::Pass, why);
-        line.say("stood_down_for", other.name());
+        let mut line = BridgeTraceLine::new(Ruling::Pass, why);
+        line.set("stood_down_for", other.name());
         line
     }
 
-    fn say(&mut self, key: &str, value: impl Into<Value>) {
+    fn set(&mut self, key: &str, value: impl Into<Value>) {
         self.fields.insert(key.to_owned(), value.into());
     }
 
     /// What the event was.
-    pub(super) fn about(&mut self, heard: &Heard) {
-        self.say("version", heard.version.clone());
-        self.say("event", heard.event.as_str());
-        self.say("as", heard.kind().map(|kind| kind.name()));
+    pub(super) fn add_event(&mut self, heard: &HostEvent) {
+        self.set("version", heard.version.clone());
+        self.set("event", heard.name.as_str());
+        self.set("as", heard.kind().map(|kind| kind.name()));
         if let Some(tool) = &heard.tool {
-            self.say("tool", tool.name.as_str());
-            self.say("known", tool.standing.as_str());
-            if let Some(doubt) = &tool.doubt {
-                self.say("doubt", doubt.as_str());
+            self.set("tool", tool.name.as_str());
+            self.set("known", tool.recognition.as_str());
+            if let Some(doubt) = &tool.uncertainty {
+                self.set("doubt", doubt.as_str());
             }
         }
-        self.say("session_id", heard.session.id.as_str());
-        self.fields.extend(heard.keys.iter().map(|(key, value)| ((*key).to_owned(), value.as_str().into())));
+        self.set("session_id", heard.session.id.as_str());
+        self.fields.extend(heard.correlation_ids.iter().map(|(key, value)| ((*key).to_owned(), value.as_str().into())));
         if let Some(agent) = &heard.session.agent_id {
-            self.say("agent_id", agent.as_str());
+            self.set("agent_id", agent.as_str());
         }
-        let powers = heard.row.map(|row| row.powers).unwrap_or_default();
-        self.say("can_enforce", powers.iter().map(|power| power_word(*power).into()).collect::<Vec<Value>>());
+        let powers = heard.info.map(|row| row.powers).unwrap_or_default();
+        self.set("can_enforce", powers.iter().map(|power| power_name(*power).into()).collect::<Vec<Value>>());
         if heard.views.len() > 1 {
-            self.say("views", heard.views.len());
+            self.set("views", heard.views.len());
         }
     }
 
     /// Which hooks would have judged, were the folder trusted.
-    pub(super) fn left_out(&mut self, words: &[String]) {
+    pub(super) fn add_untrusted_hooks(&mut self, words: &[String]) {
         if !words.is_empty() {
-            self.say("left_out", words);
+            self.set("left_out", words);
         }
     }
 
     /// Who judged.
-    pub(super) fn ran(&mut self, runs: &[&RunReport]) {
+    pub(super) fn add_runs(&mut self, runs: &[&RunReport]) {
         let run = |run: &&RunReport| {
             json!({
                 "hook": run.hook,
@@ -89,21 +89,21 @@ impl Line {
                 "error": run.error.as_ref().filter(|_| !run.answer.suppress_output),
             })
         };
-        self.say("hooks", runs.iter().map(run).collect::<Vec<_>>());
+        self.set("hooks", runs.iter().map(run).collect::<Vec<_>>());
         if runs.iter().any(|run| run.answer.suppress_output) {
             self.fields.shift_remove("why");
         }
     }
 
-    fn lost(&mut self, lost: &[Loss]) {
+    fn add_losses(&mut self, lost: &[VerdictDowngrade]) {
         if !lost.is_empty() {
-            let lost = lost.iter().map(|loss| json!({"wanted": loss.wanted, "became": loss.became}));
-            self.say("lost", lost.collect::<Vec<_>>());
+            let lost = lost.iter().map(|loss| json!({"wanted": loss.requested, "became": loss.applied}));
+            self.set("lost", lost.collect::<Vec<_>>());
         }
     }
 }
 
-fn power_word(power: Power) -> String {
+fn power_name(power: HookCapability) -> String {
     format!("{power:?}").chars().fold(String::new(), |mut word, char| {
         if char.is_uppercase() && !word.is_empty() {
             word.push('_');
@@ -118,21 +118,21 @@ fn millis(duration: Duration) -> f64 {
 }
 
 /// Keeps a line. One that can't be written is lost: a trace decides nothing.
-pub(super) fn keep(paths: &Paths, call: &Call<'_>, reply: Reply) {
-    let mut line = reply.line;
-    line.lost(&reply.written.lost);
+pub(super) fn append_line(paths: &ConfigPaths, call: &BridgeRequest<'_>, reply: BridgeReply) {
+    let mut line = reply.trace_line;
+    line.add_losses(&reply.response.downgrades);
     // Most events have no words to hide anything in; then no key is looked for.
-    let secrets = std::cell::LazyCell::new(|| Secrets::of_model(call.world, paths));
+    let secrets = std::cell::LazyCell::new(|| Secrets::with_model_keys(call.world, paths));
     for key in ["why", "doubt"] {
         if let Some(Value::String(text)) = line.fields.get_mut(key) {
-            let short: String = text.chars().take(LONGEST).collect();
+            let short: String = text.chars().take(MAX_REASON_CHARS).collect();
             *text = secrets.hide(&short);
         }
     }
     if let Some(Value::Array(hooks)) = line.fields.get_mut("hooks") {
         for hook in hooks {
             if let Some(Value::String(error)) = hook.get_mut("error") {
-                *error = secrets.hide(&error.chars().take(LONGEST).collect::<String>());
+                *error = secrets.hide(&error.chars().take(MAX_REASON_CHARS).collect::<String>());
             }
         }
     }
@@ -140,7 +140,7 @@ pub(super) fn keep(paths: &Paths, call: &Call<'_>, reply: Reply) {
     whole.insert("time".to_owned(), format!("{:.3}", jiff::Timestamp::now()).into());
     whole.insert("host".to_owned(), call.host.name().into());
     whole.extend(line.fields);
-    whole.insert("exit".to_owned(), reply.written.exit.into());
+    whole.insert("exit".to_owned(), reply.response.exit_code.into());
     whole.insert("ms".to_owned(), millis(call.started.elapsed()).into());
     if let Ok(file) = LogFile::open(&paths.bridge_trace) {
         file.write(&format!("{}\n", Value::Object(whole)));

@@ -1,27 +1,30 @@
 //! `hookwright checkpoints …`: what turns of earlier and running sessions changed, shown and brought back without a session.
 
-pub(crate) mod words;
+pub(crate) mod humanize;
 
 use std::io::{IsTerminal, Write};
 
 use anyhow::bail;
-use hookwright_agent::Protected;
-use hookwright_agent::checkpoint::{Change, Checkpoint, Deed, Kind, Plan, Roots, Since, State, Store, What};
-use hookwright_settings::World;
+use hookwright_agent::ProtectedPaths;
+use hookwright_agent::checkpoint::{
+    Checkpoint, CheckpointKind, CheckpointStore, ConflictPolicy, FileRestoreAction, PathState, PlannedChange,
+    RestorePlan, RestoreRoots, RestoreScope,
+};
+use hookwright_settings::ProcessEnv;
 use serde_json::{Value, json};
 
-use crate::args::{CheckpointsCommand, InProject, RestoreArgs, Wanted};
-use crate::hooks::Toolbox;
-use crate::out::{self, BOLD, DIM, PLAIN, Table};
+use crate::args::{CheckpointRestoreArgs, CheckpointsCommand, ProjectCommand, RestoreTargetArg};
+use crate::hooks::LoadedProject;
+use crate::output::{self, BOLD, DIM, PLAIN, TextTable};
 use crate::{exit, extensions};
 
 /// Runs one of the commands.
-pub(crate) fn run(args: &InProject<CheckpointsCommand>, world: &World) -> anyhow::Result<u8> {
-    let toolbox = Toolbox::open(&args.place, world)?;
-    let place = Place {
-        store: Store::of(&toolbox.loaded),
+pub(crate) fn run(args: &ProjectCommand<CheckpointsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
+    let toolbox = LoadedProject::open(&args.place, world)?;
+    let place = ProjectCheckpoints {
+        store: CheckpointStore::for_project(&toolbox.loaded),
         folders: vec![toolbox.loaded.project.root.clone()],
-        protected: Protected::new(&toolbox.loaded, &[]),
+        protected: ProtectedPaths::new(&toolbox.loaded, &[]),
     };
     match &args.command {
         CheckpointsCommand::List { json } => place.list(*json),
@@ -31,55 +34,57 @@ pub(crate) fn run(args: &InProject<CheckpointsCommand>, world: &World) -> anyhow
 }
 
 /// The checkpoints of a project, and where files may go.
-struct Place {
-    store: Store,
+struct ProjectCheckpoints {
+    store: CheckpointStore,
     folders: Vec<std::path::PathBuf>,
-    protected: Protected,
+    protected: ProtectedPaths,
 }
 
-impl Place {
-    fn roots(&self) -> Roots<'_> {
-        Roots { folders: &self.folders, protected: &self.protected }
+impl ProjectCheckpoints {
+    fn roots(&self) -> RestoreRoots<'_> {
+        RestoreRoots { folders: &self.folders, protected: &self.protected }
     }
 
     fn list(&self, as_json: bool) -> anyhow::Result<u8> {
         let all = self.store.list();
         if as_json {
-            out::json(&json!({"checkpoints": all.iter().map(|one| self.to_json(one)).collect::<Vec<_>>()}))?;
+            output::print_json(
+                &json!({"checkpoints": all.iter().map(|one| self.checkpoint_json(one)).collect::<Vec<_>>()}),
+            )?;
             return Ok(exit::OK);
         }
         if all.is_empty() {
-            out::note("there are no checkpoints of this project")?;
+            output::note("there are no checkpoints of this project")?;
             return Ok(exit::OK);
         }
-        let mut table = Table::new(&["#", "AGE", "FILES", "SESSION", "BEFORE"]);
+        let mut table = TextTable::new(&["#", "AGE", "FILES", "SESSION", "BEFORE"]);
         for one in &all {
-            table.row(vec![
+            table.add_row(vec![
                 (BOLD, one.number.to_string()),
-                (DIM, words::age(one.time)),
+                (DIM, humanize::format_age(one.time)),
                 (PLAIN, one.files.len().to_string()),
                 (DIM, one.session.chars().take(8).collect()),
-                (PLAIN, out::shorten(&out::one_line(&one.prompt), 60)),
+                (PLAIN, output::truncate_columns(&output::one_line(&one.prompt), 60)),
             ]);
         }
-        table.print(&mut out::stdout())?;
-        out::hint("see what going back would do: `hookwright checkpoints show NUMBER`")?;
+        table.print(&mut output::stdout())?;
+        output::hint("see what going back would do: `hookwright checkpoints show NUMBER`")?;
         Ok(exit::OK)
     }
 
-    fn to_json(&self, one: &Checkpoint) -> Value {
+    fn checkpoint_json(&self, one: &Checkpoint) -> Value {
         let files = one.files.iter().map(|file| {
             let kept = match &file.before {
-                State::Missing { .. } => "missing",
-                State::File { .. } => "file",
-                State::Link { .. } => "link",
-                State::Unkept { .. } => "unkept",
+                PathState::Missing { .. } => "missing",
+                PathState::File { .. } => "file",
+                PathState::Link { .. } => "link",
+                PathState::Unkept { .. } => "unkept",
             };
             json!({"path": file.path, "before": kept})
         });
         json!({
             "number": one.number,
-            "kind": if one.kind == Kind::Turn { "turn" } else { "restore" },
+            "kind": if one.kind == CheckpointKind::Turn { "turn" } else { "restore" },
             "session_id": one.session,
             "prompt": one.prompt,
             "time": one.time.to_string(),
@@ -93,89 +98,93 @@ impl Place {
         let checkpoint = self.store.find(which)?;
         let plan = self.store.plan(checkpoint.number, &self.roots())?;
         if as_json {
-            let mut value = self.to_json(&checkpoint);
+            let mut value = self.checkpoint_json(&checkpoint);
             value["changes"] = plan.changes.iter().map(change_json).collect();
             value["notes"] = json!(plan.notes);
-            out::json(&value)?;
+            output::print_json(&value)?;
             return Ok(exit::OK);
         }
-        print(&plan)?;
+        print_restore_plan(&plan)?;
         Ok(exit::OK)
     }
 
-    fn restore(&self, args: &RestoreArgs) -> anyhow::Result<u8> {
+    fn restore(&self, args: &CheckpointRestoreArgs) -> anyhow::Result<u8> {
         let checkpoint = self.store.find(&args.which)?;
         let what = match args.what {
-            Wanted::Files => What::Files,
-            Wanted::Conversation => What::Conversation,
-            Wanted::Both => What::Both,
+            RestoreTargetArg::Files => RestoreScope::Files,
+            RestoreTargetArg::Conversation => RestoreScope::Conversation,
+            RestoreTargetArg::Both => RestoreScope::Both,
         };
-        let since = if args.overwrite { Since::Overwrite } else { Since::Keep };
+        let since = if args.overwrite { ConflictPolicy::Overwrite } else { ConflictPolicy::Keep };
         if !args.yes {
             let plan = self.store.plan(checkpoint.number, &self.roots())?;
-            print(&plan)?;
+            print_restore_plan(&plan)?;
             if !std::io::stdin().is_terminal() {
-                out::error("nothing was brought back: nobody is there to agree")?;
-                out::hint("look at it with `hookwright checkpoints show`, then add --yes")?;
+                output::error("nothing was brought back: nobody is there to agree")?;
+                output::hint("look at it with `hookwright checkpoints show`, then add --yes")?;
                 return Ok(exit::ERROR);
             }
-            if !extensions::agreed("Bring this back?")? {
+            if !extensions::confirm("Bring this back?")? {
                 return Ok(exit::ERROR);
             }
         }
-        if what.conversation() && checkpoint.conversation.is_none() {
+        if what.includes_conversation() && checkpoint.conversation.is_none() {
             bail!("checkpoint {} holds no place in a conversation", checkpoint.number);
         }
-        let here = checkpoint.conversation_now();
+        let here = checkpoint.current_mark();
         // First the conversation: one that runs is somebody's, and then nothing is done.
-        if what.conversation() {
+        if what.includes_conversation() {
             checkpoint.restore_conversation()?;
         }
         let restored = self.store.restore(checkpoint.number, what, since, &self.roots(), here)?;
-        let left: Vec<Value> = restored.left.iter().map(|(file, why)| json!({"path": file, "reason": why})).collect();
+        let left: Vec<Value> =
+            restored.skipped.iter().map(|(file, why)| json!({"path": file, "reason": why})).collect();
         if args.json {
-            out::json(&json!({
+            output::print_json(&json!({
                 "restored": restored.files,
                 "left": left,
-                "conversation": restored.conversation,
-                "undo": restored.undo,
+                "conversation": restored.conversation_restored,
+                "undo": restored.undo_checkpoint,
             }))?;
         } else {
-            let mut stdout = out::stdout();
+            let mut stdout = output::stdout();
             restored.files.iter().try_for_each(|file| writeln!(stdout, "brought back {file}"))?;
-            if restored.conversation {
+            if restored.conversation_restored {
                 writeln!(stdout, "the conversation goes on from before that prompt")?;
             }
-            restored.left.iter().try_for_each(|(file, why)| out::warn(format!("{file} is left as it is: {why}")))?;
-            out::hint(format!("`hookwright checkpoints restore {}` undoes this", restored.undo))?;
+            restored
+                .skipped
+                .iter()
+                .try_for_each(|(file, why)| output::warn(format!("{file} is left as it is: {why}")))?;
+            output::hint(format!("`hookwright checkpoints restore {}` undoes this", restored.undo_checkpoint))?;
         }
-        Ok(if restored.left.is_empty() { exit::OK } else { exit::ERROR })
+        Ok(if restored.skipped.is_empty() { exit::OK } else { exit::ERROR })
     }
 }
 
-fn change_json(change: &Change) -> Value {
-    let refused = if let Deed::Refused(why) = &change.deed { Some(why) } else { None };
+fn change_json(change: &PlannedChange) -> Value {
+    let refused = if let FileRestoreAction::Refused(why) = &change.action { Some(why) } else { None };
     json!({
         "path": change.path,
-        "deed": change.deed.as_str(),
+        "deed": change.action.as_str(),
         "refused": refused,
         "changed_since": change.changed_since,
-        "added_lines": change.lines.0,
-        "removed_lines": change.lines.1,
+        "added_lines": change.line_counts.0,
+        "removed_lines": change.line_counts.1,
         "diff": change.diff,
     })
 }
 
 /// What bringing something back would do, in lines.
-pub(crate) fn lines(plan: &Plan) -> Vec<String> {
+pub(crate) fn restore_plan_lines(plan: &RestorePlan) -> Vec<String> {
     let checkpoint = &plan.checkpoint;
-    let prompt = out::shorten(&out::one_line(&checkpoint.prompt), 100);
-    let mut lines = vec![format!("{}  {}  {prompt}", checkpoint.number, words::age(checkpoint.time))];
+    let prompt = output::truncate_columns(&output::one_line(&checkpoint.prompt), 100);
+    let mut lines = vec![format!("{}  {}  {prompt}", checkpoint.number, humanize::format_age(checkpoint.time))];
     lines.extend(crate::tui::plan_lines(plan).iter().map(|line| line.encode(false)));
     lines
 }
 
-fn print(plan: &Plan) -> std::io::Result<()> {
-    let mut stdout = out::stdout();
-    lines(plan).iter().try_for_each(|line| writeln!(stdout, "{line}"))
+fn print_restore_plan(plan: &RestorePlan) -> std::io::Result<()> {
+    let mut stdout = output::stdout();
+    restore_plan_lines(plan).iter().try_for_each(|line| writeln!(stdout, "{line}"))
 }

@@ -5,33 +5,34 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use hookwright_hooks::jsonc::Document;
 use hookwright_settings::edit::{EditError, rewrite};
-use hookwright_settings::{Loaded, World, read_settings_file};
+use hookwright_settings::{LoadedConfig, ProcessEnv, read_settings_file};
 
-use super::{target, warn_if_untrusted};
-use crate::args::Scope;
-use crate::{exit, out, report};
+use super::{settings_target, warn_if_untrusted};
+use crate::args::ScopeArg;
+use crate::{diagnostics, exit, output};
 
 /// The most that is read of what an editor leaves.
-const LARGEST: u64 = 16 << 20;
+const MAX_EDITED_SETTINGS_BYTES: u64 = 16 << 20;
 
-pub(super) fn run(loaded: &Loaded, scope: Scope, world: &World) -> anyhow::Result<u8> {
-    let (file, source) = target(loaded, scope);
+pub(super) fn run(loaded: &LoadedConfig, scope: ScopeArg, world: &ProcessEnv) -> anyhow::Result<u8> {
+    let (file, source) = settings_target(loaded, scope);
     let before = read_settings_file(&file)?.unwrap_or_default();
     let draft = tempfile::Builder::new().prefix("settings-").suffix(".json").tempfile()?;
-    hookwright_disk::tighten(draft.as_file())?;
+    hookwright_disk::make_private(draft.as_file())?;
     let text = if before.is_empty() { "{\n}\n" } else { &before };
     std::fs::write(draft.path(), text).context("there can be no file to edit")?;
     open_editor(world, draft.path())?;
-    let after = hookwright_disk::read_text(draft.path(), LARGEST).context("what the editor left can't be read")?;
+    let after = hookwright_disk::read_text(draft.path(), MAX_EDITED_SETTINGS_BYTES)
+        .context("what the editor left can't be read")?;
     if after == text {
-        out::note("nothing has changed")?;
+        output::note("nothing has changed")?;
         return Ok(exit::OK);
     }
     if let Err(wrong) = &Document::parse(&file, &after).root {
-        report::print([&**wrong])?;
+        diagnostics::print([&**wrong])?;
         let (_, kept) = draft.keep().context("your text could not be kept")?;
-        out::error(format!("{} stays as it was: that could not be read", file.display()))?;
-        out::hint(format!("what you wrote is kept in {}", kept.display()))?;
+        output::error(format!("{} stays as it was: that could not be read", file.display()))?;
+        output::hint(format!("what you wrote is kept in {}", kept.display()))?;
         return Ok(exit::ERROR);
     }
     let mut meanwhile = false;
@@ -47,21 +48,21 @@ pub(super) fn run(loaded: &Loaded, scope: Scope, world: &World) -> anyhow::Resul
             kept.display()
         );
     }
-    out::note(format!("wrote {}", file.display()))?;
+    output::note(format!("wrote {}", file.display()))?;
     warn_if_untrusted(loaded, &source)?;
-    out::hint("`hookwright hooks validate` says whether all of it is understood")?;
+    output::hint("`hookwright hooks validate` says whether all of it is understood")?;
     Ok(exit::OK)
 }
 
 /// Lets the user write, in whatever they like to write in.
-fn open_editor(world: &World, file: &Path) -> anyhow::Result<()> {
+fn open_editor(world: &ProcessEnv, file: &Path) -> anyhow::Result<()> {
     let var = |name: &str| world.var(name).filter(|value| !value.trim().is_empty());
     let editor = var("VISUAL").or_else(|| var("EDITOR")).unwrap_or("vi");
     // The editor may be several words, and the shell knows how to read them.
     let mut command = std::process::Command::new("sh");
     command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(file);
     #[expect(clippy::disallowed_methods, reason = "the user is done with the editor when they are done")]
-    let status = hookwright_process::start_to_stay(|| command.spawn()).and_then(|mut child| child.wait());
+    let status = hookwright_process::spawn_detached(|| command.spawn()).and_then(|mut child| child.wait());
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => bail!("{editor} ended with an error; nothing was changed"),

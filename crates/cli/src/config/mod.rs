@@ -9,59 +9,59 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use hookwright_hooks::Source;
-use hookwright_settings::{FileState, LoadOptions, Loaded, World, load};
+use hookwright_settings::{LoadOptions, LoadedConfig, ProcessEnv, SettingsFileState, load};
 
-use crate::args::{ConfigCommand, InProject, Place, Scope};
+use crate::args::{ConfigCommand, ProjectArgs, ProjectCommand, ScopeArg};
 use crate::exit;
-use crate::out::{self, BOLD, DIM, paint};
+use crate::output::{self, BOLD, DIM, paint};
 
 /// Runs one of the commands.
-pub(crate) fn run(args: &InProject<ConfigCommand>, world: &World) -> anyhow::Result<u8> {
-    let loaded = open(&args.place, world)?;
+pub(crate) fn run(args: &ProjectCommand<ConfigCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
+    let loaded = load_project(&args.place, world)?;
     match &args.command {
         ConfigCommand::Get { key, all, json } => get::run(&loaded, key.as_deref(), *all, *json),
         ConfigCommand::Set { key, value, scope } => set::set(&loaded, *scope, key, value),
         ConfigCommand::Unset { key, scope } => set::unset(&loaded, *scope, key),
         ConfigCommand::Edit { scope } => edit::run(&loaded, *scope, world),
-        ConfigCommand::Path { scope } => path(&loaded, *scope),
+        ConfigCommand::Path { scope } => print_paths(&loaded, *scope),
     }
 }
 
-fn open(place: &Place, world: &World) -> anyhow::Result<Loaded> {
+fn load_project(place: &ProjectArgs, world: &ProcessEnv) -> anyhow::Result<LoadedConfig> {
     let project = place.directory(world)?;
-    Ok(load(world, &LoadOptions { project, trust: place.trust(), ..LoadOptions::default() }))
+    Ok(load(world, &LoadOptions { project, trust: place.trust_override(), ..LoadOptions::default() }))
 }
 
 /// The settings file of a scope, and whose it is.
-fn target(loaded: &Loaded, scope: Scope) -> (PathBuf, Source) {
+fn settings_target(loaded: &LoadedConfig, scope: ScopeArg) -> (PathBuf, Source) {
     match scope {
-        Scope::User => (loaded.paths.user_settings.clone(), Source::User),
-        Scope::Workspace => (loaded.paths.project_settings(&loaded.project.root), Source::Project),
+        ScopeArg::User => (loaded.paths.user_settings.clone(), Source::User),
+        ScopeArg::Workspace => (loaded.paths.project_settings(&loaded.project.root), Source::Project),
     }
 }
 
 /// A change to a file that is not read would be a change without effect, which is said.
-fn warn_if_untrusted(loaded: &Loaded, source: &Source) -> anyhow::Result<()> {
+fn warn_if_untrusted(loaded: &LoadedConfig, source: &Source) -> anyhow::Result<()> {
     if *source == Source::Project && !loaded.project.trust.is_trusted() {
-        out::warn("this folder is not trusted, so its settings do not count")?;
-        out::hint("trust it with `hookwright hooks trust --folder`")?;
+        output::warn("this folder is not trusted, so its settings do not count")?;
+        output::hint("trust it with `hookwright hooks trust --folder`")?;
     }
     Ok(())
 }
 
 /// Where settings are: the file of one scope alone, or all of them with their state.
-fn path(loaded: &Loaded, scope: Option<Scope>) -> anyhow::Result<u8> {
-    let mut stdout = out::stdout();
+fn print_paths(loaded: &LoadedConfig, scope: Option<ScopeArg>) -> anyhow::Result<u8> {
+    let mut stdout = output::stdout();
     if let Some(scope) = scope {
-        writeln!(stdout, "{}", target(loaded, scope).0.display())?;
+        writeln!(stdout, "{}", settings_target(loaded, scope).0.display())?;
         return Ok(exit::OK);
     }
     for file in &loaded.files {
         let state = match file.state {
-            FileState::Loaded => "",
-            FileState::Missing => "not there",
-            FileState::Untrusted => "does not count: this folder is not trusted",
-            FileState::Broken => "can't be read",
+            SettingsFileState::Loaded => "",
+            SettingsFileState::Missing => "not there",
+            SettingsFileState::Untrusted => "does not count: this folder is not trusted",
+            SettingsFileState::Broken => "can't be read",
         };
         let state = if state.is_empty() { String::new() } else { format!("  ({state})") };
         let source = paint(BOLD, format!("{:<10}", file.source.to_string()));

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use anyhow::Context;
 use hookwright_agent::AgentEvent;
-use hookwright_agent::session::Order;
+use hookwright_agent::session::SessionCommand;
 use hookwright_hooks::{Decision, EventKind};
 use serde_json::json;
 
-use super::Show;
-use super::stage::Stage;
-use crate::out::{self, DIM, GOOD, paint};
+use super::DemoScript;
+use super::sandbox::DemoSandbox;
+use crate::output::{self, DIM, GOOD, paint};
 
-const EXTENSION: &str = "home/.gemini/extensions/workshop";
+const EXTENSION_DIR: &str = "home/.gemini/extensions/workshop";
 
 /// Judges every call, whoever makes it.
-const FOREMAN: &str = r#"#!/bin/sh
+const FOREMAN_SCRIPT: &str = r#"#!/bin/sh
 input=$(cat)
 case $input in
 *secret*'"server_name":"bench"'*)
@@ -31,7 +31,7 @@ case $input in
 esac
 "#;
 
-const SKILL: &str = "---
+const SKILL_TEXT: &str = "---
 name: release-notes
 description: How release notes are written here. Use it before writing any.
 ---
@@ -39,7 +39,7 @@ description: How release notes are written here. Use it before writing any.
 One line for each change, the user's gain first. `template.md` beside this file is the form.
 ";
 
-const AGENT: &str = "---
+const AGENT_TEXT: &str = "---
 name: inspector
 description: Looks at the project and reports what it finds.
 tools:
@@ -53,7 +53,7 @@ You inspect, and you change nothing.
 ";
 
 /// What the user would type.
-const PROMPTS: [&str; 3] = [
+const ECOSYSTEM_PROMPTS: [&str; 3] = [
     "call mcp__bench__add {\"a\": 40, \"b\": 2}\n\
      call mcp__bench__echo {\"text\": \"the secret is 42\"}\n\
      say The bench adds, and is told no secrets.",
@@ -66,16 +66,16 @@ const PROMPTS: [&str; 3] = [
 
 /// What happened, counted.
 #[derive(Default)]
-pub(super) struct Ecosystem {
-    served: u32,
+pub(super) struct EcosystemDemo {
+    mcp_calls: u32,
     skills: u32,
     agents: u32,
     hooks: u32,
     denied: u32,
 }
 
-impl Show for Ecosystem {
-    fn build(&self, stage: &Stage) -> anyhow::Result<()> {
+impl DemoScript for EcosystemDemo {
+    fn write_files(&self, stage: &DemoSandbox) -> anyhow::Result<()> {
         let program = std::env::current_exe().context("this program can't find itself")?;
         let manifest = json!({
             "name": "workshop",
@@ -86,21 +86,21 @@ impl Show for Ecosystem {
         let command = "sh \"${extensionPath}/hooks/foreman.sh\"";
         let foreman = json!({"type": "command", "name": "foreman", "command": command, "guard": true});
         let hooks = json!({"hooks": {EventKind::BeforeTool.name(): [{"matcher": "*", "hooks": [foreman]}]}});
-        let file = |path: &str, text: &str| stage.write(&format!("{EXTENSION}/{path}"), text);
+        let file = |path: &str, text: &str| stage.write(&format!("{EXTENSION_DIR}/{path}"), text);
         file("gemini-extension.json", &format!("{manifest:#}\n"))?;
         file("hooks/hooks.json", &format!("{hooks:#}\n"))?;
-        file("hooks/foreman.sh", FOREMAN)?;
-        file("skills/release-notes/SKILL.md", SKILL)?;
+        file("hooks/foreman.sh", FOREMAN_SCRIPT)?;
+        file("skills/release-notes/SKILL.md", SKILL_TEXT)?;
         file("skills/release-notes/template.md", "- You can now …\n")?;
-        file("agents/inspector.md", AGENT)?;
+        file("agents/inspector.md", AGENT_TEXT)?;
         stage.write("project/build/notes.txt", "three bugs left\n")
     }
 
-    fn orders(&self) -> Vec<Order> {
-        PROMPTS.iter().map(|prompt| Order::Prompt((*prompt).to_owned())).collect()
+    fn session_commands(&self) -> Vec<SessionCommand> {
+        ECOSYSTEM_PROMPTS.iter().map(|prompt| SessionCommand::Prompt((*prompt).to_owned())).collect()
     }
 
-    fn count(&mut self, event: &AgentEvent) {
+    fn count_event(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::HookFinished { report, .. } => {
                 self.hooks += 1;
@@ -110,19 +110,19 @@ impl Show for Ecosystem {
             AgentEvent::ToolFinished(end) if end.error.is_none() => match end.name.as_str() {
                 "activate_skill" => self.skills += 1,
                 "delegate_to_agent" => self.agents += 1,
-                name => self.served += u32::from(name.starts_with("mcp__")),
+                name => self.mcp_calls += u32::from(name.starts_with("mcp__")),
             },
             _ => {}
         }
     }
 
-    fn is_whole(&self) -> bool {
-        (self.served, self.skills, self.agents, self.denied) == (1, 1, 1, 2)
+    fn is_complete(&self) -> bool {
+        (self.mcp_calls, self.skills, self.agents, self.denied) == (1, 1, 1, 2)
     }
 
-    fn print(&self, elapsed: Duration) -> std::io::Result<()> {
-        let Ecosystem { served, skills, agents, hooks, denied } = self;
-        let mut stdout = out::stdout();
+    fn print_summary(&self, elapsed: Duration) -> std::io::Result<()> {
+        let EcosystemDemo { mcp_calls: served, skills, agents, hooks, denied } = self;
+        let mut stdout = output::stdout();
         let used = format!("{served} call of an MCP server, {skills} skill, {agents} sub-agent");
         writeln!(
             stdout,

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use anyhow::Context;
 use hookwright_agent::AgentEvent;
-use hookwright_agent::session::Order;
+use hookwright_agent::session::SessionCommand;
 use hookwright_hooks::{Decision, EventKind};
 use serde_json::{Map, Value, json};
 
-use super::Show;
-use super::stage::Stage;
-use crate::out::{self, DIM, GOOD, paint};
+use super::DemoScript;
+use super::sandbox::DemoSandbox;
+use crate::output::{self, DIM, GOOD, paint};
 
 /// Event, matcher, hook, script. The scripts read their input and answer as any hook would.
-const HOOKS: [(EventKind, &str, &str, &str); 13] = [
+const DEMO_HOOKS: [(EventKind, &str, &str, &str); 13] = [
     (
         EventKind::SessionStart,
         "startup",
@@ -71,7 +71,7 @@ esac"#,
     (
         EventKind::BeforeTool,
         "*",
-        WORKER,
+        WORKER_HOOK,
         r#"# Started once: one request a line, one answer a line.
 while IFS= read -r line; do
     id=${line#'{"id":'}
@@ -136,10 +136,10 @@ echo '{"systemMessage": "see you"}'"#,
 ];
 
 /// The hook that stays for the session.
-const WORKER: &str = "key-keeper";
+const WORKER_HOOK: &str = "key-keeper";
 
 /// What the user would type.
-const PROMPTS: [&str; 3] = [
+const EVENT_PROMPTS: [&str; 3] = [
     "call write_file {\"file_path\": \"build/notes.txt\", \"content\": \"three bugs left\\n\"}\n\
      call run_shell_command {\"command\": \"rm -rf /\"}\n\
      call run_shell_command {\"command\": \"rm build/notes.txt\"}\n\
@@ -150,26 +150,26 @@ const PROMPTS: [&str; 3] = [
 
 /// What happened, counted.
 #[derive(Default)]
-pub(super) struct Events {
+pub(super) struct EventsDemo {
     fired: BTreeSet<EventKind>,
     hooks: u32,
-    in_hooks: Duration,
+    hook_time: Duration,
     /// How long commands took at BeforeTool, and how long the worker did.
-    commands: Vec<Duration>,
-    worker: Vec<Duration>,
+    command_times: Vec<Duration>,
+    worker_times: Vec<Duration>,
     denied: u32,
     rewritten: u32,
     redacted: u32,
     retried: u32,
 }
 
-impl Show for Events {
-    fn build(&self, stage: &Stage) -> anyhow::Result<()> {
+impl DemoScript for EventsDemo {
+    fn write_files(&self, stage: &DemoSandbox) -> anyhow::Result<()> {
         let mut events: Map<String, Value> = Map::new();
-        for (event, matcher, name, script) in HOOKS {
+        for (event, matcher, name, script) in DEMO_HOOKS {
             stage.write(&format!("project/.gemini/hooks/{name}.sh"), &format!("#!/bin/sh\n{script}\n"))?;
             let command = format!("sh \"$GEMINI_PROJECT_DIR/.gemini/hooks/{name}.sh\"");
-            let kind = if name == WORKER { "worker" } else { "command" };
+            let kind = if name == WORKER_HOOK { "worker" } else { "command" };
             let hook = json!({"type": kind, "name": name, "command": command});
             let mut definition = json!({"hooks": [hook]});
             if !matcher.is_empty() {
@@ -181,18 +181,23 @@ impl Show for Events {
         stage.write("project/.gemini/settings.json", &format!("{:#}\n", json!({"hooks": events})))
     }
 
-    fn orders(&self) -> Vec<Order> {
-        PROMPTS.iter().map(|prompt| Order::Prompt((*prompt).to_owned())).chain([Order::Compress]).collect()
+    fn session_commands(&self) -> Vec<SessionCommand> {
+        EVENT_PROMPTS
+            .iter()
+            .map(|prompt| SessionCommand::Prompt((*prompt).to_owned()))
+            .chain([SessionCommand::Compress])
+            .collect()
     }
 
-    fn count(&mut self, event: &AgentEvent) {
+    fn count_event(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::HookFinished { report, .. } => {
                 self.fired.insert(report.event);
                 self.hooks += 1;
-                self.in_hooks += report.duration;
+                self.hook_time += report.duration;
                 if report.event == EventKind::BeforeTool {
-                    let times = if report.hook_type == "worker" { &mut self.worker } else { &mut self.commands };
+                    let times =
+                        if report.hook_type == "worker" { &mut self.worker_times } else { &mut self.command_times };
                     times.push(report.duration);
                 }
                 self.rewritten += u32::from(report.answer.tool_input.is_some());
@@ -206,28 +211,28 @@ impl Show for Events {
         }
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.fired.len() == EventKind::COUNT
     }
 
-    fn print(&self, elapsed: Duration) -> std::io::Result<()> {
-        let Events { denied, rewritten, redacted, retried, hooks, .. } = self;
+    fn print_summary(&self, elapsed: Duration) -> std::io::Result<()> {
+        let EventsDemo { denied, rewritten, redacted, retried, hooks, .. } = self;
         let events = format!("{} of {} events fired", self.fired.len(), EventKind::COUNT);
-        let mut stdout = out::stdout();
+        let mut stdout = output::stdout();
         writeln!(
             stdout,
             "\n{}: {denied} call blocked, {rewritten} rewritten, {redacted} piece redacted, {retried} answer retried",
             paint(GOOD, events)
         )?;
-        let times = format!("{hooks} hook runs took {} ms of {} ms", self.in_hooks.as_millis(), elapsed.as_millis());
+        let times = format!("{hooks} hook runs took {} ms of {} ms", self.hook_time.as_millis(), elapsed.as_millis());
         writeln!(stdout, "{}", paint(DIM, times))?;
         // The first time it is started.
         if let (Some(command), Some(worker)) =
-            (median(&self.commands), median(self.worker.get(1..).unwrap_or_default()))
+            (median(&self.command_times), median(self.worker_times.get(1..).unwrap_or_default()))
         {
             let [command, worker] = [command, worker].map(|time| time.as_secs_f64() * 1000.0);
             let text = format!(
-                "at BeforeTool a command took {command:.2} ms, {WORKER}, which stays for the session, {worker:.2} ms"
+                "at BeforeTool a command took {command:.2} ms, {WORKER_HOOK}, which stays for the session, {worker:.2} ms"
             );
             writeln!(stdout, "{}", paint(DIM, text))?;
         }

@@ -4,90 +4,90 @@
 
 mod ecosystem;
 mod events;
-mod server;
-mod stage;
+mod mcp_server;
+mod sandbox;
 
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use hookwright_agent::session::{Opened, Order, When};
+use hookwright_agent::session::{PreparedSession, SessionCommand, Shutdown};
 use hookwright_agent::{AgentEvent, ApprovalReply, EndReason, EventStream, Interaction};
-use hookwright_settings::World;
+use hookwright_settings::ProcessEnv;
 
-use crate::args::{AgentArgs, Demo};
-use crate::out::{self, BOLD, paint};
-use crate::{exit, session, trace};
-use stage::Stage;
+use crate::args::{DemoKind, SessionArgs};
+use crate::output::{self, BOLD, paint};
+use crate::{exit, session_options, timeline};
+use sandbox::DemoSandbox;
 
-pub(crate) use server::run as serve_mcp;
+pub(crate) use mcp_server::run as serve_mcp;
 
 /// What a demo shows.
-trait Show: Send + 'static {
+trait DemoScript: Send + 'static {
     /// Writes what the project and the home hold.
-    fn build(&self, stage: &Stage) -> anyhow::Result<()>;
+    fn write_files(&self, stage: &DemoSandbox) -> anyhow::Result<()>;
     /// What the user would do.
-    fn orders(&self) -> Vec<Order>;
+    fn session_commands(&self) -> Vec<SessionCommand>;
     /// Something has happened.
-    fn count(&mut self, event: &AgentEvent);
+    fn count_event(&mut self, event: &AgentEvent);
     /// Whether everything has happened that is to be shown.
-    fn is_whole(&self) -> bool;
+    fn is_complete(&self) -> bool;
     /// What it came to, and what to look at next.
-    fn print(&self, elapsed: Duration) -> std::io::Result<()>;
+    fn print_summary(&self, elapsed: Duration) -> std::io::Result<()>;
 }
 
-pub(crate) fn run(which: Demo, keep: bool, world: &World) -> anyhow::Result<u8> {
+pub(crate) fn run(which: DemoKind, keep: bool, world: &ProcessEnv) -> anyhow::Result<u8> {
     match which {
-        Demo::Events => play(events::Events::default(), keep, world),
-        Demo::Ecosystem => play(ecosystem::Ecosystem::default(), keep, world),
+        DemoKind::Events => run_demo(events::EventsDemo::default(), keep, world),
+        DemoKind::Ecosystem => run_demo(ecosystem::EcosystemDemo::default(), keep, world),
     }
 }
 
-fn play(show: impl Show, keep: bool, world: &World) -> anyhow::Result<u8> {
+fn run_demo(show: impl DemoScript, keep: bool, world: &ProcessEnv) -> anyhow::Result<u8> {
     let started = Instant::now();
     let folder = tempfile::Builder::new().prefix("hookwright-demo-").tempdir()?;
-    let stage = Stage::new(folder.path())?;
-    show.build(&stage)?;
+    let stage = DemoSandbox::new(folder.path())?;
+    show.write_files(&stage)?;
     let runtime = crate::runtime::start(2)?;
-    let show = runtime.block_on(converse(show, &stage.world(world)))?;
-    show.print(started.elapsed())?;
+    let show = runtime.block_on(run_session(show, &stage.world(world)))?;
+    show.print_summary(started.elapsed())?;
     if keep {
         let path = folder.keep();
-        out::note(format!("the demo's project is {}", path.join("project").display()))?;
+        output::note(format!("the demo's project is {}", path.join("project").display()))?;
     }
-    Ok(if show.is_whole() { exit::OK } else { exit::ERROR })
+    Ok(if show.is_complete() { exit::OK } else { exit::ERROR })
 }
 
-async fn converse<S: Show>(show: S, world: &World) -> anyhow::Result<S> {
-    let args = AgentArgs { skip_trust: true, ..AgentArgs::default() };
-    let options = session::options(&args, Interaction::Interactive);
+async fn run_session<S: DemoScript>(show: S, world: &ProcessEnv) -> anyhow::Result<S> {
+    let args = SessionArgs { skip_trust: true, ..SessionArgs::default() };
+    let options = session_options::from_args(&args, Interaction::Interactive);
     let loaded = options.load(world)?;
-    let (session, events, ended) = Opened::new(options, world.clone(), loaded)?.start();
-    show.orders().into_iter().for_each(|order| session.order(order));
-    let screen = tokio::spawn(watch(show, events));
-    session.end(When::Done, EndReason::Exit);
+    let (session, events, ended) = PreparedSession::new(options, world.clone(), loaded)?.start();
+    show.session_commands().into_iter().for_each(|order| session.send(order));
+    let screen = tokio::spawn(print_timeline(show, events));
+    session.end(Shutdown::Done, EndReason::Exit);
     ended.await?;
     screen.await?
 }
 
 /// Prints the timeline and says yes to every question.
-async fn watch<S: Show>(mut show: S, mut receiver: EventStream) -> anyhow::Result<S> {
+async fn print_timeline<S: DemoScript>(mut show: S, mut receiver: EventStream) -> anyhow::Result<S> {
     let mut answer = String::new();
     while let Some(event) = receiver.recv().await {
-        show.count(&event);
+        show.count_event(&event);
         if let AgentEvent::Text(text) = &event {
             answer.push_str(text);
             continue;
         }
         let ends_answer = matches!(event, AgentEvent::ModelResponse { .. } | AgentEvent::TurnFinished(_));
-        let mut stdout = out::stdout();
+        let mut stdout = output::stdout();
         if ends_answer && !answer.is_empty() {
-            writeln!(stdout, "  {} {}", paint(BOLD, "answer:"), out::one_line(&std::mem::take(&mut answer)))?;
+            writeln!(stdout, "  {} {}", paint(BOLD, "answer:"), output::one_line(&std::mem::take(&mut answer)))?;
         }
-        for line in trace::lines(&event) {
+        for line in timeline::event_lines(&event) {
             writeln!(stdout, "{line}")?;
         }
         drop(stdout);
-        if let AgentEvent::Approval(_, reply) = event {
+        if let AgentEvent::ApprovalRequested(_, reply) = event {
             let _ = reply.send(ApprovalReply::Once);
         }
     }

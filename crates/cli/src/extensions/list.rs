@@ -2,21 +2,21 @@
 
 use std::io::Write;
 
-use hookwright_extensions::Brings;
+use hookwright_extensions::ExtensionSummary;
 use hookwright_settings::{Extension, ExtensionOwner};
 use serde_json::{Map, Value, json};
 
-use crate::hooks::Toolbox;
-use crate::out::{self, BOLD, DIM, GOOD, paint};
-use crate::{exit, report};
+use crate::hooks::LoadedProject;
+use crate::output::{self, BOLD, DIM, GOOD, paint};
+use crate::{diagnostics, exit};
 
-pub(super) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
+pub(super) fn run(toolbox: &LoadedProject, as_json: bool) -> anyhow::Result<u8> {
     let loaded = &toolbox.loaded;
-    let all: Vec<(&Extension, Option<Brings>)> =
-        loaded.extensions.iter().map(|one| (one, Brings::of(&one.home, loaded).ok())).collect();
+    let all: Vec<(&Extension, Option<ExtensionSummary>)> =
+        loaded.extensions.iter().map(|one| (one, ExtensionSummary::read(&one.install_dir, loaded).ok())).collect();
     if as_json {
-        let list: Vec<Value> = all.iter().map(|(one, brings)| entry(one, brings.as_ref())).collect();
-        out::json(&Value::Array(list))?;
+        let list: Vec<Value> = all.iter().map(|(one, brings)| extension_json(one, brings.as_ref())).collect();
+        output::print_json(&Value::Array(list))?;
         return Ok(exit::OK);
     }
     let folders = [&loaded.paths.extensions, &loaded.paths.project_extensions(&loaded.project.root)];
@@ -25,25 +25,25 @@ pub(super) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
         .diagnostics()
         .iter()
         .filter(|wrong| folders.iter().any(|folder| wrong.file.starts_with(folder)));
-    report::print(about)?;
+    diagnostics::print(about)?;
     if all.is_empty() {
-        out::note("no extension is installed")?;
-        out::hint("`hookwright extensions install SOURCE` installs one, `new PATH` begins one")?;
+        output::note("no extension is installed")?;
+        output::hint("`hookwright extensions install SOURCE` installs one, `new PATH` begins one")?;
     }
-    let mut stdout = out::stdout();
+    let mut stdout = output::stdout();
     for (one, brings) in &all {
         let (style, state) = if one.active { (GOOD, "active") } else { (DIM, "disabled here") };
-        writeln!(stdout, "{} {} ({})", paint(BOLD, &one.name), out::one_line(&one.version), paint(style, state))?;
+        writeln!(stdout, "{} {} ({})", paint(BOLD, &one.name), output::one_line(&one.version), paint(style, state))?;
         if let Some(about) = &one.description {
-            writeln!(stdout, "  {}", out::one_line(about))?;
+            writeln!(stdout, "  {}", output::one_line(about))?;
         }
-        writeln!(stdout, "  {}", paint(DIM, out::one_line(&place(one))))?;
+        writeln!(stdout, "  {}", paint(DIM, output::one_line(&origin_text(one))))?;
         for section in brings.iter().flat_map(|brings| &brings.sections) {
             let items: Vec<&str> = section.items.iter().map(|item| item.text.as_str()).collect();
-            writeln!(stdout, "  {}: {}", section.title, out::one_line(&items.join(", ")))?;
+            writeln!(stdout, "  {}: {}", section.title, output::one_line(&items.join(", ")))?;
         }
         let unset = one.settings.iter().filter(|setting| !one.env.iter().any(|(name, _)| *name == setting.variable));
-        let unset: Vec<String> = unset.map(|setting| out::one_line(&setting.name)).collect();
+        let unset: Vec<String> = unset.map(|setting| output::one_line(&setting.name)).collect();
         if !unset.is_empty() {
             writeln!(stdout, "  without a value: {}", unset.join(", "))?;
         }
@@ -51,11 +51,11 @@ pub(super) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-fn place(one: &Extension) -> String {
+fn origin_text(one: &Extension) -> String {
     let here = one.path.display();
     match (&one.origin, one.owner) {
         (_, ExtensionOwner::Project) => format!("{here}, with the project"),
-        (Some(origin), _) if one.path != one.home => format!("{here}, {}", origin.kind.as_str()),
+        (Some(origin), _) if one.path != one.install_dir => format!("{here}, {}", origin.kind.as_str()),
         (Some(origin), _) => {
             let reference = origin.reference.as_ref().map(|name| format!(" at {name}")).unwrap_or_default();
             format!("{here}, from {} ({}{reference})", origin.source, origin.kind.as_str())
@@ -65,8 +65,8 @@ fn place(one: &Extension) -> String {
 }
 
 /// What an extension brings, by kind.
-pub(super) fn brought(brings: &Brings) -> Value {
-    let one = |section: &hookwright_extensions::Section| {
+pub(super) fn contents_json(brings: &ExtensionSummary) -> Value {
+    let one = |section: &hookwright_extensions::SummarySection| {
         let items: Vec<Value> =
             section.items.iter().map(|item| json!({"text": item.text, "details": item.details})).collect();
         (section.title.to_owned(), Value::Array(items))
@@ -74,7 +74,7 @@ pub(super) fn brought(brings: &Brings) -> Value {
     Value::Object(brings.sections.iter().map(one).collect::<Map<_, _>>())
 }
 
-fn entry(one: &Extension, brings: Option<&Brings>) -> Value {
+fn extension_json(one: &Extension, brings: Option<&ExtensionSummary>) -> Value {
     let origin = one.origin.as_ref();
     json!({
         "name": one.name,
@@ -91,6 +91,6 @@ fn entry(one: &Extension, brings: Option<&Brings>) -> Value {
             "name": setting.name, "variable": setting.variable, "sensitive": setting.sensitive,
             "set": one.env.iter().any(|(name, _)| *name == setting.variable),
         })).collect::<Vec<_>>(),
-        "brings": brings.map(brought),
+        "brings": brings.map(contents_json),
     })
 }

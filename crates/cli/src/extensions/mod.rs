@@ -1,29 +1,29 @@
 //! `hookwright extensions …`: one file per command. The work is done in `hookwright-extensions` and `hookwright-settings`; here it
 //! is shown, asked about and ordered.
 
-mod ask;
 mod config;
-mod guards;
+mod guard_removal;
 pub(crate) mod install;
 mod list;
 mod new;
-mod show;
+mod preview;
+mod prompt;
 mod switch;
 mod update;
 mod validate;
 
-use hookwright_agent::session::proxy;
+use hookwright_agent::session::proxy_from_env;
 use hookwright_extensions::Fetcher;
-use hookwright_settings::{Extension, World};
+use hookwright_settings::{Extension, ProcessEnv};
 
-use crate::args::{ExtensionsCommand, InProject};
-use crate::hooks::Toolbox;
-use crate::out;
+use crate::args::{ExtensionsCommand, ProjectCommand};
+use crate::hooks::LoadedProject;
+use crate::output;
 
 /// Runs one of the commands.
-pub(crate) fn run(args: InProject<ExtensionsCommand>, world: &World) -> anyhow::Result<u8> {
-    let InProject { command, place } = args;
-    let open = || Toolbox::open(&place, world);
+pub(crate) fn run(args: ProjectCommand<ExtensionsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
+    let ProjectCommand { command, place } = args;
+    let open = || LoadedProject::open(&place, world);
     match command {
         ExtensionsCommand::Install(install) => install::run(&open()?, world, &install),
         ExtensionsCommand::Link { path, consent } => install::link(&open()?, world, &path, consent),
@@ -45,12 +45,12 @@ pub(crate) fn run(args: InProject<ExtensionsCommand>, world: &World) -> anyhow::
 }
 
 /// Whether the user says yes on the terminal.
-pub(crate) fn agreed(question: &str) -> std::io::Result<bool> {
-    ask::agrees(question)
+pub(crate) fn confirm(question: &str) -> std::io::Result<bool> {
+    prompt::confirm(question)
 }
 
 /// The extension of that name.
-fn named<'t>(toolbox: &'t Toolbox, name: &str) -> anyhow::Result<&'t Extension> {
+fn find_extension<'t>(toolbox: &'t LoadedProject, name: &str) -> anyhow::Result<&'t Extension> {
     let all = &toolbox.loaded.extensions;
     let found =
         all.iter().find(|one| one.name == name).or_else(|| all.iter().find(|one| one.name.eq_ignore_ascii_case(name)));
@@ -58,17 +58,17 @@ fn named<'t>(toolbox: &'t Toolbox, name: &str) -> anyhow::Result<&'t Extension> 
 }
 
 /// Fetches with this world's git and proxy, and tells of it on stderr.
-pub(crate) fn with_fetcher<T>(world: &World, work: impl AsyncFnOnce(&Fetcher<'_>) -> T) -> anyhow::Result<T> {
+pub(crate) fn with_fetcher<T>(world: &ProcessEnv, work: impl AsyncFnOnce(&Fetcher<'_>) -> T) -> anyhow::Result<T> {
     let told = std::sync::Mutex::new(String::new());
     let progress = |words: &str| {
         // A line for every stage, not for every percent of it.
         let stage = words.split([':', '%']).next().unwrap_or(words).to_owned();
         let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if *told != stage {
-            let _ = out::note(out::one_line(words));
+            let _ = output::note(output::one_line(words));
             *told = stage;
         }
     };
-    let fetcher = Fetcher { world, proxy: proxy(world), progress: &progress };
+    let fetcher = Fetcher { process_env: world, proxy: proxy_from_env(world), progress: &progress };
     Ok(crate::runtime::start(1)?.block_on(work(&fetcher)))
 }

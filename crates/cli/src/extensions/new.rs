@@ -4,86 +4,86 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use hookwright_settings::{FolderTrust, World, wrong_with_extension_name};
+use hookwright_settings::{FolderTrust, ProcessEnv, wrong_with_extension_name};
 
-use crate::args::Template;
-use crate::hooks::Toolbox;
-use crate::{exit, out};
+use crate::args::ExtensionTemplate;
+use crate::hooks::LoadedProject;
+use crate::{exit, output};
 
 /// A file of a template.
-struct File {
+struct TemplateFile {
     path: &'static str,
     text: &'static str,
-    mode: Mode,
+    mode: TemplateFileMode,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum TemplateFileMode {
     Plain,
     Executable,
 }
 
-const fn plain(path: &'static str, text: &'static str) -> File {
-    File { path, text, mode: Mode::Plain }
+const fn plain_file(path: &'static str, text: &'static str) -> TemplateFile {
+    TemplateFile { path, text, mode: TemplateFileMode::Plain }
 }
 
-const fn executable(path: &'static str, text: &'static str) -> File {
-    File { path, text, mode: Mode::Executable }
+const fn executable_file(path: &'static str, text: &'static str) -> TemplateFile {
+    TemplateFile { path, text, mode: TemplateFileMode::Executable }
 }
 
 /// THE table of templates.
-fn files(template: Template) -> &'static [File] {
+fn template_files(template: ExtensionTemplate) -> &'static [TemplateFile] {
     const MANIFEST: &str = "gemini-extension.json";
     match template {
-        Template::Context => {
+        ExtensionTemplate::Context => {
             const {
                 &[
-                    plain(MANIFEST, include_str!("new/context/manifest.json")),
-                    plain("GEMINI.md", include_str!("new/context/GEMINI.md")),
+                    plain_file(MANIFEST, include_str!("new/context/manifest.json")),
+                    plain_file("GEMINI.md", include_str!("new/context/GEMINI.md")),
                 ]
             }
         }
-        Template::Hooks => {
+        ExtensionTemplate::Hooks => {
             const {
                 &[
-                    plain(MANIFEST, include_str!("new/hooks/manifest.json")),
-                    plain("hooks/hooks.json", include_str!("new/hooks/hooks.json")),
-                    executable("hooks/no-secrets.sh", include_str!("new/hooks/no-secrets.sh")),
-                    plain("tests/no-secrets.hooktest.toml", include_str!("new/hooks/no-secrets.hooktest.toml")),
+                    plain_file(MANIFEST, include_str!("new/hooks/manifest.json")),
+                    plain_file("hooks/hooks.json", include_str!("new/hooks/hooks.json")),
+                    executable_file("hooks/no-secrets.sh", include_str!("new/hooks/no-secrets.sh")),
+                    plain_file("tests/no-secrets.hooktest.toml", include_str!("new/hooks/no-secrets.hooktest.toml")),
                 ]
             }
         }
-        Template::Commands => {
+        ExtensionTemplate::Commands => {
             const {
                 &[
-                    plain(MANIFEST, include_str!("new/commands/manifest.json")),
-                    plain("commands/review.toml", include_str!("new/commands/review.toml")),
-                    plain("checklist.md", include_str!("new/commands/checklist.md")),
+                    plain_file(MANIFEST, include_str!("new/commands/manifest.json")),
+                    plain_file("commands/review.toml", include_str!("new/commands/review.toml")),
+                    plain_file("checklist.md", include_str!("new/commands/checklist.md")),
                 ]
             }
         }
-        Template::McpServer => {
+        ExtensionTemplate::McpServer => {
             const {
                 &[
-                    plain(MANIFEST, include_str!("new/mcp-server/manifest.json")),
-                    plain("server.js", include_str!("new/mcp-server/server.js")),
-                    plain("server.test.js", include_str!("new/mcp-server/server.test.js")),
+                    plain_file(MANIFEST, include_str!("new/mcp-server/manifest.json")),
+                    plain_file("server.js", include_str!("new/mcp-server/server.js")),
+                    plain_file("server.test.js", include_str!("new/mcp-server/server.test.js")),
                 ]
             }
         }
-        Template::Skill => {
+        ExtensionTemplate::Skill => {
             const {
                 &[
-                    plain(MANIFEST, include_str!("new/skill/manifest.json")),
-                    plain("skills/release-notes/SKILL.md", include_str!("new/skill/SKILL.md")),
+                    plain_file(MANIFEST, include_str!("new/skill/manifest.json")),
+                    plain_file("skills/release-notes/SKILL.md", include_str!("new/skill/SKILL.md")),
                 ]
             }
         }
-        Template::Agent => {
+        ExtensionTemplate::Agent => {
             const {
                 &[
-                    plain(MANIFEST, include_str!("new/agent/manifest.json")),
-                    plain("agents/reviewer.md", include_str!("new/agent/reviewer.md")),
+                    plain_file(MANIFEST, include_str!("new/agent/manifest.json")),
+                    plain_file("agents/reviewer.md", include_str!("new/agent/reviewer.md")),
                 ]
             }
         }
@@ -91,18 +91,23 @@ fn files(template: Template) -> &'static [File] {
 }
 
 /// How to try what a template has made.
-fn next_step(template: Template, shown: &str, trust: &FolderTrust) -> String {
+fn next_step(template: ExtensionTemplate, shown: &str, trust: &FolderTrust) -> String {
     // What was written just now needs nobody's trust, but the folder around it may.
     let skip = if trust.is_trusted() { "" } else { " --skip-trust" };
     match template {
-        Template::Hooks => format!("run its tests: hookwright hooks test {shown}/tests{skip}"),
-        Template::McpServer => format!("run its tests: node --test {shown}/server.test.js"),
+        ExtensionTemplate::Hooks => format!("run its tests: hookwright hooks test {shown}/tests{skip}"),
+        ExtensionTemplate::McpServer => format!("run its tests: node --test {shown}/server.test.js"),
         _ => format!("check it: hookwright extensions validate {shown}"),
     }
 }
 
-pub(super) fn run(toolbox: &Toolbox, world: &World, path: &Path, template: Option<Template>) -> anyhow::Result<u8> {
-    let template = template.unwrap_or(Template::Context);
+pub(super) fn run(
+    toolbox: &LoadedProject,
+    world: &ProcessEnv,
+    path: &Path,
+    template: Option<ExtensionTemplate>,
+) -> anyhow::Result<u8> {
+    let template = template.unwrap_or(ExtensionTemplate::Context);
     let folder = world.cwd.join(path);
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if let Some(wrong) = wrong_with_extension_name(&name) {
@@ -113,7 +118,7 @@ pub(super) fn run(toolbox: &Toolbox, world: &World, path: &Path, template: Optio
         bail!("{} is there already", path.display());
     }
     let is_new = !folder.exists();
-    if let Err(error) = write_all(&folder, &name, files(template)) {
+    if let Err(error) = write_all(&folder, &name, template_files(template)) {
         // Half an extension is in the way of the next try.
         if is_new {
             let _ = std::fs::remove_dir_all(&folder);
@@ -121,26 +126,26 @@ pub(super) fn run(toolbox: &Toolbox, world: &World, path: &Path, template: Optio
         return Err(error);
     }
     let shown = path.display().to_string();
-    out::note(format!("`{name}` is in {shown}"))?;
-    out::hint(next_step(template, &shown, &toolbox.loaded.project.trust))?;
-    out::hint(format!("use it while you write it: hookwright extensions link {shown}"))?;
+    output::note(format!("`{name}` is in {shown}"))?;
+    output::hint(next_step(template, &shown, &toolbox.loaded.project.trust))?;
+    output::hint(format!("use it while you write it: hookwright extensions link {shown}"))?;
     Ok(exit::OK)
 }
 
-fn write_all(folder: &Path, name: &str, files: &[File]) -> anyhow::Result<()> {
+fn write_all(folder: &Path, name: &str, files: &[TemplateFile]) -> anyhow::Result<()> {
     for file in files {
         let path = folder.join(file.path);
         let failed = || format!("can't write {}", path.display());
         std::fs::create_dir_all(path.parent().unwrap_or(folder)).with_context(failed)?;
         let text = file.text.replace("@NAME@", name);
-        hookwright_disk::replace(
+        hookwright_disk::write_atomic(
             &path,
             text.as_bytes(),
-            hookwright_disk::Privacy::Shared,
-            hookwright_disk::Links::Follow,
+            hookwright_disk::FilePrivacy::Shared,
+            hookwright_disk::SymlinkPolicy::Follow,
         )
         .with_context(failed)?;
-        if file.mode == Mode::Executable {
+        if file.mode == TemplateFileMode::Executable {
             make_executable(&path).with_context(failed)?;
         }
     }

@@ -3,77 +3,83 @@
 use std::path::{Path, PathBuf};
 
 use hookwright_extensions::ExtensionError;
-use hookwright_hooks::{Unarmed, WhyUnarmed};
+use hookwright_hooks::{UnarmedGuard, UnarmedReason};
 use hookwright_settings::edit::Switch;
-use hookwright_settings::{World, dismiss_guards, switch_extension};
+use hookwright_settings::{ProcessEnv, dismiss_guards, switch_extension};
 
-use super::install::Consent;
-use super::{guards, named};
-use crate::args::Scope;
-use crate::hooks::Toolbox;
-use crate::{exit, out};
+use super::install::ConsentSource;
+use super::{find_extension, guard_removal};
+use crate::args::ScopeArg;
+use crate::hooks::LoadedProject;
+use crate::{exit, output};
 
-pub(super) fn enable(toolbox: &Toolbox, name: &str, scope: Scope) -> anyhow::Result<u8> {
-    let name = &named(toolbox, name)?.name;
-    switch(toolbox, name, scope, Switch::Enable)?;
+pub(super) fn enable(toolbox: &LoadedProject, name: &str, scope: ScopeArg) -> anyhow::Result<u8> {
+    let name = &find_extension(toolbox, name)?.name;
+    write_switch(toolbox, name, scope, Switch::Enable)?;
     if toolbox.loaded.disabled_extensions().iter().any(|disabled| disabled.eq_ignore_ascii_case(name)) {
-        out::warn(format!("`{name}` is still switched off by `extensions.disabled` in settings"))?;
+        output::warn(format!("`{name}` is still switched off by `extensions.disabled` in settings"))?;
     }
     Ok(exit::OK)
 }
 
 pub(super) fn disable(
-    toolbox: &Toolbox,
-    world: &World,
+    toolbox: &LoadedProject,
+    world: &ProcessEnv,
     name: &str,
-    scope: Scope,
-    consent: Consent,
+    scope: ScopeArg,
+    consent: ConsentSource,
 ) -> anyhow::Result<u8> {
-    let Ok(extension) = named(toolbox, name) else {
-        return without(toolbox, world, name, consent);
+    let Ok(extension) = find_extension(toolbox, name) else {
+        return disable_uninstalled(toolbox, world, name, consent);
     };
-    if !guards::may_go(toolbox, world, extension, consent, "disable")? {
+    if !guard_removal::confirm_guard_loss(toolbox, world, extension, consent, "disable")? {
         return Ok(exit::ERROR);
     }
-    switch(toolbox, &extension.name, scope, Switch::Disable)?;
-    dismiss_guards(&toolbox.loaded.paths, &extension.hooks_files(), place(toolbox, scope))?;
+    write_switch(toolbox, &extension.name, scope, Switch::Disable)?;
+    dismiss_guards(&toolbox.loaded.paths, &extension.hooks_files(), scope_folder(toolbox, scope))?;
     Ok(exit::OK)
 }
 
 /// One that is not installed any more may still be missed for its guards.
-fn without(toolbox: &Toolbox, world: &World, name: &str, consent: Consent) -> anyhow::Result<u8> {
-    let is_missed = |guard: &&Unarmed| matches!(&guard.why, WhyUnarmed::ExtensionInactive(one) if one == name);
-    let missed: Vec<&Unarmed> = toolbox.loaded.asleep.iter().filter(is_missed).collect();
+fn disable_uninstalled(
+    toolbox: &LoadedProject,
+    world: &ProcessEnv,
+    name: &str,
+    consent: ConsentSource,
+) -> anyhow::Result<u8> {
+    let is_missed =
+        |guard: &&UnarmedGuard| matches!(&guard.reason, UnarmedReason::ExtensionInactive(one) if one == name);
+    let missed: Vec<&UnarmedGuard> = toolbox.loaded.unarmed_guards.iter().filter(is_missed).collect();
     if missed.is_empty() {
         return Err(ExtensionError::unknown(name, &toolbox.loaded).into());
     }
-    missed.iter().try_for_each(out::warn)?;
-    if !guards::is_persons_word(world, consent, name, "go on without")? {
+    missed.iter().try_for_each(output::warn)?;
+    if !guard_removal::confirm_by_person(world, consent, name, "go on without")? {
         return Ok(exit::ERROR);
     }
     let files: Vec<PathBuf> = missed.iter().filter_map(|guard| guard.file.clone()).collect();
     dismiss_guards(&toolbox.loaded.paths, &files, Path::new("/"))?;
-    out::note(format!("the guards of `{name}` are missed no more"))?;
+    output::note(format!("the guards of `{name}` are missed no more"))?;
     Ok(exit::OK)
 }
 
 /// Where a switch counts.
-fn place(toolbox: &Toolbox, scope: Scope) -> &Path {
+fn scope_folder(toolbox: &LoadedProject, scope: ScopeArg) -> &Path {
     match scope {
-        Scope::User => Path::new("/"),
-        Scope::Workspace => &toolbox.loaded.project.root,
+        ScopeArg::User => Path::new("/"),
+        ScopeArg::Workspace => &toolbox.loaded.project.root,
     }
 }
 
-fn switch(toolbox: &Toolbox, name: &str, scope: Scope, switch: Switch) -> anyhow::Result<()> {
-    let folder = place(toolbox, scope);
+fn write_switch(toolbox: &LoadedProject, name: &str, scope: ScopeArg, switch: Switch) -> anyhow::Result<()> {
+    let folder = scope_folder(toolbox, scope);
     let shown = match scope {
-        Scope::User => "everywhere".to_owned(),
-        Scope::Workspace => format!("in {}", folder.display()),
+        ScopeArg::User => "everywhere".to_owned(),
+        ScopeArg::Workspace => format!("in {}", folder.display()),
     };
     let changed = switch_extension(&toolbox.loaded.paths, name, folder, switch)?;
     let verb = if switch == Switch::Enable { "enabled" } else { "disabled" };
     let already = if changed { "is" } else { "was already" };
-    out::note(format!("`{name}` {already} {verb} {shown}"))?;
+    output::note(format!("`{name}` {already} {verb} {shown}"))?;
     Ok(())
 }

@@ -2,17 +2,17 @@
 //! somebody agrees.
 
 use anyhow::bail;
-use hookwright_extensions::{Agreed, Asks, Prepared, Update, look_for_update};
-use hookwright_settings::{Extension, ExtensionOwner, OriginKind, World};
+use hookwright_extensions::{ConsentRequirement, InstallConsent, PreparedExtension, UpdateStatus, check_for_update};
+use hookwright_settings::{Extension, ExtensionOwner, OriginKind, ProcessEnv};
 
-use super::install::{Consent, ask_for, is_agreed, refused};
-use super::{named, show, with_fetcher};
-use crate::hooks::Toolbox;
-use crate::{exit, out, report};
+use super::install::{ConsentSource, ask_missing_values, obtain_consent, report_refusal};
+use super::{find_extension, preview, with_fetcher};
+use crate::hooks::LoadedProject;
+use crate::{diagnostics, exit, output};
 
 pub(super) fn run(
-    toolbox: &Toolbox,
-    world: &World,
+    toolbox: &LoadedProject,
+    world: &ProcessEnv,
     name: Option<&str>,
     all: bool,
     consent: bool,
@@ -21,56 +21,70 @@ pub(super) fn run(
         one.owner == ExtensionOwner::User && one.origin.as_ref().is_some_and(|origin| origin.kind != OriginKind::Link)
     };
     let wanted: Vec<&Extension> = match name {
-        Some(name) => vec![named(toolbox, name)?],
+        Some(name) => vec![find_extension(toolbox, name)?],
         None if all => toolbox.loaded.extensions.iter().filter(is_from_elsewhere).collect(),
         None => bail!("which? Name one, or say --all"),
     };
     if wanted.is_empty() {
-        out::note("no installed extension can be updated")?;
+        output::note("no installed extension can be updated")?;
     }
     let mut code = exit::OK;
     for extension in wanted {
         // What fails for one is no reason to leave out the others.
-        let done = one(toolbox, world, extension, consent.into());
-        code = code.max(done.unwrap_or_else(|error| crate::failure::print(&error)));
+        let done = update_one(toolbox, world, extension, consent.into());
+        code = code.max(done.unwrap_or_else(|error| crate::error_report::print(&error)));
     }
     Ok(code)
 }
 
-fn one(toolbox: &Toolbox, world: &World, extension: &Extension, consent: Consent) -> anyhow::Result<u8> {
+fn update_one(
+    toolbox: &LoadedProject,
+    world: &ProcessEnv,
+    extension: &Extension,
+    consent: ConsentSource,
+) -> anyhow::Result<u8> {
     let name = &extension.name;
     if let Some(place) = &extension.moved_to {
-        out::note(format!("`{name}` says that it has moved to {}", out::one_line(place)))?;
-        out::hint("uninstall it and install it from there, if you trust that place")?;
+        output::note(format!("`{name}` says that it has moved to {}", output::one_line(place)))?;
+        output::hint("uninstall it and install it from there, if you trust that place")?;
     }
-    let found = with_fetcher(world, async |fetcher| look_for_update(extension, fetcher, &toolbox.loaded).await)??;
+    let found = with_fetcher(world, async |fetcher| check_for_update(extension, fetcher, &toolbox.loaded).await)??;
     match found {
-        Update::Current => out::note(format!("`{name}` {} is the newest", extension.version))?,
-        Update::Linked => out::note(format!("`{name}` is linked: {} counts as it is", extension.path.display()))?,
-        Update::Ready(prepared) => return put_in_place(toolbox, world, *prepared, consent),
+        UpdateStatus::Current => output::note(format!("`{name}` {} is the newest", extension.version))?,
+        UpdateStatus::Linked => {
+            output::note(format!("`{name}` is linked: {} counts as it is", extension.path.display()))?
+        }
+        UpdateStatus::Ready(prepared) => return install_update(toolbox, world, *prepared, consent),
     }
     Ok(exit::OK)
 }
 
-fn put_in_place(toolbox: &Toolbox, world: &World, prepared: Prepared, consent: Consent) -> anyhow::Result<u8> {
-    let (name, version) = (prepared.brings.name.clone(), prepared.brings.version.clone());
-    let asks = match &prepared.difference {
+fn install_update(
+    toolbox: &LoadedProject,
+    world: &ProcessEnv,
+    prepared: PreparedExtension,
+    consent: ConsentSource,
+) -> anyhow::Result<u8> {
+    let (name, version) = (prepared.summary.name.clone(), prepared.summary.version.clone());
+    let asks = match &prepared.diff {
         Some(difference) => {
-            show::difference(&name, difference)?;
-            difference.asks()
+            preview::print_difference(&name, difference)?;
+            difference.consent_requirement()
         }
-        None => Asks::Yes,
+        None => ConsentRequirement::Required,
     };
-    report::print(&prepared.brings.diagnostics)?;
+    diagnostics::print(&prepared.summary.diagnostics)?;
     let agreed = match asks {
-        Asks::No => Agreed::NotAsked,
-        Asks::Yes if is_agreed(consent, &format!("update `{name}`, and trust its hooks as they are then?"))? => {
-            Agreed::Yes
+        ConsentRequirement::NotRequired => InstallConsent::NotRequired,
+        ConsentRequirement::Required
+            if obtain_consent(consent, &format!("update `{name}`, and trust its hooks as they are then?"))? =>
+        {
+            InstallConsent::Given
         }
-        Asks::Yes => return refused(&name, "update"),
+        ConsentRequirement::Required => return report_refusal(&name, "update"),
     };
-    let values = ask_for(&prepared.settings, &prepared.known_values())?;
+    let values = ask_missing_values(&prepared.settings, &prepared.known_values())?;
     prepared.commit(&values, agreed, world, &toolbox.loaded)?;
-    out::note(format!("`{name}` is at {version} now"))?;
+    output::note(format!("`{name}` is at {version} now"))?;
     Ok(exit::OK)
 }

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use crate::args::AgentArgs;
+use crate::args::SessionArgs;
 
 /// The most that is read from a pipe: more than any model reads.
-const LARGEST: u64 = 8 << 20;
+const MAX_PIPED_PROMPT_BYTES: u64 = 8 << 20;
 
 /// What the model is to answer.
-pub(crate) struct Prompt {
+pub(crate) struct HeadlessPrompt {
     /// What the user said; empty if nothing.
     pub(crate) typed: String,
     /// What was piped in, which may be anybody's words.
@@ -20,54 +20,58 @@ pub(crate) struct Prompt {
 }
 
 /// The whole prompt; nothing if there is none.
-pub(crate) fn prompt(args: &AgentArgs) -> anyhow::Result<Option<Prompt>> {
+pub(crate) fn read_prompt(args: &SessionArgs) -> anyhow::Result<Option<HeadlessPrompt>> {
     let spoken = args.prompt.clone().or_else(|| (!args.query.is_empty()).then(|| args.query.join(" ")));
-    let piped = if io::stdin().is_terminal() { None } else { piped(spoken.is_some())? };
-    let prompt = Prompt { typed: spoken.unwrap_or_default(), piped };
+    let piped = if io::stdin().is_terminal() { None } else { read_piped(spoken.is_some())? };
+    let prompt = HeadlessPrompt { typed: spoken.unwrap_or_default(), piped };
     let is_blank = prompt.typed.trim().is_empty() && prompt.piped.is_none();
     Ok((!is_blank).then_some(prompt))
 }
 
 /// What is piped in. Where a prompt is there already, a pipe that nobody writes to is not waited for.
-fn piped(has_prompt: bool) -> anyhow::Result<Option<String>> {
-    let read = if never_waits() { Some(read_all(|| {})) } else { read_beside(has_prompt)? };
+fn read_piped(has_prompt: bool) -> anyhow::Result<Option<String>> {
+    let read = if stdin_never_blocks() { Some(read_stdin(|| {})) } else { read_on_thread(has_prompt)? };
     let Some(bytes) = read.transpose().context("can't read stdin")? else { return Ok(None) };
-    ensure!(bytes.len() as u64 <= LARGEST, "what is piped in is larger than {} MiB", LARGEST >> 20);
+    ensure!(
+        bytes.len() as u64 <= MAX_PIPED_PROMPT_BYTES,
+        "what is piped in is larger than {} MiB",
+        MAX_PIPED_PROMPT_BYTES >> 20
+    );
     let text = String::from_utf8_lossy(&bytes).into_owned();
     Ok((!text.trim().is_empty()).then_some(text))
 }
 
 /// Reads in a thread of its own, which is left alone if nothing comes.
-fn read_beside(has_prompt: bool) -> anyhow::Result<Option<io::Result<Vec<u8>>>> {
-    const PATIENCE: Duration = Duration::from_millis(500);
+fn read_on_thread(has_prompt: bool) -> anyhow::Result<Option<io::Result<Vec<u8>>>> {
+    const FIRST_BYTE_TIMEOUT: Duration = Duration::from_millis(500);
     let (sender, receiver) = mpsc::channel();
     let read = move || {
-        let read = read_all(|| drop(sender.send(None)));
+        let read = read_stdin(|| drop(sender.send(None)));
         let _ = sender.send(Some(read));
     };
     std::thread::Builder::new().name("stdin".to_owned()).spawn(read).context("this machine has no room to start")?;
-    if has_prompt && receiver.recv_timeout(PATIENCE).is_err() {
+    if has_prompt && receiver.recv_timeout(FIRST_BYTE_TIMEOUT).is_err() {
         return Ok(None);
     }
     Ok(receiver.into_iter().flatten().next())
 }
 
 /// Reads to the end, or to more than is taken; `begun` is called when the first byte, or the end, has come.
-fn read_all(begun: impl FnOnce()) -> io::Result<Vec<u8>> {
+fn read_stdin(begun: impl FnOnce()) -> io::Result<Vec<u8>> {
     let mut stdin = io::stdin().lock();
     let mut bytes = vec![0];
     let first = stdin.read(&mut bytes)?;
     begun();
     bytes.truncate(first);
     if first > 0 {
-        stdin.take(LARGEST + 1).read_to_end(&mut bytes)?;
+        stdin.take(MAX_PIPED_PROMPT_BYTES + 1).read_to_end(&mut bytes)?;
     }
     Ok(bytes)
 }
 
 /// Whether stdin is a file, or nothing at all: neither keeps anybody waiting.
 #[cfg(unix)]
-fn never_waits() -> bool {
+fn stdin_never_blocks() -> bool {
     use rustix::fs::{FileType, fstat};
     let Ok(found) = fstat(rustix::stdio::stdin()) else { return false };
     let is_nothing = || rustix::fs::stat("/dev/null").is_ok_and(|nothing| nothing.st_rdev == found.st_rdev);
@@ -80,6 +84,6 @@ fn never_waits() -> bool {
 
 /// Whether stdin is a file, or nothing at all: neither keeps anybody waiting.
 #[cfg(not(unix))]
-fn never_waits() -> bool {
+fn stdin_never_blocks() -> bool {
     false
 }

@@ -5,24 +5,24 @@ use std::io;
 use hookwright_agent::{AgentEvent, TurnEnd};
 use serde_json::json;
 
-use super::{Printer, error_of, exit_code, failed_command};
-use crate::stats::Stats;
-use crate::{exit, out};
+use super::{EventPrinter, command_failure, exit_code, turn_error};
+use crate::session_stats::SessionStats;
+use crate::{exit, output};
 
-pub(crate) struct Json {
+pub(crate) struct JsonPrinter {
     session_id: String,
     response: String,
     warnings: Vec<String>,
 }
 
-impl Json {
+impl JsonPrinter {
     pub(crate) fn new(session_id: &str) -> Self {
-        Json { session_id: session_id.to_owned(), response: String::new(), warnings: Vec::new() }
+        JsonPrinter { session_id: session_id.to_owned(), response: String::new(), warnings: Vec::new() }
     }
 }
 
-impl Printer for Json {
-    fn event(&mut self, event: &AgentEvent) -> io::Result<()> {
+impl EventPrinter for JsonPrinter {
+    fn print_event(&mut self, event: &AgentEvent) -> io::Result<()> {
         match event {
             AgentEvent::Text(text) => self.response.push_str(text),
             // The response is what comes after the last tool, or after the last rejected answer.
@@ -31,12 +31,14 @@ impl Printer for Json {
                 self.response.clear();
                 self.warnings.push(format!("Agent execution blocked: {reason}"));
             }
-            AgentEvent::HookMessage { text, .. } => return out::stderr_line(&format!("Hook system message: {text}")),
+            AgentEvent::HookMessage { text, .. } => {
+                return output::stderr_line(&format!("Hook system message: {text}"));
+            }
             AgentEvent::HookWarning { event, hook, source, text } => {
                 self.warnings.push(format!("hook {hook} ({source}, {event}) {text}"));
             }
             AgentEvent::Warning(text) => self.warnings.push(text.clone()),
-            AgentEvent::Within { agent, event, .. } => match &**event {
+            AgentEvent::SubAgent { agent, event, .. } => match &**event {
                 AgentEvent::Warning(text) => self.warnings.push(format!("{}: {text}", agent.name)),
                 AgentEvent::AgentRetry { reason, .. } => {
                     self.warnings.push(format!("{}: Agent execution blocked: {reason}", agent.name));
@@ -44,37 +46,37 @@ impl Printer for Json {
                 AgentEvent::ToolFinished(end) => {
                     if let Some(error) = &end.error {
                         let line = format!("{}: Error executing tool {}: {}", agent.name, end.name, error.message);
-                        return out::stderr_line(&line);
+                        return output::stderr_line(&line);
                     }
-                    let line = failed_command(end).map(|line| format!("{}: {line}", agent.name));
-                    return line.map_or(Ok(()), |line| out::stderr_line(&line));
+                    let line = command_failure(end).map(|line| format!("{}: {line}", agent.name));
+                    return line.map_or(Ok(()), |line| output::stderr_line(&line));
                 }
                 _ => {}
             },
             AgentEvent::ToolFinished(end) => {
                 if let Some(error) = &end.error {
-                    return out::stderr_line(&format!("Error executing tool {}: {}", end.name, error.message));
+                    return output::stderr_line(&format!("Error executing tool {}: {}", end.name, error.message));
                 }
-                return failed_command(end).map_or(Ok(()), |line| out::stderr_line(&line));
+                return command_failure(end).map_or(Ok(()), |line| output::stderr_line(&line));
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn warned(&mut self, text: String) -> io::Result<()> {
+    fn record_warning(&mut self, text: String) -> io::Result<()> {
         self.warnings.push(text);
         Ok(())
     }
 
-    fn answer(&mut self, text: &str) -> io::Result<()> {
+    fn print_answer(&mut self, text: &str) -> io::Result<()> {
         self.response.push_str(text);
         Ok(())
     }
 
-    fn finish(&mut self, end: Option<&TurnEnd>, stats: &Stats) -> io::Result<()> {
+    fn finish(&mut self, end: Option<&TurnEnd>, stats: &SessionStats) -> io::Result<()> {
         let mut object = json!({"session_id": self.session_id, "response": self.response, "stats": stats.to_json()});
-        match (end.and_then(error_of), exit_code(end)) {
+        match (end.and_then(turn_error), exit_code(end)) {
             (None, _) => {}
             // A hook's no is a good end.
             (Some((_, message)), exit::OK) => self.warnings.push(message),
@@ -83,6 +85,6 @@ impl Printer for Json {
         if !self.warnings.is_empty() {
             object["warnings"] = json!(self.warnings);
         }
-        out::json(&object)
+        output::print_json(&object)
     }
 }

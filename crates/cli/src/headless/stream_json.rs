@@ -8,40 +8,44 @@ use hookwright_hooks::SubAgent;
 use hookwright_tools::CommandEnd;
 use serde_json::{Map, Value, json};
 
-use super::{Printer, error_of};
-use crate::out;
-use crate::stats::Stats;
+use super::{EventPrinter, turn_error};
+use crate::output;
+use crate::session_stats::SessionStats;
 
-pub(crate) struct StreamJson {
+pub(crate) struct StreamJsonPrinter {
     started: Instant,
 }
 
-impl StreamJson {
+impl StreamJsonPrinter {
     pub(crate) fn new(session_id: &str, model: &str) -> io::Result<Self> {
-        line("init", json!({"session_id": session_id, "model": model}))?;
-        Ok(StreamJson { started: Instant::now() })
+        print_line("init", json!({"session_id": session_id, "model": model}))?;
+        Ok(StreamJsonPrinter { started: Instant::now() })
     }
 }
 
-impl Printer for StreamJson {
-    fn event(&mut self, event: &AgentEvent) -> io::Result<()> {
+impl EventPrinter for StreamJsonPrinter {
+    fn print_event(&mut self, event: &AgentEvent) -> io::Result<()> {
         match event {
-            AgentEvent::Within { agent, call_id, event } => of_agent(agent, call_id, event),
-            AgentEvent::PromptStarted { prompt, .. } => line("message", json!({"role": "user", "content": prompt})),
-            AgentEvent::Text(text) => line("message", json!({"role": "assistant", "content": text, "delta": true})),
-            AgentEvent::ToolRequested { call_id, name, args } => line("tool_use", tool_use(call_id, name, args)),
-            AgentEvent::ToolFinished(end) => line("tool_result", tool_result(end)),
-            AgentEvent::HookFinished { report, .. } => line(
+            AgentEvent::SubAgent { agent, call_id, event } => print_subagent_event(agent, call_id, event),
+            AgentEvent::PromptStarted { prompt, .. } => {
+                print_line("message", json!({"role": "user", "content": prompt}))
+            }
+            AgentEvent::Text(text) => {
+                print_line("message", json!({"role": "assistant", "content": text, "delta": true}))
+            }
+            AgentEvent::ToolRequested { call_id, name, args } => print_line("tool_use", tool_use(call_id, name, args)),
+            AgentEvent::ToolFinished(end) => print_line("tool_result", tool_result(end)),
+            AgentEvent::HookFinished { report, .. } => print_line(
                 "hook",
-                of(
-                    report.belongs.agent.as_deref(),
+                with_subagent(
+                    report.context.agent.as_deref(),
                     json!({
                         "name": report.hook,
                         "event": report.event,
                         "event_id": report.id.event.to_string(),
                         "run_id": report.id.to_string(),
-                        "turn_id": report.belongs.turn_id.as_deref(),
-                        "tool_use_id": report.belongs.tool_use_id.as_deref(),
+                        "turn_id": report.context.turn_id.as_deref(),
+                        "tool_use_id": report.context.tool_use_id.as_deref(),
                         "source": report.source.to_string(),
                         "decision": if report.answer.stop { json!("stop") } else { json!(report.decision()) },
                         "status": report.status,
@@ -52,65 +56,66 @@ impl Printer for StreamJson {
                 ),
             ),
             AgentEvent::HookMessage { hook, text, .. } => {
-                out::stderr_line(&format!("Hook system message: {text}"))?;
-                line("error", json!({"severity": "info", "hook": hook, "message": text}))
+                output::stderr_line(&format!("Hook system message: {text}"))?;
+                print_line("error", json!({"severity": "info", "hook": hook, "message": text}))
             }
             AgentEvent::HookWarning { hook, text, .. } => {
-                line("error", json!({"severity": "warning", "hook": hook, "message": text}))
+                print_line("error", json!({"severity": "warning", "hook": hook, "message": text}))
             }
-            AgentEvent::Warning(text) => line("error", json!({"severity": "warning", "message": text})),
-            AgentEvent::AgentRetry { reason, .. } => {
-                line("error", json!({"severity": "warning", "message": format!("Agent execution blocked: {reason}")}))
-            }
+            AgentEvent::Warning(text) => print_line("error", json!({"severity": "warning", "message": text})),
+            AgentEvent::AgentRetry { reason, .. } => print_line(
+                "error",
+                json!({"severity": "warning", "message": format!("Agent execution blocked: {reason}")}),
+            ),
             _ => Ok(()),
         }
     }
 
-    fn warned(&mut self, text: String) -> io::Result<()> {
-        line("error", json!({"severity": "warning", "message": text}))
+    fn record_warning(&mut self, text: String) -> io::Result<()> {
+        print_line("error", json!({"severity": "warning", "message": text}))
     }
 
-    fn answer(&mut self, text: &str) -> io::Result<()> {
-        line("message", json!({"role": "assistant", "content": text}))
+    fn print_answer(&mut self, text: &str) -> io::Result<()> {
+        print_line("message", json!({"role": "assistant", "content": text}))
     }
 
-    fn finish(&mut self, end: Option<&TurnEnd>, stats: &Stats) -> io::Result<()> {
+    fn finish(&mut self, end: Option<&TurnEnd>, stats: &SessionStats) -> io::Result<()> {
         let mut result = json!({"status": "success", "stats": stats.to_short_json(self.started.elapsed())});
-        if let Some((end, (kind, message))) = end.and_then(|end| Some((end, error_of(end)?))) {
+        if let Some((end, (kind, message))) = end.and_then(|end| Some((end, turn_error(end)?))) {
             let severity = if matches!(end, TurnEnd::Blocked(_) | TurnEnd::Stopped(_)) { "warning" } else { "error" };
-            line("error", json!({"severity": severity, "message": message}))?;
+            print_line("error", json!({"severity": severity, "message": message}))?;
             if severity == "error" {
                 result["status"] = json!("error");
                 result["error"] = json!({"type": kind, "message": message});
             }
         }
-        line("result", result)
+        print_line("result", result)
     }
 }
 
 /// What a sub-agent does. Its words are not the answer: its report is the result of the call that it works for.
-fn of_agent(agent: &SubAgent, call_id: &str, event: &AgentEvent) -> io::Result<()> {
-    let of = |fields: Value| of(Some(agent), fields);
+fn print_subagent_event(agent: &SubAgent, call_id: &str, event: &AgentEvent) -> io::Result<()> {
+    let of = |fields: Value| with_subagent(Some(agent), fields);
     match event {
         AgentEvent::PromptStarted { prompt, .. } => {
-            line("agent", of(json!({"status": "started", "tool_id": call_id, "objective": prompt})))
+            print_line("agent", of(json!({"status": "started", "tool_id": call_id, "objective": prompt})))
         }
         AgentEvent::TurnFinished(end) => {
-            line("agent", of(json!({"status": end.kind().unwrap_or("finished"), "tool_id": call_id})))
+            print_line("agent", of(json!({"status": end.kind().unwrap_or("finished"), "tool_id": call_id})))
         }
-        AgentEvent::ToolRequested { call_id, name, args } => line("tool_use", of(tool_use(call_id, name, args))),
-        AgentEvent::ToolFinished(end) => line("tool_result", of(tool_result(end))),
-        AgentEvent::Warning(text) => line("error", of(json!({"severity": "warning", "message": text}))),
+        AgentEvent::ToolRequested { call_id, name, args } => print_line("tool_use", of(tool_use(call_id, name, args))),
+        AgentEvent::ToolFinished(end) => print_line("tool_result", of(tool_result(end))),
+        AgentEvent::Warning(text) => print_line("error", of(json!({"severity": "warning", "message": text}))),
         AgentEvent::AgentRetry { reason, .. } => {
             let message = format!("Agent execution blocked: {reason}");
-            line("error", of(json!({"severity": "warning", "message": message})))
+            print_line("error", of(json!({"severity": "warning", "message": message})))
         }
         _ => Ok(()),
     }
 }
 
 /// Says at which sub-agent's work something happened, if it was one's.
-fn of(agent: Option<&SubAgent>, mut fields: Value) -> Value {
+fn with_subagent(agent: Option<&SubAgent>, mut fields: Value) -> Value {
     if let Some(agent) = agent {
         fields["agent_name"] = json!(agent.name);
         fields["agent_id"] = json!(agent.id);
@@ -144,20 +149,20 @@ fn tool_result(end: &ToolEnd) -> Value {
 }
 
 /// A session that does not start.
-pub(crate) fn refused(error: Value) -> io::Result<()> {
-    line("error", json!({"severity": "error", "message": error["message"]}))?;
-    line("result", json!({"status": "error", "error": error}))
+pub(crate) fn print_refused_start(error: Value) -> io::Result<()> {
+    print_line("error", json!({"severity": "error", "message": error["message"]}))?;
+    print_line("result", json!({"status": "error", "error": error}))
 }
 
 /// One line: the kind, the time, then the rest.
-fn line(kind: &str, fields: Value) -> io::Result<()> {
+fn print_line(kind: &str, fields: Value) -> io::Result<()> {
     let mut object = Map::new();
     object.insert("type".to_owned(), kind.into());
     object.insert("timestamp".to_owned(), format!("{:.3}", jiff::Timestamp::now()).into());
     if let Value::Object(fields) = fields {
         object.extend(fields);
     }
-    let mut stdout = out::stdout();
+    let mut stdout = output::stdout();
     writeln!(stdout, "{}", Value::Object(object))?;
     stdout.flush()
 }

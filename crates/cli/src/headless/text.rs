@@ -2,77 +2,77 @@
 
 use std::io::{self, Write};
 
-use hookwright_agent::{AgentEvent, Gravity, TurnEnd};
+use hookwright_agent::{AgentEvent, TurnEnd, TurnEndSeverity};
 
-use super::Printer;
-use crate::out::{self, BAD, DIM, WARN, paint};
-use crate::stats::Stats;
+use super::EventPrinter;
+use crate::output::{self, BAD, DIM, WARN, paint};
+use crate::session_stats::SessionStats;
 
-pub(crate) struct Text {
+pub(crate) struct TextPrinter {
     debug: bool,
     /// Whether the answer's last line is still open.
-    line_open: bool,
+    has_open_line: bool,
 }
 
-impl Text {
+impl TextPrinter {
     pub(crate) fn new(debug: bool) -> Self {
-        Text { debug, line_open: false }
+        TextPrinter { debug, has_open_line: false }
     }
 
     /// A line on stderr; the answer's line is closed first, so that the two do not run into each other on a screen.
-    fn aside(&mut self, line: &str) -> io::Result<()> {
+    fn print_stderr_line(&mut self, line: &str) -> io::Result<()> {
         self.close_line()?;
-        out::stderr_line(line)
+        output::stderr_line(line)
     }
 
     /// A warning, as everywhere in the program; `[WARNING]` is kept for what scripts made for Gemini CLI look for.
-    fn warn(&mut self, text: &str) -> io::Result<()> {
-        self.aside(&format!("{} {text}", paint(WARN, "warning:")))
+    fn print_warning(&mut self, text: &str) -> io::Result<()> {
+        self.print_stderr_line(&format!("{} {text}", paint(WARN, "warning:")))
     }
 
     fn close_line(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.line_open) {
-            writeln!(out::stdout())?;
+        if std::mem::take(&mut self.has_open_line) {
+            writeln!(output::stdout())?;
         }
         Ok(())
     }
 }
 
-impl Printer for Text {
-    fn event(&mut self, event: &AgentEvent) -> io::Result<()> {
+impl EventPrinter for TextPrinter {
+    fn print_event(&mut self, event: &AgentEvent) -> io::Result<()> {
         match event {
             AgentEvent::Text(text) => {
-                self.line_open = !text.ends_with('\n');
-                let mut stdout = out::stdout();
+                self.has_open_line = !text.ends_with('\n');
+                let mut stdout = output::stdout();
                 write!(stdout, "{text}")?;
                 stdout.flush()
             }
-            AgentEvent::HookMessage { text, .. } => self.aside(&format!("Hook system message: {text}")),
+            AgentEvent::HookMessage { text, .. } => self.print_stderr_line(&format!("Hook system message: {text}")),
             AgentEvent::HookWarning { event, hook, source, text } => {
-                self.warn(&format!("hook {hook} ({source}, {event}) {text}"))
+                self.print_warning(&format!("hook {hook} ({source}, {event}) {text}"))
             }
             AgentEvent::ToolStarted(start) => {
-                let rewritten = match start.rewritten.as_slice() {
+                let rewritten = match start.rewritten_args.as_slice() {
                     [] => String::new(),
                     keys => format!(" (hooks changed {})", keys.join(", ")),
                 };
-                self.aside(&paint(DIM, format!("{} {}{rewritten}", start.name, start.description)))
+                self.print_stderr_line(&paint(DIM, format!("{} {}{rewritten}", start.name, start.description)))
             }
             AgentEvent::ToolFinished(end) => match &end.error {
-                Some(error) => self.aside(&format!("Error executing tool {}: {}", end.name, error.message)),
-                None => super::failed_command(end).map_or(Ok(()), |line| self.aside(&line)),
+                Some(error) => self.print_stderr_line(&format!("Error executing tool {}: {}", end.name, error.message)),
+                None => super::command_failure(end).map_or(Ok(()), |line| self.print_stderr_line(&line)),
             },
             AgentEvent::AgentRetry { reason, attempt } => {
-                self.aside(&format!("{} Agent execution blocked: {reason}", paint(WARN, "[WARNING]")))?;
-                self.aside(&paint(DIM, format!("the model is asked again (retry {attempt})")))
+                self.print_stderr_line(&format!("{} Agent execution blocked: {reason}", paint(WARN, "[WARNING]")))?;
+                self.print_stderr_line(&paint(DIM, format!("the model is asked again (retry {attempt})")))
             }
             AgentEvent::Compressed { before, after, .. } => {
-                self.aside(&paint(DIM, format!("Chat history compressed from {before} to {after} tokens.")))
+                self.print_stderr_line(&paint(DIM, format!("Chat history compressed from {before} to {after} tokens.")))
             }
-            AgentEvent::ModelRetry(text) | AgentEvent::Note(text) => self.aside(&paint(DIM, text)),
-            AgentEvent::Warning(text) => self.warn(text),
+            AgentEvent::ModelRetry(text) | AgentEvent::Note(text) => self.print_stderr_line(&paint(DIM, text)),
+            AgentEvent::Warning(text) => self.print_warning(text),
             AgentEvent::AnswerDropped { .. } => self.close_line(),
-            AgentEvent::HookFinished { report, .. } if self.debug => self.aside(&paint(
+            AgentEvent::HookFinished { report, .. } if self.debug => self.print_stderr_line(&paint(
                 DIM,
                 format!(
                     "hook {} ({}, {}) {} in {:.1} ms",
@@ -83,42 +83,42 @@ impl Printer for Text {
                     report.duration.as_secs_f64() * 1e3
                 ),
             )),
-            AgentEvent::Within { agent, event, .. } => match &**event {
-                AgentEvent::ToolStarted(start) => {
-                    self.aside(&paint(DIM, format!("  {}: {} {}", agent.name, start.name, start.description)))
-                }
+            AgentEvent::SubAgent { agent, event, .. } => match &**event {
+                AgentEvent::ToolStarted(start) => self
+                    .print_stderr_line(&paint(DIM, format!("  {}: {} {}", agent.name, start.name, start.description))),
                 AgentEvent::ToolFinished(end) => match &end.error {
-                    Some(error) => {
-                        self.aside(&format!("  {}: Error executing tool {}: {}", agent.name, end.name, error.message))
-                    }
-                    None => super::failed_command(end)
-                        .map_or(Ok(()), |line| self.aside(&format!("  {}: {line}", agent.name))),
+                    Some(error) => self.print_stderr_line(&format!(
+                        "  {}: Error executing tool {}: {}",
+                        agent.name, end.name, error.message
+                    )),
+                    None => super::command_failure(end)
+                        .map_or(Ok(()), |line| self.print_stderr_line(&format!("  {}: {line}", agent.name))),
                 },
-                AgentEvent::Warning(text) => self.warn(&format!("{}: {text}", agent.name)),
+                AgentEvent::Warning(text) => self.print_warning(&format!("{}: {text}", agent.name)),
                 AgentEvent::AgentRetry { reason, .. } => {
                     let warning = paint(WARN, "[WARNING]");
-                    self.aside(&format!("{warning} {}: Agent execution blocked: {reason}", agent.name))
+                    self.print_stderr_line(&format!("{warning} {}: Agent execution blocked: {reason}", agent.name))
                 }
                 _ => Ok(()),
             },
-            AgentEvent::Thought(text) if self.debug => self.aside(&paint(DIM, text)),
+            AgentEvent::Thought(text) if self.debug => self.print_stderr_line(&paint(DIM, text)),
             _ => Ok(()),
         }
     }
 
-    fn answer(&mut self, text: &str) -> io::Result<()> {
-        writeln!(out::stdout(), "{text}")
+    fn print_answer(&mut self, text: &str) -> io::Result<()> {
+        writeln!(output::stdout(), "{text}")
     }
 
-    fn finish(&mut self, end: Option<&TurnEnd>, _: &Stats) -> io::Result<()> {
+    fn finish(&mut self, end: Option<&TurnEnd>, _: &SessionStats) -> io::Result<()> {
         self.close_line()?;
-        let Some((end, words)) = end.and_then(|end| Some((end, end.words()?))) else { return Ok(()) };
-        match (end, end.gravity()) {
-            (TurnEnd::Blocked(_), _) => self.aside(&format!("[WARNING] {words}"))?,
-            (TurnEnd::Stopped(_), _) => self.aside(&format!("Agent execution stopped: {words}"))?,
-            (_, Gravity::Error) => self.aside(&format!("{} {words}", paint(BAD, "error:")))?,
-            _ => self.aside(&words)?,
+        let Some((end, words)) = end.and_then(|end| Some((end, end.message()?))) else { return Ok(()) };
+        match (end, end.severity()) {
+            (TurnEnd::Blocked(_), _) => self.print_stderr_line(&format!("[WARNING] {words}"))?,
+            (TurnEnd::Stopped(_), _) => self.print_stderr_line(&format!("Agent execution stopped: {words}"))?,
+            (_, TurnEndSeverity::Error) => self.print_stderr_line(&format!("{} {words}", paint(BAD, "error:")))?,
+            _ => self.print_stderr_line(&words)?,
         }
-        end.hint().map_or(Ok(()), out::hint)
+        end.hint().map_or(Ok(()), output::hint)
     }
 }

@@ -3,37 +3,37 @@
 
 use std::time::{Duration, Instant};
 
-use hookwright_agent::session::{Armed, HookEntry, canary};
+use hookwright_agent::session::{ArmedState, HookListEntry, build_canary};
 use hookwright_hooks::{Action, Hook, HookEngine};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::Toolbox;
+use super::LoadedProject;
 
 /// Nobody sits in front of a doctor for longer.
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_CANARY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What came of asking.
-pub(super) struct Canary {
+pub(super) struct CanaryResult {
     /// How long the answer took, or why there was none.
     result: Result<Duration, String>,
 }
 
-impl Canary {
+impl CanaryResult {
     /// Why it is not awake, if it is not.
     pub(super) fn failure(&self) -> Option<&str> {
         self.result.as_ref().err().map(String::as_str)
     }
 
     /// In words.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         match &self.result {
             Ok(took) => format!("answered a sample in {} ms", took.as_millis()),
             Err(why) => format!("asked about a sample, it {why}"),
         }
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         match &self.result {
             Ok(took) => json!({"ok": true, "ms": took.as_secs_f64() * 1000.0}),
             Err(why) => json!({"ok": false, "error": why}),
@@ -42,9 +42,12 @@ impl Canary {
 }
 
 /// Asks those that are armed; nothing for the others, in the order of the entries.
-pub(super) fn ask_all(toolbox: &Toolbox, entries: &[HookEntry]) -> anyhow::Result<Vec<Option<Canary>>> {
+pub(super) fn probe_all(
+    toolbox: &LoadedProject,
+    entries: &[HookListEntry],
+) -> anyhow::Result<Vec<Option<CanaryResult>>> {
     let stands_elsewhere = |hook: &Hook| matches!(hook.action, Action::Worker(_) | Action::Http(_));
-    let is_meant = |entry: &&HookEntry| matches!(entry.state, Armed::Yes) && stands_elsewhere(&entry.hook);
+    let is_meant = |entry: &&HookListEntry| matches!(entry.state, ArmedState::Armed) && stands_elsewhere(&entry.hook);
     if entries.iter().find(is_meant).is_none() {
         return Ok(entries.iter().map(|_| None).collect());
     }
@@ -52,7 +55,7 @@ pub(super) fn ask_all(toolbox: &Toolbox, entries: &[HookEntry]) -> anyhow::Resul
         let mut asked = Vec::new();
         for entry in entries {
             asked.push(match is_meant(&entry) {
-                true => Some(ask(toolbox, &entry.hook).await),
+                true => Some(probe(toolbox, &entry.hook).await),
                 false => None,
             });
         }
@@ -60,18 +63,18 @@ pub(super) fn ask_all(toolbox: &Toolbox, entries: &[HookEntry]) -> anyhow::Resul
     })
 }
 
-async fn ask(toolbox: &Toolbox, hook: &Hook) -> Canary {
-    let patient = Hook { timeout: hook.timeout.min(LONGEST), ..hook.clone() };
-    let (alone, event) = match canary(&patient) {
+async fn probe(toolbox: &LoadedProject, hook: &Hook) -> CanaryResult {
+    let patient = Hook { timeout: hook.timeout.min(MAX_CANARY_TIMEOUT), ..hook.clone() };
+    let (alone, event) = match build_canary(&patient) {
         Ok(made) => made,
-        Err(error) => return Canary { result: Err(error.to_string()) },
+        Err(error) => return CanaryResult { result: Err(error.to_string()) },
     };
-    let session = toolbox.session("doctor", std::path::PathBuf::new());
-    let engine = HookEngine::builder(alone).session(session).places(toolbox.loaded.hook_places()).build();
+    let session = toolbox.engine_session("doctor", std::path::PathBuf::new());
+    let engine = HookEngine::builder(alone).session(session).exec_envs(toolbox.loaded.hook_exec_envs()).build();
     let started = Instant::now();
     let outcome = engine.fire_any(&event, &CancellationToken::new()).await;
     let took = started.elapsed();
     engine.shutdown().await;
     let error = outcome.runs.first().map_or(Some("was not asked".to_owned()), |run| run.error.clone());
-    Canary { result: error.map_or(Ok(took), Err) }
+    CanaryResult { result: error.map_or(Ok(took), Err) }
 }

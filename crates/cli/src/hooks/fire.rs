@@ -1,7 +1,7 @@
 //! `hooks fire EVENT`: runs the matching hooks exactly as a session would, and shows what came of it.
 
-mod beside;
-mod doubts;
+mod background;
+mod caveats;
 mod fire_as;
 mod input;
 
@@ -9,40 +9,40 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Context;
-use beside::Beside;
-use doubts::doubts;
+use background::BackgroundObserver;
+use caveats::find_caveats;
 use hookwright_hooks::{AnyEvent, Decision, EventKind, Outcome, Plan, RunReport};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::Toolbox;
-use crate::args::Fire;
-use crate::out::{self, BAD, BOLD, DIM, GOOD, WARN, paint};
+use super::LoadedProject;
+use crate::args::HookFireArgs;
+use crate::output::{self, BAD, BOLD, DIM, GOOD, WARN, paint};
 use crate::signals::Signals;
-use crate::{exit, session};
+use crate::{exit, session_options};
 
-pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
-    let fields = input::fields(toolbox, fire)?;
+pub(crate) fn run(toolbox: &LoadedProject, fire: &HookFireArgs) -> anyhow::Result<u8> {
+    let fields = input::event_fields(toolbox, fire)?;
     if let Some(host) = fire.host {
         return fire_as::run(toolbox, fire, host, fields);
     }
     if fire.print_input {
-        out::json(&Value::Object(fields))?;
+        output::print_json(&Value::Object(fields))?;
         return Ok(exit::OK);
     }
     let id = fields.get("session_id").and_then(Value::as_str).unwrap_or("hooks-fire").to_owned();
-    let subject = input::subject(fire.event, &fields);
-    let event = AnyEvent::from_fields(fire.event, fields).with_context(|| input::needs(fire.event))?;
-    toolbox.say_what_is_wrong()?;
-    let Fired { outcome, plan, ended } = fire_once(toolbox, &event, subject.as_deref(), &id)?;
-    let asked = outcome.runs.iter().any(|run| !run.beside);
-    let doubts = doubts(toolbox, fire.event, subject.as_deref(), asked);
+    let subject = input::matcher_subject(fire.event, &fields);
+    let event = AnyEvent::from_fields(fire.event, fields).with_context(|| input::invalid_input_text(fire.event))?;
+    toolbox.print_problems()?;
+    let FireResult { outcome, plan, signal_exit_code: ended } = fire_once(toolbox, &event, subject.as_deref(), &id)?;
+    let asked = outcome.runs.iter().any(|run| !run.in_background);
+    let doubts = find_caveats(toolbox, fire.event, subject.as_deref(), asked);
     let code = match exit_code(&outcome) {
         exit::OK if !doubts.is_empty() => exit::ERROR,
         code => code,
     };
     if fire.json {
-        out::json(&as_json(fire.event, &outcome, &doubts))?;
+        output::print_json(&outcome_json(fire.event, &outcome, &doubts))?;
     } else {
         let how = match plan.as_ref().map(|plan| (plan.hooks.len(), plan.sequential)) {
             None if doubts.is_empty() => "no hook matches".to_owned(),
@@ -51,33 +51,38 @@ pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
             Some((many, true)) => format!("{many} hooks, one after another"),
             Some((many, false)) => format!("{many} hooks, all at once"),
         };
-        timeline(fire.event, subject.as_deref(), &how, &outcome, &doubts)?;
+        print_timeline(fire.event, subject.as_deref(), &how, &outcome, &doubts)?;
     }
     Ok(ended.unwrap_or(code))
 }
 
 /// What came of firing an event.
-pub(crate) struct Fired {
+pub(crate) struct FireResult {
     pub(crate) outcome: Outcome<()>,
     pub(crate) plan: Option<Arc<Plan>>,
     /// The exit code of the signal that ended it.
-    pub(crate) ended: Option<u8>,
+    pub(crate) signal_exit_code: Option<u8>,
 }
 
 /// Fires an event once, as a session would; new hooks are announced first.
-pub(crate) fn fire_once(toolbox: &Toolbox, event: &AnyEvent, subject: Option<&str>, id: &str) -> anyhow::Result<Fired> {
-    session::announce(&toolbox.loaded)?;
+pub(crate) fn fire_once(
+    toolbox: &LoadedProject,
+    event: &AnyEvent,
+    subject: Option<&str>,
+    id: &str,
+) -> anyhow::Result<FireResult> {
+    session_options::announce_hooks(&toolbox.loaded)?;
     let transcript = tempfile::Builder::new().prefix("transcript-").suffix(".jsonl").tempfile()?;
-    let beside = Beside::listen();
-    let session = toolbox.session(id, transcript.path().to_owned());
-    let engine = toolbox.builder(session).observer(beside.clone()).build();
+    let beside = BackgroundObserver::new_shared();
+    let session = toolbox.engine_session(id, transcript.path().to_owned());
+    let engine = toolbox.engine_builder(session).observer(beside.clone()).build();
     let plan = engine.plan(event.kind(), subject);
     let runtime = crate::runtime::start(2)?;
     let mut signals = Signals::listen()?;
     let (outcome, ended) = runtime.block_on(async {
         let cancel = CancellationToken::new();
         let stop = cancel.clone();
-        signals.at_last({
+        signals.set_exit_action({
             let engine = engine.clone();
             move || engine.kill_now()
         });
@@ -88,15 +93,15 @@ pub(crate) fn fire_once(toolbox: &Toolbox, event: &AnyEvent, subject: Option<&st
         });
         let mut outcome = engine.fire_any(event, &cancel).await;
         tokio::select! {
-            () = engine.settled() => {}
+            () = engine.wait_for_background_hooks() => {}
             () = cancel.cancelled() => {}
         }
-        beside.join(&mut outcome);
+        beside.merge_into(&mut outcome);
         let ended = if cancel.is_cancelled() { watcher.await.ok() } else { None };
         engine.shutdown().await;
         (outcome, ended)
     });
-    Ok(Fired { outcome, plan, ended })
+    Ok(FireResult { outcome, plan, signal_exit_code: ended })
 }
 
 pub(crate) fn exit_code(outcome: &Outcome<()>) -> u8 {
@@ -109,15 +114,15 @@ pub(crate) fn exit_code(outcome: &Outcome<()>) -> u8 {
 }
 
 /// One object: the merged answer in a hook's own words, and how each hook ran.
-fn as_json(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> Value {
+fn outcome_json(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> Value {
     let mut object = outcome.merged.to_json(event);
     if !doubts.is_empty() && exit_code(outcome) == exit::OK {
         object.insert("decision".to_owned(), Value::Null);
     }
     object.insert("doubts".to_owned(), json!(doubts));
-    let words = |said: &hookwright_hooks::Said| json!({"hook": said.hook, "source": said.source.to_string(), "text": said.text});
+    let words = |said: &hookwright_hooks::HookMessage| json!({"hook": said.hook, "source": said.source.to_string(), "text": said.text});
     object.insert("warnings".to_owned(), outcome.warnings.iter().map(words).collect());
-    let later = later(outcome)
+    let later = background_runs(outcome)
         .map(|run| json!({"hook": run.hook, "source": run.source.to_string(), "text": run.answer.system_message}));
     object.insert("later".to_owned(), later.collect());
     object.insert("runs".to_owned(), outcome.runs.iter().map(run_json).collect());
@@ -125,8 +130,8 @@ fn as_json(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> Value 
 }
 
 /// The runs beside the event that had a message: a session shows it when it comes.
-fn later(outcome: &Outcome<()>) -> impl Iterator<Item = &RunReport> {
-    outcome.runs.iter().filter(|run| run.beside && run.answer.system_message.is_some())
+fn background_runs(outcome: &Outcome<()>) -> impl Iterator<Item = &RunReport> {
+    outcome.runs.iter().filter(|run| run.in_background && run.answer.system_message.is_some())
 }
 
 fn run_json(run: &RunReport) -> Value {
@@ -134,21 +139,21 @@ fn run_json(run: &RunReport) -> Value {
         "name": run.hook,
         "run_id": run.id.to_string(),
         "source": run.source.to_string(),
-        "async": run.beside,
+        "async": run.in_background,
         "status": run.status,
         "exit_code": run.exit_code,
         "signal": run.signal,
         "duration_ms": (run.duration.as_secs_f64() * 1e6).round() / 1e3,
-        "decision": decision_word(run),
+        "decision": decision_name(run),
         "error": run.error,
         "stdout": run.stdout.text,
         "stderr": run.stderr.text,
-        "truncated": run.truncated(),
-        "left_behind": run.left_behind,
+        "truncated": run.is_truncated(),
+        "left_behind": run.has_survivors,
     })
 }
 
-fn decision_word(run: &RunReport) -> Option<&'static str> {
+fn decision_name(run: &RunReport) -> Option<&'static str> {
     match run.decision() {
         _ if run.answer.stop => Some("stop"),
         Some(Decision::Deny) => Some("deny"),
@@ -159,21 +164,21 @@ fn decision_word(run: &RunReport) -> Option<&'static str> {
 }
 
 /// The runs, then the outcome.
-fn timeline(
+fn print_timeline(
     event: EventKind,
     subject: Option<&str>,
     how: &str,
     outcome: &Outcome<()>,
     doubts: &[String],
 ) -> anyhow::Result<()> {
-    let mut stdout = out::stdout();
-    let subject = subject.map(|subject| format!(" {}", out::one_line(subject))).unwrap_or_default();
+    let mut stdout = output::stdout();
+    let subject = subject.map(|subject| format!(" {}", output::one_line(subject))).unwrap_or_default();
     writeln!(stdout, "{}{subject}: {how}", paint(BOLD, event))?;
     for run in &outcome.runs {
-        let word = match decision_word(run) {
+        let word = match decision_name(run) {
             Some(word) => word,
             None if !run.succeeded() => run.status.as_str(),
-            None if run.beside => "decides nothing",
+            None if run.in_background => "decides nothing",
             None => "no objection",
         };
         let style = match word {
@@ -188,22 +193,22 @@ fn timeline(
             (None, Some(signal)) => format!("signal {signal}"),
             (None, None) => run.status.as_str().to_owned(),
         };
-        let beside = if run.beside { ", async" } else { "" };
+        let beside = if run.in_background { ", async" } else { "" };
         let time = run.duration.as_secs_f64() * 1e3;
         let facts = paint(DIM, format!("({}{beside}, {time:.1} ms, {end})", run.source));
-        writeln!(stdout, "  {} {} {facts}", out::shorten(&run.hook, 60), paint(style, word))?;
+        writeln!(stdout, "  {} {} {facts}", output::truncate_columns(&run.hook, 60), paint(style, word))?;
         if let Some(error) = &run.error {
             writeln!(stdout, "    {} {}", paint(WARN, "warning:"), error.trim_end().replace('\n', "\n    "))?;
         }
     }
     writeln!(stdout, "{}", paint(BOLD, "outcome"))?;
-    for (label, text) in summary(event, outcome, doubts) {
+    for (label, text) in summary_rows(event, outcome, doubts) {
         writeln!(stdout, "  {label}: {}", text.trim_end().replace('\n', "\n    "))?;
     }
     Ok(())
 }
 
-fn summary(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> Vec<(&'static str, String)> {
+fn summary_rows(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> Vec<(&'static str, String)> {
     let merged = &outcome.merged;
     let decision = match merged.answer.decision {
         _ if merged.answer.stop => "stopped",
@@ -220,7 +225,7 @@ fn summary(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> Vec<(&
         lines.push(("reason", merged.reason_text()));
     }
     lines.extend(merged.answer.system_message.clone().map(|text| ("message", text)));
-    let later = later(outcome).filter_map(|run| run.answer.system_message.clone());
+    let later = background_runs(outcome).filter_map(|run| run.answer.system_message.clone());
     lines.extend(later.map(|text| ("message, later", text)));
     lines.extend(merged.answer.additional_context.clone().map(|text| ("context", text)));
     if let Some(Value::Object(specific)) = merged.to_json(event).remove("hookSpecificOutput") {

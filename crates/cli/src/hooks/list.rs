@@ -1,54 +1,64 @@
 //! `hooks list`: every hook in a table.
 
 use hookwright_agent::session::hook_json;
-use hookwright_settings::FileState;
+use hookwright_settings::SettingsFileState;
 use serde_json::Value;
 
-use super::{Covered, Toolbox};
-use crate::args::List;
+use super::{HookTrustedFiles, LoadedProject};
+use crate::args::HookListArgs;
 use crate::exit;
-use crate::out::{self, BOLD, DIM, NOTE, PLAIN, Table};
+use crate::output::{self, BOLD, DIM, NOTE, PLAIN, TextTable};
 
-pub(crate) fn run(toolbox: &Toolbox, list: &List) -> anyhow::Result<u8> {
+pub(crate) fn run(toolbox: &LoadedProject, list: &HookListArgs) -> anyhow::Result<u8> {
     let mut entries = toolbox.entries();
     entries.retain(|entry| list.event.is_none_or(|event| entry.hook.event == event));
-    let covered = toolbox.covered(&entries);
+    let covered = toolbox.trusted_files(&entries);
     if list.json {
         let hooks = entries.iter().zip(&covered).map(|(entry, covered)| {
             let mut hook = hook_json(entry);
-            covered.add_to(&mut hook);
+            covered.add_json_fields(&mut hook);
             hook
         });
-        out::json(&Value::Array(hooks.collect()))?;
-        toolbox.warn_of_guards(&entries)?;
+        output::print_json(&Value::Array(hooks.collect()))?;
+        toolbox.warn_of_unarmed_guards(&entries)?;
         return Ok(exit::OK);
     }
-    toolbox.say_what_is_wrong()?;
-    if entries.is_empty() && toolbox.loaded.files.iter().any(|file| file.state == FileState::Broken) {
-        out::note("no hooks are loaded, because the settings above can't be read")?;
+    toolbox.print_problems()?;
+    if entries.is_empty() && toolbox.loaded.files.iter().any(|file| file.state == SettingsFileState::Broken) {
+        output::note("no hooks are loaded, because the settings above can't be read")?;
         return Ok(exit::ERROR);
     }
     if entries.is_empty() {
-        out::note("no hooks are configured here")?;
-        out::hint("write one with `hookwright hooks new NAME --event EVENT`")?;
+        output::note("no hooks are configured here")?;
+        output::hint("write one with `hookwright hooks new NAME --event EVENT`")?;
         return Ok(exit::OK);
     }
-    let mut table = Table::new(&["EVENT", "MATCHER", "HOOK", "SOURCE", "STATE"]);
+    let mut table = TextTable::new(&["EVENT", "MATCHER", "HOOK", "SOURCE", "STATE"]);
     for entry in &entries {
         let hook = &entry.hook;
-        table.row(vec![
+        table.add_row(vec![
             (NOTE, hook.event.to_string()),
-            (DIM, out::shorten(hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*"), 32)),
-            (BOLD, out::shorten(hook.id(), 48)),
+            (
+                DIM,
+                output::truncate_columns(
+                    hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*"),
+                    32,
+                ),
+            ),
+            (BOLD, output::truncate_columns(hook.id(), 48)),
             (PLAIN, hook.source.to_string()),
-            (out::state_style(&entry.state), entry.describe()),
+            (output::state_style(&entry.state), entry.describe()),
         ]);
     }
-    table.print(&mut out::stdout())?;
-    toolbox.warn_of_guards(&entries)?;
-    let unsure = entries.iter().zip(&covered).filter(|(_, covered)| !covered.certain);
+    table.print(&mut output::stdout())?;
+    toolbox.warn_of_unarmed_guards(&entries)?;
+    let unsure = entries.iter().zip(&covered).filter(|(_, covered)| !covered.is_complete);
     for (entry, _) in unsure {
-        out::note(format!("hook `{}`: {}", out::shorten(entry.hook.id(), 48), Covered::UNSURE))?;
+        output::note(format!(
+            "hook `{}`: {}",
+            output::truncate_columns(entry.hook.id(), 48),
+            HookTrustedFiles::INCOMPLETE_NOTE
+        ))?;
     }
     Ok(exit::OK)
 }

@@ -1,22 +1,22 @@
 //! `hooks new NAME`: a working hook, its settings entry and its hook test. The texts are in `new/templates.rs`.
 
 mod templates;
-mod workers;
+mod worker_templates;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use hookwright_hooks::{Matcher, Power, Subject, joined_command};
-use hookwright_settings::edit::{HookEntry, add_hooks};
-use hookwright_settings::{Paths, World};
+use hookwright_hooks::{HookCapability, Matcher, MatcherSubject, joined_command};
+use hookwright_settings::edit::{HookDefinitionEntry, add_hooks};
+use hookwright_settings::{ConfigPaths, ProcessEnv};
 use serde_json::{Map, Value, json};
 
-use crate::args::{Language, New, Place};
-use crate::{exit, out};
+use crate::args::{HookNewArgs, ProjectArgs, ScriptLanguage};
+use crate::{exit, output};
 
 /// Where hooks are written: the project's own folder, or the user's.
-pub(super) struct Home {
+pub(super) struct HookLocation {
     pub(super) project: PathBuf,
     /// The folder of scripts and tests.
     pub(super) hooks: PathBuf,
@@ -24,21 +24,21 @@ pub(super) struct Home {
     user: bool,
 }
 
-impl Home {
-    pub(super) fn of(place: &Place, world: &World, user: bool) -> anyhow::Result<Home> {
+impl HookLocation {
+    pub(super) fn resolve(place: &ProjectArgs, world: &ProcessEnv, user: bool) -> anyhow::Result<HookLocation> {
         let project = place.directory(world)?;
-        let paths = Paths::new(world);
+        let paths = ConfigPaths::new(world);
         Ok(match user {
-            true => Home { project, hooks: paths.user_dir.join("hooks"), settings: paths.user_settings, user },
+            true => HookLocation { project, hooks: paths.user_dir.join("hooks"), settings: paths.user_settings, user },
             false => {
                 let (hooks, settings) = (project.join(".gemini/hooks"), paths.project_settings(&project));
-                Home { project, hooks, settings, user }
+                HookLocation { project, hooks, settings, user }
             }
         })
     }
 
     /// A command of a project's hook as it must be here: a hook of the user's runs the user's script, wherever that is.
-    pub(super) fn command(&self, command: &str) -> String {
+    pub(super) fn adapt_command(&self, command: &str) -> String {
         match command.strip_prefix("$GEMINI_PROJECT_DIR/.gemini/hooks/") {
             Some(file) if self.user => {
                 let script = self.hooks.join(file);
@@ -49,12 +49,12 @@ impl Home {
     }
 
     /// A path for people.
-    pub(super) fn short(&self, path: &Path) -> String {
+    pub(super) fn display_path(&self, path: &Path) -> String {
         path.strip_prefix(&self.project).unwrap_or(path).display().to_string()
     }
 
     /// Half a hook is in the way of the next try. Folders go where nothing else is in them.
-    pub(super) fn clear_up<'p>(&self, files: impl Iterator<Item = &'p Path>) {
+    pub(super) fn remove_partial<'p>(&self, files: impl Iterator<Item = &'p Path>) {
         let files: Vec<&Path> = files.collect();
         files.iter().for_each(|file| drop(std::fs::remove_file(file)));
         let above = files.iter().filter_map(|file| file.parent()).chain(self.hooks.parent());
@@ -62,44 +62,44 @@ impl Home {
     }
 }
 
-pub(crate) fn run(place: &Place, world: &World, new: &New) -> anyhow::Result<u8> {
-    check(new)?;
-    let home = Home::of(place, world, new.user)?;
-    let script = home.hooks.join(format!("{}.{}", new.name, extension(new.lang)));
+pub(crate) fn run(place: &ProjectArgs, world: &ProcessEnv, new: &HookNewArgs) -> anyhow::Result<u8> {
+    check_args(new)?;
+    let home = HookLocation::resolve(place, world, new.user)?;
+    let script = home.hooks.join(format!("{}.{}", new.name, file_extension(new.lang)));
     let test = home.hooks.join(format!("{}.hooktest.toml", new.name));
     for file in [&script, &test] {
         ensure!(!file.exists(), "{} exists already", file.display());
     }
     let settings = if new.user { Some("../settings.json") } else { None };
     let text = match new.worker {
-        true => workers::script(new.event, new.lang, &new.name),
+        true => worker_templates::script(new.event, new.lang, &new.name),
         false => templates::script(new.event, new.lang, &new.name),
     };
-    let made = write(&script, &text, Mode::Executable)
-        .and_then(|()| write(&test, &templates::test(new, settings), Mode::Plain))
-        .and_then(|()| Ok(add_hooks(&home.settings, vec![entry(new, &home, &script)])?));
+    let made = write_file(&script, &text, HookFileMode::Executable)
+        .and_then(|()| write_file(&test, &templates::hook_test(new, settings), HookFileMode::Plain))
+        .and_then(|()| Ok(add_hooks(&home.settings, vec![settings_entry(new, &home, &script)])?));
     if let Err(error) = made {
-        home.clear_up([script.as_path(), test.as_path()].into_iter());
+        home.remove_partial([script.as_path(), test.as_path()].into_iter());
         return Err(error);
     }
     for (what, file) in [("script", &script), ("test", &test), ("settings", &home.settings)] {
-        writeln!(out::stdout(), "{what:<9}{}", home.short(file))?;
+        writeln!(output::stdout(), "{what:<9}{}", home.display_path(file))?;
     }
     let run =
         if new.user { format!("`hookwright hooks test {}`", test.display()) } else { "`hookwright hooks test`".into() };
-    out::hint(format!("edit the script, then run {run}"))?;
+    output::hint(format!("edit the script, then run {run}"))?;
     Ok(exit::OK)
 }
 
-fn check(new: &New) -> anyhow::Result<()> {
+fn check_args(new: &HookNewArgs) -> anyhow::Result<()> {
     let plain = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '_';
     if new.name.is_empty() || !new.name.chars().all(plain) || new.name.starts_with('-') {
-        bail!("`{}` is no name for a hook: use letters, digits, `-` and `_`", out::one_line(&new.name));
+        bail!("`{}` is no name for a hook: use letters, digits, `-` and `_`", output::one_line(&new.name));
     }
-    if new.matcher.is_some() && new.event.info().subject == Subject::Nothing {
+    if new.matcher.is_some() && new.event.info().subject == MatcherSubject::Nothing {
         bail!("{} has no matcher; leave out --matcher", new.event);
     }
-    if new.guard && !new.event.can(Power::Deny) {
+    if new.guard && !new.event.can(HookCapability::Deny) {
         bail!("{} can't be denied, so nothing can stand guard there; leave out --guard", new.event);
     }
     let (_, problem) = Matcher::compile(new.event.info().subject, new.matcher.as_deref());
@@ -109,21 +109,21 @@ fn check(new: &New) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn extension(language: Language) -> &'static str {
+fn file_extension(language: ScriptLanguage) -> &'static str {
     match language {
-        Language::Sh => "sh",
-        Language::Python => "py",
+        ScriptLanguage::Sh => "sh",
+        ScriptLanguage::Python => "py",
         // Also a script where the project says that its files are modules.
-        Language::Node => "cjs",
+        ScriptLanguage::Node => "cjs",
     }
 }
 
-fn entry(new: &New, home: &Home, script: &Path) -> HookEntry {
+fn settings_entry(new: &HookNewArgs, home: &HookLocation, script: &Path) -> HookDefinitionEntry {
     let file = script.file_name().unwrap_or_default().to_string_lossy();
     let mut hook = json!({
         "type": if new.worker { "worker" } else { "command" },
         "name": new.name,
-        "command": home.command(&format!("$GEMINI_PROJECT_DIR/.gemini/hooks/{file}")),
+        "command": home.adapt_command(&format!("$GEMINI_PROJECT_DIR/.gemini/hooks/{file}")),
     });
     if new.guard {
         hook["guard"] = json!(true);
@@ -133,23 +133,25 @@ fn entry(new: &New, home: &Home, script: &Path) -> HookEntry {
         definition.insert("matcher".to_owned(), Value::String(matcher.clone()));
     }
     definition.insert("hooks".to_owned(), Value::Array(vec![hook]));
-    HookEntry { event: new.event, definition }
+    HookDefinitionEntry { event: new.event, definition }
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Mode {
+pub(super) enum HookFileMode {
     Plain,
     Executable,
 }
 
 /// Writes a file, and its folder where there is none.
-pub(super) fn write(path: &Path, text: &str, mode: Mode) -> anyhow::Result<()> {
+pub(super) fn write_file(path: &Path, text: &str, mode: HookFileMode) -> anyhow::Result<()> {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder).with_context(|| format!("can't create {}", folder.display()))?;
     std::fs::write(path, text).with_context(|| format!("can't write {}", path.display()))?;
     match mode {
-        Mode::Plain => Ok(()),
-        Mode::Executable => make_executable(path).with_context(|| format!("can't make {} executable", path.display())),
+        HookFileMode::Plain => Ok(()),
+        HookFileMode::Executable => {
+            make_executable(path).with_context(|| format!("can't make {} executable", path.display()))
+        }
     }
 }
 

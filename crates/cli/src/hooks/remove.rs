@@ -4,30 +4,30 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use hookwright_hooks::{FileKind, Hook, Source};
-use hookwright_settings::edit::{EditError, rewrite, seam};
+use hookwright_settings::edit::{EditError, json_splice, rewrite};
 
-use super::Toolbox;
-use crate::args::{Remove, Scope};
-use crate::{exit, out};
+use super::LoadedProject;
+use crate::args::{HookRemoveArgs, ScopeArg};
+use crate::{exit, output};
 
-pub(crate) fn run(toolbox: &Toolbox, remove: &Remove) -> anyhow::Result<u8> {
+pub(crate) fn run(toolbox: &LoadedProject, remove: &HookRemoveArgs) -> anyhow::Result<u8> {
     let name = &remove.name;
     let entries = toolbox.entries();
     let named: Vec<&Hook> = entries.iter().map(|entry| entry.hook.as_ref()).filter(|hook| hook.id() == name).collect();
     if named.is_empty() {
-        return Err(toolbox.no_hook(name));
+        return Err(toolbox.unknown_hook_error(name));
     }
     let wanted = |hook: &&&Hook| match remove.scope {
         None => true,
-        Some(Scope::User) => hook.source == Source::User,
-        Some(Scope::Workspace) => hook.source == Source::Project,
+        Some(ScopeArg::User) => hook.source == Source::User,
+        Some(ScopeArg::Workspace) => hook.source == Source::Project,
     };
     let chosen: Vec<&Hook> = named.iter().filter(wanted).copied().collect();
     let mut files: Vec<(PathBuf, &Source)> = Vec::new();
     for hook in &chosen {
-        let Some(place) = &hook.place else { continue };
+        let Some(place) = &hook.location else { continue };
         match &hook.source {
-            _ if FileKind::of(&place.file) == FileKind::Claude => {
+            _ if FileKind::from_path(&place.file) == FileKind::Claude => {
                 bail!("hook `{name}` stands in Claude Code's own settings ({place}), which are changed there")
             }
             Source::Project | Source::User => files.push((place.file.to_path_buf(), &hook.source)),
@@ -49,7 +49,7 @@ pub(crate) fn run(toolbox: &Toolbox, remove: &Remove) -> anyhow::Result<u8> {
     };
     let mut removed = 0;
     rewrite(file, |text| {
-        let (text, count) = without(file, text, name)?;
+        let (text, count) = remove_hook(file, text, name)?;
         removed = count;
         Ok(text)
     })?;
@@ -57,24 +57,24 @@ pub(crate) fn run(toolbox: &Toolbox, remove: &Remove) -> anyhow::Result<u8> {
         bail!("hook `{name}` can't be found in {} as it is written there", file.display());
     }
     let times = if removed == 1 { String::new() } else { format!(", on {removed} events or matchers") };
-    out::note(format!("removed hook `{name}` from {}{times} ({source})", file.display()))?;
+    output::note(format!("removed hook `{name}` from {}{times} ({source})", file.display()))?;
     if chosen.iter().any(|hook| hook.is_guard()) {
-        out::warn(format!("`{name}` was a guard; nothing stands in its place"))?;
+        output::warn(format!("`{name}` was a guard; nothing stands in its place"))?;
     }
-    let scripts: Vec<String> = chosen.iter().filter_map(|hook| hook.command()).map(out::one_line).collect();
+    let scripts: Vec<String> = chosen.iter().filter_map(|hook| hook.command()).map(output::one_line).collect();
     if let Some(script) = scripts.first() {
-        out::hint(format!("what it ran stays: {script}"))?;
+        output::hint(format!("what it ran stays: {script}"))?;
     }
     Ok(exit::OK)
 }
 
 /// The text without a hook, and how often it stood there. A definition without hooks goes with it, and so does an event's
 /// empty list.
-fn without(file: &Path, text: &str, name: &str) -> Result<(String, usize), EditError> {
+fn remove_hook(file: &Path, text: &str, name: &str) -> Result<(String, usize), EditError> {
     let mut text = text.to_owned();
     let mut removed = 0;
-    while let Some(at) = find(file, &text, name)? {
-        let Some(shorter) = seam::cut(&text, &at) else { break };
+    while let Some(at) = find_removal_path(file, &text, name)? {
+        let Some(shorter) = json_splice::cut(&text, &at) else { break };
         // What held nothing else is empty now, and still a file of settings.
         text = if shorter.trim().is_empty() { "{}\n".to_owned() } else { shorter };
         removed += 1;
@@ -83,20 +83,20 @@ fn without(file: &Path, text: &str, name: &str) -> Result<(String, usize), EditE
 }
 
 /// Where to cut for one hook of that name: the hook, its definition if it is the only one, or the whole event.
-fn find(file: &Path, text: &str, name: &str) -> Result<Option<Vec<usize>>, EditError> {
-    let tree = seam::read(file, text)?;
+fn find_removal_path(file: &Path, text: &str, name: &str) -> Result<Option<Vec<usize>>, EditError> {
+    let tree = json_splice::parse_tree(file, text)?;
     // A file beside the settings may hold the events alone.
     let (mut path, events) = match tree.get("hooks") {
         Some((at, events)) => (vec![at], events),
         None => (Vec::new(), &tree),
     };
     for (event, (_, definitions)) in events.items().iter().enumerate() {
-        for (at, definition) in definitions.list().iter().enumerate() {
+        for (at, definition) in definitions.elements().iter().enumerate() {
             let Some((key, hooks)) = definition.get("hooks") else { continue };
-            let is_it = |hook: &seam::Tree| id(hook).as_deref() == Some(name);
-            let Some(place) = hooks.list().iter().position(is_it) else { continue };
+            let is_it = |hook: &json_splice::JsonTree| hook_id(hook).as_deref() == Some(name);
+            let Some(place) = hooks.elements().iter().position(is_it) else { continue };
             path.push(event);
-            match (hooks.list().len(), definitions.list().len()) {
+            match (hooks.elements().len(), definitions.elements().len()) {
                 (1, 1) => {}
                 (1, _) => path.push(at),
                 _ => path.extend([at, key, place]),
@@ -108,8 +108,8 @@ fn find(file: &Path, text: &str, name: &str) -> Result<Option<Vec<usize>>, EditE
 }
 
 /// A hook's identity as the engine has it.
-fn id(hook: &seam::Tree) -> Option<String> {
-    let text = |key: &str| hook.get(key)?.1.value().as_str().map(str::to_owned).filter(|text| !text.is_empty());
+fn hook_id(hook: &json_splice::JsonTree) -> Option<String> {
+    let text = |key: &str| hook.get(key)?.1.to_value().as_str().map(str::to_owned).filter(|text| !text.is_empty());
     text("name").or_else(|| text("command")).or_else(|| text("reason"))
 }
 
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     fn removed(text: &str, name: &str) -> (String, usize) {
-        without(Path::new("settings.json"), text, name).unwrap()
+        remove_hook(Path::new("settings.json"), text, name).unwrap()
     }
 
     #[test]
@@ -142,6 +142,6 @@ mod tests {
         let alone =
             "{\n  \"hooks\": {\n    \"BeforeTool\": [\n      {\"hooks\": [{\"command\": \"x y\"}]}\n    ]\n  }\n}\n";
         assert_eq!(removed(alone, "x y"), ("{}\n".to_owned(), 1));
-        assert!(without(Path::new("s.json"), "{", "x").is_err());
+        assert!(remove_hook(Path::new("s.json"), "{", "x").is_err());
     }
 }

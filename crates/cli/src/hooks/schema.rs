@@ -3,7 +3,7 @@
 use hookwright_hooks::{EventKind, schema};
 use serde_json::json;
 
-use crate::{exit, out};
+use crate::{exit, output};
 
 pub(crate) fn run(event: Option<EventKind>, input: bool, output: bool) -> anyhow::Result<u8> {
     let document = match event {
@@ -12,6 +12,6 @@ pub(crate) fn run(event: Option<EventKind>, input: bool, output: bool) -> anyhow
         Some(event) if output => schema::hook_output(event),
         Some(event) => json!({"input": schema::hook_input(event), "output": schema::hook_output(event)}),
     };
-    out::json(&document)?;
+    output::print_json(&document)?;
     Ok(exit::OK)
 }

@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::bail;
-use hookwright_settings::{LoadOptions, World, load};
+use hookwright_settings::{LoadOptions, ProcessEnv, load};
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use crate::args::Place;
+use crate::args::ProjectArgs;
 use crate::exit;
-use crate::hooktest::{self, CaseResult, Failure, FileResult};
-use crate::out::{self, BAD, BOLD, DIM, GOOD, WARN, paint};
+use crate::hook_test::{self, ExpectationFailure, HookTestCaseResult, HookTestFileResult};
+use crate::output::{self, BAD, BOLD, DIM, GOOD, WARN, paint};
 
 pub(crate) fn run(
-    place: &Place,
-    world: &World,
+    place: &ProjectArgs,
+    world: &ProcessEnv,
     paths: &[PathBuf],
     filter: Option<&str>,
     as_json: bool,
 ) -> anyhow::Result<u8> {
     let project = place.directory(world)?;
-    let files = files(world, paths, &project)?;
-    if let Some(folder) = untrusted(place, world, &project, &files) {
-        return refuse(&folder, as_json);
+    let files = test_files(world, paths, &project)?;
+    if let Some(folder) = untrusted_folder(place, world, &project, &files) {
+        return print_refusal(&folder, as_json);
     }
     let runtime = crate::runtime::start(std::thread::available_parallelism().map_or(2, usize::from))?;
     let results = runtime.block_on(run_all(&files, &project, world, filter));
@@ -34,51 +34,52 @@ pub(crate) fn run(
         Err(_) => true,
     });
     // A file whose program is missing is said to be skipped, which is something else.
-    let none_ran = !failed && results.iter().flatten().all(|file| file.cases.is_empty() && file.skipped.is_none());
+    let none_ran =
+        !failed && results.iter().flatten().all(|file| file.cases.is_empty() && file.missing_program.is_none());
     if as_json {
-        out::json(&results_json(&results, !failed && !none_ran))?;
+        output::print_json(&results_json(&results, !failed && !none_ran))?;
     } else {
-        print(&results)?;
+        print_results(&results)?;
     }
     if none_ran {
-        let filter = filter.map(|text| format!(" has `{}` in its name", out::one_line(text)));
-        out::warn(format!("no case ran: none{}", filter.unwrap_or_else(|| " is in these files".to_owned())))?;
+        let filter = filter.map(|text| format!(" has `{}` in its name", output::one_line(text)));
+        output::warn(format!("no case ran: none{}", filter.unwrap_or_else(|| " is in these files".to_owned())))?;
         return Ok(exit::NO_TESTS);
     }
     Ok(if failed { exit::ERROR } else { exit::OK })
 }
 
 /// A test runs what a project declares: where the folder of the project or of a test is not trusted, nothing runs.
-fn untrusted(place: &Place, world: &World, project: &Path, files: &[PathBuf]) -> Option<PathBuf> {
+fn untrusted_folder(place: &ProjectArgs, world: &ProcessEnv, project: &Path, files: &[PathBuf]) -> Option<PathBuf> {
     let outside = files.iter().filter(|file| !file.starts_with(project)).filter_map(|file| file.parent());
     let folders: BTreeSet<PathBuf> = outside.chain([project]).map(Path::to_owned).collect();
     folders.into_iter().find(|folder| {
-        let options = LoadOptions { project: folder.clone(), trust: place.trust(), ..LoadOptions::default() };
+        let options = LoadOptions { project: folder.clone(), trust: place.trust_override(), ..LoadOptions::default() };
         !load(world, &options).project.trust.is_trusted()
     })
 }
 
-fn refuse(folder: &Path, as_json: bool) -> anyhow::Result<u8> {
+fn print_refusal(folder: &Path, as_json: bool) -> anyhow::Result<u8> {
     let why = format!("{} is not trusted, so nothing in it is run", folder.display());
     if as_json {
-        out::json(&json!({"ok": false, "error": why, "files": []}))?;
+        output::print_json(&json!({"ok": false, "error": why, "files": []}))?;
     } else {
-        out::warn(why)?;
+        output::warn(why)?;
     }
-    out::hint("look at it, then run `hookwright hooks trust --folder` there, or add `--skip-trust`")?;
+    output::hint("look at it, then run `hookwright hooks trust --folder` there, or add `--skip-trust`")?;
     Ok(exit::ERROR)
 }
 
-fn files(world: &World, paths: &[PathBuf], project: &Path) -> anyhow::Result<Vec<PathBuf>> {
+fn test_files(world: &ProcessEnv, paths: &[PathBuf], project: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     if paths.is_empty() {
         let default = project.join(".gemini");
         if default.is_dir() {
-            files = hooktest::find(&default)?;
+            files = hook_test::find_test_files(&default)?;
         }
     }
     for path in paths {
-        files.extend(hooktest::find(&world.cwd.join(path))?);
+        files.extend(hook_test::find_test_files(&world.cwd.join(path))?);
     }
     if files.is_empty() {
         bail!("no hook tests found: they are files called `*.hooktest.toml`, by default under .gemini/");
@@ -86,10 +87,10 @@ fn files(world: &World, paths: &[PathBuf], project: &Path) -> anyhow::Result<Vec
     Ok(files)
 }
 
-type Results = Vec<anyhow::Result<FileResult>>;
+type HookTestResults = Vec<anyhow::Result<HookTestFileResult>>;
 
 /// Files run side by side, and are reported in order.
-async fn run_all(files: &[PathBuf], project: &Path, world: &World, filter: Option<&str>) -> Results {
+async fn run_all(files: &[PathBuf], project: &Path, world: &ProcessEnv, filter: Option<&str>) -> HookTestResults {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let room = Arc::new(tokio::sync::Semaphore::new(cores * 2));
     let mut tasks = Vec::new();
@@ -98,7 +99,7 @@ async fn run_all(files: &[PathBuf], project: &Path, world: &World, filter: Optio
         let (filter, room) = (filter.map(str::to_owned), room.clone());
         tasks.push(tokio::spawn(async move {
             let _place = room.acquire().await;
-            hooktest::run_file(&file, &project, &env, filter.as_deref()).await
+            hook_test::run_file(&file, &project, &env, filter.as_deref()).await
         }));
     }
     let mut results = Vec::new();
@@ -108,18 +109,18 @@ async fn run_all(files: &[PathBuf], project: &Path, world: &World, filter: Optio
     results
 }
 
-fn print(results: &Results) -> anyhow::Result<()> {
-    let mut stdout = out::stdout();
+fn print_results(results: &HookTestResults) -> anyhow::Result<()> {
+    let mut stdout = output::stdout();
     let (mut passed, mut failed, mut skipped, mut doubtful) = (0, 0, 0, 0);
     for result in results {
         match result {
-            Ok(FileResult { path, skipped: Some(program), .. }) => {
+            Ok(HookTestFileResult { path, missing_program: Some(program), .. }) => {
                 skipped += 1;
                 writeln!(stdout, "{} {}: {program} is not installed", paint(WARN, "skip"), path.display())?;
             }
             Ok(file) => {
                 writeln!(stdout, "{}", paint(BOLD, file.path.display()))?;
-                for left_out in &file.left_out {
+                for left_out in &file.skipped_entries {
                     writeln!(stdout, "  {} not in the test's project: {left_out}", paint(WARN, "note:"))?;
                 }
                 for case in &file.cases {
@@ -140,7 +141,7 @@ fn print(results: &Results) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print_case(out: &mut impl Write, case: &CaseResult) -> std::io::Result<()> {
+fn print_case(out: &mut impl Write, case: &HookTestCaseResult) -> std::io::Result<()> {
     let time = paint(DIM, format!("({} ms)", case.duration.as_millis()));
     let warn = |out: &mut dyn Write, warnings: &[String]| {
         warnings.iter().try_for_each(|warning| writeln!(out, "       {} {warning}", paint(WARN, "warning:")))
@@ -154,18 +155,18 @@ fn print_case(out: &mut impl Write, case: &CaseResult) -> std::io::Result<()> {
         print_failure(out, failure)?;
     }
     warn(out, &case.warnings)?;
-    warn(out, &case.lost)
+    warn(out, &case.host_losses)
 }
 
 /// A diff, line by line: what was expected, what came.
-fn print_failure(out: &mut impl Write, failure: &Failure) -> std::io::Result<()> {
+fn print_failure(out: &mut impl Write, failure: &ExpectationFailure) -> std::io::Result<()> {
     writeln!(out, "       {}:", failure.what)?;
     let diff = TextDiff::from_lines(&failure.expected, &failure.actual);
     for change in diff.iter_all_changes() {
         let (style, sign, label) = match change.tag() {
             similar::ChangeTag::Delete => (GOOD, "-", " expected"),
             similar::ChangeTag::Insert => (BAD, "+", " actual"),
-            similar::ChangeTag::Equal => (out::PLAIN, " ", ""),
+            similar::ChangeTag::Equal => (output::PLAIN, " ", ""),
         };
         let text = change.value().trim_end_matches('\n');
         writeln!(out, "         {}{}", paint(style, format!("{sign} {text}")), paint(DIM, label))?;
@@ -173,22 +174,22 @@ fn print_failure(out: &mut impl Write, failure: &Failure) -> std::io::Result<()>
     Ok(())
 }
 
-fn results_json(results: &Results, ok: bool) -> Value {
-    let case = |case: &CaseResult| {
+fn results_json(results: &HookTestResults, ok: bool) -> Value {
+    let case = |case: &HookTestCaseResult| {
         json!({
             "name": case.name,
             "ok": case.failures.is_empty(),
             "duration_ms": u64::try_from(case.duration.as_millis()).unwrap_or(u64::MAX),
             "failures": case.failures,
             "hook_failed": case.hook_failed,
-            "warnings": case.warnings.iter().chain(&case.lost).collect::<Vec<_>>(),
+            "warnings": case.warnings.iter().chain(&case.host_losses).collect::<Vec<_>>(),
         })
     };
-    let file = |result: &anyhow::Result<FileResult>| match result {
+    let file = |result: &anyhow::Result<HookTestFileResult>| match result {
         Ok(file) => json!({
             "file": file.path,
-            "skipped": file.skipped.as_ref().map(|program| format!("{program} is not installed")),
-            "left_out": file.left_out,
+            "skipped": file.missing_program.as_ref().map(|program| format!("{program} is not installed")),
+            "left_out": file.skipped_entries,
             "cases": file.cases.iter().map(case).collect::<Vec<_>>(),
         }),
         Err(error) => json!({"error": format!("{error:#}")}),

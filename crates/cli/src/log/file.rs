@@ -6,31 +6,31 @@ use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use hookwright_disk::{Found, add, open_own, own_directory};
+use hookwright_disk::{ExistingFileMode, append_all, create_private_directory, open_append};
 
 /// How large a file grows.
-const FULL: u64 = 5 << 20;
+const MAX_LOG_FILE_BYTES: u64 = 5 << 20;
 /// How many files there are, the current one included.
-const FILES: usize = 3;
+const MAX_LOG_FILES: usize = 3;
 
 /// A log that can be written to.
 pub(crate) struct LogFile {
     path: PathBuf,
-    full: u64,
+    max_bytes: u64,
     file: Mutex<File>,
 }
 
 impl LogFile {
     /// Opens the log, or makes it.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Self::open_bounded(path, FULL)
+        Self::open_bounded(path, MAX_LOG_FILE_BYTES)
     }
 
     fn open_bounded(path: &Path, full: u64) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
-            own_directory(folder)?;
+            create_private_directory(folder)?;
         }
-        Ok(LogFile { path: path.to_owned(), full, file: Mutex::new(open(path)?) })
+        Ok(LogFile { path: path.to_owned(), max_bytes: full, file: Mutex::new(open_for_append(path)?) })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -40,95 +40,95 @@ impl LogFile {
     /// Adds a line. One that cannot be written is lost: a log ends nothing.
     pub(crate) fn write(&self, line: &str) {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        if file.metadata().is_ok_and(|meta| meta.len() >= self.full)
-            && let Ok(next) = self.next()
+        if file.metadata().is_ok_and(|meta| meta.len() >= self.max_bytes)
+            && let Ok(next) = self.rotate()
         {
             *file = next;
         }
-        let _ = add(&file, line.as_bytes());
+        let _ = append_all(&file, line.as_bytes());
     }
 
     /// A file with room. Whoever holds the lock moves the full one away; the others go on with it until then.
-    fn next(&self) -> io::Result<File> {
-        let lock = open(&self.numbered("lock"))?;
+    fn rotate(&self) -> io::Result<File> {
+        let lock = open_for_append(&self.numbered_path("lock"))?;
         lock.try_lock()?;
         // Another process may have done it already.
-        if fs::metadata(&self.path).is_ok_and(|meta| meta.len() >= self.full) {
-            for number in (1..FILES).rev() {
-                let from = if number == 1 { self.path.clone() } else { self.numbered(number - 1) };
+        if fs::metadata(&self.path).is_ok_and(|meta| meta.len() >= self.max_bytes) {
+            for number in (1..MAX_LOG_FILES).rev() {
+                let from = if number == 1 { self.path.clone() } else { self.numbered_path(number - 1) };
                 // The first ones may not be there yet.
-                let _ = fs::rename(from, self.numbered(number));
+                let _ = fs::rename(from, self.numbered_path(number));
             }
         }
-        open(&self.path)
+        open_for_append(&self.path)
     }
 
-    fn numbered(&self, number: impl std::fmt::Display) -> PathBuf {
-        numbered(&self.path, number)
+    fn numbered_path(&self, number: impl std::fmt::Display) -> PathBuf {
+        numbered_path(&self.path, number)
     }
 }
 
 /// The files that a log has been written to, oldest first, whether they are there or not.
-pub(crate) fn files(path: &Path) -> Vec<PathBuf> {
-    (1..FILES).rev().map(|number| numbered(path, number)).chain([path.to_owned()]).collect()
+pub(crate) fn rotated_files(path: &Path) -> Vec<PathBuf> {
+    (1..MAX_LOG_FILES).rev().map(|number| numbered_path(path, number)).chain([path.to_owned()]).collect()
 }
 
-fn numbered(path: &Path, number: impl std::fmt::Display) -> PathBuf {
+fn numbered_path(path: &Path, number: impl std::fmt::Display) -> PathBuf {
     let mut name = path.to_owned().into_os_string();
     name.push(format!(".{number}"));
     name.into()
 }
 
 /// Reads what others add to a log, also when it makes room.
-pub(crate) struct Follower {
+pub(crate) struct LogFollower {
     path: PathBuf,
     file: Option<File>,
     /// The beginning of a line whose end is not written yet.
-    rest: Vec<u8>,
+    partial_line: Vec<u8>,
 }
 
-impl Follower {
+impl LogFollower {
     /// From what is there now on. A log that is not there is waited for.
-    pub(crate) fn at_the_end(path: &Path) -> Follower {
+    pub(crate) fn from_end(path: &Path) -> LogFollower {
         let file = File::open(path).ok().and_then(|mut file| file.seek(io::SeekFrom::End(0)).ok().map(|_| file));
-        Follower { path: path.to_owned(), file, rest: Vec::new() }
+        LogFollower { path: path.to_owned(), file, partial_line: Vec::new() }
     }
 
     /// The lines that have come since.
-    pub(crate) fn lines(&mut self) -> io::Result<Vec<String>> {
+    pub(crate) fn read_new_lines(&mut self) -> io::Result<Vec<String>> {
         // Looked for first: what is written into the old one until then is read from it.
         let current = File::open(&self.path).ok();
         if let Some(file) = &mut self.file {
-            file.read_to_end(&mut self.rest)?;
+            file.read_to_end(&mut self.partial_line)?;
         }
         if let Some(mut current) = current
-            && !self.file.as_ref().is_some_and(|file| is_same(file, &current))
+            && !self.file.as_ref().is_some_and(|file| is_same_file(file, &current))
         {
-            current.read_to_end(&mut self.rest)?;
+            current.read_to_end(&mut self.partial_line)?;
             self.file = Some(current);
         }
-        let end = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let whole: Vec<u8> = self.rest.drain(..end).collect();
+        let end = self.partial_line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let whole: Vec<u8> = self.partial_line.drain(..end).collect();
         Ok(String::from_utf8_lossy(&whole).lines().map(str::to_owned).collect())
     }
 }
 
 #[cfg(unix)]
-fn is_same(one: &File, other: &File) -> bool {
+fn is_same_file(one: &File, other: &File) -> bool {
     use std::os::unix::fs::MetadataExt;
     let id = |file: &File| file.metadata().map(|meta| (meta.dev(), meta.ino())).ok();
     id(one).is_some() && id(one) == id(other)
 }
 
 #[cfg(not(unix))]
-fn is_same(one: &File, other: &File) -> bool {
+fn is_same_file(one: &File, other: &File) -> bool {
     // A log that is full moves away, and a new one is shorter.
     let length = |file: &File| file.metadata().map(|meta| meta.len()).unwrap_or_default();
     length(other) >= length(one)
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    open_own(path, Found::Tightened)
+fn open_for_append(path: &Path) -> io::Result<File> {
+    open_append(path, ExistingFileMode::MakePrivate)
 }
 
 #[cfg(test)]
@@ -149,13 +149,13 @@ mod tests {
         }
         // Two lines fill a file.
         assert_eq!(text(&path), "line 8 ....\nline 9 ....\n");
-        assert_eq!(text(&log.numbered(1)), "line 6 ....\nline 7 ....\n");
-        assert_eq!(text(&log.numbered(2)), "line 4 ....\nline 5 ....\n");
-        assert!(!log.numbered(3).exists());
+        assert_eq!(text(&log.numbered_path(1)), "line 6 ....\nline 7 ....\n");
+        assert_eq!(text(&log.numbered_path(2)), "line 4 ....\nline 5 ....\n");
+        assert!(!log.numbered_path(3).exists());
     }
 
     #[test]
-    fn who_finds_the_file_moved_goes_on_in_the_new_one() {
+    fn a_writer_that_finds_the_file_moved_continues_in_the_new_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.log");
         let (one, other) = (LogFile::open_bounded(&path, 10).unwrap(), LogFile::open_bounded(&path, 10).unwrap());
@@ -163,35 +163,35 @@ mod tests {
         one.write("a\n");
         other.write("b\n");
         assert_eq!(text(&path), "a\nb\n");
-        assert_eq!(text(&one.numbered(1)), "long enough\n");
+        assert_eq!(text(&one.numbered_path(1)), "long enough\n");
     }
 
     #[test]
-    fn who_follows_misses_nothing_when_a_file_makes_room() {
+    fn a_follower_misses_nothing_when_a_file_is_rotated() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.log");
-        let mut follower = Follower::at_the_end(&path);
-        assert!(follower.lines().unwrap().is_empty(), "it is not there yet");
+        let mut follower = LogFollower::from_end(&path);
+        assert!(follower.read_new_lines().unwrap().is_empty(), "it is not there yet");
         let log = LogFile::open_bounded(&path, 10).unwrap();
         log.write("first\n");
-        assert_eq!(follower.lines().unwrap(), ["first"]);
+        assert_eq!(follower.read_new_lines().unwrap(), ["first"]);
         log.write("half a ");
-        assert!(follower.lines().unwrap().is_empty());
+        assert!(follower.read_new_lines().unwrap().is_empty());
         log.write("line\n");
         log.write("next\n");
-        assert_eq!(follower.lines().unwrap().concat(), "half a linenext");
-        let mut late = Follower::at_the_end(&path);
+        assert_eq!(follower.read_new_lines().unwrap().concat(), "half a linenext");
+        let mut late = LogFollower::from_end(&path);
         log.write("last\n");
-        assert_eq!(late.lines().unwrap(), ["last"]);
+        assert_eq!(late.read_new_lines().unwrap(), ["last"]);
     }
 
     #[test]
-    fn nobody_waits_for_whoever_holds_the_lock() {
+    fn a_writer_does_not_wait_for_the_rotation_lock() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.log");
         let log = LogFile::open_bounded(&path, 5).unwrap();
         log.write("full now\n");
-        let lock = open(&log.numbered("lock")).unwrap();
+        let lock = open_for_append(&log.numbered_path("lock")).unwrap();
         lock.lock().unwrap();
         log.write("a\n");
         assert_eq!(text(&path), "full now\na\n");
@@ -202,7 +202,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nobody_else_may_read_it() {
+    fn only_the_owner_may_read_it() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("logs/x.log");

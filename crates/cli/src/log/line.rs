@@ -8,40 +8,40 @@ use tracing::field::{Field, Visit};
 use hookwright_settings::{Secrets, is_secret_name};
 
 /// A longer line is cut; requests can be as long as a conversation.
-const LONGEST: usize = 64 << 10;
+const MAX_LOG_LINE_BYTES: usize = 64 << 10;
 
 /// The words and fields of an event or span, safe to write.
-pub(super) struct Fields<'s> {
+pub(super) struct LogFields<'s> {
     secrets: &'s Secrets,
     pub(super) message: String,
-    pub(super) rest: String,
+    pub(super) other_fields: String,
 }
 
-impl<'s> Fields<'s> {
+impl<'s> LogFields<'s> {
     pub(super) fn new(secrets: &'s Secrets) -> Self {
-        Fields { secrets, message: String::new(), rest: String::new() }
+        LogFields { secrets, message: String::new(), other_fields: String::new() }
     }
 
     fn add(&mut self, name: &str, value: &str) {
         // Cut only after secrets are gone: half a secret would not be found.
         let value = if is_secret_name(name) { "***".to_owned() } else { self.secrets.hide(value) };
-        let value = plain(&value);
+        let value = strip_controls(&value);
         if name == "message" {
             self.message = value;
             return;
         }
-        self.rest.push_str(if self.rest.is_empty() { "" } else { " " });
-        self.rest.push_str(name);
-        self.rest.push('=');
+        self.other_fields.push_str(if self.other_fields.is_empty() { "" } else { " " });
+        self.other_fields.push_str(name);
+        self.other_fields.push('=');
         if value.is_empty() || value.contains([' ', '"', '=']) {
-            self.rest.push_str(&format!("\"{}\"", value.replace('"', "\\\"")));
+            self.other_fields.push_str(&format!("\"{}\"", value.replace('"', "\\\"")));
         } else {
-            self.rest.push_str(&value);
+            self.other_fields.push_str(&value);
         }
     }
 }
 
-impl Visit for Fields<'_> {
+impl Visit for LogFields<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.add(field.name(), &format!("{value:?}"));
     }
@@ -52,17 +52,17 @@ impl Visit for Fields<'_> {
 }
 
 /// The whole line.
-pub(super) fn compose(level: Level, place: &str, spans: &str, fields: &Fields<'_>) -> String {
+pub(super) fn format_line(level: Level, place: &str, spans: &str, fields: &LogFields<'_>) -> String {
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ");
     let mut line = format!("{now} {level:>5} {} {place}", std::process::id());
-    for (before, text) in [(" ", spans), (": ", &fields.message), (" ", &fields.rest)] {
+    for (before, text) in [(" ", spans), (": ", &fields.message), (" ", &fields.other_fields)] {
         if !text.is_empty() {
             line.push_str(before);
             line.push_str(text);
         }
     }
-    if line.len() > LONGEST {
-        let dropped = line.len() - line.floor_char_boundary(LONGEST);
+    if line.len() > MAX_LOG_LINE_BYTES {
+        let dropped = line.len() - line.floor_char_boundary(MAX_LOG_LINE_BYTES);
         line.truncate(line.len() - dropped);
         // Writing to a string cannot fail.
         let _ = write!(line, " … and {dropped} bytes more");
@@ -72,14 +72,14 @@ pub(super) fn compose(level: Level, place: &str, spans: &str, fields: &Fields<'_
 }
 
 /// Text without anything that moves a cursor or turns text around.
-fn plain(text: &str) -> String {
+fn strip_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
         match char {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            char if char.is_control() || turns_text(char) => out.extend(char.escape_unicode()),
+            char if char.is_control() || is_direction_mark(char) => out.extend(char.escape_unicode()),
             char => out.push(char),
         }
     }
@@ -87,7 +87,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Marks that change the direction of what follows, and separators that some viewers break lines at.
-fn turns_text(char: char) -> bool {
+fn is_direction_mark(char: char) -> bool {
     matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -95,8 +95,8 @@ fn turns_text(char: char) -> bool {
 mod tests {
     use super::*;
 
-    fn fields<'s>(secrets: &'s Secrets, all: &[(&str, &str)]) -> Fields<'s> {
-        let mut fields = Fields::new(secrets);
+    fn fields<'s>(secrets: &'s Secrets, all: &[(&str, &str)]) -> LogFields<'s> {
+        let mut fields = LogFields::new(secrets);
         all.iter().for_each(|(name, value)| fields.add(name, value));
         fields
     }
@@ -111,7 +111,7 @@ mod tests {
             ("exit", "2"),
             ("api_key", "a"),
         ];
-        let line = compose(Level::WARN, "hooks::firing", "turn{id=1}", &fields(&secrets, &all));
+        let line = format_line(Level::WARN, "hooks::firing", "turn{id=1}", &fields(&secrets, &all));
         let expected = " hooks::firing turn{id=1}: hook\\nended hook=\"\\u{1b}[2Jx\\u{9b}1m \\\"y\\\"\" empty=\"\" exit=2 api_key=***\n";
         assert!(line.ends_with(expected), "{line}");
         assert!(line.contains("  WARN "), "{line}");
@@ -121,7 +121,8 @@ mod tests {
     #[test]
     fn a_long_line_is_cut_between_characters() {
         let secrets = Secrets::default();
-        let line = compose(Level::TRACE, "model", "", &fields(&secrets, &[("message", &"ü".repeat(LONGEST))]));
-        assert!(line.len() < LONGEST + 40 && line.contains("üü … and ") && line.ends_with(" bytes more\n"));
+        let line =
+            format_line(Level::TRACE, "model", "", &fields(&secrets, &[("message", &"ü".repeat(MAX_LOG_LINE_BYTES))]));
+        assert!(line.len() < MAX_LOG_LINE_BYTES + 40 && line.contains("üü … and ") && line.ends_with(" bytes more\n"));
     }
 }

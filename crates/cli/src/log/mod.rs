@@ -7,55 +7,55 @@
 pub(crate) mod file;
 mod filter;
 mod line;
-mod listener;
+mod subscriber;
 
 use std::panic::PanicHookInfo;
 use std::path::PathBuf;
 
-use hookwright_settings::{Loaded, Paths, Secrets, World};
+use hookwright_settings::{ConfigPaths, LoadedConfig, ProcessEnv, Secrets};
 use tracing::level_filters::LevelFilter;
 use tracing::{Dispatch, dispatcher};
 
 use file::LogFile;
-use filter::Filter;
-use listener::Listener;
+use filter::LogFilter;
+use subscriber::LogSubscriber;
 
 /// What says which lines are wanted.
-const VARIABLE: &str = "HOOKWRIGHT_LOG";
+const LOG_VARIABLE: &str = "HOOKWRIGHT_LOG";
 
 /// Begins to log if the variable says so, or else at `level` if there is one. What went wrong comes back as words for the
 /// user: the program goes on without a log.
-pub(crate) fn start(level: Option<LevelFilter>, world: &World) -> Vec<String> {
-    let asked = world.var(VARIABLE).map(str::trim).filter(|text| !text.is_empty());
+pub(crate) fn start(level: Option<LevelFilter>, world: &ProcessEnv) -> Vec<String> {
+    let asked = world.var(LOG_VARIABLE).map(str::trim).filter(|text| !text.is_empty());
     let (filter, mut warnings) = match asked {
-        Some(text) => filter::read(text),
-        None => (level.map(Filter::all), Vec::new()),
+        Some(text) => filter::parse(text),
+        None => (level.map(LogFilter::uniform), Vec::new()),
     };
     // With nothing usable in the variable, the flag still counts.
-    let Some(filter) = filter.or_else(|| level.map(Filter::all)) else { return warnings };
-    if filter.most() == LevelFilter::OFF {
+    let Some(filter) = filter.or_else(|| level.map(LogFilter::uniform)) else { return warnings };
+    if filter.max_level() == LevelFilter::OFF {
         return warnings;
     }
-    let path = Paths::new(world).log;
+    let path = ConfigPaths::new(world).log;
     match LogFile::open(&path) {
         Ok(file) => {
             let secrets = Secrets::default();
-            secrets.learn(&world.env, &[]);
-            listen(Listener::new(filter, secrets, file), world);
+            secrets.learn_env(&world.env, &[]);
+            install_subscriber(LogSubscriber::new(filter, secrets, file), world);
         }
         Err(error) => warnings.push(format!("there is no log: {} can't be opened: {error}", path.display())),
     }
     warnings
 }
 
-fn listen(listener: Listener, world: &World) {
+fn install_subscriber(listener: LogSubscriber, world: &ProcessEnv) {
     // Nobody else listens in this program.
     if dispatcher::set_global_default(Dispatch::new(listener)).is_err() {
         return;
     }
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        panicked(panic);
+        log_panic(panic);
         before(panic);
     }));
     tracing::info!(version = env!("CARGO_PKG_VERSION"), cwd = %world.cwd.display(), "begins");
@@ -63,23 +63,23 @@ fn listen(listener: Listener, world: &World) {
 
 /// Where the log is, if there is one.
 pub(crate) fn path() -> Option<PathBuf> {
-    dispatcher::get_default(|dispatch| Some(dispatch.downcast_ref::<Listener>()?.path().to_owned()))
+    dispatcher::get_default(|dispatch| Some(dispatch.downcast_ref::<LogSubscriber>()?.path().to_owned()))
 }
 
 /// Takes note of secrets that are not in the process's own environment: those of `.env` files, what the settings say must not
 /// be seen, and the model's keys that are kept.
-pub(crate) fn learn_secrets(loaded: &Loaded) {
+pub(crate) fn add_secrets(loaded: &LoadedConfig) {
     dispatcher::get_default(|dispatch| {
-        if let Some(listener) = dispatch.downcast_ref::<Listener>() {
+        if let Some(listener) = dispatch.downcast_ref::<LogSubscriber>() {
             let blocked = loaded.redaction.as_ref().map_or(&[][..], |redaction| &redaction.blocked);
-            listener.secrets().learn(&loaded.world.env, blocked);
-            listener.secrets().learn_kept(&loaded.paths);
+            listener.secrets().learn_env(&loaded.process_env.env, blocked);
+            listener.secrets().learn_saved_keys(&loaded.paths);
         }
     });
 }
 
 /// Puts a panic on record, with its place. For hooks on panics that do not call those before them; ours does it by itself.
-pub(crate) fn panicked(panic: &PanicHookInfo<'_>) {
+pub(crate) fn log_panic(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
     tracing::error!(place, thread = std::thread::current().name(), "panic: {}", panic.payload_as_str().unwrap_or("?"));
 }
@@ -92,11 +92,11 @@ mod tests {
     fn a_panic_is_logged_with_its_place() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.log");
-        let filter = Filter::all(LevelFilter::ERROR);
-        let listener = Listener::new(filter, Secrets::default(), LogFile::open(&path).unwrap());
+        let filter = LogFilter::uniform(LevelFilter::ERROR);
+        let listener = LogSubscriber::new(filter, Secrets::default(), LogFile::open(&path).unwrap());
         dispatcher::with_default(&Dispatch::new(listener), || {
             let before = std::panic::take_hook();
-            std::panic::set_hook(Box::new(panicked));
+            std::panic::set_hook(Box::new(log_panic));
             let caught = std::panic::catch_unwind(|| panic!("on purpose"));
             std::panic::set_hook(before);
             assert!(caught.is_err());

@@ -4,67 +4,73 @@ use std::path::Path;
 
 use anyhow::{bail, ensure};
 use hookwright_hooks::Source;
-use hookwright_settings::edit::{Change, edited_text, set_value};
+use hookwright_settings::edit::{SettingsChange, edited_text, set_value};
 use hookwright_settings::mcp::server_problem;
-use hookwright_settings::{LoadOptions, Loaded, Transport, World, is_server_name, load, read_settings_file};
+use hookwright_settings::{
+    LoadOptions, LoadedConfig, McpTransport, ProcessEnv, is_server_name, load, read_settings_file,
+};
 use hookwright_tools::mcp::aliases;
 use serde_json::{Map, Value, json};
 
-use super::{TRUST, file_of, shown};
-use crate::args::{AddServer, McpKind, McpScope};
-use crate::{exit, out, programs};
+use super::{TRUST_FOLDER_HINT, redaction, settings_file};
+use crate::args::{McpAddArgs, McpScopeArg, McpTransportArg};
+use crate::{exit, output, programs};
 
-pub(crate) fn run(loaded: &Loaded, server: &AddServer, world: &World) -> anyhow::Result<u8> {
-    let entry = Value::Object(entry(server)?);
-    check(server, &entry)?;
-    let file = file_of(loaded, server.scope)?;
-    let known = has(&file, &server.name);
+pub(crate) fn run(loaded: &LoadedConfig, server: &McpAddArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
+    let entry = Value::Object(server_entry(server)?);
+    check_entry(server, &entry)?;
+    let file = settings_file(loaded, server.scope)?;
+    let known = has_server(&file, &server.name);
     let changed = set_value(&file, &["mcpServers", &server.name], entry)?;
-    let name = shown::name(&server.name);
+    let name = redaction::visible_name(&server.name);
     let verb = match (known, changed) {
         (true, true) => "replaced",
         (true, false) => "unchanged:",
         (false, _) => "added",
     };
-    out::note(format!("{verb} MCP server `{name}` in {}", file.display()))?;
+    output::note(format!("{verb} MCP server `{name}` in {}", file.display()))?;
     let project = loaded.project.root.clone();
     let loaded = load(world, &LoadOptions { project, ..LoadOptions::default() });
-    say_whether_it_counts(&loaded, server)?;
-    say_what_else(&loaded, server)?;
+    warn_if_inactive(&loaded, server)?;
+    warn_about_server(&loaded, server)?;
     Ok(exit::OK)
 }
 
-fn source(server: &AddServer) -> Source {
+fn settings_source(server: &McpAddArgs) -> Source {
     match server.scope {
-        McpScope::User => Source::User,
-        McpScope::Project => Source::Project,
+        McpScopeArg::User => Source::User,
+        McpScopeArg::Project => Source::Project,
     }
 }
 
 /// What would be no server is not written. An address that variables make up is judged when they are filled in.
-fn check(server: &AddServer, entry: &Value) -> anyhow::Result<()> {
+fn check_entry(server: &McpAddArgs, entry: &Value) -> anyhow::Result<()> {
     if server.target.contains('$') && entry.get("url").is_some() {
         return Ok(());
     }
-    match server_problem(&server.name, entry, &source(server)) {
-        Some(problem) => bail!("{}", out::one_line(&problem)),
+    match server_problem(&server.name, entry, &settings_source(server)) {
+        Some(problem) => bail!("{}", output::one_line(&problem)),
         None => Ok(()),
     }
 }
 
 /// What may surprise about a server that counts: its program is not there, or its tools have another name.
-fn say_what_else(loaded: &Loaded, server: &AddServer) -> anyhow::Result<()> {
+fn warn_about_server(loaded: &LoadedConfig, server: &McpAddArgs) -> anyhow::Result<()> {
     let all = loaded.mcp_servers().servers;
     let Some(found) = all.iter().find(|one| one.name == server.name) else { return Ok(()) };
-    if let Transport::Stdio { command, cwd, .. } = &found.transport
-        && !programs::is_there(command, cwd.as_deref().unwrap_or(&loaded.project.root), &loaded.world.env)
+    if let McpTransport::Stdio { command, cwd, .. } = &found.transport
+        && !programs::is_program_installed(
+            command,
+            cwd.as_deref().unwrap_or(&loaded.project.root),
+            &loaded.process_env.env,
+        )
     {
-        out::warn(format!("there is no program `{}` here", shown::name(command)))?;
-        out::hint("install it, or write its whole path")?;
+        output::warn(format!("there is no program `{}` here", redaction::visible_name(command)))?;
+        output::hint("install it, or write its whole path")?;
     }
     let alias = aliases(&all).remove(&found.name).unwrap_or_default();
     if alias != found.name {
-        out::note(format!(
+        output::note(format!(
             "its tools are called mcp__{alias}__TOOL; lists, rules and matchers may write its own name too"
         ))?;
     }
@@ -72,30 +78,30 @@ fn say_what_else(loaded: &Loaded, server: &AddServer) -> anyhow::Result<()> {
 }
 
 /// Whether the file has a server of that name already: then it would be another one without it.
-fn has(file: &Path, name: &str) -> bool {
-    let without = Change::Remove(vec!["mcpServers".to_owned(), name.to_owned()]);
+fn has_server(file: &Path, name: &str) -> bool {
+    let without = SettingsChange::Remove(vec!["mcpServers".to_owned(), name.to_owned()]);
     let text = read_settings_file(file).ok().flatten();
     text.is_some_and(|text| edited_text(file, &text, &without).is_ok_and(|shorter| shorter != text))
 }
 
 /// What is written down.
-fn entry(server: &AddServer) -> anyhow::Result<Map<String, Value>> {
+fn server_entry(server: &McpAddArgs) -> anyhow::Result<Map<String, Value>> {
     ensure!(
         is_server_name(&server.name),
         "a server's name can't be empty, longer than 200 bytes, or have control characters"
     );
     ensure!(
-        !(server.trust && server.scope == McpScope::Project),
+        !(server.trust && server.scope == McpScopeArg::Project),
         "a project can't let a server's tools run unasked; say `--scope user`, or leave `--trust` out"
     );
     let is_address =
         ["http://", "https://"].iter().any(|scheme| server.target.to_ascii_lowercase().starts_with(scheme));
     let is_later = server.target.starts_with('$');
     let mut entry = match (server.transport, is_address) {
-        (Some(McpKind::Stdio), _) | (None, false) => program(server)?,
-        (kind @ Some(_), false) if is_later => remote(server, kind)?,
-        (Some(_), false) => bail!("`{}` is no http or https address", shown::name(&server.target)),
-        (kind, true) => remote(server, kind)?,
+        (Some(McpTransportArg::Stdio), _) | (None, false) => stdio_entry(server)?,
+        (kind @ Some(_), false) if is_later => remote_entry(server, kind)?,
+        (Some(_), false) => bail!("`{}` is no http or https address", redaction::visible_name(&server.target)),
+        (kind, true) => remote_entry(server, kind)?,
     };
     if let Some(timeout) = server.timeout {
         entry.insert("timeout".to_owned(), json!(timeout));
@@ -114,30 +120,30 @@ fn entry(server: &AddServer) -> anyhow::Result<Map<String, Value>> {
     Ok(entry)
 }
 
-fn program(server: &AddServer) -> anyhow::Result<Map<String, Value>> {
+fn stdio_entry(server: &McpAddArgs) -> anyhow::Result<Map<String, Value>> {
     ensure!(server.header.is_empty(), "headers are for servers with an address, not for programs");
     ensure!(!server.target.trim().is_empty(), "the command is empty");
     let mut entry = Map::from_iter([("command".to_owned(), json!(server.target))]);
     if !server.args.is_empty() {
         entry.insert("args".to_owned(), json!(server.args));
     }
-    let variables = pairs(&server.env, '=', "KEY=VALUE")?;
+    let variables = parse_pairs(&server.env, '=', "KEY=VALUE")?;
     if !variables.is_empty() {
         entry.insert("env".to_owned(), Value::Object(variables));
     }
     Ok(entry)
 }
 
-fn remote(server: &AddServer, kind: Option<McpKind>) -> anyhow::Result<Map<String, Value>> {
+fn remote_entry(server: &McpAddArgs, kind: Option<McpTransportArg>) -> anyhow::Result<Map<String, Value>> {
     ensure!(server.env.is_empty(), "variables are for programs; a server with an address gets headers (`-H`)");
     ensure!(server.args.is_empty(), "arguments are for programs, not for a server with an address");
     let mut entry = Map::from_iter([("url".to_owned(), json!(server.target))]);
     match kind {
-        Some(McpKind::Http) => drop(entry.insert("type".to_owned(), json!("http"))),
-        Some(McpKind::Sse) => drop(entry.insert("type".to_owned(), json!("sse"))),
-        Some(McpKind::Stdio) | None => {}
+        Some(McpTransportArg::Http) => drop(entry.insert("type".to_owned(), json!("http"))),
+        Some(McpTransportArg::Sse) => drop(entry.insert("type".to_owned(), json!("sse"))),
+        Some(McpTransportArg::Stdio) | None => {}
     }
-    let headers = pairs(&server.header, ':', "NAME: VALUE")?;
+    let headers = parse_pairs(&server.header, ':', "NAME: VALUE")?;
     if !headers.is_empty() {
         entry.insert("headers".to_owned(), Value::Object(headers));
     }
@@ -145,7 +151,7 @@ fn remote(server: &AddServer, kind: Option<McpKind>) -> anyhow::Result<Map<Strin
 }
 
 /// Names and values out of `NAME=VALUE` or `NAME: VALUE`. What is wrong is told without the value, which may be secret.
-fn pairs(texts: &[String], sign: char, expected: &str) -> anyhow::Result<Map<String, Value>> {
+fn parse_pairs(texts: &[String], sign: char, expected: &str) -> anyhow::Result<Map<String, Value>> {
     let pair = |text: &String| {
         let (name, value) = text.split_once(sign)?;
         let value = if sign == ':' { value.trim() } else { value };
@@ -160,25 +166,25 @@ fn pairs(texts: &[String], sign: char, expected: &str) -> anyhow::Result<Map<Str
 }
 
 /// An entry that is written need not count.
-fn say_whether_it_counts(loaded: &Loaded, server: &AddServer) -> anyhow::Result<()> {
+fn warn_if_inactive(loaded: &LoadedConfig, server: &McpAddArgs) -> anyhow::Result<()> {
     let all = loaded.mcp_servers();
     let is_it = |name: &str| name == server.name;
-    let source = source(server);
+    let source = settings_source(server);
     if let Some(found) = all.servers.iter().find(|one| is_it(&one.name) && one.origin == source) {
-        if !found.unset.is_empty() {
-            out::warn(format!("nothing sets {}", found.unset.join(", ")))?;
+        if !found.unset_variables.is_empty() {
+            output::warn(format!("nothing sets {}", found.unset_variables.join(", ")))?;
         }
         return Ok(());
     }
-    let untrusted = !loaded.project.trust.is_trusted() && server.scope == McpScope::Project;
-    let why = match all.left_out.iter().find(|one| is_it(&one.name) && one.origin == source) {
-        Some(left_out) => left_out.why.to_string(),
+    let untrusted = !loaded.project.trust.is_trusted() && server.scope == McpScopeArg::Project;
+    let why = match all.skipped.iter().find(|one| is_it(&one.name) && one.origin == source) {
+        Some(left_out) => left_out.reason.to_string(),
         None if untrusted => "this folder is not trusted".to_owned(),
         None => "other settings have one of that name, which counts".to_owned(),
     };
-    out::warn(format!("it does not count here: {}", out::one_line(&why)))?;
+    output::warn(format!("it does not count here: {}", output::one_line(&why)))?;
     if untrusted {
-        out::hint(TRUST)?;
+        output::hint(TRUST_FOLDER_HINT)?;
     }
     Ok(())
 }

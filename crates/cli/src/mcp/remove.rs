@@ -2,29 +2,32 @@
 
 use anyhow::bail;
 use hookwright_hooks::Source;
-use hookwright_settings::Loaded;
-use hookwright_settings::edit::{Change, apply};
+use hookwright_settings::LoadedConfig;
+use hookwright_settings::edit::{SettingsChange, apply_change};
 
-use super::{file_of, shown};
-use crate::args::McpScope;
-use crate::{exit, out};
+use super::{redaction, settings_file};
+use crate::args::McpScopeArg;
+use crate::{exit, output};
 
-pub(crate) fn run(loaded: &Loaded, name: &str, scope: McpScope) -> anyhow::Result<u8> {
-    let file = file_of(loaded, scope)?;
+pub(crate) fn run(loaded: &LoadedConfig, name: &str, scope: McpScopeArg) -> anyhow::Result<u8> {
+    let file = settings_file(loaded, scope)?;
     let way = vec!["mcpServers".to_owned(), name.to_owned()];
-    let name_shown = shown::name(name);
-    if apply(&file, &Change::Remove(way))? {
-        out::note(format!("removed MCP server `{name_shown}` from {}", file.display()))?;
+    let name_shown = redaction::visible_name(name);
+    if apply_change(&file, &SettingsChange::Remove(way))? {
+        output::note(format!("removed MCP server `{name_shown}` from {}", file.display()))?;
         return Ok(exit::OK);
     }
     let all = loaded.mcp_servers();
     let origins = all.servers.iter().map(|one| (&one.name, &one.origin));
-    let origins = origins.chain(all.left_out.iter().map(|one| (&one.name, &one.origin)));
+    let origins = origins.chain(all.skipped.iter().map(|one| (&one.name, &one.origin)));
     let elsewhere = origins.filter(|(known, _)| *known == name).map(|(_, origin)| origin).next();
     let advice = match elsewhere {
         Some(Source::User) => "it is in yours: `--scope user`".to_owned(),
         Some(Source::Extension(extension)) => {
-            format!("it comes with extension `{}`; `hookwright mcp disable` switches it off", shown::name(extension))
+            format!(
+                "it comes with extension `{}`; `hookwright mcp disable` switches it off",
+                redaction::visible_name(extension)
+            )
         }
         Some(Source::System) => "it is in the system's; `hookwright mcp disable` switches it off".to_owned(),
         Some(Source::Project | Source::Runtime) => "it is in the project's: `--scope project`".to_owned(),

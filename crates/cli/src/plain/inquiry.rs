@@ -3,56 +3,57 @@
 
 use std::io;
 
-use hookwright_agent::{Answer, Inquiry, Seen, Wanted};
+use hookwright_agent::{InputVisibility, QuestionAnswer, QuestionKind, UserQuestion};
 use tokio::sync::oneshot;
 
-use super::hidden::Hidden;
-use super::tell::say;
+use super::echo::EchoOff;
+use super::printer::print_lines;
 
 /// A question that waits for a line.
-pub(super) struct Asked {
-    inquiry: Box<Inquiry>,
-    reply: oneshot::Sender<Answer>,
+pub(super) struct PendingInquiry {
+    inquiry: Box<UserQuestion>,
+    reply: oneshot::Sender<QuestionAnswer>,
     /// While it is there, nothing that is typed is shown.
-    _hidden: Option<Hidden>,
+    _echo_off: Option<EchoOff>,
 }
 
 /// What a line was.
-enum Read {
-    Answer(Answer),
-    Leave,
-    Neither,
+enum InquiryLine {
+    Answer(QuestionAnswer),
+    Cancel,
+    Invalid,
 }
 
-impl Asked {
+impl PendingInquiry {
     /// Asks; none where it can't be asked here, which has been said.
-    pub(super) fn new(inquiry: Box<Inquiry>, reply: oneshot::Sender<Answer>) -> io::Result<Option<Self>> {
-        say(&inquiry.title)?;
-        inquiry.about.iter().try_for_each(|line| say(line))?;
+    pub(super) fn new(inquiry: Box<UserQuestion>, reply: oneshot::Sender<QuestionAnswer>) -> io::Result<Option<Self>> {
+        print_lines(&inquiry.title)?;
+        inquiry.details.iter().try_for_each(|line| print_lines(line))?;
         let mut hidden = None;
-        match &inquiry.wanted {
-            Wanted::OneOf { choices, selected } => {
+        match &inquiry.kind {
+            QuestionKind::Choice { choices, selected } => {
                 for (at, choice) in choices.iter().enumerate() {
-                    let about = if choice.about.is_empty() { String::new() } else { format!(": {}", choice.about) };
+                    let about =
+                        if choice.description.is_empty() { String::new() } else { format!(": {}", choice.description) };
                     let now = if at == *selected && choices.len() > 1 { " (suggested)" } else { "" };
-                    say(&format!("{}. {}{about}{now}", at + 1, choice.name))?;
+                    print_lines(&format!("{}. {}{about}{now}", at + 1, choice.name))?;
                 }
-                say("Answer with a number or a name; an empty line leaves it.")?;
+                print_lines("Answer with a number or a name; an empty line leaves it.")?;
             }
-            Wanted::Words { seen: Seen::Hidden, placeholder, .. } => {
-                hidden = Hidden::new();
+            QuestionKind::Text { seen: InputVisibility::Hidden, placeholder, .. } => {
+                hidden = EchoOff::new();
                 if hidden.is_none() {
-                    say("what you type can't be hidden on this terminal, so it is not asked for here")?;
+                    print_lines("what you type can't be hidden on this terminal, so it is not asked for here")?;
                     return Ok(None);
                 }
-                say(&format!("({placeholder}; what you type is not shown; a single dot leaves it)"))?;
+                print_lines(&format!("({placeholder}; what you type is not shown; a single dot leaves it)"))?;
             }
-            Wanted::Words { placeholder, first, .. } => {
+            QuestionKind::Text { placeholder, first, .. } => {
                 let first = if first.is_empty() { String::new() } else { format!(", now `{first}`") };
-                say(&format!("({placeholder}{first}; a single dot leaves it)"))?;
+                print_lines(&format!("({placeholder}{first}; a single dot leaves it)"))?;
             }
         }
-        Ok(Some(Asked { inquiry, reply, _hidden: hidden }))
+        Ok(Some(PendingInquiry { inquiry, reply, _echo_off: hidden }))
     }
 
     /// Whether somebody still waits.
@@ -61,16 +62,16 @@ impl Asked {
     }
 
     /// Hears a line; the question again, if it is still open. Whether the line was for it.
-    pub(super) fn hear(self, line: &str) -> io::Result<(Option<Self>, bool)> {
+    pub(super) fn answer(self, line: &str) -> io::Result<(Option<Self>, bool)> {
         if !self.is_open() {
             return Ok((None, false));
         }
-        match read(&self.inquiry, line) {
+        match parse_line(&self.inquiry, line) {
             // Nobody waits where the session ends.
-            Read::Answer(answer) => drop(self.reply.send(answer)),
-            Read::Leave => say("left as it is")?,
-            Read::Neither => {
-                say("that is none of them; a number, a name, or an empty line")?;
+            InquiryLine::Answer(answer) => drop(self.reply.send(answer)),
+            InquiryLine::Cancel => print_lines("left as it is")?,
+            InquiryLine::Invalid => {
+                print_lines("that is none of them; a number, a name, or an empty line")?;
                 return Ok((Some(self), true));
             }
         }
@@ -78,18 +79,18 @@ impl Asked {
     }
 }
 
-fn read(inquiry: &Inquiry, line: &str) -> Read {
+fn parse_line(inquiry: &UserQuestion, line: &str) -> InquiryLine {
     let line = line.trim();
-    match &inquiry.wanted {
-        Wanted::Words { .. } if line == "." => Read::Leave,
-        Wanted::Words { .. } => Read::Answer(Answer::Words(line.to_owned())),
-        Wanted::OneOf { .. } if line.is_empty() => Read::Leave,
-        Wanted::OneOf { choices, .. } => {
+    match &inquiry.kind {
+        QuestionKind::Text { .. } if line == "." => InquiryLine::Cancel,
+        QuestionKind::Text { .. } => InquiryLine::Answer(QuestionAnswer::Text(line.to_owned())),
+        QuestionKind::Choice { .. } if line.is_empty() => InquiryLine::Cancel,
+        QuestionKind::Choice { choices, .. } => {
             let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             let named = || choices.iter().position(|choice| choice.name.eq_ignore_ascii_case(line));
             match number.filter(|at| *at < choices.len()).or_else(named) {
-                Some(at) => Read::Answer(Answer::Chosen(at)),
-                None => Read::Neither,
+                Some(at) => InquiryLine::Answer(QuestionAnswer::Choice(at)),
+                None => InquiryLine::Invalid,
             }
         }
     }

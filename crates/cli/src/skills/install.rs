@@ -3,59 +3,59 @@
 use std::io::Write;
 
 use anyhow::bail;
-use hookwright_extensions::{PreparedSkills, Source, prepare_skills};
-use hookwright_settings::World;
-use hookwright_settings::skills::resources;
+use hookwright_extensions::{ExtensionSource, PreparedSkills, prepare_skills};
+use hookwright_settings::ProcessEnv;
+use hookwright_settings::skills::list_resources;
 
-use super::folder;
-use crate::args::{InstallSkills, Scope};
-use crate::extensions::install::is_agreed;
+use super::install_folder;
+use crate::args::{ScopeArg, SkillInstallArgs};
+use crate::extensions::install::obtain_consent;
 use crate::extensions::with_fetcher;
-use crate::hooks::Toolbox;
-use crate::out::{self, BOLD, paint};
-use crate::{exit, report};
+use crate::hooks::LoadedProject;
+use crate::output::{self, BOLD, paint};
+use crate::{diagnostics, exit};
 
-pub(super) fn run(toolbox: &Toolbox, world: &World, args: &InstallSkills) -> anyhow::Result<u8> {
-    let source = Source::parse(&args.source, args.reference.as_deref(), &world.cwd)?;
+pub(super) fn run(toolbox: &LoadedProject, world: &ProcessEnv, args: &SkillInstallArgs) -> anyhow::Result<u8> {
+    let source = ExtensionSource::parse(&args.source, args.reference.as_deref(), &world.cwd)?;
     let loaded = &toolbox.loaded;
-    if args.scope == Scope::Workspace && !loaded.project.trust.is_trusted() {
+    if args.scope == ScopeArg::Workspace && !loaded.project.trust.is_trusted() {
         bail!(
             "this folder is not trusted, so its skills do not count; trust it first (`hookwright hooks trust --folder`)"
         );
     }
-    let target = folder(loaded, args.scope);
+    let target = install_folder(loaded, args.scope);
     let prepared =
         with_fetcher(world, async |fetcher| prepare_skills(&source, args.path.as_deref(), &target, fetcher).await)??;
-    show(&prepared)?;
+    print_skills(&prepared)?;
     let names: Vec<String> = prepared.skills.list.iter().map(|skill| skill.name.clone()).collect();
     let what = names.join(", ");
-    if !is_agreed(args.consent.into(), &format!("install {what} from {source} into {}?", target.display()))? {
-        out::error(format!("nobody has agreed to install {what}; nothing was changed"))?;
-        out::hint("look at what comes, then say --consent")?;
+    if !obtain_consent(args.consent.into(), &format!("install {what} from {source} into {}?", target.display()))? {
+        output::error(format!("nobody has agreed to install {what}; nothing was changed"))?;
+        output::hint("look at what comes, then say --consent")?;
         return Ok(exit::ERROR);
     }
     for path in prepared.commit()? {
-        out::note(format!("installed {}", path.display()))?;
+        output::note(format!("installed {}", path.display()))?;
     }
     Ok(exit::OK)
 }
 
 /// What there is to agree to: what each is for, and the files that the model could read and run.
-fn show(prepared: &PreparedSkills) -> anyhow::Result<()> {
-    report::print(&prepared.skills.diagnostics)?;
-    let mut stdout = out::stdout();
+fn print_skills(prepared: &PreparedSkills) -> anyhow::Result<()> {
+    diagnostics::print(&prepared.skills.diagnostics)?;
+    let mut stdout = output::stdout();
     for skill in &prepared.skills.list {
-        writeln!(stdout, "{}: {}", paint(BOLD, out::one_line(&skill.name)), out::one_line(&skill.description))?;
-        let found = resources(&skill.folder);
+        writeln!(stdout, "{}: {}", paint(BOLD, output::one_line(&skill.name)), output::one_line(&skill.description))?;
+        let found = list_resources(&skill.folder);
         for file in &found.files {
-            writeln!(stdout, "    {}", out::one_line(file))?;
+            writeln!(stdout, "    {}", output::one_line(file))?;
         }
-        if found.more {
+        if found.truncated {
             writeln!(stdout, "    … and more")?;
         }
     }
-    for name in prepared.replaced() {
-        out::warn(format!("skill `{name}` is installed already; this one would take its place"))?;
+    for name in prepared.replaced_names() {
+        output::warn(format!("skill `{name}` is installed already; this one would take its place"))?;
     }
     Ok(())
 }

@@ -5,37 +5,42 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use hookwright_hooks::Source;
-use hookwright_settings::World;
-use hookwright_settings::skills::{is_usable, one};
+use hookwright_settings::ProcessEnv;
+use hookwright_settings::skills::{is_usable_name, read_skill_folder};
 
-use super::folder;
-use crate::args::Scope;
-use crate::extensions::install::is_agreed;
-use crate::hooks::Toolbox;
-use crate::out::{self, BOLD, paint};
-use crate::{exit, report};
+use super::install_folder;
+use crate::args::ScopeArg;
+use crate::extensions::install::obtain_consent;
+use crate::hooks::LoadedProject;
+use crate::output::{self, BOLD, paint};
+use crate::{diagnostics, exit};
 
-pub(super) fn run(toolbox: &Toolbox, world: &World, path: &Path, consent: bool) -> anyhow::Result<u8> {
+pub(super) fn run(toolbox: &LoadedProject, world: &ProcessEnv, path: &Path, consent: bool) -> anyhow::Result<u8> {
     let real = world.cwd.join(path).canonicalize().with_context(|| format!("there is no folder {}", path.display()))?;
-    let found = one(&real, &Source::User);
-    report::print(&found.diagnostics)?;
-    let Some(skill) = found.list.first().filter(|skill| is_usable(&skill.name)) else {
+    let found = read_skill_folder(&real, &Source::User);
+    diagnostics::print(&found.diagnostics)?;
+    let Some(skill) = found.list.first().filter(|skill| is_usable_name(&skill.name)) else {
         bail!("{} holds no skill", path.display());
     };
-    let home = folder(&toolbox.loaded, Scope::User);
+    let home = install_folder(&toolbox.loaded, ScopeArg::User);
     let link = home.join(&skill.name);
     if link.symlink_metadata().is_ok() {
         bail!("a skill `{}` is installed already, in {}", skill.name, link.display());
     }
-    writeln!(out::stdout(), "{}: {}", paint(BOLD, out::one_line(&skill.name)), out::one_line(&skill.description))?;
-    if !is_agreed(consent.into(), &format!("link {} from {}, as it is then?", skill.name, real.display()))? {
-        out::error(format!("nobody has agreed to link {}; nothing was changed", skill.name))?;
-        out::hint("look at it, then say --consent")?;
+    writeln!(
+        output::stdout(),
+        "{}: {}",
+        paint(BOLD, output::one_line(&skill.name)),
+        output::one_line(&skill.description)
+    )?;
+    if !obtain_consent(consent.into(), &format!("link {} from {}, as it is then?", skill.name, real.display()))? {
+        output::error(format!("nobody has agreed to link {}; nothing was changed", skill.name))?;
+        output::hint("look at it, then say --consent")?;
         return Ok(exit::ERROR);
     }
     std::fs::create_dir_all(&home).with_context(|| format!("can't make {}", home.display()))?;
     make_link(&real, &link).with_context(|| format!("can't link {}", link.display()))?;
-    out::note(format!("skill `{}` is linked: {} counts as it is", skill.name, real.display()))?;
+    output::note(format!("skill `{}` is linked: {} counts as it is", skill.name, real.display()))?;
     Ok(exit::OK)
 }
 

@@ -5,41 +5,41 @@ use hookwright_settings::Notice;
 use hookwright_settings::skills::{Skill, SkillState, discover};
 use serde_json::{Value, json};
 
-use crate::hooks::Toolbox;
-use crate::out::{self, BOLD, DIM, GOOD, PLAIN, Table};
-use crate::{exit, report};
+use crate::hooks::LoadedProject;
+use crate::output::{self, BOLD, DIM, GOOD, PLAIN, TextTable};
+use crate::{diagnostics, exit};
 
-pub(super) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
+pub(super) fn run(toolbox: &LoadedProject, as_json: bool) -> anyhow::Result<u8> {
     let skills = discover(&toolbox.loaded);
     if as_json {
-        let list: Vec<Value> = skills.list.iter().map(in_json).collect();
-        out::json(&json!({"skills": list, "diagnostics": skills.diagnostics}))?;
+        let list: Vec<Value> = skills.list.iter().map(skill_json).collect();
+        output::print_json(&json!({"skills": list, "diagnostics": skills.diagnostics}))?;
         return Ok(exit::OK);
     }
-    report::print(&skills.diagnostics)?;
+    diagnostics::print(&skills.diagnostics)?;
     let untrusted = |notice: &&Notice| matches!(notice, Notice::ProjectNotTrusted { .. });
-    toolbox.loaded.notices.iter().filter(untrusted).try_for_each(out::note)?;
+    toolbox.loaded.notices.iter().filter(untrusted).try_for_each(output::note)?;
     if skills.list.is_empty() {
-        out::note("there are no skills here")?;
-        out::hint("write one as .gemini/skills/NAME/SKILL.md")?;
+        output::note("there are no skills here")?;
+        output::hint("write one as .gemini/skills/NAME/SKILL.md")?;
         return Ok(exit::OK);
     }
-    let mut table = Table::new(&["SKILL", "SOURCE", "STATE", "DESCRIPTION"]);
+    let mut table = TextTable::new(&["SKILL", "SOURCE", "STATE", "DESCRIPTION"]);
     for skill in &skills.list {
         let style = if skill.state == SkillState::Offered { GOOD } else { DIM };
-        table.row(vec![
+        table.add_row(vec![
             (BOLD, skill.name.clone()),
             (PLAIN, skill.source.to_string()),
             (style, skill_state(skill)),
-            (PLAIN, out::shorten(&skill.description, 72)),
+            (PLAIN, output::truncate_columns(&skill.description, 72)),
         ]);
     }
-    table.print(&mut out::stdout())?;
+    table.print(&mut output::stdout())?;
     Ok(exit::OK)
 }
 
 /// A skill as JSON.
-pub(super) fn in_json(skill: &Skill) -> Value {
+pub(super) fn skill_json(skill: &Skill) -> Value {
     json!({
         "name": skill.name, "description": skill.description, "source": skill.source.to_string(),
         "file": skill.file, "enabled": skill.state == SkillState::Offered,

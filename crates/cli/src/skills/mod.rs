@@ -9,15 +9,15 @@ mod validate;
 
 use std::path::PathBuf;
 
-use hookwright_settings::{Loaded, World};
+use hookwright_settings::{LoadedConfig, ProcessEnv};
 
-use crate::args::{InProject, Scope, SkillsCommand};
-use crate::hooks::Toolbox;
+use crate::args::{ProjectCommand, ScopeArg, SkillsCommand};
+use crate::hooks::LoadedProject;
 
 /// Runs one of the commands.
-pub(crate) fn run(args: InProject<SkillsCommand>, world: &World) -> anyhow::Result<u8> {
-    let InProject { command, place } = args;
-    let open = || Toolbox::open(&place, world);
+pub(crate) fn run(args: ProjectCommand<SkillsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
+    let ProjectCommand { command, place } = args;
+    let open = || LoadedProject::open(&place, world);
     match command {
         SkillsCommand::List { all: _, json } => list::run(&open()?, json),
         SkillsCommand::Validate { path, json } => validate::run(world, &path, json),
@@ -30,8 +30,8 @@ pub(crate) fn run(args: InProject<SkillsCommand>, world: &World) -> anyhow::Resu
 }
 
 /// The folder that skills are installed in.
-fn folder(loaded: &Loaded, scope: Scope) -> PathBuf {
-    let base = if scope == Scope::User { &loaded.paths.home } else { &loaded.project.root };
-    let [own, _shared] = loaded.paths.skills(base);
+fn install_folder(loaded: &LoadedConfig, scope: ScopeArg) -> PathBuf {
+    let base = if scope == ScopeArg::User { &loaded.paths.home } else { &loaded.project.root };
+    let [own, _shared] = loaded.paths.skills_dirs(base);
     own
 }

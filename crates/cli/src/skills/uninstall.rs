@@ -2,21 +2,21 @@
 
 use anyhow::{Context, bail};
 use hookwright_hooks::Source;
-use hookwright_settings::skills::{in_folder, is_usable};
+use hookwright_settings::skills::{is_usable_name, read_folder};
 
-use super::folder;
-use crate::args::Scope;
-use crate::hooks::Toolbox;
-use crate::{exit, out};
+use super::install_folder;
+use crate::args::ScopeArg;
+use crate::hooks::LoadedProject;
+use crate::{exit, output};
 
-pub(super) fn run(toolbox: &Toolbox, name: &str, scope: Scope) -> anyhow::Result<u8> {
-    let home = folder(&toolbox.loaded, scope);
-    let found = in_folder(&home, None, &Source::User);
+pub(super) fn run(toolbox: &LoadedProject, name: &str, scope: ScopeArg) -> anyhow::Result<u8> {
+    let home = install_folder(&toolbox.loaded, scope);
+    let found = read_folder(&home, None, &Source::User);
     let named = found.list.iter().find(|skill| skill.name == name).map(|skill| skill.folder.clone());
     let entries = std::fs::read_dir(&home).into_iter().flatten().flatten().map(|entry| entry.path());
     // By what it says of itself, else by its folder: one that is too broken to be read goes too.
     let by_itself = entries.into_iter().find(|path| named.is_some() && path.canonicalize().ok() == named);
-    let by_folder = Some(home.join(name)).filter(|path| is_usable(name) && path.symlink_metadata().is_ok());
+    let by_folder = Some(home.join(name)).filter(|path| is_usable_name(name) && path.symlink_metadata().is_ok());
     let Some(path) = by_itself.or(by_folder) else {
         bail!("no skill `{name}` is installed in {}", home.display());
     };
@@ -24,8 +24,8 @@ pub(super) fn run(toolbox: &Toolbox, name: &str, scope: Scope) -> anyhow::Result
     let removed = if is_link { std::fs::remove_file(&path) } else { std::fs::remove_dir_all(&path) };
     removed.with_context(|| format!("can't remove {}", path.display()))?;
     match is_link {
-        true => out::note(format!("skill `{name}` is unlinked; what {} led to stays", path.display()))?,
-        false => out::note(format!("skill `{name}` is uninstalled from {}", path.display()))?,
+        true => output::note(format!("skill `{name}` is unlinked; what {} led to stays", path.display()))?,
+        false => output::note(format!("skill `{name}` is uninstalled from {}", path.display()))?,
     }
     Ok(exit::OK)
 }

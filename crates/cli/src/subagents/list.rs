@@ -1,48 +1,48 @@
 //! `subagents list`: every sub-agent in a table.
 
 use hookwright_settings::Notice;
-use hookwright_settings::subagents::{Definition, discover};
+use hookwright_settings::subagents::{SubAgentDefinition, discover};
 use serde_json::{Value, json};
 
-use crate::hooks::Toolbox;
-use crate::out::{self, BOLD, DIM, GOOD, PLAIN, Table};
-use crate::{exit, report};
+use crate::hooks::LoadedProject;
+use crate::output::{self, BOLD, DIM, GOOD, PLAIN, TextTable};
+use crate::{diagnostics, exit};
 
-pub(super) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
+pub(super) fn run(toolbox: &LoadedProject, as_json: bool) -> anyhow::Result<u8> {
     let agents = discover(&toolbox.loaded);
     if as_json {
-        let list: Vec<Value> = agents.list.iter().map(in_json).collect();
-        out::json(&json!({"agents": list, "diagnostics": agents.diagnostics}))?;
+        let list: Vec<Value> = agents.list.iter().map(subagent_json).collect();
+        output::print_json(&json!({"agents": list, "diagnostics": agents.diagnostics}))?;
         return Ok(exit::OK);
     }
-    report::print(&agents.diagnostics)?;
+    diagnostics::print(&agents.diagnostics)?;
     let untrusted = |notice: &&Notice| matches!(notice, Notice::ProjectNotTrusted { .. });
-    toolbox.loaded.notices.iter().filter(untrusted).try_for_each(out::note)?;
+    toolbox.loaded.notices.iter().filter(untrusted).try_for_each(output::note)?;
     if !toolbox.loaded.settings.agents.enabled {
-        out::note("agents are off: `experimental.enableAgents` is false")?;
+        output::note("agents are off: `experimental.enableAgents` is false")?;
         return Ok(exit::OK);
     }
     if agents.list.is_empty() {
-        out::note("there are no agents here")?;
-        out::hint("write one as .gemini/agents/NAME.md")?;
+        output::note("there are no agents here")?;
+        output::hint("write one as .gemini/agents/NAME.md")?;
         return Ok(exit::OK);
     }
-    let mut table = Table::new(&["AGENT", "SOURCE", "STATE", "TOOLS", "DESCRIPTION"]);
+    let mut table = TextTable::new(&["AGENT", "SOURCE", "STATE", "TOOLS", "DESCRIPTION"]);
     for agent in &agents.list {
         let (style, state) = if agent.enabled { (GOOD, "enabled") } else { (DIM, "disabled") };
-        table.row(vec![
+        table.add_row(vec![
             (BOLD, agent.name.clone()),
             (PLAIN, agent.source.to_string()),
             (style, state.to_owned()),
-            (PLAIN, out::shorten(&tools(agent), 40)),
-            (PLAIN, out::shorten(&agent.description, 72)),
+            (PLAIN, output::truncate_columns(&tools_text(agent), 40)),
+            (PLAIN, output::truncate_columns(&agent.description, 72)),
         ]);
     }
-    table.print(&mut out::stdout())?;
+    table.print(&mut output::stdout())?;
     Ok(exit::OK)
 }
 
-fn tools(agent: &Definition) -> String {
+fn tools_text(agent: &SubAgentDefinition) -> String {
     let own = agent.servers.iter().map(|server| format!("those of its server {}", server.name));
     let own: Vec<String> = own.collect();
     match agent.tools.names() {
@@ -53,7 +53,7 @@ fn tools(agent: &Definition) -> String {
 }
 
 /// A sub-agent as JSON; where it has no list of tools, it has the session's.
-pub(super) fn in_json(agent: &Definition) -> Value {
+pub(super) fn subagent_json(agent: &SubAgentDefinition) -> Value {
     json!({
         "name": agent.name, "display_name": agent.display_name, "description": agent.description,
         "source": agent.source.to_string(), "file": agent.path, "enabled": agent.enabled,

@@ -3,15 +3,15 @@
 mod list;
 mod validate;
 
-use hookwright_settings::World;
+use hookwright_settings::ProcessEnv;
 
-use crate::args::{InProject, SubagentsCommand};
-use crate::hooks::Toolbox;
+use crate::args::{ProjectCommand, SubagentsCommand};
+use crate::hooks::LoadedProject;
 
 /// Runs one of the commands.
-pub(crate) fn run(args: &InProject<SubagentsCommand>, world: &World) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &ProjectCommand<SubagentsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
     match &args.command {
-        SubagentsCommand::List { json } => list::run(&Toolbox::open(&args.place, world)?, *json),
+        SubagentsCommand::List { json } => list::run(&LoadedProject::open(&args.place, world)?, *json),
         SubagentsCommand::Validate { path, json } => validate::run(world, path, *json),
     }
 }

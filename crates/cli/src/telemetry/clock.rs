@@ -5,24 +5,24 @@ use std::time::{Instant, SystemTime};
 
 /// What the wall clock said, and when that was.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(super) struct TelemetryClock {
     wall: SystemTime,
-    read: Instant,
+    read_at: Instant,
 }
 
-impl Clock {
+impl TelemetryClock {
     /// Looks at the wall clock.
-    pub(super) fn read() -> Clock {
-        Clock { wall: SystemTime::now(), read: Instant::now() }
+    pub(super) fn read() -> TelemetryClock {
+        TelemetryClock { wall: SystemTime::now(), read_at: Instant::now() }
     }
 
     /// The time now.
     pub(super) fn now(&self) -> SystemTime {
-        self.at(Instant::now())
+        self.wall_time_at(Instant::now())
     }
 
-    fn at(&self, now: Instant) -> SystemTime {
-        let since = now.saturating_duration_since(self.read);
+    fn wall_time_at(&self, now: Instant) -> SystemTime {
+        let since = now.saturating_duration_since(self.read_at);
         self.wall.checked_add(since).unwrap_or(self.wall)
     }
 }
@@ -37,8 +37,8 @@ mod tests {
         let (hour, minute) = (Duration::from_secs(3600), Duration::from_secs(60));
         let read = Instant::now() + hour;
         // As if somebody had set the wall clock an hour back right after it was read.
-        let clock = Clock { wall: SystemTime::now() + hour, read };
-        assert_eq!(clock.at(read + minute), clock.at(read) + minute);
-        assert_eq!(clock.at(read - minute), clock.at(read), "it never goes back");
+        let clock = TelemetryClock { wall: SystemTime::now() + hour, read_at: read };
+        assert_eq!(clock.wall_time_at(read + minute), clock.wall_time_at(read) + minute);
+        assert_eq!(clock.wall_time_at(read - minute), clock.wall_time_at(read), "it never goes back");
     }
 }

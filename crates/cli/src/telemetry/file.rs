@@ -9,62 +9,62 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use hookwright_disk::{Found, add, open_own, own_directory};
+use hookwright_disk::{ExistingFileMode, append_all, create_private_directory, open_append};
 use hookwright_settings::Secrets;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
 
-use super::metric::{Measurement, Totals};
-use super::record::{Field, Fields, Record};
+use super::metric::{Measurement, MetricTotals};
+use super::record::{FieldValue, TelemetryFields, TelemetryRecord};
 
 /// How often running totals are written while a session lasts.
-const METRICS_EVERY: Duration = Duration::from_secs(10);
+const METRICS_WRITE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What a line may leave behind in memory.
-const KEPT_CAPACITY: usize = 1 << 20;
+const MAX_RETAINED_LINE_BYTES: usize = 1 << 20;
 
 /// A file that is written to.
 #[derive(Debug)]
-pub(crate) struct Outfile {
+pub(crate) struct TelemetryFile {
     path: PathBuf,
     file: File,
     session_id: String,
     secrets: Arc<Secrets>,
     line: Vec<u8>,
-    totals: Totals,
-    metrics_written: SystemTime,
+    totals: MetricTotals,
+    last_metrics_write: SystemTime,
     /// The first thing that went wrong; nothing is written after it.
     failure: Option<io::Error>,
 }
 
-impl Outfile {
+impl TelemetryFile {
     /// Opens a file for appending. A new one is for its owner's eyes only: it quotes prompts and files.
     pub(crate) fn open(path: &Path, session_id: &str, secrets: Arc<Secrets>) -> io::Result<Self> {
         if let Some(parent) = path.parent() {
-            own_directory(parent)?;
+            create_private_directory(parent)?;
         }
-        Ok(Outfile {
+        Ok(TelemetryFile {
             path: path.to_owned(),
-            file: open_own(path, Found::Kept)?,
+            file: open_append(path, ExistingFileMode::Keep)?,
             session_id: session_id.to_owned(),
             secrets,
             line: Vec::new(),
-            totals: Totals::default(),
-            metrics_written: SystemTime::UNIX_EPOCH,
+            totals: MetricTotals::default(),
+            last_metrics_write: SystemTime::UNIX_EPOCH,
             failure: None,
         })
     }
 
     /// Writes a log record.
-    pub(crate) fn log(&mut self, common: &Fields<'_>, record: &Record<'_>, now: SystemTime) {
-        let own = [("event.name", Field::from(record.name)), ("event.timestamp", timestamp(now).into())];
-        let line = LogLine {
+    pub(crate) fn write_record(&mut self, common: &TelemetryFields<'_>, record: &TelemetryRecord<'_>, now: SystemTime) {
+        let own = [("event.name", FieldValue::from(record.name)), ("event.timestamp", timestamp(now).into())];
+        let line = LogRecordLine {
             hr_time: hr_time(now),
             hr_time_observed: hr_time(now),
-            resource: Resource { raw_attributes: resource(&self.session_id) },
-            instrumentation_scope: Scope { name: SERVICE, version: VERSION },
-            attributes: Attributes([common, &own, &record.fields]),
+            resource: ResourceJson { raw_attributes: resource_attributes(&self.session_id) },
+            instrumentation_scope: InstrumentationScope { name: SERVICE_NAME, version: SERVICE_VERSION },
+            attributes: AttributeMap([common, &own, &record.fields]),
             body: &record.body,
         };
         self.line.clear();
@@ -73,29 +73,29 @@ impl Outfile {
     }
 
     /// Counts.
-    pub(crate) fn measure(&mut self, measurement: Measurement, now: SystemTime) {
+    pub(crate) fn add_measurement(&mut self, measurement: Measurement, now: SystemTime) {
         self.totals.add(measurement, now);
     }
 
     /// Whether running totals should be written again.
     pub(crate) fn metrics_are_due(&self, now: SystemTime) -> bool {
         // By a clock that was set back, nobody knows when they were.
-        now.duration_since(self.metrics_written).map_or(true, |since| since >= METRICS_EVERY)
+        now.duration_since(self.last_metrics_write).map_or(true, |since| since >= METRICS_WRITE_INTERVAL)
     }
 
     /// Writes the running totals.
-    pub(crate) fn write_metrics(&mut self, common: &Fields<'_>, now: SystemTime) {
+    pub(crate) fn write_metrics(&mut self, common: &TelemetryFields<'_>, now: SystemTime) {
         let line = MetricsLine {
-            resource: Resource { raw_attributes: resource(&self.session_id) },
+            resource: ResourceJson { raw_attributes: resource_attributes(&self.session_id) },
             scope_metrics: [ScopeMetrics {
-                scope: Scope { name: SERVICE, version: VERSION },
+                scope: InstrumentationScope { name: SERVICE_NAME, version: SERVICE_VERSION },
                 metrics: self.totals.to_json(common, now),
             }],
         };
         self.line.clear();
         let made = serde_json::to_writer(&mut self.line, &line);
         self.append(made);
-        self.metrics_written = now;
+        self.last_metrics_write = now;
     }
 
     /// Appends the line in one write, so that sessions can share a file.
@@ -105,11 +105,11 @@ impl Outfile {
         }
         self.line.push(b'\n');
         let written = match std::str::from_utf8(&self.line) {
-            Ok(text) => add(&self.file, self.secrets.hide_known(text).as_bytes()),
+            Ok(text) => append_all(&self.file, self.secrets.hide_known(text).as_bytes()),
             Err(error) => Err(io::Error::other(error)),
         };
         self.failure = made.map_err(io::Error::from).and(written).err();
-        self.line.shrink_to(KEPT_CAPACITY);
+        self.line.shrink_to(MAX_RETAINED_LINE_BYTES);
     }
 
     /// What went wrong, if anything did.
@@ -118,18 +118,18 @@ impl Outfile {
     }
 }
 
-const SERVICE: &str = "hookwright";
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+const SERVICE_NAME: &str = "hookwright";
+const SERVICE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A log record as Gemini CLI writes it; the underscores are its SDK's.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct LogLine<'a> {
+struct LogRecordLine<'a> {
     hr_time: (u64, u32),
     hr_time_observed: (u64, u32),
-    resource: Resource<'a>,
-    instrumentation_scope: Scope,
-    attributes: Attributes<'a, 3>,
+    resource: ResourceJson<'a>,
+    instrumentation_scope: InstrumentationScope,
+    attributes: AttributeMap<'a, 3>,
     #[serde(rename = "_body")]
     body: &'a str,
 }
@@ -137,36 +137,36 @@ struct LogLine<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct MetricsLine<'a> {
-    resource: Resource<'a>,
+    resource: ResourceJson<'a>,
     scope_metrics: [ScopeMetrics; 1],
 }
 
 #[derive(Serialize)]
 struct ScopeMetrics {
-    scope: Scope,
+    scope: InstrumentationScope,
     metrics: Vec<Value>,
 }
 
 #[derive(Serialize)]
-struct Resource<'a> {
+struct ResourceJson<'a> {
     #[serde(rename = "_rawAttributes")]
     raw_attributes: [(&'static str, &'a str); 3],
 }
 
 #[derive(Serialize)]
-struct Scope {
+struct InstrumentationScope {
     name: &'static str,
     version: &'static str,
 }
 
-fn resource(session_id: &str) -> [(&'static str, &str); 3] {
-    [("service.name", SERVICE), ("service.version", VERSION), ("session.id", session_id)]
+fn resource_attributes(session_id: &str) -> [(&'static str, &str); 3] {
+    [("service.name", SERVICE_NAME), ("service.version", SERVICE_VERSION), ("session.id", session_id)]
 }
 
 /// Lists of fields, one after another, as one object.
-struct Attributes<'a, const N: usize>([&'a [(&'static str, Field<'a>)]; N]);
+struct AttributeMap<'a, const N: usize>([&'a [(&'static str, FieldValue<'a>)]; N]);
 
-impl<const N: usize> Serialize for Attributes<'_, N> {
+impl<const N: usize> Serialize for AttributeMap<'_, N> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         self.0.iter().copied().flatten().try_for_each(|(name, field)| map.serialize_entry(name, field))?;

@@ -8,43 +8,45 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
 
 use super::file::hr_time;
-use super::record::{Fields, hook_success, millis, program, tool_name, tool_type};
+use super::record::{TelemetryFields, hook_success, millis, program, tool_name, tool_type};
 
 /// Something that is counted or timed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Metric {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: MetricKind,
     pub(crate) unit: &'static str,
     pub(crate) description: &'static str,
 }
 
 /// How measurements add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MetricKind {
     Counter,
     Histogram,
 }
 
-const fn counter(name: &'static str, description: &'static str) -> Metric {
-    Metric { name, kind: Kind::Counter, unit: "", description }
+const fn counter_metric(name: &'static str, description: &'static str) -> Metric {
+    Metric { name, kind: MetricKind::Counter, unit: "", description }
 }
 
-const fn latency(name: &'static str, description: &'static str) -> Metric {
-    Metric { name, kind: Kind::Histogram, unit: "ms", description }
+const fn latency_metric(name: &'static str, description: &'static str) -> Metric {
+    Metric { name, kind: MetricKind::Histogram, unit: "ms", description }
 }
 
-static SESSIONS: Metric = counter("gemini_cli.session.count", "Count of CLI sessions started.");
+static SESSIONS: Metric = counter_metric("gemini_cli.session.count", "Count of CLI sessions started.");
 static TOOL_CALLS: Metric =
-    counter("gemini_cli.tool.call.count", "Counts tool calls, tagged by function name and success.");
-static TOOL_LATENCY: Metric = latency("gemini_cli.tool.call.latency", "Latency of tool calls in milliseconds.");
-static REQUESTS: Metric = counter("gemini_cli.api.request.count", "Counts API requests, tagged by model and status.");
-static REQUEST_LATENCY: Metric = latency("gemini_cli.api.request.latency", "Latency of API requests in milliseconds.");
-static TOKENS: Metric = counter("gemini_cli.token.usage", "Counts the total number of tokens used.");
+    counter_metric("gemini_cli.tool.call.count", "Counts tool calls, tagged by function name and success.");
+static TOOL_LATENCY: Metric = latency_metric("gemini_cli.tool.call.latency", "Latency of tool calls in milliseconds.");
+static REQUESTS: Metric =
+    counter_metric("gemini_cli.api.request.count", "Counts API requests, tagged by model and status.");
+static REQUEST_LATENCY: Metric =
+    latency_metric("gemini_cli.api.request.latency", "Latency of API requests in milliseconds.");
+static TOKENS: Metric = counter_metric("gemini_cli.token.usage", "Counts the total number of tokens used.");
 static HOOK_CALLS: Metric =
-    counter("gemini_cli.hook_call.count", "Counts hook calls, tagged by hook event name and success.");
-static HOOK_LATENCY: Metric = latency("gemini_cli.hook_call.latency", "Latency of hook calls in milliseconds.");
-static COMPRESSIONS: Metric = counter("gemini_cli.chat_compression", "Counts chat compression events.");
+    counter_metric("gemini_cli.hook_call.count", "Counts hook calls, tagged by hook event name and success.");
+static HOOK_LATENCY: Metric = latency_metric("gemini_cli.hook_call.latency", "Latency of hook calls in milliseconds.");
+static COMPRESSIONS: Metric = counter_metric("gemini_cli.chat_compression", "Counts chat compression events.");
 
 /// All of them.
 pub(crate) static METRICS: [&Metric; 9] = [
@@ -60,25 +62,25 @@ pub(crate) static METRICS: [&Metric; 9] = [
 ];
 
 /// What tells one series of a metric from another: texts, numbers and flags.
-pub(crate) type Tags = Vec<(&'static str, Value)>;
+pub(crate) type MetricTags = Vec<(&'static str, Value)>;
 
 /// One thing counted or timed.
 #[derive(Debug)]
 pub(crate) struct Measurement {
     pub(crate) metric: &'static Metric,
     pub(crate) value: u64,
-    pub(crate) tags: Tags,
+    pub(crate) tags: MetricTags,
 }
 
 /// A session began.
-pub(crate) fn session() -> Measurement {
-    Measurement { metric: &SESSIONS, value: 1, tags: Tags::new() }
+pub(crate) fn session_started() -> Measurement {
+    Measurement { metric: &SESSIONS, value: 1, tags: MetricTags::new() }
 }
 
 /// What an event measures. Never content: of a hook's command only the program's name.
-pub(crate) fn of(event: &AgentEvent) -> Vec<Measurement> {
+pub(crate) fn measurements_for(event: &AgentEvent) -> Vec<Measurement> {
     let measure = |metric, value, tags| Measurement { metric, value, tags };
-    match event.unwrapped().1 {
+    match event.unwrap_subagent().1 {
         AgentEvent::ToolFinished(end) => {
             let mut tags = vec![("function_name", json!(tool_name(end))), ("success", json!(end.error.is_none()))];
             tags.extend(end.decision.map(|decision| ("decision", json!(decision.as_str()))));
@@ -128,31 +130,32 @@ pub(crate) fn of(event: &AgentEvent) -> Vec<Measurement> {
 
 /// Running totals since the session began.
 #[derive(Debug, Default)]
-pub(crate) struct Totals(Vec<Series>);
+pub(crate) struct MetricTotals(Vec<MetricSeries>);
 
 /// What was measured of one metric with the same tags.
 #[derive(Debug)]
-pub(crate) struct Series {
+pub(crate) struct MetricSeries {
     pub(crate) metric: &'static Metric,
-    pub(crate) tags: Tags,
+    pub(crate) tags: MetricTags,
     pub(crate) since: SystemTime,
     pub(crate) count: u64,
     pub(crate) sum: u64,
     pub(crate) min: u64,
     pub(crate) max: u64,
-    pub(crate) buckets: [u64; BOUNDARIES.len() + 1],
+    pub(crate) buckets: [u64; HISTOGRAM_BOUNDARIES.len() + 1],
 }
 
 /// The upper bounds that OpenTelemetry proposes.
-pub(crate) const BOUNDARIES: [u64; 15] = [0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000];
+pub(crate) const HISTOGRAM_BOUNDARIES: [u64; 15] =
+    [0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000];
 
-impl Totals {
+impl MetricTotals {
     pub(crate) fn add(&mut self, measurement: Measurement, now: SystemTime) {
         let Measurement { metric, value, tags } = measurement;
         let at = self.0.iter().position(|series| series.metric == metric && series.tags == tags);
         let at = at.unwrap_or_else(|| {
-            let (min, max, buckets) = (u64::MAX, 0, [0; BOUNDARIES.len() + 1]);
-            self.0.push(Series { metric, tags, since: now, count: 0, sum: 0, min, max, buckets });
+            let (min, max, buckets) = (u64::MAX, 0, [0; HISTOGRAM_BOUNDARIES.len() + 1]);
+            self.0.push(MetricSeries { metric, tags, since: now, count: 0, sum: 0, min, max, buckets });
             self.0.len() - 1
         });
         let series = &mut self.0[at];
@@ -160,18 +163,19 @@ impl Totals {
         series.sum += value;
         series.min = series.min.min(value);
         series.max = series.max.max(value);
-        series.buckets[BOUNDARIES.partition_point(|bound| *bound < value)] += 1;
+        series.buckets[HISTOGRAM_BOUNDARIES.partition_point(|bound| *bound < value)] += 1;
     }
 
     /// The series of a metric.
-    pub(crate) fn of<'a>(&'a self, metric: &'a Metric) -> impl Iterator<Item = &'a Series> {
+    pub(crate) fn series_of<'a>(&'a self, metric: &'a Metric) -> impl Iterator<Item = &'a MetricSeries> {
         self.0.iter().filter(move |series| series.metric == metric)
     }
 
     /// As the `metrics` of a record, in the table's order.
-    pub(crate) fn to_json(&self, common: &Fields<'_>, now: SystemTime) -> Vec<Value> {
-        let points =
-            |metric: &Metric| -> Vec<Value> { self.of(metric).map(|series| series.to_json(common, now)).collect() };
+    pub(crate) fn to_json(&self, common: &TelemetryFields<'_>, now: SystemTime) -> Vec<Value> {
+        let points = |metric: &Metric| -> Vec<Value> {
+            self.series_of(metric).map(|series| series.to_json(common, now)).collect()
+        };
         METRICS
             .iter()
             .map(|metric| (metric, points(metric)))
@@ -185,8 +189,8 @@ impl Metric {
     fn to_json(&self, points: Vec<Value>) -> Value {
         // The numbers are those of the OpenTelemetry SDK for JavaScript: integers, cumulative, a sum or a histogram.
         let (kind, point_type) = match self.kind {
-            Kind::Counter => ("COUNTER", 3),
-            Kind::Histogram => ("HISTOGRAM", 0),
+            MetricKind::Counter => ("COUNTER", 3),
+            MetricKind::Histogram => ("HISTOGRAM", 0),
         };
         let mut json = json!({
             "descriptor": {
@@ -197,25 +201,25 @@ impl Metric {
             "dataPointType": point_type,
             "dataPoints": points,
         });
-        if self.kind == Kind::Counter {
+        if self.kind == MetricKind::Counter {
             json["isMonotonic"] = Value::Bool(true);
         }
         json
     }
 }
 
-impl Series {
-    fn to_json(&self, common: &Fields<'_>, now: SystemTime) -> Value {
+impl MetricSeries {
+    fn to_json(&self, common: &TelemetryFields<'_>, now: SystemTime) -> Value {
         let value = match self.metric.kind {
-            Kind::Counter => json!(self.sum),
-            Kind::Histogram => json!({
+            MetricKind::Counter => json!(self.sum),
+            MetricKind::Histogram => json!({
                 "min": self.min, "max": self.max, "sum": self.sum,
-                "buckets": {"boundaries": BOUNDARIES, "counts": self.buckets},
+                "buckets": {"boundaries": HISTOGRAM_BOUNDARIES, "counts": self.buckets},
                 "count": self.count,
             }),
         };
         json!({
-            "attributes": Tagged { common, tags: &self.tags },
+            "attributes": TaggedFields { common, tags: &self.tags },
             "startTime": hr_time(self.since),
             // The clock may have been set back between two turns.
             "endTime": hr_time(now.max(self.since)),
@@ -224,12 +228,12 @@ impl Series {
     }
 }
 
-struct Tagged<'a> {
-    common: &'a Fields<'a>,
-    tags: &'a Tags,
+struct TaggedFields<'a> {
+    common: &'a TelemetryFields<'a>,
+    tags: &'a MetricTags,
 }
 
-impl Serialize for Tagged<'_> {
+impl Serialize for TaggedFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         self.common.iter().try_for_each(|(name, field)| map.serialize_entry(name, field))?;

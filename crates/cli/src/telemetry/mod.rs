@@ -23,18 +23,18 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use hookwright_agent::AgentEvent;
-use hookwright_settings::{Secrets, Telemetry as Config, TelemetryTarget};
+use hookwright_settings::{Secrets, TelemetrySettings as Config, TelemetryTarget};
 
-use clock::Clock;
-use file::Outfile;
-use otlp::Collector;
-use record::{Field, Fields, Privacy};
+use clock::TelemetryClock;
+use file::TelemetryFile;
+use otlp::OtlpCollector;
+use record::{ContentPolicy, FieldValue, TelemetryFields};
 
-pub(crate) use otlp::Options as CollectorOptions;
+pub(crate) use otlp::CollectorOptions;
 
 /// What is recorded about a session as a whole.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SessionFacts {
+pub(crate) struct TelemetrySession {
     pub(crate) session_id: String,
     pub(crate) model: String,
     /// How the model's provider knows the user, for example `gemini-api-key`.
@@ -53,24 +53,24 @@ pub(crate) struct SessionFacts {
 
 /// Records a session, or does nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Telemetry(Option<Box<Running>>);
+pub(crate) struct TelemetryRecorder(Option<Box<ActiveRecorder>>);
 
-impl Telemetry {
+impl TelemetryRecorder {
     /// Begins to record, if the settings say so. What is wrong with them is a warning, never a reason not to work.
-    pub(crate) fn start(config: &Config, facts: &SessionFacts) -> (Telemetry, Vec<String>) {
+    pub(crate) fn start(config: &Config, facts: &TelemetrySession) -> (TelemetryRecorder, Vec<String>) {
         if !config.enabled {
-            return (Telemetry(None), Vec::new());
+            return (TelemetryRecorder(None), Vec::new());
         }
         let mut warnings = Vec::new();
         let sink = match (&config.outfile, &config.otlp_endpoint) {
-            (Some(path), _) => match Outfile::open(path, &facts.session_id, facts.secrets.clone()) {
-                Ok(file) => Some(Sink::File(file)),
+            (Some(path), _) => match TelemetryFile::open(path, &facts.session_id, facts.secrets.clone()) {
+                Ok(file) => Some(TelemetrySink::File(file)),
                 Err(error) => {
                     warnings.push(format!("no telemetry is recorded: {} cannot be opened: {error}", path.display()));
                     None
                 }
             },
-            (None, Some(endpoint)) => collector(endpoint, config, facts, &mut warnings),
+            (None, Some(endpoint)) => connect_collector(endpoint, config, facts, &mut warnings),
             (None, None) => {
                 let what = match config.target {
                     TelemetryTarget::Gcp => "telemetry cannot be sent to Google Cloud directly",
@@ -82,12 +82,17 @@ impl Telemetry {
             }
         };
         let running = sink.map(|sink| {
-            let content = if config.log_prompts { Privacy::Kept } else { Privacy::LeftOut };
-            let mut running = Box::new(Running { clock: Clock::read(), common: common(facts), content, sink });
+            let content = if config.log_prompts { ContentPolicy::Included } else { ContentPolicy::Omitted };
+            let mut running = Box::new(ActiveRecorder {
+                clock: TelemetryClock::read(),
+                common: common_fields(facts),
+                content_policy: content,
+                sink,
+            });
             running.begin(facts, running.clock.now());
             running
         });
-        (Telemetry(running), warnings)
+        (TelemetryRecorder(running), warnings)
     }
 
     /// Whether anything is recorded.
@@ -99,7 +104,7 @@ impl Telemetry {
     pub(crate) fn record(&mut self, event: &AgentEvent) {
         if let Some(running) = &mut self.0 {
             if let AgentEvent::PromptReceived { .. } = event {
-                running.clock = Clock::read();
+                running.clock = TelemetryClock::read();
             }
             running.record(event, running.clock.now());
         }
@@ -119,38 +124,38 @@ impl Telemetry {
     }
 }
 
-impl Drop for Telemetry {
+impl Drop for TelemetryRecorder {
     fn drop(&mut self) {
         self.finish();
     }
 }
 
 #[derive(Debug)]
-struct Running {
-    clock: Clock,
+struct ActiveRecorder {
+    clock: TelemetryClock,
     /// In every record and every measurement.
-    common: Fields<'static>,
-    content: Privacy,
-    sink: Sink,
+    common: TelemetryFields<'static>,
+    content_policy: ContentPolicy,
+    sink: TelemetrySink,
 }
 
 #[derive(Debug)]
-enum Sink {
-    File(Outfile),
-    Collector(Box<Collector>),
+enum TelemetrySink {
+    File(TelemetryFile),
+    Collector(Box<OtlpCollector>),
 }
 
-impl Running {
-    fn begin(&mut self, facts: &SessionFacts, now: SystemTime) {
-        let record = record::config(facts, self.content);
-        let session = metric::session();
+impl ActiveRecorder {
+    fn begin(&mut self, facts: &TelemetrySession, now: SystemTime) {
+        let record = record::session_config(facts, self.content_policy);
+        let session = metric::session_started();
         match &mut self.sink {
-            Sink::File(file) => {
-                file.log(&self.common, &record, now);
-                file.measure(session, now);
+            TelemetrySink::File(file) => {
+                file.write_record(&self.common, &record, now);
+                file.add_measurement(session, now);
                 file.write_metrics(&self.common, now);
             }
-            Sink::Collector(collector) => {
+            TelemetrySink::Collector(collector) => {
                 collector.log(&self.common, &record, None, now);
                 collector.measure(session, now);
             }
@@ -158,22 +163,22 @@ impl Running {
     }
 
     fn record(&mut self, event: &AgentEvent, now: SystemTime) {
-        let record = record::of(event, self.content);
-        let measurements = metric::of(event);
+        let record = record::record_for(event, self.content_policy);
+        let measurements = metric::measurements_for(event);
         match &mut self.sink {
-            Sink::File(file) => {
+            TelemetrySink::File(file) => {
                 if let Some(record) = record {
-                    file.log(&self.common, &record, now);
+                    file.write_record(&self.common, &record, now);
                 }
                 for measurement in measurements {
-                    file.measure(measurement, now);
+                    file.add_measurement(measurement, now);
                 }
                 if matches!(event, AgentEvent::TurnFinished(_)) && file.metrics_are_due(now) {
                     file.write_metrics(&self.common, now);
                 }
             }
-            Sink::Collector(collector) => {
-                let span = collector.trace(event, self.content, now);
+            TelemetrySink::Collector(collector) => {
+                let span = collector.trace(event, self.content_policy, now);
                 if let Some(record) = record {
                     collector.log(&self.common, &record, span.as_ref(), now);
                 }
@@ -186,31 +191,38 @@ impl Running {
 
     fn finish(self, now: SystemTime) -> Option<String> {
         match self.sink {
-            Sink::File(mut file) => {
+            TelemetrySink::File(mut file) => {
                 file.write_metrics(&self.common, now);
                 file.failure()
             }
-            Sink::Collector(collector) => collector.finish(now),
+            TelemetrySink::Collector(collector) => collector.finish(now),
         }
     }
 }
 
-fn common(facts: &SessionFacts) -> Fields<'static> {
-    let mut fields =
-        vec![("session.id", Field::from(facts.session_id.clone())), ("interactive", Field::Flag(facts.interactive))];
-    fields.extend(facts.auth_type.clone().map(|name| ("auth_type", Field::from(name))));
+fn common_fields(facts: &TelemetrySession) -> TelemetryFields<'static> {
+    let mut fields = vec![
+        ("session.id", FieldValue::from(facts.session_id.clone())),
+        ("interactive", FieldValue::Flag(facts.interactive)),
+    ];
+    fields.extend(facts.auth_type.clone().map(|name| ("auth_type", FieldValue::from(name))));
     fields
 }
 
-fn collector(endpoint: &str, config: &Config, facts: &SessionFacts, warnings: &mut Vec<String>) -> Option<Sink> {
+fn connect_collector(
+    endpoint: &str,
+    config: &Config,
+    facts: &TelemetrySession,
+    warnings: &mut Vec<String>,
+) -> Option<TelemetrySink> {
     if config.otlp_protocol == hookwright_settings::OtlpProtocol::Grpc {
         warnings.push(format!(
             "telemetry is sent to {endpoint} over HTTP, not gRPC: collectors listen for that on port 4318 as a rule; \
              set telemetry.otlpProtocol to \"http\""
         ));
     }
-    match Collector::connect(endpoint, facts, common(facts)) {
-        Ok(collector) => Some(Sink::Collector(Box::new(collector))),
+    match OtlpCollector::connect(endpoint, facts, common_fields(facts)) {
+        Ok(collector) => Some(TelemetrySink::Collector(Box::new(collector))),
         Err(error) => {
             warnings.push(format!("no telemetry is sent to {endpoint}: {error}"));
             None

@@ -6,36 +6,36 @@ use std::time::Duration;
 
 use hookwright_agent::{AgentEvent, ToolEnd};
 use hookwright_hooks::{Answer, HookInput, RunReport, RunStatus, Source, SubAgent};
-use hookwright_model::{Chunk, FinishReason, Request, Usage};
+use hookwright_model::{Chunk, FinishReason, ModelRequest, Usage};
 use hookwright_tools::ToolErrorKind;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::SessionFacts;
+use super::TelemetrySession;
 
 /// Whether prompts, answers, arguments and what hooks read and print are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Privacy {
-    Kept,
-    LeftOut,
+pub(crate) enum ContentPolicy {
+    Included,
+    Omitted,
 }
 
 /// One log record.
 #[derive(Debug)]
-pub(crate) struct Record<'a> {
+pub(crate) struct TelemetryRecord<'a> {
     pub(crate) name: &'static str,
     /// The record in one line, for people.
     pub(crate) body: String,
-    pub(crate) fields: Fields<'a>,
+    pub(crate) fields: TelemetryFields<'a>,
 }
 
 /// Names and values, in the order in which they are written.
-pub(crate) type Fields<'a> = Vec<(&'static str, Field<'a>)>;
+pub(crate) type TelemetryFields<'a> = Vec<(&'static str, FieldValue<'a>)>;
 
 /// A value. Texts are borrowed where they may be long.
 #[derive(Clone, Debug)]
-pub(crate) enum Field<'a> {
+pub(crate) enum FieldValue<'a> {
     Text(Cow<'a, str>),
     Texts(Vec<&'a str>),
     Number(i64),
@@ -43,73 +43,73 @@ pub(crate) enum Field<'a> {
     Input(&'a HookInput),
 }
 
-impl From<String> for Field<'_> {
+impl From<String> for FieldValue<'_> {
     fn from(text: String) -> Self {
-        Field::Text(Cow::Owned(text))
+        FieldValue::Text(Cow::Owned(text))
     }
 }
 
-impl<'a> From<&'a str> for Field<'a> {
+impl<'a> From<&'a str> for FieldValue<'a> {
     fn from(text: &'a str) -> Self {
-        Field::Text(Cow::Borrowed(text))
+        FieldValue::Text(Cow::Borrowed(text))
     }
 }
 
-impl From<u64> for Field<'_> {
+impl From<u64> for FieldValue<'_> {
     fn from(number: u64) -> Self {
-        Field::Number(i64::try_from(number).unwrap_or(i64::MAX))
+        FieldValue::Number(i64::try_from(number).unwrap_or(i64::MAX))
     }
 }
 
-impl From<Duration> for Field<'_> {
+impl From<Duration> for FieldValue<'_> {
     fn from(duration: Duration) -> Self {
-        Field::from(millis(duration))
+        FieldValue::from(millis(duration))
     }
 }
 
-impl Serialize for Field<'_> {
+impl Serialize for FieldValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Field::Text(text) => serializer.serialize_str(text),
-            Field::Texts(texts) => serializer.collect_seq(texts),
-            Field::Number(number) => serializer.serialize_i64(*number),
-            Field::Flag(flag) => serializer.serialize_bool(*flag),
+            FieldValue::Text(text) => serializer.serialize_str(text),
+            FieldValue::Texts(texts) => serializer.collect_seq(texts),
+            FieldValue::Number(number) => serializer.serialize_i64(*number),
+            FieldValue::Flag(flag) => serializer.serialize_bool(*flag),
             // Escaped piece by piece: an input can be large and is not copied together for this.
-            Field::Input(input) => serializer.collect_str(&Joined(input)),
+            FieldValue::Input(input) => serializer.collect_str(&JoinedInput(input)),
         }
     }
 }
 
-struct Joined<'a>(&'a HookInput);
+struct JoinedInput<'a>(&'a HookInput);
 
-impl fmt::Display for Joined<'_> {
+impl fmt::Display for JoinedInput<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.pieces().iter().try_for_each(|piece| f.write_str(&String::from_utf8_lossy(piece)))
     }
 }
 
 /// The record that every session begins with.
-pub(crate) fn config(facts: &SessionFacts, content: Privacy) -> Record<'_> {
-    let list = |names: &[String]| Field::from(names.join(","));
-    Record {
+pub(crate) fn session_config(facts: &TelemetrySession, content: ContentPolicy) -> TelemetryRecord<'_> {
+    let list = |names: &[String]| FieldValue::from(names.join(","));
+    TelemetryRecord {
         name: "gemini_cli.config",
         body: "CLI configuration loaded.".to_owned(),
         fields: vec![
             ("model", facts.model.as_str().into()),
             ("approval_mode", facts.approval_mode.as_str().into()),
-            ("log_user_prompts_enabled", Field::Flag(content == Privacy::Kept)),
-            ("debug_mode", Field::Flag(facts.debug)),
+            ("log_user_prompts_enabled", FieldValue::Flag(content == ContentPolicy::Included)),
+            ("debug_mode", FieldValue::Flag(facts.debug)),
             ("output_format", facts.output_format.as_str().into()),
             ("mcp_servers", list(&facts.mcp_servers)),
-            ("mcp_servers_count", Field::from(facts.mcp_servers.len() as u64)),
+            ("mcp_servers_count", FieldValue::from(facts.mcp_servers.len() as u64)),
             ("extensions", list(&facts.extensions)),
-            ("extensions_count", Field::from(facts.extensions.len() as u64)),
+            ("extensions_count", FieldValue::from(facts.extensions.len() as u64)),
         ],
     }
 }
 
 /// The record of an event, if it has one.
-pub(crate) fn of(event: &AgentEvent, content: Privacy) -> Option<Record<'_>> {
+pub(crate) fn record_for(event: &AgentEvent, content: ContentPolicy) -> Option<TelemetryRecord<'_>> {
     match event {
         AgentEvent::PromptStarted { prompt, prompt_id } => Some(user_prompt(prompt, prompt_id, content)),
         AgentEvent::ModelRequest { request, prompt_id } => Some(api_request(request, prompt_id, content)),
@@ -120,9 +120,9 @@ pub(crate) fn of(event: &AgentEvent, content: Privacy) -> Option<Record<'_>> {
             Some(api_error(model, error, *duration, prompt_id, content))
         }
         AgentEvent::ToolFinished(end) => Some(tool_call(end, content)),
-        AgentEvent::Within { agent, event, .. } => of_agent(agent, event, content),
+        AgentEvent::SubAgent { agent, event, .. } => record_for_subagent(agent, event, content),
         AgentEvent::HookFinished { report, input } => Some(hook_call(report, input, content)),
-        AgentEvent::Compressed { trigger, before, after } => Some(Record {
+        AgentEvent::Compressed { trigger, before, after } => Some(TelemetryRecord {
             name: "gemini_cli.chat_compression",
             body: format!("Chat compression (Saved {} tokens)", before.saturating_sub(*after)),
             fields: vec![
@@ -136,48 +136,52 @@ pub(crate) fn of(event: &AgentEvent, content: Privacy) -> Option<Record<'_>> {
 }
 
 /// What happens at a sub-agent's work, under its name.
-fn of_agent<'a>(agent: &'a SubAgent, event: &'a AgentEvent, content: Privacy) -> Option<Record<'a>> {
+fn record_for_subagent<'a>(
+    agent: &'a SubAgent,
+    event: &'a AgentEvent,
+    content: ContentPolicy,
+) -> Option<TelemetryRecord<'a>> {
     let mut record = match event {
         // What it is told to do are no words of the user's.
-        AgentEvent::PromptStarted { prompt_id, .. } => Record {
+        AgentEvent::PromptStarted { prompt_id, .. } => TelemetryRecord {
             name: "gemini_cli.agent.start",
             body: format!("Agent {} started.", agent.name),
             fields: vec![("prompt_id", prompt_id.as_str().into())],
         },
-        AgentEvent::TurnFinished(end) => Record {
+        AgentEvent::TurnFinished(end) => TelemetryRecord {
             name: "gemini_cli.agent.finish",
             body: format!("Agent {} finished.", agent.name),
             fields: vec![("terminate_reason", end.kind().unwrap_or("answered").into())],
         },
-        event => of(event, content)?,
+        event => record_for(event, content)?,
     };
     record.fields.extend(agent_fields(Some(agent)));
     Some(record)
 }
 
-fn agent_fields(agent: Option<&SubAgent>) -> impl Iterator<Item = (&'static str, Field<'_>)> {
+fn agent_fields(agent: Option<&SubAgent>) -> impl Iterator<Item = (&'static str, FieldValue<'_>)> {
     agent
         .into_iter()
         .flat_map(|agent| [("agent_name", agent.name.as_str()), ("agent_id", agent.id.as_str())])
-        .map(|(name, text)| (name, Field::from(text)))
+        .map(|(name, text)| (name, FieldValue::from(text)))
 }
 
-fn user_prompt<'a>(prompt: &'a str, prompt_id: &'a str, content: Privacy) -> Record<'a> {
+fn user_prompt<'a>(prompt: &'a str, prompt_id: &'a str, content: ContentPolicy) -> TelemetryRecord<'a> {
     let length = utf16_length(prompt);
-    let mut fields = vec![("prompt_length", Field::from(length)), ("prompt_id", prompt_id.into())];
-    if content == Privacy::Kept {
+    let mut fields = vec![("prompt_length", FieldValue::from(length)), ("prompt_id", prompt_id.into())];
+    if content == ContentPolicy::Included {
         fields.push(("prompt", prompt.into()));
     }
-    Record { name: "gemini_cli.user_prompt", body: format!("User prompt. Length: {length}."), fields }
+    TelemetryRecord { name: "gemini_cli.user_prompt", body: format!("User prompt. Length: {length}."), fields }
 }
 
-fn api_request<'a>(request: &'a Request, prompt_id: &'a str, content: Privacy) -> Record<'a> {
-    let mut fields = vec![("model", Field::from(request.model.as_str())), ("prompt_id", prompt_id.into())];
-    if content == Privacy::Kept {
+fn api_request<'a>(request: &'a ModelRequest, prompt_id: &'a str, content: ContentPolicy) -> TelemetryRecord<'a> {
+    let mut fields = vec![("model", FieldValue::from(request.model.as_str())), ("prompt_id", prompt_id.into())];
+    if content == ContentPolicy::Included {
         fields.push(("request_text", request.contents_json().into()));
     }
     fields.push(("role", "main".into()));
-    Record { name: "gemini_cli.api_request", body: format!("API request to {}.", request.model), fields }
+    TelemetryRecord { name: "gemini_cli.api_request", body: format!("API request to {}.", request.model), fields }
 }
 
 fn api_response<'a>(
@@ -186,10 +190,10 @@ fn api_response<'a>(
     response: &'a Chunk,
     duration: Duration,
     prompt_id: &'a str,
-    content: Privacy,
-) -> Record<'a> {
+    content: ContentPolicy,
+) -> TelemetryRecord<'a> {
     let mut fields = vec![
-        ("model", Field::from(model)),
+        ("model", FieldValue::from(model)),
         ("duration_ms", duration.into()),
         ("input_token_count", usage.prompt.into()),
         ("output_token_count", usage.candidates.into()),
@@ -198,18 +202,18 @@ fn api_response<'a>(
         ("tool_token_count", usage.tool_use.into()),
         ("total_token_count", usage.total.into()),
         ("prompt_id", prompt_id.into()),
-        ("status_code", Field::Number(200)),
-        ("finish_reasons", Field::Texts(response.finish_reason.as_ref().map(finish_reason).into_iter().collect())),
+        ("status_code", FieldValue::Number(200)),
+        ("finish_reasons", FieldValue::Texts(response.finish_reason.as_ref().map(finish_reason).into_iter().collect())),
         ("role", "main".into()),
     ];
-    if content == Privacy::Kept
+    if content == ContentPolicy::Included
         && let Ok(text) = serde_json::to_string(&[response])
     {
         fields.push(("response_text", text.into()));
     }
-    fields.push(("http.status_code", Field::Number(200)));
+    fields.push(("http.status_code", FieldValue::Number(200)));
     let body = format!("API response from {model}. Status: 200. Duration: {}ms.", millis(duration));
-    Record { name: "gemini_cli.api_response", body, fields }
+    TelemetryRecord { name: "gemini_cli.api_response", body, fields }
 }
 
 /// The names that OpenTelemetry has for it.
@@ -228,15 +232,15 @@ fn api_error<'a>(
     error: &'a str,
     duration: Duration,
     prompt_id: &'a str,
-    content: Privacy,
-) -> Record<'a> {
+    content: ContentPolicy,
+) -> TelemetryRecord<'a> {
     // What follows the first line may quote the request.
     let error = match content {
-        Privacy::Kept => error,
-        Privacy::LeftOut => error.lines().next().unwrap_or_default(),
+        ContentPolicy::Included => error,
+        ContentPolicy::Omitted => error.lines().next().unwrap_or_default(),
     };
     let fields = vec![
-        ("error.message", Field::from(error)),
+        ("error.message", FieldValue::from(error)),
         ("model_name", model.into()),
         ("duration", duration.into()),
         ("model", model.into()),
@@ -246,16 +250,16 @@ fn api_error<'a>(
         ("role", "main".into()),
     ];
     let body = format!("API error for {model}. Error: {error}. Duration: {}ms.", millis(duration));
-    Record { name: "gemini_cli.api_error", body, fields }
+    TelemetryRecord { name: "gemini_cli.api_error", body, fields }
 }
 
-fn tool_call(end: &ToolEnd, content: Privacy) -> Record<'_> {
+fn tool_call(end: &ToolEnd, content: ContentPolicy) -> TelemetryRecord<'_> {
     let success = end.error.is_none();
     let mut fields = vec![
-        ("function_name", Field::from(tool_name(end))),
+        ("function_name", FieldValue::from(tool_name(end))),
         ("tool_use_id", end.call_id.as_str().into()),
         ("duration_ms", end.duration.into()),
-        ("success", Field::Flag(success)),
+        ("success", FieldValue::Flag(success)),
     ];
     fields.extend(end.decision.map(|decision| ("decision", decision.as_str().into())));
     fields.extend([
@@ -263,17 +267,17 @@ fn tool_call(end: &ToolEnd, content: Privacy) -> Record<'_> {
         ("tool_type", tool_type(tool_name(end)).into()),
         ("content_length", utf16_length(&end.content).into()),
     ]);
-    let content = if is_unknown(end) { Privacy::LeftOut } else { content };
-    if content == Privacy::Kept
+    let content = if is_unknown(end) { ContentPolicy::Omitted } else { content };
+    if content == ContentPolicy::Included
         && let Ok(args) = serde_json::to_string(&end.args)
     {
         fields.push(("function_args", args.into()));
     }
     if let Some(error) = &end.error {
         // The words may quote arguments and output.
-        let message = if content == Privacy::Kept { error.message.as_str() } else { error.kind.as_str() };
+        let message = if content == ContentPolicy::Included { error.message.as_str() } else { error.kind.as_str() };
         fields.extend([
-            ("error", Field::from(message)),
+            ("error", FieldValue::from(message)),
             ("error.message", message.into()),
             ("error_type", error.kind.as_str().into()),
             ("error.type", error.kind.as_str().into()),
@@ -282,7 +286,7 @@ fn tool_call(end: &ToolEnd, content: Privacy) -> Record<'_> {
     let decision = end.decision.map(|decision| format!("Decision: {}. ", decision.as_str())).unwrap_or_default();
     let name = tool_name(end);
     let body = format!("Tool call: {name}. {decision}Success: {success}. Duration: {}ms.", millis(end.duration));
-    Record { name: "gemini_cli.tool_call", body, fields }
+    TelemetryRecord { name: "gemini_cli.tool_call", body, fields }
 }
 
 /// A call's tool, as it is recorded. The name of one that does not exist is the model's own text, which no hook has seen.
@@ -299,40 +303,40 @@ pub(crate) fn tool_type(name: &str) -> &'static str {
     if name.starts_with("mcp_") || name.contains("__") { "mcp" } else { "native" }
 }
 
-fn hook_call<'a>(report: &'a RunReport, input: &'a HookInput, content: Privacy) -> Record<'a> {
+fn hook_call<'a>(report: &'a RunReport, input: &'a HookInput, content: ContentPolicy) -> TelemetryRecord<'a> {
     let suppressed = report.answer.suppress_output;
-    let told = content == Privacy::Kept && !suppressed;
+    let told = content == ContentPolicy::Included && !suppressed;
     let name = hook_name(report, content);
     let success = hook_success(report);
     let mut fields = vec![
-        ("hook_event_name", Field::from(report.event.name())),
+        ("hook_event_name", FieldValue::from(report.event.name())),
         ("hook_type", if report.source == Source::Runtime { "runtime" } else { report.hook_type }.into()),
         ("hook_name", name.into()),
         ("duration_ms", report.duration.into()),
-        ("success", Field::Flag(success)),
+        ("success", FieldValue::Flag(success)),
         ("event_id", report.id.event.to_string().into()),
         ("run_id", report.id.to_string().into()),
     ];
-    fields.extend(report.belongs.turn_id.as_deref().map(|turn| ("prompt_id", Field::from(turn))));
-    fields.extend(report.belongs.tool_use_id.as_deref().map(|call| ("tool_use_id", Field::from(call))));
-    fields.extend(agent_fields(report.belongs.agent.as_deref()));
-    fields.extend(report.exit_code.map(|code| ("exit_code", Field::Number(code.into()))));
+    fields.extend(report.context.turn_id.as_deref().map(|turn| ("prompt_id", FieldValue::from(turn))));
+    fields.extend(report.context.tool_use_id.as_deref().map(|call| ("tool_use_id", FieldValue::from(call))));
+    fields.extend(agent_fields(report.context.agent.as_deref()));
+    fields.extend(report.exit_code.map(|code| ("exit_code", FieldValue::Number(code.into()))));
     if told {
         // What hooks refused is kept from the record.
-        fields.extend((!input.is_empty()).then_some(("hook_input", Field::Input(input))));
-        fields.extend(hook_output(report).map(|output| ("hook_output", Field::Text(output))));
+        fields.extend((!input.is_empty()).then_some(("hook_input", FieldValue::Input(input))));
+        fields.extend(hook_output(report).map(|output| ("hook_output", FieldValue::Text(output))));
         fields.push(("stdout", report.stdout.text.as_str().into()));
         fields.push(("stderr", report.stderr.text.as_str().into()));
     }
     if suppressed {
-        fields.push(("output_suppressed", Field::Flag(true)));
+        fields.push(("output_suppressed", FieldValue::Flag(true)));
     }
     // The report's own words quote stderr.
-    let error = if told { report.error.as_deref().map(Cow::Borrowed) } else { failure(report) };
-    fields.extend(error.map(|error| ("error", Field::Text(error))));
+    let error = if told { report.error.as_deref().map(Cow::Borrowed) } else { failure_text(report) };
+    fields.extend(error.map(|error| ("error", FieldValue::Text(error))));
     let outcome = if success { "succeeded" } else { "failed" };
     let body = format!("Hook call {}.{name} {outcome} in {}ms", report.event, millis(report.duration));
-    Record { name: "gemini_cli.hook_call", body, fields }
+    TelemetryRecord { name: "gemini_cli.hook_call", body, fields }
 }
 
 /// Success is exit 0 here, as readers of these records know it; a hook that said no with exit 2 did not succeed.
@@ -341,10 +345,10 @@ pub(crate) fn hook_success(report: &RunReport) -> bool {
 }
 
 /// A hook's name. Without content only the program's, since an unnamed hook's name is its whole command.
-pub(crate) fn hook_name(report: &RunReport, content: Privacy) -> &str {
+pub(crate) fn hook_name(report: &RunReport, content: ContentPolicy) -> &str {
     match content {
-        Privacy::Kept => &report.hook,
-        Privacy::LeftOut => program(&report.hook),
+        ContentPolicy::Included => &report.hook,
+        ContentPolicy::Omitted => program(&report.hook),
     }
 }
 
@@ -362,12 +366,12 @@ fn hook_output(report: &RunReport) -> Option<Cow<'_, str>> {
     {
         return Some(Cow::Borrowed(printed));
     }
-    let answer = spelt(&report.answer);
+    let answer = answer_json(&report.answer);
     (!answer.is_empty()).then(|| Cow::Owned(Value::Object(answer).to_string()))
 }
 
 /// An answer in the words that hooks use.
-fn spelt(answer: &Answer) -> Map<String, Value> {
+fn answer_json(answer: &Answer) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut put = |name: &str, value: Option<Value>| {
         fields.extend(value.map(|value| (name.to_owned(), value)));
@@ -377,7 +381,7 @@ fn spelt(answer: &Answer) -> Map<String, Value> {
     put("continue", answer.stop.then_some(Value::Bool(false)));
     put("stopReason", answer.stop_reason.as_deref().map(Value::from));
     put("systemMessage", answer.system_message.as_deref().map(Value::from));
-    let mut specific = answer.specific.clone();
+    let mut specific = answer.hook_specific_output.clone();
     if let Some(tools) = &answer.tool_config {
         specific.entry("toolConfig").or_insert_with(|| json!(tools));
     }
@@ -386,7 +390,7 @@ fn spelt(answer: &Answer) -> Map<String, Value> {
 }
 
 /// How a hook failed, without a word of its own.
-fn failure(report: &RunReport) -> Option<Cow<'static, str>> {
+fn failure_text(report: &RunReport) -> Option<Cow<'static, str>> {
     match report.status {
         RunStatus::Ok | RunStatus::Blocked => None,
         RunStatus::Failed => Some(match report.exit_code {

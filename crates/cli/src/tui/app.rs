@@ -5,37 +5,37 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hookwright_agent::session::{Armed, Order, RestoreOrder};
+use hookwright_agent::session::{ArmedState, RestoreAction, SessionCommand};
 use hookwright_agent::{AgentEvent, ApprovalMode, EndReason, TurnEnd};
 
-use super::block::Block;
+use super::block::ScrollbackBlock;
 use super::card;
-use super::cards::{Cards, Whole};
-use super::complete::{Completion, Names};
+use super::card_store::{CardContent, CardStore};
+use super::completion::{Completion, CompletionNames};
 use super::composer::Composer;
-use super::console::Consoles;
-use super::dialog::{Asking, Dialog};
+use super::console::ScreenConsoles;
+use super::dialog::{ApprovalDialog, OpenDialog};
 use super::dialog_input::DialogInput;
-use super::focus::Focus;
-use super::guards::GuardDialog;
-use super::history::History;
-use super::hooklog::{self, HookLog};
-use super::inquiry::InquiryDialog;
-use super::markdown::Stream;
-use super::replies;
-use super::sent::Sent;
+use super::focus::KeyboardFocus;
+use super::guard_dialog::GuardDialog;
+use super::history::PromptHistory;
+use super::hook_log::{self, HookLog};
+use super::inquiry_dialog::InquiryDialog;
+use super::markdown::MarkdownStream;
+use super::reply_blocks;
+use super::sent_prompts::SentPrompts;
+use super::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN, styled_lines};
 use super::subagent;
-use super::text::{BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN, lines_of};
 use super::vim::Vim;
-use crate::stats::Stats;
+use crate::session_stats::SessionStats;
 
 /// What is to be done in the world.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Effect {
+pub(crate) enum AppEffect {
     /// Do what the user has written.
     Submit(String),
     /// Something of the session.
-    Order(Order),
+    Command(SessionCommand),
     /// Let the user write in an editor.
     Editor,
     /// Look for a picture in the clipboard.
@@ -50,7 +50,7 @@ pub(crate) enum Effect {
 
 /// What the line at the foot says.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Status {
+pub(crate) struct StatusLine {
     pub(crate) model: String,
     pub(crate) folder: String,
     pub(crate) branch: Option<String>,
@@ -63,17 +63,17 @@ pub(crate) struct Status {
     pub(crate) guards: usize,
     /// How many guards would not do their work.
     pub(crate) unarmed: usize,
-    pub(crate) hidden: bool,
+    pub(crate) is_hidden: bool,
 }
 
-impl Status {
+impl StatusLine {
     /// Other hooks.
     pub(crate) fn set_hooks(&mut self, view: &hookwright_agent::session::SessionView) {
         // One that can't run watches over nothing.
-        let armed: Vec<_> = view.hooks().into_iter().filter(|entry| matches!(entry.state, Armed::Yes)).collect();
+        let armed: Vec<_> = view.hooks().into_iter().filter(|entry| matches!(entry.state, ArmedState::Armed)).collect();
         self.hooks = armed.len();
         self.guards = armed.iter().filter(|entry| entry.hook.is_guard()).count();
-        self.unarmed = view.unarmed().len();
+        self.unarmed = view.unarmed_guards().len();
     }
 
     /// Another model, with another window.
@@ -85,69 +85,69 @@ impl Status {
 
 /// Something under way.
 #[derive(Clone, Debug)]
-pub(crate) struct Busy {
+pub(crate) struct BusyState {
     pub(crate) since: Instant,
-    pub(crate) what: &'static str,
+    pub(crate) label: &'static str,
 }
 
 /// A search through earlier prompts.
 #[derive(Debug, Default)]
-pub(crate) struct Search {
+pub(crate) struct HistorySearch {
     pub(crate) text: String,
     pub(crate) skip: usize,
-    pub(crate) before: String,
+    pub(crate) draft: String,
 }
 
 /// The session.
 pub(crate) struct App {
     pub(crate) composer: Composer,
-    pub(crate) history: History,
-    pub(crate) status: Status,
-    pub(crate) busy: Option<Busy>,
+    pub(crate) history: PromptHistory,
+    pub(crate) status: StatusLine,
+    pub(crate) busy: Option<BusyState>,
     /// Prompts that wait.
     pub(crate) queue: Vec<String>,
-    pub(crate) dialogs: VecDeque<Asking>,
-    pub(crate) search: Option<Search>,
+    pub(crate) dialogs: VecDeque<OpenDialog>,
+    pub(crate) search: Option<HistorySearch>,
     pub(crate) completion: Option<Completion>,
-    pub(crate) names: Names,
+    pub(crate) names: CompletionNames,
     pub(crate) log: HookLog,
-    pub(crate) stats: Stats,
+    pub(crate) stats: SessionStats,
     pub(crate) running: Vec<card::LiveCard>,
     /// The terminals of commands that run, and which of them has the keyboard.
-    pub(crate) consoles: Arc<Consoles>,
-    pub(crate) focus: Focus,
+    pub(crate) consoles: Arc<ScreenConsoles>,
+    pub(crate) focus: KeyboardFocus,
     /// Whether every line is a command of the user's.
     pub(crate) shell_mode: bool,
-    pub(crate) stream: Stream,
+    pub(crate) stream: MarkdownStream,
     pub(crate) thought: String,
     /// Whether running hooks are shown.
-    pub(crate) notifications: bool,
+    pub(crate) shows_hooks: bool,
     /// What the model is waited for, while it is busy with others.
-    pub(crate) retry: Option<String>,
+    pub(crate) retry_notice: Option<String>,
     /// Whether the session is being left: nothing can be typed any more.
-    pub(crate) parting: bool,
+    pub(crate) is_leaving: bool,
     /// Until when a second Ctrl-C leaves.
-    pub(crate) leaving: Option<Instant>,
+    pub(crate) exit_deadline: Option<Instant>,
     /// Until when a second Esc goes back to an earlier turn.
-    pub(crate) going_back: Option<Instant>,
+    pub(crate) rewind_deadline: Option<Instant>,
     /// vi's keys, if the user wants them.
     pub(crate) vim: Option<Vim>,
     /// When the user last wrote something and did not send it.
-    pub(crate) writing: Option<Instant>,
+    pub(crate) last_typed: Option<Instant>,
     /// Which keys may answer a dialog.
     pub(crate) dialog_input: DialogInput,
     /// The last answer, for `/copy`.
-    pub(crate) answer: String,
+    pub(crate) last_answer: String,
     /// What can be opened whole.
-    pub(crate) cards: Cards,
-    pub(crate) sent: Sent,
+    pub(crate) cards: CardStore,
+    pub(crate) sent_prompts: SentPrompts,
     /// Finished pieces that are not on the screen yet.
-    out: Vec<Block>,
-    answering: bool,
+    finished: Vec<ScrollbackBlock>,
+    is_answering: bool,
 }
 
 impl App {
-    pub(crate) fn new(history: History, status: Status) -> Self {
+    pub(crate) fn new(history: PromptHistory, status: StatusLine) -> Self {
         App {
             composer: Composer::default(),
             history,
@@ -157,186 +157,194 @@ impl App {
             dialogs: VecDeque::new(),
             search: None,
             completion: None,
-            names: Names::default(),
+            names: CompletionNames::default(),
             log: HookLog::default(),
-            stats: Stats::default(),
+            stats: SessionStats::default(),
             running: Vec::new(),
-            consoles: Consoles::new(),
-            focus: Focus::default(),
+            consoles: ScreenConsoles::new(),
+            focus: KeyboardFocus::default(),
             shell_mode: false,
-            stream: Stream::default(),
+            stream: MarkdownStream::default(),
             thought: String::new(),
-            notifications: true,
-            retry: None,
-            parting: false,
-            leaving: None,
-            going_back: None,
+            shows_hooks: true,
+            retry_notice: None,
+            is_leaving: false,
+            exit_deadline: None,
+            rewind_deadline: None,
             vim: None,
-            writing: None,
+            last_typed: None,
             dialog_input: DialogInput::default(),
-            answer: String::new(),
-            cards: Cards::default(),
-            sent: Sent::default(),
-            out: Vec::new(),
-            answering: false,
+            last_answer: String::new(),
+            cards: CardStore::default(),
+            sent_prompts: SentPrompts::default(),
+            finished: Vec::new(),
+            is_answering: false,
         }
     }
 
     /// Adds a finished piece.
-    pub(crate) fn say(&mut self, block: Block) {
-        self.out.push(block);
+    pub(crate) fn push_block(&mut self, block: ScrollbackBlock) {
+        self.finished.push(block);
     }
 
     /// Adds a line.
-    pub(crate) fn tell(&mut self, style: anstyle::Style, text: impl AsRef<str>) {
-        self.out.push(Block::Lines(text.as_ref().lines().map(|line| Line::of(style, line).hanging(2)).collect()));
+    pub(crate) fn push_text(&mut self, style: anstyle::Style, text: impl AsRef<str>) {
+        self.finished.push(ScrollbackBlock::Lines(
+            text.as_ref().lines().map(|line| StyledLine::styled(style, line).with_hanging_indent(2)).collect(),
+        ));
     }
 
     /// The finished pieces that are not on the screen yet.
-    pub(crate) fn take_out(&mut self) -> Vec<Block> {
-        std::mem::take(&mut self.out)
+    pub(crate) fn take_finished(&mut self) -> Vec<ScrollbackBlock> {
+        std::mem::take(&mut self.finished)
     }
 
     /// Whether something on the screen moves by itself.
-    pub(crate) fn is_moving(&self) -> bool {
+    pub(crate) fn is_animating(&self) -> bool {
         self.busy.is_some()
-            || self.leaving.is_some()
-            || self.going_back.is_some()
+            || self.exit_deadline.is_some()
+            || self.rewind_deadline.is_some()
             || self.dialog_input.is_holding()
-            || self.log.any_running()
+            || self.log.has_running()
     }
 
     /// Time passes.
     pub(crate) fn tick(&mut self, now: Instant) {
-        if self.leaving.is_some_and(|until| until < now) {
-            self.leaving = None;
+        if self.exit_deadline.is_some_and(|until| until < now) {
+            self.exit_deadline = None;
         }
-        if self.going_back.is_some_and(|until| until < now) {
-            self.going_back = None;
+        if self.rewind_deadline.is_some_and(|until| until < now) {
+            self.rewind_deadline = None;
         }
         self.dialogs.retain(|dialog| !dialog.is_stale());
         self.release_held_key(now);
     }
 
     /// Something is under way from now on.
-    pub(crate) fn begin(&mut self, what: &'static str, now: Instant) {
-        self.busy = Some(Busy { since: now, what });
+    pub(crate) fn set_busy(&mut self, what: &'static str, now: Instant) {
+        self.busy = Some(BusyState { since: now, label: what });
     }
 
     /// What the user typed, now that it is begun.
-    pub(crate) fn echo(&mut self, text: &str) {
-        let short = self.sent.in_short(text);
+    pub(crate) fn echo_prompt(&mut self, text: &str) {
+        let short = self.sent_prompts.abbreviated(text);
         if short.is_some() {
-            self.cards.keep("your prompt", Whole::Text(text.trim().to_owned()), None);
+            self.cards.push("your prompt", CardContent::Text(text.trim().to_owned()), None);
         }
-        self.say(Block::Gap);
-        let mut lines = lines_of(BOLD, short.as_deref().unwrap_or(text.trim()));
+        self.push_block(ScrollbackBlock::Gap);
+        let mut lines = styled_lines(BOLD, short.as_deref().unwrap_or(text.trim()));
         for (at, line) in lines.iter_mut().enumerate() {
-            let mark = super::text::Span { style: NOTE, text: if at == 0 { "> " } else { "  " }.to_owned() };
+            let mark =
+                super::styled_text::StyledSpan { style: NOTE, text: if at == 0 { "> " } else { "  " }.to_owned() };
             line.spans.insert(0, mark);
             line.indent = 2;
         }
-        self.say(Block::Lines(lines));
-        self.say(Block::Gap);
+        self.push_block(ScrollbackBlock::Lines(lines));
+        self.push_block(ScrollbackBlock::Gap);
     }
 
     /// Prompts that will not be begun are the user's again.
-    fn take_back(&mut self, mut texts: Vec<String>) {
+    fn return_prompts(&mut self, mut texts: Vec<String>) {
         if !self.composer.is_empty() {
-            texts.push(self.composer.whole());
+            texts.push(self.composer.expanded_text());
         }
-        self.composer.put(texts.join("\n"));
+        self.composer.set_prompt(texts.join("\n"));
     }
 
     /// The agent tells of something.
-    pub(crate) fn agent(&mut self, event: AgentEvent, now: Instant) {
+    pub(crate) fn handle_event(&mut self, event: AgentEvent, now: Instant) {
         self.stats.count(&event);
-        self.log.note(&event, now);
+        self.log.record_event(&event, now);
         if closes_answer(&event) {
             self.close_answer();
         }
-        if ends_wait(&event) {
-            self.retry = None;
+        if ends_retry_wait(&event) {
+            self.retry_notice = None;
         }
         match event {
-            AgentEvent::Text(text) => self.text(&text),
+            AgentEvent::Text(text) => self.push_answer_text(&text),
             AgentEvent::Thought(text) => self.thought.push_str(&text),
             AgentEvent::AnswerDropped { reason } => {
-                self.stream = Stream::default();
-                self.answering = false;
-                self.answer.clear();
-                self.tell(WARN, format!("the answer was withdrawn: {reason}"));
+                self.stream = MarkdownStream::default();
+                self.is_answering = false;
+                self.last_answer.clear();
+                self.push_text(WARN, format!("the answer was withdrawn: {reason}"));
             }
             AgentEvent::ToolStarted(start) => self.running.push(card::LiveCard::new(start, now)),
             AgentEvent::ToolOutput { call_id, text } => {
                 if let Some(card) = self.running.iter_mut().find(|card| card.call_id == call_id) {
-                    card.output(&text);
-                    card.draws_on(&self.consoles);
+                    card.push_output(&text);
+                    card.attach_console(&self.consoles);
                 }
             }
             AgentEvent::ToolFinished(end) => {
                 let at = self.running.iter().position(|card| card.call_id == end.call_id);
                 let card = at.map(|at| self.running.remove(at));
                 let title = || format!("{} {}", end.name, card::short_args(&end.args));
-                let (title, live) = card.as_ref().map_or_else(|| (title(), ""), |card| (card.title(), card.so_far()));
-                self.cards.keep(title, Whole::of(&end, live), Some(&end.call_id));
-                let over = || card::finished(&end, "", &[], "");
+                let (title, live) =
+                    card.as_ref().map_or_else(|| (title(), ""), |card| (card.title(), card.output_so_far()));
+                self.cards.push(title, CardContent::from_tool_end(&end, live), Some(&end.call_id));
+                let over = || card::finished_card(&end, "", &[], "");
                 let block = card.map_or_else(over, |card| card.finish(&end, &self.consoles));
-                self.say(block);
+                self.push_block(block);
             }
             AgentEvent::HookFinished { report, .. } => {
-                if let Some(line) = hooklog::line(&report) {
-                    self.say(Block::line(line));
+                if let Some(line) = hook_log::finished_line(&report) {
+                    self.push_block(ScrollbackBlock::line(line));
                 }
             }
             AgentEvent::HookMessage { event, hook, source, text } => {
-                let line = Line::of(NOTE, "• ").with(BOLD, &hook).with(DIM, format!(" ({source}, {event}) says: "));
-                self.say(words(line, PLAIN, &text));
+                let line = StyledLine::styled(NOTE, "• ")
+                    .with_text(BOLD, &hook)
+                    .with_text(DIM, format!(" ({source}, {event}) says: "));
+                self.push_block(text_block(line, PLAIN, &text));
             }
             AgentEvent::HookWarning { event, hook, source, text } => {
-                let line = Line::of(WARN, "! hook ").with(BOLD, &hook).with(DIM, format!(" ({source}, {event}) "));
-                self.say(words(line, WARN, &text));
+                let line = StyledLine::styled(WARN, "! hook ")
+                    .with_text(BOLD, &hook)
+                    .with_text(DIM, format!(" ({source}, {event}) "));
+                self.push_block(text_block(line, WARN, &text));
             }
-            AgentEvent::Approval(request, reply) => {
-                self.dialogs.push_back(Asking::Call(Dialog::new(request, reply)));
+            AgentEvent::ApprovalRequested(request, reply) => {
+                self.dialogs.push_back(OpenDialog::Call(ApprovalDialog::new(request, reply)));
             }
             AgentEvent::GuardsChanged(changes, reply) => {
-                self.dialogs.push_back(Asking::Guards(GuardDialog::new(changes, reply)));
+                self.dialogs.push_back(OpenDialog::Guards(GuardDialog::new(changes, reply)));
             }
-            AgentEvent::Inquiry(inquiry, reply) => {
-                self.dialogs.push_back(Asking::Inquiry(InquiryDialog::new(inquiry, reply)));
+            AgentEvent::UserQuestion(inquiry, reply) => {
+                self.dialogs.push_back(OpenDialog::Inquiry(InquiryDialog::new(inquiry, reply)));
             }
             // One line for all tries: each takes the place of the one before.
-            AgentEvent::ModelRetry(text) => self.retry = Some(text),
-            AgentEvent::Note(text) => self.tell(DIM, text),
-            AgentEvent::Warning(text) => self.say(words(Line::of(WARN, "! "), WARN, &text)),
+            AgentEvent::ModelRetry(text) => self.retry_notice = Some(text),
+            AgentEvent::Note(text) => self.push_text(DIM, text),
+            AgentEvent::Warning(text) => self.push_block(text_block(StyledLine::styled(WARN, "! "), WARN, &text)),
             AgentEvent::AgentRetry { reason, attempt } => {
-                self.say(words(
-                    Line::of(WARN, format!("! hooks rejected the answer (retry {attempt}): ")),
+                self.push_block(text_block(
+                    StyledLine::styled(WARN, format!("! hooks rejected the answer (retry {attempt}): ")),
                     PLAIN,
                     &reason,
                 ));
             }
             AgentEvent::Compressed { before, after, .. } => {
                 self.status.tokens = after;
-                self.tell(DIM, format!("Chat history compressed from {before} to {after} tokens."));
+                self.push_text(DIM, format!("Chat history compressed from {before} to {after} tokens."));
             }
             AgentEvent::ModelResponse { usage: Some(usage), .. } => self.status.tokens = usage.total,
-            AgentEvent::TurnFinished(end) => self.turn_finished(&end),
-            AgentEvent::Within { agent, call_id, event } => self.sub_agent(&agent, &call_id, *event),
-            AgentEvent::Busy(activity) => self.begin(activity.as_str(), now),
-            AgentEvent::Idle { model, tokens } => self.idle(model, tokens),
-            AgentEvent::Begun(typed) => self.echo(&typed),
-            AgentEvent::Waiting(prompts) => self.queue = prompts,
-            AgentEvent::GivenBack(prompts) => self.take_back(prompts),
-            AgentEvent::Reply(reply) => replies::say(self, reply),
-            AgentEvent::History(messages) => replies::show_history(self, &messages),
-            AgentEvent::Rewound(prompt) => self.rewound(prompt),
+            AgentEvent::TurnFinished(end) => self.finish_turn(&end),
+            AgentEvent::SubAgent { agent, call_id, event } => self.handle_subagent_event(&agent, &call_id, *event),
+            AgentEvent::Busy(activity) => self.set_busy(activity.as_str(), now),
+            AgentEvent::Idle { model, tokens } => self.set_idle(model, tokens),
+            AgentEvent::InputStarted(typed) => self.echo_prompt(&typed),
+            AgentEvent::PromptsQueued(prompts) => self.queue = prompts,
+            AgentEvent::PromptsReturned(prompts) => self.return_prompts(prompts),
+            AgentEvent::Reply(reply) => reply_blocks::show_reply(self, reply),
+            AgentEvent::History(messages) => reply_blocks::show_history(self, &messages),
+            AgentEvent::Rewound(prompt) => self.handle_rewind(prompt),
             AgentEvent::ModeChanged(mode) => self.status.mode = mode,
             AgentEvent::ModelChanged(model) => self.status.set_model(model),
             AgentEvent::Cleared => {
                 self.status.tokens = 0;
-                self.tell(DIM, "the conversation is cleared");
+                self.push_text(DIM, "the conversation is cleared");
             }
             AgentEvent::PromptReceived { .. }
             | AgentEvent::PromptStarted { .. }
@@ -346,36 +354,36 @@ impl App {
             | AgentEvent::ModelResponse { .. }
             | AgentEvent::ModelFailed { .. }
             | AgentEvent::LoggedOut
-            | AgentEvent::Configured => {}
+            | AgentEvent::ConfigurationChanged => {}
         }
     }
 
     /// The agent has nothing more to do.
-    fn idle(&mut self, model: String, tokens: u64) {
+    fn set_idle(&mut self, model: String, tokens: u64) {
         self.busy = None;
         self.close_answer();
         self.status.set_model(model);
         self.status.tokens = if tokens > 0 { tokens } else { self.status.tokens };
     }
 
-    fn text(&mut self, text: &str) {
-        if !self.answering {
-            self.answering = true;
-            self.answer.clear();
+    fn push_answer_text(&mut self, text: &str) {
+        if !self.is_answering {
+            self.is_answering = true;
+            self.last_answer.clear();
             self.close_thought();
         }
-        self.answer.push_str(text);
+        self.last_answer.push_str(text);
         let done = self.stream.push(text);
-        self.out.extend(done);
+        self.finished.extend(done);
     }
 
     /// What was streamed so far is final: something else comes below it.
     fn close_answer(&mut self) {
         self.close_thought();
-        if std::mem::take(&mut self.answering) {
+        if std::mem::take(&mut self.is_answering) {
             let done = self.stream.finish();
-            self.out.extend(done);
-            self.say(Block::Gap);
+            self.finished.extend(done);
+            self.push_block(ScrollbackBlock::Gap);
         }
     }
 
@@ -383,62 +391,65 @@ impl App {
     fn close_thought(&mut self) {
         let thought = std::mem::take(&mut self.thought);
         if let Some(first) = thought.lines().map(str::trim).find(|line| !line.is_empty()) {
-            self.say(Block::line(Line::of(DIM.italic(), crate::out::shorten(first.trim_matches('*'), 100))));
-            self.cards.keep("thought", Whole::Text(thought.trim().to_owned()), None);
+            self.push_block(ScrollbackBlock::line(StyledLine::styled(
+                DIM.italic(),
+                crate::output::truncate_columns(first.trim_matches('*'), 100),
+            )));
+            self.cards.push("thought", CardContent::Text(thought.trim().to_owned()), None);
         }
     }
 
-    fn turn_finished(&mut self, end: &TurnEnd) {
+    fn finish_turn(&mut self, end: &TurnEnd) {
         for card in std::mem::take(&mut self.running) {
-            self.cards.keep(card.title(), Whole::Text(card.so_far().to_owned()), Some(&card.call_id));
-            self.say(card.cut_off());
+            self.cards.push(card.title(), CardContent::Text(card.output_so_far().to_owned()), Some(&card.call_id));
+            self.push_block(card.interrupted());
         }
-        self.dialogs.retain(|dialog| !dialog.is_of_turn());
-        if let Some(text) = end.words() {
+        self.dialogs.retain(|dialog| !dialog.belongs_to_turn());
+        if let Some(text) = end.message() {
             match end {
-                TurnEnd::Cancelled => self.tell(WARN, text),
+                TurnEnd::Cancelled => self.push_text(WARN, text),
                 // The reason may be long; what happened stands out.
                 TurnEnd::Blocked(reason) | TurnEnd::Stopped(reason) => {
                     let heading = text.strip_suffix(reason.as_str()).unwrap_or_default();
-                    self.say(words(Line::of(BAD, heading), PLAIN, reason));
+                    self.push_block(text_block(StyledLine::styled(BAD, heading), PLAIN, reason));
                 }
-                _ => self.say(words(Line::of(BAD, "error: "), PLAIN, &text)),
+                _ => self.push_block(text_block(StyledLine::styled(BAD, "error: "), PLAIN, &text)),
             }
         }
         if let Some(hint) = end.hint() {
-            self.say(words(Line::of(NOTE, "hint: "), PLAIN, hint));
+            self.push_block(text_block(StyledLine::styled(NOTE, "hint: "), PLAIN, hint));
         }
-        self.say(Block::Gap);
+        self.push_block(ScrollbackBlock::Gap);
     }
 
     /// The conversation goes on from an earlier place; the prompt that stood there can be written anew.
-    fn rewound(&mut self, prompt: String) {
+    fn handle_rewind(&mut self, prompt: String) {
         self.status.tokens = 0;
-        self.tell(DIM, "the conversation goes on from here:");
+        self.push_text(DIM, "the conversation goes on from here:");
         if self.composer.is_empty() {
             self.composer.set(prompt);
         }
     }
 
     /// A second Esc soon after the first goes back to an earlier turn.
-    pub(crate) fn go_back(&mut self, now: Instant) -> Vec<Effect> {
-        const PATIENCE: Duration = Duration::from_secs(2);
-        if self.going_back.take().is_some_and(|until| until >= now) {
-            return vec![Effect::Order(Order::Restore(RestoreOrder::List))];
+    pub(crate) fn handle_rewind_key(&mut self, now: Instant) -> Vec<AppEffect> {
+        const REWIND_CONFIRM_TIMEOUT: Duration = Duration::from_secs(2);
+        if self.rewind_deadline.take().is_some_and(|until| until >= now) {
+            return vec![AppEffect::Command(SessionCommand::Restore(RestoreAction::List))];
         }
-        self.going_back = Some(now + PATIENCE);
+        self.rewind_deadline = Some(now + REWIND_CONFIRM_TIMEOUT);
         Vec::new()
     }
 
     /// A second Ctrl-C soon after the first leaves.
-    pub(crate) fn interrupt(&mut self, now: Instant) -> Vec<Effect> {
-        const PATIENCE: Duration = Duration::from_secs(3);
-        if self.leaving.is_some_and(|until| until >= now) {
-            return vec![Effect::Quit(EndReason::Exit)];
+    pub(crate) fn handle_interrupt(&mut self, now: Instant) -> Vec<AppEffect> {
+        const EXIT_CONFIRM_TIMEOUT: Duration = Duration::from_secs(3);
+        if self.exit_deadline.is_some_and(|until| until >= now) {
+            return vec![AppEffect::Quit(EndReason::Exit)];
         }
-        self.leaving = Some(now + PATIENCE);
+        self.exit_deadline = Some(now + EXIT_CONFIRM_TIMEOUT);
         if self.busy.is_some() {
-            return vec![Effect::Order(Order::Cancel)];
+            return vec![AppEffect::Command(SessionCommand::Cancel)];
         }
         // The draft is gone from sight; undo brings it back.
         if !self.composer.is_empty() {
@@ -450,7 +461,7 @@ impl App {
 }
 
 /// Whether the model has answered, or will not.
-fn ends_wait(event: &AgentEvent) -> bool {
+fn ends_retry_wait(event: &AgentEvent) -> bool {
     use AgentEvent::{Idle, ModelFailed, ModelResponse, Text, Thought, ToolRequested, TurnFinished};
     matches!(
         event,
@@ -467,26 +478,26 @@ fn ends_wait(event: &AgentEvent) -> bool {
 /// Events that leave something on the screen.
 fn closes_answer(event: &AgentEvent) -> bool {
     match event {
-        AgentEvent::HookFinished { report, .. } => hooklog::line(report).is_some(),
+        AgentEvent::HookFinished { report, .. } => hook_log::finished_line(report).is_some(),
         AgentEvent::Text(_) | AgentEvent::HookStarted { .. } | AgentEvent::ToolOutput { .. } => false,
         AgentEvent::Thought(_) | AgentEvent::AnswerDropped { .. } => false,
         AgentEvent::ModelRequest { .. } | AgentEvent::ModelResponse { .. } => false,
-        AgentEvent::Waiting(_) | AgentEvent::Configured | AgentEvent::ModeChanged(_) => false,
-        AgentEvent::Within { event, .. } => subagent::leaves_lines(event),
+        AgentEvent::PromptsQueued(_) | AgentEvent::ConfigurationChanged | AgentEvent::ModeChanged(_) => false,
+        AgentEvent::SubAgent { event, .. } => subagent::leaves_block(event),
         _ => true,
     }
 }
 
 /// Somebody's words behind a heading; more lines go below it.
-pub(super) fn words(heading: Line, style: anstyle::Style, text: &str) -> Block {
-    const MOST: usize = 800;
-    let shown: String = text.trim_end().chars().take(MOST).collect();
+pub(super) fn text_block(heading: StyledLine, style: anstyle::Style, text: &str) -> ScrollbackBlock {
+    const MAX_TEXT_BLOCK_CHARS: usize = 800;
+    let shown: String = text.trim_end().chars().take(MAX_TEXT_BLOCK_CHARS).collect();
     let more = if shown.len() < text.trim_end().len() { "…" } else { "" };
     let shown = format!("{shown}{more}");
     let mut rest = shown.lines();
-    let first = heading.with(style, rest.next().unwrap_or_default()).hanging(4);
-    let rest = rest.map(|line| Line::of(style, format!("    {line}")).hanging(4));
-    Block::Lines(std::iter::once(first).chain(rest).collect())
+    let first = heading.with_text(style, rest.next().unwrap_or_default()).with_hanging_indent(4);
+    let rest = rest.map(|line| StyledLine::styled(style, format!("    {line}")).with_hanging_indent(4));
+    ScrollbackBlock::Lines(std::iter::once(first).chain(rest).collect())
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ use hookwright_hooks::Diagnostic;
 
 use super::highlight;
 use super::markdown;
-use super::text::{DIM, Line, PLAIN};
+use super::styled_text::{DIM, PLAIN, StyledLine};
 
 /// A finished piece.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Block {
+pub(crate) enum ScrollbackBlock {
     /// Lines, wrapped where they are too long.
-    Lines(Vec<Line>),
+    Lines(Vec<StyledLine>),
     /// Markdown.
     Markdown(String),
     /// Lines of a code block.
@@ -21,39 +21,43 @@ pub(crate) enum Block {
     Gap,
 }
 
-impl Block {
-    pub(crate) fn line(line: Line) -> Self {
-        Block::Lines(vec![line])
+impl ScrollbackBlock {
+    pub(crate) fn line(line: StyledLine) -> Self {
+        ScrollbackBlock::Lines(vec![line])
     }
 
     /// The piece in so many columns.
-    pub(crate) fn render(&self, columns: usize) -> Vec<Line> {
+    pub(crate) fn render(&self, columns: usize) -> Vec<StyledLine> {
         match self {
-            Block::Lines(lines) => lines.iter().flat_map(|line| line.wrap(columns)).collect(),
-            Block::Markdown(text) => markdown::render(text, columns),
-            Block::Code { language, lines, indent } => {
+            ScrollbackBlock::Lines(lines) => lines.iter().flat_map(|line| line.wrap(columns)).collect(),
+            ScrollbackBlock::Markdown(text) => markdown::render(text, columns),
+            ScrollbackBlock::Code { language, lines, indent } => {
                 let margin = " ".repeat(indent + 2);
                 let draw = |text: &String| {
-                    let mut line = Line::of(DIM, &margin).hanging(indent + 2);
-                    line.spans.extend(highlight::line(language, text).spans);
+                    let mut line = StyledLine::styled(DIM, &margin).with_hanging_indent(indent + 2);
+                    line.spans.extend(highlight::highlight_line(language, text).spans);
                     line.wrap(columns)
                 };
                 lines.iter().flat_map(draw).collect()
             }
-            Block::Diagnostic(diagnostic) => {
-                let drawn = crate::report::draw_in(diagnostic, columns);
-                drawn.lines().flat_map(|line| Line::of(PLAIN, line).wrap(columns)).collect()
+            ScrollbackBlock::Diagnostic(diagnostic) => {
+                let drawn = crate::diagnostics::render_in(diagnostic, columns);
+                drawn.lines().flat_map(|line| StyledLine::styled(PLAIN, line).wrap(columns)).collect()
             }
-            Block::Gap => vec![Line::new()],
+            ScrollbackBlock::Gap => vec![StyledLine::new()],
         }
     }
 }
 
 /// Pieces with their lines in so many columns, never two empty lines in a row.
-pub(crate) fn render_all(blocks: Vec<Block>, columns: usize, after_gap: &mut bool) -> Vec<(Block, Vec<Line>)> {
+pub(crate) fn render_all(
+    blocks: Vec<ScrollbackBlock>,
+    columns: usize,
+    after_gap: &mut bool,
+) -> Vec<(ScrollbackBlock, Vec<StyledLine>)> {
     let mut drawn = Vec::with_capacity(blocks.len());
     for block in blocks {
-        if block == Block::Gap && *after_gap {
+        if block == ScrollbackBlock::Gap && *after_gap {
             continue;
         }
         let lines = block.render(columns);

@@ -4,7 +4,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 /// How many steps back there are.
-const UNDO_STEPS: usize = 200;
+const MAX_UNDO_STEPS: usize = 200;
 
 /// A text with a cursor.
 #[derive(Clone, Debug, Default)]
@@ -16,21 +16,21 @@ pub(crate) struct Composer {
     redo: Vec<(String, usize)>,
     /// Whether the last change was typing, which is undone a word at a time.
     typing: bool,
-    killed: String,
+    kill_buffer: String,
     /// Long texts that a label stands for.
-    labels: Vec<Label>,
+    labels: Vec<PasteLabel>,
 }
 
 /// A long text, shown in short and sent whole.
 #[derive(Clone, Debug)]
-struct Label {
+struct PasteLabel {
     shown: String,
-    whole: String,
+    full_text: String,
 }
 
 /// More lines, or more letters, than these are shown by a label.
-const LONG_LINES: usize = 20;
-const LONG_TEXT: usize = 4_000;
+const MAX_UNLABELLED_LINES: usize = 20;
+const MAX_UNLABELLED_CHARS: usize = 4_000;
 
 /// Where to move, or what to delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,67 +63,67 @@ impl Composer {
         self.typing = false;
         let is_between = |at: usize| self.text.grapheme_indices(true).any(|(start, _)| start == at);
         let at = (0..=at.min(self.text.len())).rev().find(|at| *at == self.text.len() || is_between(*at)).unwrap_or(0);
-        self.cursor = self.beside_labels(at);
+        self.cursor = self.snap_to_label_edge(at);
     }
 
     /// A range of bytes with the whole of every label that it touches: half of one would stand for nothing.
-    pub(crate) fn with_labels(&self, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+    pub(crate) fn extend_over_labels(&self, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
         let touches = |label: &std::ops::Range<usize>| label.start < range.end && range.start < label.end;
-        let touched = self.labelled().into_iter().map(|(label, _)| label).filter(touches);
+        let touched = self.label_ranges().into_iter().map(|(label, _)| label).filter(touches);
         touched.fold(range.clone(), |range, label| range.start.min(label.start)..range.end.max(label.end))
     }
 
     /// Replaces everything; the cursor stands at the end.
     pub(crate) fn set(&mut self, text: impl Into<String>) {
-        self.remember();
+        self.push_undo();
         self.text = text.into();
         self.cursor = self.text.len();
     }
 
     /// Replaces everything with a prompt; a long one is shown by a label.
-    pub(crate) fn put(&mut self, text: impl Into<String>) {
+    pub(crate) fn set_prompt(&mut self, text: impl Into<String>) {
         let mut text: String = text.into();
         for label in &self.labels {
-            text = text.replace(&label.whole, &label.shown);
+            text = text.replace(&label.full_text, &label.shown);
         }
-        let text = if is_long(&text) { self.label("", text) } else { text };
+        let text = if is_long(&text) { self.add_size_label("", text) } else { text };
         self.set(text);
     }
 
     /// Takes the whole text and leaves nothing, not even something to undo.
     pub(crate) fn take(&mut self) -> String {
-        let whole = self.whole();
-        *self = Composer { killed: std::mem::take(&mut self.killed), ..Composer::default() };
+        let whole = self.expanded_text();
+        *self = Composer { kill_buffer: std::mem::take(&mut self.kill_buffer), ..Composer::default() };
         whole
     }
 
     /// Inserts what was pasted; a long text is shown by a label.
     pub(crate) fn paste(&mut self, text: &str) {
-        let text = unified(text);
-        let shown = if is_long(&text) { self.label("pasted ", text) } else { text };
+        let text = normalize_line_ends(text);
+        let shown = if is_long(&text) { self.add_size_label("pasted ", text) } else { text };
         self.insert(&shown);
         self.typing = false;
     }
 
     /// A label for a long text.
-    fn label(&mut self, what: &str, whole: String) -> String {
+    fn add_size_label(&mut self, what: &str, whole: String) -> String {
         let size = match whole.lines().count() {
             lines @ 2.. => format!("{lines} lines"),
             _ => format!("{} letters", whole.chars().count()),
         };
-        self.named(&format!("{what}{size}"), whole)
+        self.add_label(&format!("{what}{size}"), whole)
     }
 
     /// Inserts something for which these words stand.
     pub(crate) fn attach(&mut self, words: &str, whole: String) {
-        let shown = self.named(words, whole);
+        let shown = self.add_label(words, whole);
         self.insert(&format!("{shown} "));
         self.typing = false;
     }
 
     /// A label of these words for a text.
-    fn named(&mut self, words: &str, whole: String) -> String {
-        if let Some(known) = self.labels.iter().find(|label| label.whole == whole) {
+    fn add_label(&mut self, words: &str, whole: String) -> String {
+        if let Some(known) = self.labels.iter().find(|label| label.full_text == whole) {
             return known.shown.clone();
         }
         let named = |number: usize| match number {
@@ -132,12 +132,12 @@ impl Composer {
         };
         let is_free = |shown: &String| self.labels.iter().all(|label| label.shown != *shown);
         let shown = (1..=self.labels.len() + 1).map(named).find(is_free).unwrap_or_else(|| named(1));
-        self.labels.push(Label { shown: shown.clone(), whole });
+        self.labels.push(PasteLabel { shown: shown.clone(), full_text: whole });
         shown
     }
 
     /// Where labels stand.
-    fn labelled(&self) -> Vec<(std::ops::Range<usize>, &Label)> {
+    fn label_ranges(&self) -> Vec<(std::ops::Range<usize>, &PasteLabel)> {
         let mut found = Vec::new();
         let mut from = 0;
         while let Some((at, label)) = self
@@ -154,16 +154,16 @@ impl Composer {
 
     /// Whether a label stands for something.
     pub(crate) fn has_labels(&self) -> bool {
-        !self.labels.is_empty() && !self.labelled().is_empty()
+        !self.labels.is_empty() && !self.label_ranges().is_empty()
     }
 
     /// The text as it is sent.
-    pub(crate) fn whole(&self) -> String {
+    pub(crate) fn expanded_text(&self) -> String {
         let mut whole = String::with_capacity(self.text.len());
         let mut from = 0;
-        for (range, label) in self.labelled() {
+        for (range, label) in self.label_ranges() {
             whole.push_str(&self.text[from..range.start]);
-            whole.push_str(&label.whole);
+            whole.push_str(&label.full_text);
             from = range.end;
         }
         whole.push_str(&self.text[from..]);
@@ -172,10 +172,10 @@ impl Composer {
 
     /// Types text at the cursor.
     pub(crate) fn insert(&mut self, text: &str) {
-        let text = unified(text);
+        let text = normalize_line_ends(text);
         let goes_on = self.typing && text.chars().all(|char| !char.is_whitespace());
         if !goes_on {
-            self.remember();
+            self.push_undo();
         }
         self.typing = true;
         self.text.insert_str(self.cursor, &text);
@@ -184,30 +184,30 @@ impl Composer {
 
     /// Replaces a range of bytes, and puts the cursor behind it.
     pub(crate) fn replace(&mut self, range: std::ops::Range<usize>, with: &str) {
-        self.remember();
+        self.push_undo();
         self.text.replace_range(range.clone(), with);
         self.cursor = range.start + with.len();
     }
 
-    pub(crate) fn go(&mut self, motion: Motion) {
+    pub(crate) fn move_cursor(&mut self, motion: Motion) {
         self.typing = false;
-        self.cursor = self.target(motion);
+        self.cursor = self.motion_target(motion);
     }
 
     /// Deletes from the cursor to where the motion leads. Whole words and lines can be put back elsewhere.
     pub(crate) fn delete(&mut self, motion: Motion) {
-        let mut target = self.target(motion);
+        let mut target = self.motion_target(motion);
         // At a line's end, deleting the line's rest joins it with the next.
         if target == self.cursor && motion == Motion::LineEnd {
-            target = self.target(Motion::Right);
+            target = self.motion_target(Motion::Right);
         }
         let range = target.min(self.cursor)..target.max(self.cursor);
         if range.is_empty() {
             return;
         }
-        self.remember();
+        self.push_undo();
         if !matches!(motion, Motion::Left | Motion::Right) {
-            self.killed = self.text[range.clone()].to_owned();
+            self.kill_buffer = self.text[range.clone()].to_owned();
         }
         self.cursor = range.start;
         self.text.replace_range(range, "");
@@ -215,7 +215,7 @@ impl Composer {
 
     /// Puts back what was last deleted as a word or a line.
     pub(crate) fn yank(&mut self) {
-        let killed = self.killed.clone();
+        let killed = self.kill_buffer.clone();
         self.insert(&killed);
     }
 
@@ -239,29 +239,29 @@ impl Composer {
 
     /// One line up; false if there is none.
     pub(crate) fn up(&mut self) -> bool {
-        let start = self.target(Motion::LineStart);
+        let start = self.motion_target(Motion::LineStart);
         if start == 0 {
             return false;
         }
         let above = self.text[..start - 1].rfind('\n').map_or(0, |at| at + 1);
-        self.keep_column(above, start - 1);
+        self.move_to_column(above, start - 1);
         true
     }
 
     /// One line down; false if there is none.
     pub(crate) fn down(&mut self) -> bool {
-        let end = self.target(Motion::LineEnd);
+        let end = self.motion_target(Motion::LineEnd);
         if end == self.text.len() {
             return false;
         }
         let below_end = self.text[end + 1..].find('\n').map_or(self.text.len(), |at| end + 1 + at);
-        self.keep_column(end + 1, below_end);
+        self.move_to_column(end + 1, below_end);
         true
     }
 
     /// The cursor's column, kept on the line between two offsets.
-    fn keep_column(&mut self, start: usize, end: usize) {
-        let wanted = self.text[self.target(Motion::LineStart)..self.cursor].width();
+    fn move_to_column(&mut self, start: usize, end: usize) {
+        let wanted = self.text[self.motion_target(Motion::LineStart)..self.cursor].width();
         self.typing = false;
         let mut column = 0;
         let mut at = start;
@@ -272,33 +272,33 @@ impl Composer {
             column += grapheme.width();
             at += grapheme.len();
         }
-        self.cursor = self.beside_labels(at);
+        self.cursor = self.snap_to_label_edge(at);
     }
 
     /// Next to a label that an offset lies within, on the side that is farther from the cursor.
-    fn beside_labels(&self, at: usize) -> usize {
+    fn snap_to_label_edge(&self, at: usize) -> usize {
         if self.labels.is_empty() {
             return at;
         }
         let within =
-            self.labelled().into_iter().map(|(range, _)| range).find(|range| range.start < at && at < range.end);
+            self.label_ranges().into_iter().map(|(range, _)| range).find(|range| range.start < at && at < range.end);
         within.map_or(at, |range| if at < self.cursor { range.start } else { range.end })
     }
 
-    fn remember(&mut self) {
+    fn push_undo(&mut self) {
         self.typing = false;
         self.redo.clear();
         self.undo.push((self.text.clone(), self.cursor));
-        if self.undo.len() > UNDO_STEPS {
+        if self.undo.len() > MAX_UNDO_STEPS {
             self.undo.remove(0);
         }
     }
 
-    fn target(&self, motion: Motion) -> usize {
-        self.beside_labels(self.target_in_text(motion))
+    fn motion_target(&self, motion: Motion) -> usize {
+        self.snap_to_label_edge(self.motion_target_in_text(motion))
     }
 
-    fn target_in_text(&self, motion: Motion) -> usize {
+    fn motion_target_in_text(&self, motion: Motion) -> usize {
         let (before, after) = self.text.split_at(self.cursor);
         let word =
             |text: &str| !text.trim().is_empty() && text.chars().any(|char| char.is_alphanumeric() || char == '_');
@@ -318,12 +318,12 @@ impl Composer {
     }
 }
 
-fn unified(text: &str) -> String {
+fn normalize_line_ends(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
 fn is_long(text: &str) -> bool {
-    text.len() > LONG_TEXT || text.lines().count() > LONG_LINES
+    text.len() > MAX_UNLABELLED_CHARS || text.lines().count() > MAX_UNLABELLED_LINES
 }
 
 #[cfg(test)]
@@ -343,12 +343,12 @@ mod tests {
         assert_eq!(one.text(), "git commit --amend ");
         one.delete(Motion::WordLeft);
         assert_eq!(one.text(), "git commit --");
-        one.go(Motion::LineStart);
-        one.go(Motion::WordRight);
+        one.move_cursor(Motion::LineStart);
+        one.move_cursor(Motion::WordRight);
         one.insert("!");
         assert_eq!(one.text(), "git! commit --");
         one.delete(Motion::LineEnd);
-        one.go(Motion::Start);
+        one.move_cursor(Motion::Start);
         one.yank();
         assert_eq!(one.text(), " commit --git!");
     }
@@ -379,8 +379,8 @@ mod tests {
         one.delete(Motion::Left);
         assert_eq!(one.text(), "see [pasted 3000 lines] and ");
         one.undo();
-        one.go(Motion::Start);
-        (0..6).for_each(|_| one.go(Motion::Right));
+        one.move_cursor(Motion::Start);
+        (0..6).for_each(|_| one.move_cursor(Motion::Right));
         one.insert("x");
         assert_eq!(one.text(), "see [pasted 3000 lines] xand [pasted 3000 lines #2]");
         let whole = one.take();
@@ -394,20 +394,20 @@ mod tests {
         one.paste(&"[pasted 30 lines]\n".repeat(30));
         one.paste(&"x\n".repeat(30));
         assert_eq!(one.text(), "[pasted 30 lines][pasted 30 lines #2]");
-        assert_eq!(one.whole(), "[pasted 30 lines]\n".repeat(30) + &"x\n".repeat(30));
+        assert_eq!(one.expanded_text(), "[pasted 30 lines]\n".repeat(30) + &"x\n".repeat(30));
         one.paste(&"é".repeat(4000));
         assert!(one.text().ends_with("[pasted 4000 letters]"));
-        one.put("é".repeat(4000) + "!");
+        one.set_prompt("é".repeat(4000) + "!");
         assert_eq!(one.text(), "[pasted 4000 letters]!");
-        one.put("y\n".repeat(21));
-        assert_eq!((one.text(), one.whole()), ("[21 lines]", "y\n".repeat(21)));
+        one.set_prompt("y\n".repeat(21));
+        assert_eq!((one.text(), one.expanded_text()), ("[21 lines]", "y\n".repeat(21)));
     }
 
     #[test]
     fn up_and_down_keep_the_column() {
         let mut one = composer("first line\nab\nthird line");
-        one.go(Motion::Start);
-        (0..5).for_each(|_| one.go(Motion::Right));
+        one.move_cursor(Motion::Start);
+        (0..5).for_each(|_| one.move_cursor(Motion::Right));
         assert!(one.down());
         assert_eq!(one.cursor(), 13);
         assert!(one.down() && !one.down());

@@ -1,9 +1,9 @@
 //! The terminals of commands that run: what programs draw there is understood here and never passed on, so that nothing of
-//! it steers the user's own terminal; what the user types goes to the program (`console/keys.rs`). How it is shown is
+//! it steers the user's own terminal; what the user types goes to the program (`console/key_encoding.rs`). How it is shown is
 //! `console/show.rs`.
 
-mod keys;
-mod show;
+mod key_encoding;
+mod render;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,42 +11,42 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use hookwright_tools::{Live, Manner, Size, Terminal};
-pub(crate) use show::same_words_in_colour;
+use hookwright_tools::{OutputCallback, PseudoTerminal, TerminalInputMode, TerminalSize};
+pub(crate) use render::recolour_matching_lines;
 
 /// No terminal is larger; whoever says so would only make us take room for it.
-const LARGEST: u16 = 500;
+const MAX_TERMINAL_SIDE_CELLS: u16 = 500;
 /// Nor smaller: what does not fit the user's is cut off there. The emulator does not survive wide letters in one column.
-const SMALLEST: Size = Size { columns: 10, rows: 2 };
+const MIN_TERMINAL_SIZE: TerminalSize = TerminalSize { columns: 10, rows: 2 };
 /// A program that has drawn nothing for so long may be waiting.
-const QUIET: Duration = Duration::from_secs(3);
+const IDLE_NOTICE_DELAY: Duration = Duration::from_secs(3);
 
 /// The terminals of a session's commands, those that run now.
 #[derive(Debug)]
-pub(crate) struct Consoles {
-    size: Mutex<Size>,
-    open: Mutex<Vec<Arc<Console>>>,
+pub(crate) struct ScreenConsoles {
+    size: Mutex<TerminalSize>,
+    open: Mutex<Vec<Arc<ScreenConsole>>>,
     in_colour: AtomicBool,
-    own: Weak<Consoles>,
+    weak_self: Weak<ScreenConsoles>,
 }
 
 /// One of them.
 #[derive(Debug)]
-pub(crate) struct Console {
+pub(crate) struct ScreenConsole {
     call_id: String,
-    terminal: Terminal,
-    drawn: Mutex<Drawn>,
+    terminal: PseudoTerminal,
+    screen: Mutex<ConsoleScreen>,
 }
 
-struct Drawn {
-    parser: vt100::Parser<Answers>,
-    last: Instant,
+struct ConsoleScreen {
+    parser: vt100::Parser<TerminalReplies>,
+    last_draw: Instant,
 }
 
-impl Drawn {
-    fn new(size: Size) -> Self {
-        let parser = vt100::Parser::new_with_callbacks(size.rows, size.columns, 0, Answers::default());
-        Drawn { parser, last: Instant::now() }
+impl ConsoleScreen {
+    fn new(size: TerminalSize) -> Self {
+        let parser = vt100::Parser::new_with_callbacks(size.rows, size.columns, 0, TerminalReplies::default());
+        ConsoleScreen { parser, last_draw: Instant::now() }
     }
 
     /// Draws something; what the terminal answers.
@@ -55,138 +55,144 @@ impl Drawn {
         // the command.
         if catch_unwind(AssertUnwindSafe(|| self.parser.process(piece))).is_err() {
             let (rows, columns) = self.parser.screen().size();
-            *self = Drawn::new(Size { columns, rows });
+            *self = ConsoleScreen::new(TerminalSize { columns, rows });
         }
-        self.last = Instant::now();
+        self.last_draw = Instant::now();
         std::mem::take(&mut self.parser.callbacks_mut().0)
     }
 
-    fn resize(&mut self, size: Size) {
+    fn resize(&mut self, size: TerminalSize) {
         self.parser.screen_mut().set_size(size.rows, size.columns);
     }
 }
 
-impl std::fmt::Debug for Drawn {
+impl std::fmt::Debug for ConsoleScreen {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("Drawn")
     }
 }
 
-impl Consoles {
-    pub(crate) fn new() -> Arc<Consoles> {
-        let size = Mutex::new(Size { columns: 80, rows: 23 });
-        Arc::new_cyclic(|own| Consoles {
+impl ScreenConsoles {
+    pub(crate) fn new() -> Arc<ScreenConsoles> {
+        let size = Mutex::new(TerminalSize { columns: 80, rows: 23 });
+        Arc::new_cyclic(|own| ScreenConsoles {
             size,
             open: Mutex::default(),
             in_colour: AtomicBool::new(true),
-            own: own.clone(),
+            weak_self: own.clone(),
         })
     }
 
     /// Whether what programs draw is shown in colour.
-    pub(crate) fn paint(&self, in_colour: bool) {
+    pub(crate) fn set_colour(&self, in_colour: bool) {
         self.in_colour.store(in_colour, Ordering::Relaxed);
     }
 
     /// The user's terminal has so many columns and rows; one row of it is ours.
     pub(crate) fn resize(&self, columns: usize, rows: usize) {
-        let fits = |number: usize, least: u16| u16::try_from(number).unwrap_or(LARGEST).clamp(least, LARGEST);
-        let size = Size { columns: fits(columns, SMALLEST.columns), rows: fits(rows.saturating_sub(1), SMALLEST.rows) };
+        let fits = |number: usize, least: u16| {
+            u16::try_from(number).unwrap_or(MAX_TERMINAL_SIDE_CELLS).clamp(least, MAX_TERMINAL_SIDE_CELLS)
+        };
+        let size = TerminalSize {
+            columns: fits(columns, MIN_TERMINAL_SIZE.columns),
+            rows: fits(rows.saturating_sub(1), MIN_TERMINAL_SIZE.rows),
+        };
         if std::mem::replace(&mut *lock(&self.size), size) != size {
             lock(&self.open).iter().for_each(|console| console.resize(size));
         }
     }
 
     /// The terminal of a call's command.
-    pub(crate) fn of(&self, call_id: &str) -> Option<Arc<Console>> {
+    pub(crate) fn find(&self, call_id: &str) -> Option<Arc<ScreenConsole>> {
         lock(&self.open).iter().find(|console| console.call_id == call_id).cloned()
     }
 
     /// The one that was opened last.
-    pub(crate) fn last(&self) -> Option<Arc<Console>> {
+    pub(crate) fn newest(&self) -> Option<Arc<ScreenConsole>> {
         lock(&self.open).last().cloned()
     }
 }
 
-impl hookwright_tools::Consoles for Consoles {
-    fn size(&self) -> Size {
+impl hookwright_tools::ConsoleHost for ScreenConsoles {
+    fn size(&self) -> TerminalSize {
         *lock(&self.size)
     }
 
-    fn open(&self, call_id: &str, terminal: &Terminal) -> Live {
+    fn open(&self, call_id: &str, terminal: &PseudoTerminal) -> OutputCallback {
         let size = *lock(&self.size);
-        let drawn = Mutex::new(Drawn::new(size));
-        let console = Arc::new(Console { call_id: call_id.to_owned(), terminal: terminal.clone(), drawn });
+        let drawn = Mutex::new(ConsoleScreen::new(size));
+        let console =
+            Arc::new(ScreenConsole { call_id: call_id.to_owned(), terminal: terminal.clone(), screen: drawn });
         // It may have another size by now.
         terminal.resize(size);
         lock(&self.open).push(console.clone());
-        let closing = Closing { console, of: self.own.clone() };
+        let closing = ConsoleCloser { console, owner: self.weak_self.clone() };
         Box::new(move |piece: &[u8]| closing.console.draw(piece))
     }
 }
 
 /// Takes a terminal off the list when its command draws no more.
-struct Closing {
-    console: Arc<Console>,
-    of: Weak<Consoles>,
+struct ConsoleCloser {
+    console: Arc<ScreenConsole>,
+    owner: Weak<ScreenConsoles>,
 }
 
-impl Drop for Closing {
+impl Drop for ConsoleCloser {
     fn drop(&mut self) {
-        if let Some(consoles) = self.of.upgrade() {
+        if let Some(consoles) = self.owner.upgrade() {
             lock(&consoles.open).retain(|console| !Arc::ptr_eq(console, &self.console));
         }
     }
 }
 
-impl Console {
+impl ScreenConsole {
     pub(crate) fn call_id(&self) -> &str {
         &self.call_id
     }
 
     /// Says whether the user has given it the keyboard.
-    pub(crate) fn attend(&self, attended: bool) {
-        self.terminal.attend(attended);
+    pub(crate) fn set_attended(&self, attended: bool) {
+        self.terminal.set_attended(attended);
     }
 
     /// A key for the program; whether the user wants the keyboard back instead. Ctrl-F always asks for that. Esc does where
     /// the program takes lines: one that takes keys may need it, as editors do.
-    pub(crate) fn key(&self, key: KeyEvent) -> bool {
+    pub(crate) fn send_key(&self, key: KeyEvent) -> bool {
         let asks = key.modifiers == KeyModifiers::CONTROL && key.code == KeyCode::Char('f');
-        if asks || key.code == KeyCode::Esc && self.gives_back_on_escape() {
+        if asks || key.code == KeyCode::Esc && self.releases_on_escape() {
             return true;
         }
-        let cursor_keys = lock(&self.drawn).parser.screen().application_cursor();
-        if let Some(bytes) = keys::bytes(key, cursor_keys) {
-            self.type_in(&bytes);
+        let cursor_keys = lock(&self.screen).parser.screen().application_cursor();
+        if let Some(bytes) = key_encoding::encode_key(key, cursor_keys) {
+            self.send_bytes(&bytes);
         }
         false
     }
 
     /// Text for the program, marked as pasted where it wants to know.
-    pub(crate) fn paste(&self, text: &str) {
-        let marked = lock(&self.drawn).parser.screen().bracketed_paste();
-        self.type_in(&keys::pasted(text, marked));
+    pub(crate) fn send_paste(&self, text: &str) {
+        let marked = lock(&self.screen).parser.screen().bracketed_paste();
+        self.send_bytes(&key_encoding::encode_paste(text, marked));
     }
 
-    fn gives_back_on_escape(&self) -> bool {
-        !lock(&self.drawn).parser.screen().alternate_screen() && self.terminal.manner() != Manner::Keys
+    fn releases_on_escape(&self) -> bool {
+        !lock(&self.screen).parser.screen().alternate_screen() && self.terminal.input_mode() != TerminalInputMode::Keys
     }
 
-    fn type_in(&self, bytes: &[u8]) {
+    fn send_bytes(&self, bytes: &[u8]) {
         // What a program does not read is lost, as on any terminal.
-        let _ = self.terminal.type_in(bytes);
+        let _ = self.terminal.write_input(bytes);
     }
 
     fn draw(&self, piece: &[u8]) {
-        let answers = lock(&self.drawn).draw(piece);
+        let answers = lock(&self.screen).draw(piece);
         if !answers.is_empty() {
-            self.type_in(&answers);
+            self.send_bytes(&answers);
         }
     }
 
-    fn resize(&self, size: Size) {
-        lock(&self.drawn).resize(size);
+    fn resize(&self, size: TerminalSize) {
+        lock(&self.screen).resize(size);
         self.terminal.resize(size);
     }
 }
@@ -194,12 +200,12 @@ impl Console {
 /// What a terminal answers by itself: that it is there, and where the cursor is. Everything else that a program asks of its
 /// terminal, or wants done to it, is heard by nobody.
 #[derive(Default)]
-struct Answers(Vec<u8>);
+struct TerminalReplies(Vec<u8>);
 
 /// So much is answered at once.
-const MOST_ANSWERS: usize = 1024;
+const MAX_REPLY_BYTES: usize = 1024;
 
-impl vt100::Callbacks for Answers {
+impl vt100::Callbacks for TerminalReplies {
     fn unhandled_csi(
         &mut self,
         screen: &mut vt100::Screen,
@@ -219,7 +225,7 @@ impl vt100::Callbacks for Answers {
             (None, 'c', 0) => "\x1b[?62;22c".to_owned(),
             _ => return,
         };
-        if self.0.len() < MOST_ANSWERS {
+        if self.0.len() < MAX_REPLY_BYTES {
             self.0.extend_from_slice(answer.as_bytes());
         }
     }

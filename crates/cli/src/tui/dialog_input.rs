@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// A character answers a dialog only if no other key follows it within this time.
-pub(crate) const QUIET_AFTER_KEY: Duration = Duration::from_millis(200);
+pub(crate) const KEY_QUIET_PERIOD: Duration = Duration::from_millis(200);
 /// Two characters that are closer than this belong to one text.
-const TYPING_GAP: Duration = Duration::from_millis(600);
+const MAX_TYPING_GAP: Duration = Duration::from_millis(600);
 
 /// The characters that were typed while a dialog was open.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl DialogInput {
     /// Returns whether the dialog gets this key now. A character is held back instead, and dropped if it turns out to be part
     /// of a text; keys that cancel, move or scroll pass.
     pub(crate) fn passes(&mut self, key: KeyEvent, now: Instant) -> bool {
-        let in_text = self.last_character.is_some_and(|last| now.saturating_duration_since(last) < TYPING_GAP);
+        let in_text = self.last_character.is_some_and(|last| now.saturating_duration_since(last) < MAX_TYPING_GAP);
         match key.code {
             KeyCode::Char(_) if key.modifiers.contains(KeyModifiers::CONTROL) => true,
             // They only move the selection, and repeat while they are held down.
@@ -39,7 +39,7 @@ impl DialogInput {
                 self.last_character = Some(now);
                 // Replies begin with an escape sequence, which reads as Alt and a character.
                 let is_plain = !key.modifiers.contains(KeyModifiers::ALT);
-                let until = now + QUIET_AFTER_KEY;
+                let until = now + KEY_QUIET_PERIOD;
                 self.held = (is_plain && !in_text).then_some(HeldKey { key, then_enter: false, until });
                 false
             }
@@ -95,7 +95,7 @@ mod tests {
     fn answers(text: &str, gap_ms: u64) -> Vec<KeyCode> {
         let (mut input, start) = (DialogInput::default(), Instant::now());
         let (mut passed, end) = type_text(&mut input, text, Duration::from_millis(gap_ms), start);
-        passed.extend(input.release(end + QUIET_AFTER_KEY).map(|held| held.key));
+        passed.extend(input.release(end + KEY_QUIET_PERIOD).map(|held| held.key));
         passed.iter().map(|key| key.code).collect()
     }
 

@@ -3,98 +3,99 @@
 use hookwright_tools::FileDiff;
 
 use super::highlight;
-use super::text::{BAD, DIM, GOOD, Line, PLAIN};
-use crate::out::spelled;
+use super::styled_text::{BAD, DIM, GOOD, PLAIN, StyledLine};
+use crate::output::escape_invisible;
 
 /// A diff whose every character can be seen; that lines end in the way of another system is no secret.
-pub(crate) fn spelled_diff(file: &FileDiff) -> FileDiff {
-    let unified = spelled(&file.unified.replace("\r\n", "\n"));
-    let (file_name, shown_path) = (spelled(&file.file_name), spelled(&file.shown_path));
+pub(crate) fn escape_invisible_in_diff(file: &FileDiff) -> FileDiff {
+    let unified = escape_invisible(&file.unified.replace("\r\n", "\n"));
+    let (file_name, shown_path) = (escape_invisible(&file.file_name), escape_invisible(&file.shown_path));
     FileDiff { unified, file_name, shown_path, ..file.clone() }
 }
 
 /// A diff below its heading, and how much of it is not shown.
-pub(crate) fn lines(file: &FileDiff, most: usize) -> Vec<Line> {
+pub(crate) fn diff_lines(file: &FileDiff, most: usize) -> Vec<StyledLine> {
     let what = if file.is_new_file() { "new file" } else { "changed" };
-    let heading = Line::of(DIM, format!("  {} {what} ", file.shown_path))
-        .with(GOOD, format!("+{}", file.stat.added_lines))
-        .with(PLAIN, " ")
-        .with(BAD, format!("-{}", file.stat.removed_lines))
-        .hanging(4);
+    let heading = StyledLine::styled(DIM, format!("  {} {what} ", file.shown_path))
+        .with_text(GOOD, format!("+{}", file.stat.added_lines))
+        .with_text(PLAIN, " ")
+        .with_text(BAD, format!("-{}", file.stat.removed_lines))
+        .with_hanging_indent(4);
     let mut lines = vec![heading];
-    let body = body(&file.unified, highlight::language_of(&file.file_name));
+    let body = hunk_lines(&file.unified, highlight::language_of(&file.file_name));
     let hidden = body.len().saturating_sub(most);
     lines.extend(body.into_iter().take(most));
     if hidden > 0 {
-        lines.push(Line::of(DIM, format!("  … {} (ctrl+o shows all)", more(hidden))));
+        lines.push(StyledLine::styled(DIM, format!("  … {} (ctrl+o shows all)", more_lines_text(hidden))));
     }
     lines
 }
 
 /// `1 more line`, `12 more lines`.
-pub(crate) fn more(count: usize) -> String {
+pub(crate) fn more_lines_text(count: usize) -> String {
     format!("{count} more line{}", if count == 1 { "" } else { "s" })
 }
 
 /// The hunks of a unified diff, each line with its number: the old one where it goes, the new one elsewhere.
-fn body(unified: &str, language: &str) -> Vec<Line> {
+fn hunk_lines(unified: &str, language: &str) -> Vec<StyledLine> {
     let hunks = unified.lines().skip_while(|line| !line.starts_with("@@"));
-    let width = hunks.clone().filter_map(numbers).map(|(old, new)| old.max(new) + 999).max().unwrap_or(0);
+    let width = hunks.clone().filter_map(hunk_start).map(|(old, new)| old.max(new) + 999).max().unwrap_or(0);
     let width = width.to_string().len().max(4);
     let (mut old, mut new) = (0, 0);
     let mut lines = Vec::new();
     for text in hunks {
-        if let Some(begin) = numbers(text) {
+        if let Some(begin) = hunk_start(text) {
             (old, new) = begin;
             if !lines.is_empty() {
-                lines.push(Line::of(DIM, format!("  {:>width$}", "⋮")));
+                lines.push(StyledLine::styled(DIM, format!("  {:>width$}", "⋮")));
             }
             continue;
         }
         let Some(mark) = text.chars().next() else {
             // Some tools leave the blank of an empty line out.
-            lines.push(numbered(new, width, ' ', "", language));
+            lines.push(numbered_line(new, width, ' ', "", language));
             (old, new) = (old + 1, new + 1);
             continue;
         };
         let code = &text[mark.len_utf8()..];
         match mark {
             '-' => {
-                lines.push(numbered(old, width, mark, code, language));
+                lines.push(numbered_line(old, width, mark, code, language));
                 old += 1;
             }
             '+' => {
-                lines.push(numbered(new, width, mark, code, language));
+                lines.push(numbered_line(new, width, mark, code, language));
                 new += 1;
             }
             ' ' => {
-                lines.push(numbered(new, width, mark, code, language));
+                lines.push(numbered_line(new, width, mark, code, language));
                 (old, new) = (old + 1, new + 1);
             }
             // `\ No newline at end of file`
-            _ => lines.push(Line::of(DIM, format!("  {:>width$}  {}", "", text)).hanging(width + 4)),
+            _ => lines
+                .push(StyledLine::styled(DIM, format!("  {:>width$}  {}", "", text)).with_hanging_indent(width + 4)),
         }
     }
     lines
 }
 
-fn numbered(number: usize, width: usize, mark: char, code: &str, language: &str) -> Line {
+fn numbered_line(number: usize, width: usize, mark: char, code: &str, language: &str) -> StyledLine {
     let style = match mark {
         '+' => GOOD,
         '-' => BAD,
         _ => DIM,
     };
-    let mut line = Line::of(style, format!("  {number:>width$} {mark}")).hanging(width + 4);
+    let mut line = StyledLine::styled(style, format!("  {number:>width$} {mark}")).with_hanging_indent(width + 4);
     if highlight::is_plain(language) {
-        return line.with(if mark == ' ' { PLAIN } else { style }, code);
+        return line.with_text(if mark == ' ' { PLAIN } else { style }, code);
     }
     // Before words are told apart, so that what steers a terminal can't hide between two of them.
-    line.spans.extend(highlight::line(language, &super::text::clean(code)).spans);
+    line.spans.extend(highlight::highlight_line(language, &super::styled_text::single_line(code)).spans);
     line
 }
 
 /// Where a hunk begins, in the old text and in the new one.
-fn numbers(line: &str) -> Option<(usize, usize)> {
+fn hunk_start(line: &str) -> Option<(usize, usize)> {
     let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;
     let first = |range: &str| range.split(',').next()?.parse::<usize>().ok();
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     fn plain(unified: &str) -> Vec<String> {
-        body(unified, "rust").iter().map(Line::plain).collect()
+        hunk_lines(unified, "rust").iter().map(StyledLine::plain).collect()
     }
 
     #[test]

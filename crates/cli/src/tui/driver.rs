@@ -2,124 +2,131 @@
 //! and does what it asks for.
 
 mod editor;
+mod file_search;
 mod greeting;
-mod looking;
-mod parting;
+mod shutdown;
 
 use std::io::Stdout;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyEventKind};
-use hookwright_agent::session::{Opened, SessionHandle, SessionView, Typed};
-use hookwright_agent::{Activity, AgentEvent, EndReason, EventStream};
-use hookwright_settings::World;
+use hookwright_agent::session::{InputLine, PreparedSession, SessionHandle, SessionView};
+use hookwright_agent::{AgentEvent, EndReason, EventStream, SessionActivity};
+use hookwright_settings::ProcessEnv;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
-use super::app::{App, Effect, Status};
-use super::attention::Attention;
-use super::block::Block;
-use super::console::Consoles;
-use super::history::History;
-use super::images::Got;
-use super::input::Input;
+use super::app::{App, AppEffect, StatusLine};
+use super::appearance::ScreenAppearance;
+use super::block::ScrollbackBlock;
+use super::choice_page::ChoicePage;
+use super::console::ScreenConsoles;
+use super::history::PromptHistory;
+use super::hooks_panel::HooksPanel;
+use super::images::ImageLookup;
+use super::job_signals::{JobSignal, JobSignals};
+use super::key_input::KeyInput;
 use super::keys::is_suspend;
-use super::looks::Looks;
-use super::page::Page;
+use super::notifier::UserNotifier;
 use super::pager::Pager;
-use super::panel::Panel;
-use super::place::{branch, place};
+use super::place::{current_branch, initial_location};
 use super::rewrap::Rewrap;
-use super::screen::Screen;
-use super::stops::{Stop, Stops};
-use super::terminal::{self, Guard};
-use super::text::WARN;
+use super::screen::TerminalScreen;
+use super::styled_text::WARN;
+use super::terminal::{self, TerminalGuard};
 use super::theme::ReplyFilter;
-use super::{Hands, view};
-use crate::args::AgentArgs;
+use super::{TerminalHandle, view};
+use crate::args::SessionArgs;
 use crate::exit;
 use crate::signals::Signals;
-use crate::telemetry::Telemetry;
-use looking::Looked;
-pub(crate) use parting::FAREWELL;
+use crate::telemetry::TelemetryRecorder;
+use file_search::FileSearchResult;
+pub(crate) use shutdown::FAREWELL_MESSAGE;
 
-const FRAME: Duration = Duration::from_millis(16);
-const TICK: Duration = Duration::from_millis(100);
+const FRAME_INTERVAL: Duration = Duration::from_millis(16);
+const TICK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The screen of a session.
-pub(crate) struct Driver<'a> {
-    args: &'a AgentArgs,
-    pub(crate) world: &'a World,
+pub(crate) struct ScreenDriver<'a> {
+    args: &'a SessionArgs,
+    pub(crate) world: &'a ProcessEnv,
     pub(crate) app: App,
     pub(crate) session: SessionHandle,
-    pub(crate) panel: Option<Panel>,
+    pub(crate) panel: Option<HooksPanel>,
     pub(crate) pager: Option<Pager>,
-    pub(crate) page: Option<Page>,
-    pub(crate) screen: Screen<Stdout>,
-    guard: Guard,
-    input: Input,
+    pub(crate) page: Option<ChoicePage>,
+    pub(crate) screen: TerminalScreen<Stdout>,
+    terminal: TerminalGuard,
+    input: KeyInput,
     events: EventStream,
-    ended: JoinHandle<()>,
+    session_task: JoinHandle<()>,
     signals: Signals,
-    stops: Stops,
-    files: (UnboundedSender<Looked>, UnboundedReceiver<Looked>),
-    files_since: Option<Instant>,
-    pub(crate) images: (UnboundedSender<Got>, UnboundedReceiver<Got>),
+    job_signals: JobSignals,
+    file_searches: (UnboundedSender<FileSearchResult>, UnboundedReceiver<FileSearchResult>),
+    files_listed_at: Option<Instant>,
+    pub(crate) images: (UnboundedSender<ImageLookup>, UnboundedReceiver<ImageLookup>),
     /// Whether fitting files are being looked for.
-    finding: bool,
-    telemetry: Telemetry,
+    is_searching_files: bool,
+    telemetry: TelemetryRecorder,
     /// When it went on after having been stopped.
-    went_on: Option<Instant>,
-    pub(crate) attention: Attention,
-    pub(crate) replies: ReplyFilter,
+    suspended_at: Option<Instant>,
+    pub(crate) notifier: UserNotifier,
+    pub(crate) reply_filter: ReplyFilter,
     /// Whether the screen is to be emptied with the next frame.
-    wiped: bool,
+    clears_next_frame: bool,
     /// What the settings last said of colours and keys.
-    pub(crate) looks: Looks,
-    pub(crate) leave: Option<u8>,
-    since: Instant,
+    pub(crate) appearance: ScreenAppearance,
+    pub(crate) exit_code: Option<u8>,
+    started: Instant,
     /// Why, as SessionEnd hooks are told.
-    reason: EndReason,
+    end_reason: EndReason,
 }
 
 /// Runs a session until the user leaves.
-pub(crate) async fn converse(
-    args: &AgentArgs,
-    world: &World,
-    opened: Opened,
-    hands: Hands,
-    consoles: Arc<Consoles>,
+pub(crate) async fn run_session(
+    args: &SessionArgs,
+    world: &ProcessEnv,
+    opened: PreparedSession,
+    hands: TerminalHandle,
+    consoles: Arc<ScreenConsoles>,
 ) -> anyhow::Result<u8> {
-    let mut driver = Driver::new(args, world, opened, hands, consoles);
+    let mut driver = ScreenDriver::new(args, world, opened, hands, consoles);
     let result = driver.run().await;
     driver.signals.defer(true);
-    driver.part().await;
+    driver.end_session().await;
     // Somebody may have lost patience with the end.
-    result.map(|code| driver.signals.heard().unwrap_or(code))
+    result.map(|code| driver.signals.try_next().unwrap_or(code))
 }
 
-impl<'a> Driver<'a> {
-    fn new(args: &'a AgentArgs, world: &'a World, opened: Opened, hands: Hands, consoles: Arc<Consoles>) -> Self {
-        let Hands { guard, input, signals, stops } = hands;
+impl<'a> ScreenDriver<'a> {
+    fn new(
+        args: &'a SessionArgs,
+        world: &'a ProcessEnv,
+        opened: PreparedSession,
+        hands: TerminalHandle,
+        consoles: Arc<ScreenConsoles>,
+    ) -> Self {
+        let TerminalHandle { guard, input, signals, job_signals: stops } = hands;
         let view = opened.view();
-        let mut app = App::new(History::open(view.loaded.paths.user_dir.join("hookwright_history")), status(&view));
-        consoles.paint(view.loaded.settings.tools.shell.colour);
+        let mut app =
+            App::new(PromptHistory::open(view.loaded.paths.user_dir.join("hookwright_history")), initial_status(&view));
+        consoles.set_colour(view.loaded.settings.tools.shell.colour);
         app.consoles = consoles;
         // The session says so too, but not before the first frame: until then it would look ready.
-        app.begin(Activity::Starting.as_str(), Instant::now());
-        let facts = crate::session::facts(&view, args);
-        let (telemetry, problems) = Telemetry::start(&view.loaded.settings.telemetry, &facts);
+        app.set_busy(SessionActivity::Starting.as_str(), Instant::now());
+        let facts = crate::session_options::telemetry_facts(&view, args);
+        let (telemetry, problems) = TelemetryRecorder::start(&view.loaded.settings.telemetry, &facts);
         let (session, events, ended) = opened.start();
-        signals.at_last({
+        signals.set_exit_action({
             let session = session.clone();
             move || {
-                session.kill_everything();
-                hookwright_process::last_words(&terminal::abandon(), "");
+                session.kill_all_processes();
+                hookwright_process::write_final_output(&terminal::restore_modes(), "");
             }
         });
         let colour = world.var("NO_COLOR").is_none_or(str::is_empty);
-        let mut driver = Driver {
+        let mut driver = ScreenDriver {
             args,
             world,
             app,
@@ -127,29 +134,29 @@ impl<'a> Driver<'a> {
             panel: None,
             pager: None,
             page: None,
-            screen: Screen::new(terminal::raw(), colour, Rewrap::of(world)),
-            guard,
+            screen: TerminalScreen::new(terminal::raw_stdout(), colour, Rewrap::detect(world)),
+            terminal: guard,
             input,
             events,
-            ended,
+            session_task: ended,
             signals,
-            stops,
-            files: unbounded_channel(),
-            files_since: None,
+            job_signals: stops,
+            file_searches: unbounded_channel(),
+            files_listed_at: None,
             images: unbounded_channel(),
-            finding: false,
+            is_searching_files: false,
             telemetry,
-            went_on: None,
-            attention: Attention::default(),
-            replies: ReplyFilter::default(),
-            wiped: false,
-            looks: Looks::of(&view),
-            leave: None,
-            since: Instant::now(),
-            reason: EndReason::Exit,
+            suspended_at: None,
+            notifier: UserNotifier::default(),
+            reply_filter: ReplyFilter::default(),
+            clears_next_frame: false,
+            appearance: ScreenAppearance::from_view(&view),
+            exit_code: None,
+            started: Instant::now(),
+            end_reason: EndReason::Exit,
         };
-        driver.follow_looks(None);
-        driver.greet(&problems);
+        driver.apply_appearance(None);
+        driver.show_greeting(&problems);
         driver
     }
 
@@ -157,18 +164,18 @@ impl<'a> Driver<'a> {
         self.draw()?;
         let mut drawn = Instant::now();
         let mut dirty = false;
-        while self.leave.is_none() {
-            if dirty && drawn.elapsed() >= FRAME {
+        while self.exit_code.is_none() {
+            if dirty && drawn.elapsed() >= FRAME_INTERVAL {
                 self.draw()?;
                 drawn = Instant::now();
                 dirty = false;
             }
             self.app.release_held_key(Instant::now());
-            let wait = if dirty { FRAME.saturating_sub(drawn.elapsed()) } else { TICK };
+            let wait = if dirty { FRAME_INTERVAL.saturating_sub(drawn.elapsed()) } else { TICK_INTERVAL };
             tokio::select! {
                 event = self.input.next() => match event {
                     Some(event) => {
-                        self.input(event)?;
+                        self.handle_input(event)?;
                         dirty = true;
                     }
                     // The terminal is gone.
@@ -177,44 +184,44 @@ impl<'a> Driver<'a> {
                 event = self.events.recv() => {
                     // A session that ends without being asked to was lost in a panic, and has said so.
                     let Some(event) = event else { return Ok(exit::ERROR) };
-                    self.agent(event);
+                    self.handle_event(event);
                     dirty = true;
                 }
-                Some(looked) = self.files.1.recv() => {
-                    self.looked(looked);
+                Some(looked) = self.file_searches.1.recv() => {
+                    self.apply_file_search(looked);
                     dirty = true;
                 }
                 Some(got) = self.images.1.recv() => {
-                    self.app.image(got);
+                    self.app.insert_image(got);
                     dirty = true;
                 }
                 code = self.signals.next() => return Ok(code),
-                stop = self.stops.next() => {
-                    self.stopped(stop)?;
+                stop = self.job_signals.next() => {
+                    self.handle_job_signal(stop)?;
                 }
-                () = tokio::time::sleep(wait), if dirty || self.app.is_moving() => {
+                () = tokio::time::sleep(wait), if dirty || self.app.is_animating() => {
                     self.app.tick(Instant::now());
                     dirty = true;
                 }
             }
         }
-        Ok(self.leave.unwrap_or(exit::OK))
+        Ok(self.exit_code.unwrap_or(exit::OK))
     }
 
     /// Something was typed, pasted, or the terminal has another size.
-    fn input(&mut self, event: Event) -> anyhow::Result<()> {
+    fn handle_input(&mut self, event: Event) -> anyhow::Result<()> {
         let now = Instant::now();
         let effects = match event {
             Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-            Event::Key(key) if !self.has_other_page() && self.app.console_key(key, now) => Vec::new(),
-            Event::Paste(text) if !self.has_other_page() && self.app.console_paste(&text, now) => Vec::new(),
+            Event::Key(key) if !self.has_other_page() && self.app.handle_console_key(key, now) => Vec::new(),
+            Event::Paste(text) if !self.has_other_page() && self.app.handle_console_paste(&text, now) => Vec::new(),
             Event::Key(key) if is_suspend(&key) => {
-                hookwright_process::stop_job();
+                hookwright_process::suspend_job();
                 Vec::new()
             }
-            Event::Key(key) if self.is_reply(key, now) => Vec::new(),
+            Event::Key(key) if self.is_terminal_reply(key, now) => Vec::new(),
             Event::Key(key) if self.pager.is_some() => {
-                self.pager_key(key)?;
+                self.handle_pager_key(key)?;
                 Vec::new()
             }
             Event::Paste(text) if self.pager.is_some() => {
@@ -222,16 +229,16 @@ impl<'a> Driver<'a> {
                 Vec::new()
             }
             Event::Key(key) if self.panel.is_some() => {
-                self.panel_key(key);
+                self.handle_panel_key(key);
                 Vec::new()
             }
             Event::Key(key) if self.page.is_some() => {
-                self.page_key(key);
+                self.handle_page_key(key);
                 Vec::new()
             }
-            Event::Key(key) => self.app.key(key, now),
+            Event::Key(key) => self.app.handle_key(key, now),
             Event::Paste(text) => {
-                if !self.takes_for_image(&text) {
+                if !self.look_up_pasted_image(&text) {
                     self.app.paste(&text);
                 }
                 Vec::new()
@@ -240,69 +247,69 @@ impl<'a> Driver<'a> {
             _ => Vec::new(),
         };
         for effect in effects {
-            self.effect(effect)?;
+            self.run_effect(effect)?;
         }
-        self.want_files();
+        self.request_files();
         Ok(())
     }
 
-    fn effect(&mut self, effect: Effect) -> anyhow::Result<()> {
+    fn run_effect(&mut self, effect: AppEffect) -> anyhow::Result<()> {
         match effect {
-            Effect::Submit(text) => self.submit(&text)?,
-            Effect::Order(order) => self.session.order(order),
-            Effect::Editor => self.edit()?,
-            Effect::Clipboard => self.look_into_clipboard(),
-            Effect::Expand => self.expand(),
-            Effect::Redraw => self.redraw()?,
-            Effect::Quit(reason) => (self.leave, self.reason) = (Some(exit::OK), reason),
+            AppEffect::Submit(text) => self.submit(&text)?,
+            AppEffect::Command(order) => self.session.send(order),
+            AppEffect::Editor => self.edit_in_editor()?,
+            AppEffect::Clipboard => self.look_up_clipboard_image(),
+            AppEffect::Expand => self.open_pager(),
+            AppEffect::Redraw => self.redraw()?,
+            AppEffect::Quit(reason) => (self.exit_code, self.end_reason) = (Some(exit::OK), reason),
         }
         Ok(())
     }
 
     /// Does what the user has written.
     fn submit(&mut self, text: &str) -> anyhow::Result<()> {
-        self.show_images_of(text);
-        match self.session.view().read(text) {
-            Typed::Blank => return Ok(()),
+        self.show_images(text);
+        match self.session.view().parse_line(text) {
+            InputLine::Blank => return Ok(()),
             // What takes turns is echoed when its turn comes.
-            Typed::Order(order) if order.takes_turns() => {
-                self.session.order(order);
+            InputLine::Command(order) if order.is_queued() => {
+                self.session.send(order);
                 // From here on Ctrl-C means this, and not the next draft.
                 if self.app.busy.is_none() {
-                    self.app.begin(Activity::Working.as_str(), Instant::now());
+                    self.app.set_busy(SessionActivity::Working.as_str(), Instant::now());
                 }
                 return Ok(());
             }
-            Typed::Order(order) => {
-                self.app.echo(text);
-                self.session.order(order);
+            InputLine::Command(order) => {
+                self.app.echo_prompt(text);
+                self.session.send(order);
             }
-            Typed::View(view) => {
-                self.app.echo(text);
-                self.view(view)?;
+            InputLine::FrontEnd(view) => {
+                self.app.echo_prompt(text);
+                self.show_view(view)?;
             }
-            Typed::Misspelt(words) => self.object(text, words),
-            Typed::Unknown(command) => self.object(text, command.to_string()),
+            InputLine::InvalidUsage(words) => self.reject_input(text, words),
+            InputLine::UnknownCommand(command) => self.reject_input(text, command.to_string()),
         }
-        self.app.say(Block::Gap);
+        self.app.push_block(ScrollbackBlock::Gap);
         Ok(())
     }
 
     /// Says why nothing is done with what the user has written.
-    fn object(&mut self, text: &str, why: String) {
-        self.app.echo(text);
-        self.app.tell(WARN, why);
+    fn reject_input(&mut self, text: &str, why: String) {
+        self.app.echo_prompt(text);
+        self.app.push_text(WARN, why);
     }
 
-    fn agent(&mut self, event: AgentEvent) {
+    fn handle_event(&mut self, event: AgentEvent) {
         self.telemetry.record(&event);
-        self.attend(&event);
+        self.notify_if_waiting(&event);
         match &event {
-            AgentEvent::Configured => self.configured(),
-            AgentEvent::Cleared => self.wipe(),
-            AgentEvent::LoggedOut => self.leave = Some(exit::OK),
-            AgentEvent::Idle { .. } => self.app.status.branch = branch(&self.session.view().loaded),
-            AgentEvent::Reply(_) if self.panel.is_some() => return self.overhear(event),
+            AgentEvent::ConfigurationChanged => self.apply_configuration(),
+            AgentEvent::Cleared => self.clear_conversation(),
+            AgentEvent::LoggedOut => self.exit_code = Some(exit::OK),
+            AgentEvent::Idle { .. } => self.app.status.branch = current_branch(&self.session.view().loaded),
+            AgentEvent::Reply(_) if self.panel.is_some() => return self.mirror_reply_to_panel(event),
             _ => {}
         }
         let event = match event {
@@ -312,29 +319,29 @@ impl<'a> Driver<'a> {
             },
             event => event,
         };
-        self.app.agent(event, Instant::now());
+        self.app.handle_event(event, Instant::now());
     }
 
     /// What the session says about hooks while the panel is open is shown there too.
-    fn overhear(&mut self, event: AgentEvent) {
-        let before = self.app.take_out();
-        self.app.agent(event, Instant::now());
-        let said = self.app.take_out();
+    fn mirror_reply_to_panel(&mut self, event: AgentEvent) {
+        let before = self.app.take_finished();
+        self.app.handle_event(event, Instant::now());
+        let said = self.app.take_finished();
         if let Some(panel) = &mut self.panel {
-            panel.hear(said.iter().flat_map(|block| block.render(200)).collect());
+            panel.push_notice(said.iter().flat_map(|block| block.render(200)).collect());
         }
-        before.into_iter().chain(said).for_each(|block| self.app.say(block));
+        before.into_iter().chain(said).for_each(|block| self.app.push_block(block));
     }
 
     /// The configuration is another.
-    fn configured(&mut self) {
+    fn apply_configuration(&mut self) {
         let view = self.session.view();
-        crate::log::learn_secrets(&view.loaded);
-        self.app.notifications = view.loaded.registry.notifications();
+        crate::log::add_secrets(&view.loaded);
+        self.app.shows_hooks = view.loaded.registry.notifications();
         self.app.status.set_hooks(&view);
         self.app.stats.set_prices(&view.loaded.settings.model.prices);
-        let before = std::mem::replace(&mut self.looks, Looks::of(&view));
-        self.follow_looks(Some(before));
+        let before = std::mem::replace(&mut self.appearance, ScreenAppearance::from_view(&view));
+        self.apply_appearance(Some(before));
         self.refresh_names();
         if let Some(panel) = &mut self.panel {
             panel.update(view.hooks());
@@ -342,30 +349,30 @@ impl<'a> Driver<'a> {
     }
 
     fn draw(&mut self) -> anyhow::Result<()> {
-        self.entitle();
+        self.update_title();
         let (columns, rows) = terminal::size();
         self.app.consoles.resize(columns, rows);
         if let Some(pager) = &mut self.pager {
             match pager.view(&self.app, columns, rows) {
-                Some(page) => return Ok(self.screen.page(&page, rows)?),
+                Some(page) => return Ok(self.screen.draw_page(&page, rows)?),
                 None => self.pager = None,
             }
         }
         if let Some(panel) = &self.panel {
             let page = panel.view(&self.app, columns, rows);
-            return Ok(self.screen.page(&page, rows)?);
+            return Ok(self.screen.draw_page(&page, rows)?);
         }
         if let Some(page) = self.page_view(columns, rows) {
-            return Ok(self.screen.page(&page, rows)?);
+            return Ok(self.screen.draw_page(&page, rows)?);
         }
         if self.draw_console(columns, rows)? {
             return Ok(());
         }
-        let frame = view::view(&self.app, columns, rows, Instant::now());
-        if std::mem::take(&mut self.wiped) {
+        let frame = view::render(&self.app, columns, rows, Instant::now());
+        if std::mem::take(&mut self.clears_next_frame) {
             self.screen.scroll_away(&frame)?;
         }
-        Ok(self.screen.draw(self.app.take_out(), &frame)?)
+        Ok(self.screen.draw(self.app.take_finished(), &frame)?)
     }
 
     /// Whether a page of its own is shown in the place of the conversation.
@@ -381,50 +388,54 @@ impl<'a> Driver<'a> {
     /// Draws everything that the screen shows once more.
     fn redraw(&mut self) -> anyhow::Result<()> {
         // Somebody else may have had the terminal.
-        self.forget_title();
-        self.entitle();
+        self.invalidate_title();
+        self.update_title();
         let (columns, rows) = terminal::size();
         match self.has_page() {
             true => self.draw(),
-            false => Ok(self.screen.afresh(&view::view(&self.app, columns, rows, Instant::now()))?),
+            false => Ok(self.screen.clear_and_redraw(&view::render(&self.app, columns, rows, Instant::now()))?),
         }
     }
 
     /// The program is to stop as a job of its shell, or goes on after that.
-    fn stopped(&mut self, stop: Stop) -> anyhow::Result<()> {
+    fn handle_job_signal(&mut self, stop: JobSignal) -> anyhow::Result<()> {
         /// Whoever goes on after such a wish hears of it a moment later.
-        const SOON: Duration = Duration::from_secs(1);
+        const DUPLICATE_CONTINUE_WINDOW: Duration = Duration::from_secs(1);
         match stop {
-            Stop::Wanted => self.screen.finish()?,
-            Stop::Over if self.went_on.take().is_some_and(|then| then.elapsed() < SOON) => return Ok(()),
-            Stop::Over => {}
+            JobSignal::Suspend => self.screen.finish()?,
+            JobSignal::Resumed
+                if self.suspended_at.take().is_some_and(|then| then.elapsed() < DUPLICATE_CONTINUE_WINDOW) =>
+            {
+                return Ok(());
+            }
+            JobSignal::Resumed => {}
         }
-        self.guard.stopped(stop);
-        if matches!(stop, Stop::Wanted) {
-            self.went_on = Some(Instant::now());
+        self.terminal.handle_job_signal(stop);
+        if matches!(stop, JobSignal::Suspend) {
+            self.suspended_at = Some(Instant::now());
         }
         let (columns, rows) = terminal::size();
         match self.has_page() {
             true => self.draw(),
             // What the shell wrote meanwhile stays.
-            false => Ok(self.screen.again(&view::view(&self.app, columns, rows, Instant::now()))?),
+            false => Ok(self.screen.redraw_below(&view::render(&self.app, columns, rows, Instant::now()))?),
         }
     }
 
     /// Nothing of what was said so far is drawn again; it stays in the scrollback.
-    fn wipe(&mut self) {
-        self.app.take_out();
-        self.wiped = true;
+    fn clear_conversation(&mut self) {
+        self.app.take_finished();
+        self.clears_next_frame = true;
     }
 }
 
 /// What the line at the foot says at the start.
-fn status(view: &SessionView) -> Status {
-    let mut status = Status {
+fn initial_status(view: &SessionView) -> StatusLine {
+    let mut status = StatusLine {
         mode: view.services.approvals.mode(),
         modes: view.modes(),
-        hidden: view.loaded.settings.ui.hide_footer,
-        ..place(&view.loaded)
+        is_hidden: view.loaded.settings.ui.hide_footer,
+        ..initial_location(&view.loaded)
     };
     status.set_model(view.model.clone());
     status.set_hooks(view);

@@ -2,104 +2,110 @@
 //! Used for commands, paths, earlier prompts, sessions and turns; bounded by whoever asks.
 
 /// A longer text is looked at only so far for its letters, and nobody types more of them.
-const LOOKED_AT: usize = 1_000;
-const MOST_LETTERS: usize = 64;
+const MAX_SEARCHED_CHARS: usize = 1_000;
+const MAX_PATTERN_CHARS: usize = 64;
 /// What a letter in its place is worth; more where a part, a word or a capital begins, or right behind the one before it.
-const LETTER: i32 = 16;
-const PART: i32 = 10;
-const WORD: i32 = 8;
-const CAPITAL: i32 = 7;
-const NEXT: i32 = 5;
+const MATCH_SCORE: i32 = 16;
+const PART_START_BONUS: i32 = 10;
+const WORD_START_BONUS: i32 = 8;
+const CAPITAL_BONUS: i32 = 7;
+const CONSECUTIVE_BONUS: i32 = 5;
 /// What it costs to leave letters out: the first of a gap, and each further one.
-const GAP: i32 = 3;
-const FURTHER: i32 = 1;
+const GAP_START_PENALTY: i32 = 3;
+const GAP_EXTENSION_PENALTY: i32 = 1;
 /// Less than anything that fits.
-const NEVER: i32 = i32::MIN / 2;
+const NO_MATCH_SCORE: i32 = i32::MIN / 2;
 
 /// How well something fits; the smaller, the better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fit {
+pub(crate) enum MatchRank {
     /// It begins like that.
-    Begins,
+    Prefix,
     /// Its last part does, as a file's own name.
-    NameBegins,
+    NamePrefix,
     /// It holds that.
-    Holds,
+    Substring,
     /// It has the letters in that order; the less, the better.
-    Letters(i32),
+    Subsequence(i32),
 }
 
 /// Tells how well texts fit what was typed.
-pub(crate) struct Fitting {
-    wanted: String,
-    letters: Vec<char>,
-    text: Vec<char>,
-    worth: Vec<i32>,
+pub(crate) struct FuzzyMatcher {
+    pattern: String,
+    pattern_chars: Vec<char>,
+    text_chars: Vec<char>,
+    bonuses: Vec<i32>,
     rows: [Vec<i32>; 2],
 }
 
-impl Fitting {
+impl FuzzyMatcher {
     pub(crate) fn new(typed: &str) -> Self {
         let wanted = typed.to_lowercase();
         let letters = wanted.chars().filter(|char| !char.is_whitespace()).collect();
-        Fitting { wanted, letters, text: Vec::new(), worth: Vec::new(), rows: [Vec::new(), Vec::new()] }
+        FuzzyMatcher {
+            pattern: wanted,
+            pattern_chars: letters,
+            text_chars: Vec::new(),
+            bonuses: Vec::new(),
+            rows: [Vec::new(), Vec::new()],
+        }
     }
 
     /// How well a text fits; not at all where its letters lie too far apart.
-    pub(crate) fn of(&mut self, text: &str) -> Option<Fit> {
+    pub(crate) fn rank(&mut self, text: &str) -> Option<MatchRank> {
         let lower = text.to_lowercase();
         let name = lower.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        if lower.starts_with(&self.wanted) {
-            return Some(Fit::Begins);
+        if lower.starts_with(&self.pattern) {
+            return Some(MatchRank::Prefix);
         }
-        if name.starts_with(&self.wanted) {
-            return Some(Fit::NameBegins);
+        if name.starts_with(&self.pattern) {
+            return Some(MatchRank::NamePrefix);
         }
-        if lower.contains(&self.wanted) {
-            return Some(Fit::Holds);
+        if lower.contains(&self.pattern) {
+            return Some(MatchRank::Substring);
         }
-        let enough = i32::try_from(self.letters.len()).ok()? * LETTER;
-        let worth = self.letters_in(text).filter(|worth| *worth >= enough)?;
-        Some(Fit::Letters(-worth))
+        let enough = i32::try_from(self.pattern_chars.len()).ok()? * MATCH_SCORE;
+        let worth = self.subsequence_score(text).filter(|worth| *worth >= enough)?;
+        Some(MatchRank::Subsequence(-worth))
     }
 
     /// What the letters are worth where they stand best in a text; nothing if they are not all there, in their order.
-    fn letters_in(&mut self, text: &str) -> Option<i32> {
-        if !(2..=MOST_LETTERS).contains(&self.letters.len()) {
+    fn subsequence_score(&mut self, text: &str) -> Option<i32> {
+        if !(2..=MAX_PATTERN_CHARS).contains(&self.pattern_chars.len()) {
             return None;
         }
-        let looked_at = || text.chars().take(LOOKED_AT);
-        let mut wanted = self.letters.iter().peekable();
+        let looked_at = || text.chars().take(MAX_SEARCHED_CHARS);
+        let mut wanted = self.pattern_chars.iter().peekable();
         for char in looked_at().flat_map(char::to_lowercase) {
             wanted.next_if(|wanted| **wanted == char);
         }
         if wanted.peek().is_some() {
             return None;
         }
-        self.text.clear();
-        self.worth.clear();
+        self.text_chars.clear();
+        self.bonuses.clear();
         let mut before = '/';
         for char in looked_at() {
-            self.text.push(char.to_lowercase().next().unwrap_or(char));
-            self.worth.push(beginning(before, char));
+            self.text_chars.push(char.to_lowercase().next().unwrap_or(char));
+            self.bonuses.push(boundary_bonus(before, char));
             before = char;
         }
-        let count = self.text.len();
+        let count = self.text_chars.len();
         let [last, next] = &mut self.rows;
-        for (at, letter) in self.letters.iter().enumerate() {
+        for (at, letter) in self.pattern_chars.iter().enumerate() {
             next.clear();
-            next.resize(count, NEVER);
+            next.resize(count, NO_MATCH_SCORE);
             // The best that the letters before this one can be worth, if it does not stand right behind them.
-            let mut apart = if at == 0 { 0 } else { NEVER };
+            let mut apart = if at == 0 { 0 } else { NO_MATCH_SCORE };
             // What the letters before this one are worth where they end right before a place.
-            let mut ended = NEVER;
+            let mut ended = NO_MATCH_SCORE;
             for (place, worth) in next.iter_mut().enumerate() {
-                if self.text[place] == *letter {
-                    let joined = ended + self.worth[place].max(NEXT);
-                    *worth = LETTER + joined.max(apart + self.worth[place]);
+                if self.text_chars[place] == *letter {
+                    let joined = ended + self.bonuses[place].max(CONSECUTIVE_BONUS);
+                    *worth = MATCH_SCORE + joined.max(apart + self.bonuses[place]);
                 }
                 if at > 0 {
-                    apart = (apart - FURTHER).max(ended - GAP);
+                    apart = (apart - GAP_EXTENSION_PENALTY).max(ended - GAP_START_PENALTY);
                     ended = last[place];
                 }
             }
@@ -110,21 +116,21 @@ impl Fitting {
 }
 
 /// What it is worth that a letter stands behind this one.
-fn beginning(before: char, char: char) -> i32 {
+fn boundary_bonus(before: char, char: char) -> i32 {
     match before {
-        '/' | '\\' | ' ' => PART,
-        before if !before.is_alphanumeric() => WORD,
-        before if char.is_uppercase() && !before.is_uppercase() => CAPITAL,
-        before if char.is_numeric() && !before.is_numeric() => CAPITAL,
+        '/' | '\\' | ' ' => PART_START_BONUS,
+        before if !before.is_alphanumeric() => WORD_START_BONUS,
+        before if char.is_uppercase() && !before.is_uppercase() => CAPITAL_BONUS,
+        before if char.is_numeric() && !before.is_numeric() => CAPITAL_BONUS,
         _ => 0,
     }
 }
 
 /// Those of the texts that fit, the best and then the shortest first, at most so many.
-pub(crate) fn best<'t>(texts: impl IntoIterator<Item = &'t str>, typed: &str, most: usize) -> Vec<&'t str> {
-    let mut fitting = Fitting::new(typed);
-    let mut found: Vec<(Fit, usize, &str)> =
-        texts.into_iter().filter_map(|text| Some((fitting.of(text)?, text.len(), text))).collect();
+pub(crate) fn best_matches<'t>(texts: impl IntoIterator<Item = &'t str>, typed: &str, most: usize) -> Vec<&'t str> {
+    let mut fitting = FuzzyMatcher::new(typed);
+    let mut found: Vec<(MatchRank, usize, &str)> =
+        texts.into_iter().filter_map(|text| Some((fitting.rank(text)?, text.len(), text))).collect();
     // Of very many, most need no order.
     if found.len() > most {
         found.select_nth_unstable(most);
@@ -142,25 +148,25 @@ mod tests {
     fn the_better_a_text_fits_the_earlier_it_comes() {
         let files =
             ["src/", "src/main.rs", "src/new_module.py", "docs/src.md", "tests/newer/mode.rs", "renewmodel.txt"];
-        assert_eq!(best(files, "newmod", 9), ["renewmodel.txt", "src/new_module.py", "tests/newer/mode.rs"]);
-        assert_eq!(best(files, "src", 9), ["src/", "src/main.rs", "src/new_module.py", "docs/src.md"]);
-        assert_eq!(best(files, "MAIN", 9), ["src/main.rs"]);
-        assert_eq!(best(files, "src", 2), ["src/", "src/main.rs"]);
-        assert!(best(files, "zzz", 9).is_empty());
-        assert_eq!(best(files, "", 9).len(), 6);
+        assert_eq!(best_matches(files, "newmod", 9), ["renewmodel.txt", "src/new_module.py", "tests/newer/mode.rs"]);
+        assert_eq!(best_matches(files, "src", 9), ["src/", "src/main.rs", "src/new_module.py", "docs/src.md"]);
+        assert_eq!(best_matches(files, "MAIN", 9), ["src/main.rs"]);
+        assert_eq!(best_matches(files, "src", 2), ["src/", "src/main.rs"]);
+        assert!(best_matches(files, "zzz", 9).is_empty());
+        assert_eq!(best_matches(files, "", 9).len(), 6);
     }
 
     #[test]
     fn letters_that_lie_far_apart_do_not_fit() {
-        assert!(best(["a/very/long/path/without/any/likeness.txt"], "alice", 9).is_empty());
-        assert_eq!(best(["größe/übersicht.md"], "grsicht", 9), ["größe/übersicht.md"]);
+        assert!(best_matches(["a/very/long/path/without/any/likeness.txt"], "alice", 9).is_empty());
+        assert_eq!(best_matches(["größe/übersicht.md"], "grsicht", 9), ["größe/übersicht.md"]);
     }
 
     #[test]
     fn strange_texts_are_no_trouble() {
         let long = "é".repeat(100_000);
         for typed in ["", " ", "\\", "!^$'", "é", "日本", "\u{0}", &long] {
-            let _ = best(["", "a b", "日本語.txt", &long, "\u{1b}[2J"], typed, 3);
+            let _ = best_matches(["", "a b", "日本語.txt", &long, "\u{1b}[2J"], typed, 3);
         }
     }
 
@@ -168,7 +174,7 @@ mod tests {
     fn a_hundred_thousand_paths_are_looked_through() {
         let paths: Vec<String> =
             (0..100_000).map(|number| format!("packages/p{}/src/module_{number}.ts", number % 97)).collect();
-        let found = best(paths.iter().map(String::as_str), "pkgmod99999", 50);
+        let found = best_matches(paths.iter().map(String::as_str), "pkgmod99999", 50);
         assert_eq!(found.first(), Some(&"packages/p89/src/module_99999.ts"));
     }
 }

@@ -1,7 +1,7 @@
 //! Code in colours, line by line: comments, strings, numbers and the words that most languages share. No parser; a guess
 //! that is wrong now and then costs nothing, a slow one would.
 
-use super::text::{ACCENT, BAD, CODE, DIM, GOOD, Line, NOTE, PLAIN};
+use super::styled_text::{ACCENT, BAD, CODE, DIM, GOOD, NOTE, PLAIN, StyledLine};
 
 const KEYWORDS: &[&str] = &[
     "abstract",
@@ -115,13 +115,13 @@ const KEYWORDS: &[&str] = &[
 ];
 
 /// A line of code in that language.
-pub(crate) fn line(language: &str, text: &str) -> Line {
+pub(crate) fn highlight_line(language: &str, text: &str) -> StyledLine {
     if language == "diff" || language == "patch" {
         return diff_line(text);
     }
     let plain = is_plain(language);
     if plain || text.len() > 2000 {
-        return Line::of(if plain { CODE } else { PLAIN }, text);
+        return StyledLine::styled(if plain { CODE } else { PLAIN }, text);
     }
     let comment: &[&str] = match language {
         "python" | "py" | "sh" | "bash" | "zsh" | "shell" | "ruby" | "rb" | "yaml" | "yml" | "toml" | "perl"
@@ -130,11 +130,11 @@ pub(crate) fn line(language: &str, text: &str) -> Line {
         "lisp" | "clojure" | "scheme" | "ini" => &[";"],
         _ => &["//", "/*"],
     };
-    colour(text, comment)
+    highlight_code(text, comment)
 }
 
-fn colour(text: &str, comment: &[&str]) -> Line {
-    let mut line = Line::new();
+fn highlight_code(text: &str, comment: &[&str]) -> StyledLine {
+    let mut line = StyledLine::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         if comment.iter().any(|mark| rest.starts_with(mark)) {
@@ -143,9 +143,9 @@ fn colour(text: &str, comment: &[&str]) -> Line {
         }
         let (length, style) = match first {
             '"' | '\'' | '`' => (string_length(rest, first), GOOD),
-            '0'..='9' => (run(rest, |char| char.is_ascii_alphanumeric() || char == '.' || char == '_'), NOTE),
+            '0'..='9' => (prefix_length(rest, |char| char.is_ascii_alphanumeric() || char == '.' || char == '_'), NOTE),
             char if char.is_alphabetic() || char == '_' => {
-                let length = run(rest, |char| char.is_alphanumeric() || char == '_');
+                let length = prefix_length(rest, |char| char.is_alphanumeric() || char == '_');
                 (length, if KEYWORDS.contains(&&rest[..length]) { ACCENT } else { PLAIN })
             }
             char => (char.len_utf8(), PLAIN),
@@ -156,7 +156,7 @@ fn colour(text: &str, comment: &[&str]) -> Line {
     line
 }
 
-fn run(text: &str, belongs: impl Fn(char) -> bool) -> usize {
+fn prefix_length(text: &str, belongs: impl Fn(char) -> bool) -> usize {
     text.find(|char| !belongs(char)).unwrap_or(text.len())
 }
 
@@ -190,14 +190,14 @@ pub(crate) fn language_of(file: &str) -> &str {
 }
 
 /// A line of a unified diff.
-pub(crate) fn diff_line(text: &str) -> Line {
+pub(crate) fn diff_line(text: &str) -> StyledLine {
     let style = match text.as_bytes().first() {
         Some(b'+') => GOOD,
         Some(b'-') => BAD,
         Some(b'@') => NOTE,
         _ => PLAIN,
     };
-    Line::of(style, text)
+    StyledLine::styled(style, text)
 }
 
 #[cfg(test)]
@@ -207,13 +207,14 @@ mod tests {
     #[test]
     fn keeps_every_character() {
         for text in ["let a = \"x\\\"y\"; // done", "it's 'quoted' 12.5", "日本 = '語'", "\"open", ""] {
-            assert_eq!(line("rust", text).plain(), text);
+            assert_eq!(highlight_line("rust", text).plain(), text);
         }
     }
 
     #[test]
     fn tells_words_from_strings_and_comments() {
-        let styles: Vec<_> = line("rust", "let x = \"let\"; // let").spans.iter().map(|span| span.style).collect();
+        let styles: Vec<_> =
+            highlight_line("rust", "let x = \"let\"; // let").spans.iter().map(|span| span.style).collect();
         assert_eq!(styles, [ACCENT, PLAIN, GOOD, PLAIN, DIM]);
     }
 }

@@ -8,35 +8,37 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_agent::context::mentioned;
-use hookwright_disk::{Lasting, Links, ReadError};
-use hookwright_process::{Exit, Groups, Input, Keep, Output, Process, Program, Until};
-use hookwright_tools::{MAX_MEDIA_BYTES, Workspace, image_type, is_called_image};
+use hookwright_agent::context::mentioned_files;
+use hookwright_disk::{Durability, ReadError, SymlinkPolicy};
+use hookwright_process::{
+    CaptureLimit, Exit, OutputRouting, Process, ProcessGroups, ProcessInput, ProgramSpec, TerminationWait,
+};
+use hookwright_tools::{MAX_MEDIA_BYTES, Workspace, has_image_extension, image_type};
 use percent_encoding::percent_decode_str;
 
 use super::app::App;
-use super::driver::Driver;
-use super::text::WARN;
+use super::driver::ScreenDriver;
+use super::styled_text::WARN;
 
 /// A path longer than this is none.
-const LONGEST: usize = 1000;
+const MAX_PASTED_PATH_BYTES: usize = 1000;
 /// Copies older than this go.
-const OLD: Duration = Duration::from_secs(7 * 24 * 3600);
+const MAX_COPY_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// What came of looking for a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Got {
+pub(crate) enum ImageLookup {
     /// One: what stands for it on the screen, and in the prompt.
     Image { label: String, mention: String },
     /// None: the text is the user's as it is, and why it is not a picture, where that is worth saying.
-    Text(String, Option<String>),
+    NotAnImage(String, Option<String>),
     /// Nothing, for this reason.
-    Nothing(String),
+    Unavailable(String),
 }
 
 /// Where pictures may come from and go to.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ImageLocations {
     pub(crate) workspace: Arc<Workspace>,
     /// For those that tools could not reach.
     pub(crate) folder: PathBuf,
@@ -44,9 +46,9 @@ pub(crate) struct Place {
 
 /// The path that a pasted text is, if it is one and sounds like a picture: as terminals paste files that are dropped on them,
 /// quoted, escaped or as an address.
-pub(crate) fn path_in(text: &str, home: &Path) -> Option<PathBuf> {
+pub(crate) fn image_path(text: &str, home: &Path) -> Option<PathBuf> {
     let text = text.trim();
-    if text.is_empty() || text.len() > LONGEST || text.contains(|char: char| char.is_control()) {
+    if text.is_empty() || text.len() > MAX_PASTED_PATH_BYTES || text.contains(|char: char| char.is_control()) {
         return None;
     }
     let quoted = ['\'', '"'].iter().find_map(|quote| text.strip_prefix(*quote)?.strip_suffix(*quote));
@@ -55,18 +57,18 @@ pub(crate) fn path_in(text: &str, home: &Path) -> Option<PathBuf> {
         (None, Some(address)) => {
             percent_decode_str(address.get(address.find('/')?..)?).decode_utf8().ok()?.into_owned()
         }
-        (None, None) => unescaped(text)?,
+        (None, None) => unescape_path(text)?,
     };
     let path = match path.strip_prefix("~/") {
         Some(rest) => home.join(rest),
         None => PathBuf::from(path),
     };
-    is_called_image(&path).then_some(path)
+    has_image_extension(&path).then_some(path)
 }
 
 /// A path without the backslashes that a shell would need. Blanks that have none are words of a sentence, unless the whole
 /// begins like a path.
-fn unescaped(text: &str) -> Option<String> {
+fn unescape_path(text: &str) -> Option<String> {
     let begins = text.starts_with(['/', '~', '.']);
     let mut path = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -81,27 +83,27 @@ fn unescaped(text: &str) -> Option<String> {
 }
 
 /// The picture at a path that was pasted as this text.
-pub(crate) fn from_path(path: &Path, text: &str, place: &Place) -> Got {
+pub(crate) fn from_path(path: &Path, text: &str, place: &ImageLocations) -> ImageLookup {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let path = place.workspace.directory().join(path);
-    let not = |why: String| Got::Text(text.to_owned(), Some(why));
-    let bytes = match hookwright_disk::read(&path, MAX_MEDIA_BYTES, Links::Follow) {
+    let not = |why: String| ImageLookup::NotAnImage(text.to_owned(), Some(why));
+    let bytes = match hookwright_disk::read(&path, MAX_MEDIA_BYTES, SymlinkPolicy::Follow) {
         Ok(bytes) => bytes,
-        Err(ReadError::TooLarge(size)) => return not(too_large(&name, size)),
+        Err(ReadError::TooLarge(size)) => return not(too_large_text(&name, size)),
         // A path that leads nowhere is only words.
-        Err(_) => return Got::Text(text.to_owned(), None),
+        Err(_) => return ImageLookup::NotAnImage(text.to_owned(), None),
     };
     if image_type(&path, &bytes).is_none() {
         return not(format!("{name} is called like an image and is none; its path was pasted"));
     }
-    match mention(&path, &place.workspace) {
-        Some(mention) => Got::Image { label: label(&name, bytes.len() as u64), mention },
-        None => keep(&name, &bytes, place),
+    match image_mention(&path, &place.workspace) {
+        Some(mention) => ImageLookup::Image { label: image_label(&name, bytes.len() as u64), mention },
+        None => copy_image(&name, &bytes, place),
     }
 }
 
 /// A picture that tools may reach, as a prompt names it.
-fn mention(path: &Path, workspace: &Workspace) -> Option<String> {
+fn image_mention(path: &Path, workspace: &Workspace) -> Option<String> {
     let real = workspace.resolve_to_read(path.to_str()?).ok()?;
     let name = workspace.shorten(&real);
     let plain = |char: char| char.is_alphanumeric() || matches!(char, '/' | '.' | '_' | '-');
@@ -112,26 +114,28 @@ fn mention(path: &Path, workspace: &Workspace) -> Option<String> {
 }
 
 /// Copies a picture to where tools may read it.
-fn keep(name: &str, bytes: &[u8], place: &Place) -> Got {
+fn copy_image(name: &str, bytes: &[u8], place: &ImageLocations) -> ImageLookup {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     let extension = Path::new(name).extension().unwrap_or(OsStr::new("png")).to_string_lossy().to_lowercase();
     let file = place.folder.join(format!("{:016x}.{extension}", hasher.finish()));
-    sweep(&place.folder);
-    let kept = hookwright_disk::overwrite(&file, bytes, Lasting::No)
+    remove_old_copies(&place.folder);
+    let kept = hookwright_disk::write_atomic_private(&file, bytes, Durability::Unsynced)
         .map_err(|error| error.to_string())
         .and_then(|()| place.workspace.allow_reading(&place.folder).map_err(|error| error.to_string()));
-    match (kept, mention(&file, &place.workspace)) {
-        (Ok(()), Some(mention)) => Got::Image { label: label(name, bytes.len() as u64), mention },
-        (Ok(()), None) => Got::Nothing(format!("{name} can't be named in a prompt")),
-        (Err(error), _) => Got::Nothing(format!("{name} can't be copied to {}: {error}", place.folder.display())),
+    match (kept, image_mention(&file, &place.workspace)) {
+        (Ok(()), Some(mention)) => ImageLookup::Image { label: image_label(name, bytes.len() as u64), mention },
+        (Ok(()), None) => ImageLookup::Unavailable(format!("{name} can't be named in a prompt")),
+        (Err(error), _) => {
+            ImageLookup::Unavailable(format!("{name} can't be copied to {}: {error}", place.folder.display()))
+        }
     }
 }
 
-fn sweep(folder: &Path) {
+fn remove_old_copies(folder: &Path) {
     let is_old = |entry: &std::fs::DirEntry| {
         let modified = entry.metadata().and_then(|metadata| metadata.modified());
-        modified.is_ok_and(|then| then.elapsed().is_ok_and(|age| age > OLD))
+        modified.is_ok_and(|then| then.elapsed().is_ok_and(|age| age > MAX_COPY_AGE))
     };
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().filter(is_old) {
         let _ = std::fs::remove_file(entry.path());
@@ -139,12 +143,13 @@ fn sweep(folder: &Path) {
 }
 
 /// `[image shot.png, 12 KB]`, without its brackets.
-fn label(name: &str, size: u64) -> String {
-    let name: String = crate::out::safe(name).chars().filter(|char| !matches!(char, '[' | ']' | '\n' | '\t')).collect();
-    format!("image {}, {}", crate::out::shorten(&name, 40), size_words(size))
+fn image_label(name: &str, size: u64) -> String {
+    let name: String =
+        crate::output::sanitize(name).chars().filter(|char| !matches!(char, '[' | ']' | '\n' | '\t')).collect();
+    format!("image {}, {}", crate::output::truncate_columns(&name, 40), format_image_size(size))
 }
 
-pub(crate) fn size_words(size: u64) -> String {
+pub(crate) fn format_image_size(size: u64) -> String {
     match size {
         0..1024 => format!("{size} bytes"),
         1024..1_048_576 => format!("{} KB", size.div_ceil(1024)),
@@ -152,28 +157,28 @@ pub(crate) fn size_words(size: u64) -> String {
     }
 }
 
-fn too_large(name: &str, size: u64) -> String {
-    let most = size_words(MAX_MEDIA_BYTES);
-    format!("{name} is too large to be sent: {}, and at most {most} are; its path was pasted", size_words(size))
+fn too_large_text(name: &str, size: u64) -> String {
+    let most = format_image_size(MAX_MEDIA_BYTES);
+    format!("{name} is too large to be sent: {}, and at most {most} are; its path was pasted", format_image_size(size))
 }
 
 /// A prompt with its pictures as they are shown; nothing if it names none.
-pub(crate) fn in_short(prompt: &str, workspace: &Workspace) -> Option<String> {
+pub(crate) fn abbreviate_images(prompt: &str, workspace: &Workspace) -> Option<String> {
     let mut shown = String::new();
     let mut from = 0;
-    for (range, path) in mentioned(prompt, workspace) {
-        let Some(size) = is_called_image(&path).then(|| size_of_image(&path)).flatten() else { continue };
+    for (range, path) in mentioned_files(prompt, workspace) {
+        let Some(size) = has_image_extension(&path).then(|| image_size(&path)).flatten() else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         shown.push_str(&prompt[from..range.start]);
-        shown.push_str(&format!("[{}]", label(&name, size)));
+        shown.push_str(&format!("[{}]", image_label(&name, size)));
         from = range.end;
     }
     (from > 0).then(|| shown + &prompt[from..])
 }
 
-fn size_of_image(path: &Path) -> Option<u64> {
+fn image_size(path: &Path) -> Option<u64> {
     use std::io::Read;
-    let (file, metadata) = hookwright_disk::open_regular(path, Links::Follow).ok()?;
+    let (file, metadata) = hookwright_disk::open_regular(path, SymlinkPolicy::Follow).ok()?;
     let mut first = Vec::new();
     file.take(64).read_to_end(&mut first).ok()?;
     image_type(path, &first).map(|_| metadata.len())
@@ -181,89 +186,97 @@ fn size_of_image(path: &Path) -> Option<u64> {
 
 impl App {
     /// What came of looking for a picture stands where the user writes.
-    pub(crate) fn image(&mut self, got: Got) {
+    pub(crate) fn insert_image(&mut self, got: ImageLookup) {
         match got {
-            Got::Image { label, mention } => self.composer.attach(&label, mention),
-            Got::Text(text, why) => {
+            ImageLookup::Image { label, mention } => self.composer.attach(&label, mention),
+            ImageLookup::NotAnImage(text, why) => {
                 self.paste(&text);
-                why.iter().for_each(|why| self.tell(WARN, why));
+                why.iter().for_each(|why| self.push_text(WARN, why));
             }
-            Got::Nothing(why) => self.tell(WARN, why),
+            ImageLookup::Unavailable(why) => self.push_text(WARN, why),
         }
     }
 }
 
-impl Driver<'_> {
-    fn place(&self) -> Place {
+impl ScreenDriver<'_> {
+    fn image_locations(&self) -> ImageLocations {
         let view = self.session.view();
         let loaded = &view.loaded;
         let folder = loaded.paths.project_temp_dir(&loaded.project.root).join("images");
-        Place { workspace: view.services.tool_context.workspace.clone(), folder }
+        ImageLocations { workspace: view.services.tool_context.workspace.clone(), folder }
     }
 
     /// Whether a pasted text sounds like a picture and is written into a prompt; then it is looked at beside.
-    pub(crate) fn takes_for_image(&mut self, text: &str) -> bool {
+    pub(crate) fn look_up_pasted_image(&mut self, text: &str) -> bool {
         let writes = self.app.dialogs.is_empty() && self.app.search.is_none() && !self.app.shell_mode;
-        let Some(path) = path_in(text, &self.session.view().loaded.paths.home).filter(|_| writes) else { return false };
-        let (sender, text, place) = (self.images.0.clone(), text.to_owned(), self.place());
+        let Some(path) = image_path(text, &self.session.view().loaded.paths.home).filter(|_| writes) else {
+            return false;
+        };
+        let (sender, text, place) = (self.images.0.clone(), text.to_owned(), self.image_locations());
         tokio::task::spawn_blocking(move || sender.send(from_path(&path, &text, &place)));
         true
     }
 
     /// Asks for a picture in the clipboard, beside everything else.
-    pub(crate) fn look_into_clipboard(&mut self) {
-        let (sender, place) = (self.images.0.clone(), self.place());
+    pub(crate) fn look_up_clipboard_image(&mut self) {
+        let (sender, place) = (self.images.0.clone(), self.image_locations());
         let env = self.world.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        let groups = self.session.view().services.tool_context.background.clone();
+        let groups = self.session.view().services.tool_context.process_groups.clone();
         tokio::spawn(async move { sender.send(from_clipboard(place, env, groups).await) });
     }
 
     /// Pictures that a prompt names are shown as such when it is begun.
-    pub(crate) fn show_images_of(&mut self, text: &str) {
-        let place = self.place();
+    pub(crate) fn show_images(&mut self, text: &str) {
+        let place = self.image_locations();
         // What is there was allowed before; a new conversation forgets such things.
         if text.contains(&*place.folder.to_string_lossy()) {
             let _ = place.workspace.allow_reading(&place.folder);
         }
-        if self.app.sent.in_short(text).is_none()
-            && let Some(shown) = in_short(text, &place.workspace)
+        if self.app.sent_prompts.abbreviated(text).is_none()
+            && let Some(shown) = abbreviate_images(text, &place.workspace)
         {
-            self.app.sent.note(text, shown);
+            self.app.sent_prompts.remember(text, shown);
         }
     }
 }
 
 /// Programs that print a picture from the clipboard, with what they are to be told.
-const READERS: &[(&str, &[&str])] = &[
+const CLIPBOARD_READERS: &[(&str, &[&str])] = &[
     ("wl-paste", &["--no-newline", "--type", "image/png"]),
     ("xclip", &["-selection", "clipboard", "-target", "image/png", "-out"]),
     ("pngpaste", &["-"]),
 ];
 
 /// The picture in the clipboard, by the first program that gives one.
-pub(crate) async fn from_clipboard(place: Place, env: Vec<(OsString, OsString)>, groups: Arc<Groups>) -> Got {
+pub(crate) async fn from_clipboard(
+    place: ImageLocations,
+    env: Vec<(OsString, OsString)>,
+    groups: Arc<ProcessGroups>,
+) -> ImageLookup {
     let name = Path::new("clipboard.png");
     let mut asked = Vec::new();
-    for (program, args) in READERS {
-        let Some(path) = find(program, &env) else { continue };
+    for (program, args) in CLIPBOARD_READERS {
+        let Some(path) = find_program(program, &env) else { continue };
         asked.push(*program);
-        match printed(&path, args, &env, &groups).await {
+        match program_output(&path, args, &env, &groups).await {
             Some(bytes) if bytes.len() as u64 > MAX_MEDIA_BYTES => {
-                let most = size_words(MAX_MEDIA_BYTES);
-                return Got::Nothing(format!("the image in the clipboard is too large to be sent: at most {most} are"));
+                let most = format_image_size(MAX_MEDIA_BYTES);
+                return ImageLookup::Unavailable(format!(
+                    "the image in the clipboard is too large to be sent: at most {most} are"
+                ));
             }
-            Some(bytes) if image_type(name, &bytes).is_some() => return keep("clipboard.png", &bytes, &place),
+            Some(bytes) if image_type(name, &bytes).is_some() => return copy_image("clipboard.png", &bytes, &place),
             _ => {}
         }
     }
     let none = "wl-paste, xclip or pngpaste would read an image from the clipboard, and none of them is there";
-    Got::Nothing(match asked.is_empty() {
+    ImageLookup::Unavailable(match asked.is_empty() {
         true => none.to_owned(),
         false => format!("there is no image in the clipboard ({} gave none)", asked.join(", ")),
     })
 }
 
-fn find(program: &str, env: &[(OsString, OsString)]) -> Option<PathBuf> {
+fn find_program(program: &str, env: &[(OsString, OsString)]) -> Option<PathBuf> {
     let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path)?;
     // The project's own programs are not asked.
     std::env::split_paths(path)
@@ -273,25 +286,35 @@ fn find(program: &str, env: &[(OsString, OsString)]) -> Option<PathBuf> {
 }
 
 /// What a program prints if it ends well and soon.
-async fn printed(path: &Path, args: &[&str], env: &[(OsString, OsString)], groups: &Arc<Groups>) -> Option<Vec<u8>> {
-    const PATIENCE: Duration = Duration::from_secs(5);
-    let mut process = start(path, args, env, groups)?;
-    let exit = tokio::time::timeout(PATIENCE, process.wait()).await;
+async fn program_output(
+    path: &Path,
+    args: &[&str],
+    env: &[(OsString, OsString)],
+    groups: &Arc<ProcessGroups>,
+) -> Option<Vec<u8>> {
+    const CLIPBOARD_READER_TIMEOUT: Duration = Duration::from_secs(5);
+    let mut process = spawn_reader(path, args, env, groups)?;
+    let exit = tokio::time::timeout(CLIPBOARD_READER_TIMEOUT, process.wait()).await;
     if !matches!(exit, Ok(Ok(_))) {
-        process.end(Duration::from_millis(200), Until::LeaderGone).await;
+        process.terminate(Duration::from_millis(200), TerminationWait::Leader).await;
     }
     let printed = process.stdout().head().to_vec();
     process.finish();
     matches!(exit, Ok(Ok(Exit::Code(0)))).then_some(printed).filter(|bytes| !bytes.is_empty())
 }
 
-fn start(path: &Path, args: &[&str], env: &[(OsString, OsString)], groups: &Arc<Groups>) -> Option<Process> {
+fn spawn_reader(
+    path: &Path,
+    args: &[&str],
+    env: &[(OsString, OsString)],
+    groups: &Arc<ProcessGroups>,
+) -> Option<Process> {
     let args: Vec<OsString> = args.iter().map(OsString::from).collect();
     let mut env = env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     let (name, cwd) = (path.file_name()?, Path::new("/"));
-    let mut program = Program { path, name, args: &args, cwd, directory: None, env: &mut env };
+    let mut program = ProgramSpec { path, name, args: &args, cwd, cwd_handle: None, env: &mut env };
     let most = usize::try_from(MAX_MEDIA_BYTES).ok()? + 1;
-    Process::spawn(&mut program, Input::Empty, Output::Apart(Keep::Head(most)), groups).ok()
+    Process::spawn(&mut program, ProcessInput::Empty, OutputRouting::Separate(CaptureLimit::Head(most)), groups).ok()
 }
 
 #[cfg(test)]
@@ -300,18 +323,18 @@ mod tests {
 
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
-    fn place() -> (tempfile::TempDir, Place) {
+    fn place() -> (tempfile::TempDir, ImageLocations) {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("w")).unwrap();
         let workspace = Arc::new(Workspace::new(dir.path().join("w"), []).unwrap());
         let folder = workspace.directory().with_file_name("images");
-        (dir, Place { workspace, folder })
+        (dir, ImageLocations { workspace, folder })
     }
 
     #[test]
     fn a_pasted_path_is_known_however_it_is_written() {
         let home = Path::new("/home/u");
-        let path = |text: &str| path_in(text, home).map(|path| path.display().to_string());
+        let path = |text: &str| image_path(text, home).map(|path| path.display().to_string());
         for (text, expected) in [
             ("/tmp/shot.png", "/tmp/shot.png"),
             ("  shot.PNG \n", "shot.PNG"),
@@ -336,7 +359,7 @@ mod tests {
         let (dir, place) = place();
         let inside = dir.path().join("w/my shot.png");
         std::fs::write(&inside, PNG).unwrap();
-        let image = |label: &str, mention: &str| Got::Image { label: label.into(), mention: mention.into() };
+        let image = |label: &str, mention: &str| ImageLookup::Image { label: label.into(), mention: mention.into() };
         assert_eq!(from_path(&inside, "x", &place), image("image my shot.png, 16 bytes", "@\"my shot.png\""));
         assert_eq!(
             from_path(Path::new("my shot.png"), "x", &place),
@@ -344,11 +367,14 @@ mod tests {
         );
         let outside = dir.path().join("o[u]t.png");
         std::fs::write(&outside, [PNG, &[0; 5000]].concat()).unwrap();
-        let Got::Image { label, mention } = from_path(&outside, "x", &place) else { panic!("no image") };
+        let ImageLookup::Image { label, mention } = from_path(&outside, "x", &place) else { panic!("no image") };
         assert_eq!(label, "image out.png, 5 KB");
         let copy = PathBuf::from(mention.strip_prefix('@').unwrap());
-        assert!(copy.starts_with(place.folder.canonicalize().unwrap()) && place.workspace.holds(&copy), "{mention}");
-        assert_eq!(in_short(&format!("see {mention} now"), &place.workspace).unwrap().matches("[image ").count(), 1);
+        assert!(copy.starts_with(place.folder.canonicalize().unwrap()) && place.workspace.may_read(&copy), "{mention}");
+        assert_eq!(
+            abbreviate_images(&format!("see {mention} now"), &place.workspace).unwrap().matches("[image ").count(),
+            1
+        );
     }
 
     #[test]
@@ -360,17 +386,19 @@ mod tests {
             path
         };
         let text = write("text.png", b"words");
-        let Got::Text(pasted, Some(why)) = from_path(&text, "text.png", &place) else { panic!("no text") };
+        let ImageLookup::NotAnImage(pasted, Some(why)) = from_path(&text, "text.png", &place) else {
+            panic!("no text")
+        };
         assert_eq!(
             (pasted.as_str(), why.as_str()),
             ("text.png", "text.png is called like an image and is none; its path was pasted")
         );
         let big = write("big.png", PNG);
         std::fs::File::options().write(true).open(&big).unwrap().set_len(MAX_MEDIA_BYTES + 1).unwrap();
-        let Got::Text(_, Some(why)) = from_path(&big, "big.png", &place) else { panic!("no text") };
+        let ImageLookup::NotAnImage(_, Some(why)) = from_path(&big, "big.png", &place) else { panic!("no text") };
         assert!(why.starts_with("big.png is too large to be sent: 14.0 MB, and at most 14.0 MB are"), "{why}");
-        assert_eq!(from_path(Path::new("/no/such.png"), "t", &place), Got::Text("t".into(), None));
-        assert_eq!(from_path(dir.path(), "t", &place), Got::Text("t".into(), None));
+        assert_eq!(from_path(Path::new("/no/such.png"), "t", &place), ImageLookup::NotAnImage("t".into(), None));
+        assert_eq!(from_path(dir.path(), "t", &place), ImageLookup::NotAnImage("t".into(), None));
     }
 
     #[test]
@@ -378,7 +406,7 @@ mod tests {
         let (dir, place) = place();
         std::fs::write(dir.path().join("w/p.png"), PNG).unwrap();
         std::fs::write(dir.path().join("w/t.png"), "text").unwrap();
-        let shown = |prompt: &str| in_short(prompt, &place.workspace);
+        let shown = |prompt: &str| abbreviate_images(prompt, &place.workspace);
         assert_eq!(
             shown("what is @p.png? and @p.png").as_deref(),
             Some("what is [image p.png, 16 bytes]? and [image p.png, 16 bytes]")

@@ -4,75 +4,75 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use hookwright_agent::EndReason;
-use hookwright_agent::session::Order;
+use hookwright_agent::session::SessionCommand;
 
-use super::app::{App, Effect, Search};
-use super::complete::Completion;
+use super::app::{App, AppEffect, HistorySearch};
+use super::completion::Completion;
 use super::composer::{Composer, Motion};
-use super::dialog::{Asking, Reaction};
+use super::dialog::{DialogReaction, OpenDialog};
 use super::dialog_input::DialogInput;
-use super::text::WARN;
-use super::vim::{Became, Vim};
+use super::styled_text::WARN;
+use super::vim::{Vim, VimKeyResult};
 
 impl App {
     /// A key was pressed.
-    pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> Vec<Effect> {
+    pub(crate) fn handle_key(&mut self, key: KeyEvent, now: Instant) -> Vec<AppEffect> {
         let control = |letter| key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char(letter);
         if control('o') {
-            return vec![Effect::Expand];
+            return vec![AppEffect::Expand];
         }
         if self.answers_dialog(key, now)
             && let Some(dialog) = self.dialogs.front_mut()
         {
-            if control('x') && dialog.written().is_some() {
-                return vec![Effect::Editor];
+            if control('x') && dialog.edited_text().is_some() {
+                return vec![AppEffect::Editor];
             }
             let passes = match dialog.is_hotkey(key) {
                 true => self.dialog_input.passes(key, now),
                 false => self.dialog_input.passes_as_text(key, now),
             };
             if passes {
-                self.dialog_key(key);
+                self.handle_dialog_key(key);
             }
             return Vec::new();
         }
         if !control('c') {
-            self.leaving = None;
+            self.exit_deadline = None;
         }
         if key.code != KeyCode::Esc {
-            self.going_back = None;
+            self.rewind_deadline = None;
         }
-        if self.search.is_none() && self.completion.is_none() && self.gives_keyboard(key) {
+        if self.search.is_none() && self.completion.is_none() && self.focus_newest_console(key) {
             return Vec::new();
         }
-        if self.search.is_some() && self.search_key(key) {
+        if self.search.is_some() && self.handle_search_key(key) {
             return Vec::new();
         }
-        if self.completion.is_some() && self.completion_key(key) {
+        if self.completion.is_some() && self.handle_completion_key(key) {
             return Vec::new();
         }
-        if let Some(effects) = self.vim_key(key) {
+        if let Some(effects) = self.handle_vim_key(key) {
             return effects;
         }
         let effects = match key.code {
-            KeyCode::Char('c') if control('c') => self.interrupt(now),
-            KeyCode::Char('d') if control('d') && self.is_empty_shell() => self.leave_shell(),
+            KeyCode::Char('c') if control('c') => self.handle_interrupt(now),
+            KeyCode::Char('d') if control('d') && self.is_shell_prompt_empty() => self.leave_shell_mode(),
             KeyCode::Char('d') if control('d') && self.composer.is_empty() => {
-                vec![Effect::Quit(EndReason::PromptInputExit)]
+                vec![AppEffect::Quit(EndReason::PromptInputExit)]
             }
-            KeyCode::Char('l') if control('l') => vec![Effect::Redraw],
-            KeyCode::Char('x') if control('x') => vec![Effect::Editor],
-            KeyCode::Char('v') if control('v') => vec![Effect::Clipboard],
+            KeyCode::Char('l') if control('l') => vec![AppEffect::Redraw],
+            KeyCode::Char('x') if control('x') => vec![AppEffect::Editor],
+            KeyCode::Char('v') if control('v') => vec![AppEffect::Clipboard],
             KeyCode::Char('r') if control('r') => {
                 // What is found may be anything; a command has its sign.
                 let sign = if std::mem::take(&mut self.shell_mode) { "!" } else { "" };
-                let before = format!("{sign}{}", self.composer.whole());
-                self.search = Some(Search { before, ..Search::default() });
+                let before = format!("{sign}{}", self.composer.expanded_text());
+                self.search = Some(HistorySearch { draft: before, ..HistorySearch::default() });
                 Vec::new()
             }
-            KeyCode::Esc if self.busy.is_some() => vec![Effect::Order(Order::Cancel)],
-            KeyCode::Esc | KeyCode::Backspace if self.is_empty_shell() => self.leave_shell(),
-            KeyCode::Esc if self.composer.is_empty() => self.go_back(now),
+            KeyCode::Esc if self.busy.is_some() => vec![AppEffect::Command(SessionCommand::Cancel)],
+            KeyCode::Esc | KeyCode::Backspace if self.is_shell_prompt_empty() => self.leave_shell_mode(),
+            KeyCode::Esc if self.composer.is_empty() => self.handle_rewind_key(now),
             // Esc is for moving with vi's keys, and pressed more often than meant.
             KeyCode::Esc if self.vim.is_some() => Vec::new(),
             KeyCode::Esc => {
@@ -80,25 +80,25 @@ impl App {
                 Vec::new()
             }
             KeyCode::BackTab => self.next_mode(),
-            KeyCode::Enter if key.modifiers.is_empty() => self.enter(),
-            KeyCode::Up if !self.composer.up() => self.recall(Recall::Older),
-            KeyCode::Down if !self.composer.down() => self.recall(Recall::Newer),
+            KeyCode::Enter if key.modifiers.is_empty() => self.handle_enter(),
+            KeyCode::Up if !self.composer.up() => self.recall(HistoryStep::Older),
+            KeyCode::Down if !self.composer.down() => self.recall(HistoryStep::Newer),
             KeyCode::Up | KeyCode::Down => Vec::new(),
-            KeyCode::Char('p') if control('p') => self.recall(Recall::Older),
-            KeyCode::Char('n') if control('n') => self.recall(Recall::Newer),
+            KeyCode::Char('p') if control('p') => self.recall(HistoryStep::Older),
+            KeyCode::Char('n') if control('n') => self.recall(HistoryStep::Newer),
             _ => {
-                edit(&mut self.composer, key);
+                edit_text(&mut self.composer, key);
                 Vec::new()
             }
         };
-        self.suggest(key);
+        self.update_completion(key);
         effects
     }
 
     /// Hands a key to the open dialog; whether the dialog is still open.
-    fn dialog_key(&mut self, key: KeyEvent) -> bool {
+    fn handle_dialog_key(&mut self, key: KeyEvent) -> bool {
         let Some(dialog) = self.dialogs.front_mut() else { return false };
-        let is_open = dialog.key(key) == Reaction::Open;
+        let is_open = dialog.handle_key(key) == DialogReaction::Open;
         if !is_open {
             self.dialogs.pop_front();
             self.dialog_input = DialogInput::default();
@@ -109,38 +109,39 @@ impl App {
     /// Hands over a key that was held back until it was clear that no other one follows it.
     pub(crate) fn release_held_key(&mut self, now: Instant) {
         if let Some(held) = self.dialog_input.release(now)
-            && self.dialog_key(held.key)
+            && self.handle_dialog_key(held.key)
             && held.then_enter
         {
-            self.dialog_key(KeyCode::Enter.into());
+            self.handle_dialog_key(KeyCode::Enter.into());
         }
     }
 
     /// What vi's keys make of a key; nothing if it means what it always does.
-    fn vim_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+    fn handle_vim_key(&mut self, key: KeyEvent) -> Option<Vec<AppEffect>> {
         let vim = self.vim.as_mut()?;
-        let became = vim.key(&mut self.composer, key);
-        if became != Became::Passed {
+        let became = vim.handle_key(&mut self.composer, key);
+        if became != VimKeyResult::NotHandled {
             self.completion = None;
         }
         match became {
-            Became::Passed => None,
-            Became::Done => Some(Vec::new()),
-            Became::Older => Some(self.recall(Recall::Older)),
-            Became::Newer => Some(self.recall(Recall::Newer)),
+            VimKeyResult::NotHandled => None,
+            VimKeyResult::Handled => Some(Vec::new()),
+            VimKeyResult::Older => Some(self.recall(HistoryStep::Older)),
+            VimKeyResult::Newer => Some(self.recall(HistoryStep::Newer)),
         }
     }
 
     /// Whether a key is meant for the dialog. Somebody in the middle of a word when the question comes up has not seen it
     /// yet, and must not allow anything with the next letter; a short pause makes the difference.
     fn answers_dialog(&mut self, key: KeyEvent, now: Instant) -> bool {
-        const PAUSE: Duration = Duration::from_millis(600);
+        const TYPING_PAUSE: Duration = Duration::from_millis(600);
         let letter =
             matches!(key.code, KeyCode::Char(_) | KeyCode::Backspace) && !key.modifiers.contains(KeyModifiers::CONTROL);
         let goes_on = letter || key.code == KeyCode::Enter;
-        let in_a_word = goes_on && self.writing.is_some_and(|last| now.saturating_duration_since(last) < PAUSE);
+        let in_a_word =
+            goes_on && self.last_typed.is_some_and(|last| now.saturating_duration_since(last) < TYPING_PAUSE);
         if self.dialogs.is_empty() || in_a_word {
-            self.writing = letter.then_some(now);
+            self.last_typed = letter.then_some(now);
             return false;
         }
         true
@@ -156,20 +157,23 @@ impl App {
     }
 
     /// What an editor would show now, and a name for it.
-    pub(crate) fn editable(&self) -> (String, String) {
-        let asked = self.dialogs.front().and_then(Asking::written);
-        asked.map_or_else(|| (self.composer.whole(), "prompt.md".to_owned()), |(text, name)| (text.to_owned(), name))
+    pub(crate) fn editable_text(&self) -> (String, String) {
+        let asked = self.dialogs.front().and_then(OpenDialog::edited_text);
+        asked.map_or_else(
+            || (self.composer.expanded_text(), "prompt.md".to_owned()),
+            |(text, name)| (text.to_owned(), name),
+        )
     }
 
     /// What an editor gave back.
-    pub(crate) fn edited(&mut self, text: &str) {
+    pub(crate) fn apply_edited_text(&mut self, text: &str) {
         match self.dialogs.front_mut() {
-            Some(dialog) if dialog.written().is_some() => dialog.rewrite(text),
-            _ => self.composer.put(text.trim_end()),
+            Some(dialog) if dialog.edited_text().is_some() => dialog.replace_text(text),
+            _ => self.composer.set_prompt(text.trim_end()),
         }
     }
 
-    fn enter(&mut self) -> Vec<Effect> {
+    fn handle_enter(&mut self) -> Vec<AppEffect> {
         // A backslash at the end asks for another line.
         if self.composer.text().ends_with('\\') && self.composer.cursor() == self.composer.text().len() {
             self.composer.delete(Motion::Left);
@@ -186,60 +190,62 @@ impl App {
             (text, true) if !text.trim().is_empty() => (format!("!{text}"), format!("!{shown}")),
             (text, _) => (text, shown),
         };
-        self.sent.note(&text, shown);
-        self.vim.iter_mut().for_each(Vim::begin);
+        self.sent_prompts.remember(&text, shown);
+        self.vim.iter_mut().for_each(Vim::start_prompt);
         if let Some(trouble) = self.history.add(&text) {
-            self.tell(WARN, trouble);
+            self.push_text(WARN, trouble);
         }
-        if text.trim().is_empty() { Vec::new() } else { vec![Effect::Submit(text)] }
+        if text.trim().is_empty() { Vec::new() } else { vec![AppEffect::Submit(text)] }
     }
 
-    fn next_mode(&mut self) -> Vec<Effect> {
+    fn next_mode(&mut self) -> Vec<AppEffect> {
         let modes = &self.status.modes;
         let at = modes.iter().position(|mode| *mode == self.status.mode).unwrap_or(0);
-        vec![Effect::Order(Order::Mode(modes.get((at + 1) % modes.len().max(1)).copied().unwrap_or_default()))]
+        vec![AppEffect::Command(SessionCommand::SetApprovalMode(
+            modes.get((at + 1) % modes.len().max(1)).copied().unwrap_or_default(),
+        ))]
     }
 
-    fn recall(&mut self, which: Recall) -> Vec<Effect> {
+    fn recall(&mut self, which: HistoryStep) -> Vec<AppEffect> {
         let text = match which {
             // A prompt that still waits comes back first.
-            Recall::Older if self.composer.is_empty() && !self.queue.is_empty() => {
-                return vec![Effect::Order(Order::TakeBack)];
+            HistoryStep::Older if self.composer.is_empty() && !self.queue.is_empty() => {
+                return vec![AppEffect::Command(SessionCommand::RecallPrompt)];
             }
-            Recall::Older if self.shell_mode => self.history.older(&format!("!{}", self.composer.whole())),
-            Recall::Older => self.history.older(&self.composer.whole()),
-            Recall::Newer => self.history.newer(),
+            HistoryStep::Older if self.shell_mode => self.history.older(&format!("!{}", self.composer.expanded_text())),
+            HistoryStep::Older => self.history.older(&self.composer.expanded_text()),
+            HistoryStep::Newer => self.history.newer(),
         };
         if let Some(text) = text {
-            self.write(&text);
+            self.set_recalled_prompt(&text);
         }
         Vec::new()
     }
 
     /// Puts an earlier prompt into the composer. In the shell's mode a command is there without its sign, and what was none
     /// does not become one.
-    fn write(&mut self, text: &str) {
+    fn set_recalled_prompt(&mut self, text: &str) {
         let command = text.strip_prefix('!').filter(|_| self.shell_mode);
         self.shell_mode = command.is_some();
-        self.composer.put(command.unwrap_or(text));
+        self.composer.set_prompt(command.unwrap_or(text));
     }
 
-    fn is_empty_shell(&self) -> bool {
+    fn is_shell_prompt_empty(&self) -> bool {
         self.shell_mode && self.composer.is_empty()
     }
 
-    fn leave_shell(&mut self) -> Vec<Effect> {
+    fn leave_shell_mode(&mut self) -> Vec<AppEffect> {
         self.shell_mode = false;
         Vec::new()
     }
 
     /// Suggestions follow what is typed; walking through the history does not call them up.
-    fn suggest(&mut self, key: KeyEvent) {
+    fn update_completion(&mut self, key: KeyEvent) {
         let typed = matches!(key.code, KeyCode::Char(_) | KeyCode::Backspace | KeyCode::Delete | KeyCode::Tab);
         self.completion = if typed && !self.shell_mode { Completion::find(&self.composer, &self.names) } else { None };
     }
 
-    fn completion_key(&mut self, key: KeyEvent) -> bool {
+    fn handle_completion_key(&mut self, key: KeyEvent) -> bool {
         let Some(completion) = &mut self.completion else { return false };
         match key.code {
             KeyCode::Up => completion.step(-1),
@@ -260,7 +266,7 @@ impl App {
     }
 
     /// Ctrl-R: each letter narrows the search, Ctrl-R goes on to an older one. Any other key takes what was found.
-    fn search_key(&mut self, key: KeyEvent) -> bool {
+    fn handle_search_key(&mut self, key: KeyEvent) -> bool {
         let Some(search) = &mut self.search else { return false };
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -282,7 +288,7 @@ impl App {
             }
         }
         match self.history.find(&search.text, search.skip) {
-            Some(found) if !search.text.is_empty() => self.composer.put(found.to_owned()),
+            Some(found) if !search.text.is_empty() => self.composer.set_prompt(found.to_owned()),
             Some(_) => {}
             None => search.skip = search.skip.saturating_sub(1),
         }
@@ -291,7 +297,7 @@ impl App {
 
     fn end_search(&mut self) -> bool {
         if let Some(search) = self.search.take() {
-            self.composer.put(search.before);
+            self.composer.set_prompt(search.draft);
         }
         true
     }
@@ -302,24 +308,24 @@ pub(crate) fn is_suspend(key: &KeyEvent) -> bool {
     key.code == KeyCode::Char('z') && key.modifiers == KeyModifiers::CONTROL && key.kind != KeyEventKind::Release
 }
 
-enum Recall {
+enum HistoryStep {
     Older,
     Newer,
 }
 
 /// The keys that every text field knows.
-pub(crate) fn edit(composer: &mut Composer, key: KeyEvent) {
+pub(crate) fn edit_text(composer: &mut Composer, key: KeyEvent) {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
     match key.code {
         KeyCode::Enter => composer.insert("\n"),
         KeyCode::Char('j') if control => composer.insert("\n"),
-        KeyCode::Char('a') if control => composer.go(Motion::LineStart),
-        KeyCode::Char('e') if control => composer.go(Motion::LineEnd),
-        KeyCode::Char('b') if control => composer.go(Motion::Left),
-        KeyCode::Char('f') if control => composer.go(Motion::Right),
-        KeyCode::Char('b') if alt => composer.go(Motion::WordLeft),
-        KeyCode::Char('f') if alt => composer.go(Motion::WordRight),
+        KeyCode::Char('a') if control => composer.move_cursor(Motion::LineStart),
+        KeyCode::Char('e') if control => composer.move_cursor(Motion::LineEnd),
+        KeyCode::Char('b') if control => composer.move_cursor(Motion::Left),
+        KeyCode::Char('f') if control => composer.move_cursor(Motion::Right),
+        KeyCode::Char('b') if alt => composer.move_cursor(Motion::WordLeft),
+        KeyCode::Char('f') if alt => composer.move_cursor(Motion::WordRight),
         KeyCode::Char('d') if control => composer.delete(Motion::Right),
         KeyCode::Char('d') if alt => composer.delete(Motion::WordRight),
         KeyCode::Char('h') if control => composer.delete(Motion::Left),
@@ -336,14 +342,14 @@ pub(crate) fn edit(composer: &mut Composer, key: KeyEvent) {
         KeyCode::Backspace => composer.delete(Motion::Left),
         KeyCode::Delete if control || alt => composer.delete(Motion::WordRight),
         KeyCode::Delete => composer.delete(Motion::Right),
-        KeyCode::Left if control || alt => composer.go(Motion::WordLeft),
-        KeyCode::Right if control || alt => composer.go(Motion::WordRight),
-        KeyCode::Left => composer.go(Motion::Left),
-        KeyCode::Right => composer.go(Motion::Right),
-        KeyCode::Home if control => composer.go(Motion::Start),
-        KeyCode::End if control => composer.go(Motion::End),
-        KeyCode::Home => composer.go(Motion::LineStart),
-        KeyCode::End => composer.go(Motion::LineEnd),
+        KeyCode::Left if control || alt => composer.move_cursor(Motion::WordLeft),
+        KeyCode::Right if control || alt => composer.move_cursor(Motion::WordRight),
+        KeyCode::Left => composer.move_cursor(Motion::Left),
+        KeyCode::Right => composer.move_cursor(Motion::Right),
+        KeyCode::Home if control => composer.move_cursor(Motion::Start),
+        KeyCode::End if control => composer.move_cursor(Motion::End),
+        KeyCode::Home => composer.move_cursor(Motion::LineStart),
+        KeyCode::End => composer.move_cursor(Motion::LineEnd),
         KeyCode::Up => {
             composer.up();
         }

@@ -5,48 +5,48 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::block::Block;
-use super::table::Table;
-use super::text::{ACCENT, BOLD, CODE, DIM, Line, NOTE, PLAIN};
+use super::block::ScrollbackBlock;
+use super::markdown_table::MarkdownTable;
+use super::styled_text::{ACCENT, BOLD, CODE, DIM, NOTE, PLAIN, StyledLine};
 
 /// So many lines of a paragraph or a list are kept back at most.
-const MOST_PENDING: usize = 40;
+const MAX_PENDING_LINES: usize = 40;
 
 /// An answer on its way.
 #[derive(Debug, Default)]
-pub(crate) struct Stream {
+pub(crate) struct MarkdownStream {
     pending: String,
     lines: usize,
-    fence: Option<Fence>,
+    fence: Option<CodeFence>,
 }
 
 #[derive(Debug)]
-struct Fence {
+struct CodeFence {
     mark: String,
     indent: usize,
     language: String,
 }
 
-impl Stream {
+impl MarkdownStream {
     /// Takes more text; gives back the pieces that are final now.
-    pub(crate) fn push(&mut self, text: &str) -> Vec<Block> {
+    pub(crate) fn push(&mut self, text: &str) -> Vec<ScrollbackBlock> {
         let mut done = Vec::new();
         let mut rest = text;
         while let Some(end) = rest.find('\n') {
             self.pending.push_str(&rest[..=end]);
             rest = &rest[end + 1..];
-            self.line_done(&mut done);
+            self.finish_line(&mut done);
         }
         self.pending.push_str(rest);
         done
     }
 
     /// The end of the answer.
-    pub(crate) fn finish(&mut self) -> Vec<Block> {
+    pub(crate) fn finish(&mut self) -> Vec<ScrollbackBlock> {
         let mut done = Vec::new();
         if !self.pending.is_empty() {
             self.pending.push('\n');
-            self.line_done(&mut done);
+            self.finish_line(&mut done);
         }
         self.flush(&mut done);
         self.fence = None;
@@ -54,30 +54,30 @@ impl Stream {
     }
 
     /// What is not final yet, as it would look now.
-    pub(crate) fn live(&self) -> Option<Block> {
+    pub(crate) fn live_block(&self) -> Option<ScrollbackBlock> {
         match &self.fence {
             _ if self.pending.trim().is_empty() => None,
-            Some(fence) => Some(fence.code(&self.pending)),
-            None => Some(Block::Markdown(self.pending.clone())),
+            Some(fence) => Some(fence.code_block(&self.pending)),
+            None => Some(ScrollbackBlock::Markdown(self.pending.clone())),
         }
     }
 
     /// A line has been completed; it is the last one of what is pending.
-    fn line_done(&mut self, done: &mut Vec<Block>) {
+    fn finish_line(&mut self, done: &mut Vec<ScrollbackBlock>) {
         let start = self.pending[..self.pending.len() - 1].rfind('\n').map_or(0, |at| at + 1);
         let line = self.pending[start..].trim_end();
         let bare = line.trim_start();
         if let Some(fence) = &self.fence {
             if bare.starts_with(&fence.mark) && bare.trim_matches(fence.mark.as_bytes()[0] as char).is_empty() {
                 self.fence = None;
-                done.push(Block::Gap);
+                done.push(ScrollbackBlock::Gap);
             } else {
-                done.push(fence.code(line));
+                done.push(fence.code_block(line));
             }
             self.pending.clear();
             return;
         }
-        if let Some(fence) = opening(line) {
+        if let Some(fence) = opening_fence(line) {
             self.pending.truncate(start);
             self.flush(done);
             self.fence = Some(fence);
@@ -85,10 +85,10 @@ impl Stream {
         }
         self.lines += 1;
         let item = bare.starts_with(['-', '*', '+']) || bare.starts_with(|char: char| char.is_ascii_digit());
-        let too_long = self.lines > MOST_PENDING && (item && line == bare || self.lines > 10 * MOST_PENDING);
+        let too_long = self.lines > MAX_PENDING_LINES && (item && line == bare || self.lines > 10 * MAX_PENDING_LINES);
         if bare.is_empty() {
             self.flush(done);
-            done.push(Block::Gap);
+            done.push(ScrollbackBlock::Gap);
         } else if bare.starts_with('#') && start == 0 {
             self.flush(done);
         } else if too_long {
@@ -99,17 +99,17 @@ impl Stream {
         }
     }
 
-    fn flush(&mut self, done: &mut Vec<Block>) {
+    fn flush(&mut self, done: &mut Vec<ScrollbackBlock>) {
         self.lines = 0;
         let text = std::mem::take(&mut self.pending);
         if !text.trim().is_empty() {
-            done.push(Block::Markdown(text));
+            done.push(ScrollbackBlock::Markdown(text));
         }
     }
 }
 
-impl Fence {
-    fn code(&self, text: &str) -> Block {
+impl CodeFence {
+    fn code_block(&self, text: &str) -> ScrollbackBlock {
         let dedent = |line: &str| {
             let blank = line.len() - line.trim_start_matches(' ').len();
             line[blank.min(self.indent)..].to_owned()
@@ -118,11 +118,11 @@ impl Fence {
         if lines.is_empty() {
             lines.push(String::new());
         }
-        Block::Code { language: self.language.clone(), lines, indent: self.indent.min(8) }
+        ScrollbackBlock::Code { language: self.language.clone(), lines, indent: self.indent.min(8) }
     }
 }
 
-fn opening(line: &str) -> Option<Fence> {
+fn opening_fence(line: &str) -> Option<CodeFence> {
     let bare = line.trim_start();
     let mark = ['`', '~'].into_iter().find(|mark| bare.starts_with(&mark.to_string().repeat(3)))?;
     let length = bare.len() - bare.trim_start_matches(mark).len();
@@ -132,15 +132,15 @@ fn opening(line: &str) -> Option<Fence> {
         return None;
     }
     let language = info.split([' ', ',', '{']).next().unwrap_or_default().to_lowercase();
-    Some(Fence { mark: mark.to_string().repeat(length), indent: line.len() - bare.len(), language })
+    Some(CodeFence { mark: mark.to_string().repeat(length), indent: line.len() - bare.len(), language })
 }
 
 /// Draws Markdown in so many columns.
-pub(crate) fn render(text: &str, columns: usize) -> Vec<Line> {
+pub(crate) fn render(text: &str, columns: usize) -> Vec<StyledLine> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut page = Page { columns, ..Page::default() };
+    let mut page = MarkdownRenderer { columns, ..MarkdownRenderer::default() };
     for event in Parser::new_ext(text, options) {
-        page.event(event);
+        page.push_event(event);
     }
     page.end_line();
     page.lines
@@ -148,21 +148,21 @@ pub(crate) fn render(text: &str, columns: usize) -> Vec<Line> {
 
 /// A page being drawn.
 #[derive(Default)]
-struct Page {
+struct MarkdownRenderer {
     columns: usize,
-    lines: Vec<Line>,
-    line: Line,
+    lines: Vec<StyledLine>,
+    line: StyledLine,
     styles: Vec<anstyle::Style>,
     /// The number of the next item, for each list that is open; none for bullets.
     lists: Vec<Option<u64>>,
     quotes: usize,
     link: Option<String>,
-    table: Option<Table>,
+    table: Option<MarkdownTable>,
     code: Option<String>,
 }
 
-impl Page {
-    fn event(&mut self, event: Event<'_>) {
+impl MarkdownRenderer {
+    fn push_event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
@@ -175,7 +175,7 @@ impl Page {
             Event::Code(text) => self.styled(CODE, &text),
             Event::SoftBreak => self.text(" "),
             Event::HardBreak => self.end_line(),
-            Event::Rule => self.lines.push(Line::of(DIM, "─".repeat(self.columns.min(60)))),
+            Event::Rule => self.lines.push(StyledLine::styled(DIM, "─".repeat(self.columns.min(60)))),
             Event::TaskListMarker(done) => self.styled(NOTE, if done { "[x] " } else { "[ ] " }),
             Event::FootnoteReference(_) | Event::InlineMath(_) | Event::DisplayMath(_) => {}
         }
@@ -195,7 +195,7 @@ impl Page {
                 self.end_line();
                 self.lists.push(start);
             }
-            Tag::Item => self.item(),
+            Tag::Item => self.start_item(),
             Tag::BlockQuote(_) => {
                 self.end_line();
                 self.quotes += 1;
@@ -210,11 +210,11 @@ impl Page {
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.link = Some(dest_url.to_string()),
             Tag::Table(sides) => {
                 self.end_line();
-                self.table = Some(Table::new(sides));
+                self.table = Some(MarkdownTable::new(sides));
             }
             Tag::TableHead | Tag::TableRow => {
                 if let Some(table) = &mut self.table {
-                    table.row();
+                    table.begin_row();
                 }
             }
             _ => {}
@@ -243,7 +243,7 @@ impl Page {
             TagEnd::Link | TagEnd::Image => self.end_link(),
             TagEnd::TableCell => {
                 if let Some(table) = &mut self.table {
-                    table.cell(std::mem::take(&mut self.line));
+                    table.push_cell(std::mem::take(&mut self.line));
                 }
             }
             TagEnd::Table => {
@@ -255,7 +255,7 @@ impl Page {
         }
     }
 
-    fn item(&mut self) {
+    fn start_item(&mut self) {
         self.end_line();
         let mark = match self.lists.last_mut() {
             Some(Some(number)) => {
@@ -265,7 +265,7 @@ impl Page {
             _ => "• ".to_owned(),
         };
         let indent = "  ".repeat(self.lists.len().saturating_sub(1));
-        self.line = self.quote().with(PLAIN, &indent).with(NOTE, &mark);
+        self.line = self.quote_prefix().with_text(PLAIN, &indent).with_text(NOTE, &mark);
         self.line.indent = self.line.width();
     }
 
@@ -288,7 +288,7 @@ impl Page {
     fn styled(&mut self, style: anstyle::Style, text: &str) {
         if self.line.spans.is_empty() && self.table.is_none() {
             let indent = "  ".repeat(self.lists.len());
-            self.line = self.quote().with(PLAIN, &indent);
+            self.line = self.quote_prefix().with_text(PLAIN, &indent);
             self.line.indent = self.line.width();
         }
         self.line.push(style, text);
@@ -297,12 +297,12 @@ impl Page {
     fn code_lines(&mut self, text: &str) {
         let language = self.code.clone().unwrap_or_default();
         let indent = 2 * self.lists.len();
-        let block = Block::Code { language, lines: text.lines().map(str::to_owned).collect(), indent };
+        let block = ScrollbackBlock::Code { language, lines: text.lines().map(str::to_owned).collect(), indent };
         self.lines.extend(block.render(self.columns));
     }
 
-    fn quote(&self) -> Line {
-        Line::of(DIM, "│ ".repeat(self.quotes))
+    fn quote_prefix(&self) -> StyledLine {
+        StyledLine::styled(DIM, "│ ".repeat(self.quotes))
     }
 
     fn end_line(&mut self) {

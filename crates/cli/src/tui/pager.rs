@@ -1,21 +1,21 @@
 //! Ctrl-O: one card whole on a page of its own, at any width: scrolled, searched, copied; the card's output grows while it is
-//! looked at. Everything shown passes through `text.rs`, so nothing in an output steers the terminal.
+//! looked at. Everything shown passes through `styled_text.rs`, so nothing in an output steers the terminal.
 
 use std::ops::Range;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::app::App;
-use super::cards::text_lines;
-use super::commands::{lines as count_of_lines, nothing_to_open};
-use super::driver::Driver;
-use super::text::{BOLD, DIM, Line, NOTE, Span, WARN};
+use super::card_store::text_lines;
+use super::driver::ScreenDriver;
+use super::screen_commands::{format_line_count as count_of_lines, no_card_text};
+use super::styled_text::{BOLD, DIM, NOTE, StyledLine, StyledSpan, WARN};
 
 /// What is looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum At {
+enum PagerSubject {
     /// A card, by its number.
-    Kept(usize),
+    Card(usize),
     /// A call that is under way.
     Live(String),
     /// What the model thinks now.
@@ -28,95 +28,96 @@ enum At {
 
 /// The pager.
 pub(crate) struct Pager {
-    at: At,
+    subject: PagerSubject,
     /// The first row that is shown.
     top: usize,
     /// Whether the end is shown, also when there is more of it.
-    follows: bool,
+    is_following: bool,
     /// What is searched for, and whether it is being written.
     search: String,
-    searching: bool,
+    is_searching: bool,
     /// Whether the next hit is to be gone to once it is known where it is.
-    jumps: bool,
-    said: Option<String>,
-    page: Page,
+    jumps_to_hit: bool,
+    notice: Option<String>,
+    page: RenderedPage,
 }
 
 /// What was drawn last, and of what.
 #[derive(Default)]
-struct Page {
-    key: Option<(At, usize, usize, String)>,
-    rows: Vec<Line>,
+struct RenderedPage {
+    cache_key: Option<(PagerSubject, usize, usize, String)>,
+    rows: Vec<StyledLine>,
     /// The rows that hold what is searched for.
     hits: Vec<usize>,
     /// How many rows there is room for.
-    room: usize,
+    visible_rows: usize,
 }
 
 impl Pager {
     /// Opens what is of most interest now: a question, what runs, the last card. Nothing if there is nothing.
     pub(crate) fn open(app: &App) -> Option<Pager> {
-        let places = places(app);
-        Some(Pager::at(places.last()?.clone()))
+        let places = all_subjects(app);
+        Some(Pager::show(places.last()?.clone()))
     }
 
-    fn at(at: At) -> Pager {
-        let follows = matches!(at, At::Live(_) | At::Thought);
+    fn show(at: PagerSubject) -> Pager {
+        let follows = matches!(at, PagerSubject::Live(_) | PagerSubject::Thought);
         Pager {
-            at,
+            subject: at,
             top: 0,
-            follows,
+            is_following: follows,
             search: String::new(),
-            searching: false,
-            jumps: false,
-            said: None,
-            page: Page::default(),
+            is_searching: false,
+            jumps_to_hit: false,
+            notice: None,
+            page: RenderedPage::default(),
         }
     }
 
     /// Opens the `back`-th card from the end.
     pub(crate) fn open_card(app: &App, back: usize) -> Option<Pager> {
         let number = app.cards.newest()?.checked_sub(back.saturating_sub(1))?;
-        app.cards.get(number).map(|_| Pager::at(At::Kept(number)))
+        app.cards.get(number).map(|_| Pager::show(PagerSubject::Card(number)))
     }
 
     /// Whether what is looked at is still there; what was under way may have become a card.
-    fn settle(&mut self, app: &App) -> bool {
-        if let At::Live(call_id) = &self.at
+    fn refresh_subject(&mut self, app: &App) -> bool {
+        if let PagerSubject::Live(call_id) = &self.subject
             && app.running.iter().all(|card| card.call_id != *call_id)
         {
-            self.at = app.cards.of_call(call_id).or(app.cards.newest()).map_or(At::Thought, At::Kept);
-            self.follows = false;
+            self.subject =
+                app.cards.find_call(call_id).or(app.cards.newest()).map_or(PagerSubject::Thought, PagerSubject::Card);
+            self.is_following = false;
         }
-        if self.at == At::Thought && app.thought.trim().is_empty() {
-            self.at = app.cards.newest().map_or(At::Question, At::Kept);
+        if self.subject == PagerSubject::Thought && app.thought.trim().is_empty() {
+            self.subject = app.cards.newest().map_or(PagerSubject::Question, PagerSubject::Card);
         }
-        let places = places(app);
-        if !places.contains(&self.at)
+        let places = all_subjects(app);
+        if !places.contains(&self.subject)
             && let Some(nearest) = places.first()
         {
-            *self = Pager::at(nearest.clone());
+            *self = Pager::show(nearest.clone());
         }
         !places.is_empty()
     }
 
     fn step(&mut self, app: &App, by: isize) {
-        let places = places(app);
-        let at = places.iter().position(|place| *place == self.at).unwrap_or(0);
+        let places = all_subjects(app);
+        let at = places.iter().position(|place| *place == self.subject).unwrap_or(0);
         let next = at.saturating_add_signed(by).min(places.len().saturating_sub(1));
         if let Some(place) = places.get(next).filter(|_| next != at) {
-            *self = Pager { search: std::mem::take(&mut self.search), ..Pager::at(place.clone()) };
+            *self = Pager { search: std::mem::take(&mut self.search), ..Pager::show(place.clone()) };
         }
     }
 
     fn scroll_to(&mut self, top: usize) {
-        let last = self.page.rows.len().saturating_sub(self.page.room);
+        let last = self.page.rows.len().saturating_sub(self.page.visible_rows);
         self.top = top.min(last);
-        self.follows = top >= last && matches!(self.at, At::Live(_) | At::Thought);
+        self.is_following = top >= last && matches!(self.subject, PagerSubject::Live(_) | PagerSubject::Thought);
     }
 
     /// Goes to the next hit, or the one before.
-    fn find(&mut self, forwards: bool, from: usize) {
+    fn go_to_hit(&mut self, forwards: bool, from: usize) {
         let hits = &self.page.hits;
         let found = match forwards {
             true => hits.iter().find(|row| **row >= from).or(hits.first()),
@@ -125,127 +126,139 @@ impl Pager {
         match found.copied() {
             Some(row) => self.scroll_to(row),
             None if self.search.is_empty() => {}
-            None => self.said = Some(format!("`{}` is not in it", self.search)),
+            None => self.notice = Some(format!("`{}` is not in it", self.search)),
         }
     }
 
     /// The page, in so many columns and rows; nothing if there is nothing to show any more.
-    pub(crate) fn view(&mut self, app: &App, columns: usize, rows: usize) -> Option<Vec<Line>> {
-        if !self.settle(app) {
+    pub(crate) fn view(&mut self, app: &App, columns: usize, rows: usize) -> Option<Vec<StyledLine>> {
+        if !self.refresh_subject(app) {
             return None;
         }
-        self.page.draw(&self.at, &self.search, app, columns);
-        self.page.room = rows.saturating_sub(2).max(1);
-        let last = self.page.rows.len().saturating_sub(self.page.room);
-        self.top = if self.follows { last } else { self.top.min(last) };
-        if std::mem::take(&mut self.jumps) {
-            self.find(true, self.top);
+        self.page.draw(&self.subject, &self.search, app, columns);
+        self.page.visible_rows = rows.saturating_sub(2).max(1);
+        let last = self.page.rows.len().saturating_sub(self.page.visible_rows);
+        self.top = if self.is_following { last } else { self.top.min(last) };
+        if std::mem::take(&mut self.jumps_to_hit) {
+            self.go_to_hit(true, self.top);
         }
-        let places = places(app);
-        let at = places.iter().position(|place| *place == self.at).map_or(1, |at| at + 1);
-        let mut lines =
-            vec![Line::of(NOTE, format!("{at}/{}  ", places.len())).with(BOLD, title(&self.at, app)).clip(columns)];
-        lines.extend(self.page.rows.iter().skip(self.top).take(self.page.room).cloned());
-        lines.resize(rows.saturating_sub(1).max(1), Line::new());
-        lines.push(self.foot(app, columns));
+        let places = all_subjects(app);
+        let at = places.iter().position(|place| *place == self.subject).map_or(1, |at| at + 1);
+        let mut lines = vec![
+            StyledLine::styled(NOTE, format!("{at}/{}  ", places.len()))
+                .with_text(BOLD, subject_title(&self.subject, app))
+                .clip(columns),
+        ];
+        lines.extend(self.page.rows.iter().skip(self.top).take(self.page.visible_rows).cloned());
+        lines.resize(rows.saturating_sub(1).max(1), StyledLine::new());
+        lines.push(self.footer(app, columns));
         Some(lines)
     }
 
-    fn foot(&self, app: &App, columns: usize) -> Line {
-        if self.searching {
-            return Line::of(NOTE, format!("/{}▏", self.search)).clip(columns);
+    fn footer(&self, app: &App, columns: usize) -> StyledLine {
+        if self.is_searching {
+            return StyledLine::styled(NOTE, format!("/{}▏", self.search)).clip(columns);
         }
-        if let Some(said) = &self.said {
-            return Line::of(NOTE, said).clip(columns);
+        if let Some(said) = &self.notice {
+            return StyledLine::styled(NOTE, said).clip(columns);
         }
-        if !app.dialogs.is_empty() && self.at != At::Question {
-            return Line::of(WARN.bold(), "the agent waits for your permission: q shows the question").clip(columns);
+        if !app.dialogs.is_empty() && self.subject != PagerSubject::Question {
+            return StyledLine::styled(WARN.bold(), "the agent waits for your permission: q shows the question")
+                .clip(columns);
         }
-        let (all, room) = (self.page.rows.len(), self.page.room);
+        let (all, room) = (self.page.rows.len(), self.page.visible_rows);
         let end = (self.top + room).min(all);
         let place =
             if all > room { format!("{}–{end} of {all}  ", self.top + 1) } else { count_of_lines(all) + "  " };
-        Line::of(DIM, place).with(NOTE, "q close  / search  n N next  y copy  ← → others  g G ends").clip(columns)
+        StyledLine::styled(DIM, place)
+            .with_text(NOTE, "q close  / search  n N next  y copy  ← → others  g G ends")
+            .clip(columns)
     }
 }
 
-impl Page {
+impl RenderedPage {
     /// Draws it anew, if it is not what was drawn.
-    fn draw(&mut self, at: &At, search: &str, app: &App, columns: usize) {
-        let key = (at.clone(), version(at, app), columns, search.to_owned());
-        if self.key.as_ref() == Some(&key) {
+    fn draw(&mut self, at: &PagerSubject, search: &str, app: &App, columns: usize) {
+        let key = (at.clone(), subject_version(at, app), columns, search.to_owned());
+        if self.cache_key.as_ref() == Some(&key) {
             return;
         }
         self.rows.clear();
         self.hits.clear();
-        for line in lines(at, app) {
+        for line in subject_lines(at, app) {
             let ranges = occurrences(&line.plain(), search);
             if !ranges.is_empty() {
                 self.hits.push(self.rows.len());
             }
-            self.rows.extend(marked(&line, &ranges).wrap(columns));
+            self.rows.extend(highlight_ranges(&line, &ranges).wrap(columns));
         }
-        self.key = Some(key);
+        self.cache_key = Some(key);
     }
 }
 
 /// All that can be looked at, in the order in which it came.
-fn places(app: &App) -> Vec<At> {
-    let mut places: Vec<At> =
-        app.cards.newest().map_or_else(Vec::new, |newest| (app.cards.oldest()..=newest).map(At::Kept).collect());
+fn all_subjects(app: &App) -> Vec<PagerSubject> {
+    let mut places: Vec<PagerSubject> = app
+        .cards
+        .newest()
+        .map_or_else(Vec::new, |newest| (app.cards.oldest()..=newest).map(PagerSubject::Card).collect());
     if !app.thought.trim().is_empty() {
-        places.push(At::Thought);
+        places.push(PagerSubject::Thought);
     }
-    places.extend(app.running.iter().map(|card| At::Live(card.call_id.clone())));
+    places.extend(app.running.iter().map(|card| PagerSubject::Live(card.call_id.clone())));
     if app.composer.has_labels() {
-        places.push(At::Draft);
+        places.push(PagerSubject::Draft);
     }
     if !app.dialogs.is_empty() {
-        places.push(At::Question);
+        places.push(PagerSubject::Question);
     }
     places
 }
 
-fn title(at: &At, app: &App) -> String {
+fn subject_title(at: &PagerSubject, app: &App) -> String {
     match at {
-        At::Kept(number) => app.cards.get(*number).map(|card| card.title.clone()).unwrap_or_default(),
-        At::Live(call_id) => {
+        PagerSubject::Card(number) => app.cards.get(*number).map(|card| card.title.clone()).unwrap_or_default(),
+        PagerSubject::Live(call_id) => {
             let card = app.running.iter().find(|card| card.call_id == *call_id);
             card.map(|card| format!("running: {}", card.title())).unwrap_or_default()
         }
-        At::Thought => "thinking".to_owned(),
-        At::Draft => "your draft".to_owned(),
-        At::Question => "what is asked about".to_owned(),
+        PagerSubject::Thought => "thinking".to_owned(),
+        PagerSubject::Draft => "your draft".to_owned(),
+        PagerSubject::Question => "what is asked about".to_owned(),
     }
 }
 
 /// Another number whenever there is more of it.
-fn version(at: &At, app: &App) -> usize {
+fn subject_version(at: &PagerSubject, app: &App) -> usize {
     match at {
-        At::Live(call_id) => app.running.iter().find(|card| card.call_id == *call_id).map_or(0, |card| card.printed()),
-        At::Thought => app.thought.len(),
-        At::Kept(_) | At::Draft | At::Question => 0,
-    }
-}
-
-fn lines(at: &At, app: &App) -> Vec<Line> {
-    match at {
-        At::Kept(number) => app.cards.get(*number).map(|card| card.whole.lines()).unwrap_or_default(),
-        At::Question => app.dialogs.front().map(|dialog| dialog.whole()).unwrap_or_default(),
-        At::Live(_) | At::Thought | At::Draft => text_lines(&text(at, app)),
-    }
-}
-
-fn text(at: &At, app: &App) -> String {
-    match at {
-        At::Kept(number) => app.cards.get(*number).map(|card| card.whole.text().to_owned()).unwrap_or_default(),
-        At::Live(call_id) => {
-            let card = app.running.iter().find(|card| card.call_id == *call_id);
-            card.map(|card| card.so_far().to_owned()).unwrap_or_default()
+        PagerSubject::Live(call_id) => {
+            app.running.iter().find(|card| card.call_id == *call_id).map_or(0, |card| card.printed_bytes())
         }
-        At::Thought => app.thought.clone(),
-        At::Draft => app.composer.whole(),
-        At::Question => lines(at, app).iter().map(Line::plain).collect::<Vec<_>>().join("\n"),
+        PagerSubject::Thought => app.thought.len(),
+        PagerSubject::Card(_) | PagerSubject::Draft | PagerSubject::Question => 0,
+    }
+}
+
+fn subject_lines(at: &PagerSubject, app: &App) -> Vec<StyledLine> {
+    match at {
+        PagerSubject::Card(number) => app.cards.get(*number).map(|card| card.content.lines()).unwrap_or_default(),
+        PagerSubject::Question => app.dialogs.front().map(|dialog| dialog.details()).unwrap_or_default(),
+        PagerSubject::Live(_) | PagerSubject::Thought | PagerSubject::Draft => text_lines(&subject_text(at, app)),
+    }
+}
+
+fn subject_text(at: &PagerSubject, app: &App) -> String {
+    match at {
+        PagerSubject::Card(number) => {
+            app.cards.get(*number).map(|card| card.content.text().to_owned()).unwrap_or_default()
+        }
+        PagerSubject::Live(call_id) => {
+            let card = app.running.iter().find(|card| card.call_id == *call_id);
+            card.map(|card| card.output_so_far().to_owned()).unwrap_or_default()
+        }
+        PagerSubject::Thought => app.thought.clone(),
+        PagerSubject::Draft => app.composer.expanded_text(),
+        PagerSubject::Question => subject_lines(at, app).iter().map(StyledLine::plain).collect::<Vec<_>>().join("\n"),
     }
 }
 
@@ -273,18 +286,18 @@ fn occurrences(text: &str, wanted: &str) -> Vec<Range<usize>> {
 }
 
 /// The line with these parts of it the other way round.
-fn marked(line: &Line, ranges: &[Range<usize>]) -> Line {
+fn highlight_ranges(line: &StyledLine, ranges: &[Range<usize>]) -> StyledLine {
     if ranges.is_empty() {
         return line.clone();
     }
-    let mut marked = Line { spans: Vec::new(), indent: line.indent };
+    let mut marked = StyledLine { spans: Vec::new(), indent: line.indent };
     let mut offset = 0;
     for span in &line.spans {
         let (start, end) = (offset, offset + span.text.len());
         let mut from = start;
         for range in ranges.iter().filter(|range| range.start < end && range.end > start) {
             let (begin, stop) = (range.start.max(start), range.end.min(end));
-            let piece = |range: Range<usize>, style| Span {
+            let piece = |range: Range<usize>, style| StyledSpan {
                 style,
                 text: span.text[range.start - start..range.end - start].to_owned(),
             };
@@ -292,32 +305,32 @@ fn marked(line: &Line, ranges: &[Range<usize>]) -> Line {
             marked.spans.push(piece(begin..stop, span.style.invert()));
             from = stop;
         }
-        marked.spans.push(Span { style: span.style, text: span.text[from - start..].to_owned() });
+        marked.spans.push(StyledSpan { style: span.style, text: span.text[from - start..].to_owned() });
         offset = end;
     }
     marked.spans.retain(|span| !span.text.is_empty());
     marked
 }
 
-impl Driver<'_> {
+impl ScreenDriver<'_> {
     /// Opens the pager.
-    pub(crate) fn expand(&mut self) {
+    pub(crate) fn open_pager(&mut self) {
         self.pager = Pager::open(&self.app);
         if self.pager.is_none() {
-            self.app.tell(DIM, nothing_to_open(1));
+            self.app.push_text(DIM, no_card_text(1));
         }
     }
 
     /// A key while the pager is open.
-    pub(crate) fn pager_key(&mut self, key: KeyEvent) -> anyhow::Result<()> {
+    pub(crate) fn handle_pager_key(&mut self, key: KeyEvent) -> anyhow::Result<()> {
         let Some(pager) = &mut self.pager else { return Ok(()) };
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        pager.said = None;
-        if pager.searching {
-            pager.search_key(key);
+        pager.notice = None;
+        if pager.is_searching {
+            pager.handle_search_key(key);
             return Ok(());
         }
-        let (top, room) = (pager.top, pager.page.room);
+        let (top, room) = (pager.top, pager.page.visible_rows);
         match key.code {
             KeyCode::Esc | KeyCode::Char('q') => self.pager = None,
             KeyCode::Char('c' | 'o') if control => self.pager = None,
@@ -330,15 +343,15 @@ impl Driver<'_> {
             KeyCode::Left | KeyCode::Char('[') => pager.step(&self.app, -1),
             KeyCode::Right | KeyCode::Char(']') => pager.step(&self.app, 1),
             KeyCode::Char('/') => {
-                pager.searching = true;
+                pager.is_searching = true;
                 pager.search.clear();
             }
-            KeyCode::Char('n') => pager.find(true, top + 1),
-            KeyCode::Char('N') => pager.find(false, top),
+            KeyCode::Char('n') => pager.go_to_hit(true, top + 1),
+            KeyCode::Char('N') => pager.go_to_hit(false, top),
             KeyCode::Char('y') => {
-                let text = text(&pager.at, &self.app);
+                let text = subject_text(&pager.subject, &self.app);
                 let said = self.copy_text(&text)?;
-                self.pager.iter_mut().for_each(|pager| pager.said = Some(said.clone()));
+                self.pager.iter_mut().for_each(|pager| pager.notice = Some(said.clone()));
             }
             _ => {}
         }
@@ -348,17 +361,17 @@ impl Driver<'_> {
 
 impl Pager {
     /// A key while what is searched for is being written; Enter looks for it.
-    fn search_key(&mut self, key: KeyEvent) {
+    fn handle_search_key(&mut self, key: KeyEvent) {
         match key.code {
             KeyCode::Esc => {
-                self.searching = false;
+                self.is_searching = false;
                 self.search.clear();
             }
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
-                self.searching = false;
+                self.is_searching = false;
                 self.search.clear();
             }
-            KeyCode::Enter => (self.searching, self.jumps) = (false, true),
+            KeyCode::Enter => (self.is_searching, self.jumps_to_hit) = (false, true),
             KeyCode::Backspace => {
                 self.search.pop();
             }
@@ -369,7 +382,7 @@ impl Pager {
 
     /// Text was pasted: part of what is searched for, or nothing.
     pub(crate) fn paste(&mut self, text: &str) {
-        if self.searching {
+        if self.is_searching {
             self.search.push_str(text.lines().next().unwrap_or_default());
         }
     }
@@ -377,7 +390,7 @@ impl Pager {
 
 #[cfg(test)]
 mod tests {
-    use super::super::text::{BAD, PLAIN};
+    use super::super::styled_text::{BAD, PLAIN};
     use super::*;
 
     #[test]
@@ -391,8 +404,8 @@ mod tests {
 
     #[test]
     fn what_is_found_is_marked_across_styles_and_nothing_is_lost() {
-        let line = Line::of(PLAIN, "ab").with(BAD, "cd");
-        let found = marked(&line, &occurrences(&line.plain(), "bc"));
+        let line = StyledLine::styled(PLAIN, "ab").with_text(BAD, "cd");
+        let found = highlight_ranges(&line, &occurrences(&line.plain(), "bc"));
         assert_eq!(found.plain(), "abcd");
         let texts: Vec<&str> = found.spans.iter().map(|span| span.text.as_str()).collect();
         assert_eq!(texts, ["a", "b", "c", "d"]);

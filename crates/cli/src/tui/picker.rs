@@ -3,15 +3,15 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::fuzzy::{Fit, Fitting};
-use super::text::{BOLD, DIM, Line, NOTE, PLAIN};
+use super::fuzzy::{FuzzyMatcher, MatchRank};
+use super::styled_text::{BOLD, DIM, NOTE, PLAIN, StyledLine};
 
 /// Something to choose.
-pub(crate) trait Item {
+pub(crate) trait PickerItem {
     /// What a search looks at.
-    fn text(&self) -> String;
+    fn search_text(&self) -> String;
     /// It in one line.
-    fn row(&self, columns: usize) -> Line;
+    fn row(&self, columns: usize) -> StyledLine;
 }
 
 /// The page.
@@ -20,14 +20,14 @@ pub(crate) struct Picker<T> {
     items: Vec<T>,
     selected: usize,
     search: String,
-    searching: bool,
+    is_searching: bool,
     /// How far the details are scrolled.
     scroll: usize,
 }
 
 /// What a key came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Picked {
+pub(crate) enum PickerReaction {
     /// The page stands, and perhaps another one is selected.
     Open,
     /// What is selected is the one.
@@ -36,18 +36,19 @@ pub(crate) enum Picked {
     Closed,
 }
 
-impl<T: Item> Picker<T> {
+impl<T: PickerItem> Picker<T> {
     pub(crate) fn new(title: &'static str, items: Vec<T>) -> Self {
-        Picker { title, items, selected: 0, search: String::new(), searching: false, scroll: 0 }
+        Picker { title, items, selected: 0, search: String::new(), is_searching: false, scroll: 0 }
     }
 
     /// What fits every word of the search: first what holds them, in its order, then what has their letters, the best first.
-    fn shown(&self) -> Vec<&T> {
-        let mut words: Vec<Fitting> = self.search.split_whitespace().map(Fitting::new).collect();
-        let mut fitting: Vec<(Fit, &T)> = Vec::new();
+    fn matching_items(&self) -> Vec<&T> {
+        let mut words: Vec<FuzzyMatcher> = self.search.split_whitespace().map(FuzzyMatcher::new).collect();
+        let mut fitting: Vec<(MatchRank, &T)> = Vec::new();
         for item in &self.items {
-            let text = item.text();
-            let worst = words.iter_mut().try_fold(Fit::Holds, |worst, word| Some(worst.max(word.of(&text)?)));
+            let text = item.search_text();
+            let worst =
+                words.iter_mut().try_fold(MatchRank::Substring, |worst, word| Some(worst.max(word.rank(&text)?)));
             fitting.extend(worst.map(|worst| (worst, item)));
         }
         fitting.sort_by_key(|(fit, _)| *fit);
@@ -56,78 +57,84 @@ impl<T: Item> Picker<T> {
 
     /// The one that is selected.
     pub(crate) fn current(&self) -> Option<&T> {
-        self.shown().get(self.selected).copied()
+        self.matching_items().get(self.selected).copied()
     }
 
-    fn step(&mut self, by: isize) -> Picked {
-        let last = self.shown().len().saturating_sub(1);
+    fn step(&mut self, by: isize) -> PickerReaction {
+        let last = self.matching_items().len().saturating_sub(1);
         self.selected = self.selected.saturating_add_signed(by).min(last);
         self.scroll = 0;
-        Picked::Open
+        PickerReaction::Open
     }
 
-    pub(crate) fn key(&mut self, key: KeyEvent) -> Picked {
+    pub(crate) fn handle_key(&mut self, key: KeyEvent) -> PickerReaction {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('c' | 'd') if control => return Picked::Closed,
-            KeyCode::Esc if self.searching || !self.search.is_empty() => {
-                (self.searching, self.selected) = (false, 0);
+            KeyCode::Char('c' | 'd') if control => return PickerReaction::Closed,
+            KeyCode::Esc if self.is_searching || !self.search.is_empty() => {
+                (self.is_searching, self.selected) = (false, 0);
                 self.search.clear();
             }
-            KeyCode::Esc => return Picked::Closed,
-            KeyCode::Enter if self.current().is_some() => return Picked::Chosen,
+            KeyCode::Esc => return PickerReaction::Closed,
+            KeyCode::Enter if self.current().is_some() => return PickerReaction::Chosen,
             KeyCode::Up => return self.step(-1),
             KeyCode::Down => return self.step(1),
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(10),
             KeyCode::PageDown => self.scroll += 10,
             KeyCode::Home => return self.step(isize::MIN),
             KeyCode::End => return self.step(isize::MAX),
-            KeyCode::Backspace if self.searching => {
+            KeyCode::Backspace if self.is_searching => {
                 self.search.pop();
                 self.selected = 0;
             }
-            KeyCode::Char(letter) if self.searching && !control => {
+            KeyCode::Char(letter) if self.is_searching && !control => {
                 self.search.push(letter);
                 self.selected = 0;
             }
-            KeyCode::Char('/') => self.searching = true,
+            KeyCode::Char('/') => self.is_searching = true,
             KeyCode::Char('k') => return self.step(-1),
             KeyCode::Char('j') => return self.step(1),
-            KeyCode::Char('q') => return Picked::Closed,
+            KeyCode::Char('q') => return PickerReaction::Closed,
             _ => {}
         }
-        Picked::Open
+        PickerReaction::Open
     }
 
     /// The page: the rows above, the details of the selected one below them, and a foot.
-    pub(crate) fn view(&self, details: &[Line], foot: &[Line], columns: usize, rows: usize) -> Vec<Line> {
-        let shown = self.shown();
+    pub(crate) fn view(
+        &self,
+        details: &[StyledLine],
+        foot: &[StyledLine],
+        columns: usize,
+        rows: usize,
+    ) -> Vec<StyledLine> {
+        let shown = self.matching_items();
         let selected = self.selected.min(shown.len().saturating_sub(1));
-        let search = match (self.searching, self.search.is_empty()) {
+        let search = match (self.is_searching, self.search.is_empty()) {
             (true, _) => format!("search: {}▏", self.search),
             (false, false) => format!("with `{}`", self.search),
             (false, true) => String::new(),
         };
         let title = format!("{} {}/{}  ", self.title, shown.len(), self.items.len());
-        let mut lines = vec![Line::of(BOLD, title).with(NOTE, search).clip(columns)];
+        let mut lines = vec![StyledLine::styled(BOLD, title).with_text(NOTE, search).clip(columns)];
         let most = (rows / 2).saturating_sub(1).max(3);
         let list = shown.len().max(1).min(most).min(rows.saturating_sub(foot.len() + 3).max(1));
         let from = (selected + 1).saturating_sub(list);
         for (at, item) in shown.iter().enumerate().skip(from).take(list) {
             let (mark, style) = if at == selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
-            let mut line = Line::of(style, mark);
+            let mut line = StyledLine::styled(style, mark);
             line.spans.extend(item.row(columns.saturating_sub(2)).spans);
             lines.push(line.clip(columns));
         }
         if shown.is_empty() {
-            lines.push(Line::of(DIM, "  nothing fits").clip(columns));
+            lines.push(StyledLine::styled(DIM, "  nothing fits").clip(columns));
         }
-        lines.push(Line::of(DIM, "─".repeat(columns)));
-        let details: Vec<Line> = details.iter().flat_map(|line| line.wrap(columns)).collect();
+        lines.push(StyledLine::styled(DIM, "─".repeat(columns)));
+        let details: Vec<StyledLine> = details.iter().flat_map(|line| line.wrap(columns)).collect();
         let room = rows.saturating_sub(lines.len() + foot.len());
         let from = self.scroll.min(details.len().saturating_sub(room));
         lines.extend(details.into_iter().skip(from).take(room));
-        lines.resize(rows.saturating_sub(foot.len()), Line::new());
+        lines.resize(rows.saturating_sub(foot.len()), StyledLine::new());
         lines.extend(foot.iter().map(|line| line.clip(columns)));
         lines
     }
@@ -137,18 +144,18 @@ impl<T: Item> Picker<T> {
 mod tests {
     use super::*;
 
-    impl Item for &'static str {
-        fn text(&self) -> String {
+    impl PickerItem for &'static str {
+        fn search_text(&self) -> String {
             (*self).to_owned()
         }
 
-        fn row(&self, _: usize) -> Line {
-            Line::of(PLAIN, self)
+        fn row(&self, _: usize) -> StyledLine {
+            StyledLine::styled(PLAIN, self)
         }
     }
 
-    fn press(picker: &mut Picker<&'static str>, codes: &[KeyCode]) -> Picked {
-        codes.iter().map(|code| picker.key(KeyEvent::from(*code))).last().unwrap()
+    fn press(picker: &mut Picker<&'static str>, codes: &[KeyCode]) -> PickerReaction {
+        codes.iter().map(|code| picker.handle_key(KeyEvent::from(*code))).last().unwrap()
     }
 
     #[test]
@@ -156,10 +163,10 @@ mod tests {
         let mut picker = Picker::new("Things", vec!["one apple", "two pears", "three apples"]);
         press(&mut picker, &[KeyCode::Char('/'), KeyCode::Char('A'), KeyCode::Char('p'), KeyCode::Down]);
         assert_eq!(picker.current(), Some(&"three apples"));
-        assert_eq!(press(&mut picker, &[KeyCode::Enter]), Picked::Chosen);
-        assert_eq!(press(&mut picker, &[KeyCode::Esc]), Picked::Open);
+        assert_eq!(press(&mut picker, &[KeyCode::Enter]), PickerReaction::Chosen);
+        assert_eq!(press(&mut picker, &[KeyCode::Esc]), PickerReaction::Open);
         assert_eq!(picker.current(), Some(&"one apple"));
-        assert_eq!(press(&mut picker, &[KeyCode::Esc]), Picked::Closed);
+        assert_eq!(press(&mut picker, &[KeyCode::Esc]), PickerReaction::Closed);
     }
 
     #[test]
@@ -167,19 +174,24 @@ mod tests {
         let mut picker = Picker::new("Things", vec!["the foo_bar tests", "fix the bar of foo", "say foobar", "other"]);
         press(&mut picker, &[KeyCode::Char('/')]);
         press(&mut picker, &"foobar".chars().map(KeyCode::Char).collect::<Vec<_>>());
-        assert_eq!(picker.shown(), [&"say foobar", &"the foo_bar tests"]);
+        assert_eq!(picker.matching_items(), [&"say foobar", &"the foo_bar tests"]);
         press(&mut picker, &[KeyCode::Esc, KeyCode::Char('/')]);
         press(&mut picker, &"foo FIX".chars().map(KeyCode::Char).collect::<Vec<_>>());
-        assert_eq!(picker.shown(), [&"fix the bar of foo"]);
+        assert_eq!(picker.matching_items(), [&"fix the bar of foo"]);
     }
 
     #[test]
     fn nothing_is_chosen_where_nothing_fits_and_no_size_is_too_small() {
         let mut picker = Picker::new("Things", vec!["a", "b"]);
         press(&mut picker, &[KeyCode::Char('/'), KeyCode::Char('z'), KeyCode::PageDown, KeyCode::Down]);
-        assert_eq!(press(&mut picker, &[KeyCode::Enter]), Picked::Open);
+        assert_eq!(press(&mut picker, &[KeyCode::Enter]), PickerReaction::Open);
         for (columns, rows) in [(1, 1), (2, 3), (10, 4), (80, 30)] {
-            let page = picker.view(&[Line::of(PLAIN, "details")], &[Line::of(PLAIN, "foot")], columns, rows);
+            let page = picker.view(
+                &[StyledLine::styled(PLAIN, "details")],
+                &[StyledLine::styled(PLAIN, "foot")],
+                columns,
+                rows,
+            );
             assert!(page.iter().all(|line| line.width() <= columns), "{columns}");
         }
     }

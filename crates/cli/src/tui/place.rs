@@ -1,21 +1,21 @@
 //! Where the session is: folder and branch, for the line at the foot.
 
-use hookwright_settings::Loaded;
+use hookwright_settings::LoadedConfig;
 
-use super::app::Status;
+use super::app::StatusLine;
 
 /// Where the session is.
-pub(crate) fn place(loaded: &Loaded) -> Status {
+pub(crate) fn initial_location(loaded: &LoadedConfig) -> StatusLine {
     let root = &loaded.project.root;
     let folder = match root.strip_prefix(&loaded.paths.home) {
         Ok(inner) if inner.as_os_str().is_empty() => "~".to_owned(),
         Ok(inner) => format!("~/{}", inner.display()),
         Err(_) => root.display().to_string(),
     };
-    Status { folder, branch: branch(loaded), ..Status::default() }
+    StatusLine { folder, branch: current_branch(loaded), ..StatusLine::default() }
 }
 
 /// The branch that is checked out.
-pub(crate) fn branch(loaded: &Loaded) -> Option<String> {
-    hookwright_agent::session::branch(&loaded.project.root)
+pub(crate) fn current_branch(loaded: &LoadedConfig) -> Option<String> {
+    hookwright_agent::session::current_git_branch(&loaded.project.root)
 }

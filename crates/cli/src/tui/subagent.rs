@@ -4,61 +4,67 @@
 use hookwright_agent::{AgentEvent, ToolEnd};
 use hookwright_hooks::SubAgent;
 
-use super::app::{App, words};
-use super::block::Block;
+use super::app::{App, text_block};
+use super::block::ScrollbackBlock;
 use super::card;
-use super::cards::Whole;
-use super::text::{Line, PLAIN, WARN};
+use super::card_store::CardContent;
+use super::styled_text::{PLAIN, StyledLine, WARN};
 
 /// So much of one call stays on the screen.
-const MOST_LINES: usize = 6;
+const MAX_CALL_LINES: usize = 6;
 
 impl App {
     /// A sub-agent tells of something.
-    pub(super) fn sub_agent(&mut self, agent: &SubAgent, call_id: &str, event: AgentEvent) {
+    pub(super) fn handle_subagent_event(&mut self, agent: &SubAgent, call_id: &str, event: AgentEvent) {
         match event {
-            AgentEvent::Text(text) => self.live(call_id, &text),
-            AgentEvent::ToolStarted(start) => self.live(call_id, &format!("\n{} {}\n", start.name, start.description)),
+            AgentEvent::Text(text) => self.push_live_output(call_id, &text),
+            AgentEvent::ToolStarted(start) => {
+                self.push_live_output(call_id, &format!("\n{} {}\n", start.name, start.description))
+            }
             AgentEvent::ToolFinished(end) => {
                 let title = format!("{} › {} {}", agent.name, end.name, card::short_args(&end.args));
-                self.cards.keep(title, Whole::of(&end, ""), None);
-                self.say(finished(agent, &end));
+                self.cards.push(title, CardContent::from_tool_end(&end, ""), None);
+                self.push_block(finished_block(agent, &end));
             }
             AgentEvent::TurnFinished(end) => {
-                let words = end.words().map(|words| format!("\n{words}")).unwrap_or_default();
-                self.live(call_id, &words);
+                let words = end.message().map(|words| format!("\n{words}")).unwrap_or_default();
+                self.push_live_output(call_id, &words);
             }
-            AgentEvent::Warning(text) => self.say(words(Line::of(WARN, format!("! {}: ", agent.name)), WARN, &text)),
+            AgentEvent::Warning(text) => {
+                self.push_block(text_block(StyledLine::styled(WARN, format!("! {}: ", agent.name)), WARN, &text))
+            }
             AgentEvent::AgentRetry { reason, attempt } => {
                 let heading = format!("! hooks rejected what {} answered (retry {attempt}): ", agent.name);
-                self.say(words(Line::of(WARN, heading), PLAIN, &reason));
+                self.push_block(text_block(StyledLine::styled(WARN, heading), PLAIN, &reason));
             }
             _ => {}
         }
     }
 
     /// Adds to what the card of a call shows while it runs.
-    fn live(&mut self, call_id: &str, text: &str) {
+    fn push_live_output(&mut self, call_id: &str, text: &str) {
         if let Some(card) = self.running.iter_mut().find(|card| card.call_id == call_id) {
-            card.output(text);
+            card.push_output(text);
         }
     }
 }
 
 /// Whether it leaves something on the screen.
-pub(super) fn leaves_lines(event: &AgentEvent) -> bool {
+pub(super) fn leaves_block(event: &AgentEvent) -> bool {
     matches!(event, AgentEvent::ToolFinished(_) | AgentEvent::Warning(_) | AgentEvent::AgentRetry { .. })
 }
 
 /// A call that is over, indented and in short.
-fn finished(agent: &SubAgent, end: &ToolEnd) -> Block {
+fn finished_block(agent: &SubAgent, end: &ToolEnd) -> ScrollbackBlock {
     let named = ToolEnd { name: format!("{} › {}", agent.name, end.name), ..end.clone() };
-    let Block::Lines(mut lines) = card::finished(&named, "", &[], "") else { return Block::Lines(Vec::new()) };
-    let hidden = lines.len().saturating_sub(MOST_LINES);
-    lines.truncate(MOST_LINES);
+    let ScrollbackBlock::Lines(mut lines) = card::finished_card(&named, "", &[], "") else {
+        return ScrollbackBlock::Lines(Vec::new());
+    };
+    let hidden = lines.len().saturating_sub(MAX_CALL_LINES);
+    lines.truncate(MAX_CALL_LINES);
     if hidden > 0 {
-        let more = super::diff::more(hidden);
-        lines.push(Line::of(super::text::DIM, format!("  … {more} (ctrl+o shows all)")));
+        let more = super::diff::more_lines_text(hidden);
+        lines.push(StyledLine::styled(super::styled_text::DIM, format!("  … {more} (ctrl+o shows all)")));
     }
-    Block::Lines(lines.into_iter().map(|line| line.indented(2)).collect())
+    ScrollbackBlock::Lines(lines.into_iter().map(|line| line.indented_by(2)).collect())
 }

@@ -7,29 +7,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::terminal;
 
-use super::stops::Stop;
+use super::job_signals::JobSignal;
 
-static RAW: AtomicBool = AtomicBool::new(false);
-static OTHER_SCREEN: AtomicBool = AtomicBool::new(false);
+static IS_RAW: AtomicBool = AtomicBool::new(false);
+static IS_ON_ALTERNATE_SCREEN: AtomicBool = AtomicBool::new(false);
 
 /// The window's title is put aside, and given back.
-const ENTER: &str = "\x1b[22;2t\x1b[?2004h";
+const ENTER_SEQUENCE: &str = "\x1b[22;2t\x1b[?2004h";
 /// Paste and cursor as usual, styles off.
-const LEAVE: &str = "\x1b[?2026l\x1b[?2004l\x1b[?25h\x1b[0m\x1b[23;2t";
+const LEAVE_SEQUENCE: &str = "\x1b[?2026l\x1b[?2004l\x1b[?25h\x1b[0m\x1b[23;2t";
 /// What was drawn below the cursor goes, so that others can write there.
-const CLEAR: &str = "\r\n\x1b[J";
+const CLEAR_BELOW_SEQUENCE: &str = "\r\n\x1b[J";
 /// The other screen, for whole pages.
-pub(crate) const ENTER_OTHER_SCREEN: &str = "\x1b[?1049h";
-pub(crate) const LEAVE_OTHER_SCREEN: &str = "\x1b[?1049l";
+pub(crate) const ENTER_ALTERNATE_SCREEN: &str = "\x1b[?1049h";
+pub(crate) const LEAVE_ALTERNATE_SCREEN: &str = "\x1b[?1049l";
 
 /// The terminal, in our hands until this is dropped.
-pub(crate) struct Guard(());
+pub(crate) struct TerminalGuard(());
 
-impl Guard {
+impl TerminalGuard {
     /// Takes the terminal.
-    pub(crate) fn new() -> io::Result<Guard> {
-        static HOOK: Once = Once::new();
-        HOOK.call_once(|| {
+    pub(crate) fn new() -> io::Result<TerminalGuard> {
+        static PANIC_HOOK: Once = Once::new();
+        PANIC_HOOK.call_once(|| {
             let before = std::panic::take_hook();
             let ours = std::thread::current().id();
             std::panic::set_hook(Box::new(move |panic| {
@@ -39,12 +39,12 @@ impl Guard {
                     restore();
                     before(panic);
                 } else {
-                    crate::log::panicked(panic);
+                    crate::log::log_panic(panic);
                 }
             }));
         });
         enter()?;
-        Ok(Guard(()))
+        Ok(TerminalGuard(()))
     }
 
     /// Gives the terminal away for a while, as to an editor.
@@ -56,20 +56,20 @@ impl Guard {
     }
 }
 
-impl Guard {
+impl TerminalGuard {
     /// Stops the program with the terminal as its shell expects it, and takes it again after a stop; it has to be drawn on
     /// again then.
-    pub(crate) fn stopped(&self, stop: Stop) {
+    pub(crate) fn handle_job_signal(&self, stop: JobSignal) {
         // That it is gone is noticed by whoever reads its keys; a terminal that goes lets its jobs go on first.
         let _ = match stop {
-            Stop::Wanted => self.lend(hookwright_process::stop_here),
+            JobSignal::Suspend => self.lend(hookwright_process::suspend_self),
             // Nobody knows what modes it has by now.
-            Stop::Over => self.lend(|| ()),
+            JobSignal::Resumed => self.lend(|| ()),
         };
     }
 }
 
-impl Drop for Guard {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         restore();
     }
@@ -77,54 +77,54 @@ impl Drop for Guard {
 
 fn enter() -> io::Result<()> {
     terminal::enable_raw_mode()?;
-    RAW.store(true, Ordering::SeqCst);
-    write(ENTER)
+    IS_RAW.store(true, Ordering::SeqCst);
+    write(ENTER_SEQUENCE)
 }
 
 fn restore() {
-    if RAW.swap(false, Ordering::SeqCst) {
+    if IS_RAW.swap(false, Ordering::SeqCst) {
         // The terminal may be gone; then there is nothing to restore.
-        let _ = write(leave_other_screen());
-        let _ = write(LEAVE);
+        let _ = write(leave_alternate_screen());
+        let _ = write(LEAVE_SEQUENCE);
         let _ = terminal::disable_raw_mode();
     }
 }
 
 /// Left without being entered, the other screen would put the cursor somewhere.
-fn leave_other_screen() -> &'static str {
-    if OTHER_SCREEN.swap(false, Ordering::SeqCst) { LEAVE_OTHER_SCREEN } else { "" }
+fn leave_alternate_screen() -> &'static str {
+    if IS_ON_ALTERNATE_SCREEN.swap(false, Ordering::SeqCst) { LEAVE_ALTERNATE_SCREEN } else { "" }
 }
 
 /// The modes as we found them, for a program that ends in the middle of something; what is left to be written, if the
 /// terminal takes it. Neither waits nor allocates.
-pub(crate) fn abandon() -> [&'static str; 3] {
-    if !RAW.swap(false, Ordering::SeqCst) {
+pub(crate) fn restore_modes() -> [&'static str; 3] {
+    if !IS_RAW.swap(false, Ordering::SeqCst) {
         return [""; 3];
     }
     let _ = terminal::disable_raw_mode();
-    [leave_other_screen(), LEAVE, CLEAR]
+    [leave_alternate_screen(), LEAVE_SEQUENCE, CLEAR_BELOW_SEQUENCE]
 }
 
-/// The terminal for whoever draws on it; words are made safe when they become part of a line (`text.rs`).
+/// The terminal for whoever draws on it; words are made safe when they become part of a line (`styled_text.rs`).
 #[expect(clippy::disallowed_methods, reason = "a screen is made of sequences")]
-pub(crate) fn raw() -> io::Stdout {
+pub(crate) fn raw_stdout() -> io::Stdout {
     io::stdout()
 }
 
 fn write(text: &str) -> io::Result<()> {
-    let mut stdout = raw().lock();
+    let mut stdout = raw_stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
 }
 
 /// Remembers which screen is drawn on, for whoever has to restore it.
-pub(crate) fn on_other_screen(entered: bool) {
-    OTHER_SCREEN.store(entered, Ordering::SeqCst);
+pub(crate) fn set_on_alternate_screen(entered: bool) {
+    IS_ON_ALTERNATE_SCREEN.store(entered, Ordering::SeqCst);
 }
 
 /// Whether the other screen is drawn on.
-pub(crate) fn is_on_other_screen() -> bool {
-    OTHER_SCREEN.load(Ordering::SeqCst)
+pub(crate) fn is_on_alternate_screen() -> bool {
+    IS_ON_ALTERNATE_SCREEN.load(Ordering::SeqCst)
 }
 
 /// Columns and rows; something usable where the terminal does not say.
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     #[ignore = "panics on purpose"]
     fn panics_in_raw_mode() {
-        let _guard = Guard::new().unwrap();
+        let _guard = TerminalGuard::new().unwrap();
         panic!("on purpose");
     }
 
@@ -153,8 +153,8 @@ mod tests {
     #[test]
     #[ignore = "panics on purpose"]
     fn panics_on_another_thread() {
-        assert!(crate::log::start(None, &hookwright_settings::World::from_process()).is_empty());
-        let _guard = Guard::new().unwrap();
+        assert!(crate::log::start(None, &hookwright_settings::ProcessEnv::from_process()).is_empty());
+        let _guard = TerminalGuard::new().unwrap();
         assert!(std::thread::spawn(|| panic!("on purpose")).join_in_time().is_err());
         assert!(terminal::is_raw_mode_enabled().unwrap(), "the session goes on");
         write("still raw").unwrap();
@@ -165,7 +165,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let said = run_in_a_terminal("panics_on_another_thread", home.path());
         assert!(said.contains("still raw") && !said.contains("on purpose"), "{said}");
-        assert!(said.find("still raw").unwrap() < said.find(LEAVE).unwrap());
+        assert!(said.find("still raw").unwrap() < said.find(LEAVE_SEQUENCE).unwrap());
         let log =
             hookwright_testkit::fs::read_to_string(home.path().join(".gemini/hookwright/logs/hookwright.log")).unwrap();
         assert_eq!(log.matches("panic: on purpose place=").count(), 1, "{log}");
@@ -174,8 +174,8 @@ mod tests {
     #[test]
     fn a_panic_gives_the_terminal_back() {
         let said = run_in_a_terminal("panics_in_raw_mode", &std::env::temp_dir());
-        assert!(said.find(LEAVE).unwrap() < said.find("on purpose").unwrap(), "{said}");
-        assert!(said.contains(ENTER));
+        assert!(said.find(LEAVE_SEQUENCE).unwrap() < said.find("on purpose").unwrap(), "{said}");
+        assert!(said.contains(ENTER_SEQUENCE));
     }
 
     /// What one of the tests above says in a terminal, which is as it was before.

@@ -1,11 +1,11 @@
 //! Colours for light and dark backgrounds, and for eyes that need contrast. Everything is drawn in the sixteen colours of
-//! `text.rs`; a theme says what becomes of them. What the background is, the terminal is asked; nobody waits for its answer.
+//! `styled_text.rs`; a theme says what becomes of them. What the background is, the terminal is asked; nobody waits for its answer.
 
 use std::time::{Duration, Instant};
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Effects, Style};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use hookwright_settings::World;
+use hookwright_settings::ProcessEnv;
 
 /// What becomes of colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,24 +20,24 @@ pub(crate) enum Theme {
 
 /// What the settings ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    This(Theme),
+pub(crate) enum ThemeSetting {
+    Fixed(Theme),
     /// As the background is.
     Auto,
 }
 
-impl Wanted {
+impl ThemeSetting {
     /// The theme of that name. Names of Gemini CLI's themes tell at least the background that they are for; those for dark
     /// ones are left to the terminal's own colours, as it always was.
-    pub(crate) fn named(name: Option<&str>) -> Wanted {
+    pub(crate) fn from_name(name: Option<&str>) -> ThemeSetting {
         let name = name.unwrap_or_default().to_lowercase();
         match name.as_str() {
-            "auto" => Wanted::Auto,
-            "dark" => Wanted::This(Theme::Dark),
-            "high-contrast" | "high contrast" => Wanted::This(Theme::HighContrast),
-            "xcode" | "google code" => Wanted::This(Theme::Light),
-            _ if name.split([' ', '-', '_']).any(|word| word == "light") => Wanted::This(Theme::Light),
-            _ => Wanted::This(Theme::Terminal),
+            "auto" => ThemeSetting::Auto,
+            "dark" => ThemeSetting::Fixed(Theme::Dark),
+            "high-contrast" | "high contrast" => ThemeSetting::Fixed(Theme::HighContrast),
+            "xcode" | "google code" => ThemeSetting::Fixed(Theme::Light),
+            _ if name.split([' ', '-', '_']).any(|word| word == "light") => ThemeSetting::Fixed(Theme::Light),
+            _ => ThemeSetting::Fixed(Theme::Terminal),
         }
     }
 }
@@ -65,7 +65,7 @@ impl Theme {
             }
             Theme::Dark | Theme::Light => {
                 let shade = match colour {
-                    Some(colour) => self.shade(colour),
+                    Some(colour) => self.shade_of(colour),
                     None if dim => Some(if self == Theme::Dark { 246 } else { 241 }),
                     None => None,
                 };
@@ -76,7 +76,7 @@ impl Theme {
     }
 
     /// One of 256 colours for one of sixteen, well apart from the background.
-    fn shade(self, colour: AnsiColor) -> Option<u8> {
+    fn shade_of(self, colour: AnsiColor) -> Option<u8> {
         let (dark, light) = match colour {
             AnsiColor::Red | AnsiColor::BrightRed => (203, 160),
             AnsiColor::Green | AnsiColor::BrightGreen => (114, 28),
@@ -91,19 +91,19 @@ impl Theme {
 }
 
 /// Asks the terminal for its background.
-pub(crate) const QUESTION: &str = "\x1b]11;?\x1b\\";
+pub(crate) const BACKGROUND_QUERY: &str = "\x1b]11;?\x1b\\";
 
-/// How long a reply with a colour is taken for the answer to [`QUESTION`].
-const ANSWER_TIME: Duration = Duration::from_secs(3);
+/// How long a reply with a colour is taken for the answer to [`BACKGROUND_QUERY`].
+const BACKGROUND_REPLY_TIMEOUT: Duration = Duration::from_secs(3);
 /// The characters of a reply come at once, a person's do not.
-const REPLY_GAP: Duration = Duration::from_millis(100);
+const MAX_REPLY_GAP: Duration = Duration::from_millis(100);
 const MAX_REPLY_CHARS: usize = 4096;
 
 /// Recognises a terminal's replies to queries, which arrive as if they were typed: control strings such as `OSC 11`, the
 /// terminal's version, or a reported setting. Any program that writes to the terminal can ask for one.
 #[derive(Debug, Default)]
 pub(crate) struct ReplyFilter {
-    asked: Option<Instant>,
+    asked_at: Option<Instant>,
     reply: Option<PartialReply>,
 }
 
@@ -126,15 +126,15 @@ pub(crate) enum FilteredKey {
 
 impl ReplyFilter {
     /// The terminal has been asked for its background.
-    pub(crate) fn asked(&mut self, now: Instant) {
-        self.asked = Some(now);
+    pub(crate) fn mark_asked(&mut self, now: Instant) {
+        self.asked_at = Some(now);
     }
 
     pub(crate) fn filter(&mut self, key: KeyEvent, now: Instant) -> FilteredKey {
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let goes_on = |reply: &PartialReply| {
-            now.saturating_duration_since(reply.last) < REPLY_GAP && reply.text.len() < MAX_REPLY_CHARS
+            now.saturating_duration_since(reply.last) < MAX_REPLY_GAP && reply.text.len() < MAX_REPLY_CHARS
         };
         let Some(mut reply) = self.reply.take().filter(goes_on) else {
             // OSC, DCS, APC, PM and SOS: an escape and this character.
@@ -145,8 +145,8 @@ impl ReplyFilter {
             return FilteredKey::Typed;
         };
         match key.code {
-            KeyCode::Char('g') if control => self.end(&reply.text, now),
-            KeyCode::Char('\\') if alt => self.end(&reply.text, now),
+            KeyCode::Char('g') if control => self.finish_reply(&reply.text, now),
+            KeyCode::Char('\\') if alt => self.finish_reply(&reply.text, now),
             KeyCode::Char(letter) if !control && !alt => {
                 reply.text.push(letter);
                 reply.last = now;
@@ -157,10 +157,11 @@ impl ReplyFilter {
         }
     }
 
-    fn end(&mut self, reply: &str, now: Instant) -> FilteredKey {
-        let in_time = self.asked.is_some_and(|asked| now.saturating_duration_since(asked) < ANSWER_TIME);
+    fn finish_reply(&mut self, reply: &str, now: Instant) -> FilteredKey {
+        let in_time =
+            self.asked_at.is_some_and(|asked| now.saturating_duration_since(asked) < BACKGROUND_REPLY_TIMEOUT);
         if in_time && reply.starts_with("11;") {
-            self.asked = None;
+            self.asked_at = None;
             return FilteredKey::Background(theme_for(reply));
         }
         FilteredKey::Reply
@@ -175,15 +176,15 @@ fn theme_for(answer: &str) -> Option<Theme> {
         Some(f64::from(u32::from_str_radix(part, 16).ok()?) / f64::from(most))
     });
     let (red, green, blue) = (parts.next()??, parts.next()??, parts.next()??);
-    Some(brightness_of(0.2126 * red + 0.7152 * green + 0.0722 * blue))
+    Some(theme_for_brightness(0.2126 * red + 0.7152 * green + 0.0722 * blue))
 }
 
-fn brightness_of(light: f64) -> Theme {
+fn theme_for_brightness(light: f64) -> Theme {
     if light < 0.5 { Theme::Dark } else { Theme::Light }
 }
 
 /// What the environment says of the background, until the terminal has answered: `COLORFGBG=15;0`.
-pub(crate) fn by_environment(world: &World) -> Theme {
+pub(crate) fn from_environment(world: &ProcessEnv) -> Theme {
     let last = world.var("COLORFGBG").and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok());
     match last {
         Some(0..=6 | 8) => Theme::Dark,
@@ -194,7 +195,7 @@ pub(crate) fn by_environment(world: &World) -> Theme {
 
 #[cfg(test)]
 mod tests {
-    use super::super::text::{BAD, DIM, NOTE, PLAIN, WARN};
+    use super::super::styled_text::{BAD, DIM, NOTE, PLAIN, WARN};
     use super::*;
 
     fn filtered(filter: &mut ReplyFilter, text: &str, now: Instant) -> Vec<FilteredKey> {
@@ -223,7 +224,7 @@ mod tests {
             ("\x1b]11;rgb:\x07", None),
         ] {
             let mut filter = ReplyFilter::default();
-            filter.asked(now);
+            filter.mark_asked(now);
             let keys = filtered(&mut filter, text, now);
             assert!(keys[..keys.len() - 1].iter().all(|one| *one == FilteredKey::Reply), "{text:?}");
             assert_eq!(keys.last(), Some(&FilteredKey::Background(theme)), "{text:?}");
@@ -248,7 +249,7 @@ mod tests {
         let now = Instant::now();
         let mut filter = ReplyFilter::default();
         assert_eq!(filtered(&mut filter, "\x1b]", now), [FilteredKey::Reply]);
-        assert_eq!(filtered(&mut filter, "1", now + REPLY_GAP), [FilteredKey::Typed]);
+        assert_eq!(filtered(&mut filter, "1", now + MAX_REPLY_GAP), [FilteredKey::Typed]);
         let endless = format!("\x1b]{}", "1".repeat(MAX_REPLY_CHARS + 100));
         assert!(filtered(&mut filter, &endless, now).contains(&FilteredKey::Typed), "a reply has an end");
     }
@@ -256,14 +257,14 @@ mod tests {
     #[test]
     fn themes_by_name() {
         for (name, wanted) in [
-            (None, Wanted::This(Theme::Terminal)),
-            (Some("auto"), Wanted::Auto),
-            (Some("Default Light"), Wanted::This(Theme::Light)),
-            (Some("GitHub"), Wanted::This(Theme::Terminal)),
-            (Some("high-contrast"), Wanted::This(Theme::HighContrast)),
-            (Some("delightful"), Wanted::This(Theme::Terminal)),
+            (None, ThemeSetting::Fixed(Theme::Terminal)),
+            (Some("auto"), ThemeSetting::Auto),
+            (Some("Default Light"), ThemeSetting::Fixed(Theme::Light)),
+            (Some("GitHub"), ThemeSetting::Fixed(Theme::Terminal)),
+            (Some("high-contrast"), ThemeSetting::Fixed(Theme::HighContrast)),
+            (Some("delightful"), ThemeSetting::Fixed(Theme::Terminal)),
         ] {
-            assert_eq!(Wanted::named(name), wanted, "{name:?}");
+            assert_eq!(ThemeSetting::from_name(name), wanted, "{name:?}");
         }
     }
 

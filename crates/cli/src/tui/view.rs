@@ -7,98 +7,105 @@ use hookwright_agent::ApprovalMode;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use super::app::{App, Status};
+use super::app::{App, StatusLine};
 use super::composer::Composer;
-use super::screen::Frame;
-use super::text::{ACCENT, BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN, clean, elapsed, tokens};
+use super::screen::ScreenFrame;
+use super::styled_text::{
+    ACCENT, BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN, format_elapsed, format_tokens, single_line,
+};
 
 pub(crate) const PLACEHOLDER: &str = "Type your message or @path/to/file";
 const SHELL_PLACEHOLDER: &str = "Type a shell command; Esc goes back to the agent";
-pub(crate) const LEAVING: &str = "Press Ctrl+C again to exit";
-const GOING_BACK: &str = "Press Esc again to go back to an earlier turn";
-const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-const MOST_SUGGESTIONS: usize = 8;
+pub(crate) const EXIT_CONFIRM_TEXT: &str = "Press Ctrl+C again to exit";
+const REWIND_CONFIRM_TEXT: &str = "Press Esc again to go back to an earlier turn";
+const SPINNER_FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const MAX_SHOWN_SUGGESTIONS: usize = 8;
 
 /// The live part in so many columns and rows.
-pub(crate) fn view(app: &App, columns: usize, rows: usize, now: Instant) -> Frame {
+pub(crate) fn render(app: &App, columns: usize, rows: usize, now: Instant) -> ScreenFrame {
     let mut foot = Vec::new();
     let cursor = match app.dialogs.front() {
-        _ if app.parting => None,
+        _ if app.is_leaving => None,
         Some(dialog) => {
             let (lines, cursor) = dialog.view(columns, rows.saturating_sub(2));
             foot.extend(lines);
             cursor
         }
-        None => Some(composer(app, columns, rows, &mut foot)),
+        None => Some(push_composer_lines(app, columns, rows, &mut foot)),
     };
-    if !app.status.hidden && !app.parting {
-        foot.push(status(app, columns));
+    if !app.status.is_hidden && !app.is_leaving {
+        foot.push(status_line(app, columns));
     }
     foot.truncate(rows.saturating_sub(1).max(2));
-    let mut lines = activity(app, columns, now);
+    let mut lines = activity_lines(app, columns, now);
     let room = rows.saturating_sub(foot.len() + 1);
     // Its end is what changes.
     lines.drain(..lines.len().saturating_sub(room));
     let cursor =
         cursor.map(|(row, column)| (row + lines.len(), column)).filter(|(row, _)| *row < lines.len() + foot.len());
     lines.extend(foot);
-    Frame { lines, cursor, size: Some((columns, rows)) }
+    ScreenFrame { lines, cursor, size: Some((columns, rows)) }
 }
 
 /// What streams and what runs.
-fn activity(app: &App, columns: usize, now: Instant) -> Vec<Line> {
-    let mut lines = app.stream.live().map_or_else(Vec::new, |block| block.render(columns));
+fn activity_lines(app: &App, columns: usize, now: Instant) -> Vec<StyledLine> {
+    let mut lines = app.stream.live_block().map_or_else(Vec::new, |block| block.render(columns));
     if let Some(thought) = app.thought.lines().rev().find(|line| !line.trim().is_empty()) {
-        lines.push(Line::of(DIM.italic(), thought.trim().trim_matches('*')).clip(columns));
+        lines.push(StyledLine::styled(DIM.italic(), thought.trim().trim_matches('*')).clip(columns));
     }
     for card in &app.running {
-        lines.extend(card.live(&app.consoles, now).iter().map(|line| line.clip(columns)));
+        lines.extend(card.live_lines(&app.consoles, now).iter().map(|line| line.clip(columns)));
     }
-    if app.notifications {
-        lines.extend(app.log.live(now).iter().map(|line| line.clip(columns)));
+    if app.shows_hooks {
+        lines.extend(app.log.live_lines(now).iter().map(|line| line.clip(columns)));
     }
     if let Some(busy) = app.busy.as_ref().filter(|_| app.dialogs.is_empty()) {
         let time = now.saturating_duration_since(busy.since);
-        let spinner = SPINNER[usize::try_from(time.as_millis() / 100).unwrap_or(0) % SPINNER.len()];
-        let way_out = if app.parting { "ctrl+c twice: at once" } else { "esc to cancel" };
-        let line = Line::of(NOTE, format!("{spinner} "))
-            .with(PLAIN, busy.what)
-            .with(DIM, format!(" {} ({way_out})", elapsed(time)));
+        let spinner = SPINNER_FRAMES[usize::try_from(time.as_millis() / 100).unwrap_or(0) % SPINNER_FRAMES.len()];
+        let way_out = if app.is_leaving { "ctrl+c twice: at once" } else { "esc to cancel" };
+        let line = StyledLine::styled(NOTE, format!("{spinner} "))
+            .with_text(PLAIN, busy.label)
+            .with_text(DIM, format!(" {} ({way_out})", format_elapsed(time)));
         lines.push(line.clip(columns));
     }
-    if let Some(retry) = &app.retry {
-        lines.push(Line::of(DIM, retry).clip(columns));
+    if let Some(retry) = &app.retry_notice {
+        lines.push(StyledLine::styled(DIM, retry).clip(columns));
     }
     for prompt in &app.queue {
-        let shown = app.sent.in_short(prompt);
-        lines.push(Line::of(DIM, format!("queued: {}", shown.as_deref().unwrap_or(prompt))).clip(columns));
+        let shown = app.sent_prompts.abbreviated(prompt);
+        lines.push(StyledLine::styled(DIM, format!("queued: {}", shown.as_deref().unwrap_or(prompt))).clip(columns));
     }
     lines
 }
 
 /// Adds the composer's lines; where the cursor is.
-fn composer(app: &App, columns: usize, rows: usize, lines: &mut Vec<Line>) -> (usize, usize) {
-    let rule = Line::of(if app.status.mode == ApprovalMode::Yolo { BAD } else { DIM }, "─".repeat(columns));
+fn push_composer_lines(app: &App, columns: usize, rows: usize, lines: &mut Vec<StyledLine>) -> (usize, usize) {
+    let rule = StyledLine::styled(if app.status.mode == ApprovalMode::Yolo { BAD } else { DIM }, "─".repeat(columns));
     lines.push(rule.clone());
     if let Some(search) = &app.search {
-        lines.push(Line::of(NOTE, "search: ").with(PLAIN, &search.text).clip(columns));
+        lines.push(StyledLine::styled(NOTE, "search: ").with_text(PLAIN, &search.text).clip(columns));
     }
     let first = lines.len();
-    let (sign, placeholder) = if app.shell_mode { (SHELL_SIGN, SHELL_PLACEHOLDER) } else { (SIGN, PLACEHOLDER) };
-    let (text, (row, column)) = layout(&app.composer, sign, placeholder, columns, (rows / 3).max(3));
+    let (sign, placeholder) =
+        if app.shell_mode { (SHELL_PROMPT_SIGN, SHELL_PLACEHOLDER) } else { (PROMPT_SIGN, PLACEHOLDER) };
+    let (text, (row, column)) = layout_composer(&app.composer, sign, placeholder, columns, (rows / 3).max(3));
     lines.extend(text);
     if app.composer.has_labels() {
-        lines.push(Line::of(DIM, "  ctrl+o shows all of it, ctrl+x opens it in your editor").clip(columns));
+        lines.push(StyledLine::styled(DIM, "  ctrl+o shows all of it, ctrl+x opens it in your editor").clip(columns));
     }
     lines.push(rule);
     if let Some(completion) = &app.completion {
-        let from = completion.selected.saturating_sub(MOST_SUGGESTIONS - 1);
+        let from = completion.selected.saturating_sub(MAX_SHOWN_SUGGESTIONS - 1);
         let width = completion.items.iter().map(|(item, _)| item.width()).max().unwrap_or(0).min(columns / 2);
-        for (at, (item, description)) in completion.items.iter().enumerate().skip(from).take(MOST_SUGGESTIONS) {
+        for (at, (item, description)) in completion.items.iter().enumerate().skip(from).take(MAX_SHOWN_SUGGESTIONS) {
             let style = if at == completion.selected { NOTE.bold() } else { PLAIN };
             let mark = if at == completion.selected { "› " } else { "  " };
             let gap = " ".repeat(width.saturating_sub(item.width()) + 2);
-            lines.push(Line::of(style, format!("{mark}{item}")).with(DIM, format!("{gap}{description}")).clip(columns));
+            lines.push(
+                StyledLine::styled(style, format!("{mark}{item}"))
+                    .with_text(DIM, format!("{gap}{description}"))
+                    .clip(columns),
+            );
         }
     }
     (first + row, column)
@@ -106,23 +113,26 @@ fn composer(app: &App, columns: usize, rows: usize, lines: &mut Vec<Line>) -> (u
 
 /// What stands before a text that is being written; it takes two columns.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sign(anstyle::Style, &'static str);
+pub(crate) struct PromptSign(anstyle::Style, &'static str);
 
-pub(crate) const SIGN: Sign = Sign(ACCENT, "> ");
-const SHELL_SIGN: Sign = Sign(WARN, "! ");
+pub(crate) const PROMPT_SIGN: PromptSign = PromptSign(ACCENT, "> ");
+const SHELL_PROMPT_SIGN: PromptSign = PromptSign(WARN, "! ");
 
 /// A text being written, wrapped, behind a sign; at most so many rows around the cursor. And where the cursor is.
-pub(crate) fn layout(
+pub(crate) fn layout_composer(
     composer: &Composer,
-    sign: Sign,
+    sign: PromptSign,
     placeholder: &str,
     columns: usize,
     most: usize,
-) -> (Vec<Line>, (usize, usize)) {
-    let Sign(style, mark) = sign;
+) -> (Vec<StyledLine>, (usize, usize)) {
+    let PromptSign(style, mark) = sign;
     if composer.is_empty() {
         // Scripts made for Gemini CLI look for two blanks before the words.
-        return (vec![Line::of(style, mark).with(DIM, format!(" {placeholder}")).clip(columns)], (0, mark.len()));
+        return (
+            vec![StyledLine::styled(style, mark).with_text(DIM, format!(" {placeholder}")).clip(columns)],
+            (0, mark.len()),
+        );
     }
     let room = columns.saturating_sub(mark.len() + 1).max(1);
     let mut rows = vec![String::new()];
@@ -132,7 +142,7 @@ pub(crate) fn layout(
     for grapheme in composer.text().graphemes(true) {
         // Nearly all of a long text is plain letters.
         let plain = matches!(grapheme.as_bytes(), [b' '..=b'~']);
-        let shown = if plain { Cow::Borrowed(grapheme) } else { Cow::Owned(clean(grapheme)) };
+        let shown = if plain { Cow::Borrowed(grapheme) } else { Cow::Owned(single_line(grapheme)) };
         let width = match grapheme {
             "\n" => 0,
             _ if plain => 1,
@@ -158,47 +168,52 @@ pub(crate) fn layout(
         cursor = (rows.len() - 1, used);
     }
     let from = (cursor.0 + 1).saturating_sub(most);
-    let draw = |(at, row): (usize, &String)| Line::of(style, if at == 0 { mark } else { "  " }).with(PLAIN, row);
+    let draw = |(at, row): (usize, &String)| {
+        StyledLine::styled(style, if at == 0 { mark } else { "  " }).with_text(PLAIN, row)
+    };
     let lines = rows.iter().enumerate().skip(from).take(most).map(draw).collect();
     (lines, (cursor.0 - from, cursor.1 + mark.len()))
 }
 
 /// The line at the foot; what does not fit is left out from the end.
-fn status(app: &App, columns: usize) -> Line {
-    if app.leaving.is_some() {
-        return Line::of(WARN.bold(), LEAVING).clip(columns);
+fn status_line(app: &App, columns: usize) -> StyledLine {
+    if app.exit_deadline.is_some() {
+        return StyledLine::styled(WARN.bold(), EXIT_CONFIRM_TEXT).clip(columns);
     }
-    if app.going_back.is_some() {
-        return Line::of(NOTE, GOING_BACK).clip(columns);
+    if app.rewind_deadline.is_some() {
+        return StyledLine::styled(NOTE, REWIND_CONFIRM_TEXT).clip(columns);
     }
-    let Status { model, folder, branch, mode, tokens: used, window, hooks, guards, unarmed, .. } = &app.status;
+    let StatusLine { model, folder, branch, mode, tokens: used, window, hooks, guards, unarmed, .. } = &app.status;
     let (mode_style, mode_word) = match mode {
         ApprovalMode::Default => (PLAIN, "asks first"),
         ApprovalMode::AutoEdit => (WARN, "auto-edit"),
         ApprovalMode::Yolo => (BAD, "yolo"),
         ApprovalMode::Plan => (NOTE, "plan"),
     };
-    let mut parts = vec![Line::of(BOLD, model), Line::of(mode_style, mode_word)];
-    parts.extend(app.vim.as_ref().map(|vim| Line::of(NOTE, vim.mode.as_str())));
+    let mut parts = vec![StyledLine::styled(BOLD, model), StyledLine::styled(mode_style, mode_word)];
+    parts.extend(app.vim.as_ref().map(|vim| StyledLine::styled(NOTE, vim.mode.as_str())));
     let several = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     if *unarmed > 0 {
-        parts.push(Line::of(BAD, format!("{} not armed", several(*unarmed, "guard"))));
+        parts.push(StyledLine::styled(BAD, format!("{} not armed", several(*unarmed, "guard"))));
     }
     if *used > 0 {
         let share = used.saturating_mul(100) / (*window).max(1);
-        parts.push(Line::of(if share >= 80 { WARN } else { DIM }, format!("{} tokens ({share}%)", tokens(*used))));
+        parts.push(StyledLine::styled(
+            if share >= 80 { WARN } else { DIM },
+            format!("{} tokens ({share}%)", format_tokens(*used)),
+        ));
     }
     let place = branch.as_ref().map_or_else(|| folder.clone(), |branch| format!("{folder} ({branch})"));
-    parts.push(Line::of(DIM, place));
-    match app.log.any_running() {
-        true if app.notifications => parts.push(Line::of(NOTE, format!("hook {}", app.log.names()))),
+    parts.push(StyledLine::styled(DIM, place));
+    match app.log.has_running() {
+        true if app.shows_hooks => parts.push(StyledLine::styled(NOTE, format!("hook {}", app.log.running_names()))),
         _ if *guards > 0 => {
-            parts.push(Line::of(DIM, format!("{} ({})", several(*hooks, "hook"), several(*guards, "guard"))));
+            parts.push(StyledLine::styled(DIM, format!("{} ({})", several(*hooks, "hook"), several(*guards, "guard"))));
         }
-        _ if *hooks > 0 => parts.push(Line::of(DIM, several(*hooks, "hook"))),
+        _ if *hooks > 0 => parts.push(StyledLine::styled(DIM, several(*hooks, "hook"))),
         _ => {}
     }
-    let mut line = Line::new();
+    let mut line = StyledLine::new();
     for (at, part) in parts.iter().enumerate() {
         let separator = if at == 0 { "" } else { " · " };
         if at > 0 && line.width() + separator.width() + part.width() > columns {

@@ -9,11 +9,11 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::composer::{Composer, Motion};
 
 /// Nobody means more than that.
-const MOST: usize = 999;
+const MAX_COUNT: usize = 999;
 
 /// What letters are for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum VimMode {
     /// Writing.
     #[default]
     Insert,
@@ -21,23 +21,23 @@ pub(crate) enum Mode {
     Normal,
 }
 
-impl Mode {
+impl VimMode {
     /// The word at the foot.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Mode::Insert => "INSERT",
-            Mode::Normal => "NORMAL",
+            VimMode::Insert => "INSERT",
+            VimMode::Normal => "NORMAL",
         }
     }
 }
 
 /// What became of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Became {
+pub(crate) enum VimKeyResult {
     /// It did its work.
-    Done,
+    Handled,
     /// It is no key of vi's: it means what it always does.
-    Passed,
+    NotHandled,
     /// There is nothing further up: an earlier prompt.
     Older,
     /// There is nothing further down: a later prompt.
@@ -46,18 +46,18 @@ pub(crate) enum Became {
 
 /// What is done with what a motion passes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
+enum VimOperator {
     Delete,
     Change,
     Yank,
 }
 
-impl Operator {
-    fn of(letter: char) -> Option<Self> {
+impl VimOperator {
+    fn from_letter(letter: char) -> Option<Self> {
         match letter {
-            'd' => Some(Operator::Delete),
-            'c' => Some(Operator::Change),
-            'y' => Some(Operator::Yank),
+            'd' => Some(VimOperator::Delete),
+            'c' => Some(VimOperator::Change),
+            'y' => Some(VimOperator::Yank),
             _ => None,
         }
     }
@@ -65,138 +65,138 @@ impl Operator {
 
 /// What was last deleted or yanked.
 #[derive(Clone, Debug, Default)]
-struct Register {
+struct VimRegister {
     text: String,
     /// Whether it is whole lines.
-    lines: bool,
+    is_linewise: bool,
 }
 
 /// vi's keys, and what they remember between two of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vim {
-    pub(crate) mode: Mode,
+    pub(crate) mode: VimMode,
     count: Option<usize>,
-    operator: Option<(Operator, usize)>,
+    operator: Option<(VimOperator, usize)>,
     /// The next letter takes the place of the one under the cursor.
-    replacing: bool,
-    register: Register,
+    is_replacing: bool,
+    register: VimRegister,
 }
 
 impl Vim {
     /// A key, while the composer has them.
-    pub(crate) fn key(&mut self, text: &mut Composer, key: KeyEvent) -> Became {
+    pub(crate) fn handle_key(&mut self, text: &mut Composer, key: KeyEvent) -> VimKeyResult {
         let plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         match (self.mode, key.code) {
-            (Mode::Insert, KeyCode::Esc) => {
-                self.mode = Mode::Normal;
-                if text.cursor() > line(text).start {
-                    text.go(Motion::Left);
+            (VimMode::Insert, KeyCode::Esc) => {
+                self.mode = VimMode::Normal;
+                if text.cursor() > current_line(text).start {
+                    text.move_cursor(Motion::Left);
                 }
-                Became::Done
+                VimKeyResult::Handled
             }
-            (Mode::Insert, _) => Became::Passed,
-            (Mode::Normal, KeyCode::Esc) => {
-                let amid = self.count.is_some() || self.operator.is_some() || self.replacing;
-                self.forget();
-                if amid { Became::Done } else { Became::Passed }
+            (VimMode::Insert, _) => VimKeyResult::NotHandled,
+            (VimMode::Normal, KeyCode::Esc) => {
+                let amid = self.count.is_some() || self.operator.is_some() || self.is_replacing;
+                self.clear_pending();
+                if amid { VimKeyResult::Handled } else { VimKeyResult::NotHandled }
             }
-            (Mode::Normal, KeyCode::Char('r')) if key.modifiers.contains(KeyModifiers::CONTROL) => {
+            (VimMode::Normal, KeyCode::Char('r')) if key.modifiers.contains(KeyModifiers::CONTROL) => {
                 text.redo();
-                self.rest(text)
+                self.enter_normal_mode(text)
             }
-            (Mode::Normal, KeyCode::Char(letter)) if plain => self.letter(text, letter),
-            (Mode::Normal, KeyCode::Backspace) => self.letter(text, 'h'),
-            (Mode::Normal, _) => {
-                self.forget();
-                Became::Passed
+            (VimMode::Normal, KeyCode::Char(letter)) if plain => self.handle_letter(text, letter),
+            (VimMode::Normal, KeyCode::Backspace) => self.handle_letter(text, 'h'),
+            (VimMode::Normal, _) => {
+                self.clear_pending();
+                VimKeyResult::NotHandled
             }
         }
     }
 
     /// A prompt was sent: the next one is written.
-    pub(crate) fn begin(&mut self) {
-        self.mode = Mode::Insert;
-        self.forget();
+    pub(crate) fn start_prompt(&mut self) {
+        self.mode = VimMode::Insert;
+        self.clear_pending();
     }
 
-    fn forget(&mut self) {
-        (self.count, self.operator, self.replacing) = (None, None, false);
+    fn clear_pending(&mut self) {
+        (self.count, self.operator, self.is_replacing) = (None, None, false);
     }
 
     /// Back to moving: the cursor stands on a letter, not behind the last one.
-    fn rest(&mut self, text: &mut Composer) -> Became {
-        self.forget();
-        let line = line(text);
-        if self.mode == Mode::Normal && text.cursor() == line.end && !line.is_empty() {
-            text.go(Motion::Left);
+    fn enter_normal_mode(&mut self, text: &mut Composer) -> VimKeyResult {
+        self.clear_pending();
+        let line = current_line(text);
+        if self.mode == VimMode::Normal && text.cursor() == line.end && !line.is_empty() {
+            text.move_cursor(Motion::Left);
         }
-        Became::Done
+        VimKeyResult::Handled
     }
 
-    fn letter(&mut self, text: &mut Composer, letter: char) -> Became {
-        if self.replacing {
+    fn handle_letter(&mut self, text: &mut Composer, letter: char) -> VimKeyResult {
+        if self.is_replacing {
             return self.replace_letter(text, letter);
         }
         if let Some(digit) = letter.to_digit(10).filter(|digit| *digit > 0 || self.count.is_some()) {
             let digit = usize::try_from(digit).unwrap_or(0);
-            self.count = Some((self.count.unwrap_or(0) * 10 + digit).min(MOST));
-            return Became::Done;
+            self.count = Some((self.count.unwrap_or(0) * 10 + digit).min(MAX_COUNT));
+            return VimKeyResult::Handled;
         }
         if let Some((operator, first)) = self.operator {
-            let count = first.saturating_mul(self.count.take().unwrap_or(1)).min(MOST);
+            let count = first.saturating_mul(self.count.take().unwrap_or(1)).min(MAX_COUNT);
             return self.operate(text, operator, letter, count);
         }
         let count = self.count.take();
-        if let Some(operator) = Operator::of(letter) {
+        if let Some(operator) = VimOperator::from_letter(letter) {
             self.operator = Some((operator, count.unwrap_or(1)));
-            return Became::Done;
+            return VimKeyResult::Handled;
         }
         let times = count.unwrap_or(1);
         match letter {
-            'i' | 'a' | 'A' | 'I' | 'o' | 'O' => self.insert(text, letter),
+            'i' | 'a' | 'A' | 'I' | 'o' | 'O' => self.enter_insert_mode(text, letter),
             'x' | 's' => {
-                let range = text.cursor()..right(text, times);
-                self.apply(text, if letter == 'x' { Operator::Delete } else { Operator::Change }, range)
+                let range = text.cursor()..graphemes_right(text, times);
+                self.apply(text, if letter == 'x' { VimOperator::Delete } else { VimOperator::Change }, range)
             }
-            'X' => self.apply(text, Operator::Delete, left(text, times)..text.cursor()),
-            'D' => self.apply(text, Operator::Delete, text.cursor()..line(text).end),
-            'C' => self.apply(text, Operator::Change, text.cursor()..line(text).end),
-            'S' => self.operate(text, Operator::Change, 'c', times),
-            'Y' => self.operate(text, Operator::Yank, 'y', times),
+            'X' => self.apply(text, VimOperator::Delete, graphemes_left(text, times)..text.cursor()),
+            'D' => self.apply(text, VimOperator::Delete, text.cursor()..current_line(text).end),
+            'C' => self.apply(text, VimOperator::Change, text.cursor()..current_line(text).end),
+            'S' => self.operate(text, VimOperator::Change, 'c', times),
+            'Y' => self.operate(text, VimOperator::Yank, 'y', times),
             'r' => {
-                self.replacing = true;
-                Became::Done
+                self.is_replacing = true;
+                VimKeyResult::Handled
             }
             'u' => {
                 (0..times).for_each(|_| text.undo());
-                self.rest(text)
+                self.enter_normal_mode(text)
             }
-            'p' | 'P' => self.put(text, letter == 'p', times),
-            'j' | 'k' => self.vertical(text, letter, times),
+            'p' | 'P' => self.paste_register(text, letter == 'p', times),
+            'j' | 'k' => self.move_vertically(text, letter, times),
             _ => {
-                if let Some(target) = motion(text, letter, count) {
+                if let Some(target) = motion_target(text, letter, count) {
                     text.set_cursor(target.at);
                 }
-                self.rest(text)
+                self.enter_normal_mode(text)
             }
         }
     }
 
-    fn vertical(&mut self, text: &mut Composer, letter: char, times: usize) -> Became {
+    fn move_vertically(&mut self, text: &mut Composer, letter: char, times: usize) -> VimKeyResult {
         for at in 0..times {
             let moved = if letter == 'j' { text.down() } else { text.up() };
             if !moved && at == 0 {
-                self.forget();
-                return if letter == 'j' { Became::Newer } else { Became::Older };
+                self.clear_pending();
+                return if letter == 'j' { VimKeyResult::Newer } else { VimKeyResult::Older };
             }
         }
-        self.rest(text)
+        self.enter_normal_mode(text)
     }
 
-    fn insert(&mut self, text: &mut Composer, letter: char) -> Became {
-        let here = line(text);
+    fn enter_insert_mode(&mut self, text: &mut Composer, letter: char) -> VimKeyResult {
+        let here = current_line(text);
         match letter {
-            'a' => text.set_cursor(right(text, 1)),
+            'a' => text.set_cursor(graphemes_right(text, 1)),
             'A' => text.set_cursor(here.end),
             'I' => text.set_cursor(first_letter(text)),
             'o' => text.replace(here.end..here.end, "\n"),
@@ -206,75 +206,75 @@ impl Vim {
             }
             _ => {}
         }
-        self.mode = Mode::Insert;
-        self.rest(text)
+        self.mode = VimMode::Insert;
+        self.enter_normal_mode(text)
     }
 
-    fn replace_letter(&mut self, text: &mut Composer, letter: char) -> Became {
-        let range = text.with_labels(text.cursor()..right(text, 1));
+    fn replace_letter(&mut self, text: &mut Composer, letter: char) -> VimKeyResult {
+        let range = text.extend_over_labels(text.cursor()..graphemes_right(text, 1));
         if !range.is_empty() {
             let at = range.start;
             text.replace(range, letter.encode_utf8(&mut [0; 4]));
             text.set_cursor(at);
         }
-        self.rest(text)
+        self.enter_normal_mode(text)
     }
 
     /// An operator and what it works on.
-    fn operate(&mut self, text: &mut Composer, operator: Operator, letter: char, count: usize) -> Became {
-        if Operator::of(letter) == Some(operator) {
-            return self.whole_lines(text, operator, count);
+    fn operate(&mut self, text: &mut Composer, operator: VimOperator, letter: char, count: usize) -> VimKeyResult {
+        if VimOperator::from_letter(letter) == Some(operator) {
+            return self.operate_on_lines(text, operator, count);
         }
         // `cw` is `ce`, but for blanks.
         let on_blank = text.text()[text.cursor()..].chars().next().is_none_or(char::is_whitespace);
         let letter = match (operator, letter) {
-            (Operator::Change, 'w') if !on_blank => 'e',
-            (Operator::Change, 'W') if !on_blank => 'E',
+            (VimOperator::Change, 'w') if !on_blank => 'e',
+            (VimOperator::Change, 'W') if !on_blank => 'E',
             (_, letter) => letter,
         };
-        let Some(target) = motion(text, letter, Some(count)) else { return self.rest(text) };
+        let Some(target) = motion_target(text, letter, Some(count)) else { return self.enter_normal_mode(text) };
         let from = text.cursor();
         let mut range = from.min(target.at)..from.max(target.at);
         if target.inclusive {
             range.end += text.text()[range.end..].graphemes(true).next().map_or(0, str::len);
         }
         if matches!(letter, 'w' | 'W') {
-            range.end = within_line(text.text(), &range);
+            range.end = word_end_in_line(text.text(), &range);
         }
         self.apply(text, operator, range)
     }
 
-    fn apply(&mut self, text: &mut Composer, operator: Operator, range: Range<usize>) -> Became {
-        let range = text.with_labels(range);
+    fn apply(&mut self, text: &mut Composer, operator: VimOperator, range: Range<usize>) -> VimKeyResult {
+        let range = text.extend_over_labels(range);
         if !range.is_empty() {
-            self.register = Register { text: text.text()[range.clone()].to_owned(), lines: false };
+            self.register = VimRegister { text: text.text()[range.clone()].to_owned(), is_linewise: false };
         }
         match operator {
-            Operator::Yank => text.set_cursor(range.start),
-            Operator::Delete | Operator::Change if !range.is_empty() => text.replace(range, ""),
-            Operator::Delete | Operator::Change => {}
+            VimOperator::Yank => text.set_cursor(range.start),
+            VimOperator::Delete | VimOperator::Change if !range.is_empty() => text.replace(range, ""),
+            VimOperator::Delete | VimOperator::Change => {}
         }
-        if operator == Operator::Change {
-            self.mode = Mode::Insert;
+        if operator == VimOperator::Change {
+            self.mode = VimMode::Insert;
         }
-        self.rest(text)
+        self.enter_normal_mode(text)
     }
 
-    fn whole_lines(&mut self, text: &mut Composer, operator: Operator, count: usize) -> Became {
-        let here = line(text);
+    fn operate_on_lines(&mut self, text: &mut Composer, operator: VimOperator, count: usize) -> VimKeyResult {
+        let here = current_line(text);
         let mut end = here.end;
         for _ in 1..count {
             let Some(rest) = text.text().get(end + 1..) else { break };
             end += 1 + rest.find('\n').unwrap_or(rest.len());
         }
-        self.register = Register { text: text.text()[here.start..end].to_owned(), lines: true };
+        self.register = VimRegister { text: text.text()[here.start..end].to_owned(), is_linewise: true };
         match operator {
-            Operator::Yank => {}
-            Operator::Change => {
+            VimOperator::Yank => {}
+            VimOperator::Change => {
                 text.replace(here.start..end, "");
-                self.mode = Mode::Insert;
+                self.mode = VimMode::Insert;
             }
-            Operator::Delete => {
+            VimOperator::Delete => {
                 // A line goes with its end, or with the one before it where it is the last.
                 let range = match end < text.text().len() {
                     true => here.start..end + 1,
@@ -284,15 +284,15 @@ impl Vim {
                 text.set_cursor(first_letter(text));
             }
         }
-        self.rest(text)
+        self.enter_normal_mode(text)
     }
 
-    fn put(&mut self, text: &mut Composer, behind: bool, times: usize) -> Became {
-        let Register { text: put, lines } = self.register.clone();
+    fn paste_register(&mut self, text: &mut Composer, behind: bool, times: usize) -> VimKeyResult {
+        let VimRegister { text: put, is_linewise: lines } = self.register.clone();
         if put.is_empty() && !lines {
-            return self.rest(text);
+            return self.enter_normal_mode(text);
         }
-        let here = line(text);
+        let here = current_line(text);
         if lines {
             let all = vec![put.as_str(); times].join("\n");
             let at = match behind {
@@ -307,108 +307,113 @@ impl Vim {
             };
             text.set_cursor(at);
         } else {
-            let at = if behind { right(text, 1) } else { text.cursor() };
+            let at = if behind { graphemes_right(text, 1) } else { text.cursor() };
             text.replace(at..at, &put.repeat(times));
-            text.go(Motion::Left);
+            text.move_cursor(Motion::Left);
         }
-        self.rest(text)
+        self.enter_normal_mode(text)
     }
 }
 
 /// Where a motion leads.
-struct Target {
+struct MotionTarget {
     at: usize,
     /// Whether an operator takes the letter there along.
     inclusive: bool,
 }
 
-fn motion(text: &Composer, letter: char, count: Option<usize>) -> Option<Target> {
+fn motion_target(text: &Composer, letter: char, count: Option<usize>) -> Option<MotionTarget> {
     let times = count.unwrap_or(1);
-    let exclusive = |at| Some(Target { at, inclusive: false });
+    let exclusive = |at| Some(MotionTarget { at, inclusive: false });
     let repeated = |step: fn(&str, usize, bool) -> usize, big: bool| {
         (0..times).fold(text.cursor(), |at, _| step(text.text(), at, big))
     };
     match letter {
-        'h' => exclusive(left(text, times)),
-        'l' | ' ' => exclusive(right(text, times)),
-        '0' => exclusive(line(text).start),
+        'h' => exclusive(graphemes_left(text, times)),
+        'l' | ' ' => exclusive(graphemes_right(text, times)),
+        '0' => exclusive(current_line(text).start),
         '^' => exclusive(first_letter(text)),
-        '$' => exclusive(line(text).end),
+        '$' => exclusive(current_line(text).end),
         'G' => exclusive(text.text().len()),
         'w' | 'W' => exclusive(repeated(next_word, letter == 'W')),
         'b' | 'B' => exclusive(repeated(word_before, letter == 'B')),
-        'e' | 'E' => Some(Target { at: repeated(word_end, letter == 'E'), inclusive: true }),
+        'e' | 'E' => Some(MotionTarget { at: repeated(word_end, letter == 'E'), inclusive: true }),
         _ => None,
     }
 }
 
 /// The line that the cursor is in, without its end.
-fn line(text: &Composer) -> Range<usize> {
+fn current_line(text: &Composer) -> Range<usize> {
     let (before, after) = text.text().split_at(text.cursor());
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     start..after.find('\n').map_or(text.text().len(), |at| text.cursor() + at)
 }
 
 fn first_letter(text: &Composer) -> usize {
-    let line = line(text);
+    let line = current_line(text);
     let shown = &text.text()[line.clone()];
     line.start + (shown.len() - shown.trim_start().len())
 }
 
-fn left(text: &Composer, times: usize) -> usize {
-    let start = line(text).start;
+fn graphemes_left(text: &Composer, times: usize) -> usize {
+    let start = current_line(text).start;
     let before = text.text()[start..text.cursor()].grapheme_indices(true).rev();
     before.take(times).last().map_or(text.cursor(), |(at, _)| start + at)
 }
 
-fn right(text: &Composer, times: usize) -> usize {
-    let rest = text.text()[text.cursor()..line(text).end].graphemes(true);
+fn graphemes_right(text: &Composer, times: usize) -> usize {
+    let rest = text.text()[text.cursor()..current_line(text).end].graphemes(true);
     text.cursor() + rest.take(times).map(str::len).sum::<usize>()
 }
 
 /// What kind of letter it is: words are made of one kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharacterKind {
     Blank,
     Word,
-    Sign,
+    Punctuation,
 }
 
-fn kind(grapheme: &str, big: bool) -> Kind {
+fn character_kind(grapheme: &str, big: bool) -> CharacterKind {
     let first = grapheme.chars().next().unwrap_or(' ');
     match first {
-        _ if first.is_whitespace() => Kind::Blank,
-        _ if big || first.is_alphanumeric() || first == '_' => Kind::Word,
-        _ => Kind::Sign,
+        _ if first.is_whitespace() => CharacterKind::Blank,
+        _ if big || first.is_alphanumeric() || first == '_' => CharacterKind::Word,
+        _ => CharacterKind::Punctuation,
     }
 }
 
 fn next_word(text: &str, from: usize, big: bool) -> usize {
     let mut rest = text[from..].grapheme_indices(true).peekable();
-    let Some(first) = rest.peek().map(|(_, one)| kind(one, big)) else { return from };
-    let past = |(_, one): &(usize, &str)| kind(one, big) == first && first != Kind::Blank;
-    let mut rest = rest.skip_while(past).skip_while(|(_, one)| kind(one, big) == Kind::Blank);
+    let Some(first) = rest.peek().map(|(_, one)| character_kind(one, big)) else { return from };
+    let past = |(_, one): &(usize, &str)| character_kind(one, big) == first && first != CharacterKind::Blank;
+    let mut rest = rest.skip_while(past).skip_while(|(_, one)| character_kind(one, big) == CharacterKind::Blank);
     rest.next().map_or(text.len(), |(at, _)| from + at)
 }
 
 fn word_end(text: &str, from: usize, big: bool) -> usize {
     let step = text[from..].graphemes(true).next().map_or(0, str::len);
-    let mut rest = text[from + step..].grapheme_indices(true).skip_while(|(_, one)| kind(one, big) == Kind::Blank);
+    let mut rest = text[from + step..]
+        .grapheme_indices(true)
+        .skip_while(|(_, one)| character_kind(one, big) == CharacterKind::Blank);
     let Some((at, first)) = rest.next() else { return from };
-    let own = kind(first, big);
-    let last = rest.take_while(|(_, one)| kind(one, big) == own).last().map_or(at, |(at, _)| at);
+    let own = character_kind(first, big);
+    let last = rest.take_while(|(_, one)| character_kind(one, big) == own).last().map_or(at, |(at, _)| at);
     from + step + last
 }
 
 fn word_before(text: &str, from: usize, big: bool) -> usize {
-    let mut before = text[..from].grapheme_indices(true).rev().skip_while(|(_, one)| kind(one, big) == Kind::Blank);
+    let mut before = text[..from]
+        .grapheme_indices(true)
+        .rev()
+        .skip_while(|(_, one)| character_kind(one, big) == CharacterKind::Blank);
     let Some((at, first)) = before.next() else { return 0 };
-    let own = kind(first, big);
-    before.take_while(|(_, one)| kind(one, big) == own).last().map_or(at, |(at, _)| at)
+    let own = character_kind(first, big);
+    before.take_while(|(_, one)| character_kind(one, big) == own).last().map_or(at, |(at, _)| at)
 }
 
 /// Where an operator on words ends: a line's last word does not take the line's end along.
-fn within_line(text: &str, range: &Range<usize>) -> usize {
+fn word_end_in_line(text: &str, range: &Range<usize>) -> usize {
     let passed = &text[range.clone()];
     let words = passed.trim_end().len();
     match passed[words..].find('\n') {

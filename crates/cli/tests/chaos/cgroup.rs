@@ -7,12 +7,12 @@ use std::sync::Once;
 use hookwright_testkit::fs;
 
 /// A group whose members may not be more than so many threads and processes.
-pub(crate) struct Group(PathBuf);
+pub(crate) struct TaskCgroup(PathBuf);
 
-impl Group {
-    pub(crate) fn new(name: &str, most: u64) -> Option<Group> {
-        let made = own().into_iter().find_map(|own| {
-            let group = Group(own.join(format!("hookwright-chaos-{name}")));
+impl TaskCgroup {
+    pub(crate) fn new(name: &str, most: u64) -> Option<TaskCgroup> {
+        let made = own_cgroups().into_iter().find_map(|own| {
+            let group = TaskCgroup(own.join(format!("hookwright-chaos-{name}")));
             fs::create_dir(&group.0).ok()?;
             // The file is there, or this is no place for groups.
             let mut limit = fs::OpenOptions::new().write(true).open(group.0.join("pids.max")).ok()?;
@@ -20,27 +20,27 @@ impl Group {
             Some(group)
         });
         if made.is_none() {
-            static SAID: Once = Once::new();
-            SAID.call_once(|| {
-                hookwright_testkit::skipped("chaos", "no control group can be made here; limits do instead")
+            static SKIP_REPORTED: Once = Once::new();
+            SKIP_REPORTED.call_once(|| {
+                hookwright_testkit::report_skipped("chaos", "no control group can be made here; limits do instead")
             });
         }
         made
     }
 
-    pub(crate) fn members(&self) -> PathBuf {
+    pub(crate) fn procs_file(&self) -> PathBuf {
         self.0.join("cgroup.procs")
     }
 }
 
-impl Drop for Group {
+impl Drop for TaskCgroup {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.0);
     }
 }
 
 /// Where this process is, in the hierarchy that counts tasks: the old one, or the one for everything.
-fn own() -> Vec<PathBuf> {
+fn own_cgroups() -> Vec<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let place = |line: &str| {
         let (_, rest) = line.split_once(':')?;

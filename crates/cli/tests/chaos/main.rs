@@ -8,14 +8,14 @@
 
 mod cgroup;
 mod check;
-mod dice;
-mod place;
-mod plan;
 mod plot;
 mod processes;
+mod program_runs;
 mod round;
-mod runs;
+mod round_plan;
+mod seeded_rng;
 mod soak;
+mod workspace;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -24,75 +24,75 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use check::Figures;
+use check::RoundFigures;
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::watchdog;
 
 /// Set in a process that may mount disks that nobody else sees.
-const PRIVATE: &str = "CHAOS_PRIVATE";
+const PRIVATE_MOUNTS_VARIABLE: &str = "CHAOS_PRIVATE";
 
 #[test]
 fn sessions_survive_chaos() {
-    if std::env::var_os(PRIVATE).is_none() && can_be_private() {
-        return again_in_private();
+    if std::env::var_os(PRIVATE_MOUNTS_VARIABLE).is_none() && can_unshare_mounts() {
+        return rerun_with_private_mounts();
     }
     watchdog::watch();
-    let disks = std::env::var_os(PRIVATE).is_some();
+    let disks = std::env::var_os(PRIVATE_MOUNTS_VARIABLE).is_some();
     if !disks {
-        hookwright_testkit::skipped("chaos", "no disks can be mounted here; limits on files do instead");
+        hookwright_testkit::report_skipped("chaos", "no disks can be mounted here; limits on files do instead");
     }
     let (seed, rounds, jobs) = (number("CHAOS_SEED", 1), number("CHAOS_ROUNDS", 20), number("CHAOS_JOBS", 8));
     if rounds == 1 {
-        say(&format!("{:#?}", plan::Plan::new(seed)));
+        print_to_stderr(&format!("{:#?}", round_plan::RoundPlan::new(seed)));
     }
-    let (next, tally, start) = (AtomicU64::new(0), Mutex::new(Tally::default()), Instant::now());
+    let (next, tally, start) = (AtomicU64::new(0), Mutex::new(RoundTotals::default()), Instant::now());
     let work = || {
         while let at = next.fetch_add(1, Ordering::Relaxed)
             && at < rounds
         {
-            let outcome = round::round(seed + at, disks);
-            watchdog::progress();
+            let outcome = round::run_round(seed + at, disks);
+            watchdog::report_progress();
             tally.lock().unwrap().add(seed + at, outcome);
         }
     };
     std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(work))));
-    let Tally { figures, failed, .. } = tally.into_inner().unwrap();
-    say(&format!("chaos: {rounds} rounds from seed {seed} in {:.0?}: {figures:?}", start.elapsed()));
+    let RoundTotals { figures, failed, .. } = tally.into_inner().unwrap();
+    print_to_stderr(&format!("chaos: {rounds} rounds from seed {seed} in {:.0?}: {figures:?}", start.elapsed()));
     assert!(failed.is_empty(), "{} of {rounds} rounds failed: seeds {failed:?}", failed.len());
 }
 
 #[test]
 fn a_seed_repeats_its_plan() {
-    let plan = |seed| format!("{:?}", plan::Plan::new(seed));
+    let plan = |seed| format!("{:?}", round_plan::RoundPlan::new(seed));
     assert!((0..100).all(|seed| plan(seed) == plan(seed) && plan(seed) != plan(seed + 1)));
 }
 
 /// What came of all rounds so far.
 #[derive(Default)]
-struct Tally {
+struct RoundTotals {
     rounds: u64,
-    figures: Figures,
+    figures: RoundFigures,
     failed: Vec<u64>,
 }
 
-impl Tally {
-    fn add(&mut self, seed: u64, outcome: round::Outcome) {
+impl RoundTotals {
+    fn add(&mut self, seed: u64, outcome: round::RoundOutcome) {
         self.rounds += 1;
         self.figures += outcome.figures;
-        if let Some(kept) = outcome.kept {
-            let (kept, why) = (kept.display(), outcome.problems.iter().map(|problem| short(problem)));
+        if let Some(kept) = outcome.kept_dir {
+            let (kept, why) = (kept.display(), outcome.problems.iter().map(|problem| shorten(problem)));
             let why = why.collect::<Vec<_>>().join("\n  ");
-            say(&format!("chaos: failed; again: CHAOS_SEED={seed} CHAOS_ROUNDS=1; kept: {kept}\n  {why}"));
+            print_to_stderr(&format!("chaos: failed; again: CHAOS_SEED={seed} CHAOS_ROUNDS=1; kept: {kept}\n  {why}"));
             self.failed.push(seed);
         }
         if self.rounds.is_multiple_of(500) {
-            say(&format!("chaos: {} rounds: {:?}", self.rounds, self.figures));
+            print_to_stderr(&format!("chaos: {} rounds: {:?}", self.rounds, self.figures));
         }
     }
 }
 
 /// The beginning and the end of a long text, without escapes.
-fn short(text: &str) -> String {
+fn shorten(text: &str) -> String {
     let text: Vec<char> = text.chars().map(|char| if char == '\x1b' { '^' } else { char }).collect();
     match text.len() {
         0..=2000 => text.into_iter().collect(),
@@ -111,11 +111,11 @@ fn number(variable: &str, usual: u64) -> u64 {
 
 /// Not through a macro, whose words a passing test keeps to itself.
 #[expect(clippy::disallowed_methods, reason = "tests print for whoever runs them")]
-fn say(text: &str) {
+fn print_to_stderr(text: &str) {
     let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
-fn can_be_private() -> bool {
+fn can_unshare_mounts() -> bool {
     let tried = Command::new("unshare").args(["-m", "true"]).stderr(Stdio::null()).status_in_time();
     tried.is_ok_and(|status| status.success())
 }
@@ -125,10 +125,15 @@ fn can_be_private() -> bool {
     clippy::disallowed_methods,
     reason = "as many rounds as are asked for; the watchdog of that process ends them"
 )]
-fn again_in_private() {
+fn rerun_with_private_mounts() {
     let test = std::env::current_exe().unwrap();
     let words = ["--exact", "sessions_survive_chaos", "--nocapture"];
-    let status =
-        Command::new("unshare").arg("-m").arg(test).args(words).env(PRIVATE, "1").stdout(Stdio::null()).status();
+    let status = Command::new("unshare")
+        .arg("-m")
+        .arg(test)
+        .args(words)
+        .env(PRIVATE_MOUNTS_VARIABLE, "1")
+        .stdout(Stdio::null())
+        .status();
     assert!(status.unwrap().success(), "rounds failed; what is above says which");
 }

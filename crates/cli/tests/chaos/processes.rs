@@ -7,15 +7,15 @@ use hookwright_testkit::fs;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// The variable that a round's processes inherit.
-pub(crate) const MARK: &str = "HOOKWRIGHT_CHAOS";
+pub(crate) const MARK_VARIABLE: &str = "HOOKWRIGHT_CHAOS";
 
 /// A process that has the mark.
-pub(crate) struct Marked {
+pub(crate) struct MarkedProcess {
     pub(crate) pid: Pid,
-    pub(crate) words: String,
+    pub(crate) command_line: String,
 }
 
-impl Marked {
+impl MarkedProcess {
     /// Whether hooks and tools are to blame for it: it is neither the program nor one that a round has started itself.
     pub(crate) fn is_below(&self, program: &Path) -> bool {
         let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", self.pid.as_raw_nonzero()));
@@ -28,27 +28,27 @@ impl Marked {
 }
 
 /// Those that run. One that has ended and waits to be reaped has no environment.
-pub(crate) fn marked(mark: &str) -> Vec<Marked> {
+pub(crate) fn marked_processes(mark: &str) -> Vec<MarkedProcess> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     pids.filter(|pid| has_mark(*pid, mark))
-        .filter_map(|pid| Some(Marked { pid: Pid::from_raw(pid)?, words: words(pid) }))
+        .filter_map(|pid| Some(MarkedProcess { pid: Pid::from_raw(pid)?, command_line: read_command_line(pid) }))
         .collect()
 }
 
 fn has_mark(pid: i32, mark: &str) -> bool {
-    let wanted = format!("{MARK}={mark}");
+    let wanted = format!("{MARK_VARIABLE}={mark}");
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
 }
 
-fn words(pid: i32) -> String {
+fn read_command_line(pid: i32) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&line).replace('\0', " ").trim().to_owned()
 }
 
 /// Sends a signal to a process if it is still of this round: its number may have been given away.
-pub(crate) fn send(pid: Pid, mark: &str, signal: Signal) {
+pub(crate) fn send_signal(pid: Pid, mark: &str, signal: Signal) {
     if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty())
         && has_mark(pid.as_raw_nonzero().get(), mark)
     {
@@ -57,10 +57,10 @@ pub(crate) fn send(pid: Pid, mark: &str, signal: Signal) {
 }
 
 /// Waits until none is left; those that are when patience has run out.
-pub(crate) fn left_after(mark: &str, patience: Duration) -> Vec<Marked> {
+pub(crate) fn wait_until_gone(mark: &str, patience: Duration) -> Vec<MarkedProcess> {
     let deadline = Instant::now() + patience;
     loop {
-        let left = marked(mark);
+        let left = marked_processes(mark);
         if left.is_empty() || Instant::now() > deadline {
             return left;
         }
@@ -69,13 +69,13 @@ pub(crate) fn left_after(mark: &str, patience: Duration) -> Vec<Marked> {
 }
 
 /// Ends them all; they may be starting others meanwhile.
-pub(crate) fn end_all(mark: &str) {
+pub(crate) fn kill_all(mark: &str) {
     for _ in 0..100 {
-        let left = marked(mark);
+        let left = marked_processes(mark);
         if left.is_empty() {
             return;
         }
-        left.iter().for_each(|process| send(process.pid, mark, Signal::KILL));
+        left.iter().for_each(|process| send_signal(process.pid, mark, Signal::KILL));
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -8,91 +8,91 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, geteuid};
 
-use crate::check::{self, Figures};
-use crate::place::{Place, mount};
-use crate::plan::{Act, Plan};
+use crate::check::{self, RoundFigures};
 use crate::processes;
-use crate::runs::{End, Slot, sleep_until};
+use crate::program_runs::{ProgramEnd, RunSlot, sleep_until};
+use crate::round_plan::{Fault, RoundPlan};
+use crate::workspace::{ChaosWorkspace, mount};
 
 /// What became of a round.
-pub(crate) struct Outcome {
+pub(crate) struct RoundOutcome {
     pub(crate) problems: Vec<String>,
-    pub(crate) figures: Figures,
+    pub(crate) figures: RoundFigures,
     /// Where it took place, if that is worth a look.
-    pub(crate) kept: Option<PathBuf>,
+    pub(crate) kept_dir: Option<PathBuf>,
 }
 
-pub(crate) fn round(seed: u64, disks: bool) -> Outcome {
-    let plan = Plan::new(seed);
-    let mut place = Place::new(&plan, seed, disks);
-    let slots: Vec<Slot> = plan.runs.iter().map(|_| Slot::default()).collect();
+pub(crate) fn run_round(seed: u64, disks: bool) -> RoundOutcome {
+    let plan = RoundPlan::new(seed);
+    let mut place = ChaosWorkspace::new(&plan, seed, disks);
+    let slots: Vec<RunSlot> = plan.runs.iter().map(|_| RunSlot::default()).collect();
     let start = Instant::now();
-    let ends: Vec<End> = std::thread::scope(|scope| {
+    let ends: Vec<ProgramEnd> = std::thread::scope(|scope| {
         let run = |number: usize| {
             let (slot, place, run) = (&slots[number], &place, &plan.runs[number]);
             scope.spawn(move || slot.run(place, number, run, start))
         };
         let runs: Vec<_> = (0..plan.runs.len()).map(run).collect();
-        for (at, act) in &plan.acts {
+        for (at, act) in &plan.faults {
             let (place, slots) = (&place, &slots);
             scope.spawn(move || {
                 sleep_until(start, *at);
-                perform(act, place, slots);
+                perform_fault(act, place, slots);
             });
         }
         runs.into_iter().map(|run| run.join().unwrap()).collect()
     });
-    mend(&place);
-    let mut figures = Figures::default();
+    repair(&place);
+    let mut figures = RoundFigures::default();
     let mut problems = check::processes_left(&place, &mut figures);
-    processes::end_all(&place.mark);
-    slots.iter().for_each(Slot::leave_group);
-    problems.extend(check::all(&plan, &place, &ends, &slots, &mut figures));
-    let kept = (!problems.is_empty()).then(|| keep(&mut place, &plan, &ends));
-    Outcome { problems, figures, kept }
+    processes::kill_all(&place.mark);
+    slots.iter().for_each(RunSlot::leave_group);
+    problems.extend(check::check_round(&plan, &place, &ends, &slots, &mut figures));
+    let kept = (!problems.is_empty()).then(|| keep_workspace(&mut place, &plan, &ends));
+    RoundOutcome { problems, figures, kept_dir: kept }
 }
 
-fn perform(act: &Act, place: &Place, slots: &[Slot]) {
+fn perform_fault(act: &Fault, place: &ChaosWorkspace, slots: &[RunSlot]) {
     let pause = |millis: u64| std::thread::sleep(Duration::from_millis(millis));
     match act {
-        Act::Signal(run, signal) => slots[*run].send(*signal),
-        Act::Pause(run, millis) => {
+        Fault::Signal(run, signal) => slots[*run].send(*signal),
+        Fault::Pause(run, millis) => {
             slots[*run].send(Signal::STOP);
             pause(*millis);
             slots[*run].send(Signal::CONT);
         }
-        Act::Starve(run, limit) => slots[*run].starve(*limit),
-        Act::Strike(which, signal) => strike(*which, *signal, place, || {}),
-        Act::Freeze(which, millis) => strike(*which, Signal::STOP, place, || pause(*millis)),
-        Act::Fill => fill(place),
-        Act::Drain => drain(place),
-        Act::ReadOnly => set_writable(place, false),
-        Act::BreakSettings(text) => drop(fs::write(place.project_settings(), text)),
-        Act::MoveProject(back) => {
-            if fs::rename(place.sandbox.project(), place.elsewhere()).is_ok()
+        Fault::LowerLimit(run, limit) => slots[*run].starve(*limit),
+        Fault::SignalDescendant(which, signal) => signal_descendant(*which, *signal, place, || {}),
+        Fault::PauseDescendant(which, millis) => signal_descendant(*which, Signal::STOP, place, || pause(*millis)),
+        Fault::FillDisk => fill_disk(place),
+        Fault::FreeDisk => free_disk(place),
+        Fault::ReadOnly => set_writable(place, false),
+        Fault::BreakSettings(text) => drop(fs::write(place.project_settings(), text)),
+        Fault::MoveProject(back) => {
+            if fs::rename(place.sandbox.project(), place.moved_project_dir()).is_ok()
                 && let Some(millis) = back
             {
                 pause(*millis);
-                let _ = fs::rename(place.elsewhere(), place.sandbox.project());
+                let _ = fs::rename(place.moved_project_dir(), place.sandbox.project());
             }
         }
     }
 }
 
 /// Hits one of the processes that the programs have started, and lets it go on if it was only stopped.
-fn strike(which: u64, signal: Signal, place: &Place, before_it_goes_on: impl FnOnce()) {
-    let mut below = processes::marked(&place.mark);
+fn signal_descendant(which: u64, signal: Signal, place: &ChaosWorkspace, before_it_goes_on: impl FnOnce()) {
+    let mut below = processes::marked_processes(&place.mark);
     let program = crate::program();
     below.retain(|process| process.is_below(&program));
     let Some(hit) = below.get(which as usize % below.len().max(1)) else { return };
-    processes::send(hit.pid, &place.mark, signal);
+    processes::send_signal(hit.pid, &place.mark, signal);
     if signal == Signal::STOP {
         before_it_goes_on();
-        processes::send(hit.pid, &place.mark, Signal::CONT);
+        processes::send_signal(hit.pid, &place.mark, Signal::CONT);
     }
 }
 
-fn fill(place: &Place) {
+fn fill_disk(place: &ChaosWorkspace) {
     let Some(disk) = &place.disk else { return };
     let Ok(mut file) = File::options().create(true).append(true).open(disk.join("filler")) else { return };
     for size in [4096, 512, 1] {
@@ -100,12 +100,12 @@ fn fill(place: &Place) {
     }
 }
 
-fn drain(place: &Place) {
+fn free_disk(place: &ChaosWorkspace) {
     place.disk.iter().for_each(|disk| drop(fs::remove_file(disk.join("filler"))));
 }
 
 /// A small disk can be read-only for everybody; elsewhere, modes have no effect on root.
-fn set_writable(place: &Place, writable: bool) {
+fn set_writable(place: &ChaosWorkspace, writable: bool) {
     match &place.disk {
         Some(disk) => drop(mount(&["-o", if writable { "remount,rw" } else { "remount,ro" }], disk)),
         None if geteuid().is_root() => {}
@@ -119,18 +119,18 @@ fn set_writable(place: &Place, writable: bool) {
 }
 
 /// What a person would do after a bad day: make room, put the project back, mend the settings.
-fn mend(place: &Place) {
+fn repair(place: &ChaosWorkspace) {
     set_writable(place, true);
-    drain(place);
-    if place.elsewhere().exists() {
+    free_disk(place);
+    if place.moved_project_dir().exists() {
         // A command that was about to change its settings may have made it anew.
-        let _ = fs::rename(place.sandbox.project(), place.sandbox.beside("made-anew"));
-        let _ = fs::rename(place.elsewhere(), place.sandbox.project());
+        let _ = fs::rename(place.sandbox.project(), place.sandbox.sibling_path("made-anew"));
+        let _ = fs::rename(place.moved_project_dir(), place.sandbox.project());
     }
 }
 
 /// Leaves everything where it is, with the plan and the ends beside it.
-fn keep(place: &mut Place, plan: &Plan, ends: &[End]) -> PathBuf {
-    let _ = fs::write(place.sandbox.beside("plan.txt"), format!("{plan:#?}\n\n{ends:#?}\n"));
-    place.sandbox.keep()
+fn keep_workspace(place: &mut ChaosWorkspace, plan: &RoundPlan, ends: &[ProgramEnd]) -> PathBuf {
+    let _ = fs::write(place.sandbox.sibling_path("plan.txt"), format!("{plan:#?}\n\n{ends:#?}\n"));
+    place.sandbox.keep_on_disk()
 }

@@ -8,23 +8,23 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hookwright_testkit::deadline::TimedWriter;
-use hookwright_testkit::{Replay, Sandbox, fs, replay, watchdog};
+use hookwright_testkit::{ReplayBuilder, Sandbox, fs, replay, watchdog};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::{Value, json};
 
-use crate::plot::{Series, plot};
+use crate::plot::{PlotSeries, plot};
 
 /// One prompt a minute. Every hour the person begins a new conversation, as one does with a new task.
-const HOURS: usize = 8;
-const PROMPTS_AN_HOUR: usize = 60;
+const SOAK_HOURS: usize = 8;
+const PROMPTS_PER_HOUR: usize = 60;
 /// A prompt takes this many requests with this many calls each, and one for the answer.
-const REQUESTS: usize = 4;
-const CALLS: usize = 5;
+const REQUESTS_PER_PROMPT: usize = 4;
+const CALLS_PER_REQUEST: usize = 5;
 /// A program that takes longer for one prompt hangs.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PROMPT_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// What the program needs, at the end of a prompt.
-struct Sample {
+struct ResourceSample {
     kilobytes: u64,
     descriptors: usize,
     threads: usize,
@@ -33,28 +33,28 @@ struct Sample {
 #[test]
 #[ignore = "takes a quarter of an hour; by hand, for docs/reliability.md"]
 fn a_day_of_work_needs_no_more_than_its_first_hour() {
-    let hour = crate::number("SOAK_PROMPTS_AN_HOUR", PROMPTS_AN_HOUR as u64) as usize;
-    let sandbox = workplace(HOURS * hour);
-    let mut session = Session::start(&sandbox);
+    let hour = crate::number("SOAK_PROMPTS_AN_HOUR", PROMPTS_PER_HOUR as u64) as usize;
+    let sandbox = soak_sandbox(SOAK_HOURS * hour);
+    let mut session = SoakSession::start(&sandbox);
     let mut samples = Vec::new();
-    for prompt in 0..HOURS * hour {
+    for prompt in 0..SOAK_HOURS * hour {
         if prompt > 0 && prompt % hour == 0 {
             session.types("/clear\r", "the conversation is cleared");
-            crate::say(&format!("soak: {} of {HOURS} hours", prompt / hour));
+            crate::print_to_stderr(&format!("soak: {} of {SOAK_HOURS} hours", prompt / hour));
         }
         session.types(&format!("go on {prompt}\r"), &format!("done-{prompt}-"));
         samples.push(session.sample());
     }
     let folder = std::env::var_os("SOAK_FOLDER").map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), PathBuf::from);
     report(&folder, &samples, hour);
-    crate::say(&format!("soak: {}; in {}", events(&sandbox), folder.display()));
+    crate::print_to_stderr(&format!("soak: {}; in {}", events(&sandbox), folder.display()));
     is_flat("kilobytes", &samples, hour, 0.05, |sample| sample.kilobytes as f64);
     is_flat("descriptors", &samples, hour, 0.02, |sample| sample.descriptors as f64);
     is_flat("threads", &samples, hour, 0.02, |sample| sample.threads as f64);
 }
 
 /// Three hooks on every event, and a model that works all day.
-fn workplace(prompts: usize) -> Sandbox {
+fn soak_sandbox(prompts: usize) -> Sandbox {
     let sandbox = Sandbox::new(crate::program());
     let hooks = [
         ("reads", "cat > /dev/null".to_owned()),
@@ -67,16 +67,18 @@ fn workplace(prompts: usize) -> Sandbox {
     let events: serde_json::Map<String, Value> =
         events.map(|event| (event.to_owned(), json!([{"hooks": hooks}]))).collect();
     sandbox.settings(&json!({"hooks": events}));
-    let telemetry = sandbox.beside("telemetry.jsonl");
+    let telemetry = sandbox.sibling_path("telemetry.jsonl");
     sandbox.user_settings(&json!({"telemetry": {"enabled": true, "outfile": telemetry, "logPrompts": false}}));
     sandbox.write("notes.txt", "version 0\n");
-    let mut model = Replay::new();
+    let mut model = ReplayBuilder::new();
     for prompt in 0..prompts {
-        for request in 0..REQUESTS {
-            let calls: Vec<Value> = (0..CALLS).map(|at| call((prompt * REQUESTS + request) * CALLS + at)).collect();
+        for request in 0..REQUESTS_PER_PROMPT {
+            let calls: Vec<Value> = (0..CALLS_PER_REQUEST)
+                .map(|at| call((prompt * REQUESTS_PER_PROMPT + request) * CALLS_PER_REQUEST + at))
+                .collect();
             model = model.parts(&calls);
         }
-        model = model.pieces(&["this is what came of it, ", "in some words and ", &format!("done-{prompt}-")]);
+        model = model.says_in_chunks(&["this is what came of it, ", "in some words and ", &format!("done-{prompt}-")]);
     }
     sandbox.replay(&model);
     sandbox
@@ -84,7 +86,7 @@ fn workplace(prompts: usize) -> Sandbox {
 
 fn call(number: usize) -> Value {
     let text = format!("line {number} of some text that is written\n").repeat(50);
-    match number % CALLS {
+    match number % CALLS_PER_REQUEST {
         0 => replay::call("run_shell_command", json!({"command": format!("echo {number}; seq 200")})),
         1 => replay::call("write_file", json!({"file_path": format!("file-{}.txt", number % 40), "content": text})),
         2 => replay::call("read_file", json!({"file_path": format!("file-{}.txt", (number - 1) % 40)})),
@@ -94,16 +96,16 @@ fn call(number: usize) -> Value {
 }
 
 /// The program in a terminal.
-struct Session {
+struct SoakSession {
     child: Box<dyn portable_pty::Child + Send + Sync>,
     keys: TimedWriter<Box<dyn Write + Send>>,
     seen: Arc<Mutex<Vec<u8>>>,
     _master: Box<dyn portable_pty::MasterPty + Send>,
 }
 
-impl Session {
-    fn start(sandbox: &Sandbox) -> Session {
-        let replay = sandbox.beside("replay.jsonl").to_string_lossy().into_owned();
+impl SoakSession {
+    fn start(sandbox: &Sandbox) -> SoakSession {
+        let replay = sandbox.sibling_path("replay.jsonl").to_string_lossy().into_owned();
         let wanted = sandbox.command(&["--approval-mode=yolo", "--fake-responses", &replay]);
         let size = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
@@ -123,14 +125,14 @@ impl Session {
             }
         });
         let keys = TimedWriter::new(pair.master.take_writer().unwrap());
-        let mut session = Session { child, keys, seen, _master: pair.master };
+        let mut session = SoakSession { child, keys, seen, _master: pair.master };
         session.types("", "Type your message");
         session
     }
 
     /// Types something and waits until the program has shown something.
     fn types(&mut self, keys: &str, answer: &str) {
-        watchdog::progress();
+        watchdog::report_progress();
         let since = Instant::now();
         self.keys.write_all(keys.as_bytes()).unwrap();
         let shown = |seen: &[u8]| seen.windows(answer.len()).any(|words| words == answer.as_bytes());
@@ -141,13 +143,13 @@ impl Session {
             }
             let last = String::from_utf8_lossy(&seen[seen.len().saturating_sub(3000)..]).into_owned();
             drop(seen);
-            assert!(since.elapsed() < PATIENCE, "{keys:?} did not lead to {answer:?}: {last}");
+            assert!(since.elapsed() < PROMPT_TIMEOUT, "{keys:?} did not lead to {answer:?}: {last}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
     /// What it needs when nothing runs: hooks that came last may be about to end.
-    fn sample(&self) -> Sample {
+    fn sample(&self) -> ResourceSample {
         let looks = (0..5).map(|_| {
             std::thread::sleep(Duration::from_millis(20));
             self.look()
@@ -155,7 +157,7 @@ impl Session {
         looks.min_by_key(|sample| sample.descriptors).unwrap()
     }
 
-    fn look(&self) -> Sample {
+    fn look(&self) -> ResourceSample {
         let process = PathBuf::from(format!("/proc/{}", self.child.process_id().unwrap()));
         let status = fs::read_to_string(process.join("status")).unwrap();
         let field = |name: &str| -> u64 {
@@ -163,11 +165,11 @@ impl Session {
             line.trim_end_matches("kB").trim().parse().unwrap()
         };
         let descriptors = fs::read_dir(process.join("fd")).unwrap().count();
-        Sample { kilobytes: field("VmRSS:"), descriptors, threads: field("Threads:") as usize }
+        ResourceSample { kilobytes: field("VmRSS:"), descriptors, threads: field("Threads:") as usize }
     }
 }
 
-impl Drop for Session {
+impl Drop for SoakSession {
     fn drop(&mut self) {
         let _ = self.child.kill();
     }
@@ -175,7 +177,7 @@ impl Drop for Session {
 
 /// How much happened, as telemetry counts it.
 fn events(sandbox: &Sandbox) -> String {
-    let records = fs::read_to_string(sandbox.beside("telemetry.jsonl")).unwrap_or_default();
+    let records = fs::read_to_string(sandbox.sibling_path("telemetry.jsonl")).unwrap_or_default();
     let count = |kind: &str| records.matches(&format!("\"event.name\":\"gemini_cli.{kind}\"")).count();
     let (prompts, requests) = (count("user_prompt"), count("api_request"));
     format!(
@@ -185,13 +187,14 @@ fn events(sandbox: &Sandbox) -> String {
     )
 }
 
-fn report(folder: &Path, samples: &[Sample], hour: usize) {
+fn report(folder: &Path, samples: &[ResourceSample], hour: usize) {
     let mut table = "prompt,resident_kb,descriptors,threads\n".to_owned();
     for (at, sample) in samples.iter().enumerate() {
         writeln!(table, "{},{},{},{}", at + 1, sample.kilobytes, sample.descriptors, sample.threads).unwrap();
     }
     fs::write(folder.join("soak.csv"), table).unwrap();
-    let series = |name, value: fn(&Sample) -> f64| Series { name, values: samples.iter().map(value).collect() };
+    let series =
+        |name, value: fn(&ResourceSample) -> f64| PlotSeries { name, values: samples.iter().map(value).collect() };
     let panels = [
         series("resident memory, MB", |sample| sample.kilobytes as f64 / 1024.0),
         series("open descriptors", |sample| sample.descriptors as f64),
@@ -201,7 +204,7 @@ fn report(folder: &Path, samples: &[Sample], hour: usize) {
 }
 
 /// From the second hour on, the line through the samples rises by no more than a share of their mean until the end.
-fn is_flat(what: &str, samples: &[Sample], hour: usize, share: f64, value: impl Fn(&Sample) -> f64) {
+fn is_flat(what: &str, samples: &[ResourceSample], hour: usize, share: f64, value: impl Fn(&ResourceSample) -> f64) {
     let values: Vec<f64> = samples[hour..].iter().map(value).collect();
     let count = values.len() as f64;
     let (mean, middle) = (values.iter().sum::<f64>() / count, (count - 1.0) / 2.0);
@@ -209,6 +212,9 @@ fn is_flat(what: &str, samples: &[Sample], hour: usize, share: f64, value: impl 
     let rise = values.iter().enumerate().map(|(at, value)| around(at) * (value - mean)).sum::<f64>()
         / (0..values.len()).map(|at| around(at).powi(2)).sum::<f64>();
     let growth = rise * count;
-    crate::say(&format!("soak: {what}: mean {mean:.0}, growth over {:.0} hours {growth:+.1}", count / hour as f64));
+    crate::print_to_stderr(&format!(
+        "soak: {what}: mean {mean:.0}, growth over {:.0} hours {growth:+.1}",
+        count / hour as f64
+    ));
     assert!(growth <= (mean * share).max(1.0), "{what} grow by {growth:.1} over a mean of {mean:.1}");
 }

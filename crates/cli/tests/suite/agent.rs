@@ -4,7 +4,7 @@ mod after_agent;
 mod after_model;
 mod after_tool;
 mod answers;
-mod attached;
+mod attachments;
 mod before_agent;
 mod before_model;
 mod before_tool;
@@ -15,15 +15,14 @@ mod configuration;
 mod demo;
 #[cfg(unix)]
 mod disk;
-mod door;
+mod event_order;
 mod formats;
 mod guards;
 mod loaded_by_guards;
 #[cfg(unix)]
 mod memory;
-mod order;
-pub(crate) mod outliving;
-mod protected;
+mod model_gateway;
+mod protected_files;
 #[cfg(unix)]
 mod resources;
 #[cfg(unix)]
@@ -35,13 +34,14 @@ mod stopped;
 #[cfg(unix)]
 mod subagent_servers;
 mod subagents;
+pub(crate) mod surviving_processes;
 mod tampering;
 mod telemetry;
 #[cfg(unix)]
 mod workers;
 
 use hookwright_testkit::fs;
-use hookwright_testkit::{EVENTS, Replay, Run, Sandbox};
+use hookwright_testkit::{EVENT_NAMES, ProgramRun, ReplayBuilder, Sandbox};
 use serde_json::{Map, Value, json};
 
 /// A project with hooks: for each its event, its matcher and its script. The first one is called `hook1`. Telemetry is
@@ -66,14 +66,14 @@ fn project_in(sandbox: Sandbox, hooks: &[(&str, &str, &str)], mut settings: Valu
     }
     settings["hooks"] = Value::Object(events);
     sandbox.settings(&settings);
-    let outfile = sandbox.beside("telemetry.log");
+    let outfile = sandbox.sibling_path("telemetry.log");
     sandbox.env("GEMINI_TELEMETRY_ENABLED", "true").env("GEMINI_TELEMETRY_OUTFILE", outfile.to_str().unwrap())
 }
 
 /// A box whose languages are told apart by their names alone: what stands in for them keeps to the word in `rules`, and
 /// loads what would come before that.
 fn with_interpreters(sandbox: Sandbox) -> Sandbox {
-    let folder = sandbox.beside("interpreters");
+    let folder = sandbox.sibling_path("interpreters");
     std::fs::create_dir_all(&folder).unwrap();
     for (name, end) in [("python3", "py"), ("node", "js"), ("make", "mk")] {
         let script = match name {
@@ -93,16 +93,16 @@ fn with_interpreters(sandbox: Sandbox) -> Sandbox {
 }
 
 /// A hook that keeps what it is told.
-const LOG: &str = r#"input=$(cat); printf '%s\n' "$input" >> "$GEMINI_PROJECT_DIR/log.jsonl""#;
+const LOG_INPUT_SCRIPT: &str = r#"input=$(cat); printf '%s\n' "$input" >> "$GEMINI_PROJECT_DIR/log.jsonl""#;
 
 /// A hook on every event that keeps what it is told.
-fn watched() -> Vec<(&'static str, &'static str, &'static str)> {
-    EVENTS.map(|event| (event, "*", LOG)).to_vec()
+fn logging_hooks() -> Vec<(&'static str, &'static str, &'static str)> {
+    EVENT_NAMES.map(|event| (event, "*", LOG_INPUT_SCRIPT)).to_vec()
 }
 
 /// What the logging hooks were told.
-fn log(sandbox: &Sandbox) -> Vec<Value> {
-    if !sandbox.has("log.jsonl") {
+fn logged_inputs(sandbox: &Sandbox) -> Vec<Value> {
+    if !sandbox.has_file("log.jsonl") {
         return Vec::new();
     }
     sandbox.read("log.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -110,20 +110,20 @@ fn log(sandbox: &Sandbox) -> Vec<Value> {
 
 /// The events that the logging hooks saw.
 fn logged_events(sandbox: &Sandbox) -> Vec<String> {
-    log(sandbox).iter().map(|input| input["hook_event_name"].as_str().unwrap().to_owned()).collect()
+    logged_inputs(sandbox).iter().map(|input| input["hook_event_name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// What the logging hooks were told of one event.
-fn logged(sandbox: &Sandbox, event: &str) -> Vec<Value> {
-    log(sandbox).into_iter().filter(|input| input["hook_event_name"] == event).collect()
+fn logged_inputs_of(sandbox: &Sandbox, event: &str) -> Vec<Value> {
+    logged_inputs(sandbox).into_iter().filter(|input| input["hook_event_name"] == event).collect()
 }
 
 /// One prompt with recorded answers; every tool may run.
-fn run(sandbox: &Sandbox, replay: &Replay, more: &[&str]) -> Run {
+fn run(sandbox: &Sandbox, replay: &ReplayBuilder, more: &[&str]) -> ProgramRun {
     prompt(sandbox, "hello", replay, more)
 }
 
-fn prompt(sandbox: &Sandbox, prompt: &str, replay: &Replay, more: &[&str]) -> Run {
+fn prompt(sandbox: &Sandbox, prompt: &str, replay: &ReplayBuilder, more: &[&str]) -> ProgramRun {
     let file = sandbox.replay(replay);
     let args = ["-p", prompt, "--fake-responses", file.as_str(), "--approval-mode=yolo"];
     sandbox.run(&[&args, more].concat())
@@ -131,7 +131,7 @@ fn prompt(sandbox: &Sandbox, prompt: &str, replay: &Replay, more: &[&str]) -> Ru
 
 /// The telemetry records of one kind: their attributes.
 fn records(sandbox: &Sandbox, name: &str) -> Vec<Value> {
-    let text = fs::read_to_string(sandbox.beside("telemetry.log")).unwrap();
+    let text = fs::read_to_string(sandbox.sibling_path("telemetry.log")).unwrap();
     let all = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
     all.map(|record| record.unwrap()["attributes"].clone())
         .filter(|attributes| attributes["event.name"] == format!("gemini_cli.{name}"))
@@ -159,16 +159,16 @@ fn files_under(folder: &std::path::Path) -> Vec<String> {
 }
 
 /// A script that prints a JSON answer.
-fn answer(answer: &Value) -> String {
+fn answer_script(answer: &Value) -> String {
     format!("cat > /dev/null\ncat <<'END'\n{answer}\nEND")
 }
 
 #[track_caller]
-pub(super) fn has(text: &str, words: &str) {
+pub(super) fn assert_contains(text: &str, words: &str) {
     assert!(text.contains(words), "no `{words}` in:\n{text}");
 }
 
 #[track_caller]
-pub(super) fn lacks(text: &str, words: &str) {
+pub(super) fn assert_lacks(text: &str, words: &str) {
     assert!(!text.contains(words), "`{words}` in:\n{text}");
 }

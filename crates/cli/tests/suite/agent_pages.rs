@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_bridge::install::{Caller, Scope, Target, installed, patience, to_confirm};
-use hookwright_bridge::{Closing, FailClosed, Host, HostEvent, OnTimeout, lost};
-use hookwright_hooks::{EventKind, Power};
-use hookwright_settings::World;
+use hookwright_bridge::install::{
+    EntryProgram, InstallScope, InstallTarget, confirmation_hint, entry_timeout, with_entries,
+};
+use hookwright_bridge::{FailClosedSupport, FailClosedValue, Host, HostEventInfo, TimeoutPolicy, missing_capabilities};
+use hookwright_hooks::{EventKind, HookCapability};
+use hookwright_settings::ProcessEnv;
 use hookwright_testkit::fs;
 
 fn page(host: Host) -> PathBuf {
@@ -49,37 +51,39 @@ fn every_agent_has_its_page() {
     assert_eq!(pages, Host::all().count() + 1);
 }
 
-fn target(host: Host, scope: Scope) -> Target {
-    let world = World::new(vec![("HOME".into(), "~".into())], "/".into());
-    Target::candidates(host, scope, &world, Path::new("")).remove(0)
+fn target(host: Host, scope: InstallScope) -> InstallTarget {
+    let world = ProcessEnv::new(vec![("HOME".into(), "~".into())], "/".into());
+    InstallTarget::candidates(host, scope, &world, Path::new("")).remove(0)
 }
 
 fn facts(host: Host) -> String {
     let info = host.info();
     let path = |scope| format!("`{}`", target(host, scope).file.display().to_string().trim_start_matches('/'));
     let closed = match info.fail_closed {
-        FailClosed::None => "none: a hook that fails lets the call run".to_owned(),
-        FailClosed::Key(key, Closing::True) => format!("`\"{key}\": true`, set on every entry that can refuse"),
-        FailClosed::Key(key, Closing::Word(word)) => {
+        FailClosedSupport::None => "none: a hook that fails lets the call run".to_owned(),
+        FailClosedSupport::Key(key, FailClosedValue::True) => {
+            format!("`\"{key}\": true`, set on every entry that can refuse")
+        }
+        FailClosedSupport::Key(key, FailClosedValue::Text(word)) => {
             format!("`\"{key}\": \"{word}\"`, set on every entry that can refuse")
         }
-        FailClosed::ButTimeouts => "closed as it is, but for time-outs".to_owned(),
-        FailClosed::Always => "always closed".to_owned(),
+        FailClosedSupport::ExceptTimeouts => "closed as it is, but for time-outs".to_owned(),
+        FailClosedSupport::Always => "always closed".to_owned(),
     };
     let on_timeout = match info.on_timeout {
-        OnTimeout::Opens => "lets the call run; the bridge answers before that",
-        OnTimeout::Closes => "refuses the call",
-        OnTimeout::Waits => "waits; the plugin itself ends it and refuses",
+        TimeoutPolicy::FailsOpen => "lets the call run; the bridge answers before that",
+        TimeoutPolicy::FailsClosed => "refuses the call",
+        TimeoutPolicy::Waits => "waits; the plugin itself ends it and refuses",
     };
-    let reads: Vec<&str> = info.reads.iter().map(|other| other.title()).collect();
-    let confirm = |scope| to_confirm(host, scope).unwrap_or("nothing").to_owned();
+    let reads: Vec<&str> = info.reads_settings_of.iter().map(|other| other.title()).collect();
+    let confirm = |scope| confirmation_hint(host, scope).unwrap_or("nothing").to_owned();
     let rows = [
         ("program", format!("`{}`", info.program)),
         ("known in version", info.known_version.to_owned()),
-        ("the user's entries", path(Scope::User)),
-        ("a project's entries", path(Scope::Project)),
-        ("to confirm there, for the user's", confirm(Scope::User)),
-        ("to confirm there, for a project's", confirm(Scope::Project)),
+        ("the user's entries", path(InstallScope::User)),
+        ("a project's entries", path(InstallScope::Project)),
+        ("to confirm there, for the user's", confirm(InstallScope::User)),
+        ("to confirm there, for a project's", confirm(InstallScope::Project)),
         ("when a hook's time is up, it", on_timeout.to_owned()),
         ("its own switch for failures", closed),
         ("reads other agents' files", if reads.is_empty() { "none".to_owned() } else { reads.join(", ") }),
@@ -88,27 +92,27 @@ fn facts(host: Host) -> String {
     format!("| | |\n|---|---|\n{}", rows.concat())
 }
 
-fn power(power: Power) -> &'static str {
+fn power(power: HookCapability) -> &'static str {
     match power {
-        Power::Context => "tell the model something",
-        Power::Deny => "say no",
-        Power::Ask => "have the user decide",
-        Power::Stop => "stop the agent",
-        Power::RewriteInput => "change arguments",
-        Power::RedactInput => "keep arguments out of the history",
-        Power::TailCall => "call another tool",
-        Power::RewriteRequest => "change the request",
-        Power::AnswerForModel => "answer for the model",
-        Power::ReplaceResponse => "replace the answer",
-        Power::SelectTools => "choose tools",
-        Power::ClearContext => "empty the model's memory",
+        HookCapability::Context => "tell the model something",
+        HookCapability::Deny => "say no",
+        HookCapability::Ask => "have the user decide",
+        HookCapability::Stop => "stop the agent",
+        HookCapability::RewriteInput => "change arguments",
+        HookCapability::RedactInput => "keep arguments out of the history",
+        HookCapability::TailCall => "call another tool",
+        HookCapability::RewriteRequest => "change the request",
+        HookCapability::AnswerForModel => "answer for the model",
+        HookCapability::ReplaceResponse => "replace the answer",
+        HookCapability::SelectTools => "choose tools",
+        HookCapability::ClearContext => "empty the model's memory",
     }
 }
 
 fn events(host: Host) -> String {
     let mut text = "| our event | there | a hook can | lost |\n|---|---|---|---|\n".to_owned();
     for kind in EventKind::all() {
-        let rows: Vec<&HostEvent> = host.events_for(kind).filter(|row| row.wired).collect();
+        let rows: Vec<&HostEventInfo> = host.events_for(kind).filter(|row| row.wired).collect();
         if rows.is_empty() {
             text += &format!("| {kind} | – | – | these hooks never run |\n");
             continue;
@@ -116,13 +120,13 @@ fn events(host: Host) -> String {
         let names: Vec<String> = rows.iter().map(|row| format!("`{}`", row.name)).collect();
         let can: Vec<&str> = kind
             .info()
-            .powers
+            .capabilities
             .iter()
             .filter(|power| rows.iter().any(|row| row.can(**power)))
             .map(|one| power(*one))
             .collect();
         let can = if can.is_empty() { "watch".to_owned() } else { can.join(", ") };
-        let gone: Vec<&str> = lost(kind, &rows).iter().map(|lost| lost.words).collect();
+        let gone: Vec<&str> = missing_capabilities(kind, &rows).iter().map(|lost| lost.consequence).collect();
         let gone = if gone.is_empty() { "nothing".to_owned() } else { gone.join("; ") };
         text += &format!("| {kind} | {} | {can} | {gone} |\n", names.join(", "));
     }
@@ -131,8 +135,8 @@ fn events(host: Host) -> String {
 
 /// What `agents install` writes for the user before a tool runs.
 fn entry(host: Host) -> String {
-    let target = target(host, Scope::User);
-    let text = installed(&target, "", &Caller::At("/usr/local/bin/hookwright".to_owned())).unwrap();
+    let target = target(host, InstallScope::User);
+    let text = with_entries(&target, "", &EntryProgram::Absolute("/usr/local/bin/hookwright".to_owned())).unwrap();
     if host == Host::Opencode {
         let first: Vec<&str> = text.lines().take(2).collect();
         return format!("```js\n{}\n// …\n```\n", first.join("\n"));
@@ -140,6 +144,6 @@ fn entry(host: Host) -> String {
     let event = host.events_for(EventKind::BeforeTool).next().unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let section = ["hooks", "hookwright"].iter().find_map(|name| value.get(*name)).unwrap_or(&value);
-    let seconds = patience(host, event).as_secs();
+    let seconds = entry_timeout(host, event).as_secs();
     format!("```json\n\"{}\": {:#}\n```\n\nIt waits for {seconds} s.\n", event.name, section[event.name])
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use hookwright_testkit::fs;
-use hookwright_testkit::{Run, Sandbox, skipped};
+use hookwright_testkit::{ProgramRun, Sandbox, report_skipped};
 use serde_json::{Value, json};
 
 use crate::sandbox;
@@ -16,7 +16,7 @@ const HOSTS: [&str; 10] =
 /// A box whose search path has nothing but a folder of its own and the system's.
 pub(crate) fn place() -> Sandbox {
     let sandbox = sandbox();
-    let bin = sandbox.beside("bin");
+    let bin = sandbox.sibling_path("bin");
     std::fs::create_dir_all(&bin).unwrap();
     let path = format!("{}:/usr/bin:/bin", bin.display());
     sandbox.env("PATH", &path)
@@ -35,17 +35,17 @@ fn shown(sandbox: &Sandbox, text: &str) -> String {
     let own = env!("CARGO_BIN_EXE_hookwright");
     let text = text.replace(own, "[hookwright]").replace(sandbox.home().to_str().unwrap(), "~");
     text.replace(sandbox.project().to_str().unwrap(), "[project]")
-        .replace(sandbox.beside("bin").to_str().unwrap(), "[bin]")
+        .replace(sandbox.sibling_path("bin").to_str().unwrap(), "[bin]")
 }
 
 fn file(host: &str, scope: &str, sandbox: &Sandbox) -> PathBuf {
-    let list = sandbox.run(&["agents", "--json"]).exits(0).json();
+    let list = sandbox.run(&["agents", "--json"]).expect_exit_code(0).json();
     let agent = list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == host).unwrap();
     PathBuf::from(agent[scope]["file"].as_str().unwrap())
 }
 
 fn state(host: &str, scope: &str, sandbox: &Sandbox) -> Value {
-    let list = sandbox.run(&["agents", "--json"]).exits(0).json();
+    let list = sandbox.run(&["agents", "--json"]).expect_exit_code(0).json();
     let agent = list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == host).unwrap();
     agent[scope].clone()
 }
@@ -58,19 +58,19 @@ fn every_agent_is_wired_once_and_let_go_of_again() {
             let flag: &[&str] = if scope == "project" { &["--project"] } else { &["--user"] };
             let file = file(host, scope, &sandbox);
             let run = |verb: &str, more: &[&str]| sandbox.run(&[&["agents", verb, host], flag, more].concat());
-            let dry = run("install", &["--dry-run"]).exits(0);
+            let dry = run("install", &["--dry-run"]).expect_exit_code(0);
             assert!(dry.stdout.contains("hookwright") && !file.exists(), "{host} {scope} {dry:?}");
-            let refused = run("install", &[]).exits(1);
+            let refused = run("install", &[]).expect_exit_code(1);
             assert!(refused.stderr.contains("nobody has agreed") && !file.exists(), "{refused:?}");
-            run("install", &["--yes"]).exits(0);
+            run("install", &["--yes"]).expect_exit_code(0);
             assert_eq!(state(host, scope, &sandbox)["wired"], "wired", "{host} {scope}");
             let before = fs::read_to_string(&file).unwrap();
-            let again = run("install", &["--yes"]).exits(0);
+            let again = run("install", &["--yes"]).expect_exit_code(0);
             assert!(again.stderr.contains("has every entry already"), "{again:?}");
             assert_eq!(fs::read_to_string(&file).unwrap(), before);
-            let gone = run("uninstall", &["-y"]).exits(0);
+            let gone = run("uninstall", &["-y"]).expect_exit_code(0);
             assert!(gone.stderr.contains("is removed") && !file.exists(), "{host} {scope} {gone:?}");
-            let nothing = run("uninstall", &[]).exits(0);
+            let nothing = run("uninstall", &[]).expect_exit_code(0);
             assert!(nothing.stderr.contains("nothing was changed"), "{nothing:?}");
         }
     }
@@ -81,7 +81,7 @@ fn the_exact_change_is_shown() {
     let sandbox = place();
     std::fs::create_dir_all(sandbox.home().join(".codex")).unwrap();
     std::fs::write(sandbox.home().join(".codex/hooks.json"), "{\n  \"description\": \"mine\"\n}\n").unwrap();
-    let run = sandbox.run(&["agents", "install", "codex", "--yes"]).exits(0);
+    let run = sandbox.run(&["agents", "install", "codex", "--yes"]).expect_exit_code(0);
     let diff: Vec<&str> = run.stdout.lines().take(16).collect();
     insta::assert_snapshot!(shown(&sandbox, &diff.join("\n")), @r#"
     --- ~/.codex/hooks.json
@@ -106,19 +106,19 @@ fn the_exact_change_is_shown() {
     hint: start codex and trust the entries in `/hooks`: until then it skips them in silence; Hookwright never does that for you
     hint: `hookwright agents doctor codex` checks that it works
     ");
-    sandbox.run(&["agents", "uninstall", "codex", "--yes"]).exits(0);
+    sandbox.run(&["agents", "uninstall", "codex", "--yes"]).expect_exit_code(0);
     let text = fs::read_to_string(sandbox.home().join(".codex/hooks.json")).unwrap();
     assert_eq!(text, "{\n  \"description\": \"mine\"\n}\n");
     assert!(!sandbox.home().join(".codex/config.toml").exists(), "trust is the user's to give");
 }
 
 /// Runs an entry as its agent would: in its shell, with the event on stdin.
-fn fire(sandbox: &Sandbox, command: &str, payload: &Value) -> Run {
+fn fire(sandbox: &Sandbox, command: &str, payload: &Value) -> ProgramRun {
     let mut child = Command::new("sh")
         .args(["-c", command])
         .current_dir(sandbox.project())
         .env_clear()
-        .env("PATH", format!("{}:/usr/bin:/bin", sandbox.beside("bin").display()))
+        .env("PATH", format!("{}:/usr/bin:/bin", sandbox.sibling_path("bin").display()))
         .env("HOME", sandbox.home())
         .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
         .env("GEMINI_CLI_SYSTEM_SETTINGS_PATH", sandbox.home().join("system-settings.json"))
@@ -146,40 +146,40 @@ fn an_entry_asks_the_hooks_and_is_a_no_where_it_can_not() {
     sandbox.settings(
         &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": guard, "guard": true}]}]}}),
     );
-    sandbox.run(&["agents", "install", "codex", "--yes", "--project"]).exits(0);
+    sandbox.run(&["agents", "install", "codex", "--yes", "--project"]).expect_exit_code(0);
     let settings: Value = serde_json::from_str(&sandbox.read(".codex/hooks.json")).unwrap();
     let entry = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap();
     // A machine without hookwright.
-    let missing = fire(&sandbox, entry, &call(&sandbox, "touch fine")).exits(2);
+    let missing = fire(&sandbox, entry, &call(&sandbox, "touch fine")).expect_exit_code(2);
     assert!(missing.stderr.contains("hookwright is not installed on this machine"), "{missing:?}");
     // One that the project brings along is nobody.
     program(&sandbox.project().join("tools"), "hookwright", "exit 0");
     let fake = entry.replace("/bin/sh -c", "PATH=tools:$PATH /bin/sh -c");
-    let fooled = fire(&sandbox, &fake, &call(&sandbox, "touch forbidden")).exits(2);
+    let fooled = fire(&sandbox, &fake, &call(&sandbox, "touch forbidden")).expect_exit_code(2);
     assert!(fooled.stderr.contains("only inside of this project"), "{fooled:?}");
-    symlink(env!("CARGO_BIN_EXE_hookwright"), sandbox.beside("bin/hookwright")).unwrap();
-    let denied = fire(&sandbox, entry, &call(&sandbox, "touch forbidden")).exits(0).json();
+    symlink(env!("CARGO_BIN_EXE_hookwright"), sandbox.sibling_path("bin/hookwright")).unwrap();
+    let denied = fire(&sandbox, entry, &call(&sandbox, "touch forbidden")).expect_exit_code(0).json();
     assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny", "{denied}");
-    let fine = fire(&sandbox, entry, &call(&sandbox, "touch fine")).exits(0);
+    let fine = fire(&sandbox, entry, &call(&sandbox, "touch fine")).expect_exit_code(0);
     assert_eq!(fine.stdout, "");
 }
 
 #[test]
 fn an_entry_in_our_own_settings_is_no_hook_of_ours() {
     let sandbox = place();
-    sandbox.run(&["agents", "install", "gemini-cli", "--yes"]).exits(0);
-    sandbox.run(&["agents", "install", "gemini-cli", "--yes", "--project"]).exits(0);
-    let list = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    sandbox.run(&["agents", "install", "gemini-cli", "--yes"]).expect_exit_code(0);
+    sandbox.run(&["agents", "install", "gemini-cli", "--yes", "--project"]).expect_exit_code(0);
+    let list = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
     assert_eq!(list, json!([]), "{list}");
-    let doctor = sandbox.run(&["doctor"]).exits(0);
+    let doctor = sandbox.run(&["doctor"]).expect_exit_code(0);
     assert!(doctor.stdout.contains("agents that ask these hooks: Gemini CLI (for you): wired"), "{doctor:?}");
-    assert_eq!(sandbox.run(&["hooks", "validate"]).exits(0).stderr, "");
+    assert_eq!(sandbox.run(&["hooks", "validate"]).expect_exit_code(0).stderr, "");
 }
 
 #[test]
 fn the_agents_that_are_here_are_listed() {
     let sandbox = place();
-    let bin = sandbox.beside("bin");
+    let bin = sandbox.sibling_path("bin");
     program(&bin, "claude", "echo '2.1.325 (Claude Code)'");
     // It hangs, and prints something before.
     program(&bin, "codex", "echo 'codex-cli 0.166.0'; exec sleep 600");
@@ -192,9 +192,9 @@ fn the_agents_that_are_here_are_listed() {
     let path = format!("bin:{}:{}:/usr/bin:/bin", sandbox.project().join("bin").display(), bin.display());
     let sandbox = sandbox.env("PATH", &path);
     std::fs::create_dir_all(sandbox.home().join(".cursor")).unwrap();
-    sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(0);
-    sandbox.run(&["agents", "install", "codex", "--yes", "--project"]).exits(0);
-    let run = sandbox.run(&["agents"]).exits(0);
+    sandbox.run(&["agents", "install", "claude-code", "--yes"]).expect_exit_code(0);
+    sandbox.run(&["agents", "install", "codex", "--yes", "--project"]).expect_exit_code(0);
+    let run = sandbox.run(&["agents"]).expect_exit_code(0);
     assert!(!ran.exists());
     insta::assert_snapshot!(run.stdout, @r"
     AGENT        VERSION       USER   PROJECT  TRUSTED BY IT  VERIFIED
@@ -207,12 +207,12 @@ fn the_agents_that_are_here_are_listed() {
     // One hang is enough.
     program(&bin, "codex", "exit 1");
     // From a folder below, too.
-    sandbox.run(&["agents", "--project", "sub"]).exits(0);
+    sandbox.run(&["agents", "--project", "sub"]).expect_exit_code(0);
     assert!(!ran.exists());
     // The same without its name, and as a slip of the finger.
-    assert_eq!(sandbox.run(&["agents", "list"]).exits(0).stdout, run.stdout);
-    assert!(sandbox.run(&["agnets", "list"]).exits(42).stderr.contains("did you mean `hookwright agents`"));
-    let wrong = sandbox.run(&["agents", "install", "claud"]).exits(1);
+    assert_eq!(sandbox.run(&["agents", "list"]).expect_exit_code(0).stdout, run.stdout);
+    assert!(sandbox.run(&["agnets", "list"]).expect_exit_code(42).stderr.contains("did you mean `hookwright agents`"));
+    let wrong = sandbox.run(&["agents", "install", "claud"]).expect_exit_code(1);
     assert!(wrong.stderr.contains("claude-code"), "{wrong:?}");
 }
 
@@ -221,7 +221,7 @@ fn claude_and_gemini_are_asked_which_folders_they_trust() {
     let sandbox = place();
     let project = sandbox.project();
     for host in ["claude-code", "gemini-cli", "copilot"] {
-        sandbox.run(&["agents", "install", host, "--yes", "--project"]).exits(0);
+        sandbox.run(&["agents", "install", host, "--yes", "--project"]).expect_exit_code(0);
         assert_eq!(state(host, "project", &sandbox)["trusted"], "no", "{host}");
     }
     let home = sandbox.home();
@@ -254,15 +254,15 @@ fn claude_and_gemini_are_asked_which_folders_they_trust() {
 #[test]
 fn a_doctor_says_what_is_wrong_and_what_to_do() {
     let sandbox = place();
-    program(&sandbox.beside("bin"), "claude", "echo '2.1.325 (Claude Code)'");
-    let sick = sandbox.run(&["agents", "doctor", "claude"]).exits(1);
+    program(&sandbox.sibling_path("bin"), "claude", "echo '2.1.325 (Claude Code)'");
+    let sick = sandbox.run(&["agents", "doctor", "claude"]).expect_exit_code(1);
     insta::assert_snapshot!(shown(&sandbox, &sick.stdout), @r"
       ok Claude Code 2.1.325 at [bin]/claude: the version that is known here
     FAIL Claude Code does not ask Hookwright
            to do: `hookwright agents install claude-code`
     ");
-    sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(0);
-    let well = sandbox.run(&["agents", "doctor", "claude-code"]).exits(0);
+    sandbox.run(&["agents", "install", "claude-code", "--yes"]).expect_exit_code(0);
+    let well = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(0);
     insta::assert_snapshot!(shown(&sandbox, &well.stdout), @r"
       ok Claude Code 2.1.325 at [bin]/claude: the version that is known here
       ok ~/.claude/settings.json: 11 entries
@@ -277,7 +277,7 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
     let text = fs::read_to_string(&file).unwrap();
     let text = text.replace("\"onFailure\": \"block\"", "\"onFailure\": \"continue\"");
     std::fs::write(&file, text.replacen('{', "{\n  \"disableAllHooks\": true,", 1)).unwrap();
-    let sick = sandbox.run(&["agents", "doctor", "claude-code"]).exits(1);
+    let sick = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(1);
     insta::assert_snapshot!(shown(&sandbox, &sick.stdout), @r"
       ok Claude Code 2.1.325 at [bin]/claude: the version that is known here
     FAIL ~/.claude/settings.json: outdated at PreToolUse, UserPromptSubmit, PermissionRequest
@@ -291,7 +291,7 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
     warn `g` may take 900 s, and is ended after 595 s under Claude Code
       ok Claude Code lets a call run when a hook's time is up; the bridge answers before that
     ");
-    let json = sandbox.run(&["agents", "doctor", "claude-code", "--json"]).exits(1).json();
+    let json = sandbox.run(&["agents", "doctor", "claude-code", "--json"]).expect_exit_code(1).json();
     assert_eq!((&json["ok"], &json["user"]["wired"]), (&json!(false), &json!("outdated")));
     // Its entries call a program that has gone.
     std::fs::write(
@@ -299,21 +299,21 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
         fs::read_to_string(&file).unwrap().replace(env!("CARGO_BIN_EXE_hookwright"), "/gone/hookwright"),
     )
     .unwrap();
-    let gone = sandbox.run(&["agents", "doctor", "claude-code"]).exits(1);
+    let gone = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(1);
     assert!(gone.stdout.contains("/gone/hookwright, which can't be run: every call is refused"), "{gone:?}");
 }
 
 #[test]
 fn files_that_two_agents_read_are_said() {
     let sandbox = place();
-    sandbox.run(&["agents", "install", "claude-code", "--yes", "--project"]).exits(0);
-    let doctor = sandbox.run(&["agents", "doctor", "cursor"]).exits(1);
+    sandbox.run(&["agents", "install", "claude-code", "--yes", "--project"]).expect_exit_code(0);
+    let doctor = sandbox.run(&["agents", "doctor", "cursor"]).expect_exit_code(1);
     assert!(doctor.stdout.contains("Cursor may read"), "{doctor:?}");
-    let both = sandbox.run(&["agents", "install", "cursor", "--yes", "--project"]).exits(0);
+    let both = sandbox.run(&["agents", "install", "cursor", "--yes", "--project"]).expect_exit_code(0);
     assert!(both.stderr.contains("the bridge stands down there"), "{both:?}");
-    let twice = sandbox.run(&["agents", "install", "cursor", "--yes"]).exits(0);
+    let twice = sandbox.run(&["agents", "install", "cursor", "--yes"]).expect_exit_code(0);
     assert!(twice.stderr.contains("every hook runs twice"), "{twice:?}");
-    let uninstalled = sandbox.run(&["agents", "uninstall", "cursor", "--yes"]).exits(0);
+    let uninstalled = sandbox.run(&["agents", "uninstall", "cursor", "--yes"]).expect_exit_code(0);
     assert!(uninstalled.stderr.contains("say --project"), "{uninstalled:?}");
 }
 
@@ -325,7 +325,7 @@ fn losses_are_explained_hook_by_hook() {
     sandbox.settings(&json!({"hooks": {
         "BeforeTool": hook("guard"), "BeforeAgent": hook("prompts"), "BeforeModel": hook("model"), "SessionEnd": hook("end"),
     }}));
-    let run = sandbox.run(&["agents", "explain", "codex"]).exits(0);
+    let run = sandbox.run(&["agents", "explain", "codex"]).expect_exit_code(0);
     insta::assert_snapshot!(run.stdout, @r"
     guard (BeforeTool, project): loses something
         runs at PreToolUse
@@ -341,9 +341,9 @@ fn losses_are_explained_hook_by_hook() {
         runs at SessionEnd
         may take 10 s here, and is ended after 0.75 s there
     ");
-    let one = sandbox.run(&["agents", "explain", "qwen", "guard", "--json"]).exits(0).json();
+    let one = sandbox.run(&["agents", "explain", "qwen", "guard", "--json"]).expect_exit_code(0).json();
     assert_eq!(one["hooks"][0]["lost"][0]["words"], "changed arguments become a no", "{one}");
-    let none = sandbox.run(&["agents", "explain", "qwen", "nobody"]).exits(1);
+    let none = sandbox.run(&["agents", "explain", "qwen", "nobody"]).expect_exit_code(1);
     assert!(none.stderr.contains("no hook is called `nobody`"), "{none:?}");
 }
 
@@ -354,11 +354,11 @@ fn a_file_that_can_not_be_edited_is_left_alone() {
     let file = folder.join("settings.json");
     std::fs::create_dir_all(&folder).unwrap();
     let install = |wrong: &str| {
-        let run = sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(1);
+        let run = sandbox.run(&["agents", "install", "claude-code", "--yes"]).expect_exit_code(1);
         assert!(run.stderr.contains(wrong), "{wrong}: {run:?}");
         // Nobody is told that it works.
-        sandbox.run(&["agents", "doctor", "claude-code"]).exits(1);
-        sandbox.run(&["agents"]).exits(0);
+        sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(1);
+        sandbox.run(&["agents"]).expect_exit_code(0);
     };
     for (text, wrong) in [
         ("{\"hooks\": ", "this file is not valid JSON"),
@@ -387,9 +387,9 @@ fn a_read_only_folder_is_said() {
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).unwrap();
     if std::fs::write(folder.join("probe"), "").is_ok() {
         std::fs::remove_file(folder.join("probe")).unwrap();
-        return skipped("a_read_only_folder_is_said", "this user may write everywhere");
+        return report_skipped("a_read_only_folder_is_said", "this user may write everywhere");
     }
-    let run = sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(1);
+    let run = sandbox.run(&["agents", "install", "claude-code", "--yes"]).expect_exit_code(1);
     assert!(run.stderr.contains("cannot write") && run.stderr.contains("check the permissions"), "{run:?}");
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
@@ -397,23 +397,23 @@ fn a_read_only_folder_is_said() {
 #[test]
 fn links_stay_links_and_lead_nowhere_else() {
     let sandbox = place();
-    let (folder, real) = (sandbox.home().join(".claude"), sandbox.beside("dotfiles.json"));
+    let (folder, real) = (sandbox.home().join(".claude"), sandbox.sibling_path("dotfiles.json"));
     std::fs::create_dir_all(&folder).unwrap();
     let text = "\u{feff}{\r\n  \"model\": \"x\" // mine\r\n}\r\n";
     std::fs::write(&real, text).unwrap();
     std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
     symlink(&real, folder.join("settings.json")).unwrap();
-    sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(0);
+    sandbox.run(&["agents", "install", "claude-code", "--yes"]).expect_exit_code(0);
     let with = fs::read_to_string(&real).unwrap();
     assert!(with.starts_with('\u{feff}') && with.contains("// mine\r\n") && !with.replace("\r\n", "").contains('\n'));
     assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(folder.join("settings.json").symlink_metadata().unwrap().is_symlink());
-    sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).exits(0);
+    sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).expect_exit_code(0);
     assert_eq!(fs::read_to_string(&real).unwrap(), text);
     // A project's that leads out of it.
     std::fs::create_dir_all(sandbox.project().join(".claude")).unwrap();
     symlink(&real, sandbox.project().join(".claude/settings.json")).unwrap();
-    let out = sandbox.run(&["agents", "install", "claude-code", "--yes", "--project"]).exits(1);
+    let out = sandbox.run(&["agents", "install", "claude-code", "--yes", "--project"]).expect_exit_code(1);
     assert!(out.stderr.contains("leads out of the project"), "{out:?}");
     assert_eq!(fs::read_to_string(&real).unwrap(), text);
 }
@@ -425,12 +425,12 @@ fn two_at_once_do_it_once() {
     std::fs::write(sandbox.home().join(".claude/settings.json"), "{\"model\": \"x\"}").unwrap();
     let start = || sandbox.command(&["agents", "install", "claude-code", "--yes"]).spawn().unwrap();
     let runs: Vec<_> = (0..4).map(|_| start()).collect();
-    let ended: Vec<Run> = runs.into_iter().map(hookwright_testkit::finish).collect();
+    let ended: Vec<ProgramRun> = runs.into_iter().map(hookwright_testkit::finish).collect();
     assert!(ended.iter().all(|run| run.code == Some(0)), "{ended:?}");
     let text = fs::read_to_string(sandbox.home().join(".claude/settings.json")).unwrap();
     assert_eq!(text.matches("--event PreToolUse ").count(), 1, "{text}");
     assert_eq!(state("claude-code", "user", &sandbox)["wired"], "wired");
-    sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).exits(0);
+    sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).expect_exit_code(0);
     assert_eq!(fs::read_to_string(sandbox.home().join(".claude/settings.json")).unwrap(), "{\"model\": \"x\"}");
 }
 
@@ -445,15 +445,15 @@ fn nobody_elses_entries_are_taken_out() {
     ]}});
     let text = format!("{hooks:#}\n");
     std::fs::write(folder.join("settings.json"), &text).unwrap();
-    let run = sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).exits(0);
+    let run = sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).expect_exit_code(0);
     assert!(run.stderr.contains("nothing was changed") && run.stderr.contains("by hand"), "{run:?}");
-    sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(0);
-    sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).exits(0);
+    sandbox.run(&["agents", "install", "claude-code", "--yes"]).expect_exit_code(0);
+    sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).expect_exit_code(0);
     assert_eq!(fs::read_to_string(folder.join("settings.json")).unwrap(), text);
     // A file of that name that somebody else wrote.
     let plugin = sandbox.write(".opencode/plugin/hookwright.js", "export const Mine = async () => ({})\n");
     for verb in ["install", "uninstall"] {
-        let run = sandbox.run(&["agents", verb, "opencode", "--yes", "--project"]).exits(1);
+        let run = sandbox.run(&["agents", verb, "opencode", "--yes", "--project"]).expect_exit_code(1);
         assert!(run.stderr.contains("was not written by `hookwright agents install`"), "{run:?}");
     }
     assert_eq!(fs::read_to_string(plugin).unwrap(), "export const Mine = async () => ({})\n");
@@ -463,17 +463,17 @@ fn nobody_elses_entries_are_taken_out() {
 fn a_trial_is_remembered() {
     let sandbox = place();
     // It says its version, and does nothing else: nothing can be said of its denies.
-    program(&sandbox.beside("bin"), "codex", "[ \"$1\" = --version ] && echo 'codex-cli 0.166.0'; exit 0");
-    let none = sandbox.run(&["agents", "doctor", "qwen", "--live"]).exits(1);
+    program(&sandbox.sibling_path("bin"), "codex", "[ \"$1\" = --version ] && echo 'codex-cli 0.166.0'; exit 0");
+    let none = sandbox.run(&["agents", "doctor", "qwen", "--live"]).expect_exit_code(1);
     assert!(none.stderr.contains("no program `qwen` is on the search path"), "{none:?}");
-    let run = sandbox.run(&["agents", "doctor", "codex", "--live"]).exits(1);
+    let run = sandbox.run(&["agents", "doctor", "codex", "--live"]).expect_exit_code(1);
     assert!(
         run.stdout.contains("does a deny hold on this machine? nothing could be tried: Codex CLI 0.166.0, 0 of"),
         "{run:?}"
     );
-    let list = sandbox.run(&["agents"]).exits(0);
+    let list = sandbox.run(&["agents"]).expect_exit_code(0);
     assert!(list.stdout.contains(": 0 of "), "{list:?}");
-    let json = sandbox.run(&["agents", "doctor", "codex", "--live", "--json"]).exits(1).json();
+    let json = sandbox.run(&["agents", "doctor", "codex", "--live", "--json"]).expect_exit_code(1).json();
     assert_eq!(
         (&json["live"]["holds"], &json["live"]["rows"][0]["verdict"]),
         (&json!(false), &json!("unknown")),

@@ -4,44 +4,49 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use hookwright_testkit::deadline::*;
-use hookwright_testkit::{Replay, Run, Sandbox, finish_measured, wait_until};
+use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox, finish_measured, wait_until};
 use serde_json::json;
 
 use crate::sandbox;
-use crate::suite::tui::Terminal;
+use crate::suite::tui::TestTerminal;
 
 /// What may stand where a file should.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+enum SpecialFileKind {
     Pipe,
     Device,
     Directory,
     Socket,
 }
 
-const KINDS: [Kind; 4] = [Kind::Pipe, Kind::Device, Kind::Directory, Kind::Socket];
+const SPECIAL_FILE_KINDS: [SpecialFileKind; 4] =
+    [SpecialFileKind::Pipe, SpecialFileKind::Device, SpecialFileKind::Directory, SpecialFileKind::Socket];
 
-impl Kind {
+impl SpecialFileKind {
     fn put(self, path: &Path) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         match self {
-            Kind::Pipe => assert!(Command::new("mkfifo").arg(path).status_in_time().unwrap().success()),
-            Kind::Device => std::os::unix::fs::symlink("/dev/zero", path).unwrap(),
-            Kind::Directory => std::fs::create_dir(path).unwrap(),
-            Kind::Socket => drop(std::os::unix::net::UnixListener::bind(path).unwrap()),
+            SpecialFileKind::Pipe => assert!(Command::new("mkfifo").arg(path).status_in_time().unwrap().success()),
+            SpecialFileKind::Device => std::os::unix::fs::symlink("/dev/zero", path).unwrap(),
+            SpecialFileKind::Directory => std::fs::create_dir(path).unwrap(),
+            SpecialFileKind::Socket => drop(std::os::unix::net::UnixListener::bind(path).unwrap()),
         }
     }
 
     fn words(self) -> &'static str {
-        if self == Kind::Directory { "this is a directory, not a file" } else { "this is not a regular file" }
+        if self == SpecialFileKind::Directory {
+            "this is a directory, not a file"
+        } else {
+            "this is not a regular file"
+        }
     }
 }
 
-const MOST_MEMORY: u64 = 200;
+const MAX_MEMORY_MIB: u64 = 200;
 
 /// Runs the program with an answer that it does not need, and bounds on time and memory.
-fn start(sandbox: &Sandbox, more: &[&str], stdin: Stdio) -> Run {
-    let replay = sandbox.replay(&Replay::new().says("done"));
+fn start(sandbox: &Sandbox, more: &[&str], stdin: Stdio) -> ProgramRun {
+    let replay = sandbox.replay(&ReplayBuilder::new().says("done"));
     let mut args = vec!["-p", "hello", "--approval-mode=yolo"];
     if !more.contains(&"--fake-responses") {
         args.extend(["--fake-responses", replay.as_str()]);
@@ -49,14 +54,14 @@ fn start(sandbox: &Sandbox, more: &[&str], stdin: Stdio) -> Run {
     measured(sandbox, &[&args, more].concat(), stdin)
 }
 
-fn measured(sandbox: &Sandbox, args: &[&str], stdin: Stdio) -> Run {
+fn measured(sandbox: &Sandbox, args: &[&str], stdin: Stdio) -> ProgramRun {
     let (run, peak) = finish_measured(sandbox.command(args).stdin(stdin).spawn().unwrap());
-    assert!(peak.is_none_or(|peak| peak < MOST_MEMORY), "{peak:?} MiB: {run:#?}");
+    assert!(peak.is_none_or(|peak| peak < MAX_MEMORY_MIB), "{peak:?} MiB: {run:#?}");
     run
 }
 
 #[track_caller]
-fn has(run: &Run, words: &str) {
+fn assert_contains(run: &ProgramRun, words: &str) {
     assert!(run.stderr.contains(words), "no `{words}` in:\n{}", run.stderr);
 }
 
@@ -81,13 +86,13 @@ fn places(sandbox: &Sandbox) -> Vec<(PathBuf, i32)> {
 #[test]
 fn no_files_in_the_place_of_files_are_said_and_hold_up_nothing() {
     for at in 0..places(&sandbox()).len() {
-        for kind in KINDS {
+        for kind in SPECIAL_FILE_KINDS {
             let sandbox = sandbox().env("GEMINI_SYSTEM_MD", if at == SYSTEM_MD { "true" } else { "false" });
             let (path, code) = places(&sandbox).swap_remove(at);
             kind.put(&path);
             let run = start(&sandbox, &[], Stdio::null());
             assert_eq!(run.code, Some(code), "{kind:?} {path:?} {run:#?}");
-            has(&run, kind.words());
+            assert_contains(&run, kind.words());
         }
     }
 }
@@ -95,12 +100,12 @@ fn no_files_in_the_place_of_files_are_said_and_hold_up_nothing() {
 /// A directory of these names is nobody's mistake.
 #[test]
 fn no_files_in_the_place_of_notes_and_variables_are_said() {
-    for kind in [Kind::Pipe, Kind::Socket] {
+    for kind in [SpecialFileKind::Pipe, SpecialFileKind::Socket] {
         for name in [".env", ".gemini/.env", "GEMINI.md"] {
             let sandbox = sandbox();
             kind.put(&sandbox.project().join(name));
-            let run = start(&sandbox, &[], Stdio::null()).exits(0);
-            has(&run, kind.words());
+            let run = start(&sandbox, &[], Stdio::null()).expect_exit_code(0);
+            assert_contains(&run, kind.words());
         }
     }
 }
@@ -110,16 +115,17 @@ fn no_files_in_the_place_of_notes_and_variables_are_said() {
 fn no_files_elsewhere_hold_up_nothing() {
     let names =
         [".git", ".git/HEAD", ".gitignore", "x.md", ".gemini/commands/a.toml", ".gemini/hooks/h.sh", "sub/.gitignore"];
-    for kind in KINDS {
+    for kind in SPECIAL_FILE_KINDS {
         for name in names {
             let sandbox = sandbox();
             sandbox.write("GEMINI.md", "@x.md\n");
             sandbox.write("sub/a.txt", "A");
             kind.put(&sandbox.project().join(name));
-            let replay = sandbox.beside("calls.jsonl");
-            let look = Replay::new().calls("glob", json!({"pattern": "**/*"})).says("done");
+            let replay = sandbox.sibling_path("calls.jsonl");
+            let look = ReplayBuilder::new().calls("glob", json!({"pattern": "**/*"})).says("done");
             std::fs::write(&replay, look.text()).unwrap();
-            let run = start(&sandbox, &["--fake-responses", replay.to_str().unwrap()], Stdio::null()).exits(0);
+            let run =
+                start(&sandbox, &["--fake-responses", replay.to_str().unwrap()], Stdio::null()).expect_exit_code(0);
             assert_eq!(run.stdout.trim(), "done", "{kind:?} {name} {run:#?}");
         }
     }
@@ -127,39 +133,40 @@ fn no_files_elsewhere_hold_up_nothing() {
 
 #[test]
 fn no_files_on_the_command_line_are_refused() {
-    for kind in KINDS {
+    for kind in SPECIAL_FILE_KINDS {
         let sandbox = sandbox();
         let file = sandbox.project().join("f.toml");
         kind.put(&file);
         for args in [["--fake-responses", "f.toml"], ["--record-responses", "f.toml"], ["--policy", "f.toml"]] {
             // A directory of policies is fine.
-            if kind == Kind::Directory && args[0] == "--policy" {
+            if kind == SpecialFileKind::Directory && args[0] == "--policy" {
                 continue;
             }
-            let run = start(&sandbox, &args, Stdio::null()).exits(1);
-            has(&run, kind.words());
+            let run = start(&sandbox, &args, Stdio::null()).expect_exit_code(1);
+            assert_contains(&run, kind.words());
         }
-        let run = measured(&sandbox, &["hooks", "fire", "BeforeTool", "--input", "f.toml"], Stdio::null()).exits(1);
-        has(&run, kind.words());
+        let run = measured(&sandbox, &["hooks", "fire", "BeforeTool", "--input", "f.toml"], Stdio::null())
+            .expect_exit_code(1);
+        assert_contains(&run, kind.words());
         let run = measured(&sandbox, &["hooks", "test", "f.toml"], Stdio::null());
-        assert!(kind == Kind::Directory || run.code == Some(1), "{run:#?}");
+        assert!(kind == SpecialFileKind::Directory || run.code == Some(1), "{run:#?}");
         let outfile =
             sandbox.env("GEMINI_TELEMETRY_ENABLED", "true").env("GEMINI_TELEMETRY_OUTFILE", file.to_str().unwrap());
-        has(&start(&outfile, &[], Stdio::null()).exits(0), kind.words());
+        assert_contains(&start(&outfile, &[], Stdio::null()).expect_exit_code(0), kind.words());
     }
 }
 
 #[test]
 fn no_files_that_a_prompt_or_the_model_names_are_refused() {
-    for kind in [Kind::Pipe, Kind::Device, Kind::Socket] {
+    for kind in [SpecialFileKind::Pipe, SpecialFileKind::Device, SpecialFileKind::Socket] {
         let sandbox = sandbox();
         kind.put(&sandbox.project().join("f"));
-        let replay = sandbox.beside("calls.jsonl");
-        let read = Replay::new().calls("read_file", json!({"file_path": "f"})).says("done");
+        let replay = sandbox.sibling_path("calls.jsonl");
+        let read = ReplayBuilder::new().calls("read_file", json!({"file_path": "f"})).says("done");
         std::fs::write(&replay, read.text()).unwrap();
         let args = ["-p", "look at @f", "--fake-responses", replay.to_str().unwrap(), "--approval-mode=yolo"];
-        let run = measured(&sandbox, &args, Stdio::null()).exits(0);
-        has(&run, "@f is not read");
+        let run = measured(&sandbox, &args, Stdio::null()).expect_exit_code(0);
+        assert_contains(&run, "@f is not read");
     }
 }
 
@@ -168,9 +175,9 @@ fn no_files_that_a_prompt_or_the_model_names_are_refused() {
 fn an_unreadable_ignore_file_hides_all_that_it_might() {
     let sandbox = sandbox();
     sandbox.write("secret.txt", "the secret");
-    Kind::Pipe.put(&sandbox.project().join(".geminiignore"));
-    let replay = sandbox.beside("calls.jsonl");
-    let read = Replay::new().calls("read_file", json!({"file_path": "secret.txt"})).says("done");
+    SpecialFileKind::Pipe.put(&sandbox.project().join(".geminiignore"));
+    let replay = sandbox.sibling_path("calls.jsonl");
+    let read = ReplayBuilder::new().calls("read_file", json!({"file_path": "secret.txt"})).says("done");
     std::fs::write(&replay, read.text()).unwrap();
     let run = start(&sandbox, &["--fake-responses", replay.to_str().unwrap(), "-o", "stream-json"], Stdio::null());
     assert!(!run.stdout.contains("the secret"), "{run:#?}");
@@ -179,7 +186,7 @@ fn an_unreadable_ignore_file_hides_all_that_it_might() {
 
 #[test]
 fn an_interactive_session_starts_beside_pipes_and_devices() {
-    for kind in [Kind::Pipe, Kind::Device] {
+    for kind in [SpecialFileKind::Pipe, SpecialFileKind::Device] {
         let sandbox = sandbox();
         for name in [".git/HEAD", ".gitignore", ".gemini/commands/a.toml"] {
             kind.put(&sandbox.project().join(name));
@@ -187,9 +194,9 @@ fn an_interactive_session_starts_beside_pipes_and_devices() {
         for name in [".gemini/hookwright/history", ".gemini/hookwright/logs/hookwright.log"] {
             kind.put(&sandbox.home().join(name));
         }
-        let mut terminal = Terminal::start(&sandbox, &[]);
-        terminal.ready().keys("say still here\r");
-        terminal.sees("\nstill here");
+        let mut terminal = TestTerminal::start(&sandbox, &[]);
+        terminal.wait_until_ready().keys("say still here\r");
+        terminal.wait_for_new_text("\nstill here");
     }
 }
 
@@ -222,11 +229,11 @@ fn settings_beyond_all_measure_are_refused_at_once() {
         sandbox.write(".gemini/settings.json", text);
         let run = start(&sandbox, &[], Stdio::null());
         assert_eq!(run.code, Some(if words.is_empty() { 0 } else { 52 }), "{run:#?}");
-        has(&run, words);
+        assert_contains(&run, words);
     }
     let sandbox = sandbox();
     std::fs::File::create(sandbox.write(".gemini/settings.json", "")).unwrap().set_len(1 << 40).unwrap();
-    has(&start(&sandbox, &[], Stdio::null()).exits(52), "too large");
+    assert_contains(&start(&sandbox, &[], Stdio::null()).expect_exit_code(52), "too large");
 }
 
 /// As much as is read is read without much of a wait, however the names repeat.
@@ -237,7 +244,7 @@ fn settings_as_large_as_they_may_be_are_read() {
         let sandbox = sandbox();
         std::fs::create_dir_all(sandbox.home().join(".gemini")).unwrap();
         std::fs::write(sandbox.home().join(".gemini/settings.json"), text).unwrap();
-        start(&sandbox, &[], Stdio::null()).exits(0);
+        start(&sandbox, &[], Stdio::null()).expect_exit_code(0);
     }
 }
 
@@ -246,22 +253,22 @@ fn variables_beyond_all_measure_are_refused_and_many_are_read() {
     let lines = |count: usize| (0..count).map(|at| format!("VARIABLE_{at}=1\n")).collect::<String>();
     let sandbox = sandbox();
     sandbox.write(".env", lines(300_000));
-    has(&start(&sandbox, &[], Stdio::null()).exits(0), "too large");
+    assert_contains(&start(&sandbox, &[], Stdio::null()).expect_exit_code(0), "too large");
     sandbox.write(".env", lines(10_000));
-    start(&sandbox, &[], Stdio::null()).exits(0);
+    start(&sandbox, &[], Stdio::null()).expect_exit_code(0);
 }
 
 #[test]
 fn too_much_on_stdin_is_refused() {
     let sandbox = sandbox();
-    let large = sandbox.beside("large");
+    let large = sandbox.sibling_path("large");
     std::fs::write(&large, "word ".repeat(6_000_000)).unwrap();
     for file in [&large, Path::new("/dev/zero")] {
-        let run = start(&sandbox, &[], std::fs::File::open(file).unwrap().into()).exits(1);
-        has(&run, "what is piped in is larger than 8 MiB");
+        let run = start(&sandbox, &[], std::fs::File::open(file).unwrap().into()).expect_exit_code(1);
+        assert_contains(&run, "what is piped in is larger than 8 MiB");
     }
     std::fs::write(&large, "word ".repeat(1_500_000)).unwrap();
-    start(&sandbox, &[], std::fs::File::open(&large).unwrap().into()).exits(0);
+    start(&sandbox, &[], std::fs::File::open(&large).unwrap().into()).expect_exit_code(0);
 }
 
 /// The time that a process has used, in ticks of the system; 0 for one that is gone.
@@ -279,7 +286,7 @@ fn signals_end_the_program_while_it_loads() {
     let sandbox = sandbox();
     std::fs::create_dir_all(sandbox.home().join(".gemini")).unwrap();
     std::fs::write(sandbox.home().join(".gemini/settings.json"), hooks(9_000)).unwrap();
-    let replay = sandbox.replay(&Replay::new().says("done"));
+    let replay = sandbox.replay(&ReplayBuilder::new().says("done"));
     for (signal, number) in [("INT", 2), ("TERM", 15)] {
         for ticks in [0, 1, 3, 10, 30] {
             let mut child = sandbox.command(&["-p", "hi", "--fake-responses", &replay]).spawn().unwrap();

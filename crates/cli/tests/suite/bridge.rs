@@ -1,14 +1,14 @@
 //! The bridge from end to end: the real binary, real guards, and what each agent would read, word for word.
 
-mod asked;
+mod approval_requests;
 mod attacks;
 mod deadline;
-mod outliving;
+mod surviving_processes;
 mod trace;
 
 use std::process::Stdio;
 
-use hookwright_testkit::{Run, Sandbox, finish};
+use hookwright_testkit::{ProgramRun, Sandbox, finish};
 use serde_json::{Value, json};
 
 use crate::sandbox;
@@ -55,7 +55,7 @@ fn shell(host: &str, event: &str, command: &str) -> Value {
 }
 
 /// What an agent is told, and what it takes for a no.
-fn no(host: &str, reason: &str) -> (Value, i32) {
+fn expected_denial(host: &str, reason: &str) -> (Value, i32) {
     let specific =
         json!({"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason});
     match host {
@@ -71,7 +71,7 @@ fn no(host: &str, reason: &str) -> (Value, i32) {
 }
 
 /// What an agent is told where nobody objects.
-fn yes(host: &str) -> Value {
+fn expected_allow(host: &str) -> Value {
     match host {
         "cursor" => json!({"permission": "allow"}),
         "antigravity" | "opencode" => json!({"decision": "allow"}),
@@ -89,25 +89,25 @@ fn guarded(script: &str) -> Sandbox {
     sandbox
 }
 
-fn bridge(sandbox: &Sandbox, args: &[&str], payload: &Value) -> Run {
+fn bridge(sandbox: &Sandbox, args: &[&str], payload: &Value) -> ProgramRun {
     sandbox.run_with_input(&[&["bridge"], args].concat(), &payload.to_string())
 }
 
-fn answer(run: &Run) -> Value {
+fn answer(run: &ProgramRun) -> Value {
     if run.stdout.is_empty() { Value::Null } else { run.json() }
 }
 
 /// Every agent gets its own form of this no.
 #[track_caller]
-fn all_say_no(sandbox: &Sandbox, reason: &str) {
-    all_say_no_with(sandbox, reason, &[]);
+fn assert_all_deny(sandbox: &Sandbox, reason: &str) {
+    assert_all_deny_with(sandbox, reason, &[]);
 }
 
 #[track_caller]
-fn all_say_no_with(sandbox: &Sandbox, reason: &str, more: &[&str]) {
+fn assert_all_deny_with(sandbox: &Sandbox, reason: &str, more: &[&str]) {
     for (host, event) in HOSTS {
         let run = bridge(sandbox, &[&[host], more].concat(), &shell(host, event, "make it so"));
-        let (expected, code) = no(host, reason);
+        let (expected, code) = expected_denial(host, reason);
         assert_eq!((answer(&run), run.code), (expected, Some(code)), "{host}: {run:#?}");
     }
 }
@@ -117,24 +117,24 @@ fn silence_is_no_objection_and_said_where_that_is_needed() {
     let sandbox = guarded("exit 0");
     for (host, event) in HOSTS {
         let run = bridge(&sandbox, &[host], &shell(host, event, "ls"));
-        assert_eq!((answer(&run), run.code), (yes(host), Some(0)), "{host}: {run:#?}");
+        assert_eq!((answer(&run), run.code), (expected_allow(host), Some(0)), "{host}: {run:#?}");
     }
 }
 
 #[test]
 fn a_deny_is_every_agents_no() {
-    all_say_no(&guarded("echo '{\"decision\": \"deny\", \"reason\": \"not here\"}'"), "not here");
+    assert_all_deny(&guarded("echo '{\"decision\": \"deny\", \"reason\": \"not here\"}'"), "not here");
 }
 
 #[test]
 fn a_silent_exit_2_has_words_by_the_time_it_arrives() {
-    all_say_no(&guarded("exit 2"), "denied by hook guard, which gave no reason");
+    assert_all_deny(&guarded("exit 2"), "denied by hook guard, which gave no reason");
 }
 
 #[test]
 fn every_failure_of_a_guard_is_every_agents_no() {
-    all_say_no(&guarded("exit 1"), "hook guard exited with code 1");
-    all_say_no(&guarded("kill -9 $$"), "hook guard was ended by signal 9 (SIGKILL)");
+    assert_all_deny(&guarded("exit 1"), "hook guard exited with code 1");
+    assert_all_deny(&guarded("kill -9 $$"), "hook guard was ended by signal 9 (SIGKILL)");
     let sandbox = guarded("printf '{\"decision\": \"den'");
     for (host, event) in HOSTS {
         let run = bridge(&sandbox, &[host], &shell(host, event, "ls"));
@@ -153,7 +153,7 @@ fn a_guard_whose_script_is_gone_is_every_agents_no() {
     std::fs::remove_file(sandbox.project().join(".gemini/hooks/guard.sh")).unwrap();
     for (host, event) in HOSTS {
         let run = bridge(&sandbox, &[host], &shell(host, event, "ls"));
-        let (_, code) = no(host, "");
+        let (_, code) = expected_denial(host, "");
         assert_eq!(run.code, Some(code), "{host}: {run:#?}");
         assert!(run.stdout.contains("guard guard") && run.stdout.contains("is not armed"), "{host}: {run:#?}");
         assert!(run.stdout.contains("deny"), "{host}: {run:#?}");
@@ -168,7 +168,7 @@ fn a_guard_that_takes_too_long_is_a_no_before_the_agents_patience_ends() {
             let sandbox = &sandbox;
             scope.spawn(move || {
                 let run = bridge(sandbox, &[host, "--deadline", "3"], &shell(host, event, "ls"));
-                let (_, code) = no(host, "");
+                let (_, code) = expected_denial(host, "");
                 assert_eq!(run.code, Some(code), "{host}: {run:#?}");
                 // On a busy machine the thread that keeps the deadline may be the one that says no.
                 let is_said = run.stdout.contains("guard") || run.stdout.contains("did not finish judging");
@@ -193,7 +193,7 @@ fn ask_and_stop_are_lowered_towards_no() {
             "antigravity" => assert_eq!(asked, json!({"decision": "force_ask", "reason": "sure?"})),
             _ => assert!(asked.to_string().contains("deny") && asked.to_string().contains("sure?"), "{host}: {asked}"),
         }
-        let (mut expected, _) = no(host, "enough");
+        let (mut expected, _) = expected_denial(host, "enough");
         match host {
             "claude-code" | "qwen" | "droid" | "gemini-cli" => {
                 expected["continue"] = false.into();
@@ -319,7 +319,7 @@ fn a_patch_is_judged_file_by_file() {
     };
     for call in calls("secret.txt") {
         let run = bridge(&sandbox, &["codex"], &call);
-        assert_eq!(answer(&run), no("codex", "hands off").0, "{run:#?}");
+        assert_eq!(answer(&run), expected_denial("codex", "hands off").0, "{run:#?}");
     }
     for call in calls("c") {
         let run = bridge(&sandbox, &["codex"], &call);
@@ -338,7 +338,7 @@ fn hooks_are_told_which_agent_they_run_in() {
     payload["agent_type"] = "scout".into();
     payload["prompt_id"] = "p1".into();
     payload["tool_use_id"] = "u1".into();
-    bridge(&sandbox, &["claude-code", "--event", "PreToolUse"], &payload).exits(0);
+    bridge(&sandbox, &["claude-code", "--event", "PreToolUse"], &payload).expect_exit_code(0);
     let input: Value = serde_json::from_str(&sandbox.read("input.json")).unwrap();
     let host = json!({"name": "claude-code", "version": "2.1.325", "event": "PreToolUse", "tool_name": "Bash",
         "tool_input": {"command": "ls"}});
@@ -357,10 +357,10 @@ fn hooks_are_told_which_agent_they_run_in() {
 fn a_wrong_entry_is_a_no() {
     let sandbox = guarded("exit 0");
     for args in [&["bridge", "clade-code"][..], &["bridge"], &["bridge", "codex", "--deadline", "soon"]] {
-        let run = sandbox.run(args).exits(2);
+        let run = sandbox.run(args).expect_exit_code(2);
         assert!(!run.stderr.trim().is_empty(), "{run:#?}");
     }
-    sandbox.run(&["bridge", "--help"]).exits(0);
+    sandbox.run(&["bridge", "--help"]).expect_exit_code(0);
 }
 
 /// An agent that never closes stdin gets its answer nevertheless.
@@ -404,12 +404,16 @@ fn firing_as_an_agent_shows_its_answer() {
         assert_eq!(fired.code, Some(if is_asked { 3 } else { 2 }), "{host}: {fired:#?}");
         assert_eq!(json["lost"].as_array().unwrap().is_empty(), is_asked, "{host}");
     }
-    let shown = sandbox.run(&["hooks", "fire", "BeforeTool", "--as", "codex", "--tool", "run_shell_command"]).exits(2);
+    let shown = sandbox
+        .run(&["hooks", "fire", "BeforeTool", "--as", "codex", "--tool", "run_shell_command"])
+        .expect_exit_code(2);
     assert!(shown.stdout.contains("Codex CLI is told") && shown.stdout.contains("lost: ask became deny"), "{shown:#?}");
     // What an agent really sent can be fired again.
     sandbox.write("sent.json", shell("codex", "PreToolUse", "ls").to_string());
-    let again = sandbox.run(&["hooks", "fire", "BeforeTool", "--as", "codex", "--input", "sent.json"]).exits(2);
+    let again =
+        sandbox.run(&["hooks", "fire", "BeforeTool", "--as", "codex", "--input", "sent.json"]).expect_exit_code(2);
     assert!(again.stdout.contains("\"permissionDecision\":\"deny\""), "{again:#?}");
-    let other = sandbox.run(&["hooks", "fire", "AfterTool", "--as", "codex", "--input", "sent.json"]).exits(1);
+    let other =
+        sandbox.run(&["hooks", "fire", "AfterTool", "--as", "codex", "--input", "sent.json"]).expect_exit_code(1);
     assert!(other.stderr.contains("which is not AfterTool here"), "{other:#?}");
 }

@@ -1,9 +1,9 @@
 //! Whatever words reach a terminal, by whatever way, they only show. In a pipe they are as they were.
 
-use hookwright_testkit::{Replay, Sandbox};
+use hookwright_testkit::{ReplayBuilder, Sandbox};
 use serde_json::json;
 
-use super::tui::Terminal;
+use super::tui::TestTerminal;
 
 /// Sets the clipboard, clears the screen, hides text, sets the title, beeps, and turns what follows around.
 const HOSTILE: &str = "\x1b]52;c;aGk=\x07\x1b[2J\x1b[8m\u{9b}1;1H\u{9d}0;title\u{9c}\x08\x07\u{202e}";
@@ -63,7 +63,7 @@ fn hostile_project() -> Sandbox {
 #[test]
 fn nothing_that_anybody_says_steers_the_terminal() {
     let sandbox = hostile_project();
-    let replay = Replay::new()
+    let replay = ReplayBuilder::new()
         .parts(&[
             json!({"text": format!("thinking {HOSTILE}"), "thought": true}),
             json!({"text": format!("well {HOSTILE} then")}),
@@ -77,7 +77,7 @@ fn nothing_that_anybody_says_steers_the_terminal() {
         ])
         .says(&format!("end {HOSTILE}"));
     let file = sandbox.replay(&replay);
-    let bad_replay = sandbox.beside("bad.jsonl");
+    let bad_replay = sandbox.sibling_path("bad.jsonl");
     std::fs::write(&bad_replay, format!("{{\"method\": \"{}\"", "\u{9b}2J")).unwrap();
     let bad_replay = bad_replay.to_string_lossy().into_owned();
     let args = format!("{{\"pattern\": {}}}", json!(HOSTILE));
@@ -103,8 +103,8 @@ fn nothing_that_anybody_says_steers_the_terminal() {
         &["policy", "explain", "glob", &args],
     ];
     for args in runs {
-        let mut terminal = Terminal::start(&sandbox, args);
-        terminal.ends();
+        let mut terminal = TestTerminal::start(&sandbox, args);
+        terminal.wait_for_exit();
         let raw = terminal.raw();
         assert!(!raw.is_empty(), "{args:?} says nothing");
         assert_eq!(foreign(&raw), None, "{args:?}:\n{raw:?}");
@@ -115,10 +115,10 @@ fn nothing_that_anybody_says_steers_the_terminal() {
 #[test]
 fn the_screen_shows_no_marks_of_styles() {
     let sandbox = hostile_project();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("say hello\r").sees("\nhello");
-    terminal.ready().keys("/hooks trace\r").sees("\nprompt\n  say hello\n  BeforeAgent");
-    terminal.ready().keys("/commands list\r").sees("bad");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("say hello\r").wait_for_new_text("\nhello");
+    terminal.wait_until_ready().keys("/hooks trace\r").wait_for_new_text("\nprompt\n  say hello\n  BeforeAgent");
+    terminal.wait_until_ready().keys("/commands list\r").wait_for_new_text("bad");
     let shown = terminal.everything();
     assert!(shown.contains("help:"), "{shown}");
     assert!(!shown.contains(['\u{f0000}', '\u{f0001}']), "{shown}");
@@ -128,7 +128,7 @@ fn the_screen_shows_no_marks_of_styles() {
 fn a_pipe_gets_every_byte_of_an_answer() {
     let sandbox = crate::sandbox();
     let answer = format!("one {HOSTILE} two");
-    let file = sandbox.replay(&Replay::new().says(&answer));
-    let run = sandbox.run(&["-p", "go", "--fake-responses", &file]).exits(0);
+    let file = sandbox.replay(&ReplayBuilder::new().says(&answer));
+    let run = sandbox.run(&["-p", "go", "--fake-responses", &file]).expect_exit_code(0);
     assert_eq!(run.stdout.trim_end_matches('\n'), answer);
 }

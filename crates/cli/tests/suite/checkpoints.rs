@@ -13,11 +13,11 @@ fn sandbox() -> Sandbox {
 
 fn write(sandbox: &Sandbox, file: &str, content: &str) {
     let prompt = format!("call write_file {}", json!({"file_path": file, "content": content}));
-    sandbox.run(&["-y", "-p", &prompt]).exits(0);
+    sandbox.run(&["-y", "-p", &prompt]).expect_exit_code(0);
 }
 
 fn checkpoints(sandbox: &Sandbox) -> Vec<Value> {
-    let listed = sandbox.run(&["checkpoints", "list", "--json"]).exits(0).json();
+    let listed = sandbox.run(&["checkpoints", "list", "--json"]).expect_exit_code(0).json();
     listed["checkpoints"].as_array().unwrap().clone()
 }
 
@@ -29,16 +29,16 @@ fn a_turn_is_listed_shown_taken_back_and_that_undone() {
     let all = checkpoints(&sandbox);
     assert_eq!((all.len(), all[0]["files"].as_array().unwrap().len()), (1, 1));
     assert!(all[0]["prompt"].as_str().unwrap().starts_with("call write_file"));
-    let shown = sandbox.run(&["checkpoints", "show", "1"]).exits(0);
+    let shown = sandbox.run(&["checkpoints", "show", "1"]).expect_exit_code(0);
     assert!(shown.stdout.contains("a.txt +1 -1") && shown.stdout.contains("-two") && shown.stdout.contains("+one"));
     // With nobody there to agree, nothing happens.
-    let refused = sandbox.run(&["checkpoints", "restore", "1"]).exits(1);
+    let refused = sandbox.run(&["checkpoints", "restore", "1"]).expect_exit_code(1);
     assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
     assert_eq!(sandbox.read("a.txt"), "two\n");
-    let restored = sandbox.run(&["checkpoints", "restore", "1", "--yes", "--json"]).exits(0).json();
+    let restored = sandbox.run(&["checkpoints", "restore", "1", "--yes", "--json"]).expect_exit_code(0).json();
     assert_eq!((&restored["restored"], &restored["undo"]), (&json!(["a.txt"]), &json!(2)));
     assert_eq!(sandbox.read("a.txt"), "one\n");
-    sandbox.run(&["checkpoints", "restore", "2", "--yes"]).exits(0);
+    sandbox.run(&["checkpoints", "restore", "2", "--yes"]).expect_exit_code(0);
     assert_eq!(sandbox.read("a.txt"), "two\n");
 }
 
@@ -47,11 +47,11 @@ fn what_changed_since_is_left_and_said() {
     let sandbox = sandbox();
     write(&sandbox, "a.txt", "two\n");
     sandbox.write("a.txt", "mine\n");
-    let left = sandbox.run(&["checkpoints", "restore", "latest", "--yes"]).exits(1);
+    let left = sandbox.run(&["checkpoints", "restore", "latest", "--yes"]).expect_exit_code(1);
     assert!(left.stderr.contains("a.txt is left as it is: it was changed since"), "{}", left.stderr);
     assert_eq!(sandbox.read("a.txt"), "mine\n");
-    sandbox.run(&["checkpoints", "restore", "1", "--yes", "--overwrite"]).exits(0);
-    assert!(!sandbox.has("a.txt"));
+    sandbox.run(&["checkpoints", "restore", "1", "--yes", "--overwrite"]).expect_exit_code(0);
+    assert!(!sandbox.has_file("a.txt"));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn what_a_hook_makes_of_a_change_is_taken_back_with_it() {
     sandbox.settings(&json!({"hooks": {"AfterTool": [{"hooks": [{"type": "command", "command": command}]}]}}));
     write(&sandbox, "a.txt", "two\n");
     assert_eq!(sandbox.read("a.txt"), "two\nformatted\n");
-    sandbox.run(&["checkpoints", "restore", "latest", "--yes"]).exits(0);
+    sandbox.run(&["checkpoints", "restore", "latest", "--yes"]).expect_exit_code(0);
     assert_eq!(sandbox.read("a.txt"), "one\n");
 }
 
@@ -82,11 +82,11 @@ fn commands_are_looked_after_and_git_is_not_touched() {
     git(&["commit", "-qm", "first"]);
     let before = git(&["rev-parse", "HEAD"]).stdout;
     let call = json!({"command": "sh fix.sh"});
-    sandbox.run(&["-y", "-p", &format!("call run_shell_command {call}")]).exits(0);
+    sandbox.run(&["-y", "-p", &format!("call run_shell_command {call}")]).expect_exit_code(0);
     assert_eq!(sandbox.read("a.txt"), "two\n");
-    sandbox.run(&["checkpoints", "restore", "1", "--yes"]).exits(0);
+    sandbox.run(&["checkpoints", "restore", "1", "--yes"]).expect_exit_code(0);
     assert_eq!(sandbox.read("a.txt"), "one\n");
-    assert!(!sandbox.has("b.txt"));
+    assert!(!sandbox.has_file("b.txt"));
     assert_eq!(git(&["rev-parse", "HEAD"]).stdout, before);
     assert_eq!(git(&["status", "--porcelain"]).stdout, b"");
     assert_eq!(git(&["stash", "list"]).stdout, b"");
@@ -99,9 +99,9 @@ fn guards_are_neither_kept_nor_brought_back() {
     sandbox.write("a.txt", "one\n");
     let call = json!({"command": "echo SECRET=2 > .env; echo two > a.txt"});
     sandbox.run(&["-y", "-p", &format!("call run_shell_command {call}")]);
-    let shown = sandbox.run(&["checkpoints", "show", "1"]).exits(0);
+    let shown = sandbox.run(&["checkpoints", "show", "1"]).expect_exit_code(0);
     assert!(shown.stdout.contains(".env is not kept: guards are made of it"), "{}", shown.stdout);
-    sandbox.run(&["checkpoints", "restore", "1", "--yes"]).exits(0);
+    sandbox.run(&["checkpoints", "restore", "1", "--yes"]).expect_exit_code(0);
     assert_eq!((sandbox.read(".env"), sandbox.read("a.txt")), ("SECRET=2\n".to_owned(), "one\n".to_owned()));
     let kept = std::process::Command::new("grep")
         .args(["-r", "SECRET="])
@@ -136,17 +136,17 @@ fn it_is_nobody_elses_and_can_be_switched_off() {
     write(&sandbox, "b.txt", "new\n");
     assert_eq!(checkpoints(&sandbox)[1]["files"], json!([]));
     let prompt = format!("call write_file {}", json!({"file_path": "c.txt", "content": "new"}));
-    sandbox.run(&["-y", "--checkpointing", "-p", &prompt]).exits(0);
+    sandbox.run(&["-y", "--checkpointing", "-p", &prompt]).expect_exit_code(0);
     assert_eq!(checkpoints(&sandbox)[2]["files"].as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn a_conversation_goes_back_without_a_session_too() {
     let sandbox = sandbox();
-    sandbox.run(&["-p", "say first answer"]).exits(0);
-    sandbox.run(&["-p", "say second answer", "--resume", "latest"]).exits(0);
-    sandbox.run(&["checkpoints", "restore", "2", "--what", "conversation", "--yes"]).exits(0);
-    sandbox.run(&["-p", "say third answer", "--resume", "latest"]).exits(0);
+    sandbox.run(&["-p", "say first answer"]).expect_exit_code(0);
+    sandbox.run(&["-p", "say second answer", "--resume", "latest"]).expect_exit_code(0);
+    sandbox.run(&["checkpoints", "restore", "2", "--what", "conversation", "--yes"]).expect_exit_code(0);
+    sandbox.run(&["-p", "say third answer", "--resume", "latest"]).expect_exit_code(0);
     let transcript = walk(&sandbox.home().join(".gemini/tmp"))
         .into_iter()
         .find(|path| path.extension().is_some_and(|it| it == "jsonl"));
@@ -159,12 +159,12 @@ fn a_conversation_goes_back_without_a_session_too() {
 fn what_there_is_not_is_an_error_with_a_hint() {
     let sandbox = sandbox();
     for which in ["7", "latest", "../../x", "", "-1"] {
-        let run = sandbox.run(&["checkpoints", "show", "--", which]).exits(1);
+        let run = sandbox.run(&["checkpoints", "show", "--", which]).expect_exit_code(1);
         assert!(run.stderr.contains("there is no checkpoint"), "{which}: {}", run.stderr);
     }
-    let none = sandbox.run(&["checkpoints", "list"]).exits(0);
+    let none = sandbox.run(&["checkpoints", "list"]).expect_exit_code(0);
     assert_eq!(none.stdout, "");
-    let run = sandbox.run(&["-p", "/restore 1 files"]).exits(42);
+    let run = sandbox.run(&["-p", "/restore 1 files"]).expect_exit_code(42);
     assert!(run.stderr.contains("only an interactive session"), "{}", run.stderr);
 }
 

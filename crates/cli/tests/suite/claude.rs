@@ -1,6 +1,6 @@
 //! Hooks that were written for Claude Code: read where they stand, in their own words, and as safe as any others.
 
-use hookwright_testkit::{Replay, Run, Sandbox, make_executable};
+use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox, make_executable};
 use serde_json::{Value, json};
 
 use crate::sandbox;
@@ -64,7 +64,7 @@ pub(crate) fn with_guards(sandbox: &Sandbox) {
 
 /// Fires the calls that those guards are about, and some that they are not.
 #[track_caller]
-pub(crate) fn guards_hold(sandbox: &Sandbox) {
+pub(crate) fn assert_guards_hold(sandbox: &Sandbox) {
     for (tool, args, code) in [
         ("run_shell_command", json!({"command": "rm -rf /"}), 2),
         ("run_shell_command", json!({"command": "git push --force"}), 2),
@@ -79,11 +79,11 @@ pub(crate) fn guards_hold(sandbox: &Sandbox) {
     }
 }
 
-fn fire(sandbox: &Sandbox, tool: &str, args: &Value) -> Run {
+fn fire(sandbox: &Sandbox, tool: &str, args: &Value) -> ProgramRun {
     sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", tool, "--args", &args.to_string()])
 }
 
-fn reading() -> Sandbox {
+fn project_reading_claude() -> Sandbox {
     let sandbox = sandbox().project_named("a project's");
     with_guards(&sandbox);
     sandbox.user_settings(&json!({"hooksConfig": {"readClaude": true}}));
@@ -92,75 +92,76 @@ fn reading() -> Sandbox {
 
 #[test]
 fn guards_for_claude_code_hold_where_they_stand() {
-    let sandbox = reading();
-    guards_hold(&sandbox);
+    let sandbox = project_reading_claude();
+    assert_guards_hold(&sandbox);
     sandbox.user_settings(&json!({}));
-    fire(&sandbox, "run_shell_command", &json!({"command": "rm -rf /"})).exits(0);
+    fire(&sandbox, "run_shell_command", &json!({"command": "rm -rf /"})).expect_exit_code(0);
     sandbox.settings(&json!({"hooksConfig": {"readClaude": true}}));
-    guards_hold(&sandbox);
+    assert_guards_hold(&sandbox);
 }
 
 #[test]
 fn a_session_obeys_them() {
-    let sandbox = reading();
-    let replay = Replay::new().calls("run_shell_command", json!({"command": "touch RAN; : rm -rf /"})).says("done");
+    let sandbox = project_reading_claude();
+    let replay =
+        ReplayBuilder::new().calls("run_shell_command", json!({"command": "touch RAN; : rm -rf /"})).says("done");
     let file = sandbox.replay(&replay);
-    let run = sandbox.run(&["-p", "go", "-y", "--fake-responses", &file]).exits(0);
+    let run = sandbox.run(&["-p", "go", "-y", "--fake-responses", &file]).expect_exit_code(0);
     assert!(run.stderr.contains("BLOCKED: dangerous rm command"), "{}", run.stderr);
-    assert!(!sandbox.has("RAN"));
+    assert!(!sandbox.has_file("RAN"));
 }
 
 #[test]
 fn what_they_are_made_of_is_protected() {
-    let sandbox = reading();
+    let sandbox = project_reading_claude();
     for path in
         [".claude/settings.json", ".claude/settings.local.json", ".claude/hooks/no-rm.sh", ".hookwright/hooks.json"]
     {
-        let replay = Replay::new().calls("write_file", json!({"file_path": path, "content": "{}"})).says("done");
+        let replay = ReplayBuilder::new().calls("write_file", json!({"file_path": path, "content": "{}"})).says("done");
         let file = sandbox.replay(&replay);
-        let run = sandbox.run(&["-p", "go", "-y", "--fake-responses", &file]).exits(0);
+        let run = sandbox.run(&["-p", "go", "-y", "--fake-responses", &file]).expect_exit_code(0);
         assert!(run.stderr.contains("is protected, because guards are made of it"), "{path}: {}", run.stderr);
     }
 }
 
 #[test]
 fn lists_and_checks_know_them() {
-    let sandbox = reading();
-    let list = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    let sandbox = project_reading_claude();
+    let list = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
     let hooks = list.as_array().unwrap();
     assert_eq!(hooks.len(), 4, "{list:#}");
     assert!(hooks.iter().all(|hook| hook["dialect"] == "claude" && hook["source"] == "project"), "{list:#}");
     assert!(hooks.iter().any(|hook| hook["timeout_ms"] == 10_000), "seconds there: {list:#}");
-    sandbox.run(&["hooks", "doctor"]).exits(0);
-    let checked = sandbox.run(&["hooks", "validate"]).exits(0);
+    sandbox.run(&["hooks", "doctor"]).expect_exit_code(0);
+    let checked = sandbox.run(&["hooks", "validate"]).expect_exit_code(0);
     assert!(checked.stderr.contains("Claude Code's `permissions` are not read here"), "{checked:#?}");
     sandbox.write(".claude/settings.json", "{ broken");
-    sandbox.run(&["hooks", "validate"]).exits(1);
-    let file = sandbox.replay(&Replay::new().says("done"));
-    sandbox.run(&["-p", "go", "--fake-responses", &file]).exits(52);
+    sandbox.run(&["hooks", "validate"]).expect_exit_code(1);
+    let file = sandbox.replay(&ReplayBuilder::new().says("done"));
+    sandbox.run(&["-p", "go", "--fake-responses", &file]).expect_exit_code(52);
 }
 
 #[test]
 fn a_folder_that_is_not_trusted_runs_none_of_them() {
-    let sandbox = reading().untrusted();
+    let sandbox = project_reading_claude().untrusted();
     make_executable(&sandbox.write(".claude/hooks/no-rm.sh", "#!/bin/sh\ntouch RAN\n"));
     sandbox.write(
         ".hookwright/hooks.json",
         r#"{"BeforeTool": [{"hooks": [{"type": "command", "command": "touch RAN"}]}]}"#,
     );
-    let run = fire(&sandbox, "run_shell_command", &json!({"command": "ls"})).exits(1);
+    let run = fire(&sandbox, "run_shell_command", &json!({"command": "ls"})).expect_exit_code(1);
     assert!(run.stdout.contains(".claude/settings.json has hooks for BeforeTool that did not run"), "{run:#?}");
     assert!(run.stdout.contains(".hookwright/hooks.json has hooks for BeforeTool that did not run"), "{run:#?}");
-    assert!(!sandbox.has("RAN"));
+    assert!(!sandbox.has_file("RAN"));
 }
 
 #[test]
 fn new_and_changed_ones_are_reviewed() {
-    let sandbox = reading();
+    let sandbox = project_reading_claude();
     sandbox.user_settings(&json!({"hooksConfig": {"readClaude": true}, "security": {"hooks": {"review": "block"}}}));
     let state = |sandbox: &Sandbox| sandbox.run(&["hooks", "list"]).stdout;
     assert!(state(&sandbox).contains("untrusted"), "{}", state(&sandbox));
-    sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+    sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
     assert!(!state(&sandbox).contains("untrusted"), "{}", state(&sandbox));
     make_executable(&sandbox.write(".claude/hooks/no-rm.sh", "#!/bin/sh\nexit 0\n"));
     assert!(state(&sandbox).contains("untrusted"), "{}", state(&sandbox));
@@ -175,17 +176,17 @@ fn hooks_for_any_agent_stand_in_a_place_of_their_own() {
     std::fs::create_dir_all(sandbox.home().join(".hookwright")).unwrap();
     let bare = json!({"BeforeTool": [{"hooks": [deny("three")]}]}).to_string();
     std::fs::write(sandbox.home().join(".hookwright/hooks.json"), bare).unwrap();
-    let list = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    let list = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
     let found: Vec<_> =
         list.as_array().unwrap().iter().map(|hook| (hook["source"].clone(), hook["command"].clone())).collect();
     let expected = [("project", "one"), ("project", "two"), ("user", "three")];
     let expected: Vec<_> =
         expected.iter().map(|(source, why)| (json!(source), json!(format!("echo {why} >&2; exit 2")))).collect();
     assert_eq!(found, expected);
-    let run = fire(&sandbox, "glob", &json!({"pattern": "x"})).exits(2);
+    let run = fire(&sandbox, "glob", &json!({"pattern": "x"})).expect_exit_code(2);
     assert!(run.stdout.contains("one\n") && run.stdout.contains("three"), "{}", run.stdout);
-    sandbox.run(&["hooks", "disable", "echo two >&2; exit 2"]).exits(0);
+    sandbox.run(&["hooks", "disable", "echo two >&2; exit 2"]).expect_exit_code(0);
     assert!(sandbox.read(".gemini/settings.json").contains("disabled"), "switches stay in the settings");
     sandbox.write(".hookwright/hooks.json", "{ broken");
-    sandbox.run(&["hooks", "validate"]).exits(1);
+    sandbox.run(&["hooks", "validate"]).expect_exit_code(1);
 }

@@ -15,10 +15,10 @@ fn every_attack_names_tests_that_exist() {
     check_rows(&rows("security.md", "test"));
 }
 
-fn check_rows(rows: &[Row]) {
+fn check_rows(rows: &[CompatibilityRow]) {
     let existing = workspace_tests();
     assert!(existing.len() > 1000, "only {} tests were found", existing.len());
-    for Row { text, tests } in rows {
+    for CompatibilityRow { text, tests } in rows {
         assert!(!tests.is_empty(), "no test is named: {text}");
         for name in tests {
             assert!(existing.contains(name), "there is no test {name}, or it is ignored: {text}");
@@ -27,13 +27,13 @@ fn check_rows(rows: &[Row]) {
 }
 
 /// A row of a table, and the tests that it names.
-struct Row {
+struct CompatibilityRow {
     text: String,
     tests: Vec<String>,
 }
 
 /// The rows of a page's tables whose last column has this head.
-fn rows(page: &str, last: &str) -> Vec<Row> {
+fn rows(page: &str, last: &str) -> Vec<CompatibilityRow> {
     let text = fs::read_to_string(root().join("docs").join(page)).unwrap();
     let mut columns = None;
     let mut rows = Vec::new();
@@ -45,7 +45,7 @@ fn rows(page: &str, last: &str) -> Vec<Row> {
             Some((count, true)) if line.starts_with("| ") => {
                 assert_eq!(cells.len(), count, "{line}");
                 let tests = cells[count - 1].split('`').skip(1).step_by(2).map(str::to_owned).collect();
-                rows.push(Row { text: line.to_owned(), tests });
+                rows.push(CompatibilityRow { text: line.to_owned(), tests });
             }
             Some(_) => {}
         }
@@ -90,8 +90,10 @@ fn collect_tests(file: &Path, is_target_root: bool, tests: &mut BTreeSet<String>
     let folder = if owns_folder { beside } else { &folder };
     for module in declared_modules(&text) {
         let places = match module {
-            Module::Named(names) => vec![folder.join(names.with_extension("rs")), folder.join(names).join("mod.rs")],
-            Module::At(path) => vec![beside.join(path)],
+            DeclaredModule::Named(names) => {
+                vec![folder.join(names.with_extension("rs")), folder.join(names).join("mod.rs")]
+            }
+            DeclaredModule::At(path) => vec![beside.join(path)],
         };
         let found = places.iter().find(|place| place.is_file());
         let found = found.unwrap_or_else(|| panic!("{}: no file for {places:?}", file.display()));
@@ -101,12 +103,12 @@ fn collect_tests(file: &Path, is_target_root: bool, tests: &mut BTreeSet<String>
 
 /// A module in a file of its own: found by its name, behind those of the modules around it, or by its path.
 #[derive(Debug, PartialEq)]
-enum Module<'t> {
+enum DeclaredModule<'t> {
     Named(PathBuf),
     At(&'t str),
 }
 
-fn declared_modules(text: &str) -> Vec<Module<'_>> {
+fn declared_modules(text: &str) -> Vec<DeclaredModule<'_>> {
     let mut path = None;
     // The inline modules that a line is in, each with its indentation.
     let mut around: Vec<(usize, &str)> = Vec::new();
@@ -122,7 +124,7 @@ fn declared_modules(text: &str) -> Vec<Module<'_>> {
             around.pop_if(|(outer, _)| *outer == indentation);
         } else if let Some(name) = line.strip_suffix(';').and_then(module_name) {
             let names = around.iter().map(|(_, outer)| *outer).chain([name]).collect();
-            modules.push(path.take().map_or(Module::Named(names), Module::At));
+            modules.push(path.take().map_or(DeclaredModule::Named(names), DeclaredModule::At));
         }
     }
     modules
@@ -173,7 +175,11 @@ fn only_active_tests_of_declared_modules_count() {
         #[test]\n#[ignore = \"slow\"]\nfn ignored() {}\n#[cfg_attr(windows, ignore)]\n#[test]\nfn at_times() {}\n\
         #[test]\nstatic X: u8 = 0;\nfn helper() {}\n// #[test]\nfn comment() {}\n}\n";
     assert_eq!(active_tests(text), ["sync", "later"]);
-    let expected = [Module::Named("named".into()), Module::Named("outer/inner".into()), Module::At("a/b.rs")];
+    let expected = [
+        DeclaredModule::Named("named".into()),
+        DeclaredModule::Named("outer/inner".into()),
+        DeclaredModule::At("a/b.rs"),
+    ];
     assert_eq!(declared_modules(text), expected);
 }
 

@@ -13,22 +13,22 @@ fn user_file(sandbox: &Sandbox) -> String {
 #[test]
 fn a_setting_is_set_shown_and_taken_back_and_comments_stay() {
     let sandbox = sandbox();
-    let run = sandbox.run(&["config", "set", "model.name", "gemini-x"]).exits(0);
+    let run = sandbox.run(&["config", "set", "model.name", "gemini-x"]).expect_exit_code(0);
     assert!(run.stderr.contains("`model.name` is \"gemini-x\""), "{}", run.stderr);
-    assert_eq!(sandbox.run(&["config", "get", "model.name"]).exits(0).stdout, "gemini-x\n");
+    assert_eq!(sandbox.run(&["config", "get", "model.name"]).expect_exit_code(0).stdout, "gemini-x\n");
     let path = sandbox.home().join(".gemini/settings.json");
     std::fs::write(&path, "{\n  // my model\n  \"model\": {\n    \"name\": \"a\", // for now\n  },\n}\n").unwrap();
-    sandbox.run(&["config", "set", "model.name", "b"]).exits(0);
-    sandbox.run(&["config", "set", "ui.hideTips", "true"]).exits(0);
+    sandbox.run(&["config", "set", "model.name", "b"]).expect_exit_code(0);
+    sandbox.run(&["config", "set", "ui.hideTips", "true"]).expect_exit_code(0);
     let text = user_file(&sandbox);
     assert!(text.contains("// my model") && text.contains("// for now") && text.contains("\"b\""), "{text}");
-    let all = sandbox.run(&["config", "get", "--json"]).exits(0).json();
+    let all = sandbox.run(&["config", "get", "--json"]).expect_exit_code(0).json();
     assert_eq!((&all["model.name"], &all["ui.hideTips"]), (&json!("b"), &json!(true)));
-    sandbox.run(&["config", "unset", "model.name"]).exits(0);
-    let run = sandbox.run(&["config", "get", "model.name"]).exits(0);
+    sandbox.run(&["config", "unset", "model.name"]).expect_exit_code(0);
+    let run = sandbox.run(&["config", "get", "model.name"]).expect_exit_code(0);
     assert!(run.stdout.is_empty() && run.stderr.contains("`model.name` is not set"), "{run:?}");
     assert!(user_file(&sandbox).contains("hideTips"));
-    assert!(sandbox.run(&["config", "get", "--all"]).exits(0).stdout.contains("tools.exclude = not set"));
+    assert!(sandbox.run(&["config", "get", "--all"]).expect_exit_code(0).stdout.contains("tools.exclude = not set"));
 }
 
 #[test]
@@ -45,8 +45,8 @@ fn values_are_read_as_what_the_setting_holds() {
         ("hooksConfig.sessionEndGrace", "5000", json!(5000)),
         ("hooksConfig.required", "guard", json!(["guard"])),
     ] {
-        sandbox.run(&["config", "set", key, typed]).exits(0);
-        let found = sandbox.run(&["config", "get", key, "--json"]).exits(0).json();
+        sandbox.run(&["config", "set", key, typed]).expect_exit_code(0);
+        let found = sandbox.run(&["config", "get", key, "--json"]).expect_exit_code(0).json();
         assert_eq!(found["value"], value, "{key} {typed}: {found}");
     }
 }
@@ -70,7 +70,7 @@ fn what_would_be_left_out_is_not_written() {
         ("hooksConfig.maxParallel", "0", "maxParallel"),
         ("hooksConfig.verbose", "true", "no setting `hooksConfig.verbose`"),
     ] {
-        let run = sandbox.run(&["config", "set", key, value]).exits(1);
+        let run = sandbox.run(&["config", "set", key, value]).expect_exit_code(1);
         assert!(run.stderr.contains(words), "{key} {value}: {}", run.stderr);
         assert_eq!(user_file(&sandbox), "", "{key} {value}");
     }
@@ -91,15 +91,15 @@ fn a_project_tightens_and_does_not_loosen() {
         ("hooksConfig.onUnknown", "allow"),
         ("ui.hideFooter", "true"),
     ] {
-        let run = set(key, value).exits(1);
+        let run = set(key, value).expect_exit_code(1);
         assert!(run.stderr.contains("a project can't"), "{key}: {}", run.stderr);
-        assert!(!sandbox.has(".gemini/settings.json"), "{key}");
+        assert!(!sandbox.has_file(".gemini/settings.json"), "{key}");
     }
-    set("security.hooks.review", "block").exits(0);
-    set("model.maxSessionTurns", "5").exits(0);
-    assert_eq!(sandbox.run(&["config", "get", "model.maxSessionTurns"]).exits(0).stdout, "5\n");
+    set("security.hooks.review", "block").expect_exit_code(0);
+    set("model.maxSessionTurns", "5").expect_exit_code(0);
+    assert_eq!(sandbox.run(&["config", "get", "model.maxSessionTurns"]).expect_exit_code(0).stdout, "5\n");
     let untrusted = sandbox.untrusted();
-    let run = untrusted.run(&["config", "set", "tools.exclude", "glob", "--scope", "workspace"]).exits(0);
+    let run = untrusted.run(&["config", "set", "tools.exclude", "glob", "--scope", "workspace"]).expect_exit_code(0);
     assert!(run.stderr.contains("not trusted"), "{}", run.stderr);
 }
 
@@ -110,7 +110,7 @@ fn a_broken_file_stays_as_it_is() {
     let path = sandbox.home().join(".gemini/settings.json");
     std::fs::write(&path, "{ \"model\": ").unwrap();
     for args in [&["config", "set", "model.name", "x"][..], &["config", "unset", "model.name"]] {
-        let run = sandbox.run(args).exits(1);
+        let run = sandbox.run(args).expect_exit_code(1);
         assert!(run.stderr.contains("was not changed"), "{}", run.stderr);
         assert_eq!(user_file(&sandbox), "{ \"model\": ");
     }
@@ -123,27 +123,27 @@ fn what_an_editor_leaves_counts_only_if_it_can_be_read() {
     sandbox.user_settings(&json!({"model": {"name": "a"}}));
     let before = user_file(&sandbox);
     let editor = |script: &str| {
-        let path = sandbox.beside("editor.sh");
+        let path = sandbox.sibling_path("editor.sh");
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         hookwright_testkit::make_executable(&path);
         let mut command = sandbox.command(&["config", "edit"]);
         let child = command.env("EDITOR", path.to_str().unwrap()).spawn().unwrap();
         hookwright_testkit::finish(child)
     };
-    let run = editor("printf '{ \"model\": ' > \"$1\"").exits(1);
+    let run = editor("printf '{ \"model\": ' > \"$1\"").expect_exit_code(1);
     assert_eq!(user_file(&sandbox), before);
     assert!(run.stderr.contains("what you wrote is kept in"), "{}", run.stderr);
-    editor("exit 3").exits(1);
+    editor("exit 3").expect_exit_code(1);
     assert_eq!(user_file(&sandbox), before);
-    assert!(editor("true").exits(0).stderr.contains("nothing has changed"));
-    editor("printf '// mine\\n{\"model\": {\"name\": \"b\"}}\\n' > \"$1\"").exits(0);
+    assert!(editor("true").expect_exit_code(0).stderr.contains("nothing has changed"));
+    editor("printf '// mine\\n{\"model\": {\"name\": \"b\"}}\\n' > \"$1\"").expect_exit_code(0);
     assert_eq!(user_file(&sandbox), "// mine\n{\"model\": {\"name\": \"b\"}}\n");
     // Somebody else was quicker: their change stays.
     let other = format!(
         "printf '{{}}' > '{}/.gemini/settings.json'; echo '{{\"ui\": {{}}}}' > \"$1\"",
         sandbox.home().display()
     );
-    let run = editor(&other).exits(1);
+    let run = editor(&other).expect_exit_code(1);
     assert!(run.stderr.contains("meanwhile"), "{}", run.stderr);
     assert_eq!(user_file(&sandbox), "{}");
 }
@@ -152,8 +152,8 @@ fn what_an_editor_leaves_counts_only_if_it_can_be_read() {
 fn paths_are_told() {
     let sandbox = sandbox();
     let user = sandbox.home().join(".gemini/settings.json").display().to_string();
-    assert_eq!(sandbox.run(&["config", "path", "--scope", "user"]).exits(0).stdout.trim(), user);
-    let all = sandbox.run(&["config", "path"]).exits(0).stdout;
+    assert_eq!(sandbox.run(&["config", "path", "--scope", "user"]).expect_exit_code(0).stdout.trim(), user);
+    let all = sandbox.run(&["config", "path"]).expect_exit_code(0).stdout;
     assert!(all.contains(&user) && all.contains("not there") && all.contains("project"), "{all}");
 }
 
@@ -162,7 +162,7 @@ fn completed(sandbox: &Sandbox, words: &[&str]) -> Vec<String> {
     let index = words.len().to_string();
     let mut command = sandbox.command(&[&["--", "hookwright"], words].concat());
     command.env("HOOKWRIGHT_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", index).env("_CLAP_IFS", "\n");
-    let run = hookwright_testkit::finish(command.spawn().unwrap()).exits(0);
+    let run = hookwright_testkit::finish(command.spawn().unwrap()).expect_exit_code(0);
     let mut found: Vec<String> = run.stdout.lines().map(str::to_owned).collect();
     found.sort();
     found
@@ -175,7 +175,7 @@ fn completions_know_hooks_sessions_commands_settings_and_examples() {
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [
         hook("secret-scanner"), hook("$(touch stolen)"), hook("a b"), hook("x;y")]}]}}));
     sandbox.write(".gemini/commands/git/commit.toml", "prompt = \"x\"\n");
-    sandbox.run(&["-p", "say hello", "--session-id", "my-session"]).exits(0);
+    sandbox.run(&["-p", "say hello", "--session-id", "my-session"]).expect_exit_code(0);
     let shown = completed(&sandbox, &["hooks", "show", ""]);
     assert!(shown.contains(&"secret-scanner".to_owned()), "{shown:?}");
     let dangerous = |word: &String| word.contains(['$', ' ', ';', '(']);
@@ -195,10 +195,10 @@ fn completions_know_hooks_sessions_commands_settings_and_examples() {
 fn every_shell_has_a_script_that_asks_the_program() {
     let sandbox = sandbox();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = sandbox.run(&["completions", shell]).exits(0).stdout;
+        let script = sandbox.run(&["completions", shell]).expect_exit_code(0).stdout;
         assert!(script.contains("HOOKWRIGHT_COMPLETE") && script.contains("hookwright"), "{shell}: {script}");
     }
-    let bash = sandbox.run(&["completions", "bash"]).exits(0).stdout;
+    let bash = sandbox.run(&["completions", "bash"]).expect_exit_code(0).stdout;
     sandbox.write("completions.bash", &bash);
     if hookwright_testkit::has_program("bash") {
         let script = "source completions.bash; COMP_WORDS=(hookwright hooks li); COMP_CWORD=2; COMP_TYPE=9; \
@@ -214,29 +214,29 @@ fn every_shell_has_a_script_that_asks_the_program() {
             .unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "list", "{output:?}");
     } else {
-        hookwright_testkit::skipped("every_shell_has_a_script_that_asks_the_program", "there is no bash");
+        hookwright_testkit::report_skipped("every_shell_has_a_script_that_asks_the_program", "there is no bash");
     }
 }
 
 #[test]
 fn manual_pages_are_made_for_every_command() {
     let sandbox = sandbox();
-    let page = sandbox.run(&["man"]).exits(0).stdout;
+    let page = sandbox.run(&["man"]).expect_exit_code(0).stdout;
     assert!(page.contains(".TH hookwright 1") && page.contains("approval"), "{page}");
-    sandbox.run(&["man", "pages"]).exits(0);
+    sandbox.run(&["man", "pages"]).expect_exit_code(0);
     for name in ["hookwright", "hookwright-hooks", "hookwright-hooks-fire", "hookwright-config-set", "hookwright-mcp"] {
         let text = sandbox.read(&format!("pages/{name}.1"));
         assert!(text.contains(&format!(".TH {name} 1")), "{name}: {text}");
     }
-    assert!(!sandbox.has("pages/hookwright-serve-demo-mcp.1"), "what is hidden has no page");
+    assert!(!sandbox.has_file("pages/hookwright-serve-demo-mcp.1"), "what is hidden has no page");
 }
 
 #[test]
 fn the_version_says_where_it_runs() {
     let sandbox = sandbox();
-    let version = sandbox.run(&["--version"]).exits(0).stdout;
+    let version = sandbox.run(&["--version"]).expect_exit_code(0).stdout;
     assert!(version.starts_with(&format!("hookwright {} (", env!("CARGO_PKG_VERSION"))), "{version}");
     let platform = format!("{} {})", std::env::consts::OS, std::env::consts::ARCH);
     assert!(version.trim_end().ends_with(&platform), "{version}");
-    assert_eq!(sandbox.run(&["version"]).exits(0).stdout, version);
+    assert_eq!(sandbox.run(&["version"]).expect_exit_code(0).stdout, version);
 }

@@ -11,19 +11,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
 use hookwright_testkit::replay::{call, chunk};
-use hookwright_testkit::{EVENTS, Replay, Sandbox, finish, has_program, skipped};
+use hookwright_testkit::{EVENT_NAMES, ReplayBuilder, Sandbox, finish, has_program, report_skipped};
 use serde_json::{Value, json};
 
 /// A difference that is wanted.
-struct Difference {
+struct KnownDifference {
     /// The row of `docs/compatibility.md` that explains it.
     row: &'static str,
-    what: What,
+    kind: DifferenceKind,
     /// The scenarios in which it shows; none means all.
     only_in: &'static [&'static str],
 }
 
-enum What {
+enum DifferenceKind {
     /// Only Gemini CLI fires this event.
     NotFired(&'static str),
     /// Only Hookwright tells hooks of this event this field.
@@ -34,67 +34,71 @@ enum What {
     Preamble,
 }
 
-const DIFFERENCES: [Difference; 21] = [
-    everywhere("PreCompress without compression", What::NotFired("PreCompress")),
-    only_in("AfterAgent after a refused request", What::NotFired("AfterAgent"), &["denied request"]),
-    everywhere("AfterModel's `content` and `full_content`", What::Added("AfterModel", "content")),
-    everywhere("AfterModel's `content` and `full_content`", What::Added("AfterModel", "full_content")),
+const DIFFERENCES: [KnownDifference; 21] = [
+    everywhere("PreCompress without compression", DifferenceKind::NotFired("PreCompress")),
+    only_in("AfterAgent after a refused request", DifferenceKind::NotFired("AfterAgent"), &["denied request"]),
+    everywhere("AfterModel's `content` and `full_content`", DifferenceKind::Added("AfterModel", "content")),
+    everywhere("AfterModel's `content` and `full_content`", DifferenceKind::Added("AfterModel", "full_content")),
     only_in(
         "AfterAgent's `prompt_response`",
-        What::Differs("AfterAgent", "/prompt_response"),
+        DifferenceKind::Differs("AfterAgent", "/prompt_response"),
         &["plain answer", "thoughts and empty pieces", "several tools", "replaced piece"],
     ),
-    only_in(THOUGHTS, What::Differs("AfterModel", "/llm_response/candidates"), &["thoughts and empty pieces"]),
-    only_in(THOUGHTS, What::Differs("AfterModel", "/llm_response/text"), &["thoughts and empty pieces"]),
-    everywhere("generation settings in `llm_request`", What::Differs("*", "/llm_request/config")),
-    everywhere("tools in `llm_request`", What::Differs("*", "/llm_request/toolConfig")),
-    everywhere("requests of the agent's own: summaries, searches", What::Differs("*", "/purpose")),
-    only_in(THOUGHTS, What::Differs("AfterModel", "/thoughts"), &["thoughts and empty pieces"]),
-    everywhere(REQUESTED, What::Differs("*", "/requested_by")),
-    everywhere(REQUESTED, What::Differs("*", "/attachments")),
-    everywhere("words of tool results", What::Differs("AfterTool", "/tool_response/llmContent")),
-    everywhere("words of tool results", What::Differs("AfterTool", "/tool_response/returnDisplay")),
-    everywhere("session preamble", What::Preamble),
-    everywhere("what a call does", What::Added("BeforeTool", "effects")),
-    everywhere("what a call does", What::Added("AfterTool", "effects")),
-    everywhere(IDS, What::Differs("*", "/turn_id")),
-    everywhere(IDS, What::Differs("*", "/tool_use_id")),
-    everywhere("what may be done unasked", What::Differs("*", "/approval_mode")),
+    only_in(
+        THOUGHTS_ROW,
+        DifferenceKind::Differs("AfterModel", "/llm_response/candidates"),
+        &["thoughts and empty pieces"],
+    ),
+    only_in(THOUGHTS_ROW, DifferenceKind::Differs("AfterModel", "/llm_response/text"), &["thoughts and empty pieces"]),
+    everywhere("generation settings in `llm_request`", DifferenceKind::Differs("*", "/llm_request/config")),
+    everywhere("tools in `llm_request`", DifferenceKind::Differs("*", "/llm_request/toolConfig")),
+    everywhere("requests of the agent's own: summaries, searches", DifferenceKind::Differs("*", "/purpose")),
+    only_in(THOUGHTS_ROW, DifferenceKind::Differs("AfterModel", "/thoughts"), &["thoughts and empty pieces"]),
+    everywhere(REQUESTED_ROW, DifferenceKind::Differs("*", "/requested_by")),
+    everywhere(REQUESTED_ROW, DifferenceKind::Differs("*", "/attachments")),
+    everywhere("words of tool results", DifferenceKind::Differs("AfterTool", "/tool_response/llmContent")),
+    everywhere("words of tool results", DifferenceKind::Differs("AfterTool", "/tool_response/returnDisplay")),
+    everywhere("session preamble", DifferenceKind::Preamble),
+    everywhere("what a call does", DifferenceKind::Added("BeforeTool", "effects")),
+    everywhere("what a call does", DifferenceKind::Added("AfterTool", "effects")),
+    everywhere(IDS_ROW, DifferenceKind::Differs("*", "/turn_id")),
+    everywhere(IDS_ROW, DifferenceKind::Differs("*", "/tool_use_id")),
+    everywhere("what may be done unasked", DifferenceKind::Differs("*", "/approval_mode")),
 ];
 
-const IDS: &str = "ids of turns, calls, events and runs";
+const IDS_ROW: &str = "ids of turns, calls, events and runs";
 
-const REQUESTED: &str = "commands and files that the user asks for: `!cmd`, `@path`, `!{…}`, `@{…}`";
+const REQUESTED_ROW: &str = "commands and files that the user asks for: `!cmd`, `@path`, `!{…}`, `@{…}`";
 
-const THOUGHTS: &str = "thoughts and empty pieces";
+const THOUGHTS_ROW: &str = "thoughts and empty pieces";
 
-const fn everywhere(row: &'static str, what: What) -> Difference {
+const fn everywhere(row: &'static str, what: DifferenceKind) -> KnownDifference {
     only_in(row, what, &[])
 }
 
-const fn only_in(row: &'static str, what: What, only_in: &'static [&'static str]) -> Difference {
-    Difference { row, what, only_in }
+const fn only_in(row: &'static str, what: DifferenceKind, only_in: &'static [&'static str]) -> KnownDifference {
+    KnownDifference { row, kind: what, only_in }
 }
 
 /// What differs between any two runs.
-const OF_THE_RUN: [&str; 4] = ["session_id", "transcript_path", "cwd", "timestamp"];
+const RUN_SPECIFIC_FIELDS: [&str; 4] = ["session_id", "transcript_path", "cwd", "timestamp"];
 
-struct Scenario {
+struct DifferentialScenario {
     name: &'static str,
     /// A hook beside those that keep what they are told.
     hook: Option<(&'static str, &'static str)>,
-    replay: Replay,
+    replay: ReplayBuilder,
 }
 
-fn scenarios() -> Vec<Scenario> {
-    let write = || Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"}));
-    let scenario = |name, replay| Scenario { name, hook: None, replay };
-    let hooked = |name, event, script, replay| Scenario { name, hook: Some((event, script)), replay };
+fn scenarios() -> Vec<DifferentialScenario> {
+    let write = || ReplayBuilder::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"}));
+    let scenario = |name, replay| DifferentialScenario { name, hook: None, replay };
+    let hooked = |name, event, script, replay| DifferentialScenario { name, hook: Some((event, script)), replay };
     vec![
-        scenario("plain answer", Replay::new().pieces(&["one ", "two"])),
+        scenario("plain answer", ReplayBuilder::new().says_in_chunks(&["one ", "two"])),
         scenario(
             "thoughts and empty pieces",
-            Replay::new().stream(vec![
+            ReplayBuilder::new().stream(vec![
                 chunk(&[json!({"text": "hm", "thought": true})], false),
                 json!({"usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 3, "totalTokenCount": 8}}),
                 json!({"candidates": [{"content": {"role": "model"}}]}),
@@ -104,14 +108,17 @@ fn scenarios() -> Vec<Scenario> {
         scenario("one tool", write().says("done")),
         scenario(
             "several tools",
-            Replay::new()
+            ReplayBuilder::new()
                 .parts(&[json!({"text": "let me see "}), call("read_file", json!({"file_path": "seed.txt"}))])
                 .calls("run_shell_command", json!({"command": "echo hi"}))
                 .says("done"),
         ),
         scenario(
             "unknown tool, bad arguments",
-            Replay::new().calls("no_such_tool", json!({})).calls("write_file", json!({"file_path": 7})).says("done"),
+            ReplayBuilder::new()
+                .calls("no_such_tool", json!({}))
+                .calls("write_file", json!({"file_path": 7}))
+                .says("done"),
         ),
         hooked("denied tool", "BeforeTool", "echo nope >&2; exit 2", write().says("done")),
         hooked("stopped tool", "BeforeTool", r#"echo '{"continue": false, "stopReason": "halt"}'"#, write().says("x")),
@@ -125,21 +132,21 @@ fn scenarios() -> Vec<Scenario> {
             "context for the prompt",
             "BeforeAgent",
             r#"echo '{"hookSpecificOutput": {"hookEventName": "BeforeAgent", "additionalContext": "a <b>"}}'"#,
-            Replay::new().says("ok"),
+            ReplayBuilder::new().says("ok"),
         ),
-        hooked("denied prompt", "BeforeAgent", "echo no >&2; exit 2", Replay::new()),
-        hooked("denied request", "BeforeModel", r#"echo '{"decision": "deny", "reason": "no"}'"#, Replay::new()),
+        hooked("denied prompt", "BeforeAgent", "echo no >&2; exit 2", ReplayBuilder::new()),
+        hooked("denied request", "BeforeModel", r#"echo '{"decision": "deny", "reason": "no"}'"#, ReplayBuilder::new()),
         hooked(
             "retry",
             "AfterAgent",
             r#"case $(cat) in *'"stop_hook_active":true'*) ;; *) echo '{"decision": "deny", "reason": "better"}' ;; esac"#,
-            Replay::new().says("first").says("second"),
+            ReplayBuilder::new().says("first").says("second"),
         ),
         hooked(
             "replaced piece",
             "AfterModel",
             r#"case $(cat) in *'"text":"two '*) echo '{"hookSpecificOutput": {"hookEventName": "AfterModel", "llm_response": {"candidates": [{"content": {"role": "model", "parts": ["2 "]}}]}}}' ;; esac"#,
-            Replay::new().pieces(&["one ", "two ", "three"]),
+            ReplayBuilder::new().says_in_chunks(&["one ", "two ", "three"]),
         ),
     ]
 }
@@ -164,7 +171,7 @@ fn hooks_are_told_what_gemini_cli_tells_them() {
 /// Attributes of telemetry records that only Gemini CLI has; the row is `telemetry records`.
 const NOT_RECORDED: [&str; 3] = ["auth_type", "installation.id", "metadata"];
 
-/// Attributes that only Hookwright has; the row is [`IDS`].
+/// Attributes that only Hookwright has; the row is [`IDS_ROW`].
 const MORE_RECORDED: [(&str, &str); 5] = [
     ("hook_call", "event_id"),
     ("hook_call", "run_id"),
@@ -202,7 +209,8 @@ fn json_output_has_what_gemini_cli_prints() {
     let scenario = scenarios().into_iter().find(|scenario| scenario.name == "one tool").unwrap();
     let print = |program: Option<&[OsString]>, format: &str| {
         let sandbox = prepare(&scenario);
-        let run = finish(command(&sandbox, &scenario.replay, program).args(["-o", format]).spawn().unwrap()).exits(0);
+        let run = finish(command(&sandbox, &scenario.replay, program).args(["-o", format]).spawn().unwrap())
+            .expect_exit_code(0);
         if format == "json" { vec![run.json()] } else { run.json_lines() }
     };
     for format in ["json", "stream-json"] {
@@ -229,9 +237,9 @@ fn missing(ours: &Value, theirs: &Value, place: &str) -> Vec<String> {
 }
 
 /// The attributes of a scenario's telemetry records.
-fn recorded(scenario: &Scenario, program: Option<&[OsString]>) -> Vec<Value> {
+fn recorded(scenario: &DifferentialScenario, program: Option<&[OsString]>) -> Vec<Value> {
     let sandbox = prepare(scenario);
-    let outfile = sandbox.beside("telemetry.log");
+    let outfile = sandbox.sibling_path("telemetry.log");
     let mut command = command(&sandbox, &scenario.replay, program);
     command.env("GEMINI_TELEMETRY_ENABLED", "true").env("GEMINI_TELEMETRY_TARGET", "local");
     finish(command.env("GEMINI_TELEMETRY_OUTFILE", &outfile).spawn().unwrap());
@@ -250,10 +258,13 @@ fn every_intended_difference_is_explained() {
     }
 }
 
-fn compare(scenario: &Scenario, gemini: &[OsString]) {
+fn compare(scenario: &DifferentialScenario, gemini: &[OsString]) {
     let (ours, our_code) = run(scenario, None);
     let (theirs, their_code) = run(scenario, Some(gemini));
-    let (ours, theirs) = (comparable(ours, scenario, Side::Hookwright), comparable(theirs, scenario, Side::GeminiCli));
+    let (ours, theirs) = (
+        comparable(ours, scenario, ComparedProgram::Hookwright),
+        comparable(theirs, scenario, ComparedProgram::GeminiCli),
+    );
     let events = |log: &[Value]| log.iter().map(|input| input["hook_event_name"].clone()).collect::<Vec<_>>();
     assert_eq!(events(&ours), events(&theirs), "{}: the order of events (ours, theirs)", scenario.name);
     for (ours, theirs) in ours.iter().zip(&theirs) {
@@ -263,16 +274,16 @@ fn compare(scenario: &Scenario, gemini: &[OsString]) {
 }
 
 /// Runs a scenario; what hooks were told, and the exit code.
-fn run(scenario: &Scenario, program: Option<&[OsString]>) -> (Vec<Value>, Option<i32>) {
+fn run(scenario: &DifferentialScenario, program: Option<&[OsString]>) -> (Vec<Value>, Option<i32>) {
     let sandbox = prepare(scenario);
     let run = finish(command(&sandbox, &scenario.replay, program).spawn().unwrap());
-    assert!(sandbox.has("log.jsonl"), "{}: no hook ran: {run:#?}", scenario.name);
+    assert!(sandbox.has_file("log.jsonl"), "{}: no hook ran: {run:#?}", scenario.name);
     let inputs = sandbox.read("log.jsonl");
     (inputs.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), run.code)
 }
 
 /// A project with a scenario's hooks.
-fn prepare(scenario: &Scenario) -> Sandbox {
+fn prepare(scenario: &DifferentialScenario) -> Sandbox {
     let sandbox = crate::sandbox().untrusted();
     sandbox.user_settings(&json!({
         "security": {"folderTrust": {"enabled": false}, "auth": {"selectedType": "gemini-api-key"}},
@@ -284,7 +295,7 @@ fn prepare(scenario: &Scenario) -> Sandbox {
     let definition =
         |name: &str, command: &str| json!({"hooks": [{"type": "command", "name": name, "command": command}]});
     let mut hooks = json!({});
-    for event in EVENTS {
+    for event in EVENT_NAMES {
         hooks[event] = json!([definition("log", &log)]);
     }
     if let Some((event, script)) = scenario.hook {
@@ -295,7 +306,7 @@ fn prepare(scenario: &Scenario) -> Sandbox {
     sandbox
 }
 
-pub(super) fn command(sandbox: &Sandbox, replay: &Replay, program: Option<&[OsString]>) -> Command {
+pub(super) fn command(sandbox: &Sandbox, replay: &ReplayBuilder, program: Option<&[OsString]>) -> Command {
     let file = sandbox.replay(replay);
     let args = ["--model", "gemini-2.5-pro", "--approval-mode=yolo", "--fake-responses", &file, "-p", "hello"];
     let mut command = sandbox.command(&args);
@@ -314,33 +325,36 @@ pub(super) fn command(sandbox: &Sandbox, replay: &Replay, program: Option<&[OsSt
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum ComparedProgram {
     Hookwright,
     GeminiCli,
 }
 
 /// What hooks were told, without what may differ.
-fn comparable(mut log: Vec<Value>, scenario: &Scenario, side: Side) -> Vec<Value> {
+fn comparable(mut log: Vec<Value>, scenario: &DifferentialScenario, side: ComparedProgram) -> Vec<Value> {
     for input in &mut log {
-        for field in OF_THE_RUN {
+        for field in RUN_SPECIFIC_FIELDS {
             assert!(input[field].is_string(), "{field} is missing: {input}");
             input[field] = json!("…");
         }
     }
-    let shows = |difference: &&Difference| difference.only_in.is_empty() || difference.only_in.contains(&scenario.name);
-    for Difference { what, .. } in DIFFERENCES.iter().filter(shows) {
+    let shows =
+        |difference: &&KnownDifference| difference.only_in.is_empty() || difference.only_in.contains(&scenario.name);
+    for KnownDifference { kind: what, .. } in DIFFERENCES.iter().filter(shows) {
         match (what, side) {
-            (What::NotFired(event), Side::GeminiCli) => log.retain(|input| input["hook_event_name"] != *event),
-            (What::Added(event, field), Side::Hookwright) => {
+            (DifferenceKind::NotFired(event), ComparedProgram::GeminiCli) => {
+                log.retain(|input| input["hook_event_name"] != *event)
+            }
+            (DifferenceKind::Added(event, field), ComparedProgram::Hookwright) => {
                 for input in log.iter_mut().filter(|input| input["hook_event_name"] == *event) {
                     assert!(input.as_object_mut().unwrap().shift_remove(*field).is_some(), "{event} has no {field}");
                 }
             }
-            (What::Differs(event, pointer), _) => {
+            (DifferenceKind::Differs(event, pointer), _) => {
                 let concerned = |input: &&mut Value| *event == "*" || input["hook_event_name"] == *event;
                 log.iter_mut().filter(concerned).for_each(|input| remove(input, pointer));
             }
-            (What::Preamble, Side::GeminiCli) => log.iter_mut().for_each(without_preamble),
+            (DifferenceKind::Preamble, ComparedProgram::GeminiCli) => log.iter_mut().for_each(without_preamble),
             _ => {}
         }
     }
@@ -387,7 +401,7 @@ pub(super) fn gemini(test: &str) -> Option<Vec<OsString>> {
     let found = find_gemini();
     if found.is_none() {
         let how = "npm install @google/gemini-cli; HOOKWRIGHT_GEMINI=.../bundle/gemini.js";
-        skipped(test, &format!("Gemini CLI is not installed ({how})"));
+        report_skipped(test, &format!("Gemini CLI is not installed ({how})"));
     }
     found
 }

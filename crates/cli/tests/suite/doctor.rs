@@ -32,7 +32,7 @@ fn every_way_to_be_inert_is_found_and_explained() {
     ];
     let hooks: Vec<_> = cases.iter().map(|(command, _)| json!({"type": "command", "command": command})).collect();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}}));
-    let report = sandbox.run(&["hooks", "doctor", "--json"]).exits(1).json();
+    let report = sandbox.run(&["hooks", "doctor", "--json"]).expect_exit_code(1).json();
     for ((command, problem), found) in cases.iter().zip(report["hooks"].as_array().unwrap()) {
         match problem {
             None => assert_eq!(found["state"], "armed", "{command}: {found:#}"),
@@ -54,8 +54,8 @@ fn what_the_doctor_says_is_what_running_shows() {
         sandbox.write("plain.sh", "#!/bin/sh\n");
         std::fs::create_dir(sandbox.project().join("folder")).unwrap();
         sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}}));
-        sandbox.run(&["hooks", "doctor"]).exits(1);
-        let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob", "--json"]).exits(0).json();
+        sandbox.run(&["hooks", "doctor"]).expect_exit_code(1);
+        let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob", "--json"]).expect_exit_code(0).json();
         assert_eq!(run["runs"][0]["status"], "not_started", "{command}: {run:#}");
         assert_eq!(run["runs"][0]["exit_code"], code, "{command}");
         assert!(!run["warnings"].as_array().unwrap().is_empty());
@@ -67,7 +67,7 @@ fn disabled_hooks_do_not_worry_the_doctor() {
     let sandbox = sandbox();
     sandbox.settings(&json!({"hooks": {"disabled": ["no-such-program"], "BeforeTool": [{"hooks": [
         {"type": "command", "command": "no-such-program"}]}]}}));
-    let run = sandbox.run(&["hooks", "doctor"]).exits(0);
+    let run = sandbox.run(&["hooks", "doctor"]).expect_exit_code(0);
     assert!(run.stdout.contains("off"), "{}", run.stdout);
 }
 
@@ -77,7 +77,7 @@ fn a_session_says_at_its_start_which_hooks_cannot_run() {
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "glob", "hooks": [
         {"type": "command", "name": "guard", "command": "./gone.sh"}]}]}}));
     for _ in 0..2 {
-        let run = sandbox.run(&["-p", "say hi"]).exits(0);
+        let run = sandbox.run(&["-p", "say hi"]).expect_exit_code(0);
         assert!(
             run.stderr.contains("hook guard (project, BeforeTool) can't run: ./gone.sh: no such file"),
             "{}",
@@ -97,14 +97,14 @@ fn variables_that_nothing_sets_are_said() {
     ]);
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]},
         "mcpServers": {"s": {"command": "sh", "args": ["${CLAUDE_PLUGIN_ROOT}/s.js"]}}}));
-    let report = sandbox.run(&["doctor", "--json"]).exits(0).json();
+    let report = sandbox.run(&["doctor", "--json"]).expect_exit_code(0).json();
     assert_eq!(report["hooks"][0]["unset_variables"], json!(["CLAUDE_PLUGIN_ROOT", "NOWHERE"]));
     assert_eq!(
         (&report["hooks"][1]["unset_variables"], &report["hooks"][2]["unset_variables"]),
         (&json!([]), &json!([]))
     );
     assert_eq!(report["servers_without_variables"], json!([{"name": "s", "unset_variables": ["CLAUDE_PLUGIN_ROOT"]}]));
-    let run = sandbox.run(&["doctor"]).exits(0);
+    let run = sandbox.run(&["doctor"]).expect_exit_code(0);
     for words in [
         "never set: $CLAUDE_PLUGIN_ROOT, which only the hooks of an extension have",
         "never set: $NOWHERE",
@@ -137,7 +137,7 @@ fn a_matcher_that_can_never_match_is_no_armed_hook() {
         ],
         "SessionStart": [{"matcher": "startupp", "hooks": hook("late")}],
     }}));
-    let listed = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    let listed = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
     let state = |name: &str| {
         let hook = listed.as_array().unwrap().iter().find(|hook| hook["name"] == name).unwrap();
         (hook["state"].as_str().unwrap().to_owned(), hook["reason"].to_string())
@@ -148,7 +148,7 @@ fn a_matcher_that_can_never_match_is_no_armed_hook() {
         assert!(reason.contains(matcher) && reason.contains("never runs"), "{reason}");
     }
     assert_eq!((state("half").0.as_str(), state("server").0.as_str()), ("armed", "armed"));
-    let run = sandbox.run(&["doctor"]).exits(1);
+    let run = sandbox.run(&["doctor"]).expect_exit_code(1);
     assert!(
         run.stdout.contains("FAIL BeforeTool typo") && run.stdout.contains("FAIL SessionStart late"),
         "{}",

@@ -18,7 +18,7 @@ fn every_example_passes_its_tests() {
             continue;
         }
         let settings = folder.join("settings.json");
-        let run = sandbox().run(&["hooks", "validate", settings.to_str().unwrap()]).exits(0);
+        let run = sandbox().run(&["hooks", "validate", settings.to_str().unwrap()]).expect_exit_code(0);
         assert!(run.stdout.contains("no problems"), "{}: {}", settings.display(), run.stderr);
         checked += 1;
     }

@@ -11,14 +11,14 @@ use std::process::Command;
 
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
-use hookwright_testkit::{Run, Sandbox, make_executable};
+use hookwright_testkit::{ProgramRun, Sandbox, make_executable};
 use serde_json::{Value, json};
 
 use crate::sandbox;
 
 /// Writes a file beside home and project.
 fn lay(sandbox: &Sandbox, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
-    let path = sandbox.beside(path);
+    let path = sandbox.sibling_path(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, text).unwrap();
     path
@@ -45,18 +45,18 @@ fn guard(sandbox: &Sandbox, folder: &str, version: &str) -> PathBuf {
     );
     lay(sandbox, &format!("{folder}/skills/s/SKILL.md"), "---\nname: s\ndescription: d\n---\nbody");
     lay(sandbox, &format!("{folder}/agents/a.md"), "---\nname: a\ndescription: d\n---\nbody");
-    sandbox.beside(folder)
+    sandbox.sibling_path(folder)
 }
 
 fn installed(sandbox: &Sandbox, name: &str) -> PathBuf {
     sandbox.home().join(".gemini/extensions").join(name)
 }
 
-fn fire(sandbox: &Sandbox) -> Run {
+fn fire(sandbox: &Sandbox) -> ProgramRun {
     sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"])
 }
 
-fn extensions(sandbox: &Sandbox, words: &[&str]) -> Run {
+fn extensions(sandbox: &Sandbox, words: &[&str]) -> ProgramRun {
     sandbox.run(&[&["extensions"], words].concat())
 }
 
@@ -83,7 +83,7 @@ fn installing_shows_what_comes_and_consent_is_trust() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
     let folder = guard(&sandbox, "my ext", "1.0.0");
-    let run = extensions(&sandbox, &["install", text(&folder)]).exits(1);
+    let run = extensions(&sandbox, &["install", text(&folder)]).expect_exit_code(1);
     for words in [
         "guard 1.0.0",
         "BeforeTool (glob) deny",
@@ -106,12 +106,12 @@ fn installing_shows_what_comes_and_consent_is_trust() {
     assert!(!installed(&sandbox, "guard").exists());
     assert!(std::fs::read_dir(sandbox.home().join(".gemini/extensions")).unwrap().next().is_none(), "a draft was left");
 
-    let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(0);
+    let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).expect_exit_code(0);
     assert!(run.stderr.contains("settings without a value: Key"), "{}", run.stderr);
     // Under `block`, only what somebody has agreed to runs.
-    let run = fire(&sandbox).exits(2);
+    let run = fire(&sandbox).expect_exit_code(2);
     assert!(run.stdout.contains("reason: no,"), "{run:?}");
-    let list = extensions(&sandbox, &["list", "--json"]).exits(0).json();
+    let list = extensions(&sandbox, &["list", "--json"]).expect_exit_code(0).json();
     assert_eq!(
         (&list[0]["name"], &list[0]["type"], &list[0]["active"]),
         (&json!("guard"), &json!("local"), &json!(true))
@@ -119,7 +119,7 @@ fn installing_shows_what_comes_and_consent_is_trust() {
     let said = fs::read_to_string(installed(&sandbox, "guard").join(".gemini-extension-install.json")).unwrap();
     let said: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(said, json!({"source": text(&folder), "type": "local"}));
-    let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(1);
+    let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).expect_exit_code(1);
     assert!(run.stderr.contains("installed already") && run.stderr.contains("update guard"), "{}", run.stderr);
 }
 
@@ -127,8 +127,9 @@ fn installing_shows_what_comes_and_consent_is_trust() {
 fn a_setting_reaches_its_hooks_and_nobody_elses_eyes() {
     let sandbox = sandbox();
     let folder = guard(&sandbox, "g", "1.0.0");
-    extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(0);
-    let run = sandbox.run_with_input(&["extensions", "config", "guard", "API_KEY"], "se$HOME cret\n").exits(0);
+    extensions(&sandbox, &["install", "--consent", text(&folder)]).expect_exit_code(0);
+    let run =
+        sandbox.run_with_input(&["extensions", "config", "guard", "API_KEY"], "se$HOME cret\n").expect_exit_code(0);
     assert!(!run.stderr.contains("cret"), "{}", run.stderr);
     let file = installed(&sandbox, "guard").join(".env");
     #[cfg(unix)]
@@ -137,34 +138,36 @@ fn a_setting_reaches_its_hooks_and_nobody_elses_eyes() {
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
     // The value is text, whatever it looks like.
-    let run = fire(&sandbox).exits(2);
+    let run = fire(&sandbox).expect_exit_code(2);
     assert!(format!("{run:?}").contains("no, se$HOME cret"), "{run:?}");
-    let run = extensions(&sandbox, &["config", "guard"]).exits(0);
+    let run = extensions(&sandbox, &["config", "guard"]).expect_exit_code(0);
     assert!(run.stdout.contains("guard.API_KEY Key (a secret)"), "{}", run.stdout);
-    sandbox.run_with_input(&["extensions", "config", "guard", "API_KEY", "--scope", "workspace"], "mine\n").exits(0);
+    sandbox
+        .run_with_input(&["extensions", "config", "guard", "API_KEY", "--scope", "workspace"], "mine\n")
+        .expect_exit_code(0);
     assert!(sandbox.read(".env").contains("API_KEY=mine"));
     assert!(format!("{:?}", fire(&sandbox)).contains("no, mine"));
-    extensions(&sandbox, &["config", "guard", "OTHER"]).exits(1);
-    extensions(&sandbox, &["config", "nobody"]).exits(1);
+    extensions(&sandbox, &["config", "guard", "OTHER"]).expect_exit_code(1);
+    extensions(&sandbox, &["config", "nobody"]).expect_exit_code(1);
 }
 
 #[test]
 fn extensions_are_switched_here_or_everywhere() {
     let sandbox = sandbox();
     let folder = guard(&sandbox, "g", "1.0.0");
-    extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(0);
-    extensions(&sandbox, &["disable", "guard", "--scope", "workspace"]).exits(0);
+    extensions(&sandbox, &["install", "--consent", text(&folder)]).expect_exit_code(0);
+    extensions(&sandbox, &["disable", "guard", "--scope", "workspace"]).expect_exit_code(0);
     assert_eq!(fire(&sandbox).code, Some(0));
-    let list = extensions(&sandbox, &["list"]).exits(0);
+    let list = extensions(&sandbox, &["list"]).expect_exit_code(0);
     assert!(list.stdout.contains("disabled here"), "{}", list.stdout);
-    extensions(&sandbox, &["enable", "GUARD", "--scope", "Workspace"]).exits(0);
+    extensions(&sandbox, &["enable", "GUARD", "--scope", "Workspace"]).expect_exit_code(0);
     assert_eq!(fire(&sandbox).code, Some(2));
-    extensions(&sandbox, &["disable", "guard"]).exits(0);
+    extensions(&sandbox, &["disable", "guard"]).expect_exit_code(0);
     assert_eq!(fire(&sandbox).code, Some(0));
-    extensions(&sandbox, &["enable", "guard"]).exits(0);
+    extensions(&sandbox, &["enable", "guard"]).expect_exit_code(0);
     assert_eq!(fire(&sandbox).code, Some(2));
-    extensions(&sandbox, &["disable", "nobody"]).exits(1);
-    extensions(&sandbox, &["uninstall", "guard"]).exits(0);
+    extensions(&sandbox, &["disable", "nobody"]).expect_exit_code(1);
+    extensions(&sandbox, &["uninstall", "guard"]).expect_exit_code(0);
     assert!(!installed(&sandbox, "guard").exists());
     assert_eq!(fire(&sandbox).code, Some(0));
     let rules = fs::read_to_string(sandbox.home().join(".gemini/extensions/extension-enablement.json")).unwrap();
@@ -175,19 +178,19 @@ fn extensions_are_switched_here_or_everywhere() {
 fn a_linked_extension_stays_where_it_is_whatever_becomes_of_the_link() {
     let sandbox = sandbox();
     let folder = guard(&sandbox, "dev/guard", "1.0.0");
-    extensions(&sandbox, &["link", text(&folder)]).exits(1);
-    extensions(&sandbox, &["link", "--consent", text(&folder)]).exits(0);
+    extensions(&sandbox, &["link", text(&folder)]).expect_exit_code(1);
+    extensions(&sandbox, &["link", "--consent", text(&folder)]).expect_exit_code(0);
     assert_eq!(fire(&sandbox).code, Some(2));
-    let run = extensions(&sandbox, &["update", "guard"]).exits(0);
+    let run = extensions(&sandbox, &["update", "guard"]).expect_exit_code(0);
     assert!(run.stderr.contains("is linked"), "{}", run.stderr);
-    let run = extensions(&sandbox, &["uninstall", "guard"]).exits(0);
+    let run = extensions(&sandbox, &["uninstall", "guard"]).expect_exit_code(0);
     assert!(run.stderr.contains("stays"), "{}", run.stderr);
     assert!(folder.join("check.sh").exists() && !installed(&sandbox, "guard").exists());
     // Linked by hand, with a link of the file system's.
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(&folder, installed(&sandbox, "guard")).unwrap();
-        extensions(&sandbox, &["uninstall", "guard"]).exits(0);
+        extensions(&sandbox, &["uninstall", "guard"]).expect_exit_code(0);
         assert!(folder.join("check.sh").exists() && !installed(&sandbox, "guard").exists());
     }
 }
@@ -201,17 +204,17 @@ fn git_fetches_a_branch_a_tag_or_a_commit() {
     guard(&sandbox, "repo", "2.0.0");
     commit(&folder);
     let url = format!("file://{}", text(&folder));
-    extensions(&sandbox, &["install", &url, "--ref", "v1", "--consent"]).exits(0);
-    let list = || extensions(&sandbox, &["list", "--json"]).exits(0).json();
+    extensions(&sandbox, &["install", &url, "--ref", "v1", "--consent"]).expect_exit_code(0);
+    let list = || extensions(&sandbox, &["list", "--json"]).expect_exit_code(0).json();
     let shown = list();
     assert_eq!(
         (&shown[0]["version"], &shown[0]["ref"], &shown[0]["type"]),
         (&json!("1.0.0"), &json!("v1"), &json!("git"))
     );
-    let run = extensions(&sandbox, &["update", "guard"]).exits(0);
+    let run = extensions(&sandbox, &["update", "guard"]).expect_exit_code(0);
     assert!(run.stderr.contains("is the newest"), "{}", run.stderr);
-    extensions(&sandbox, &["uninstall", &url]).exits(0);
-    let run = extensions(&sandbox, &["install", &url, "--auto-update", "--consent"]).exits(0);
+    extensions(&sandbox, &["uninstall", &url]).expect_exit_code(0);
+    let run = extensions(&sandbox, &["install", &url, "--auto-update", "--consent"]).expect_exit_code(0);
     assert!(
         run.stderr.contains("fetching") && run.stderr.contains("nothing is put in place unasked"),
         "{}",
@@ -219,9 +222,9 @@ fn git_fetches_a_branch_a_tag_or_a_commit() {
     );
     assert_eq!(list()[0]["version"], "2.0.0");
     assert_eq!(list()[0]["commit"].as_str().unwrap().len(), 40);
-    let run = extensions(&sandbox, &["install", "file:///nowhere/at/all", "--consent"]).exits(1);
+    let run = extensions(&sandbox, &["install", "file:///nowhere/at/all", "--consent"]).expect_exit_code(1);
     assert!(run.stderr.contains("git could not fetch"), "{}", run.stderr);
-    let run = extensions(&sandbox, &["install", &url, "--ref", "nobranch", "--consent"]).exits(1);
+    let run = extensions(&sandbox, &["install", &url, "--ref", "nobranch", "--consent"]).expect_exit_code(1);
     assert!(run.stderr.contains("nobranch"), "{}", run.stderr);
 }
 
@@ -230,11 +233,11 @@ fn an_archive_is_unpacked_and_its_only_folder_is_the_extension() {
     let sandbox = sandbox();
     guard(&sandbox, "packed/guard-1.0.0", "1.0.0");
     let mut tar = Command::new("tar");
-    tar.args(["-czf", "x.tar.gz", "-C", "packed", "guard-1.0.0"]).current_dir(sandbox.beside(""));
+    tar.args(["-czf", "x.tar.gz", "-C", "packed", "guard-1.0.0"]).current_dir(sandbox.sibling_path(""));
     if !tar.status_in_time().is_ok_and(|status| status.success()) {
-        return hookwright_testkit::skipped("an_archive_is_unpacked", "there is no tar");
+        return hookwright_testkit::report_skipped("an_archive_is_unpacked", "there is no tar");
     }
-    extensions(&sandbox, &["install", text(&sandbox.beside("x.tar.gz")), "--consent"]).exits(0);
+    extensions(&sandbox, &["install", text(&sandbox.sibling_path("x.tar.gz")), "--consent"]).expect_exit_code(0);
     assert!(installed(&sandbox, "guard").join("check.sh").exists());
     assert_eq!(fire(&sandbox).code, Some(2));
 }
@@ -243,8 +246,8 @@ fn an_archive_is_unpacked_and_its_only_folder_is_the_extension() {
 fn wrong_command_lines_are_no_denials() {
     let sandbox = sandbox();
     for words in [&["install"][..], &["nonsense"], &["update"], &["uninstall"], &["enable", "x", "--scope", "moon"]] {
-        extensions(&sandbox, words).exits(1);
+        extensions(&sandbox, words).expect_exit_code(1);
     }
-    let help = extensions(&sandbox, &["install", "--help"]).exits(0);
+    let help = extensions(&sandbox, &["install", "--help"]).expect_exit_code(0);
     assert!(help.stdout.contains("Examples:"), "{}", help.stdout);
 }

@@ -13,7 +13,7 @@ fn with_hook(event: &str, matcher: &str, script: &str) -> Sandbox {
     sandbox
 }
 
-fn fire_tool(sandbox: &Sandbox, more: &[&str]) -> hookwright_testkit::Run {
+fn fire_tool(sandbox: &Sandbox, more: &[&str]) -> hookwright_testkit::ProgramRun {
     let args =
         ["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", r#"{"file_path": "a", "content": "b"}"#];
     sandbox.run(&[&args, more].concat())
@@ -28,7 +28,7 @@ fn exit_codes_tell_the_decision() {
         ("echo '{\"continue\": false}'", 2),
         ("exit 7", 0),
     ] {
-        fire_tool(&with_hook("BeforeTool", "write_file", script), &[]).exits(code);
+        fire_tool(&with_hook("BeforeTool", "write_file", script), &[]).expect_exit_code(code);
     }
 }
 
@@ -38,9 +38,9 @@ fn a_word_that_is_no_tools_name_wakes_the_guard() {
     let fire = |matcher: &str, tool: &str| {
         with_hook("BeforeTool", matcher, deny).run(&["hooks", "fire", "BeforeTool", "--tool", tool])
     };
-    fire("write_file|replace|shell|bash|execute", "run_shell_command").exits(2);
-    fire("write_file|replace|shell|bash|execute", "read_file").exits(0);
-    fire("replace|shell", "mcp_my_replace").exits(0);
+    fire("write_file|replace|shell|bash|execute", "run_shell_command").expect_exit_code(2);
+    fire("write_file|replace|shell|bash|execute", "read_file").expect_exit_code(0);
+    fire("replace|shell", "mcp_my_replace").expect_exit_code(0);
 }
 
 #[test]
@@ -48,7 +48,9 @@ fn no_matcher_hangs() {
     let name = format!("{}?", "a".repeat(60));
     for (matcher, code) in [(r"^(\w+\s?)+!$", 1), (r"^(?=a)(\w+\s?)+!$", 2)] {
         let started = std::time::Instant::now();
-        with_hook("BeforeTool", matcher, "exit 2").run(&["hooks", "fire", "BeforeTool", "--tool", &name]).exits(code);
+        with_hook("BeforeTool", matcher, "exit 2")
+            .run(&["hooks", "fire", "BeforeTool", "--tool", &name])
+            .expect_exit_code(code);
         assert!(started.elapsed() < std::time::Duration::from_secs(10), "{matcher}");
     }
 }
@@ -63,8 +65,10 @@ fn a_guard_that_has_no_room_denies() {
     let mut no_room = 0;
     for descriptors in 9..24 {
         let limit = format!("ulimit -n {descriptors}");
-        let output =
-            sandbox.limited(&limit, &["hooks", "fire", "BeforeTool", "--tool", "glob"]).output_in_time().unwrap();
+        let output = sandbox
+            .limited_command(&limit, &["hooks", "fire", "BeforeTool", "--tool", "glob"])
+            .output_in_time()
+            .unwrap();
         assert_ne!(output.status.code(), Some(0), "with {descriptors} descriptors: {output:?}");
         no_room += usize::from(String::from_utf8_lossy(&output.stdout).contains("for want of room"));
         no_room += usize::from(String::from_utf8_lossy(&output.stderr).contains("for want of room"));
@@ -76,7 +80,7 @@ fn a_guard_that_has_no_room_denies() {
 fn the_json_has_the_merged_answer_and_the_runs() {
     let script = r#"echo '{"decision": "deny", "reason": "why", "systemMessage": "hey",
         "hookSpecificOutput": {"tool_input": {"content": "c"}}}'; echo log >&2"#;
-    let answer = fire_tool(&with_hook("BeforeTool", "*", script), &["--json"]).exits(2).json();
+    let answer = fire_tool(&with_hook("BeforeTool", "*", script), &["--json"]).expect_exit_code(2).json();
     assert_eq!(answer["decision"], "deny");
     assert_eq!(answer["reason"], "why");
     assert_eq!(answer["continue"], true);
@@ -93,7 +97,7 @@ fn the_json_has_the_merged_answer_and_the_runs() {
 fn hooks_get_base_fields_and_the_given_ones() {
     let sandbox = with_hook("AfterTool", "replace", "cat > seen.json");
     let input = r#"{"tool_name": "replace", "tool_input": {"x": 1}, "tool_response": {"llmContent": "ok"}}"#;
-    sandbox.run_with_input(&["hooks", "fire", "AfterTool", "--input", "-"], input).exits(0);
+    sandbox.run_with_input(&["hooks", "fire", "AfterTool", "--input", "-"], input).expect_exit_code(0);
     let seen: Value = serde_json::from_str(&sandbox.read("seen.json")).unwrap();
     let keys: Vec<&str> = seen.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys[..5], ["session_id", "transcript_path", "cwd", "hook_event_name", "timestamp"]);
@@ -122,7 +126,7 @@ fn every_event_can_be_fired() {
         let text = sandbox.read(".gemini/settings.json").replace("hook.sh", &format!("hook.sh {event}"));
         sandbox.write(".gemini/settings.json", text);
         let run = sandbox.run_with_input(&["hooks", "fire", event, "--input", "-", "--json"], &input.to_string());
-        assert_eq!(run.exits(0).json()["systemMessage"], "seen", "{event}");
+        assert_eq!(run.expect_exit_code(0).json()["systemMessage"], "seen", "{event}");
     }
 }
 
@@ -137,45 +141,49 @@ fn bad_input_is_an_error_of_ours_that_says_what_to_do() {
         (vec!["hooks", "fire", "BeforeTool", "--input", "missing.json"], "missing.json"),
         (vec!["hooks", "list", "--project", "nowhere"], "no project at nowhere"),
     ] {
-        let run = sandbox.run(&args).exits(1);
+        let run = sandbox.run(&args).expect_exit_code(1);
         assert!(run.stderr.contains(words), "{args:?}: {}", run.stderr);
     }
-    let run = sandbox.run_with_input(&["hooks", "fire", "BeforeTool", "--input", "-"], "not json").exits(1);
+    let run = sandbox.run_with_input(&["hooks", "fire", "BeforeTool", "--input", "-"], "not json").expect_exit_code(1);
     assert!(run.stderr.contains("stdin holds no JSON object"), "{}", run.stderr);
 }
 
 /// Whoever tries a hook need not know what its event looks like.
 #[test]
 fn every_event_has_a_sample() {
-    for event in hookwright_testkit::EVENTS {
+    for event in hookwright_testkit::EVENT_NAMES {
         let sandbox = with_hook(event, "", "cat > seen.json; echo '{\"systemMessage\": \"seen\"}'");
-        let answer = sandbox.run(&["hooks", "fire", event, "--json"]).exits(0).json();
+        let answer = sandbox.run(&["hooks", "fire", event, "--json"]).expect_exit_code(0).json();
         assert_eq!(answer["systemMessage"], "seen", "{event}");
         let seen: Value = serde_json::from_str(&sandbox.read("seen.json")).unwrap();
-        let printed = sandbox.run(&["hooks", "fire", event, "--print-input"]).exits(0).json();
+        let printed = sandbox.run(&["hooks", "fire", event, "--print-input"]).expect_exit_code(0).json();
         let fields = printed.as_object().unwrap();
         assert!(!fields.is_empty());
         for (key, value) in fields {
             assert_eq!(seen.get(key), Some(value), "{event}: {key}");
         }
         sandbox.write("event.json", printed.to_string());
-        sandbox.run(&["hooks", "fire", event, "--input", "event.json"]).exits(0);
+        sandbox.run(&["hooks", "fire", event, "--input", "event.json"]).expect_exit_code(0);
     }
 }
 
 #[test]
 fn a_sample_is_about_what_a_hook_runs_for() {
     let sandbox = with_hook("BeforeTool", "replace", "exit 2");
-    sandbox.run(&["hooks", "fire", "BeforeTool"]).exits(2);
-    let input = sandbox.run(&["hooks", "fire", "BeforeTool", "--print-input"]).exits(0).json();
+    sandbox.run(&["hooks", "fire", "BeforeTool"]).expect_exit_code(2);
+    let input = sandbox.run(&["hooks", "fire", "BeforeTool", "--print-input"]).expect_exit_code(0).json();
     assert_eq!((&input["tool_name"], &input["tool_input"]["file_path"]), (&json!("replace"), &json!("notes.txt")));
-    let input = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob", "--print-input"]).exits(0).json();
+    let input =
+        sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob", "--print-input"]).expect_exit_code(0).json();
     assert_eq!(input["tool_input"]["pattern"], "**/*.md");
-    let input = sandbox.run(&["hooks", "fire", "AfterAgent", "--prompt", "hey", "--print-input"]).exits(0).json();
+    let input =
+        sandbox.run(&["hooks", "fire", "AfterAgent", "--prompt", "hey", "--print-input"]).expect_exit_code(0).json();
     assert_eq!((&input["prompt"], input["prompt_response"].is_string()), (&json!("hey"), true));
-    with_hook("SessionEnd", "logout", "exit 0").run(&["hooks", "fire", "SessionEnd"]).exits(0);
-    let as_claude =
-        sandbox.run(&["hooks", "fire", "BeforeTool", "--as", "claude-code", "--print-input"]).exits(0).json();
+    with_hook("SessionEnd", "logout", "exit 0").run(&["hooks", "fire", "SessionEnd"]).expect_exit_code(0);
+    let as_claude = sandbox
+        .run(&["hooks", "fire", "BeforeTool", "--as", "claude-code", "--print-input"])
+        .expect_exit_code(0)
+        .json();
     assert_eq!(as_claude["tool_name"], "Edit");
 }
 
@@ -203,14 +211,14 @@ fn a_hook_that_matches_and_is_not_asked_is_named_with_its_state() {
         (&held, "untrusted"),
         (&untrusted, "untrusted"),
     ] {
-        let run = fire_tool(sandbox, &[]).exits(1);
+        let run = fire_tool(sandbox, &[]).expect_exit_code(1);
         let words = format!("hook `the-hook` (project) matches and was not asked: it is {state}");
         assert!(run.stdout.contains(&words), "{}", run.stdout);
         assert!(!run.stdout.contains("allowed") && !run.stdout.contains("no hook matches"), "{}", run.stdout);
-        assert!(fire_tool(sandbox, &["--json"]).exits(1).json()["doubts"].to_string().contains("the-hook"));
+        assert!(fire_tool(sandbox, &["--json"]).expect_exit_code(1).json()["doubts"].to_string().contains("the-hook"));
         // It is not concerned.
         if !std::ptr::eq(sandbox, &untrusted) {
-            sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).exits(0);
+            sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).expect_exit_code(0);
         }
     }
     let broken = sandbox();
@@ -218,17 +226,17 @@ fn a_hook_that_matches_and_is_not_asked_is_named_with_its_state() {
         ".gemini/settings.json",
         "{\"hooks\": {\"BeforeTool\": [{\"hooks\": [{\"name\": \"the-hook\", \"command\": \"exit 2\"}]}",
     );
-    let run = fire_tool(&broken, &[]).exits(1);
+    let run = fire_tool(&broken, &[]).expect_exit_code(1);
     assert!(run.stdout.contains("it seems to hold hook `the-hook`, not asked"), "{}", run.stdout);
     // Switched off on purpose, beside one that was asked: that is how a session would go.
     off.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 0"}]}]}}));
-    fire_tool(&off, &[]).exits(0);
+    fire_tool(&off, &[]).expect_exit_code(0);
 }
 
 #[test]
 fn the_timeline_reads_well() {
     let sandbox = with_hook("BeforeTool", "write_file", "echo 'line one\nline two' >&2; exit 2");
-    let run = fire_tool(&sandbox, &[]).exits(2);
+    let run = fire_tool(&sandbox, &[]).expect_exit_code(2);
     let text = run.stdout.lines().map(|line| match line.find(", ") {
         Some(at) if line.contains(" ms, exit") => format!("{}, TIME, exit 2)", &line[..at]),
         _ => line.to_owned(),
@@ -246,11 +254,11 @@ fn the_timeline_reads_well() {
 #[test]
 fn an_untrusted_folder_runs_no_project_hook_and_says_so() {
     let sandbox = with_hook("BeforeTool", "*", "touch ran; exit 2").untrusted();
-    let run = fire_tool(&sandbox, &[]).exits(1);
+    let run = fire_tool(&sandbox, &[]).expect_exit_code(1);
     assert!(run.stderr.contains("not trusted"), "{}", run.stderr);
-    assert!(!sandbox.has("ran"));
-    fire_tool(&sandbox, &["--skip-trust"]).exits(2);
-    assert!(sandbox.has("ran"));
+    assert!(!sandbox.has_file("ran"));
+    fire_tool(&sandbox, &["--skip-trust"]).expect_exit_code(2);
+    assert!(sandbox.has_file("ran"));
 }
 
 #[test]
@@ -269,7 +277,7 @@ fn an_interrupt_ends_the_hook_and_its_children() {
     let sandbox = with_hook("BeforeTool", "*", "sleep 60 & echo $! > child; echo up > started; wait");
     let args = ["hooks", "fire", "BeforeTool", "--tool", "glob"];
     let child = sandbox.command(&args).spawn().unwrap();
-    hookwright_testkit::wait_until("the hook runs", || sandbox.has("started"));
+    hookwright_testkit::wait_until("the hook runs", || sandbox.has_file("started"));
     let pid = child.id().to_string();
     std::process::Command::new("kill").args(["-INT", &pid]).status_in_time().unwrap();
     assert_eq!(hookwright_testkit::finish(child).code, Some(130));
@@ -289,20 +297,20 @@ fn nobodys_objection_is_no_yes_where_hooks_were_not_asked() {
         (broken, "can't be read"),
         (missing, "guard keep-out ("),
     ] {
-        let run = fire_tool(&sandbox, &[]).exits(1);
+        let run = fire_tool(&sandbox, &[]).expect_exit_code(1);
         assert!(run.stdout.contains("nobody objects, but that is no yes"), "{}", run.stdout);
         assert!(run.stdout.contains(words) && !run.stdout.contains("allowed"), "{}", run.stdout);
-        let answer = fire_tool(&sandbox, &["--json"]).exits(1).json();
+        let answer = fire_tool(&sandbox, &["--json"]).expect_exit_code(1).json();
         assert_eq!(answer["decision"], Value::Null);
         assert!(answer["doubts"].to_string().contains(words), "{answer}");
         // Whoever was asked and says no is heard.
         sandbox
             .user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}));
-        fire_tool(&sandbox, &[]).exits(2);
+        fire_tool(&sandbox, &[]).expect_exit_code(2);
     }
     // Hooks for other events are not missed here.
-    fire_tool(&with_hook("AfterTool", "*", "exit 2").untrusted(), &[]).exits(0);
-    assert_eq!(fire_tool(&sandbox(), &["--json"]).exits(0).json()["doubts"], json!([]));
+    fire_tool(&with_hook("AfterTool", "*", "exit 2").untrusted(), &[]).expect_exit_code(0);
+    assert_eq!(fire_tool(&sandbox(), &["--json"]).expect_exit_code(0).json()["doubts"], json!([]));
 }
 
 #[test]
@@ -310,7 +318,7 @@ fn a_tool_that_there_is_not_is_said_with_the_one_that_is_near() {
     let sandbox = sandbox();
     let fire = |tool: &str| sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", tool]);
     for tool in ["write_flie", "Write"] {
-        let run = fire(tool).exits(1);
+        let run = fire(tool).expect_exit_code(1);
         assert!(
             run.stdout.contains(&format!("there is no tool `{tool}`; did you mean `write_file`?")),
             "{}",
@@ -318,7 +326,7 @@ fn a_tool_that_there_is_not_is_said_with_the_one_that_is_near() {
         );
     }
     for tool in ["write_file", "WriteFileTool", "mcp__git__push", "mcp_git_push"] {
-        fire(tool).exits(0);
+        fire(tool).expect_exit_code(0);
     }
 }
 
@@ -330,7 +338,7 @@ fn a_hook_beside_its_event_is_waited_for_and_told_as_in_a_session() {
     let beside = json!({"type": "command", "name": "beside", "command": sandbox.script("no.sh", no), "async": true});
     let other = json!({"type": "command", "name": "other", "command": "true"});
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [beside, other]}]}}));
-    let text = fire_tool(&sandbox, &[]).exits(0).stdout;
+    let text = fire_tool(&sandbox, &[]).expect_exit_code(0).stdout;
     let without_times = text.lines().map(|line| match (line.find(" ms, exit"), line.rfind(", ")) {
         (Some(end), Some(exit)) => format!("{}TIME{}", line[..end].trim_end_matches(|c: char| c != ' '), &line[exit..]),
         _ => line.to_owned(),
@@ -344,7 +352,7 @@ fn a_hook_beside_its_event_is_waited_for_and_told_as_in_a_session() {
       decision: allowed
       message, later: looked at it
     ");
-    let told = fire_tool(&sandbox, &["--json"]).exits(0).json();
+    let told = fire_tool(&sandbox, &["--json"]).expect_exit_code(0).json();
     let run = &told["runs"][0];
     assert_eq!(
         (&run["name"], &run["async"], &run["exit_code"]),
@@ -362,7 +370,7 @@ fn a_hook_beside_its_event_has_its_time_and_no_more() {
     let sandbox = sandbox();
     let hook = json!({"type": "command", "name": "slow", "command": "sleep 600", "async": true, "timeout": 300});
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
-    let told = fire_tool(&sandbox, &["--json"]).exits(0).json();
+    let told = fire_tool(&sandbox, &["--json"]).expect_exit_code(0).json();
     assert_eq!(
         (&told["runs"][0]["name"], &told["runs"][0]["status"]),
         (&json!("slow"), &json!("timed_out")),

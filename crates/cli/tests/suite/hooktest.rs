@@ -2,7 +2,7 @@
 
 use crate::sandbox;
 use hookwright_testkit::fs;
-use hookwright_testkit::{Sandbox, has_program, skipped};
+use hookwright_testkit::{Sandbox, has_program, report_skipped};
 use serde_json::json;
 
 fn project() -> Sandbox {
@@ -30,16 +30,16 @@ runs = 1
 fn a_passing_file_passes() {
     let sandbox = project();
     sandbox.write(".gemini/guard.hooktest.toml", GOOD);
-    let run = sandbox.run(&["hooks", "test"]).exits(0);
+    let run = sandbox.run(&["hooks", "test"]).expect_exit_code(0);
     assert!(run.stdout.contains("ok   refuses the bad") && run.stdout.ends_with("1 passed, 0 failed, 0 skipped\n"));
-    assert_eq!(sandbox.run(&["hooks", "test", "--json"]).exits(0).json()["ok"], true);
+    assert_eq!(sandbox.run(&["hooks", "test", "--json"]).expect_exit_code(0).json()["ok"], true);
 }
 
 #[test]
 fn a_failing_case_shows_a_diff() {
     let sandbox = project();
     sandbox.write("t.hooktest.toml", GOOD.replace("\"deny\"", "\"allow\"").replace("\"too\"", "\"not there\""));
-    let run = sandbox.run(&["hooks", "test", "t.hooktest.toml"]).exits(1);
+    let run = sandbox.run(&["hooks", "test", "t.hooktest.toml"]).expect_exit_code(1);
     let shown: Vec<&str> = run.stdout.lines().skip(2).take(6).collect();
     insta::assert_snapshot!(shown.join("\n"), @r"
            decision:
@@ -49,7 +49,7 @@ fn a_failing_case_shows_a_diff() {
              - …not there… expected
              + too bad actual
     ");
-    let json = sandbox.run(&["hooks", "test", "t.hooktest.toml", "--json"]).exits(1).json();
+    let json = sandbox.run(&["hooks", "test", "t.hooktest.toml", "--json"]).expect_exit_code(1).json();
     assert_eq!(json["files"][0]["cases"][0]["failures"][0]["actual"], "deny");
 }
 
@@ -57,7 +57,7 @@ fn a_failing_case_shows_a_diff() {
 fn a_missing_program_skips_the_file_aloud() {
     let sandbox = project();
     sandbox.write(".gemini/t.hooktest.toml", format!("requires = [\"no-such-language\"]\n{GOOD}"));
-    let run = sandbox.run(&["hooks", "test"]).exits(0);
+    let run = sandbox.run(&["hooks", "test"]).expect_exit_code(0);
     assert!(run.stdout.contains("no-such-language is not installed") && run.stdout.contains("1 skipped"));
 }
 
@@ -75,12 +75,12 @@ fn a_broken_file_says_where() {
         ),
     ] {
         sandbox.write("t.hooktest.toml", text);
-        let run = sandbox.run(&["hooks", "test", "t.hooktest.toml"]).exits(1);
+        let run = sandbox.run(&["hooks", "test", "t.hooktest.toml"]).expect_exit_code(1);
         assert!(run.stdout.contains(words), "{text}: {}", run.stdout);
     }
-    assert!(sandbox.run(&["hooks", "test", "."]).exits(1).stdout.contains("FAIL"));
+    assert!(sandbox.run(&["hooks", "test", "."]).expect_exit_code(1).stdout.contains("FAIL"));
     std::fs::remove_file(sandbox.project().join("t.hooktest.toml")).unwrap();
-    assert!(sandbox.run(&["hooks", "test"]).exits(1).stderr.contains("no hook tests found"));
+    assert!(sandbox.run(&["hooks", "test"]).expect_exit_code(1).stderr.contains("no hook tests found"));
 }
 
 #[test]
@@ -104,30 +104,30 @@ file_contains = { "written.txt" = "x" }
     sandbox.write(".gemini/t.hooktest.toml", text);
     let run = sandbox.run(&["hooks", "test"]);
     assert_eq!(run.code, Some(0), "{}", run.stdout);
-    assert!(!sandbox.has("written.txt"));
+    assert!(!sandbox.has_file("written.txt"));
 }
 
 #[test]
 fn nothing_is_tested_in_an_untrusted_folder() {
     let sandbox = project();
-    let mark = sandbox.beside("mark");
+    let mark = sandbox.sibling_path("mark");
     sandbox.script("guard.sh", &format!("touch '{}'; exit 2", mark.display()));
     sandbox.write(".gemini/guard.hooktest.toml", GOOD);
     let sandbox = sandbox.untrusted();
-    let run = sandbox.run(&["hooks", "test"]).exits(1);
+    let run = sandbox.run(&["hooks", "test"]).expect_exit_code(1);
     assert!(run.stderr.contains("is not trusted, so nothing in it is run") && run.stderr.contains("hint: "), "{run:?}");
-    let json = sandbox.run(&["hooks", "test", "--json"]).exits(1).json();
+    let json = sandbox.run(&["hooks", "test", "--json"]).expect_exit_code(1).json();
     assert_eq!((&json["ok"], &json["files"]), (&json!(false), &json!([])));
     // Neither the files by name, nor from a folder that is trusted.
     let file = sandbox.project().join(".gemini/guard.hooktest.toml").display().to_string();
-    sandbox.run(&["hooks", "test", &file]).exits(1);
-    let elsewhere = sandbox.beside("elsewhere");
+    sandbox.run(&["hooks", "test", &file]).expect_exit_code(1);
+    let elsewhere = sandbox.sibling_path("elsewhere");
     std::fs::create_dir_all(&elsewhere).unwrap();
     let elsewhere = elsewhere.display().to_string();
-    sandbox.run(&["hooks", "trust", "--folder", "--project", &elsewhere]).exits(0);
-    sandbox.run(&["hooks", "test", "--project", &elsewhere, &file]).exits(1);
+    sandbox.run(&["hooks", "trust", "--folder", "--project", &elsewhere]).expect_exit_code(0);
+    sandbox.run(&["hooks", "test", "--project", &elsewhere, &file]).expect_exit_code(1);
     // Firing runs no hook of the project either, and says so.
-    let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", "{}"]).exits(1);
+    let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", "{}"]).expect_exit_code(1);
     assert!(run.stderr.contains("this folder is not trusted"), "{run:?}");
     assert!(!mark.exists());
     sandbox.run(&["hooks", "test", "--skip-trust"]);
@@ -144,13 +144,13 @@ fn a_case_runs_through_other_agents_dialects() {
     );
     let case = case.replace("args = { content = \"bad\" }", "args = { file_path = \"a.txt\", content = \"bad\" }");
     sandbox.write(".gemini/guard.hooktest.toml", &case);
-    let run = sandbox.run(&["hooks", "test"]).exits(0);
+    let run = sandbox.run(&["hooks", "test"]).expect_exit_code(0);
     for name in ["refuses the bad ", "(as claude-code)", "(as codex)", "(as cursor)", "(as antigravity)"] {
         assert!(run.stdout.contains(name), "{name}: {run:#?}");
     }
     assert!(run.stdout.ends_with("5 passed, 0 failed, 0 skipped\n"), "{run:#?}");
     sandbox.write(".gemini/guard.hooktest.toml", case.replace("\"codex\"", "\"kodex\""));
-    let run = sandbox.run(&["hooks", "test"]).exits(1);
+    let run = sandbox.run(&["hooks", "test"]).expect_exit_code(1);
     assert!(run.stdout.contains("kodex") && run.stdout.contains("the agents are"), "{run:#?}");
 }
 
@@ -167,7 +167,7 @@ fn a_hook_that_looks_at_the_agent_fails_under_it() {
         .replace("[case.expect]", "as = [\"claude-code\"]\n[case.expect]");
     sandbox.write(".gemini/guard.hooktest.toml", &case);
     // Claude Code writes whole paths; a guard that compares relative ones does not hold there.
-    let run = sandbox.run(&["hooks", "test"]).exits(1);
+    let run = sandbox.run(&["hooks", "test"]).expect_exit_code(1);
     assert!(run.stdout.contains("FAIL refuses the bad (as claude-code)"), "{run:#?}");
 }
 
@@ -176,10 +176,10 @@ fn a_hook_that_looks_at_the_agent_fails_under_it() {
 fn no_case_is_no_success() {
     let sandbox = project();
     sandbox.write(".gemini/guard.hooktest.toml", GOOD);
-    let run = sandbox.run(&["hooks", "test", "--filter", "zzz"]).exits(4);
+    let run = sandbox.run(&["hooks", "test", "--filter", "zzz"]).expect_exit_code(4);
     assert!(run.stderr.contains("no case ran") && run.stderr.contains("`zzz`"), "{run:#?}");
-    assert_eq!(sandbox.run(&["hooks", "test", "--filter", "zzz", "--json"]).exits(4).json()["ok"], false);
-    sandbox.run(&["hooks", "test", "--filter", "refuses"]).exits(0);
+    assert_eq!(sandbox.run(&["hooks", "test", "--filter", "zzz", "--json"]).expect_exit_code(4).json()["ok"], false);
+    sandbox.run(&["hooks", "test", "--filter", "refuses"]).expect_exit_code(0);
 }
 
 /// A case of BeforeTool that expects what is written there.
@@ -197,7 +197,7 @@ fn a_case_has_the_packages_of_its_project() {
     let sandbox = sandbox();
     sandbox.write("node_modules/pk/name", "at the root");
     sandbox.write("lib/part", "of the project");
-    let library = sandbox.beside("library");
+    let library = sandbox.sibling_path("library");
     std::fs::create_dir_all(&library).unwrap();
     std::fs::write(library.join("name"), "installed by path").unwrap();
     let hook =
@@ -214,7 +214,7 @@ fn a_case_has_the_packages_of_its_project() {
     // A test does not write into what is the user's.
     let into = "files = { \".gemini/hooks/node_modules/lib/name\" = \"changed\" }";
     sandbox.write(".gemini/t.hooktest.toml", format!("[setup]\n{into}\n{seen}"));
-    let run = sandbox.run(&["hooks", "test"]).exits(1);
+    let run = sandbox.run(&["hooks", "test"]).expect_exit_code(1);
     assert!(run.stdout.contains("would change your own .gemini/hooks/node_modules"), "{}", run.stdout);
     assert_eq!(fs::read_to_string(library.join("name")).unwrap(), "installed by path");
 }
@@ -222,7 +222,7 @@ fn a_case_has_the_packages_of_its_project() {
 #[test]
 fn plugins_and_imports_find_packages_in_a_case() {
     if !has_program("node") {
-        return skipped("plugins_and_imports_find_packages_in_a_case", "there is no node");
+        return report_skipped("plugins_and_imports_find_packages_in_a_case", "there is no node");
     }
     let sandbox = sandbox();
     let deny = "{ decision: 'deny', reason: 'from the package' }";
@@ -245,7 +245,7 @@ fn folders_are_copied_and_what_is_left_out_is_said() {
     let sandbox = sandbox();
     sandbox.write("shared/deep/given.txt", "given");
     sandbox.write(".gemini/tests/node_modules/pk/name", "a package");
-    let outside = sandbox.beside("outside");
+    let outside = sandbox.sibling_path("outside");
     std::fs::create_dir_all(&outside).unwrap();
     link(&sandbox, outside.to_str().unwrap(), ".gemini/tests/away");
     link(&sandbox, "..", ".gemini/tests/round");
@@ -254,17 +254,17 @@ fn folders_are_copied_and_what_is_left_out_is_said() {
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}}));
     let setup = "[setup]\ncopy = { here = \"../../shared\", node_modules = \"node_modules\" }\n";
     sandbox.write(".gemini/tests/t.hooktest.toml", format!("{setup}{}", case("message = \"givena package\"")));
-    let run = sandbox.run(&["hooks", "test"]).exits(0);
+    let run = sandbox.run(&["hooks", "test"]).expect_exit_code(0);
     let notes: Vec<&str> = run.stdout.lines().filter(|line| line.contains("note:")).collect();
     insta::assert_snapshot!(notes.join("\n"), @r"
     note: not in the test's project: .gemini/tests/away (it leads to a folder outside of the project)
     note: not in the test's project: .gemini/tests/broken (it leads nowhere)
     note: not in the test's project: .gemini/tests/round (it leads back to where it stands)
     ");
-    let told = sandbox.run(&["hooks", "test", "--json"]).exits(0).json();
+    let told = sandbox.run(&["hooks", "test", "--json"]).expect_exit_code(0).json();
     assert_eq!(told["files"][0]["left_out"].as_array().unwrap().len(), 3, "{told:#}");
     sandbox.write(".gemini/tests/t.hooktest.toml", format!("[setup]\ncopy = {{ a = \"gone\" }}\n{}", case("")));
-    let run = sandbox.run(&["hooks", "test"]).exits(1);
+    let run = sandbox.run(&["hooks", "test"]).expect_exit_code(1);
     assert!(run.stdout.contains("can't copy") && run.stdout.contains("gone"), "{}", run.stdout);
 }
 
@@ -275,17 +275,17 @@ fn a_case_that_passes_with_a_hook_that_failed_says_so() {
     let worker = json!({"type": "worker", "name": "gone", "command": "exit 4"});
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [worker]}]}}));
     sandbox.write(".gemini/t.hooktest.toml", case("decision = \"allow\""));
-    let run = sandbox.run(&["hooks", "test"]).exits(0);
+    let run = sandbox.run(&["hooks", "test"]).expect_exit_code(0);
     let shown = run.stdout.lines().skip(1).map(|line| line.split(" (").next().unwrap_or(line)).take(2);
     insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n"), @r"
     ok   it
          warning: gone lost its worker: it ended with code 4
     ");
     assert!(run.stdout.ends_with("1 passed (1 with a hook that failed), 0 failed, 0 skipped\n"), "{}", run.stdout);
-    let told = sandbox.run(&["hooks", "test", "--json"]).exits(0).json();
+    let told = sandbox.run(&["hooks", "test", "--json"]).expect_exit_code(0).json();
     assert_eq!(told["files"][0]["cases"][0]["hook_failed"], true, "{told:#}");
     // One that expects the failure proves that.
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 7"}]}]}}));
     sandbox.write(".gemini/t.hooktest.toml", case("exit_code = 7"));
-    assert!(sandbox.run(&["hooks", "test"]).exits(0).stdout.ends_with("\n1 passed, 0 failed, 0 skipped\n"));
+    assert!(sandbox.run(&["hooks", "test"]).expect_exit_code(0).stdout.ends_with("\n1 passed, 0 failed, 0 skipped\n"));
 }

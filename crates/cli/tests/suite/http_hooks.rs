@@ -11,12 +11,12 @@ mod toolbox;
 use std::process::Command;
 
 use hookwright_testkit::deadline::*;
-use hookwright_testkit::http::Asked;
-use hookwright_testkit::http::service::{Reply, Service};
-use hookwright_testkit::{Replay, Run, Sandbox};
+use hookwright_testkit::http::TestHttpRequest;
+use hookwright_testkit::http::service::{ServiceReply, TestHttpService};
+use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox};
 use serde_json::{Value, json};
 
-use super::agent::{has, lacks};
+use super::agent::{assert_contains, assert_lacks};
 use crate::sandbox;
 
 /// An http hook by the name of `policy`, with more keys.
@@ -34,27 +34,27 @@ fn project(event: &str, hook: Value) -> Sandbox {
 }
 
 /// A project with a guard before tools that this service is.
-fn guarded(service: &Service) -> Sandbox {
+fn guarded(service: &TestHttpService) -> Sandbox {
     project("BeforeTool", policy(&format!("{}/hook", service.address), json!({"guard": true})))
 }
 
-fn fire(sandbox: &Sandbox, more: &[&str]) -> Run {
+fn fire(sandbox: &Sandbox, more: &[&str]) -> ProgramRun {
     let args =
         ["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", r#"{"file_path": "a", "content": "b"}"#];
     sandbox.run(&[&args, more].concat())
 }
 
-fn prompt(sandbox: &Sandbox, replay: &Replay, more: &[&str]) -> Run {
+fn prompt(sandbox: &Sandbox, replay: &ReplayBuilder, more: &[&str]) -> ProgramRun {
     let file = sandbox.replay(replay);
     sandbox.run(&[&["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"], more].concat())
 }
 
-fn writes() -> Replay {
-    Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done")
+fn writes() -> ReplayBuilder {
+    ReplayBuilder::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done")
 }
 
-fn saying(answer: Value) -> Service {
-    Service::start(move |_| Reply::json(&answer))
+fn saying(answer: Value) -> TestHttpService {
+    TestHttpService::start(move |_| ServiceReply::json(&answer))
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn a_service_is_sent_what_a_command_is_told_and_the_headers_that_it_may_have() {
         }),
     );
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook, {"type": "command", "command": command}]}]}}));
-    fire(&sandbox, &[]).exits(0);
-    let [asked] = &service.heard()[..] else { panic!("one request") };
+    fire(&sandbox, &[]).expect_exit_code(0);
+    let [asked] = &service.requests()[..] else { panic!("one request") };
     assert_eq!((asked.method.as_str(), asked.path.as_str(), asked.query.as_str()), ("POST", "/v1/hook", "team=a"));
     assert_eq!(asked.body, sandbox.read("seen.json").trim_end());
     assert_eq!(asked.json()["tool_input"]["content"], "b");
@@ -98,24 +98,24 @@ fn a_service_is_sent_what_a_command_is_told_and_the_headers_that_it_may_have() {
 #[test]
 fn an_object_is_obeyed_and_what_is_no_objection_is_none() {
     for (answer, code) in [
-        (Reply::json(&json!({"decision": "deny", "reason": "not in this team"})), 2),
-        (Reply::json(&json!({"decision": "block"})), 2),
-        (Reply::json(&json!({"continue": false, "stopReason": "enough"})), 2),
-        (Reply::json(&json!({"decision": "ask", "reason": "sure?"})), 3),
-        (Reply::json(&json!({"decision": "allow"})), 0),
-        (Reply::json(&json!({})), 0),
-        (Reply::status(204, "", ""), 0),
-        (Reply::status(204, "content-length: 0\r\n", ""), 0),
-        (Reply::status(201, "", "{\"decision\": \"deny\"}"), 2),
+        (ServiceReply::json(&json!({"decision": "deny", "reason": "not in this team"})), 2),
+        (ServiceReply::json(&json!({"decision": "block"})), 2),
+        (ServiceReply::json(&json!({"continue": false, "stopReason": "enough"})), 2),
+        (ServiceReply::json(&json!({"decision": "ask", "reason": "sure?"})), 3),
+        (ServiceReply::json(&json!({"decision": "allow"})), 0),
+        (ServiceReply::json(&json!({})), 0),
+        (ServiceReply::status(204, "", ""), 0),
+        (ServiceReply::status(204, "content-length: 0\r\n", ""), 0),
+        (ServiceReply::status(201, "", "{\"decision\": \"deny\"}"), 2),
         // A byte order mark, white space, no type, another type.
-        (Reply::status(200, "", "\u{feff} \r\n{\"decision\": \"deny\"}\n"), 2),
-        (Reply::status(200, "content-type: text/html\r\n", "{\"decision\": \"deny\"}"), 2),
-        (Reply::Last(b"HTTP/1.0 200 OK\r\n\r\n{\"decision\": \"deny\"}".to_vec()), 2),
-        (Reply::Kept(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{\"decisio\r\nb\r\nn\": \"deny\"}\r\n0\r\n\r\n".to_vec()), 2),
-        (Reply::Kept(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n{\"decision\": \"deny\"}".to_vec()), 2),
+        (ServiceReply::status(200, "", "\u{feff} \r\n{\"decision\": \"deny\"}\n"), 2),
+        (ServiceReply::status(200, "content-type: text/html\r\n", "{\"decision\": \"deny\"}"), 2),
+        (ServiceReply::Close(b"HTTP/1.0 200 OK\r\n\r\n{\"decision\": \"deny\"}".to_vec()), 2),
+        (ServiceReply::KeepAlive(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{\"decisio\r\nb\r\nn\": \"deny\"}\r\n0\r\n\r\n".to_vec()), 2),
+        (ServiceReply::KeepAlive(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n{\"decision\": \"deny\"}".to_vec()), 2),
     ] {
         let reply = answer.clone();
-        let service = Service::start(move |_| reply.clone());
+        let service = TestHttpService::start(move |_| reply.clone());
         let run = fire(&guarded(&service), &[]);
         assert_eq!(run.code, Some(code), "{answer:?}: {run:#?}");
     }
@@ -123,9 +123,9 @@ fn an_object_is_obeyed_and_what_is_no_objection_is_none() {
 
 #[test]
 fn a_rewrite_a_context_a_stop_and_an_ask_do_in_a_session_what_a_commands_would() {
-    let service = Service::start(|asked| {
+    let service = TestHttpService::start(|asked| {
         let input = asked.json();
-        Reply::json(&match input["hook_event_name"].as_str().unwrap() {
+        ServiceReply::json(&match input["hook_event_name"].as_str().unwrap() {
             "BeforeTool" => json!({"hookSpecificOutput": {"tool_input": {"content": "rewritten"}}}),
             "BeforeAgent" => json!({"hookSpecificOutput": {"additionalContext": "the code is frozen"}}),
             "AfterTool" => json!({"continue": false, "stopReason": "that will do"}),
@@ -139,22 +139,22 @@ fn a_rewrite_a_context_a_stop_and_an_ask_do_in_a_session_what_a_commands_would()
     );
     let run = prompt(&sandbox, &writes(), &[]);
     assert_eq!(sandbox.read("a.txt"), "rewritten", "{run:#?}");
-    has(&run.stderr, "that will do");
-    let told = service.heard().iter().find(|asked| asked.body.contains("\"BeforeModel\"")).unwrap().body.clone();
-    has(&told, "the code is frozen");
+    assert_contains(&run.stderr, "that will do");
+    let told = service.requests().iter().find(|asked| asked.body.contains("\"BeforeModel\"")).unwrap().body.clone();
+    assert_contains(&told, "the code is frozen");
     // Nobody is there who could be asked.
     let service = saying(json!({"decision": "ask", "reason": "sure?"}));
     let sandbox = guarded(&service);
     prompt(&sandbox, &writes(), &[]);
-    assert!(!sandbox.has("a.txt"));
+    assert!(!sandbox.has_file("a.txt"));
 }
 
 #[test]
 fn a_hook_of_claude_codes_files_runs_in_its_words() {
-    let service = Service::start(|asked| {
+    let service = TestHttpService::start(|asked| {
         let is_push = asked.json()["tool_input"]["command"].as_str().is_some_and(|command| command.contains("push"));
         let denied = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "no pushes"}});
-        Reply::json(&if is_push { denied } else { json!({}) })
+        ServiceReply::json(&if is_push { denied } else { json!({}) })
     });
     let sandbox = sandbox().env("TOKEN", "tok-1");
     sandbox.user_settings(&json!({"hooksConfig": {"readClaude": true}}));
@@ -166,13 +166,13 @@ fn a_hook_of_claude_codes_files_runs_in_its_words() {
         let args = json!({"command": command}).to_string();
         sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "run_shell_command", "--args", &args])
     };
-    has(&fire("git push").exits(2).stdout, "no pushes");
-    fire("ls").exits(0);
-    let asked: Vec<Asked> = service.heard();
+    assert_contains(&fire("git push").expect_exit_code(2).stdout, "no pushes");
+    fire("ls").expect_exit_code(0);
+    let asked: Vec<TestHttpRequest> = service.requests();
     assert_eq!(asked[0].header("authorization"), "Bearer tok-1");
     let input = asked[0].json();
     assert_eq!((&input["hook_event_name"], &input["tool_name"]), (&json!("PreToolUse"), &json!("Bash")));
-    let list = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    let list = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
     assert_eq!(
         (&list[0]["type"], &list[0]["dialect"], &list[0]["timeout_ms"]),
         (&json!("http"), &json!("claude"), &json!(20000))
@@ -183,23 +183,23 @@ fn a_hook_of_claude_codes_files_runs_in_its_words() {
 fn one_that_nobody_waits_for_and_one_that_is_switched_off() {
     let sandbox = sandbox();
     let go = sandbox.project().join("go");
-    let service = Service::start(move |_| {
+    let service = TestHttpService::start(move |_| {
         std::fs::write(&go, "").unwrap();
-        Reply::json(&json!({"decision": "deny"}))
+        ServiceReply::json(&json!({"decision": "deny"}))
     });
     let hook = policy(&service.address, json!({"async": true}));
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
     // The call goes on until the service has been asked beside it.
     let call = json!({"command": "until [ -e go ]; do sleep 0.05; done; echo over > a.txt"});
-    prompt(&sandbox, &Replay::new().calls("run_shell_command", call).says("done"), &[]).exits(0);
-    assert_eq!((sandbox.read("a.txt").trim(), service.heard().len()), ("over", 1));
+    prompt(&sandbox, &ReplayBuilder::new().calls("run_shell_command", call).says("done"), &[]).expect_exit_code(0);
+    assert_eq!((sandbox.read("a.txt").trim(), service.requests().len()), ("over", 1));
     sandbox.settings(&json!({"hooksConfig": {"disabled": ["policy"]}, "hooks": {"BeforeTool": [{"hooks": [policy(&service.address, json!({}))]}]}}));
-    fire(&sandbox, &[]).exits(1);
+    fire(&sandbox, &[]).expect_exit_code(1);
     sandbox.settings(
         &json!({"hooks": {"BeforeTool": [{"hooks": [policy(&service.address, json!({"enabled": false}))]}]}}),
     );
-    fire(&sandbox, &[]).exits(1);
-    assert_eq!(service.heard().len(), 1, "nobody else was asked");
+    fire(&sandbox, &[]).expect_exit_code(1);
+    assert_eq!(service.requests().len(), 1, "nobody else was asked");
 }
 
 #[test]
@@ -211,53 +211,56 @@ fn in_a_sequence_the_next_sees_what_the_first_changed_and_a_no_ends_it() {
         .map(|(service, name)| policy(&service.address, json!({"name": name})));
     let sandbox = sandbox();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"sequential": true, "hooks": hooks}]}}));
-    fire(&sandbox, &[]).exits(2);
-    assert_eq!(second.heard()[0].json()["tool_input"]["content"], "of the first");
-    assert_eq!(third.heard().len(), 0);
+    fire(&sandbox, &[]).expect_exit_code(2);
+    assert_eq!(second.requests()[0].json()["tool_input"]["content"], "of the first");
+    assert_eq!(third.requests().len(), 0);
 }
 
 /// The text of a piece of an answer that a service was asked about.
-fn text_of(asked: &Asked) -> String {
+fn text_of(asked: &TestHttpRequest) -> String {
     asked.json()["llm_response"]["candidates"][0]["content"]["parts"][0].as_str().unwrap_or_default().to_owned()
 }
 
 #[test]
 fn an_answer_in_pieces_is_asked_about_by_the_sentence() {
-    let service = Service::start(|asked| {
+    let service = TestHttpService::start(|asked| {
         let text = asked
             .body
             .contains("hunter2")
             .then(|| json!({"hookSpecificOutput": {"llm_response": {"text": "[gone]. "}}}));
-        Reply::json(&text.unwrap_or_else(|| json!({})))
+        ServiceReply::json(&text.unwrap_or_else(|| json!({})))
     });
     let sandbox = project("AfterModel", policy(&service.address, json!({"chunks": "sentence"})));
-    let run = prompt(&sandbox, &Replay::new().pieces(&["It is hun", "ter2. And", " that is", " all."]), &[]).exits(0);
+    let run =
+        prompt(&sandbox, &ReplayBuilder::new().says_in_chunks(&["It is hun", "ter2. And", " that is", " all."]), &[])
+            .expect_exit_code(0);
     assert_eq!(
         run.stdout.trim(),
         "[gone]. And that is all.",
         "{:?}",
-        service.heard().iter().map(text_of).collect::<Vec<_>>()
+        service.requests().iter().map(text_of).collect::<Vec<_>>()
     );
-    assert_eq!(service.heard().len(), 2);
+    assert_eq!(service.requests().len(), 2);
 }
 
 #[test]
 fn a_cancel_in_the_middle_ends_at_once() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
-        for answer in
-            [Reply::Stuck(Vec::new()), Reply::Stuck(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{".to_vec())]
-        {
-            let service = Service::start(move |_| answer.clone());
+        for answer in [
+            ServiceReply::Stall(Vec::new()),
+            ServiceReply::Stall(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{".to_vec()),
+        ] {
+            let service = TestHttpService::start(move |_| answer.clone());
             let sandbox = guarded(&service);
             let file = sandbox.replay(&writes());
             let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
             let child = sandbox.command(&args).spawn().unwrap();
-            hookwright_testkit::wait_until("the service is asked", || !service.heard().is_empty());
+            hookwright_testkit::wait_until("the service is asked", || !service.requests().is_empty());
             let since = std::time::Instant::now();
             Command::new("kill").args([signal, &child.id().to_string()]).status_in_time().unwrap();
             let run = hookwright_testkit::finish(child);
             assert!(since.elapsed().as_secs() < 20, "{signal}: {:?}", since.elapsed());
-            assert!(!sandbox.has("a.txt") && run.code == Some(code), "{signal}: {run:#?}");
+            assert!(!sandbox.has_file("a.txt") && run.code == Some(code), "{signal}: {run:#?}");
         }
     }
 }

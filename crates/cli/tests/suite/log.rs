@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
-use hookwright_testkit::{Replay, Run, Sandbox, finish};
+use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox, finish};
 use serde_json::json;
 
-use super::tui::Terminal;
+use super::tui::TestTerminal;
 use crate::sandbox;
 
 fn file(sandbox: &Sandbox) -> PathBuf {
@@ -28,9 +28,9 @@ fn guarded(sandbox: Sandbox) -> Sandbox {
     sandbox
 }
 
-fn ask(sandbox: &Sandbox, more: &[&str]) -> Run {
-    let replay = sandbox.replay(&Replay::new().calls("glob", json!({"pattern": "*.rs"})).says("none"));
-    sandbox.run(&[&["-p", "which files?", "--fake-responses", &replay], more].concat()).exits(0)
+fn ask(sandbox: &Sandbox, more: &[&str]) -> ProgramRun {
+    let replay = sandbox.replay(&ReplayBuilder::new().calls("glob", json!({"pattern": "*.rs"})).says("none"));
+    sandbox.run(&[&["-p", "which files?", "--fake-responses", &replay], more].concat()).expect_exit_code(0)
 }
 
 /// Each line holds its words, and the lines come in this order.
@@ -131,12 +131,12 @@ fn debug_says_where_the_log_is_and_goes_on_without_one() {
 fn lines_of_several_processes_stay_whole() {
     let sandbox = guarded(sandbox().env("HOOKWRIGHT_LOG", "trace"));
     let long: String = (0..3000).map(|number| format!("{number} ")).collect();
-    let replay = sandbox.replay(&Replay::new().calls("glob", json!({"pattern": "x".repeat(9000)})).says(&long));
+    let replay = sandbox.replay(&ReplayBuilder::new().calls("glob", json!({"pattern": "x".repeat(9000)})).says(&long));
     let args = ["-p", "go", "--fake-responses", &replay];
     let all: Vec<_> = (0..4).map(|_| sandbox.command(&args).spawn().unwrap()).collect();
     let pids: Vec<String> = all.iter().map(|child| child.id().to_string()).collect();
     for child in all {
-        finish(child).exits(0);
+        finish(child).expect_exit_code(0);
     }
     let log = log(&sandbox);
     for line in log.lines() {
@@ -209,12 +209,12 @@ fn no_secret_reaches_the_log() {
 #[test]
 fn nothing_of_it_is_on_the_screen_of_a_session() {
     let sandbox = guarded(sandbox());
-    let mut terminal = Terminal::sized(&sandbox, &["--debug"], 160, 30);
-    terminal.ready().keys("say hello\r").sees("\nhello");
-    terminal.ready().keys("/about\r");
-    terminal.sees(".gemini/hookwright/logs/hookwright.log");
-    terminal.ready().keys("\x04");
-    terminal.ends();
+    let mut terminal = TestTerminal::sized(&sandbox, &["--debug"], 160, 30);
+    terminal.wait_until_ready().keys("say hello\r").wait_for_new_text("\nhello");
+    terminal.wait_until_ready().keys("/about\r");
+    terminal.wait_for_new_text(".gemini/hookwright/logs/hookwright.log");
+    terminal.wait_until_ready().keys("\x04");
+    terminal.wait_for_exit();
     let log = log(&sandbox);
     in_order(&log, &[&["busy with=Working"], &["the turn is over"], &["ordered order=about"], &["cli: ends code=0"]]);
     let seen = terminal.everything();

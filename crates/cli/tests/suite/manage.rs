@@ -14,12 +14,12 @@ fn list_shows_every_layer_in_order() {
     let sandbox = sandbox();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "glob", "hooks": [hook("p")]}]}}));
     sandbox.user_settings(&json!({"hooks": {"AfterAgent": [{"hooks": [hook("u")]}]}}));
-    insta::assert_snapshot!(sandbox.run(&["hooks", "list"]).exits(0).stdout, @r"
+    insta::assert_snapshot!(sandbox.run(&["hooks", "list"]).expect_exit_code(0).stdout, @r"
     EVENT       MATCHER  HOOK  SOURCE   STATE
     BeforeTool  glob     p     project  armed
     AfterAgent  *        u     user     armed
     ");
-    let only = sandbox.run(&["hooks", "list", "--event", "AfterAgent", "--json"]).exits(0).json();
+    let only = sandbox.run(&["hooks", "list", "--event", "AfterAgent", "--json"]).expect_exit_code(0).json();
     assert_eq!(only.as_array().unwrap().len(), 1);
     assert_eq!(
         (&only[0]["name"], &only[0]["state"], &only[0]["timeout_ms"]),
@@ -29,7 +29,7 @@ fn list_shows_every_layer_in_order() {
 
 #[test]
 fn an_empty_project_is_told_how_to_begin() {
-    let run = sandbox().run(&["hooks", "list"]).exits(0);
+    let run = sandbox().run(&["hooks", "list"]).expect_exit_code(0);
     assert!(run.stdout.is_empty() && run.stderr.contains("hooks new"), "{}", run.stderr);
 }
 
@@ -37,11 +37,11 @@ fn an_empty_project_is_told_how_to_begin() {
 fn show_tells_everything_about_one_hook() {
     let sandbox = sandbox();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}}));
-    let run = sandbox.run(&["hooks", "show", "p"]).exits(0);
+    let run = sandbox.run(&["hooks", "show", "p"]).expect_exit_code(0);
     for words in ["does nothing", "true", "settings.json:6:11", "60000 ms", "armed"] {
         assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
     }
-    sandbox.run(&["hooks", "show", "nobody"]).exits(1);
+    sandbox.run(&["hooks", "show", "nobody"]).expect_exit_code(1);
 }
 
 /// Variables are told by their names: what they hold may be a secret.
@@ -55,7 +55,7 @@ fn show_tells_what_counts_on_a_failure_and_names_the_variables() {
         json!({"type": "command", "name": "c", "command": "true", "onError": "block", "async": true, "timeout": 5000});
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [worker, plain]}]}}));
     let shown = |name: &str| {
-        let run = sandbox.run(&["hooks", "show", name]).exits(0);
+        let run = sandbox.run(&["hooks", "show", name]).expect_exit_code(0);
         assert!(!run.stdout.contains("s3cret"), "{}", run.stdout);
         run.stdout.lines().filter(|line| !line.starts_with("declared at")).collect::<Vec<_>>().join("\n")
     };
@@ -84,7 +84,7 @@ fn show_tells_what_counts_on_a_failure_and_names_the_variables() {
     async        yes
     state        armed
     ");
-    let told = sandbox.run(&["hooks", "show", "w", "--json"]).exits(0).json();
+    let told = sandbox.run(&["hooks", "show", "w", "--json"]).expect_exit_code(0).json();
     let worker = &told[0];
     assert_eq!(worker["onError"], json!({"timeout": "block", "exit": "ask"}), "{told:#}");
     assert_eq!(worker["env"], json!(["KEY", "THEIRS"]));
@@ -97,7 +97,7 @@ fn show_tells_what_counts_on_a_failure_and_names_the_variables() {
         assert_eq!(worker[key], value, "{key}: {told:#}");
     }
     assert!(worker["package"].is_null() && worker["headers"].is_null(), "{told:#}");
-    let plain = sandbox.run(&["hooks", "show", "c", "--json"]).exits(0).json();
+    let plain = sandbox.run(&["hooks", "show", "c", "--json"]).expect_exit_code(0).json();
     assert_eq!((&plain[0]["async"], &plain[0]["once"]), (&json!(true), &json!(false)));
     assert_eq!(plain[0]["onError"]["spawn"], "block");
 }
@@ -109,17 +109,17 @@ fn disabling_keeps_comments_and_acts_at_once() {
     sandbox.write(".gemini/settings.json", text);
     let fire = || sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).code;
     assert_eq!(fire(), Some(2));
-    sandbox.run(&["hooks", "disable", "g"]).exits(0);
+    sandbox.run(&["hooks", "disable", "g"]).expect_exit_code(0);
     let after = sandbox.read(".gemini/settings.json");
     assert!(after.contains("// mine") && after.contains("// guard") && after.contains("disabled"), "{after}");
     assert_eq!(fire(), Some(1), "nobody was asked, and that is said");
     let list = sandbox.run(&["hooks", "list"]);
     assert!(list.stdout.contains("disabled"), "{}", list.stdout);
-    sandbox.run(&["hooks", "enable", "g"]).exits(0);
+    sandbox.run(&["hooks", "enable", "g"]).expect_exit_code(0);
     assert_eq!(fire(), Some(2));
-    sandbox.run(&["hooks", "disable-all"]).exits(0);
+    sandbox.run(&["hooks", "disable-all"]).expect_exit_code(0);
     assert_eq!(fire(), Some(1));
-    sandbox.run(&["hooks", "enable-all"]).exits(0);
+    sandbox.run(&["hooks", "enable-all"]).expect_exit_code(0);
     assert_eq!(fire(), Some(2));
 }
 
@@ -127,8 +127,8 @@ fn disabling_keeps_comments_and_acts_at_once() {
 fn without_workspace_settings_the_users_are_edited() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("u")]}]}}));
-    sandbox.run(&["hooks", "disable", "u"]).exits(0);
-    assert!(!sandbox.has(".gemini/settings.json"));
+    sandbox.run(&["hooks", "disable", "u"]).expect_exit_code(0);
+    assert!(!sandbox.has_file(".gemini/settings.json"));
     let text = fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
     assert!(text.contains("disabled"), "{text}");
 }
@@ -138,7 +138,7 @@ fn in_an_untrusted_folder_the_users_settings_are_edited() {
     let sandbox = sandbox().untrusted();
     sandbox.settings(&json!({}));
     sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("u")]}]}}));
-    sandbox.run(&["hooks", "disable", "u"]).exits(0);
+    sandbox.run(&["hooks", "disable", "u"]).expect_exit_code(0);
     assert_eq!(sandbox.read(".gemini/settings.json"), "{}\n", "a file that does not count was changed");
     assert!(sandbox.run(&["hooks", "list"]).stdout.contains("disabled"));
 }
@@ -151,11 +151,11 @@ fn a_hook_that_trust_keeps_out_is_not_switched_in_the_users_settings() {
     sandbox.user_settings(&json!({}));
     for name in ["g", "p"] {
         for verb in ["disable", "enable"] {
-            let run = sandbox.run(&["hooks", verb, name]).exits(1);
+            let run = sandbox.run(&["hooks", verb, name]).expect_exit_code(1);
             assert!(run.stderr.contains("is not loaded, because this folder is not trusted"), "{}", run.stderr);
         }
     }
-    sandbox.run(&["hooks", "disable-all"]).exits(0);
+    sandbox.run(&["hooks", "disable-all"]).expect_exit_code(0);
     let user = fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
     assert_eq!(user.trim(), "{}");
 }
@@ -165,12 +165,12 @@ fn enabling_takes_the_name_out_of_every_list_that_may_be_written() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"hooksConfig": {"disabled": ["p"]}}));
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}, "hooksConfig": {"disabled": ["p"]}}));
-    let run = sandbox.run(&["hooks", "enable", "p"]).exits(0);
+    let run = sandbox.run(&["hooks", "enable", "p"]).expect_exit_code(0);
     let home = sandbox.home().join(".gemini/settings.json").display().to_string();
     assert!(run.stderr.contains(&format!("settings.json and {home}")), "{}", run.stderr);
     assert!(!run.stderr.contains("still switched off"), "{}", run.stderr);
     assert_eq!(sandbox.run(&["hooks", "list", "--json"]).json()[0]["state"], "armed");
-    assert!(sandbox.run(&["hooks", "enable", "p"]).exits(0).stderr.contains("already enabled"));
+    assert!(sandbox.run(&["hooks", "enable", "p"]).expect_exit_code(0).stderr.contains("already enabled"));
 }
 
 #[test]
@@ -178,15 +178,15 @@ fn enabling_what_another_layer_switches_off_fails_and_says_so() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"hooksConfig": {"enabled": false}}));
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}, "hooksConfig": {"disabled": ["p"]}}));
-    let run = sandbox.run(&["hooks", "enable", "p"]).exits(1);
+    let run = sandbox.run(&["hooks", "enable", "p"]).expect_exit_code(1);
     assert!(run.stderr.contains("hook `p` is still switched off by the user settings"), "{}", run.stderr);
     sandbox.user_settings(&json!({}));
-    sandbox.run(&["hooks", "enable", "p"]).exits(0);
+    sandbox.run(&["hooks", "enable", "p"]).expect_exit_code(0);
     // The hook's own declaration is no list.
     let mut off = hook("p");
     off["enabled"] = json!(false);
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [off]}]}}));
-    let run = sandbox.run(&["hooks", "enable", "p"]).exits(1);
+    let run = sandbox.run(&["hooks", "enable", "p"]).expect_exit_code(1);
     assert!(run.stderr.contains("still switched off by the project settings"), "{}", run.stderr);
     assert!(!run.stderr.contains("already enabled"), "{}", run.stderr);
 }
@@ -196,7 +196,7 @@ fn a_broken_settings_file_is_never_overwritten() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("u")]}]}}));
     sandbox.write(".gemini/settings.json", "{ \"hooks\": ");
-    let run = sandbox.run(&["hooks", "disable", "u"]).exits(1);
+    let run = sandbox.run(&["hooks", "disable", "u"]).expect_exit_code(1);
     assert_eq!(sandbox.read(".gemini/settings.json"), "{ \"hooks\": ");
     assert!(run.stderr.contains("settings.json"), "{}", run.stderr);
 }
@@ -210,7 +210,7 @@ fn two_processes_that_disable_at_once_lose_neither_change() {
     let children: Vec<_> =
         names.iter().map(|name| sandbox.command(&["hooks", "disable", name]).spawn().unwrap()).collect();
     for child in children {
-        hookwright_testkit::finish(child).exits(0);
+        hookwright_testkit::finish(child).expect_exit_code(0);
     }
     let list = sandbox.run(&["hooks", "list", "--json"]).json();
     assert!(list.as_array().unwrap().iter().all(|hook| hook["state"] == "disabled"), "{list:#}");
@@ -235,7 +235,7 @@ fn a_settings_file_that_cannot_be_written_stays_as_it_is() {
     assert_eq!(sandbox.read(".gemini/settings.json"), before);
     let file = sandbox.project().join(".gemini/settings.json");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
-    sandbox.run(&["hooks", "disable", "p"]).exits(0);
+    sandbox.run(&["hooks", "disable", "p"]).expect_exit_code(0);
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o640);
 }
 
@@ -249,10 +249,10 @@ fn trust_holds_a_hook_back_until_it_is_given() {
     assert_eq!(fire(), Some(1));
     assert!(sandbox.run(&["hooks", "list"]).stdout.contains("untrusted"));
     assert!(sandbox.run(&["hooks", "trust"]).stdout.contains("g on BeforeTool (new"));
-    sandbox.run(&["hooks", "trust", "g"]).exits(0);
+    sandbox.run(&["hooks", "trust", "g"]).expect_exit_code(0);
     assert_eq!(fire(), Some(2));
-    sandbox.run(&["hooks", "trust", "nobody"]).exits(1);
-    assert!(sandbox.run(&["hooks", "trust", "--all"]).exits(0).stderr.contains("trusted already"));
+    sandbox.run(&["hooks", "trust", "nobody"]).expect_exit_code(1);
+    assert!(sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0).stderr.contains("trusted already"));
 }
 
 #[test]
@@ -260,8 +260,8 @@ fn a_folder_can_be_trusted_from_here() {
     let sandbox = sandbox().untrusted();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}}));
     assert!(sandbox.run(&["hooks", "list"]).stdout.contains("untrusted: the folder is not trusted"));
-    sandbox.run(&["hooks", "trust"]).exits(1);
-    sandbox.run(&["hooks", "trust", "--folder"]).exits(0);
+    sandbox.run(&["hooks", "trust"]).expect_exit_code(1);
+    sandbox.run(&["hooks", "trust", "--folder"]).expect_exit_code(0);
     assert!(sandbox.run(&["hooks", "list"]).stdout.contains("armed"));
 }
 
@@ -271,28 +271,30 @@ fn new_writes_a_hook_that_passes_its_own_test() {
     for (language, program) in languages {
         if !hookwright_testkit::has_program(program) {
             let test = "new_writes_a_hook_that_passes_its_own_test";
-            hookwright_testkit::skipped(test, &format!("{program} is not installed"));
+            hookwright_testkit::report_skipped(test, &format!("{program} is not installed"));
             continue;
         }
         let sandbox = sandbox();
         for (at, event) in hookwright_hooks::EventKind::all().enumerate() {
-            sandbox.run(&["hooks", "new", &format!("h{at}"), "--event", event.name(), "--lang", language]).exits(0);
+            sandbox
+                .run(&["hooks", "new", &format!("h{at}"), "--event", event.name(), "--lang", language])
+                .expect_exit_code(0);
         }
-        let run = sandbox.run(&["hooks", "test"]).exits(0);
+        let run = sandbox.run(&["hooks", "test"]).expect_exit_code(0);
         assert!(run.stdout.contains(" passed, 0 failed, 0 skipped"), "{}", run.stdout);
-        sandbox.run(&["hooks", "doctor"]).exits(0);
+        sandbox.run(&["hooks", "doctor"]).expect_exit_code(0);
     }
 }
 
 #[test]
 fn new_refuses_what_makes_no_sense() {
     let sandbox = sandbox();
-    sandbox.run(&["hooks", "new", "a/b", "--event", "BeforeTool"]).exits(1);
-    sandbox.run(&["hooks", "new", "a", "--event", "BeforeAgent", "--matcher", "x"]).exits(1);
-    let run = sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool", "--matcher", "("]).exits(1);
-    assert!(run.stderr.contains("no regular expression") && !sandbox.has(".gemini"), "{}", run.stderr);
-    sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool"]).exits(0);
-    assert!(sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool"]).exits(1).stderr.contains("exists"));
+    sandbox.run(&["hooks", "new", "a/b", "--event", "BeforeTool"]).expect_exit_code(1);
+    sandbox.run(&["hooks", "new", "a", "--event", "BeforeAgent", "--matcher", "x"]).expect_exit_code(1);
+    let run = sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool", "--matcher", "("]).expect_exit_code(1);
+    assert!(run.stderr.contains("no regular expression") && !sandbox.has_file(".gemini"), "{}", run.stderr);
+    sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool"]).expect_exit_code(0);
+    assert!(sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool"]).expect_exit_code(1).stderr.contains("exists"));
 }
 
 #[test]
@@ -333,15 +335,17 @@ fn list_and_show_say_what_trust_extends_to() {
     let hook = |name: &str, command: &str| json!({"type": "command", "name": name, "command": command});
     let hooks = json!([hook("plain", &command), hook("far", "docker run guard")]);
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}}));
-    let listed = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    let listed = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
     assert_eq!(listed[0]["files"], json!([".gemini/hooks/guard.sh", ".gemini/hooks/lib.sh"]));
     assert_eq!((&listed[0]["files_certain"], &listed[1]["files_certain"]), (&json!(true), &json!(false)));
-    let run = sandbox.run(&["hooks", "list"]).exits(0);
+    let run = sandbox.run(&["hooks", "list"]).expect_exit_code(0);
     assert!(run.stderr.contains("hook `far`: which files it runs can't be told"), "{}", run.stderr);
     assert!(!run.stderr.contains("hook `plain`: which"), "{}", run.stderr);
-    let run = sandbox.run(&["hooks", "show", "plain"]).exits(0);
+    let run = sandbox.run(&["hooks", "show", "plain"]).expect_exit_code(0);
     assert!(run.stdout.contains("runs         .gemini/hooks/lib.sh"), "{}", run.stdout);
-    assert!(sandbox.run(&["hooks", "show", "far"]).exits(0).stdout.contains("everything under .gemini/ counts"));
+    assert!(
+        sandbox.run(&["hooks", "show", "far"]).expect_exit_code(0).stdout.contains("everything under .gemini/ counts")
+    );
 }
 
 #[test]
@@ -357,16 +361,16 @@ fn a_script_that_a_hook_sources_is_reviewed_and_the_review_says_what_changed() {
     sandbox.settings(&hook(5000));
     let fire = || {
         sandbox.run_with_input(&["hooks", "fire", "SessionStart", "--input", "-"], r#"{"source": "startup"}"#);
-        sandbox.has("ran")
+        sandbox.has_file("ran")
     };
     assert!(!fire());
-    sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+    sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
     assert!(fire());
     std::fs::remove_file(sandbox.project().join("ran")).unwrap();
     sandbox.write(".gemini/hooks/lib.sh", "touch ran\ntouch stolen\n");
     sandbox.settings(&hook(1));
-    assert!(!fire() && !sandbox.has("stolen"));
-    let run = sandbox.run(&["hooks", "trust"]).exits(0);
+    assert!(!fire() && !sandbox.has_file("stolen"));
+    let run = sandbox.run(&["hooks", "trust"]).expect_exit_code(0);
     assert!(
         run.stdout.contains("its timeout was `5000 ms`; .gemini/hooks/lib.sh changed (+1 -0 lines)"),
         "{}",
@@ -378,13 +382,13 @@ fn a_script_that_a_hook_sources_is_reviewed_and_the_review_says_what_changed() {
 fn a_hook_whose_settings_cannot_be_written_leaves_nothing_behind() {
     let sandbox = sandbox();
     sandbox.write(".gemini/settings.json", "{ \"hooks\": ");
-    let run = sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool"]).exits(1);
-    assert!(!sandbox.has(".gemini/hooks"));
+    let run = sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool"]).expect_exit_code(1);
+    assert!(!sandbox.has_file(".gemini/hooks"));
     assert_eq!(sandbox.read(".gemini/settings.json"), "{ \"hooks\": ");
     assert_eq!(run.stderr.matches("is not valid JSON").count(), 1, "{}", run.stderr);
     sandbox.settings(&json!({}));
-    sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool"]).exits(0);
-    assert!(sandbox.has(".gemini/hooks/mine.sh"));
+    sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool"]).expect_exit_code(0);
+    assert!(sandbox.has_file(".gemini/hooks/mine.sh"));
 }
 
 #[test]
@@ -392,10 +396,10 @@ fn a_hook_that_there_is_not_is_said_with_the_one_that_is_near() {
     let sandbox = sandbox();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("secret-scanner")]}]}}));
     for verb in ["show", "enable", "disable", "trust"] {
-        let run = sandbox.run(&["hooks", verb, "secret-scaner"]).exits(1);
+        let run = sandbox.run(&["hooks", verb, "secret-scaner"]).expect_exit_code(1);
         let words = "no hook is called `secret-scaner`; did you mean `secret-scanner`?";
         assert!(run.stderr.contains(words), "{verb}: {}", run.stderr);
-        let run = sandbox.run(&["hooks", verb, "banana"]).exits(1);
+        let run = sandbox.run(&["hooks", verb, "banana"]).expect_exit_code(1);
         assert!(run.stderr.contains("`hookwright hooks list` shows them all"), "{verb}: {}", run.stderr);
     }
 }
@@ -403,53 +407,55 @@ fn a_hook_that_there_is_not_is_said_with_the_one_that_is_near() {
 #[test]
 fn a_hook_of_the_users_is_written_under_their_home_and_passes_its_test() {
     let sandbox = sandbox();
-    let run = sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool", "--user"]).exits(0);
-    assert!(!sandbox.has(".gemini"), "{}", run.stdout);
+    let run = sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool", "--user"]).expect_exit_code(0);
+    assert!(!sandbox.has_file(".gemini"), "{}", run.stdout);
     let test = sandbox.home().join(".gemini/hooks/mine.hooktest.toml");
-    sandbox.run(&["hooks", "test", "--skip-trust", test.to_str().unwrap()]).exits(0);
-    let listed = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    sandbox.run(&["hooks", "test", "--skip-trust", test.to_str().unwrap()]).expect_exit_code(0);
+    let listed = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
     assert_eq!((&listed[0]["source"], &listed[0]["state"]), (&json!("user"), &json!("armed")), "{listed:#}");
-    sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool", "--user"]).exits(1);
-    sandbox.run(&["hooks", "remove", "mine"]).exits(0);
-    assert_eq!(sandbox.run(&["hooks", "list", "--json"]).exits(0).json(), json!([]));
+    sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool", "--user"]).expect_exit_code(1);
+    sandbox.run(&["hooks", "remove", "mine"]).expect_exit_code(0);
+    assert_eq!(sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json(), json!([]));
     assert!(test.exists(), "files stay");
 }
 
 #[test]
 fn an_example_is_taken_over_with_its_tests() {
-    let listed = sandbox().run(&["hooks", "add"]).exits(0);
+    let listed = sandbox().run(&["hooks", "add"]).expect_exit_code(0);
     assert!(listed.stdout.contains("secret-scanner"), "{}", listed.stdout);
     for (user, folder) in [(false, ".gemini"), (true, "../home/.gemini")] {
         let sandbox = sandbox();
         let more: &[&str] = if user { &["--user"] } else { &[] };
         for example in ["secret-scanner", "rule-no-force-push", "git-context"] {
-            sandbox.run(&[&["hooks", "add", example], more].concat()).exits(0);
+            sandbox.run(&[&["hooks", "add", example], more].concat()).expect_exit_code(0);
         }
         let hooks = format!("{folder}/hooks");
-        let run = sandbox.run(&["hooks", "test", "--skip-trust", &hooks]).exits(0);
+        let run = sandbox.run(&["hooks", "test", "--skip-trust", &hooks]).expect_exit_code(0);
         assert!(run.stdout.contains("secret-scanner") && run.stdout.contains(" 0 failed"), "{}", run.stdout);
         let key = r#"{"file_path": "a", "content": "ghp_abcdefghijklmnopqrstuvwxyz0123456789"}"#;
-        sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", key]).exits(2);
+        sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", key]).expect_exit_code(2);
         let push = r#"{"command": "git push --force"}"#;
-        sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "run_shell_command", "--args", push]).exits(2);
+        sandbox
+            .run(&["hooks", "fire", "BeforeTool", "--tool", "run_shell_command", "--args", push])
+            .expect_exit_code(2);
         // A second time nothing is doubled or overwritten.
-        let again = sandbox.run(&[&["hooks", "add", "secret-scanner"], more].concat()).exits(1);
+        let again = sandbox.run(&[&["hooks", "add", "secret-scanner"], more].concat()).expect_exit_code(1);
         assert!(again.stderr.contains("exists already"), "{}", again.stderr);
     }
-    let run = sandbox().run(&["hooks", "add", "secret-scaner"]).exits(1);
+    let run = sandbox().run(&["hooks", "add", "secret-scaner"]).expect_exit_code(1);
     assert!(run.stderr.contains("did you mean `secret-scanner`?"), "{}", run.stderr);
 }
 
 #[test]
 fn every_example_can_be_taken_over_at_once() {
     let sandbox = sandbox();
-    let listed = sandbox.run(&["hooks", "add"]).exits(0).stdout;
+    let listed = sandbox.run(&["hooks", "add"]).expect_exit_code(0).stdout;
     let names: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert!(names.len() >= 16, "{listed}");
     for name in names {
-        sandbox.run(&["hooks", "add", name]).exits(0);
+        sandbox.run(&["hooks", "add", name]).expect_exit_code(0);
     }
-    let run = sandbox.run(&["hooks", "validate"]).exits(0);
+    let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(0);
     assert!(!run.stderr.contains("error"), "{}", run.stderr);
 }
 
@@ -461,17 +467,17 @@ fn removing_takes_the_hook_from_the_file_that_has_it() {
         "{\n  // mine\n  \"hooks\": { \"BeforeTool\": [ { \"hooks\": [ { \"type\": \"command\", \"name\": \"g\", \"command\": \"exit 2\", \"guard\": true }, { \"type\": \"command\", \"name\": \"h\", \"command\": \"true\" } ] } ] }\n}\n",
     );
     sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("g")]}]}}));
-    let run = sandbox.run(&["hooks", "remove", "g"]).exits(1);
+    let run = sandbox.run(&["hooks", "remove", "g"]).expect_exit_code(1);
     assert!(run.stderr.contains("--scope user or workspace"), "{}", run.stderr);
-    let run = sandbox.run(&["hooks", "remove", "g", "--scope", "workspace"]).exits(0);
+    let run = sandbox.run(&["hooks", "remove", "g", "--scope", "workspace"]).expect_exit_code(0);
     assert!(run.stderr.contains("was a guard") && run.stderr.contains("what it ran stays: exit 2"), "{}", run.stderr);
     let text = sandbox.read(".gemini/settings.json");
     assert!(text.contains("// mine") && text.contains("\"h\"") && !text.contains("\"g\""), "{text}");
-    sandbox.run(&["hooks", "remove", "g"]).exits(0);
-    let run = sandbox.run(&["hooks", "remove", "gg"]).exits(1);
+    sandbox.run(&["hooks", "remove", "g"]).expect_exit_code(0);
+    let run = sandbox.run(&["hooks", "remove", "gg"]).expect_exit_code(1);
     assert!(run.stderr.contains("no hook is called `gg`"), "{}", run.stderr);
     sandbox.write(".gemini/settings.json", "{ \"hooks\": {");
-    sandbox.run(&["hooks", "remove", "h"]).exits(1);
+    sandbox.run(&["hooks", "remove", "h"]).expect_exit_code(1);
     assert_eq!(sandbox.read(".gemini/settings.json"), "{ \"hooks\": {");
 }
 
@@ -482,7 +488,7 @@ fn other_names_that_there_are_not_are_said_with_the_one_that_is_near() {
     sandbox.write(".gemini/skills/reviewing/SKILL.md", "---\nname: reviewing\ndescription: reviews\n---\nx\n");
     sandbox.user_settings(&json!({"mcpServers": {"github": {"command": "true"}}}));
     sandbox.write("ext/gemini-extension.json", "{\"name\": \"linter\", \"version\": \"1.0.0\"}");
-    sandbox.run(&["extensions", "link", "ext", "--consent"]).exits(0);
+    sandbox.run(&["extensions", "link", "ext", "--consent"]).expect_exit_code(0);
     for (args, near) in [
         (&["skills", "disable", "reviewin"][..], "reviewing"),
         (&["mcp", "disable", "gihtub"], "github"),
@@ -490,7 +496,7 @@ fn other_names_that_there_are_not_are_said_with_the_one_that_is_near() {
         (&["extensions", "disable", "lintr"], "linter"),
         (&["extensions", "uninstall", "lintr"], "linter"),
     ] {
-        let run = sandbox.run(args).exits(1);
+        let run = sandbox.run(args).expect_exit_code(1);
         assert!(run.stderr.contains(&format!("did you mean `{near}`?")), "{args:?}: {}", run.stderr);
     }
 }
@@ -502,19 +508,19 @@ fn custom_commands_that_wait_or_clash_are_said() {
     let sandbox = sandbox().untrusted();
     sandbox.write(".gemini/commands/restore.toml", "description = '''first\nsecond'''\nprompt = 'restore it'\n");
     sandbox.write(".gemini/commands/deploy.toml", "prompt = 'deploy it'\n");
-    let replay = sandbox.replay(&hookwright_testkit::Replay::new().says("done"));
+    let replay = sandbox.replay(&hookwright_testkit::ReplayBuilder::new().says("done"));
     let run = |prompt: &str| sandbox.run(&["--fake-responses", &replay, "-p", prompt]);
     for prompt in ["/deploy now", "/workspace.restore"] {
-        let refused = run(prompt).exits(42);
+        let refused = run(prompt).expect_exit_code(42);
         let name = prompt.split(' ').next().unwrap();
         let words = format!("{name} is a command of this folder and waits for trust");
         assert!(refused.stderr.contains(&words), "{}", refused.stderr);
     }
-    sandbox.run(&["hooks", "trust", "--folder"]).exits(0);
-    let listed = run("/commands list").exits(0);
+    sandbox.run(&["hooks", "trust", "--folder"]).expect_exit_code(0);
+    let listed = run("/commands list").expect_exit_code(0);
     assert!(listed.stdout.contains("/workspace.restore  first second (project)"), "{}", listed.stdout);
     assert!(listed.stderr.contains("/restore is a built-in command, so this one is /workspace.restore"), "{listed:#?}");
-    assert!(run("/workspace.restore").exits(0).stdout.contains("done"));
+    assert!(run("/workspace.restore").expect_exit_code(0).stdout.contains("done"));
 }
 
 /// The panel as text: by event, each hook with source, type, state and description, also of several lines.
@@ -530,10 +536,12 @@ fn the_panel_without_a_screen_is_organised_by_event() {
     let expected = "BeforeTool\n  a: armed (project, command, matcher write_file)\n    keeps watch\n  \
                     mine: armed (user, command, matcher *)\n    does nothing\n\
                     SessionEnd\n  last: disabled: by project settings (project, command, matcher *)\n    does nothing";
-    let replay = sandbox.replay(&hookwright_testkit::Replay::new());
-    let text = sandbox.run(&["--fake-responses", &replay, "-p", "/hooks panel"]).exits(0).stdout;
+    let replay = sandbox.replay(&hookwright_testkit::ReplayBuilder::new());
+    let text = sandbox.run(&["--fake-responses", &replay, "-p", "/hooks panel"]).expect_exit_code(0).stdout;
     assert_eq!(text.trim_end(), expected);
-    let json = sandbox.run(&["--fake-responses", &replay, "-p", "/hooks panel", "--output-format", "json"]).exits(0);
+    let json = sandbox
+        .run(&["--fake-responses", &replay, "-p", "/hooks panel", "--output-format", "json"])
+        .expect_exit_code(0);
     assert_eq!(json.json()["response"], expected);
 }
 
@@ -542,16 +550,16 @@ fn the_panel_without_a_screen_is_organised_by_event() {
 fn hooks_are_managed_without_a_screen() {
     let sandbox = sandbox();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}, "hooksConfig": {"disabled": ["p"]}}));
-    let replay = sandbox.replay(&hookwright_testkit::Replay::new());
+    let replay = sandbox.replay(&hookwright_testkit::ReplayBuilder::new());
     let run = |prompt: &str| sandbox.run(&["--fake-responses", &replay, "-p", prompt]);
     for prompt in ["/hooks", "/hooks panel", "/hooks list"] {
-        let shown = run(prompt).exits(0).stdout;
+        let shown = run(prompt).expect_exit_code(0).stdout;
         assert!(shown.contains("BeforeTool") && shown.contains("disabled"), "{prompt}: {shown}");
     }
-    run("/hooks enable p").exits(0);
+    run("/hooks enable p").expect_exit_code(0);
     assert_eq!(sandbox.run(&["hooks", "list", "--json"]).json()[0]["state"], "armed");
     for prompt in ["/hooks disable p", "/hooks disable-all", "/hooks trust --all", "/hooks trust p"] {
-        let refused = run(prompt).exits(42).stderr;
+        let refused = run(prompt).expect_exit_code(42).stderr;
         assert!(refused.contains(&format!("run `hookwright {}`", &prompt[1..])), "{refused}");
     }
     assert_eq!(sandbox.run(&["hooks", "list", "--json"]).json()[0]["state"], "armed");
@@ -561,6 +569,6 @@ fn hooks_are_managed_without_a_screen() {
 fn the_older_switch_of_all_hooks_is_a_known_setting() {
     let sandbox = sandbox();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}, "tools": {"enableHooks": true}}));
-    let run = sandbox.run(&["hooks", "validate"]).exits(0);
+    let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(0);
     assert!(!format!("{}{}", run.stdout, run.stderr).contains("enableHooks"), "{run:#?}");
 }

@@ -9,11 +9,11 @@ mod rmcp;
 use std::path::Path;
 
 use hookwright_testkit::fs;
-use hookwright_testkit::{MCP_SERVER, Replay, Run, Sandbox, has_program, skipped};
+use hookwright_testkit::{MCP_SERVER, ProgramRun, ReplayBuilder, Sandbox, has_program, report_skipped};
 use serde_json::{Value, json};
 
 /// The demo's own server.
-fn demo() -> Value {
+fn demo_server() -> Value {
     json!({ "command": env!("CARGO_BIN_EXE_hookwright"), "args": ["serve-demo-mcp"] })
 }
 
@@ -40,34 +40,34 @@ fn sandbox_with(mut settings: Value) -> Sandbox {
     sandbox
 }
 
-fn seen(sandbox: &Sandbox) -> Vec<Value> {
+fn seen_inputs(sandbox: &Sandbox) -> Vec<Value> {
     sandbox.read("seen").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn ask(sandbox: &Sandbox, prompt: &str, replay: &Replay, more: &[&str]) -> Run {
+fn run_prompt(sandbox: &Sandbox, prompt: &str, replay: &ReplayBuilder, more: &[&str]) -> ProgramRun {
     let file = sandbox.replay(replay);
     sandbox.run(&[&["-p", prompt, "--fake-responses", file.as_str(), "--output-format", "stream-json"], more].concat())
 }
 
 /// What a call came to, as the stream tells it.
-fn results(run: &Run) -> Vec<Value> {
+fn tool_results(run: &ProgramRun) -> Vec<Value> {
     run.json_lines().into_iter().filter(|line| line["type"] == "tool_result").collect()
 }
 
-fn echo() -> Replay {
-    Replay::new().calls("mcp__demo__echo", json!({ "text": "hello there" })).says("done")
+fn echo_replay() -> ReplayBuilder {
+    ReplayBuilder::new().calls("mcp__demo__echo", json!({ "text": "hello there" })).says("done")
 }
 
-const YOLO: &[&str] = &["--approval-mode=yolo"];
+const YOLO_ARGS: &[&str] = &["--approval-mode=yolo"];
 
 #[test]
 fn a_call_passes_the_hooks_which_are_told_the_server_and_no_secrets() {
-    let mut server = demo();
+    let mut server = demo_server();
     server["env"] = json!({ "TOKEN": "s3cret-env" });
     let sandbox = sandbox(json!({ "demo": server }));
-    let run = ask(&sandbox, "hi", &echo(), YOLO).exits(0);
-    assert_eq!(results(&run)[0]["output"], "hello there", "{}", run.stdout);
-    let seen = seen(&sandbox);
+    let run = run_prompt(&sandbox, "hi", &echo_replay(), YOLO_ARGS).expect_exit_code(0);
+    assert_eq!(tool_results(&run)[0]["output"], "hello there", "{}", run.stdout);
+    let seen = seen_inputs(&sandbox);
     assert_eq!(
         seen.iter().map(|input| input["hook_event_name"].as_str().unwrap()).collect::<Vec<_>>(),
         ["BeforeTool", "AfterTool"]
@@ -94,9 +94,9 @@ fn hooks_refuse_in_both_spellings() {
         let deny = sandbox.script("deny.sh", "echo 'not this one' >&2; exit 2");
         let hooks =
             json!({ "BeforeTool": [{ "matcher": matcher, "hooks": [{ "type": "command", "command": deny }] }] });
-        sandbox.user_settings(&json!({ "mcpServers": { "demo": demo() }, "hooks": hooks }));
-        let run = ask(&sandbox, "hi", &echo(), YOLO);
-        let result = &results(&run)[0];
+        sandbox.user_settings(&json!({ "mcpServers": { "demo": demo_server() }, "hooks": hooks }));
+        let run = run_prompt(&sandbox, "hi", &echo_replay(), YOLO_ARGS);
+        let result = &tool_results(&run)[0];
         assert!(result.to_string().contains("not this one"), "{matcher}: {}", run.stdout);
     }
 }
@@ -107,11 +107,11 @@ fn what_variables_are_filled_in_with_reaches_no_hook_and_no_record() {
     let mut server = script(&[]);
     server["args"] = json!(["server.sh", "$DEMO_SECRET", "${DEMO_SECRET}"]);
     let sandbox = sandbox(json!({ "demo": server })).env("DEMO_SECRET", "s3cret-in-an-argument");
-    let outfile = sandbox.beside("telemetry.log");
+    let outfile = sandbox.sibling_path("telemetry.log");
     let sandbox =
         sandbox.env("GEMINI_TELEMETRY_ENABLED", "true").env("GEMINI_TELEMETRY_OUTFILE", outfile.to_str().unwrap());
-    ask(&sandbox, "hi", &echo(), YOLO).exits(0);
-    let seen = seen(&sandbox);
+    run_prompt(&sandbox, "hi", &echo_replay(), YOLO_ARGS).expect_exit_code(0);
+    let seen = seen_inputs(&sandbox);
     assert_eq!(seen[0]["mcp_context"]["args"], json!(["server.sh", "$DEMO_SECRET", "${DEMO_SECRET}"]));
     assert!(!sandbox.read("seen").contains("s3cret"), "{seen:?}");
     assert!(!fs::read_to_string(&outfile).unwrap().contains("s3cret"));
@@ -131,27 +131,32 @@ fn guards_know_a_server_by_the_name_that_it_has_in_the_settings() {
         let deny = sandbox.script("deny.sh", "echo 'not this one' >&2; exit 2");
         let hooks =
             json!({ "BeforeTool": [{ "matcher": matcher, "hooks": [{ "type": "command", "command": deny }] }] });
-        sandbox.user_settings(&json!({ "mcpServers": { long: demo() }, "hooks": hooks }));
-        let list = sandbox.run(&["mcp", "test", long, "--json"]).exits(0).json();
+        sandbox.user_settings(&json!({ "mcpServers": { long: demo_server() }, "hooks": hooks }));
+        let list = sandbox.run(&["mcp", "test", long, "--json"]).expect_exit_code(0).json();
         let name = list["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "echo").unwrap();
         let name = name["tool_name"].as_str().unwrap();
         assert!(!name.contains(long), "{name}");
-        let run = ask(&sandbox, "hi", &Replay::new().calls(name, json!({ "text": "x" })).says("done"), YOLO);
-        assert!(results(&run)[0].to_string().contains("not this one"), "{matcher}: {}", run.stdout);
+        let run = run_prompt(
+            &sandbox,
+            "hi",
+            &ReplayBuilder::new().calls(name, json!({ "text": "x" })).says("done"),
+            YOLO_ARGS,
+        );
+        assert!(tool_results(&run)[0].to_string().contains("not this one"), "{matcher}: {}", run.stdout);
     }
 }
 
 #[test]
 fn a_rule_against_a_server_covers_what_a_prompt_names_of_it() {
-    let sandbox = sandbox(json!({ "demo": demo() }));
+    let sandbox = sandbox(json!({ "demo": demo_server() }));
     let folder = sandbox.home().join(".gemini/policies");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("p.toml"), "[[rule]]\nmcpName = \"demo\"\ndecision = \"deny\"\npriority = 10\n")
         .unwrap();
-    let replay = Replay::new().calls("read_mcp_resource", json!({ "uri": "demo://note" })).says("done");
-    let run = ask(&sandbox, "what is in @demo:demo://note, please", &replay, YOLO).exits(0);
+    let replay = ReplayBuilder::new().calls("read_mcp_resource", json!({ "uri": "demo://note" })).says("done");
+    let run = run_prompt(&sandbox, "what is in @demo:demo://note, please", &replay, YOLO_ARGS).expect_exit_code(0);
     assert!(!run.stdout.contains("hooks see everything"), "{}", run.stdout);
-    assert!(results(&run)[0].to_string().contains("denied by policy"), "{}", run.stdout);
+    assert!(tool_results(&run)[0].to_string().contains("denied by policy"), "{}", run.stdout);
 }
 
 #[test]
@@ -170,20 +175,20 @@ fn a_prompt_of_a_server_is_a_command_without_a_screen_too() {
     let keep = sandbox.script("agent.sh", "cat > \"$GEMINI_PROJECT_DIR/prompt\"; echo '{}'");
     let hook = json!([{ "hooks": [{ "type": "command", "command": keep }] }]);
     sandbox.settings(&json!({ "hooks": { "BeforeAgent": hook } }));
-    ask(&sandbox, "/hello Ada", &Replay::new().says("ok"), &[]).exits(0);
+    run_prompt(&sandbox, "/hello Ada", &ReplayBuilder::new().says("ok"), &[]).expect_exit_code(0);
     let told: Value = serde_json::from_str(&sandbox.read("prompt")).unwrap();
     assert_eq!(told["prompt"], "greet them");
-    let lacking = ask(&sandbox, "/hello", &Replay::new().says("ok"), &[]);
+    let lacking = run_prompt(&sandbox, "/hello", &ReplayBuilder::new().says("ok"), &[]);
     assert!(lacking.code != Some(0) && lacking.stdout.contains("/hello needs --who"), "{lacking:?}");
-    let other = ask(&sandbox, "/other thing", &Replay::new().says("ok"), &[]).exits(0);
+    let other = run_prompt(&sandbox, "/other thing", &ReplayBuilder::new().says("ok"), &[]).expect_exit_code(0);
     let told: Value = serde_json::from_str(&sandbox.read("prompt")).unwrap();
     assert_eq!(told["prompt"], "/other thing", "{other:?}");
 }
 
 #[test]
 fn names_on_the_command_line_that_no_server_has_are_said() {
-    let sandbox = sandbox(json!({ "demo": demo() }));
-    let file = sandbox.replay(&Replay::new().says("ok"));
+    let sandbox = sandbox(json!({ "demo": demo_server() }));
+    let file = sandbox.replay(&ReplayBuilder::new().says("ok"));
     let run = sandbox
         .run(&[
             "-p",
@@ -195,7 +200,7 @@ fn names_on_the_command_line_that_no_server_has_are_said() {
             "--allowed-mcp-server-names",
             "x",
         ])
-        .exits(0);
+        .expect_exit_code(0);
     assert!(run.stderr.contains("has `dmeo`, and no MCP server is called so"), "{}", run.stderr);
     assert!(run.stderr.contains("did you mean `demo`?") && run.stderr.contains("has `x`"), "{}", run.stderr);
 }
@@ -213,12 +218,12 @@ fn a_server_that_is_not_there_is_said_in_words_that_help() {
         ("missing", "there is no such program".to_owned(), "install the program"),
         ("talking", "is not one".to_owned(), "does not speak MCP"),
     ] {
-        let run = sandbox.run(&["mcp", "test", name]).exits(1);
+        let run = sandbox.run(&["mcp", "test", name]).expect_exit_code(1);
         assert!(run.stdout.contains(&words) && run.stderr.contains(hint), "{name}: {run:?}");
         assert!(!format!("{run:?}").contains("s3cret"), "{run:?}");
     }
-    let file = sandbox.replay(&Replay::new().says("ok"));
-    let run = sandbox.run(&["-p", "hi", "--fake-responses", &file]).exits(0);
+    let file = sandbox.replay(&ReplayBuilder::new().says("ok"));
+    let run = sandbox.run(&["-p", "hi", "--fake-responses", &file]).expect_exit_code(0);
     assert!(run.stderr.contains("hint: install the program") && !run.stderr.contains("/mcp refresh"), "{}", run.stderr);
 }
 
@@ -233,28 +238,34 @@ fn nobody_there_to_ask_means_no_unless_somebody_said_yes_before() {
     let policy = "[[rule]]\nmcpName = \"demo\"\ntoolName = \"echo\"\ndecision = \"allow\"\npriority = 10\n";
     let deny = "[[rule]]\nmcpName = \"demo\"\ndecision = \"deny\"\npriority = 10\n";
     for (what, settings, rules, more, runs) in [
-        ("nothing", json!({ "mcpServers": { "demo": demo() } }), None, &[][..], false),
-        ("trust", json!({ "mcpServers": { "demo": trusted(demo()) } }), None, &[], true),
+        ("nothing", json!({ "mcpServers": { "demo": demo_server() } }), None, &[][..], false),
+        ("trust", json!({ "mcpServers": { "demo": trusted(demo_server()) } }), None, &[], true),
         (
             "allowed",
-            json!({ "mcpServers": { "demo": demo() }, "tools": { "allowed": ["mcp_demo_echo"] } }),
+            json!({ "mcpServers": { "demo": demo_server() }, "tools": { "allowed": ["mcp_demo_echo"] } }),
             None,
             &[],
             true,
         ),
-        ("allowed all", json!({ "mcpServers": { "demo": demo() } }), None, &["--allowed-tools", "mcp__demo__*"], true),
+        (
+            "allowed all",
+            json!({ "mcpServers": { "demo": demo_server() } }),
+            None,
+            &["--allowed-tools", "mcp__demo__*"],
+            true,
+        ),
         (
             "allowed another",
-            json!({ "mcpServers": { "demo": demo() } }),
+            json!({ "mcpServers": { "demo": demo_server() } }),
             None,
             &["--allowed-tools", "mcp__demo__add"],
             false,
         ),
-        ("a rule", json!({ "mcpServers": { "demo": demo() } }), Some(policy), &[], true),
-        ("a rule against trust", json!({ "mcpServers": { "demo": trusted(demo()) } }), Some(deny), &[], false),
+        ("a rule", json!({ "mcpServers": { "demo": demo_server() } }), Some(policy), &[], true),
+        ("a rule against trust", json!({ "mcpServers": { "demo": trusted(demo_server()) } }), Some(deny), &[], false),
         (
             "plan against trust",
-            json!({ "mcpServers": { "demo": trusted(demo()) } }),
+            json!({ "mcpServers": { "demo": trusted(demo_server()) } }),
             None,
             &["--approval-mode=plan"],
             false,
@@ -266,8 +277,8 @@ fn nobody_there_to_ask_means_no_unless_somebody_said_yes_before() {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join("p.toml"), rules).unwrap();
         }
-        let run = ask(&sandbox, "hi", &echo(), more);
-        let result = results(&run)[0].to_string();
+        let run = run_prompt(&sandbox, "hi", &echo_replay(), more);
+        let result = tool_results(&run)[0].to_string();
         assert_eq!(result.contains("hello there"), runs, "{what}: {result}\n{}", run.stderr);
         assert_eq!(what == "nothing" || what == "allowed another", result.contains(refused), "{what}: {result}");
     }
@@ -278,14 +289,14 @@ fn a_project_that_is_not_trusted_starts_no_server_and_none_of_a_project_is_trust
     let touch = json!({ "command": "sh", "args": ["-c", "touch started; sleep 1"], "trust": true });
     let untrusted = crate::sandbox().untrusted();
     untrusted.settings(&json!({ "mcpServers": { "demo": touch } }));
-    ask(&untrusted, "hi", &Replay::new().says("ok"), &[]).exits(0);
-    assert!(!untrusted.has("started"));
+    run_prompt(&untrusted, "hi", &ReplayBuilder::new().says("ok"), &[]).expect_exit_code(0);
+    assert!(!untrusted.has_file("started"));
     let trusted = crate::sandbox();
-    let mut server = demo();
+    let mut server = demo_server();
     server["trust"] = json!(true);
     trusted.settings(&json!({ "mcpServers": { "demo": server } }));
-    let run = ask(&trusted, "hi", &echo(), &[]);
-    assert!(results(&run)[0].to_string().contains("needs approval"), "{}", run.stdout);
+    let run = run_prompt(&trusted, "hi", &echo_replay(), &[]);
+    assert!(tool_results(&run)[0].to_string().contains("needs approval"), "{}", run.stdout);
 }
 
 #[test]
@@ -294,11 +305,11 @@ fn a_server_that_is_not_there_is_said_and_holds_up_nobody() {
         "gone": { "command": "no-such-program" },
         "dead": { "command": "sh", "args": ["-c", "echo bad config >&2; exit 4"], "timeout": 2000 },
         "silent": { "command": "sh", "args": ["-c", "sleep 100"], "timeout": 300 },
-        "demo": demo(),
+        "demo": demo_server(),
     }));
-    let file = sandbox.replay(&echo());
-    let run = sandbox.run(&["-p", "hi", "--fake-responses", &file, "--approval-mode=yolo"]).exits(0);
-    assert_eq!(seen(&sandbox).len(), 2, "the one that is there was called");
+    let file = sandbox.replay(&echo_replay());
+    let run = sandbox.run(&["-p", "hi", "--fake-responses", &file, "--approval-mode=yolo"]).expect_exit_code(0);
+    assert_eq!(seen_inputs(&sandbox).len(), 2, "the one that is there was called");
     for words in [
         "MCP server gone is not there: `no-such-program` can't be started: there is no such program",
         "MCP server dead is not there: it exited with code 4: bad config",
@@ -317,9 +328,9 @@ fn what_a_server_sends_reaches_the_model_and_what_fails_is_a_failure() {
     }));
     let replay = ["p", "e", "d"]
         .iter()
-        .fold(Replay::new(), |replay, name| replay.calls(&format!("mcp__{name}__echo"), json!({})));
-    let run = ask(&sandbox, "hi", &replay.says("done"), YOLO).exits(0);
-    let results = results(&run);
+        .fold(ReplayBuilder::new(), |replay, name| replay.calls(&format!("mcp__{name}__echo"), json!({})));
+    let run = run_prompt(&sandbox, "hi", &replay.says("done"), YOLO_ARGS).expect_exit_code(0);
+    let results = tool_results(&run);
     assert!(results[0].to_string().contains("[image: image/png]"), "{}", results[0]);
     assert!(results[1].to_string().contains("no luck") && results[1]["status"] == "error", "{}", results[1]);
     assert!(results[2].to_string().contains("it exited with code 7: oops"), "{}", results[2]);
@@ -329,7 +340,7 @@ fn what_a_server_sends_reaches_the_model_and_what_fails_is_a_failure() {
 fn no_server_outlives_the_session_and_its_words_are_in_the_log() {
     let server = "echo $$ > pid; echo a word on stderr >&2; hello";
     let sandbox = sandbox(json!({ "s": script(&[("on_initialize", server)]) }));
-    let run = ask(&sandbox, "hi", &Replay::new().says("ok"), &["--debug"]).exits(0);
+    let run = run_prompt(&sandbox, "hi", &ReplayBuilder::new().says("ok"), &["--debug"]).expect_exit_code(0);
     let pid = sandbox.read("pid");
     assert!(!hookwright_testkit::is_running(pid.trim()), "{pid}");
     let log = all_text(&sandbox.home());
@@ -350,23 +361,25 @@ fn all_text(folder: &Path) -> String {
 
 #[test]
 fn telemetry_and_lists_know_them() {
-    let sandbox = sandbox(json!({ "demo": demo(), "off": demo() }));
-    let outfile = sandbox.beside("telemetry.log");
+    let sandbox = sandbox(json!({ "demo": demo_server(), "off": demo_server() }));
+    let outfile = sandbox.sibling_path("telemetry.log");
     let sandbox =
         sandbox.env("GEMINI_TELEMETRY_ENABLED", "true").env("GEMINI_TELEMETRY_OUTFILE", outfile.to_str().unwrap());
-    ask(&sandbox, "hi", &echo(), &["--approval-mode=yolo", "--allowed-mcp-server-names", "demo"]).exits(0);
+    run_prompt(&sandbox, "hi", &echo_replay(), &["--approval-mode=yolo", "--allowed-mcp-server-names", "demo"])
+        .expect_exit_code(0);
     let telemetry = fs::read_to_string(&outfile).unwrap();
     assert!(telemetry.contains("\"mcp\""), "{telemetry}");
-    let file = sandbox.replay(&Replay::new().says("x"));
-    let list = sandbox.run(&["-p", "/mcp", "--fake-responses", &file]).exits(0);
+    let file = sandbox.replay(&ReplayBuilder::new().says("x"));
+    let list = sandbox.run(&["-p", "/mcp", "--fake-responses", &file]).expect_exit_code(0);
     assert!(list.stdout.contains("demo") || list.stderr.contains("demo"), "{} {}", list.stdout, list.stderr);
 }
 
 #[test]
 fn a_resource_that_a_prompt_names_passes_the_hooks_and_goes_along() {
-    let sandbox = sandbox(json!({ "demo": demo() }));
-    ask(&sandbox, "what is in @demo:demo://note, please", &Replay::new().says("ok"), &[]).exits(0);
-    let seen = seen(&sandbox);
+    let sandbox = sandbox(json!({ "demo": demo_server() }));
+    run_prompt(&sandbox, "what is in @demo:demo://note, please", &ReplayBuilder::new().says("ok"), &[])
+        .expect_exit_code(0);
+    let seen = seen_inputs(&sandbox);
     assert_eq!(seen[0]["tool_name"], "read_mcp_resource");
     assert_eq!(seen[0]["tool_input"]["uri"], "demo:demo://note");
     assert_eq!(seen[0]["requested_by"], "user");
@@ -383,20 +396,20 @@ fn real_server(name: &str) -> Option<Value> {
 #[test]
 fn server_everything_of_the_protocols_own_people() {
     let Some(server) = real_server("mcp-server-everything") else {
-        return skipped("server_everything_of_the_protocols_own_people", "HOOKWRIGHT_MCP_SERVERS names none");
+        return report_skipped("server_everything_of_the_protocols_own_people", "HOOKWRIGHT_MCP_SERVERS names none");
     };
     let sandbox = sandbox(json!({ "all": server }));
-    let replay = Replay::new()
+    let replay = ReplayBuilder::new()
         .calls("mcp__all__echo", json!({ "message": "hello there" }))
         .calls("mcp__all__get-sum", json!({ "a": 2, "b": 3 }))
         .calls("mcp__all__get-tiny-image", json!({}))
         .says("done");
-    let run = ask(&sandbox, "hi", &replay, YOLO).exits(0);
-    let results = results(&run);
+    let run = run_prompt(&sandbox, "hi", &replay, YOLO_ARGS).expect_exit_code(0);
+    let results = tool_results(&run);
     assert!(results[0]["output"].as_str().unwrap().contains("hello there"), "{}", run.stdout);
     assert!(results[1].to_string().contains('5'), "{}", results[1]);
     assert_eq!(results[2]["status"], "success", "{}", results[2]);
-    let seen = seen(&sandbox);
+    let seen = seen_inputs(&sandbox);
     assert_eq!(seen.len(), 6);
     assert!(seen[5]["tool_response"]["llmContent"].to_string().contains("image/png"), "{}", seen[5]);
 }
@@ -404,19 +417,19 @@ fn server_everything_of_the_protocols_own_people() {
 #[test]
 fn server_filesystem_of_the_protocols_own_people() {
     let Some(mut server) = real_server("mcp-server-filesystem") else {
-        return skipped("server_filesystem_of_the_protocols_own_people", "HOOKWRIGHT_MCP_SERVERS names none");
+        return report_skipped("server_filesystem_of_the_protocols_own_people", "HOOKWRIGHT_MCP_SERVERS names none");
     };
     let sandbox = crate::sandbox();
     server["args"] = json!([sandbox.project()]);
     sandbox.user_settings(&json!({ "mcpServers": { "files": server } }));
     sandbox.write("note.txt", "what the note says");
     let path = sandbox.project().join("note.txt");
-    let replay = Replay::new()
+    let replay = ReplayBuilder::new()
         .calls("mcp__files__read_text_file", json!({ "path": path }))
         .calls("mcp__files__read_text_file", json!({ "path": "/etc/passwd" }))
         .says("done");
-    let run = ask(&sandbox, "hi", &replay, YOLO).exits(0);
-    let results = results(&run);
+    let run = run_prompt(&sandbox, "hi", &replay, YOLO_ARGS).expect_exit_code(0);
+    let results = tool_results(&run);
     assert!(results[0].to_string().contains("what the note says"), "{}", results[0]);
     assert_eq!(results[1]["status"], "error", "{}", results[1]);
 }
@@ -430,8 +443,8 @@ fn a_server_that_changes_guards_as_it_starts_is_found_out() {
     let guard = json!({ "type": "command", "name": "guard", "command": "exit 0", "guard": true });
     sandbox.settings(&json!({ "hooks": { "BeforeTool": [{ "hooks": [guard] }] } }));
     let before = sandbox.read(".gemini/settings.json");
-    ask(&sandbox, "hi", &Replay::new().says("done"), YOLO);
+    run_prompt(&sandbox, "hi", &ReplayBuilder::new().says("done"), YOLO_ARGS);
     assert_ne!(sandbox.read(".gemini/settings.json"), before);
-    let run = ask(&sandbox, "hi", &Replay::new().says("done"), YOLO).exits(52);
+    let run = run_prompt(&sandbox, "hi", &ReplayBuilder::new().says("done"), YOLO_ARGS).expect_exit_code(52);
     assert!(run.stderr.contains("an agent changed"), "{}", run.stderr);
 }

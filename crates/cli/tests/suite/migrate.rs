@@ -15,11 +15,11 @@ fn hooks_are_taken_over_once() {
     let sandbox = sandbox();
     sandbox.write(".claude/settings.json", CLAUDE);
     sandbox.write(".gemini/settings.json", "{\n  // keep me\n  \"hooks\": { \"AfterAgent\": [] }\n}\n");
-    let dry = sandbox.run(&["hooks", "migrate", "--from-claude", "--dry-run"]).exits(0);
+    let dry = sandbox.run(&["hooks", "migrate", "--from-claude", "--dry-run"]).expect_exit_code(0);
     assert!(dry.stdout.contains("+") && dry.stdout.contains("run_shell_command|replace"), "{}", dry.stdout);
     assert!(dry.stderr.contains("SomethingElse"), "{}", dry.stderr);
     assert!(!sandbox.read(".gemini/settings.json").contains("BeforeTool"));
-    sandbox.run(&["hooks", "migrate", "--from-claude"]).exits(0);
+    sandbox.run(&["hooks", "migrate", "--from-claude"]).expect_exit_code(0);
     let after = sandbox.read(".gemini/settings.json");
     assert!(after.contains("// keep me"), "{after}");
     let hooks = sandbox.run(&["hooks", "list", "--json"]).json();
@@ -31,14 +31,14 @@ fn hooks_are_taken_over_once() {
         .collect();
     assert!(found.contains(&("BeforeTool".into(), json!("run_shell_command|replace"), json!(30000))), "{found:?}");
     assert!(found.iter().any(|(event, _, _)| event == "AfterAgent"), "{found:?}");
-    let again = sandbox.run(&["hooks", "migrate", "--from-claude"]).exits(0);
+    let again = sandbox.run(&["hooks", "migrate", "--from-claude"]).expect_exit_code(0);
     assert!(again.stderr.contains("already"), "{}", again.stderr);
     assert_eq!(sandbox.read(".gemini/settings.json"), after);
 }
 
 #[test]
 fn nothing_to_take_over_is_said() {
-    let run = sandbox().run(&["hooks", "migrate", "--from-claude"]).exits(0);
+    let run = sandbox().run(&["hooks", "migrate", "--from-claude"]).expect_exit_code(0);
     assert!(run.stderr.contains("no Claude Code settings"), "{}", run.stderr);
 }
 
@@ -47,9 +47,9 @@ fn the_users_own_go_to_the_user() {
     let sandbox = sandbox();
     std::fs::create_dir_all(sandbox.home().join(".claude")).unwrap();
     std::fs::write(sandbox.home().join(".claude/settings.json"), CLAUDE).unwrap();
-    sandbox.run(&["hooks", "migrate", "--from-claude", "--project"]).exits(0);
+    sandbox.run(&["hooks", "migrate", "--from-claude", "--project"]).expect_exit_code(0);
     assert!(!sandbox.home().join(".gemini/settings.json").exists());
-    sandbox.run(&["hooks", "migrate", "--from-claude", "--user"]).exits(0);
+    sandbox.run(&["hooks", "migrate", "--from-claude", "--user"]).expect_exit_code(0);
     let text = fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
     assert!(text.contains("BeforeTool"), "{text}");
 }
@@ -62,22 +62,22 @@ fn guards_are_fired_both_ways_and_hold() {
     let verify = |sandbox: &hookwright_testkit::Sandbox| {
         sandbox.run(&["hooks", "migrate", "--from-claude", "--verify", "--json"])
     };
-    let report = verify(&sandbox).exits(1).json();
+    let report = verify(&sandbox).expect_exit_code(1).json();
     let different: Vec<_> =
         report["cases"].as_array().unwrap().iter().filter(|case| !case["difference"].is_null()).collect();
     // The one that logs before it answers, and the one that answers without the event's name.
     assert!(different.iter().all(|case| case["difference"] == "stricter"), "{different:#?}");
     assert!(different.iter().any(|case| case["tool_input"]["command"] == "git push --force origin main"), "{report:#}");
-    assert!(!sandbox.has(".gemini/settings.json"), "nothing is changed");
+    assert!(!sandbox.has_file(".gemini/settings.json"), "nothing is changed");
     let held = |tool: &str, side: &str| {
         let cases = report["cases"].as_array().unwrap().iter();
         cases.filter(|case| case["tool_name"] == tool && case[side]["decision"] == "deny").count()
     };
     assert_eq!((held("Write", "claude_code"), held("Write", "here"), held("Edit", "here")), (1, 1, 1), "{report:#}");
     sandbox.write(".claude/hooks/no-force-push.sh", "exit 0\n");
-    let same = verify(&sandbox).exits(0).json();
+    let same = verify(&sandbox).expect_exit_code(0).json();
     assert_eq!(same["ok"], true, "{same:#}");
-    let shown = sandbox.run(&["hooks", "migrate", "--from-claude", "--verify"]).exits(0);
+    let shown = sandbox.run(&["hooks", "migrate", "--from-claude", "--verify"]).expect_exit_code(0);
     assert!(shown.stdout.contains("CLAUDE CODE") && shown.stdout.contains("the same in both"), "{}", shown.stdout);
 }
 
@@ -99,7 +99,7 @@ fn every_event_that_can_be_objected_to_is_fired_both_ways() {
         "SessionStart": hook("touch RAN"),
     }});
     sandbox.write(".claude/settings.json", settings.to_string());
-    let report = sandbox.run(&["hooks", "migrate", "--from-claude", "--verify", "--json"]).exits(1).json();
+    let report = sandbox.run(&["hooks", "migrate", "--from-claude", "--verify", "--json"]).expect_exit_code(1).json();
     let cases = report["cases"].as_array().unwrap();
     let of = |event: &str| cases.iter().filter(|case| case["event"] == event).collect::<Vec<_>>();
     for event in ["UserPromptSubmit", "Stop", "SubagentStop", "PostToolUse", "PostToolUseFailure"] {
@@ -112,7 +112,7 @@ fn every_event_that_can_be_objected_to_is_fired_both_ways() {
     // Compression can't be refused here.
     assert!(of("PreCompact").iter().all(|case| case["difference"] == "weaker"), "{report:#}");
     assert_eq!(report["guards"], 6);
-    assert!(!sandbox.has("RAN"), "nobody can object to a session's start");
+    assert!(!sandbox.has_file("RAN"), "nobody can object to a session's start");
 }
 
 #[test]
@@ -120,17 +120,17 @@ fn guards_of_a_folder_that_is_not_trusted_are_not_fired() {
     let sandbox = sandbox().untrusted();
     super::claude::with_guards(&sandbox);
     sandbox.write(".claude/hooks/no-force-push.sh", "touch RAN\n");
-    let run = sandbox.run(&["hooks", "migrate", "--from-claude", "--verify"]).exits(1);
-    assert!(run.stderr.contains("this folder is not trusted") && !sandbox.has("RAN"), "{run:#?}");
+    let run = sandbox.run(&["hooks", "migrate", "--from-claude", "--verify"]).expect_exit_code(1);
+    assert!(run.stderr.contains("this folder is not trusted") && !sandbox.has_file("RAN"), "{run:#?}");
 }
 
 #[test]
 fn guards_hold_after_they_are_taken_over() {
     let sandbox = sandbox().project_named("a project's");
     super::claude::with_guards(&sandbox);
-    let run = sandbox.run(&["hooks", "migrate", "--from-claude"]).exits(0);
+    let run = sandbox.run(&["hooks", "migrate", "--from-claude"]).expect_exit_code(0);
     assert!(run.stderr.contains("`Bash(curl *)` of `permissions.deny` is not taken over"), "{}", run.stderr);
-    super::claude::guards_hold(&sandbox);
+    super::claude::assert_guards_hold(&sandbox);
     let text = sandbox.read(".gemini/settings.json");
     assert!(text.contains("\"dialect\": \"claude\"") && !text.contains("\"args\""), "{text}");
 }

@@ -37,6 +37,6 @@ mod tighten;
 #[cfg(unix)]
 mod trial;
 mod tui;
-mod unread;
+mod unread_output;
 mod validate;
 mod workspace;

@@ -10,12 +10,12 @@ use serde_json::json;
 
 pub(crate) struct ModelServer {
     pub(crate) address: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<ModelServerRequest>>>,
 }
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ModelServerRequest {
     pub(crate) line: String,
     pub(crate) key: String,
     pub(crate) body: String,
@@ -34,21 +34,27 @@ impl ModelServer {
                 std::thread::spawn(move || serve(stream, name, key, models, &all));
             }
         });
-        ModelServer { address, seen }
+        ModelServer { address, requests: seen }
     }
 
     /// What it was asked so far.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+    pub(crate) fn received_requests(&self) -> Vec<ModelServerRequest> {
+        self.requests.lock().unwrap().clone()
     }
 
     /// How often a model was asked.
-    pub(crate) fn asked(&self) -> usize {
-        self.seen().iter().filter(|seen| seen.line.starts_with("POST")).count()
+    pub(crate) fn model_request_count(&self) -> usize {
+        self.received_requests().iter().filter(|seen| seen.line.starts_with("POST")).count()
     }
 }
 
-fn serve(stream: TcpStream, name: &str, key: &str, models: &[&str], all: &Mutex<Vec<Seen>>) -> Option<()> {
+fn serve(
+    stream: TcpStream,
+    name: &str,
+    key: &str,
+    models: &[&str],
+    all: &Mutex<Vec<ModelServerRequest>>,
+) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut stream = stream;
     loop {
@@ -76,7 +82,7 @@ fn serve(stream: TcpStream, name: &str, key: &str, models: &[&str], all: &Mutex<
         reader.read_exact(&mut body).ok()?;
         let body = String::from_utf8_lossy(&body).into_owned();
         let line = line.trim().to_owned();
-        all.lock().ok()?.push(Seen { line: line.clone(), key: given.clone(), body });
+        all.lock().ok()?.push(ModelServerRequest { line: line.clone(), key: given.clone(), body });
         let (status, kind, text) =
             if key.is_empty() || key == given { answer(&line, name, models) } else { refusal(&given) };
         let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n", text.len());

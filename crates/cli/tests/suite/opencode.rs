@@ -4,7 +4,7 @@ use std::process::Command;
 
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
-use hookwright_testkit::{Sandbox, has_program, skipped};
+use hookwright_testkit::{Sandbox, has_program, report_skipped};
 use serde_json::{Value, json};
 
 use super::agents::{place, program};
@@ -12,16 +12,16 @@ use super::agents::{place, program};
 /// Runs the generated plugin's functions under node, with a program in Hookwright's place.
 fn plugin(sandbox: &Sandbox, hookwright: Option<&str>, test: &str) -> Option<Value> {
     if !has_program("node") {
-        skipped("the_plugin_for_opencode", "there is no node");
+        report_skipped("the_plugin_for_opencode", "there is no node");
         return None;
     }
-    let file = sandbox.beside("bin/hookwright");
+    let file = sandbox.sibling_path("bin/hookwright");
     let _ = std::fs::remove_file(&file);
     if let Some(script) = hookwright {
-        program(&sandbox.beside("bin"), "hookwright", script);
+        program(&sandbox.sibling_path("bin"), "hookwright", script);
     }
     let plugin = fs::read_to_string(sandbox.project().join(".opencode/plugin/hookwright.js")).unwrap();
-    std::fs::write(sandbox.beside("plugin.mjs"), plugin).unwrap();
+    std::fs::write(sandbox.sibling_path("plugin.mjs"), plugin).unwrap();
     let main = format!(
         "import {{ Hookwright }} from './plugin.mjs'\n\
          const hooks = await Hookwright({{ directory: {project}, client: {{}} }})\n\
@@ -32,9 +32,9 @@ fn plugin(sandbox: &Sandbox, hookwright: Option<&str>, test: &str) -> Option<Val
          console.log(JSON.stringify(await (async () => {{ {test} }})()))\n",
         project = json!(sandbox.project()),
     );
-    std::fs::write(sandbox.beside("main.mjs"), main).unwrap();
+    std::fs::write(sandbox.sibling_path("main.mjs"), main).unwrap();
     let node = Command::new("node")
-        .arg(sandbox.beside("main.mjs"))
+        .arg(sandbox.sibling_path("main.mjs"))
         .env("PATH", path_with_node(sandbox))
         .output_in_time()
         .unwrap();
@@ -43,13 +43,13 @@ fn plugin(sandbox: &Sandbox, hookwright: Option<&str>, test: &str) -> Option<Val
 }
 
 fn path_with_node(sandbox: &Sandbox) -> String {
-    format!("tools:{}:{}", sandbox.beside("bin").display(), std::env::var("PATH").unwrap_or_default())
+    format!("tools:{}:{}", sandbox.sibling_path("bin").display(), std::env::var("PATH").unwrap_or_default())
 }
 
 #[test]
 fn the_plugin_for_opencode_does_what_is_answered_and_refuses_otherwise() {
     let sandbox = place();
-    sandbox.run(&["agents", "install", "opencode", "--yes", "--project"]).exits(0);
+    sandbox.run(&["agents", "install", "opencode", "--yes", "--project"]).expect_exit_code(0);
     let call = "return await before({ command: 'ls', x: 1 })";
     let Some(denied) = plugin(&sandbox, Some("echo '{\"decision\": \"deny\", \"reason\": \"not that\"}'"), call) else {
         return;
@@ -61,7 +61,7 @@ fn the_plugin_for_opencode_does_what_is_answered_and_refuses_otherwise() {
     let rewritten = plugin(&sandbox, Some(rewritten), call).unwrap();
     assert_eq!(rewritten, json!({"no": null, "args": {"command": "true"}, "same": true}));
     let payload: Value =
-        serde_json::from_str(&fs::read_to_string(sandbox.beside("bin/hookwright.in")).unwrap()).unwrap();
+        serde_json::from_str(&fs::read_to_string(sandbox.sibling_path("bin/hookwright.in")).unwrap()).unwrap();
     assert_eq!((&payload["hook_event_name"], &payload["tool_name"]), (&json!("tool.execute.before"), &json!("bash")));
     // Whatever goes wrong is a no with words.
     for (script, words) in [
@@ -100,7 +100,7 @@ fn the_plugin_for_opencode_and_the_bridge_understand_each_other() {
     sandbox.settings(
         &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": guard, "guard": true}]}]}}),
     );
-    sandbox.run(&["agents", "install", "opencode", "--yes", "--project"]).exits(0);
+    sandbox.run(&["agents", "install", "opencode", "--yes", "--project"]).expect_exit_code(0);
     let real = format!(
         "export HOME='{}'; export GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_CLI_SYSTEM_SETTINGS_PATH=\"$HOME/system-settings.json\"; exec '{}' \"$@\"",
         sandbox.home().display(),

@@ -2,7 +2,7 @@
 //! which rule decides.
 
 use crate::sandbox;
-use hookwright_testkit::{Replay, Run, Sandbox};
+use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox};
 use serde_json::json;
 
 const NO_RM: &str =
@@ -15,14 +15,14 @@ fn user_policy(sandbox: &Sandbox, name: &str, text: &str) {
     std::fs::write(directory.join(name), text).unwrap();
 }
 
-fn shell(sandbox: &Sandbox, command: &str, more: &[&str]) -> Run {
-    let replay = Replay::new().calls("run_shell_command", json!({"command": command})).says("ok");
+fn shell(sandbox: &Sandbox, command: &str, more: &[&str]) -> ProgramRun {
+    let replay = ReplayBuilder::new().calls("run_shell_command", json!({"command": command})).says("ok");
     let file = sandbox.replay(&replay);
     let args = ["-p", "hello", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
     sandbox.run(&[&args, more].concat())
 }
 
-fn has(text: &str, part: &str) {
+fn assert_contains(text: &str, part: &str) {
     assert!(text.contains(part), "{part:?} is not in:\n{text}");
 }
 
@@ -67,9 +67,9 @@ fn no_spelling_gets_around_a_deny() {
         "declare -i z='b[$(rm -rf x)]'",
     ] {
         sandbox.write("x", "");
-        let run = shell(&sandbox, command, &[]).exits(0);
-        has(&run.stderr, "Tool execution denied by policy: keep it");
-        assert!(sandbox.has("x"), "{command}");
+        let run = shell(&sandbox, command, &[]).expect_exit_code(0);
+        assert_contains(&run.stderr, "Tool execution denied by policy: keep it");
+        assert!(sandbox.has_file("x"), "{command}");
     }
     // What only the running shell knows may be what is denied: it is asked, and nobody is there. So is what another
     // language may run, or do in its place.
@@ -83,25 +83,25 @@ fn no_spelling_gets_around_a_deny() {
         "cp /bin/rm foo; ./foo -rf x",
         "sed '1e rm x' .gemini/settings.json",
     ] {
-        let run = shell(&sandbox, command, &[]).exits(0);
-        has(&run.stderr, "wants the user asked, and nobody is there");
-        assert!(sandbox.has("x"), "{command}");
+        let run = shell(&sandbox, command, &[]).expect_exit_code(0);
+        assert_contains(&run.stderr, "wants the user asked, and nobody is there");
+        assert!(sandbox.has_file("x"), "{command}");
     }
-    shell(&sandbox, "echo rm > ran", &[]).exits(0);
-    assert!(sandbox.has("ran"));
+    shell(&sandbox, "echo rm > ran", &[]).expect_exit_code(0);
+    assert!(sandbox.has_file("ran"));
 }
 
 #[test]
 fn an_ask_is_asked_in_yolo_too() {
     let sandbox = sandbox();
     sandbox.write("p/ask.toml", ASK_TOUCH);
-    let run = shell(&sandbox, "touch ran", &["--policy", "p"]).exits(0);
-    has(&run.stderr, "ask.toml:1 (user, priority 0) wants the user asked, and nobody is there");
+    let run = shell(&sandbox, "touch ran", &["--policy", "p"]).expect_exit_code(0);
+    assert_contains(&run.stderr, "ask.toml:1 (user, priority 0) wants the user asked, and nobody is there");
     // No flag stands above a rule, so none is named.
     assert!(!run.stderr.contains("--allowed-tools") && !run.stderr.contains("--approval-mode"), "{}", run.stderr);
-    assert!(!sandbox.has("ran"));
-    shell(&sandbox, "touch ran", &[]).exits(0);
-    assert!(sandbox.has("ran"));
+    assert!(!sandbox.has_file("ran"));
+    shell(&sandbox, "touch ran", &[]).expect_exit_code(0);
+    assert!(sandbox.has_file("ran"));
 }
 
 #[test]
@@ -109,13 +109,13 @@ fn a_projects_rules_count_where_it_is_trusted_and_only_tighten() {
     let sandbox = sandbox();
     sandbox.write(".gemini/policies/p.toml", NO_RM.to_owned() + "[[rule]]\ntoolName = \"*\"\ndecision = \"allow\"\n");
     sandbox.write("x", "");
-    let run = shell(&sandbox, "rm x", &[]).exits(0);
-    has(&run.stderr, "keep it");
-    has(&run.stderr, "p.toml:6:1: warning: a project can only tighten, so this `allow` is ignored");
-    assert!(sandbox.has("x"));
+    let run = shell(&sandbox, "rm x", &[]).expect_exit_code(0);
+    assert_contains(&run.stderr, "keep it");
+    assert_contains(&run.stderr, "p.toml:6:1: warning: a project can only tighten, so this `allow` is ignored");
+    assert!(sandbox.has_file("x"));
     let sandbox = sandbox.untrusted();
-    let list = sandbox.run(&["policy", "list"]).exits(0);
-    has(&list.stdout, "no rules are in force");
+    let list = sandbox.run(&["policy", "list"]).expect_exit_code(0);
+    assert_contains(&list.stdout, "no rules are in force");
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn an_extensions_rules_count() {
     std::fs::create_dir_all(extension.join("policies")).unwrap();
     std::fs::write(extension.join("gemini-extension.json"), r#"{"name": "tidy", "version": "1.0.0"}"#).unwrap();
     std::fs::write(extension.join("policies/p.toml"), NO_RM).unwrap();
-    has(&shell(&sandbox, "rm x", &[]).exits(0).stderr, "keep it");
-    let without = shell(&sandbox, "rm -f x", &["--extensions", "none"]).exits(0);
+    assert_contains(&shell(&sandbox, "rm x", &[]).expect_exit_code(0).stderr, "keep it");
+    let without = shell(&sandbox, "rm -f x", &["--extensions", "none"]).expect_exit_code(0);
     assert!(!without.stderr.contains("keep it"));
 }
 
@@ -134,14 +134,17 @@ fn an_extensions_rules_count() {
 fn a_broken_policy_stops_what_nobody_watches() {
     let sandbox = sandbox();
     user_policy(&sandbox, "broken.toml", "[[rule]]\ntoolName = 7\ndecision = \"deny\"\n");
-    let run = shell(&sandbox, "touch ran", &[]).exits(52);
-    has(&run.stderr, "broken.toml:2:12");
-    has(&run.stderr, "policy check");
-    assert!(!sandbox.has("ran"));
+    let run = shell(&sandbox, "touch ran", &[]).expect_exit_code(52);
+    assert_contains(&run.stderr, "broken.toml:2:12");
+    assert_contains(&run.stderr, "policy check");
+    assert!(!sandbox.has_file("ran"));
     let file = sandbox.home().join(".gemini/policies/broken.toml");
-    has(&sandbox.run(&["policy", "check", file.to_str().unwrap()]).exits(1).stderr, "expected a text");
+    assert_contains(
+        &sandbox.run(&["policy", "check", file.to_str().unwrap()]).expect_exit_code(1).stderr,
+        "expected a text",
+    );
     let args = ["policy", "explain", "write_file", "{}", "--mode", "yolo"];
-    has(&sandbox.run(&args).exits(3).stdout, "a policy file that is broken");
+    assert_contains(&sandbox.run(&args).expect_exit_code(3).stdout, "a policy file that is broken");
 }
 
 #[test]
@@ -170,11 +173,11 @@ fn a_pattern_that_would_take_for_ever_denies_and_allows_nothing() {
     user_policy(&sandbox, "slow.toml", &[rule("deny", "write_file"), rule("allow", "replace")].concat());
     let args = json!({"content": format!("x{}", "a".repeat(5000)), "file_path": "b"}).to_string();
     let explain = |tool: &str| sandbox.run(&["policy", "explain", tool, &args, "--json"]);
-    assert_eq!(explain("write_file").exits(2).json()["decision"], "deny");
-    assert_eq!(explain("replace").exits(3).json()["decision"], "ask_user");
+    assert_eq!(explain("write_file").expect_exit_code(2).json()["decision"], "deny");
+    assert_eq!(explain("replace").expect_exit_code(3).json()["decision"], "ask_user");
     let check = sandbox.home().join(".gemini/policies/slow.toml");
-    let run = sandbox.run(&["policy", "check", check.to_str().unwrap()]).exits(0);
-    has(&run.stderr, "takes too long");
+    let run = sandbox.run(&["policy", "check", check.to_str().unwrap()]).expect_exit_code(0);
+    assert_contains(&run.stderr, "takes too long");
 }
 
 #[test]
@@ -184,17 +187,17 @@ fn explaining_names_the_hooks_that_would_be_asked_and_asks_them_on_demand() {
     let hook = json!({"type": "command", "name": "bouncer", "command": deny});
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "write_file", "hooks": [hook]}]}}));
     let explain = |args: &[&str]| sandbox.run(&[&["policy", "explain"], args].concat());
-    let said = explain(&["write_file", "{}", "--mode", "yolo"]).exits(0).stdout;
-    has(&said, "hooks that would be asked first: bouncer (project)");
-    assert!(!sandbox.has("asked"));
-    has(&explain(&["read_file", "{}"]).exits(0).stdout, "no hook would be asked");
-    let fired = explain(&["write_file", "{}", "--mode", "yolo", "--fire", "--json"]).exits(2).json();
+    let said = explain(&["write_file", "{}", "--mode", "yolo"]).expect_exit_code(0).stdout;
+    assert_contains(&said, "hooks that would be asked first: bouncer (project)");
+    assert!(!sandbox.has_file("asked"));
+    assert_contains(&explain(&["read_file", "{}"]).expect_exit_code(0).stdout, "no hook would be asked");
+    let fired = explain(&["write_file", "{}", "--mode", "yolo", "--fire", "--json"]).expect_exit_code(2).json();
     assert_eq!(
         (&fired["decision"], &fired["by"], &fired["message"]),
         (&json!("deny"), &json!("hooks"), &json!("no way"))
     );
     assert_eq!(fired["hooks"]["asked"][0], json!({"name": "bouncer", "source": "project"}));
-    assert!(sandbox.has("asked"));
+    assert!(sandbox.has_file("asked"));
 }
 
 #[test]
@@ -202,19 +205,22 @@ fn explaining_names_what_decides() {
     let sandbox = sandbox();
     user_policy(&sandbox, "rm.toml", NO_RM);
     let explain = |args: &[&str]| sandbox.run(&[&["policy", "explain"], args].concat());
-    let denied = explain(&["run_shell_command", r#"{"command": "ls; rm x"}"#, "--json"]).exits(2).json();
+    let denied = explain(&["run_shell_command", r#"{"command": "ls; rm x"}"#, "--json"]).expect_exit_code(2).json();
     assert_eq!(
         (&denied["decision"], &denied["message"]),
         (&json!("deny"), &json!("Tool execution denied by policy: keep it"))
     );
-    has(denied["by"].as_str().unwrap(), "rm.toml:1 (user, priority 100)");
-    has(
-        &explain(&["run_shell_command", r#"{"command": "ls"}"#]).exits(3).stdout,
+    assert_contains(denied["by"].as_str().unwrap(), "rm.toml:1 (user, priority 100)");
+    assert_contains(
+        &explain(&["run_shell_command", r#"{"command": "ls"}"#]).expect_exit_code(3).stdout,
         "ask_user, by the approval mode default",
     );
-    has(&explain(&["write_file", "{}", "--mode", "yolo"]).exits(0).stdout, "allow, by the approval mode yolo");
-    explain(&["write_file", "[]"]).exits(1);
-    let rules = sandbox.run(&["policy", "list", "--json"]).exits(0).json();
+    assert_contains(
+        &explain(&["write_file", "{}", "--mode", "yolo"]).expect_exit_code(0).stdout,
+        "allow, by the approval mode yolo",
+    );
+    explain(&["write_file", "[]"]).expect_exit_code(1);
+    let rules = sandbox.run(&["policy", "list", "--json"]).expect_exit_code(0).json();
     assert_eq!((&rules["rules"][0]["tier"], &rules["rules"][0]["line"]), (&json!("user"), &json!(1)));
 }
 
@@ -222,12 +228,18 @@ fn explaining_names_what_decides() {
 fn settings_take_single_commands_away() {
     let sandbox = sandbox();
     sandbox.settings(&json!({"tools": {"exclude": ["run_shell_command(touch)"]}}));
-    has(&shell(&sandbox, "true; touch ran", &[]).exits(0).stderr, "tools.exclude takes `touch` away");
+    assert_contains(
+        &shell(&sandbox, "true; touch ran", &[]).expect_exit_code(0).stderr,
+        "tools.exclude takes `touch` away",
+    );
     sandbox.settings(&json!({"tools": {"core": ["run_shell_command(echo)"]}}));
-    has(&shell(&sandbox, "touch ran", &[]).exits(0).stderr, "tools.core names the commands that may run");
-    assert!(!sandbox.has("ran"));
-    shell(&sandbox, "echo a > ran", &[]).exits(0);
-    assert!(sandbox.has("ran"));
+    assert_contains(
+        &shell(&sandbox, "touch ran", &[]).expect_exit_code(0).stderr,
+        "tools.core names the commands that may run",
+    );
+    assert!(!sandbox.has_file("ran"));
+    shell(&sandbox, "echo a > ran", &[]).expect_exit_code(0);
+    assert!(sandbox.has_file("ran"));
 }
 
 #[test]
@@ -235,12 +247,12 @@ fn a_rule_about_a_tool_that_there_is_not_is_said() {
     let sandbox = sandbox();
     let rule = "[[rule]]\ntoolName = \"write_flie\"\ndecision = \"deny\"\n";
     sandbox.write("p.toml", rule);
-    let run = sandbox.run(&["policy", "check", "p.toml"]).exits(0);
-    has(&run.stderr, "no tool is called `write_flie`");
-    has(&run.stderr, "p.toml:2:12");
-    has(&run.stderr, "did you mean `write_file`?");
+    let run = sandbox.run(&["policy", "check", "p.toml"]).expect_exit_code(0);
+    assert_contains(&run.stderr, "no tool is called `write_flie`");
+    assert_contains(&run.stderr, "p.toml:2:12");
+    assert_contains(&run.stderr, "did you mean `write_file`?");
     user_policy(&sandbox, "p.toml", rule);
-    has(&shell(&sandbox, "true", &[]).exits(0).stderr, "no tool is called `write_flie`");
+    assert_contains(&shell(&sandbox, "true", &[]).expect_exit_code(0).stderr, "no tool is called `write_flie`");
 }
 
 #[test]
@@ -252,10 +264,10 @@ fn every_command_begins_with_nothing() {
         "[[rule]]\ncommandPrefix = \"\"\ndecision = \"deny\"\ndenyMessage = \"none at all\"\n",
     );
     let run = shell(&sandbox, "touch made", &[]);
-    has(&run.stderr, "none at all");
-    assert!(!sandbox.has("made"));
+    assert_contains(&run.stderr, "none at all");
+    assert!(!sandbox.has_file("made"));
     user_policy(&sandbox, "p.toml", "[[rule]]\ncommandPrefix = \"\"\ndecision = \"allow\"\n");
-    has(&sandbox.run(&["policy", "list"]).stderr, "an empty prefix would allow every command");
+    assert_contains(&sandbox.run(&["policy", "list"]).stderr, "an empty prefix would allow every command");
 }
 
 /// A bad escape in a file that only allows something costs that file; where a rule could deny, nothing starts.
@@ -264,10 +276,10 @@ fn a_broken_policy_that_only_allows_is_left_out_aloud() {
     let sandbox = sandbox();
     user_policy(&sandbox, "rm.toml", NO_RM);
     user_policy(&sandbox, "git.toml", "[[rule]]\ncommandRegex = \"git \\s+log\"\ndecision = \"allow\"\n");
-    let run = shell(&sandbox, "touch ran && rm -rf x", &[]).exits(0);
-    has(&run.stderr, "git.toml:2");
-    has(&run.stderr, "its rules only allow, and none of them counts");
-    assert!(!sandbox.has("ran"), "the other file's deny counts");
+    let run = shell(&sandbox, "touch ran && rm -rf x", &[]).expect_exit_code(0);
+    assert_contains(&run.stderr, "git.toml:2");
+    assert_contains(&run.stderr, "its rules only allow, and none of them counts");
+    assert!(!sandbox.has_file("ran"), "the other file's deny counts");
     user_policy(&sandbox, "git.toml", "[[rule]]\ncommandRegex = \"git \\s+push\"\ndecision = \"deny\"\n");
-    shell(&sandbox, "touch ran", &[]).exits(52);
+    shell(&sandbox, "touch ran", &[]).expect_exit_code(52);
 }

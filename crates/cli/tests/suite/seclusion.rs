@@ -6,21 +6,21 @@ use std::process::Command;
 
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
-use hookwright_testkit::{Run, Sandbox, has_program, make_executable, skipped};
+use hookwright_testkit::{ProgramRun, Sandbox, has_program, make_executable, report_skipped};
 use serde_json::json;
 
 use crate::sandbox;
 
 /// A folder that nobody trusts, with a user's hook.
-fn hostile(script: &str) -> Sandbox {
+fn untrusted_project(script: &str) -> Sandbox {
     let sandbox = sandbox().untrusted();
     let hook = json!({"type": "command", "name": "mine", "command": script});
     sandbox.user_settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [hook]}]}}));
     sandbox
 }
 
-fn prompt(sandbox: &Sandbox) -> Run {
-    sandbox.run(&["-p", "say hello"]).exits(0)
+fn prompt(sandbox: &Sandbox) -> ProgramRun {
+    sandbox.run(&["-p", "say hello"]).expect_exit_code(0)
 }
 
 fn git(sandbox: &Sandbox, args: &[&str]) {
@@ -42,15 +42,15 @@ fn git(sandbox: &Sandbox, args: &[&str]) {
 }
 
 /// A program of the repository's that leaves a mark when it runs.
-fn evil(sandbox: &Sandbox) -> String {
+fn marking_program(sandbox: &Sandbox) -> String {
     let path = sandbox
-        .write("evil.sh", format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", sandbox.beside("pwned").display()));
+        .write("evil.sh", format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", sandbox.sibling_path("pwned").display()));
     make_executable(&path);
     path.to_str().unwrap().to_owned()
 }
 
-fn is_untouched(sandbox: &Sandbox, what: &str) {
-    let mark = sandbox.beside("pwned");
+fn assert_not_run(sandbox: &Sandbox, what: &str) {
+    let mark = sandbox.sibling_path("pwned");
     assert!(!mark.exists(), "{what}: {}", fs::read_to_string(&mark).unwrap_or_default());
 }
 
@@ -59,7 +59,7 @@ const REPORT: &str =
 
 #[test]
 fn in_an_untrusted_folder_the_users_hooks_run_elsewhere_and_know_where_the_session_is() {
-    let sandbox = hostile(REPORT);
+    let sandbox = untrusted_project(REPORT);
     prompt(&sandbox);
     let project = sandbox.project().to_str().unwrap().to_owned();
     let place = fs::read_to_string(sandbox.home().join("where")).unwrap();
@@ -71,13 +71,13 @@ fn in_an_untrusted_folder_the_users_hooks_run_elsewhere_and_know_where_the_sessi
         serde_json::from_str(&fs::read_to_string(sandbox.home().join("input")).unwrap()).unwrap();
     assert_eq!(input["cwd"], project);
     // Where the folder is trusted, they run in it.
-    sandbox.run(&["-p", "say hello", "--skip-trust"]).exits(0);
+    sandbox.run(&["-p", "say hello", "--skip-trust"]).expect_exit_code(0);
     assert!(fs::read_to_string(sandbox.home().join("where")).unwrap().starts_with(&format!("{project}\n")));
 }
 
 #[test]
 fn something_planted_in_the_neutral_directory_is_not_run_in() {
-    let sandbox = hostile(REPORT);
+    let sandbox = untrusted_project(REPORT);
     let planted = sandbox.home().join(".gemini/hookwright/neutral");
     std::fs::create_dir_all(&planted).unwrap();
     std::fs::write(planted.join("json.py"), "").unwrap();
@@ -89,26 +89,27 @@ fn something_planted_in_the_neutral_directory_is_not_run_in() {
 #[test]
 fn no_module_of_the_repository_is_imported_by_the_users_hook() {
     if !has_program("python3") {
-        return skipped("no_module_of_the_repository_is_imported_by_the_users_hook", "there is no python3");
+        return report_skipped("no_module_of_the_repository_is_imported_by_the_users_hook", "there is no python3");
     }
-    let sandbox =
-        hostile("python3 -c 'import json, http; json.loads(\"{}\")' && python3 -m json.tool --help > /dev/null");
-    let code = format!("open({:?}, 'a').write('python')\n", sandbox.beside("pwned"));
+    let sandbox = untrusted_project(
+        "python3 -c 'import json, http; json.loads(\"{}\")' && python3 -m json.tool --help > /dev/null",
+    );
+    let code = format!("open({:?}, 'a').write('python')\n", sandbox.sibling_path("pwned"));
     for name in ["json.py", "sitecustomize.py", "usercustomize.py", "http.py"] {
         sandbox.write(name, &code);
     }
     let run = prompt(&sandbox);
-    is_untouched(&sandbox, "python");
+    assert_not_run(&sandbox, "python");
     assert!(!run.stderr.contains("mine"), "{}", run.stderr);
 }
 
 /// Settings with their values, or files with their texts.
-type Pairs = &'static [(&'static str, &'static str)];
+type StringPairs = &'static [(&'static str, &'static str)];
 
 #[test]
 fn git_in_the_users_hook_starts_nothing_of_the_repositorys() {
     let script = r#"cd "$GEMINI_PROJECT_DIR" && git status --short > "$HOME/said" 2>&1; git -C "$GEMINI_PROJECT_DIR" diff >> "$HOME/said" 2>&1; git -C "$GEMINI_PROJECT_DIR" log -p -1 > /dev/null 2>&1; true"#;
-    let ways: [(&str, Pairs, Pairs); 8] = [
+    let ways: [(&str, StringPairs, StringPairs); 8] = [
         ("fsmonitor", &[("core.fsmonitor", "EVIL")], &[]),
         ("hooks", &[("core.hooksPath", "hooks")], &[]),
         ("pager", &[("core.pager", "EVIL"), ("pager.status", "EVIL"), ("pager.diff", "EVIL")], &[]),
@@ -123,12 +124,12 @@ fn git_in_the_users_hook_starts_nothing_of_the_repositorys() {
         ("signatures", &[("log.showSignature", "true"), ("gpg.program", "EVIL")], &[]),
     ];
     for (what, settings, files) in ways {
-        let sandbox = hostile(script);
+        let sandbox = untrusted_project(script);
         git(&sandbox, &["init", "-q"]);
         sandbox.write("a.txt", "one\n");
         git(&sandbox, &["add", "-A"]);
         git(&sandbox, &["commit", "-q", "-m", "x"]);
-        let evil = evil(&sandbox);
+        let evil = marking_program(&sandbox);
         for hook in ["hooks/post-index-change", "hooks/fsmonitor-watchman"] {
             make_executable(&sandbox.write(hook, format!("#!/bin/sh\nexec {evil}\n")));
         }
@@ -138,9 +139,9 @@ fn git_in_the_users_hook_starts_nothing_of_the_repositorys() {
         files.iter().for_each(|(path, text)| drop(sandbox.write(path, text)));
         sandbox.write("a.txt", "two\n");
         // Whatever the setting up has started.
-        let _ = std::fs::remove_file(sandbox.beside("pwned"));
+        let _ = std::fs::remove_file(sandbox.sibling_path("pwned"));
         prompt(&sandbox);
-        is_untouched(&sandbox, what);
+        assert_not_run(&sandbox, what);
         let said = fs::read_to_string(sandbox.home().join("said")).unwrap();
         let off = ["filter", "external", "textconv"].iter().any(|word| what.contains(word));
         // Where nothing else helps, git finds no repository, and says so.
@@ -152,7 +153,7 @@ fn git_in_the_users_hook_starts_nothing_of_the_repositorys() {
 #[test]
 fn npm_settings_of_the_repository_do_not_reach_the_users_hook() {
     // What npm and node read, they read from where they are started.
-    let sandbox = hostile(
+    let sandbox = untrusted_project(
         "for file in .npmrc package.json node_modules .env .python-version; do test ! -e $file || touch \"$HOME/found\"; done",
     );
     for file in [".npmrc", "package.json", "node_modules/x/index.js", ".python-version"] {

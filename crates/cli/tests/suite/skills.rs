@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
-use hookwright_testkit::{Replay, Run, Sandbox};
+use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox};
 use serde_json::{Value, json};
 
 use crate::sandbox;
@@ -31,12 +31,12 @@ fn place() -> Sandbox {
 }
 
 fn logged(sandbox: &Sandbox, event: &str) -> Vec<Value> {
-    let text = if sandbox.has("log.jsonl") { sandbox.read("log.jsonl") } else { String::new() };
+    let text = if sandbox.has_file("log.jsonl") { sandbox.read("log.jsonl") } else { String::new() };
     let all = serde_json::Deserializer::from_str(&text).into_iter::<Value>().map(Result::unwrap);
     all.filter(|input| input["hook_event_name"] == event).collect()
 }
 
-fn run(sandbox: &Sandbox, replay: &Replay, more: &[&str]) -> Run {
+fn run(sandbox: &Sandbox, replay: &ReplayBuilder, more: &[&str]) -> ProgramRun {
     let file = sandbox.replay(replay);
     sandbox.run(&[&["-p", "go", "--fake-responses", file.as_str()], more].concat())
 }
@@ -66,7 +66,7 @@ pub(super) fn first_request(sandbox: Sandbox) -> (Sandbox, Value) {
 }
 
 /// What the system prompt says of skills, and which can be activated.
-fn told(sandbox: Sandbox) -> (Sandbox, Option<String>, Value) {
+fn skills_section(sandbox: Sandbox) -> (Sandbox, Option<String>, Value) {
     let (sandbox, request) = first_request(sandbox);
     let system = request["systemInstruction"]["parts"][0]["text"].as_str().unwrap();
     let section =
@@ -78,27 +78,27 @@ fn told(sandbox: Sandbox) -> (Sandbox, Option<String>, Value) {
     (sandbox, section, names)
 }
 
-fn activate() -> Replay {
-    Replay::new().calls("activate_skill", json!({"name": "pdf"}))
+fn activate_replay() -> ReplayBuilder {
+    ReplayBuilder::new().calls("activate_skill", json!({"name": "pdf"}))
 }
 
 #[test]
 fn a_skill_is_offered_loaded_and_its_folder_read() {
     let sandbox = place();
     let notes = sandbox.home().join(".gemini/skills/pdf/notes.txt").display().to_string();
-    let read = Replay::new().calls("read_file", json!({"file_path": notes}));
+    let read = ReplayBuilder::new().calls("read_file", json!({"file_path": notes}));
     // Before it is activated, its folder is closed.
-    run(&sandbox, &read.clone().says("done"), &["--yolo"]).exits(0);
+    run(&sandbox, &read.clone().says("done"), &["--yolo"]).expect_exit_code(0);
     let before = &logged(&sandbox, "AfterTool")[0]["tool_response"];
     assert_eq!(before["error"]["type"], "path_not_in_workspace", "{before}");
     std::fs::remove_file(sandbox.project().join("log.jsonl")).unwrap();
 
-    let replay = activate()
+    let replay = activate_replay()
         .calls("read_file", json!({"file_path": notes}))
         .calls("glob", json!({"pattern": "*.txt", "dir_path": Path::new(&notes).parent().unwrap()}))
         .calls("write_file", json!({"file_path": notes, "content": "mine"}))
         .says("done");
-    run(&sandbox, &replay, &["--yolo"]).exits(0);
+    run(&sandbox, &replay, &["--yolo"]).expect_exit_code(0);
     let calls: Vec<Value> = logged(&sandbox, "BeforeTool").iter().map(|input| input["tool_name"].clone()).collect();
     assert_eq!(calls[0], "activate_skill");
     let after = logged(&sandbox, "AfterTool");
@@ -116,23 +116,23 @@ fn a_skill_is_offered_loaded_and_its_folder_read() {
 #[test]
 fn nobody_is_there_to_consent_and_hooks_may_deny() {
     let sandbox = place();
-    let refused = run(&sandbox, &activate().says("done"), &[]).exits(0);
+    let refused = run(&sandbox, &activate_replay().says("done"), &[]).expect_exit_code(0);
     assert!(refused.stderr.contains("activate_skill"), "{refused:#?}");
     assert!(logged(&sandbox, "AfterTool").is_empty());
-    run(&sandbox, &activate().says("done"), &["--allowed-tools", "activate_skill"]).exits(0);
+    run(&sandbox, &activate_replay().says("done"), &["--allowed-tools", "activate_skill"]).expect_exit_code(0);
     assert_eq!(logged(&sandbox, "AfterTool").len(), 1);
 
     let deny = sandbox.script("deny.sh", "echo 'no skills here' >&2; exit 2");
     let hooks = json!([{"matcher": "activate_skill", "hooks": [{"type": "command", "command": deny}]}]);
     sandbox.settings(&json!({"hooks": {"BeforeTool": hooks}}));
-    let denied = run(&sandbox, &activate().says("done"), &["--yolo"]).exits(0);
+    let denied = run(&sandbox, &activate_replay().says("done"), &["--yolo"]).expect_exit_code(0);
     assert!(denied.stderr.contains("no skills here"), "{denied:#?}");
 }
 
 #[test]
 fn what_is_disabled_or_excluded_is_not_offered() {
     let sandbox = place();
-    let (mut sandbox, section, names) = told(sandbox);
+    let (mut sandbox, section, names) = skills_section(sandbox);
     assert_eq!((section.as_deref(), names), (Some("- pdf: reads &lt;b&gt;PDF&lt;/b&gt; files\n"), json!(["pdf"])));
     for settings in [
         json!({"skills": {"disabled": ["PDF"]}}),
@@ -141,10 +141,10 @@ fn what_is_disabled_or_excluded_is_not_offered() {
         json!({"tools": {"exclude": ["activate_skill"]}}),
     ] {
         sandbox.user_settings(&settings);
-        let (again, section, names) = told(sandbox);
+        let (again, section, names) = skills_section(sandbox);
         assert_eq!((section, names), (None, Value::Null), "{settings}");
         sandbox = again;
-        let ended = run(&sandbox, &activate().says("done"), &["--yolo"]).exits(0);
+        let ended = run(&sandbox, &activate_replay().says("done"), &["--yolo"]).expect_exit_code(0);
         assert!(ended.stderr.contains("not found"), "{settings} {ended:#?}");
     }
 }
@@ -153,12 +153,12 @@ fn what_is_disabled_or_excluded_is_not_offered() {
 fn an_untrusted_projects_skills_are_not_offered_and_that_is_said() {
     let sandbox = sandbox().untrusted();
     skill(&sandbox.project().join(".agents/skills"), "theirs", "does harm");
-    let listed = sandbox.run(&["skills", "list"]).exits(0);
+    let listed = sandbox.run(&["skills", "list"]).expect_exit_code(0);
     assert!(listed.stderr.contains("this folder is not trusted, so .agents/skills is not loaded"), "{listed:#?}");
     assert!(!listed.stdout.contains("theirs"));
-    let trusted = sandbox.run(&["skills", "list", "--skip-trust"]).exits(0);
+    let trusted = sandbox.run(&["skills", "list", "--skip-trust"]).expect_exit_code(0);
     assert!(trusted.stdout.contains("theirs"), "{trusted:#?}");
-    let asked = sandbox.run(&["hooks", "trust", "--folder"]).exits(0);
+    let asked = sandbox.run(&["hooks", "trust", "--folder"]).expect_exit_code(0);
     assert!(asked.stderr.contains(".agents/skills/theirs"), "{asked:#?}");
 }
 
@@ -171,7 +171,7 @@ fn skills_are_listed_with_their_states() {
     sandbox.settings(&json!({"skills": {"disabled": ["off"]}}));
     std::fs::create_dir_all(sandbox.home().join(".gemini/skills/broken")).unwrap();
     std::fs::write(sandbox.home().join(".gemini/skills/broken/SKILL.md"), "---\nname: broken\n---\n").unwrap();
-    let run = sandbox.run(&["skills", "list"]).exits(0);
+    let run = sandbox.run(&["skills", "list"]).expect_exit_code(0);
     let shown = |text: &str| text.replace(&sandbox.home().parent().unwrap().display().to_string(), "");
     // Columns are as wide as the box's own path.
     let table: Vec<Vec<String>> = shown(&run.stdout)
@@ -192,7 +192,7 @@ fn skills_are_listed_with_their_states() {
             .contains("this skill has no `description`; it is left out\n --> /home/.gemini/skills/broken/SKILL.md:1:1"),
         "{run:#?}"
     );
-    let run = sandbox.run(&["skills", "list", "--json"]).exits(0).json();
+    let run = sandbox.run(&["skills", "list", "--json"]).expect_exit_code(0).json();
     let states: Vec<_> =
         run["skills"].as_array().unwrap().iter().map(|one| one["enabled"].as_bool().unwrap()).collect();
     assert_eq!(states, [false, false, true]);
@@ -203,20 +203,20 @@ fn skills_are_listed_with_their_states() {
 fn switching_keeps_comments_and_takes_effect() {
     let sandbox = place();
     sandbox.write(".gemini/settings.json", "{\n  // mine\n  \"ui\": {}\n}\n");
-    let run = sandbox.run(&["skills", "disable", "PDF"]).exits(0);
+    let run = sandbox.run(&["skills", "disable", "PDF"]).expect_exit_code(0);
     assert!(run.stderr.contains("disabled skill `pdf` in "), "{run:#?}");
     let text = sandbox.read(".gemini/settings.json");
     assert!(text.contains("// mine") && text.contains("\"disabled\": [\"pdf\"]"), "{text}");
-    assert!(sandbox.run(&["skills", "disable", "pdf"]).exits(0).stderr.contains("already disabled"));
-    sandbox.run(&["skills", "disable", "pdf", "--scope", "user"]).exits(0);
-    assert!(sandbox.run(&["skills", "list"]).exits(0).stdout.contains("disabled"));
-    let run = sandbox.run(&["skills", "enable", "pdf"]).exits(0);
+    assert!(sandbox.run(&["skills", "disable", "pdf"]).expect_exit_code(0).stderr.contains("already disabled"));
+    sandbox.run(&["skills", "disable", "pdf", "--scope", "user"]).expect_exit_code(0);
+    assert!(sandbox.run(&["skills", "list"]).expect_exit_code(0).stdout.contains("disabled"));
+    let run = sandbox.run(&["skills", "enable", "pdf"]).expect_exit_code(0);
     assert!(run.stderr.contains(" and ") && !run.stderr.contains("still"), "{run:#?}");
-    assert!(sandbox.run(&["skills", "list"]).exits(0).stdout.contains("enabled"));
+    assert!(sandbox.run(&["skills", "list"]).expect_exit_code(0).stdout.contains("enabled"));
     sandbox.user_settings(&json!({"skills": {"enabled": false}}));
-    let run = sandbox.run(&["skills", "enable", "pdf"]).exits(0);
+    let run = sandbox.run(&["skills", "enable", "pdf"]).expect_exit_code(0);
     assert!(run.stderr.contains("still off, as settings switch all skills off"), "{run:#?}");
-    assert!(sandbox.run(&["skills", "disable", "pdg"]).exits(1).stderr.contains("no skill is called `pdg`"));
+    assert!(sandbox.run(&["skills", "disable", "pdg"]).expect_exit_code(1).stderr.contains("no skill is called `pdg`"));
 }
 
 #[test]
@@ -224,16 +224,16 @@ fn a_skill_is_checked() {
     let sandbox = sandbox();
     skill(&sandbox.project(), "good", "is fine");
     for path in ["good", "good/SKILL.md", "."] {
-        assert_eq!(sandbox.run(&["skills", "validate", path]).exits(0).stdout, "good: no problems\n");
+        assert_eq!(sandbox.run(&["skills", "validate", path]).expect_exit_code(0).stdout, "good: no problems\n");
     }
     sandbox.write("bad/SKILL.md", "---\nname: bad\ndescription: \"\"\n---\n");
-    let run = sandbox.run(&["skills", "validate", "bad"]).exits(1);
+    let run = sandbox.run(&["skills", "validate", "bad"]).expect_exit_code(1);
     assert!(run.stderr.contains("bad/SKILL.md:3:14"), "{run:#?}");
-    let run = sandbox.run(&["skills", "validate", "bad", "--json"]).exits(1).json();
+    let run = sandbox.run(&["skills", "validate", "bad", "--json"]).expect_exit_code(1).json();
     assert_eq!((&run["ok"], run["diagnostics"].as_array().unwrap().len()), (&json!(false), 1));
     std::fs::create_dir(sandbox.project().join("empty")).unwrap();
-    assert!(sandbox.run(&["skills", "validate", "empty"]).exits(1).stdout.contains("no skill"));
-    assert!(sandbox.run(&["skills", "validate", "nowhere"]).exits(1).stderr.contains("there is no folder"));
+    assert!(sandbox.run(&["skills", "validate", "empty"]).expect_exit_code(1).stdout.contains("no skill"));
+    assert!(sandbox.run(&["skills", "validate", "nowhere"]).expect_exit_code(1).stderr.contains("there is no folder"));
 }
 
 #[test]
@@ -245,24 +245,24 @@ fn uninstalling_takes_what_was_named_and_nothing_else() {
     #[cfg(unix)]
     std::os::unix::fs::symlink(sandbox.project().join("keep"), skills.join("linked")).unwrap();
     for name in ["..", "../skills", "/", ".", "", "nobody", "other/../pdf"] {
-        assert!(sandbox.run(&["skills", "uninstall", name]).exits(1).stderr.contains("no skill"), "{name}");
+        assert!(sandbox.run(&["skills", "uninstall", name]).expect_exit_code(1).stderr.contains("no skill"), "{name}");
     }
-    sandbox.run(&["skills", "uninstall", "pdf"]).exits(0);
+    sandbox.run(&["skills", "uninstall", "pdf"]).expect_exit_code(0);
     assert!(!skills.join("pdf").exists() && skills.join("other/SKILL.md").exists());
     #[cfg(unix)]
     {
-        assert!(sandbox.run(&["skills", "uninstall", "linked"]).exits(0).stderr.contains("unlinked"));
-        assert!(sandbox.has("keep/SKILL.md") && !skills.join("linked").exists());
+        assert!(sandbox.run(&["skills", "uninstall", "linked"]).expect_exit_code(0).stderr.contains("unlinked"));
+        assert!(sandbox.has_file("keep/SKILL.md") && !skills.join("linked").exists());
     }
-    sandbox.run(&["skills", "uninstall", "other", "--scope", "workspace"]).exits(1);
+    sandbox.run(&["skills", "uninstall", "other", "--scope", "workspace"]).expect_exit_code(1);
     skill(&sandbox.project().join(".gemini/skills"), "own", "x");
-    sandbox.run(&["skills", "uninstall", "own", "--scope", "workspace"]).exits(0);
-    assert!(!sandbox.has(".gemini/skills/own"));
+    sandbox.run(&["skills", "uninstall", "own", "--scope", "workspace"]).expect_exit_code(0);
+    assert!(!sandbox.has_file(".gemini/skills/own"));
 }
 
 /// A folder of skills to install from, beside the project.
 fn offered(sandbox: &Sandbox) -> String {
-    let folder = sandbox.beside("offered");
+    let folder = sandbox.sibling_path("offered");
     skill(&folder, "one", "does one thing");
     skill(&folder, "two", "does another");
     std::fs::write(folder.join("one/run.sh"), "true").unwrap();
@@ -274,20 +274,22 @@ fn installing_shows_what_comes_and_needs_consent() {
     let sandbox = sandbox();
     let from = offered(&sandbox);
     let skills = sandbox.home().join(".gemini/skills");
-    let run = sandbox.run(&["skills", "install", &from]).exits(1);
+    let run = sandbox.run(&["skills", "install", &from]).expect_exit_code(1);
     assert!(run.stdout.contains("one: does one thing\n    run.sh\ntwo: does another\n"), "{run:#?}");
     assert!(run.stderr.contains("nobody has agreed to install one, two; nothing was changed"), "{run:#?}");
     assert_eq!(std::fs::read_dir(&skills).unwrap().count(), 0, "no draft is left");
-    sandbox.run(&["skills", "install", &from, "--consent"]).exits(0);
+    sandbox.run(&["skills", "install", &from, "--consent"]).expect_exit_code(0);
     assert!(skills.join("one/run.sh").is_file() && skills.join("two/SKILL.md").is_file());
     assert_eq!(std::fs::read_dir(&skills).unwrap().count(), 2, "no draft is left");
     // One alone, over the one that is there.
-    std::fs::write(sandbox.beside("offered/one/new.sh"), "").unwrap();
-    let run = sandbox.run(&["skills", "install", &format!("{from}/one"), "--consent"]).exits(0);
+    std::fs::write(sandbox.sibling_path("offered/one/new.sh"), "").unwrap();
+    let run = sandbox.run(&["skills", "install", &format!("{from}/one"), "--consent"]).expect_exit_code(0);
     assert!(run.stderr.contains("skill `one` is installed already"), "{run:#?}");
     assert!(skills.join("one/new.sh").is_file());
-    sandbox.run(&["skills", "install", &from, "--path", "two", "--scope", "workspace", "--consent"]).exits(0);
-    assert!(sandbox.has(".gemini/skills/two/SKILL.md") && !sandbox.has(".gemini/skills/one"));
+    sandbox
+        .run(&["skills", "install", &from, "--path", "two", "--scope", "workspace", "--consent"])
+        .expect_exit_code(0);
+    assert!(sandbox.has_file(".gemini/skills/two/SKILL.md") && !sandbox.has_file(".gemini/skills/one"));
 }
 
 #[test]
@@ -306,13 +308,13 @@ fn installing_leads_nowhere_else() {
     }
     #[cfg(unix)]
     {
-        std::os::unix::fs::symlink("/etc/passwd", sandbox.beside("offered/one/out")).unwrap();
-        let run = sandbox.run(&["skills", "install", &from, "--consent"]).exits(1);
+        std::os::unix::fs::symlink("/etc/passwd", sandbox.sibling_path("offered/one/out")).unwrap();
+        let run = sandbox.run(&["skills", "install", &from, "--consent"]).expect_exit_code(1);
         assert!(run.stderr.contains("outside of it"), "{run:#?}");
-        std::fs::remove_file(sandbox.beside("offered/one/out")).unwrap();
+        std::fs::remove_file(sandbox.sibling_path("offered/one/out")).unwrap();
     }
-    std::fs::write(sandbox.beside("offered/one/SKILL.md"), "---\nname: ..\ndescription: x\n---\n").unwrap();
-    let run = sandbox.run(&["skills", "install", &format!("{from}/one"), "--consent"]).exits(1);
+    std::fs::write(sandbox.sibling_path("offered/one/SKILL.md"), "---\nname: ..\ndescription: x\n---\n").unwrap();
+    let run = sandbox.run(&["skills", "install", &format!("{from}/one"), "--consent"]).expect_exit_code(1);
     assert!(run.stderr.contains("can be no skill's name"), "{run:#?}");
     assert_eq!(std::fs::read_dir(sandbox.home().join(".gemini/skills")).unwrap().count(), 0);
 }
@@ -330,7 +332,7 @@ fn a_repository_is_installed_from() {
     git(&["add", "."]);
     git(&["commit", "-qm", "x"]);
     let url = format!("file://{from}");
-    sandbox.run(&["skills", "install", &url, "--path", "one", "--consent"]).exits(0);
+    sandbox.run(&["skills", "install", &url, "--path", "one", "--consent"]).expect_exit_code(0);
     let skills = sandbox.home().join(".gemini/skills");
     assert!(skills.join("one/run.sh").is_file() && !skills.join("two").exists() && !skills.join("one/.git").exists());
 }
@@ -339,9 +341,9 @@ fn a_repository_is_installed_from() {
 fn what_only_shows_something_works_without_a_screen() {
     let sandbox = place();
     sandbox.write("GEMINI.md", "Tabs.");
-    let listed = sandbox.run(&["-p", "/skills list"]).exits(0);
+    let listed = sandbox.run(&["-p", "/skills list"]).expect_exit_code(0);
     assert!(format!("{}{}", listed.stdout, listed.stderr).contains("reads <b>PDF</b> files (user)"), "{listed:#?}");
-    let listed = sandbox.run(&["-p", "/memory list"]).exits(0);
+    let listed = sandbox.run(&["-p", "/memory list"]).expect_exit_code(0);
     assert!(format!("{}{}", listed.stdout, listed.stderr).contains("/project/GEMINI.md"), "{listed:#?}");
 }
 
@@ -349,7 +351,7 @@ fn what_only_shows_something_works_without_a_screen() {
 fn notes_for_other_agents_are_pointed_out_in_one_session() {
     let sandbox = sandbox();
     sandbox.write("AGENTS.md", "Tabs.");
-    let said = |sandbox: &Sandbox| run(sandbox, &Replay::new().says("done"), &[]).exits(0).stderr;
+    let said = |sandbox: &Sandbox| run(sandbox, &ReplayBuilder::new().says("done"), &[]).expect_exit_code(0).stderr;
     assert!(said(&sandbox).contains("this project has an AGENTS.md, which is not read"));
     assert!(!said(&sandbox).contains("AGENTS.md"));
 }
@@ -361,18 +363,19 @@ fn a_skill_that_is_the_users_alone_is_called_by_its_name() {
     let text = fs::read_to_string(&file).unwrap();
     let alone = text.replacen("---\n", "---\ndisable-model-invocation: true\nhooks:\n  PreToolUse: []\n", 1);
     std::fs::write(&file, alone).unwrap();
-    let listed = sandbox.run(&["skills", "list"]).exits(0);
+    let listed = sandbox.run(&["skills", "list"]).expect_exit_code(0);
     assert!(listed.stdout.contains("yours alone: /pdf"), "{}", listed.stdout);
     assert!(listed.stderr.contains("hooks in a skill do not run here"), "{}", listed.stderr);
-    let (sandbox, said, tools) = told(sandbox);
+    let (sandbox, said, tools) = skills_section(sandbox);
     assert_eq!(said, None, "{tools}");
 
     // The model can't, whatever it tries; the user can.
-    let refused = run(&sandbox, &activate().says("no"), &["--allowed-tools", "activate_skill"]).exits(0);
+    let refused =
+        run(&sandbox, &activate_replay().says("no"), &["--allowed-tools", "activate_skill"]).expect_exit_code(0);
     assert!(refused.stderr.contains("not found"), "{}", refused.stderr);
-    let file = sandbox.replay(&activate().says("done"));
+    let file = sandbox.replay(&activate_replay().says("done"));
     let called = |prompt: &str| {
-        sandbox.run(&["-p", prompt, "--fake-responses", &file, "--allowed-tools", "activate_skill"]).exits(0)
+        sandbox.run(&["-p", prompt, "--fake-responses", &file, "--allowed-tools", "activate_skill"]).expect_exit_code(0)
     };
     let run = called("/PDF read the first page");
     assert!(!run.stderr.contains("not found"), "{}", run.stderr);
@@ -386,15 +389,15 @@ fn a_skill_that_is_the_users_alone_is_called_by_its_name() {
 #[test]
 fn a_skill_is_linked_where_it_is() {
     let sandbox = sandbox();
-    let folder = sandbox.beside("mine");
+    let folder = sandbox.sibling_path("mine");
     skill(&folder, "notes", "writes notes");
     let source = folder.join("notes");
     let link = |more: &[&str]| sandbox.run(&[&["skills", "link", source.to_str().unwrap()], more].concat());
-    assert!(link(&[]).exits(1).stderr.contains("nobody has agreed"));
-    link(&["--consent"]).exits(0);
-    assert!(sandbox.run(&["skills", "list"]).exits(0).stdout.contains("writes notes"));
-    assert!(link(&["--consent"]).exits(1).stderr.contains("is installed already"));
-    sandbox.run(&["skills", "uninstall", "notes"]).exits(0);
+    assert!(link(&[]).expect_exit_code(1).stderr.contains("nobody has agreed"));
+    link(&["--consent"]).expect_exit_code(0);
+    assert!(sandbox.run(&["skills", "list"]).expect_exit_code(0).stdout.contains("writes notes"));
+    assert!(link(&["--consent"]).expect_exit_code(1).stderr.contains("is installed already"));
+    sandbox.run(&["skills", "uninstall", "notes"]).expect_exit_code(0);
     assert!(source.join("SKILL.md").exists());
-    sandbox.run(&["skills", "link", "--consent", sandbox.project().to_str().unwrap()]).exits(1);
+    sandbox.run(&["skills", "link", "--consent", sandbox.project().to_str().unwrap()]).expect_exit_code(1);
 }

@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use hookwright_testkit::Replay;
+use hookwright_testkit::ReplayBuilder;
 use hookwright_testkit::deadline::*;
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ fn every_loosening_setting_is_refused_with_its_place() {
 fn what_would_be_refused_is_said_before_the_folder_is_trusted() {
     let sandbox = sandbox().untrusted();
     sandbox.settings(&json!({"telemetry": {"outfile": "/tmp/x"}, "security": {"folderTrust": {"enabled": false}}}));
-    let run = sandbox.run(&["hooks", "validate"]).exits(0);
+    let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(0);
     for key in ["telemetry.outfile", "security.folderTrust.enabled"] {
         assert!(run.stderr.contains(&format!("`{key}`")), "{}", run.stderr);
     }
@@ -99,19 +99,19 @@ fn a_project_does_not_leave_plan_mode() {
     sandbox.user_settings(&json!({"general": {"defaultApprovalMode": "plan"}}));
     sandbox.settings(&json!({"general": {"defaultApprovalMode": "auto_edit"}, "tools": {"approvalMode": "auto_edit"}}));
     let call = json!({"file_path": "made.txt", "content": "x"});
-    let replay = sandbox.replay(&Replay::new().calls("write_file", call).says("done"));
-    let run = sandbox.run(&["--fake-responses", &replay, "-p", "go"]).exits(0);
-    assert!(!sandbox.has("made.txt"));
+    let replay = sandbox.replay(&ReplayBuilder::new().calls("write_file", call).says("done"));
+    let run = sandbox.run(&["--fake-responses", &replay, "-p", "go"]).expect_exit_code(0);
+    assert!(!sandbox.has_file("made.txt"));
     assert!(run.stderr.contains("a project can't loosen `general.defaultApprovalMode`"), "{}", run.stderr);
 }
 
 #[test]
 fn a_projects_telemetry_is_written_nowhere() {
     let sandbox = sandbox();
-    let file = sandbox.beside("stolen.log");
+    let file = sandbox.sibling_path("stolen.log");
     sandbox.settings(&json!({"telemetry": {"enabled": true, "target": "local", "outfile": file, "logPrompts": true}}));
     sandbox.write(".env", format!("GEMINI_TELEMETRY_ENABLED=true\nGEMINI_TELEMETRY_OUTFILE={}\n", file.display()));
-    let run = sandbox.run(&["-p", "say hello"]).exits(0);
+    let run = sandbox.run(&["-p", "say hello"]).expect_exit_code(0);
     assert!(!file.exists());
     assert!(run.stderr.contains("can't set GEMINI_TELEMETRY_ENABLED, GEMINI_TELEMETRY_OUTFILE"), "{}", run.stderr);
 }
@@ -170,18 +170,18 @@ const LISTED: [&str; 8] = [
 fn trusting_a_folder_lists_what_it_brings_and_later_changes_are_announced() {
     let sandbox = sandbox().untrusted();
     generous(&sandbox);
-    let shown = sandbox.run(&["hooks", "trust"]).exits(1).stderr;
-    let trusted = sandbox.run(&["hooks", "trust", "--folder"]).exits(0).stderr;
+    let shown = sandbox.run(&["hooks", "trust"]).expect_exit_code(1).stderr;
+    let trusted = sandbox.run(&["hooks", "trust", "--folder"]).expect_exit_code(0).stderr;
     for line in LISTED {
         assert!(shown.contains(line) && trusted.contains(line), "{line}:\n{shown}\n{trusted}");
     }
-    let said = sandbox.run(&["-p", "say hello"]).exits(0).stderr;
+    let said = sandbox.run(&["-p", "say hello"]).expect_exit_code(0).stderr;
     assert!(!said.contains("this project's tools.allowed"), "{said}");
     sandbox.settings(&json!({"tools": {"allowed": ["run_shell_command(rm)"]}}));
-    let said = sandbox.run(&["-p", "say hello"]).exits(0).stderr;
+    let said = sandbox.run(&["-p", "say hello"]).expect_exit_code(0).stderr;
     let news = "this project's tools.allowed: `run_shell_command(rm)` is new and `run_shell_command(ls)` is gone";
     assert!(said.contains(news), "{said}");
-    let again = sandbox.run(&["-p", "say hello"]).exits(0).stderr;
+    let again = sandbox.run(&["-p", "say hello"]).expect_exit_code(0).stderr;
     assert!(!again.contains("this project's tools.allowed"), "{again}");
 }
 
@@ -189,7 +189,7 @@ fn trusting_a_folder_lists_what_it_brings_and_later_changes_are_announced() {
 fn what_runs_unasked_in_a_folder_that_nobody_was_asked_about_is_announced() {
     let sandbox = sandbox();
     generous(&sandbox);
-    let said = sandbox.run(&["-p", "say hello"]).exits(0).stderr;
+    let said = sandbox.run(&["-p", "say hello"]).expect_exit_code(0).stderr;
     assert!(said.contains("this project's tools.allowed: `run_shell_command(ls)` is new"), "{said}");
     assert!(said.contains("own (`./own.sh now`) for agent a"), "{said}");
 }

@@ -5,33 +5,43 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hookwright_trial::{Agent, Behaviour, Bounds, Cell, End, Host, Live, Seen, Wiring, live};
+use hookwright_trial::{
+    Behaviour, CallOutcome, HookWiring, Host, LiveTrial, TrialAgent, TrialCase, TrialLimits, TrialObservation,
+    run_live_trial,
+};
 
 /// One run of a program as if it were Gemini CLI.
-fn run(program: &Path, behaviour: &str, time: u64) -> Seen {
-    let behaviour = Behaviour::named(behaviour).unwrap();
-    let cell = Cell { agent: Agent { host: Host::GeminiCli, program }, behaviour, wiring: Wiring::Direct };
-    assert!(cell.exists());
+fn run(program: &Path, behaviour: &str, time: u64) -> TrialObservation {
+    let behaviour = Behaviour::by_name(behaviour).unwrap();
+    let cell =
+        TrialCase { agent: TrialAgent { host: Host::GeminiCli, program }, behaviour, wiring: HookWiring::Direct };
+    assert!(cell.is_applicable());
     let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
-    let bounds = Bounds { path: &path, time: Duration::from_secs(time), fence: true, keep: false, cache: None };
+    let bounds = TrialLimits {
+        search_path: &path,
+        timeout: Duration::from_secs(time),
+        block_network: true,
+        keep_files: false,
+        cache_dir: None,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(cell.run(bounds)).unwrap()
 }
 
-fn hookwright(behaviour: &str) -> Seen {
+fn hookwright(behaviour: &str) -> TrialObservation {
     run(Path::new(env!("CARGO_BIN_EXE_hookwright")), behaviour, 60)
 }
 
 #[test]
 fn what_ran_is_told_from_what_did_not() {
     let seen = hookwright("silence");
-    assert_eq!((seen.end, seen.started, seen.told), (End::Ran, 1, false), "{seen:?}");
+    assert_eq!((seen.end, seen.started, seen.told), (CallOutcome::Ran, 1, false), "{seen:?}");
     let seen = hookwright("gemini-deny");
-    assert_eq!((seen.end, seen.started, seen.told), (End::Blocked, 1, true), "{seen:?}");
+    assert_eq!((seen.end, seen.started, seen.told), (CallOutcome::Blocked, 1, true), "{seen:?}");
     let seen = hookwright("rewrite-gemini");
-    assert_eq!((seen.end, seen.started), (End::Rewritten, 1), "{seen:?}");
+    assert_eq!((seen.end, seen.started), (CallOutcome::Rewritten, 1), "{seen:?}");
     // A hook that is no guard may fail, as the reference says.
-    assert_eq!(hookwright("exit-1").end, End::Ran);
+    assert_eq!(hookwright("exit-1").end, CallOutcome::Ran);
     assert_eq!(hookwright("missing").started, 0);
 }
 
@@ -40,18 +50,18 @@ fn a_guard_on_edits_sees_the_tool_for_edits() {
     let seen = hookwright("edit");
     assert_eq!(seen.started, 1, "{seen:?}");
     let seen = hookwright("edit-by-command");
-    assert_eq!((seen.end, seen.started), (End::Ran, 0), "{seen:?}");
+    assert_eq!((seen.end, seen.started), (CallOutcome::Ran, 0), "{seen:?}");
 }
 
 /// Nothing is called blocked that never came to a call.
 #[test]
 fn an_agent_that_does_nothing_has_not_blocked_anything() {
-    assert_eq!(run(Path::new("/bin/true"), "gemini-deny", 60).end, End::Dead);
+    assert_eq!(run(Path::new("/bin/true"), "gemini-deny", 60).end, CallOutcome::Dead);
     let folder = tempfile::tempdir().unwrap();
     let sleeper = folder.path().join("sleeper");
     std::fs::write(&sleeper, "#!/bin/sh\nsleep 60\n").unwrap();
     std::fs::set_permissions(&sleeper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    assert_eq!(run(&sleeper, "gemini-deny", 1).end, End::Hung);
+    assert_eq!(run(&sleeper, "gemini-deny", 1).end, CallOutcome::Hung);
 }
 
 /// The few that a user's machine is asked, through the bridge as `agents install` writes it.
@@ -60,10 +70,11 @@ fn the_short_column_holds_here() {
     let hookwright = Path::new(env!("CARGO_BIN_EXE_hookwright"));
     let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
     let until = Instant::now() + Duration::from_secs(300);
-    let wanted = Live { host: Host::GeminiCli, program: hookwright, hookwright, path: &path, cache: None, until };
+    let wanted =
+        LiveTrial { host: Host::GeminiCli, program: hookwright, hookwright, path: &path, cache: None, deadline: until };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut heard = 0;
-    let report = runtime.block_on(live(wanted, |_| heard += 1)).unwrap();
+    let report = runtime.block_on(run_live_trial(wanted, |_| heard += 1)).unwrap();
     assert_eq!((heard, report.rows.len()), (10, 10));
     assert!(report.holds(), "{report:#?}");
 }
@@ -72,10 +83,16 @@ fn the_short_column_holds_here() {
 #[test]
 fn who_had_no_time_is_not_said_to_fail() {
     let (program, path) = (Path::new("/bin/true"), OsString::from("/usr/bin:/bin"));
-    let wanted =
-        Live { host: Host::GeminiCli, program, hookwright: program, path: &path, cache: None, until: Instant::now() };
+    let wanted = LiveTrial {
+        host: Host::GeminiCli,
+        program,
+        hookwright: program,
+        path: &path,
+        cache: None,
+        deadline: Instant::now(),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let report = runtime.block_on(live(wanted, |_| ())).unwrap();
-    assert!(report.rows.iter().all(|row| row.verdict() == hookwright_trial::live::Verdict::Unknown));
+    let report = runtime.block_on(run_live_trial(wanted, |_| ())).unwrap();
+    assert!(report.rows.iter().all(|row| row.verdict() == hookwright_trial::live::TrialVerdict::Unknown));
     assert!(!report.holds());
 }

@@ -2,19 +2,19 @@
 
 mod adjusting;
 mod agents;
+mod appearance;
 mod approvals;
 mod auth;
 #[cfg(target_os = "linux")]
 mod background;
 mod basics;
 mod dialogs;
+mod exit;
 mod extensions;
 mod guards;
 mod hooks;
 mod images;
 mod interactive;
-mod leaving;
-mod looks;
 mod mcp;
 mod pager;
 mod permissions;
@@ -25,11 +25,11 @@ mod screens;
 mod sessions;
 mod skills;
 mod terminal;
-mod vanishing;
+mod terminal_hangup;
 mod words;
 
 use hookwright_testkit::Sandbox;
-pub(crate) use terminal::Terminal;
+pub(crate) use terminal::TestTerminal;
 
 pub(crate) const COMPOSER: &str = "Type your message or @path/to/file";
 

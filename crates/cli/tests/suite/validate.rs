@@ -9,7 +9,7 @@ fn mistakes_are_drawn_and_counted() {
         ".gemini/settings.json",
         "{\n  \"hooks\": {\n    \"BeforeTol\": [],\n    \"AfterTool\": [ { \"matcher\": \"EditTol\", \"hooks\": [ { \"type\": \"command\", \"command\": \"x\", \"timeout\": \"30\" } ] } ]\n  }\n}\n",
     );
-    let run = sandbox.run(&["hooks", "validate"]).exits(1);
+    let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(1);
     assert_eq!(run.stdout, "1 file checked: 2 errors, 1 warning\n");
     let project = sandbox.project().to_string_lossy().into_owned();
     insta::assert_snapshot!(run.stderr.replace(&project, "PROJECT"), @r#"
@@ -40,7 +40,7 @@ fn mistakes_are_drawn_and_counted() {
 fn warnings_alone_are_fine() {
     let sandbox = sandbox();
     sandbox.write("hooks.json", r#"{"hooks": {"BeforeAgent": [{"matcher": "x", "hooks": []}]}}"#);
-    let run = sandbox.run(&["hooks", "validate", "hooks.json", "--json"]).exits(0).json();
+    let run = sandbox.run(&["hooks", "validate", "hooks.json", "--json"]).expect_exit_code(0).json();
     assert_eq!(run["ok"], true);
     assert_eq!(run["diagnostics"][0]["severity"], "warning");
     assert_eq!(run["diagnostics"][0]["span"]["line"], 1);
@@ -58,7 +58,7 @@ fn files_that_cannot_be_read_say_why() {
         ("folder.json", "directory"),
         ("gone.json", "no such file"),
     ] {
-        let run = sandbox.run(&["hooks", "validate", file]).exits(1);
+        let run = sandbox.run(&["hooks", "validate", file]).expect_exit_code(1);
         assert!(run.stderr.contains(words), "{file}: {}", run.stderr);
     }
 }
@@ -67,7 +67,7 @@ fn files_that_cannot_be_read_say_why() {
 fn fifty_megabytes_of_nesting_are_refused_quickly() {
     let sandbox = sandbox();
     sandbox.write("deep.json", "[".repeat(50 << 20));
-    let run = sandbox.run(&["hooks", "validate", "deep.json"]).exits(1);
+    let run = sandbox.run(&["hooks", "validate", "deep.json"]).expect_exit_code(1);
     assert!(
         run.stderr.contains("deep.json") && run.stderr.len() < 2000,
         "{}",
@@ -79,11 +79,11 @@ fn fifty_megabytes_of_nesting_are_refused_quickly() {
 fn a_broken_layer_stops_no_other() {
     let sandbox = sandbox();
     sandbox.write(".gemini/settings.json", "{");
-    let list = sandbox.run(&["hooks", "list"]).exits(1);
+    let list = sandbox.run(&["hooks", "list"]).expect_exit_code(1);
     assert!(list.stderr.contains("can't be read"), "{}", list.stderr);
     sandbox.user_settings(&serde_json::json!({"hooks": {"BeforeTool": [{"hooks": [
         {"type": "command", "name": "u", "command": "exit 2"}]}]}}));
-    let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).exits(2);
+    let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).expect_exit_code(2);
     assert!(run.stderr.contains("not valid JSON"), "{}", run.stderr);
 }
 
@@ -91,7 +91,7 @@ fn a_broken_layer_stops_no_other() {
 fn what_has_no_effect_is_said_here_and_not_in_the_list() {
     let sandbox = sandbox();
     sandbox.user_settings(&serde_json::json!({"general": {"preferredEditor": "vi"}}));
-    let run = sandbox.run(&["hooks", "validate"]).exits(0);
+    let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(0);
     assert!(run.stderr.contains("`general.preferredEditor` has no effect here"), "{}", run.stderr);
     assert!(!sandbox.run(&["hooks", "list"]).stderr.contains("preferredEditor"));
 }
@@ -103,7 +103,7 @@ fn a_key_that_stands_twice_is_an_error_with_its_place() {
         ".gemini/settings.json",
         "{ \"tools\": {\"exclude\": [\"glob\"], \"exclude\": []},\n  \"hooks\": {}, \"hooks\": {} }",
     );
-    let run = sandbox.run(&["hooks", "validate"]).exits(1);
+    let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(1);
     assert!(run.stderr.contains("error: `hooks` stands twice in the settings"), "{}", run.stderr);
     assert!(run.stderr.contains("error: `exclude` stands twice in tools"), "{}", run.stderr);
     assert!(
@@ -111,6 +111,6 @@ fn a_key_that_stands_twice_is_an_error_with_its_place() {
         "{}",
         run.stderr
     );
-    let run = sandbox.run(&["hooks", "validate", ".gemini/settings.json"]).exits(1);
+    let run = sandbox.run(&["hooks", "validate", ".gemini/settings.json"]).expect_exit_code(1);
     assert!(run.stderr.contains("`hooks` stands twice in the settings"), "{}", run.stderr);
 }

@@ -14,82 +14,82 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, OFlags, statat, unlinkat};
 
-use super::draft::is_name_of;
-use super::{open_directory, split};
-use crate::Links;
+use super::temp_file::is_temp_name_of;
+use super::{open_directory, split_parent};
+use crate::SymlinkPolicy;
 
 /// The most that is read of a journal: nobody has that many drafts at once.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_JOURNAL_BYTES: u64 = 1024 * 1024;
 
-static JOURNAL: OnceLock<Mutex<Journal>> = OnceLock::new();
+static JOURNAL: OnceLock<Mutex<TempFileJournal>> = OnceLock::new();
 
 /// This program's own.
-struct Journal {
+struct TempFileJournal {
     folder: PathBuf,
     /// While there are drafts with names.
-    open: Option<(PathBuf, File)>,
-    noted: usize,
+    open_file: Option<(PathBuf, File)>,
+    entry_count: usize,
 }
 
 /// Notes drafts in this folder from now on.
-pub(crate) fn keep_journal(folder: PathBuf) {
-    let _ = JOURNAL.set(Mutex::new(Journal { folder, open: None, noted: 0 }));
+pub(crate) fn enable_journal(folder: PathBuf) {
+    let _ = JOURNAL.set(Mutex::new(TempFileJournal { folder, open_file: None, entry_count: 0 }));
 }
 
 /// That a draft is noted, for as long as this lives.
-pub(super) struct Note(());
+pub(super) struct JournalEntry(());
 
 /// Notes a draft before it is there. Where that can't be done, drafts are made without.
-pub(super) fn note(directory: BorrowedFd<'_>, name: &str) -> Option<Note> {
-    let mut journal = own()?;
-    let mut line = path_of(directory)?.join(name).into_os_string().into_encoded_bytes();
+pub(super) fn record_temp_file(directory: BorrowedFd<'_>, name: &str) -> Option<JournalEntry> {
+    let mut journal = lock_journal()?;
+    let mut line = directory_path(directory)?.join(name).into_os_string().into_encoded_bytes();
     line.push(0);
-    journal.open = match journal.open.take() {
-        None => begin(&journal.folder).ok(),
+    journal.open_file = match journal.open_file.take() {
+        None => create_journal_file(&journal.folder).ok(),
         open => open,
     };
-    let (_, file) = journal.open.as_mut()?;
+    let (_, file) = journal.open_file.as_mut()?;
     file.write_all(&line).ok()?;
-    journal.noted += 1;
-    Some(Note(()))
+    journal.entry_count += 1;
+    Some(JournalEntry(()))
 }
 
-impl Drop for Note {
+impl Drop for JournalEntry {
     fn drop(&mut self) {
-        let Some(mut journal) = own() else { return };
-        journal.noted -= 1;
-        if journal.noted == 0
-            && let Some((path, _locked)) = journal.open.take()
+        let Some(mut journal) = lock_journal() else { return };
+        journal.entry_count -= 1;
+        if journal.entry_count == 0
+            && let Some((path, _locked)) = journal.open_file.take()
         {
             let _ = fs::remove_file(path);
         }
     }
 }
 
-fn own() -> Option<MutexGuard<'static, Journal>> {
+fn lock_journal() -> Option<MutexGuard<'static, TempFileJournal>> {
     Some(JOURNAL.get()?.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 #[cfg(target_os = "linux")]
-fn path_of(directory: BorrowedFd<'_>) -> Option<PathBuf> {
+fn directory_path(directory: BorrowedFd<'_>) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;
     fs::read_link(format!("/proc/self/fd/{}", directory.as_raw_fd())).ok()
 }
 
 #[cfg(target_vendor = "apple")]
-fn path_of(directory: BorrowedFd<'_>) -> Option<PathBuf> {
+fn directory_path(directory: BorrowedFd<'_>) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(rustix::fs::getpath(directory).ok()?.as_bytes())))
 }
 
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn path_of(_: BorrowedFd<'_>) -> Option<PathBuf> {
+fn directory_path(_: BorrowedFd<'_>) -> Option<PathBuf> {
     None
 }
 
 /// A journal that is locked, and there. Whoever sweeps may take it for a dead program's before it is locked; then another
 /// one is begun.
-fn begin(folder: &Path) -> io::Result<(PathBuf, File)> {
-    super::own_directory(folder)?;
+fn create_journal_file(folder: &Path) -> io::Result<(PathBuf, File)> {
+    super::create_private_directory(folder)?;
     for attempt in 0..100 {
         let path = folder.join(format!("{}-{attempt}.drafts", std::process::id()));
         let mut options = OpenOptions::new();
@@ -104,19 +104,19 @@ fn begin(folder: &Path) -> io::Result<(PathBuf, File)> {
 }
 
 /// Removes what programs that were killed have left of drafts.
-pub(crate) fn sweep(folder: &Path) {
+pub(crate) fn sweep_journals(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let pid = name.to_str().and_then(|name| name.strip_suffix(".drafts")?.split_once('-')?.0.parse().ok());
         if let Some(pid) = pid {
             // Another start may sweep at the same time, or the disk may know no locks; then nobody can tell who lives.
-            let _ = sweep_one(&entry.path(), pid);
+            let _ = sweep_journal(&entry.path(), pid);
         }
     }
 }
 
-fn sweep_one(path: &Path, pid: u32) -> io::Result<()> {
+fn sweep_journal(path: &Path, pid: u32) -> io::Result<()> {
     let mut options = OpenOptions::new();
     // Some network disks lock only what may be written.
     options.read(true).write(true).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
@@ -125,21 +125,21 @@ fn sweep_one(path: &Path, pid: u32) -> io::Result<()> {
         return Ok(());
     }
     let mut noted = Vec::new();
-    file.take(LARGEST).read_to_end(&mut noted)?;
+    file.take(MAX_JOURNAL_BYTES).read_to_end(&mut noted)?;
     for draft in noted.split(|byte| *byte == 0).filter(|draft| !draft.is_empty()) {
         // One that is gone is what was wanted.
-        let _ = remove(Path::new(OsStr::from_bytes(draft)), pid);
+        let _ = remove_temp_file(Path::new(OsStr::from_bytes(draft)), pid);
     }
     fs::remove_file(path)
 }
 
 /// Removes a draft, if that is what is there: a plain file of this user's, under a name that its program gave to drafts.
-fn remove(draft: &Path, pid: u32) -> io::Result<()> {
-    let (parent, name) = split(draft)?;
-    if !draft.is_absolute() || !is_name_of(pid, name) {
+fn remove_temp_file(draft: &Path, pid: u32) -> io::Result<()> {
+    let (parent, name) = split_parent(draft)?;
+    if !draft.is_absolute() || !is_temp_name_of(pid, name) {
         return Ok(());
     }
-    let directory = open_directory(parent, Links::Refuse)?;
+    let directory = open_directory(parent, SymlinkPolicy::Refuse)?;
     let found = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
     let is_plain = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
     if is_plain && found.st_nlink == 1 && found.st_uid == rustix::process::geteuid().as_raw() {
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_noted_drafts_of_dead_programs_go() {
+    fn only_journaled_temp_files_of_dead_processes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
         let (notes, place) = (real.join("notes"), real.join("place"));
@@ -175,13 +175,13 @@ mod tests {
         alive.lock().unwrap();
         fs::write(notes.join("strange"), &text).unwrap();
 
-        sweep(&notes);
+        sweep_journals(&notes);
         let left = |name: &str| place.join(name).symlink_metadata().is_ok();
         assert_eq!(names.map(left), [false, true, true, true]);
         assert!([3, 4, 5].iter().all(|at| left(&format!(".hookwright-12-a-{at}.tmp"))));
         assert!(!notes.join("12-0.drafts").exists() && notes.join("strange").exists());
         drop(alive);
-        sweep(&notes);
+        sweep_journals(&notes);
         assert!(!left(names[3]) && !notes.join("13-0.drafts").exists());
     }
 }

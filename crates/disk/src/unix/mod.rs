@@ -2,9 +2,9 @@
 //!
 //! A path whose links have been followed already has none left; one that turns up later was put there, and is refused.
 
-mod draft;
 mod journal;
-mod own;
+mod private;
+mod temp_file;
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata, Permissions};
@@ -16,28 +16,28 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, chmodat, mkdirat, openat, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
-use crate::{Lasting, Links, Privacy, ReadError, must_be_file};
-use draft::Draft;
-pub(crate) use journal::{keep_journal, sweep};
-pub(crate) use own::{open_own, own_directory, tighten};
+use crate::{Durability, FilePrivacy, ReadError, SymlinkPolicy, check_regular_file};
+pub(crate) use journal::{enable_journal, sweep_journals};
+pub(crate) use private::{create_private_directory, make_private, open_append};
+use temp_file::TempFile;
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const DIRECTORY_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// A name in a directory that is held open.
-struct Place<'p> {
+struct DirectoryEntry<'p> {
     directory: OwnedFd,
     name: &'p OsStr,
 }
 
-impl<'p> Place<'p> {
+impl<'p> DirectoryEntry<'p> {
     /// Where a file is or will be; missing directories are made.
-    fn make(path: &'p Path, links: Links, privacy: Privacy) -> io::Result<Self> {
-        let (parent, name) = split(path)?;
+    fn create_parents(path: &'p Path, links: SymlinkPolicy, privacy: FilePrivacy) -> io::Result<Self> {
+        let (parent, name) = split_parent(path)?;
         let directory = match open_directory(parent, links) {
             Err(Errno::NOENT) => make_directories(parent, links, privacy)?,
             opened => opened?,
         };
-        Ok(Place { directory, name })
+        Ok(DirectoryEntry { directory, name })
     }
 
     /// What is there, links not followed.
@@ -47,14 +47,14 @@ impl<'p> Place<'p> {
     }
 
     /// What kind of thing is there; a link is looked at as such. Opening a device would be an act in itself.
-    fn look(&self) -> io::Result<FileType> {
+    fn file_type(&self) -> io::Result<FileType> {
         let found = statat(&self.directory, self.name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(FileType::from_raw_mode(found.st_mode))
     }
 
     /// Puts new content there if that is a file's place, and the file may be written.
-    fn replace(&self, bytes: &[u8], privacy: Privacy) -> io::Result<()> {
-        let existing = match self.look() {
+    fn replace_writable(&self, bytes: &[u8], privacy: FilePrivacy) -> io::Result<()> {
+        let existing = match self.file_type() {
             Ok(FileType::Directory) => return Err(ErrorKind::IsADirectory.into()),
             // Renaming over a file asks nobody whether it may be written; opening it does.
             Ok(FileType::RegularFile) => Some(self.open(OFlags::WRONLY)?.metadata()?),
@@ -63,65 +63,81 @@ impl<'p> Place<'p> {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        self.put(bytes, privacy, existing.as_ref(), Lasting::Yes)
+        self.persist_bytes(bytes, privacy, existing.as_ref(), Durability::Synced)
     }
 
     /// Puts new content there, in place of what there is.
-    fn put(&self, bytes: &[u8], privacy: Privacy, like: Option<&Metadata>, lasting: Lasting) -> io::Result<()> {
-        let draft = self.draft(bytes, privacy, like)?;
-        if lasting == Lasting::Yes {
+    fn persist_bytes(
+        &self,
+        bytes: &[u8],
+        privacy: FilePrivacy,
+        like: Option<&Metadata>,
+        lasting: Durability,
+    ) -> io::Result<()> {
+        let draft = self.create_temp_file(bytes, privacy, like)?;
+        if lasting == Durability::Synced {
             draft.file().sync_all()?;
         }
-        draft.replace(self.name)?;
-        if lasting == Lasting::Yes {
+        draft.persist(self.name)?;
+        if lasting == Durability::Synced {
             // The rename itself must reach the disk too; where directories cannot be synced, it will in time.
             let _ = rustix::fs::fsync(&self.directory);
         }
         Ok(())
     }
 
-    fn draft(&self, bytes: &[u8], privacy: Privacy, like: Option<&Metadata>) -> io::Result<Draft<'_>> {
-        let draft = Draft::new(self.directory.as_fd(), mode_of(privacy))?;
+    fn create_temp_file(
+        &self,
+        bytes: &[u8],
+        privacy: FilePrivacy,
+        like: Option<&Metadata>,
+    ) -> io::Result<TempFile<'_>> {
+        let draft = TempFile::new(self.directory.as_fd(), creation_mode(privacy))?;
         draft.file().write_all(bytes)?;
         if let Some(like) = like {
-            keep_owner(draft.file(), like);
+            preserve_owner(draft.file(), like);
         }
         match (privacy, like) {
             // The mask may have taken away what the owner needs, and what was there may have let others in.
-            (Privacy::Private, _) | (Privacy::PrivateIfNew, None) => {
+            (FilePrivacy::Private, _) | (FilePrivacy::PrivateIfNew, None) => {
                 draft.file().set_permissions(Permissions::from_mode(0o600))?;
             }
-            (Privacy::Mode(mode), _) => draft.file().set_permissions(Permissions::from_mode(mode))?,
+            (FilePrivacy::Mode(mode), _) => draft.file().set_permissions(Permissions::from_mode(mode))?,
             (_, Some(like)) => draft.file().set_permissions(like.permissions())?,
-            (Privacy::Shared, None) => {}
+            (FilePrivacy::Shared, None) => {}
         }
         Ok(draft)
     }
 }
 
-fn mode_of(privacy: Privacy) -> Mode {
-    Mode::from_raw_mode(if privacy == Privacy::Shared { 0o666 } else { 0o600 })
+fn creation_mode(privacy: FilePrivacy) -> Mode {
+    Mode::from_raw_mode(if privacy == FilePrivacy::Shared { 0o666 } else { 0o600 })
 }
 
-pub(crate) fn replace(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io::Result<()> {
-    Place::make(path, links, privacy)?.replace(bytes, privacy)
+pub(crate) fn write_atomic(path: &Path, bytes: &[u8], privacy: FilePrivacy, links: SymlinkPolicy) -> io::Result<()> {
+    DirectoryEntry::create_parents(path, links, privacy)?.replace_writable(bytes, privacy)
 }
 
-pub(crate) fn rewrite(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io::Result<()> {
-    let (parent, name) = split(path)?;
-    Place { directory: open_directory(parent, links)?, name }.replace(bytes, privacy)
+pub(crate) fn rewrite_atomic(path: &Path, bytes: &[u8], privacy: FilePrivacy, links: SymlinkPolicy) -> io::Result<()> {
+    let (parent, name) = split_parent(path)?;
+    DirectoryEntry { directory: open_directory(parent, links)?, name }.replace_writable(bytes, privacy)
 }
 
-pub(crate) fn overwrite(path: &Path, bytes: &[u8], lasting: Lasting) -> io::Result<()> {
-    Place::make(path, Links::Follow, Privacy::Private)?.put(bytes, Privacy::Private, None, lasting)
+pub(crate) fn write_atomic_private(path: &Path, bytes: &[u8], lasting: Durability) -> io::Result<()> {
+    DirectoryEntry::create_parents(path, SymlinkPolicy::Follow, FilePrivacy::Private)?.persist_bytes(
+        bytes,
+        FilePrivacy::Private,
+        None,
+        lasting,
+    )
 }
 
-pub(crate) fn create_held(path: &Path, bytes: &[u8]) -> io::Result<File> {
-    let place = Place::make(path, Links::Follow, Privacy::Private)?;
-    let draft = place.draft(bytes, Privacy::Private, None)?;
+pub(crate) fn create_locked(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    let place = DirectoryEntry::create_parents(path, SymlinkPolicy::Follow, FilePrivacy::Private)?;
+    let draft = place.create_temp_file(bytes, FilePrivacy::Private, None)?;
     // Nobody else can hold a file that is not yet there, and some network disks know no locks.
     let _ = draft.file().try_lock();
-    let file = draft.appear(place.name)?;
+    let file = draft.persist_noclobber(place.name)?;
     rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
     Ok(file)
 }
@@ -135,29 +151,30 @@ pub(crate) fn remove_directory(path: &Path) -> io::Result<()> {
 }
 
 fn unlink(path: &Path, flags: AtFlags) -> io::Result<()> {
-    let (parent, name) = split(path)?;
-    Ok(unlinkat(open_directory(parent, Links::Refuse)?, name, flags)?)
+    let (parent, name) = split_parent(path)?;
+    Ok(unlinkat(open_directory(parent, SymlinkPolicy::Refuse)?, name, flags)?)
 }
 
-pub(crate) fn replace_by_link(path: &Path, target: &str) -> io::Result<()> {
-    let place = Place::make(path, Links::Refuse, Privacy::Shared)?;
+pub(crate) fn replace_with_symlink(path: &Path, target: &str) -> io::Result<()> {
+    let place = DirectoryEntry::create_parents(path, SymlinkPolicy::Refuse, FilePrivacy::Shared)?;
     match unlinkat(&place.directory, place.name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(symlinkat(target, &place.directory, place.name)?),
         Err(error) => Err(error.into()),
     }
 }
 
-pub(crate) fn is_in_place(path: &Path) -> bool {
-    let Ok((parent, name)) = split(path) else { return path.exists() };
-    open_directory(parent, Links::Refuse).is_ok_and(|directory| Place { directory, name }.look().is_ok())
+pub(crate) fn exists_nofollow(path: &Path) -> bool {
+    let Ok((parent, name)) = split_parent(path) else { return path.exists() };
+    open_directory(parent, SymlinkPolicy::Refuse)
+        .is_ok_and(|directory| DirectoryEntry { directory, name }.file_type().is_ok())
 }
 
 /// Opens a regular file whose path has no links.
-pub(crate) fn open_real(path: &Path) -> Result<(File, Metadata), ReadError> {
-    let Ok((parent, name)) = split(path) else { return Err(ReadError::Directory) };
-    let directory = open_directory(parent, Links::Refuse).map_err(refusal)?;
-    let place = Place { directory, name };
-    match place.look()? {
+pub(crate) fn open_nofollow(path: &Path) -> Result<(File, Metadata), ReadError> {
+    let Ok((parent, name)) = split_parent(path) else { return Err(ReadError::Directory) };
+    let directory = open_directory(parent, SymlinkPolicy::Refuse).map_err(to_read_error)?;
+    let place = DirectoryEntry { directory, name };
+    match place.file_type()? {
         FileType::RegularFile => {}
         FileType::Directory => return Err(ReadError::Directory),
         FileType::Symlink => return Err(ReadError::Link),
@@ -165,64 +182,69 @@ pub(crate) fn open_real(path: &Path) -> Result<(File, Metadata), ReadError> {
     }
     let file = place.open(OFlags::RDONLY)?;
     let found = file.metadata()?;
-    must_be_file(&found)?;
+    check_regular_file(&found)?;
     Ok((file, found))
 }
 
-fn refusal(error: Errno) -> ReadError {
+fn to_read_error(error: Errno) -> ReadError {
     match error {
         Errno::LOOP => ReadError::Link,
         error => io::Error::from(error).into(),
     }
 }
 
-fn split(path: &Path) -> io::Result<(&Path, &OsStr)> {
+fn split_parent(path: &Path) -> io::Result<(&Path, &OsStr)> {
     let name = path.file_name().ok_or(ErrorKind::IsADirectory)?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Ok((parent, name))
 }
 
-fn open_directory(path: &Path, links: Links) -> Result<OwnedFd, Errno> {
-    if links == Links::Follow {
-        return openat(CWD, path, DIRECTORY, Mode::empty());
+fn open_directory(path: &Path, links: SymlinkPolicy) -> Result<OwnedFd, Errno> {
+    if links == SymlinkPolicy::Follow {
+        return openat(CWD, path, DIRECTORY_FLAGS, Mode::empty());
     }
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{ResolveFlags, openat2};
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match openat2(CWD, path, DIRECTORY, Mode::empty(), resolve) {
+        match openat2(CWD, path, DIRECTORY_FLAGS, Mode::empty(), resolve) {
             // Old kernels, and sandboxes that do not know it.
             Err(Errno::NOSYS | Errno::PERM) => {}
             opened => return opened,
         }
     }
-    walk(path, |directory, name| openat(directory, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()))
+    walk_components(path, |directory, name| openat(directory, name, DIRECTORY_FLAGS | OFlags::NOFOLLOW, Mode::empty()))
 }
 
 /// Makes what is missing of a path, one directory after another, each in the one before it.
-fn make_directories(path: &Path, links: Links, privacy: Privacy) -> io::Result<OwnedFd> {
-    let follow = if links == Links::Refuse { OFlags::NOFOLLOW } else { OFlags::empty() };
-    let is_shared = matches!(privacy, Privacy::Shared | Privacy::Mode(_));
+fn make_directories(path: &Path, links: SymlinkPolicy, privacy: FilePrivacy) -> io::Result<OwnedFd> {
+    let follow = if links == SymlinkPolicy::Refuse { OFlags::NOFOLLOW } else { OFlags::empty() };
+    let is_shared = matches!(privacy, FilePrivacy::Shared | FilePrivacy::Mode(_));
     let mode = Mode::from_raw_mode(if is_shared { 0o777 } else { 0o700 });
-    Ok(walk(path, |directory, name| match openat(directory, name, DIRECTORY | follow, Mode::empty()) {
-        Err(Errno::NOENT) => {
-            match mkdirat(directory, name, mode) {
-                // Whatever the mask says, its owner needs it.
-                Ok(()) if !is_shared => chmodat(directory, name, mode, AtFlags::empty())?,
-                // Somebody else may have been quicker.
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(error),
+    Ok(walk_components(path, |directory, name| {
+        match openat(directory, name, DIRECTORY_FLAGS | follow, Mode::empty()) {
+            Err(Errno::NOENT) => {
+                match mkdirat(directory, name, mode) {
+                    // Whatever the mask says, its owner needs it.
+                    Ok(()) if !is_shared => chmodat(directory, name, mode, AtFlags::empty())?,
+                    // Somebody else may have been quicker.
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error),
+                }
+                openat(directory, name, DIRECTORY_FLAGS | OFlags::NOFOLLOW, Mode::empty())
             }
-            openat(directory, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
+            opened => opened,
         }
-        opened => opened,
     })?)
 }
 
 /// Goes down a path, directory by directory.
-fn walk(path: &Path, step: impl Fn(BorrowedFd<'_>, &OsStr) -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
+fn walk_components(
+    path: &Path,
+    step: impl Fn(BorrowedFd<'_>, &OsStr) -> Result<OwnedFd, Errno>,
+) -> Result<OwnedFd, Errno> {
     let start = if path.is_absolute() { "/" } else { "." };
-    let mut directory = openat(CWD, start, DIRECTORY, Mode::empty())?;
+    let mut directory = openat(CWD, start, DIRECTORY_FLAGS, Mode::empty())?;
     for component in path.components() {
         directory = match component {
             Component::Normal(name) => step(directory.as_fd(), name)?,
@@ -234,7 +256,7 @@ fn walk(path: &Path, step: impl Fn(BorrowedFd<'_>, &OsStr) -> Result<OwnedFd, Er
 }
 
 /// An administrator who edits a user's file leaves it the user's. Nobody else may give files away, nor needs to.
-fn keep_owner(file: &File, existing: &Metadata) {
+fn preserve_owner(file: &File, existing: &Metadata) {
     use std::os::unix::fs::{MetadataExt, fchown};
     if file.metadata().is_ok_and(|now| (now.uid(), now.gid()) != (existing.uid(), existing.gid())) {
         let _ = fchown(file, Some(existing.uid()), Some(existing.gid()));
@@ -246,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_removed_or_linked_behind_a_link() {
+    fn removal_and_linking_refuse_symlinked_directories() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("real/empty")).unwrap();
@@ -254,10 +276,10 @@ mod tests {
         std::os::unix::fs::symlink("real", root.join("link")).unwrap();
         assert!(remove_file(&root.join("link/f")).is_err());
         assert!(remove_directory(&root.join("link/empty")).is_err());
-        assert!(replace_by_link(&root.join("link/new"), "f").is_err());
-        assert!(replace_by_link(&root.join("real/empty"), "f").is_err(), "a directory stays");
-        replace_by_link(&root.join("real/f"), "g").unwrap();
-        replace_by_link(&root.join("new/f"), "g").unwrap();
+        assert!(replace_with_symlink(&root.join("link/new"), "f").is_err());
+        assert!(replace_with_symlink(&root.join("real/empty"), "f").is_err(), "a directory stays");
+        replace_with_symlink(&root.join("real/f"), "g").unwrap();
+        replace_with_symlink(&root.join("new/f"), "g").unwrap();
         assert_eq!(std::fs::read_link(root.join("real/f")).unwrap(), Path::new("g"));
         // A link is removed, not what it leads to.
         remove_file(&root.join("link")).unwrap();
@@ -267,34 +289,34 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_its_mode_from_its_first_moment() {
+    fn file_has_its_mode_from_creation() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap().join("d/key");
         for (mode, before) in [(0o600, None), (0o640, Some(0o644)), (0o600, Some(0o666))] {
             if let Some(before) = before {
                 std::fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
             }
-            let place = Place::make(&path, Links::Refuse, Privacy::Mode(mode)).unwrap();
-            let draft = place.draft(b"secret", Privacy::Mode(mode), None).unwrap();
+            let place = DirectoryEntry::create_parents(&path, SymlinkPolicy::Refuse, FilePrivacy::Mode(mode)).unwrap();
+            let draft = place.create_temp_file(b"secret", FilePrivacy::Mode(mode), None).unwrap();
             assert_eq!(draft.file().metadata().unwrap().permissions().mode() & 0o777, mode);
             drop(draft);
-            replace(&path, b"secret", Privacy::Mode(mode), Links::Refuse).unwrap();
+            write_atomic(&path, b"secret", FilePrivacy::Mode(mode), SymlinkPolicy::Refuse).unwrap();
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
         }
     }
 
     #[test]
-    fn going_down_step_by_step_refuses_links_like_the_system_does() {
+    fn component_walk_refuses_symlinks_like_openat2() {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(real.join("a/b")).unwrap();
         std::os::unix::fs::symlink(real.join("a"), real.join("link")).unwrap();
         let step = |directory: BorrowedFd<'_>, name: &OsStr| {
-            openat(directory, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
+            openat(directory, name, DIRECTORY_FLAGS | OFlags::NOFOLLOW, Mode::empty())
         };
-        assert!(walk(&real.join("a/b"), step).is_ok());
-        assert!(walk(&real.join("link/b"), step).is_err());
-        assert!(open_directory(&real.join("link/b"), Links::Refuse).is_err());
-        assert!(open_directory(&real.join("link/b"), Links::Follow).is_ok());
+        assert!(walk_components(&real.join("a/b"), step).is_ok());
+        assert!(walk_components(&real.join("link/b"), step).is_err());
+        assert!(open_directory(&real.join("link/b"), SymlinkPolicy::Refuse).is_err());
+        assert!(open_directory(&real.join("link/b"), SymlinkPolicy::Follow).is_ok());
     }
 }

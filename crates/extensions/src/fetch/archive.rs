@@ -6,41 +6,41 @@ use std::io::{Cursor, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::ExtensionError;
-use crate::survey::{Bounds, too_much};
+use crate::inspection::{ExtensionLimits, limits_message};
 
 /// Unpacks; the name says which kind it is.
-pub(super) fn unpack(name: &str, bytes: &[u8], into: &Path, bounds: Bounds) -> Result<(), ExtensionError> {
-    let mut room = Room { into, bounds, size: 0, entries: 0 };
+pub(super) fn unpack(name: &str, bytes: &[u8], into: &Path, bounds: ExtensionLimits) -> Result<(), ExtensionError> {
+    let mut room = Unpacker { target: into, limits: bounds, bytes: 0, entries: 0 };
     match name.to_ascii_lowercase().ends_with(".zip") {
         true => unzip(bytes, &mut room),
         false => untar(flate2::read::MultiGzDecoder::new(bytes), &mut room),
     }
 }
 
-fn broken(error: impl std::fmt::Display) -> ExtensionError {
+fn archive_error(error: impl std::fmt::Display) -> ExtensionError {
     ExtensionError::Archive(error.to_string())
 }
 
-fn untar(reader: impl Read, room: &mut Room<'_>) -> Result<(), ExtensionError> {
+fn untar(reader: impl Read, room: &mut Unpacker<'_>) -> Result<(), ExtensionError> {
     use tar::EntryType;
     // What lies between and behind the files counts too.
-    let reader = reader.take(room.bounds.size.saturating_mul(2));
+    let reader = reader.take(room.limits.bytes.saturating_mul(2));
     let mut archive = tar::Archive::new(reader);
-    for entry in archive.entries().map_err(broken)? {
-        let mut entry = entry.map_err(broken)?;
-        let path = entry.path().map_err(broken)?.into_owned();
+    for entry in archive.entries().map_err(archive_error)? {
+        let mut entry = entry.map_err(archive_error)?;
+        let path = entry.path().map_err(archive_error)?.into_owned();
         let executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
         match entry.header().entry_type() {
-            EntryType::Directory => room.folder(&path)?,
-            EntryType::Regular | EntryType::Continuous => room.file(&path, executable, &mut entry)?,
+            EntryType::Directory => room.create_folder(&path)?,
+            EntryType::Regular | EntryType::Continuous => room.write_file(&path, executable, &mut entry)?,
             EntryType::XGlobalHeader | EntryType::XHeader => {}
-            other => return Err(ExtensionError::unfit(shown(&path), kind(other))),
+            other => return Err(ExtensionError::rejected(escaped_path(&path), rejection_reason(other))),
         }
     }
     Ok(())
 }
 
-fn kind(kind: tar::EntryType) -> &'static str {
+fn rejection_reason(kind: tar::EntryType) -> &'static str {
     use tar::EntryType;
     match kind {
         EntryType::Symlink => "it is a symbolic link, which an archive may not hold",
@@ -51,91 +51,95 @@ fn kind(kind: tar::EntryType) -> &'static str {
     }
 }
 
-fn unzip(bytes: &[u8], room: &mut Room<'_>) -> Result<(), ExtensionError> {
-    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(broken)?;
+fn unzip(bytes: &[u8], room: &mut Unpacker<'_>) -> Result<(), ExtensionError> {
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(archive_error)?;
     // Of two entries with one name the reader shows the last one only.
     if archive.has_duplicate_names() {
-        return Err(broken("a name is in the archive twice"));
+        return Err(archive_error("a name is in the archive twice"));
     }
     for at in 0..archive.len() {
-        let mut entry = archive.by_index(at).map_err(broken)?;
-        let path = PathBuf::from(entry.name().map_err(broken)?.replace('\\', "/"));
+        let mut entry = archive.by_index(at).map_err(archive_error)?;
+        let path = PathBuf::from(entry.name().map_err(archive_error)?.replace('\\', "/"));
         let mode = entry.unix_mode().unwrap_or(0);
         match mode & 0o170_000 {
-            _ if entry.is_dir() => room.folder(&path)?,
-            0 | 0o100_000 => room.file(&path, mode & 0o100 != 0, &mut entry)?,
-            0o120_000 => return Err(ExtensionError::unfit(shown(&path), kind(tar::EntryType::Symlink))),
-            _ => return Err(ExtensionError::unfit(shown(&path), "it is neither a file nor a folder")),
+            _ if entry.is_dir() => room.create_folder(&path)?,
+            0 | 0o100_000 => room.write_file(&path, mode & 0o100 != 0, &mut entry)?,
+            0o120_000 => {
+                return Err(ExtensionError::rejected(escaped_path(&path), rejection_reason(tar::EntryType::Symlink)));
+            }
+            _ => return Err(ExtensionError::rejected(escaped_path(&path), "it is neither a file nor a folder")),
         }
     }
     Ok(())
 }
 
 /// Where things are unpacked, and how much of the bounds is used.
-struct Room<'r> {
-    into: &'r Path,
-    bounds: Bounds,
-    size: u64,
+struct Unpacker<'r> {
+    target: &'r Path,
+    limits: ExtensionLimits,
+    bytes: u64,
     entries: usize,
 }
 
-impl Room<'_> {
-    fn folder(&mut self, path: &Path) -> Result<(), ExtensionError> {
-        let target = self.enter(path)?;
-        fs::create_dir_all(&target).map_err(ExtensionError::disk(&target))
+impl Unpacker<'_> {
+    fn create_folder(&mut self, path: &Path) -> Result<(), ExtensionError> {
+        let target = self.target_path(path)?;
+        fs::create_dir_all(&target).map_err(ExtensionError::disk_error(&target))
     }
 
-    fn file(&mut self, path: &Path, executable: bool, reader: &mut impl Read) -> Result<(), ExtensionError> {
-        let target = self.enter(path)?;
-        if target == *self.into {
-            return Err(ExtensionError::unfit(shown(path), "it has no name"));
+    fn write_file(&mut self, path: &Path, executable: bool, reader: &mut impl Read) -> Result<(), ExtensionError> {
+        let target = self.target_path(path)?;
+        if target == *self.target {
+            return Err(ExtensionError::rejected(escaped_path(path), "it has no name"));
         }
         if let Some(parent) = target.parent() {
-            fs::create_dir_all(parent).map_err(ExtensionError::disk(parent))?;
+            fs::create_dir_all(parent).map_err(ExtensionError::disk_error(parent))?;
         }
         // A name that comes twice is somebody's trick: what was looked at would not be what counts.
         let made = File::options().write(true).create_new(true).open(&target);
         let mut file = made.map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => ExtensionError::unfit(shown(path), "it is in the archive twice"),
-            _ => ExtensionError::disk(&target)(error),
+            std::io::ErrorKind::AlreadyExists => {
+                ExtensionError::rejected(escaped_path(path), "it is in the archive twice")
+            }
+            _ => ExtensionError::disk_error(&target)(error),
         })?;
-        let left = self.bounds.size - self.size;
+        let left = self.limits.bytes - self.bytes;
         // What a header says of a size is not believed.
-        let written = std::io::copy(&mut reader.take(left + 1), &mut file).map_err(broken)?;
-        self.size += written;
+        let written = std::io::copy(&mut reader.take(left + 1), &mut file).map_err(archive_error)?;
+        self.bytes += written;
         if written > left {
-            return Err(ExtensionError::unfit(shown(path), too_much(self.bounds)));
+            return Err(ExtensionError::rejected(escaped_path(path), limits_message(self.limits)));
         }
-        file.flush().map_err(ExtensionError::disk(&target))?;
+        file.flush().map_err(ExtensionError::disk_error(&target))?;
         if executable { make_executable(&file, &target) } else { Ok(()) }
     }
 
     /// The place of an entry, if it is inside.
-    fn enter(&mut self, path: &Path) -> Result<PathBuf, ExtensionError> {
+    fn target_path(&mut self, path: &Path) -> Result<PathBuf, ExtensionError> {
         self.entries += 1;
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if !path.components().all(plain) {
-            return Err(ExtensionError::unfit(shown(path), "it leads out of the archive"));
+            return Err(ExtensionError::rejected(escaped_path(path), "it leads out of the archive"));
         }
         if path.to_string_lossy().chars().any(char::is_control) {
-            return Err(ExtensionError::unfit(shown(path), "its name has control characters"));
+            return Err(ExtensionError::rejected(escaped_path(path), "its name has control characters"));
         }
-        if self.entries > self.bounds.entries || path.components().count() > self.bounds.depth {
-            return Err(ExtensionError::unfit(shown(path), too_much(self.bounds)));
+        if self.entries > self.limits.entries || path.components().count() > self.limits.depth {
+            return Err(ExtensionError::rejected(escaped_path(path), limits_message(self.limits)));
         }
         let parts = path.components().filter(|part| matches!(part, Component::Normal(_)));
-        Ok(parts.fold(self.into.to_owned(), |target, part| target.join(part)))
+        Ok(parts.fold(self.target.to_owned(), |target, part| target.join(part)))
     }
 }
 
-fn shown(path: &Path) -> String {
+fn escaped_path(path: &Path) -> String {
     path.to_string_lossy().escape_debug().to_string()
 }
 
 #[cfg(unix)]
 fn make_executable(file: &File, path: &Path) -> Result<(), ExtensionError> {
     use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(fs::Permissions::from_mode(0o755)).map_err(ExtensionError::disk(path))
+    file.set_permissions(fs::Permissions::from_mode(0o755)).map_err(ExtensionError::disk_error(path))
 }
 
 #[cfg(not(unix))]
@@ -150,21 +154,21 @@ mod tests {
     use flate2::write::GzEncoder;
     use tar::{Builder, EntryType, Header};
 
-    const SMALL: Bounds = Bounds { size: 1 << 20, entries: 20, depth: 8 };
+    const SMALL_LIMITS: ExtensionLimits = ExtensionLimits { bytes: 1 << 20, entries: 20, depth: 8 };
 
-    struct Entry<'e> {
+    struct TarEntry<'e> {
         name: &'e str,
         kind: EntryType,
         link: &'e str,
         data: &'e [u8],
     }
 
-    fn file<'e>(name: &'e str, data: &'e [u8]) -> Entry<'e> {
-        Entry { name, kind: EntryType::Regular, link: "", data }
+    fn file_entry<'e>(name: &'e str, data: &'e [u8]) -> TarEntry<'e> {
+        TarEntry { name, kind: EntryType::Regular, link: "", data }
     }
 
     /// A tar file; names go in as they are, however odd.
-    fn tarred(entries: &[Entry<'_>]) -> Vec<u8> {
+    fn build_tar(entries: &[TarEntry<'_>]) -> Vec<u8> {
         let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
         for entry in entries {
             let mut header = Header::new_gnu();
@@ -181,17 +185,17 @@ mod tests {
         builder.into_inner().unwrap().finish().unwrap()
     }
 
-    fn try_tar(entries: &[Entry<'_>]) -> (tempfile::TempDir, Result<(), ExtensionError>) {
+    fn unpack_tar(entries: &[TarEntry<'_>]) -> (tempfile::TempDir, Result<(), ExtensionError>) {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("in")).unwrap();
-        let done = unpack("x.tar.gz", &tarred(entries), &folder.path().join("in"), SMALL);
+        let done = unpack("x.tar.gz", &build_tar(entries), &folder.path().join("in"), SMALL_LIMITS);
         (folder, done)
     }
 
     #[test]
     fn plain_archives_are_unpacked_with_their_rights() {
-        let folder = Entry { name: "x/", kind: EntryType::Directory, link: "", data: b"" };
-        let (at, done) = try_tar(&[folder, file("x/a.sh", b"a"), file("./y/z/b", b"bb")]);
+        let folder = TarEntry { name: "x/", kind: EntryType::Directory, link: "", data: b"" };
+        let (at, done) = unpack_tar(&[folder, file_entry("x/a.sh", b"a"), file_entry("./y/z/b", b"bb")]);
         done.unwrap();
         assert_eq!(hookwright_testkit::fs::read(at.path().join("in/y/z/b")).unwrap(), b"bb");
         #[cfg(unix)]
@@ -204,46 +208,46 @@ mod tests {
 
     #[test]
     fn what_leads_out_or_is_no_file_is_refused() {
-        let odd = |name, kind, link| Entry { name, kind, link, data: b"" };
-        let cases: Vec<(Entry<'_>, &str)> = vec![
-            (file("../evil", b"x"), "leads out"),
-            (file("a/../../evil", b"x"), "leads out"),
-            (file("/etc/evil", b"x"), "leads out"),
+        let odd = |name, kind, link| TarEntry { name, kind, link, data: b"" };
+        let cases: Vec<(TarEntry<'_>, &str)> = vec![
+            (file_entry("../evil", b"x"), "leads out"),
+            (file_entry("a/../../evil", b"x"), "leads out"),
+            (file_entry("/etc/evil", b"x"), "leads out"),
             (odd("l", EntryType::Symlink, "/etc/passwd"), "symbolic link"),
             (odd("l", EntryType::Symlink, "inside"), "symbolic link"),
             (odd("l", EntryType::Link, "../../evil"), "hard link"),
             (odd("d", EntryType::Char, ""), "device"),
             (odd("d", EntryType::Block, ""), "device"),
             (odd("p", EntryType::Fifo, ""), "pipe"),
-            (file("a\nb", b"x"), "control characters"),
-            (file("a\u{1b}[2J", b"x"), "control characters"),
+            (file_entry("a\nb", b"x"), "control characters"),
+            (file_entry("a\u{1b}[2J", b"x"), "control characters"),
         ];
         for (entry, why) in cases {
             let name = entry.name.to_owned();
-            let (at, done) = try_tar(&[file("ok", b"fine"), entry]);
+            let (at, done) = unpack_tar(&[file_entry("ok", b"fine"), entry]);
             let said = done.unwrap_err().to_string();
             assert!(said.contains(why), "{name}: {said}");
             assert_eq!(std::fs::read_dir(at.path()).unwrap().count(), 1, "{name} got out");
         }
-        let (_at, done) = try_tar(&[file("a", b"one"), file("a", b"two")]);
+        let (_at, done) = unpack_tar(&[file_entry("a", b"one"), file_entry("a", b"two")]);
         assert!(done.unwrap_err().to_string().contains("twice"));
     }
 
     #[test]
     fn bombs_stay_small() {
         let zeros = vec![0_u8; 3 << 20];
-        let (_at, done) = try_tar(&[file("bomb", &zeros)]);
+        let (_at, done) = unpack_tar(&[file_entry("bomb", &zeros)]);
         assert!(done.unwrap_err().to_string().contains("more than 1 MiB"));
         let names: Vec<String> = (0..30).map(|at| format!("f{at}")).collect();
-        let many: Vec<_> = names.iter().map(|name| file(name, b"")).collect();
-        let (_at, done) = try_tar(&many);
+        let many: Vec<_> = names.iter().map(|name| file_entry(name, b"")).collect();
+        let (_at, done) = unpack_tar(&many);
         assert!(done.is_err());
         let deep = "d/".repeat(12) + "f";
-        let (_at, done) = try_tar(&[file(&deep, b"")]);
+        let (_at, done) = unpack_tar(&[file_entry(&deep, b"")]);
         assert!(done.is_err());
     }
 
-    fn zipped(entries: &[(&str, u32, &[u8])]) -> Vec<u8> {
+    fn build_zip(entries: &[(&str, u32, &[u8])]) -> Vec<u8> {
         let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
         for (name, mode, data) in entries {
             let options = zip::write::SimpleFileOptions::default().unix_permissions(*mode);
@@ -264,7 +268,7 @@ mod tests {
         let try_zip = |entries: &[(&str, u32, &[u8])]| {
             let _ = std::fs::remove_dir_all(&into);
             std::fs::create_dir(&into).unwrap();
-            unpack("x.zip", &zipped(entries), &into, SMALL)
+            unpack("x.zip", &build_zip(entries), &into, SMALL_LIMITS)
         };
         try_zip(&[("x/a.sh", 0o755, b"a"), ("b", 0o644, b"b")]).unwrap();
         assert_eq!(hookwright_testkit::fs::read(into.join("x/a.sh")).unwrap(), b"a");
@@ -279,15 +283,15 @@ mod tests {
         let zeros = vec![0_u8; 3 << 20];
         assert!(try_zip(&[("bomb", 0o644, &zeros)]).unwrap_err().to_string().contains("more than 1 MiB"));
         // The writer refuses a name that comes twice, so that the second one is given its name afterwards.
-        let mut twice = zipped(&[("same-name", 0o644, b"one"), ("some-name", 0o644, b"two")]);
+        let mut twice = build_zip(&[("same-name", 0o644, b"one"), ("some-name", 0o644, b"two")]);
         for at in 0..twice.len() - 9 {
             if twice[at..].starts_with(b"some-name") {
                 twice[at..at + 9].copy_from_slice(b"same-name");
             }
         }
-        assert!(unpack("x.zip", &twice, &into, SMALL).unwrap_err().to_string().contains("twice"));
-        assert!(unpack("x.zip", b"PK nonsense", &into, SMALL).is_err());
-        assert!(unpack("x.tar.gz", b"nonsense", &into, SMALL).is_err());
+        assert!(unpack("x.zip", &twice, &into, SMALL_LIMITS).unwrap_err().to_string().contains("twice"));
+        assert!(unpack("x.zip", b"PK nonsense", &into, SMALL_LIMITS).is_err());
+        assert!(unpack("x.tar.gz", b"nonsense", &into, SMALL_LIMITS).is_err());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "something got out");
     }
 }

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use crate::error::ExtensionError;
-use crate::survey::{Bounds, too_much};
+use crate::inspection::{ExtensionLimits, limits_message};
 
 /// What is not the extension's: where it came from, and git's own.
-const LEFT_OUT: [&str; 2] = [".git", ".gemini-extension-install.json"];
+const EXCLUDED_NAMES: [&str; 2] = [".git", ".gemini-extension-install.json"];
 
-pub(super) fn copy(from: &Path, into: &Path, bounds: Bounds) -> Result<(), ExtensionError> {
-    let real = |path: &Path| path.canonicalize().map_err(ExtensionError::disk(path));
+pub(super) fn copy_folder(from: &Path, into: &Path, bounds: ExtensionLimits) -> Result<(), ExtensionError> {
+    let real = |path: &Path| path.canonicalize().map_err(ExtensionError::disk_error(path));
     if real(into)?.starts_with(real(from)?) {
         let why = "it holds the folder that it would be put into".to_owned();
         return Err(ExtensionError::Source { source_text: from.display().to_string(), why });
@@ -18,29 +18,29 @@ pub(super) fn copy(from: &Path, into: &Path, bounds: Bounds) -> Result<(), Exten
     let (mut size, mut entries) = (0, 0);
     let mut waiting = vec![(from.to_owned(), into.to_owned(), 0)];
     while let Some((from_folder, into_folder, depth)) = waiting.pop() {
-        for entry in fs::read_dir(&from_folder).map_err(ExtensionError::disk(&from_folder))? {
-            let path = entry.map_err(ExtensionError::disk(&from_folder))?.path();
+        for entry in fs::read_dir(&from_folder).map_err(ExtensionError::disk_error(&from_folder))? {
+            let path = entry.map_err(ExtensionError::disk_error(&from_folder))?.path();
             let Some(name) = path.file_name() else { continue };
-            if depth == 0 && LEFT_OUT.iter().any(|left_out| name == *left_out) {
+            if depth == 0 && EXCLUDED_NAMES.iter().any(|left_out| name == *left_out) {
                 continue;
             }
             let shown = path.strip_prefix(from).unwrap_or(&path).to_string_lossy().escape_debug().to_string();
-            let found = path.symlink_metadata().map_err(ExtensionError::disk(&path))?;
+            let found = path.symlink_metadata().map_err(ExtensionError::disk_error(&path))?;
             let target = into_folder.join(name);
             entries += 1;
             size += if found.is_file() { found.len() } else { 0 };
-            if entries > bounds.entries || size > bounds.size || depth > bounds.depth {
-                return Err(ExtensionError::unfit(shown, too_much(bounds)));
+            if entries > bounds.entries || size > bounds.bytes || depth > bounds.depth {
+                return Err(ExtensionError::rejected(shown, limits_message(bounds)));
             }
             if found.is_dir() {
-                fs::create_dir(&target).map_err(ExtensionError::disk(&target))?;
+                fs::create_dir(&target).map_err(ExtensionError::disk_error(&target))?;
                 waiting.push((path, target, depth + 1));
             } else if found.is_file() {
-                fs::copy(&path, &target).map_err(ExtensionError::disk(&path))?;
+                fs::copy(&path, &target).map_err(ExtensionError::disk_error(&path))?;
             } else if found.is_symlink() {
-                copy_link(&path, &target).map_err(ExtensionError::disk(&path))?;
+                copy_link(&path, &target).map_err(ExtensionError::disk_error(&path))?;
             } else {
-                return Err(ExtensionError::unfit(shown, "it is neither a file nor a folder"));
+                return Err(ExtensionError::rejected(shown, "it is neither a file nor a folder"));
             }
         }
     }

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_process::{Capture, Exit, Groups, Input, Keep, Output, Process, Program, Step, Until};
+use hookwright_process::{
+    Capture, CaptureLimit, Exit, OutputRouting, Process, ProcessEvent, ProcessGroups, ProcessInput, ProgramSpec,
+    TerminationWait,
+};
 
 use super::Fetcher;
 use tokio::sync::mpsc;
@@ -14,16 +17,16 @@ use tokio::sync::mpsc;
 use crate::error::ExtensionError;
 
 /// A repository that takes longer is no extension.
-const LONGEST: Duration = Duration::from_secs(600);
-const GRACE: Duration = Duration::from_secs(2);
+const GIT_TIMEOUT: Duration = Duration::from_secs(600);
+const KILL_GRACE_PERIOD: Duration = Duration::from_secs(2);
 /// What is kept of its words.
-const WORDS: usize = 64 << 10;
+const MAX_GIT_OUTPUT_BYTES: usize = 64 << 10;
 
 /// The ways that an address may go: none of them runs what the address says.
-const WAYS: &str = "https:http:ssh:git:file";
+const ALLOWED_PROTOCOLS: &str = "https:http:ssh:git:file";
 
 /// What neither the user's configuration nor the repository changes.
-const SETTINGS: [&str; 8] = [
+const GIT_CONFIG: [&str; 8] = [
     "protocol.ext.allow=never",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -35,7 +38,7 @@ const SETTINGS: [&str; 8] = [
 ];
 
 /// Variables that would lead git to another repository than the one meant, and how names of more begin.
-const ELSEWHERE: [&str; 11] = [
+const REDIRECTING_VARIABLES: [&str; 11] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -51,19 +54,19 @@ const ELSEWHERE: [&str; 11] = [
 
 impl Fetcher<'_> {
     /// Fetches a repository into an empty folder; its commit.
-    pub(super) async fn clone(
+    pub(super) async fn clone_repository(
         &self,
         url: &str,
         reference: Option<&str>,
         into: &Path,
     ) -> Result<String, ExtensionError> {
         let what = reference.unwrap_or("HEAD");
-        self.git(url, into, &["init", "--quiet", "--template="]).await?;
-        self.git(url, into, &["remote", "add", "--", "origin", url]).await?;
+        self.run_git(url, into, &["init", "--quiet", "--template="]).await?;
+        self.run_git(url, into, &["remote", "add", "--", "origin", url]).await?;
         let fetch = ["fetch", "--depth=1", "--no-tags", "--no-recurse-submodules", "--progress", "--", "origin", what];
-        self.git(url, into, &fetch).await?;
-        self.git(url, into, &["checkout", "--quiet", "--detach", "--no-recurse-submodules", "FETCH_HEAD"]).await?;
-        let printed = self.git(url, into, &["rev-parse", "HEAD"]).await?;
+        self.run_git(url, into, &fetch).await?;
+        self.run_git(url, into, &["checkout", "--quiet", "--detach", "--no-recurse-submodules", "FETCH_HEAD"]).await?;
+        let printed = self.run_git(url, into, &["rev-parse", "HEAD"]).await?;
         object_id(&printed).ok_or_else(|| ExtensionError::Git {
             url: url.to_owned(),
             why: format!("`git rev-parse` printed no commit: {}", printed.trim()),
@@ -71,47 +74,47 @@ impl Fetcher<'_> {
     }
 
     /// The commit that a repository's branch or tag is at, without fetching it; nothing if it does not say.
-    pub(crate) async fn newest(
+    pub(crate) async fn remote_commit(
         &self,
         url: &str,
         reference: Option<&str>,
         cwd: &Path,
     ) -> Result<Option<String>, ExtensionError> {
-        let said = self.git(url, cwd, &["ls-remote", "--", url, reference.unwrap_or("HEAD")]).await?;
+        let said = self.run_git(url, cwd, &["ls-remote", "--", url, reference.unwrap_or("HEAD")]).await?;
         Ok(said.split_whitespace().next().and_then(object_id))
     }
 
     /// Runs git; its stdout. Progress is told where `--progress` asks for it: both streams come as one then.
-    async fn git(&self, url: &str, cwd: &Path, words: &[&str]) -> Result<String, ExtensionError> {
+    async fn run_git(&self, url: &str, cwd: &Path, words: &[&str]) -> Result<String, ExtensionError> {
         let failed = |why: String| ExtensionError::Git { url: url.to_owned(), why };
         let git = self.find_git().ok_or(ExtensionError::NoGit)?;
-        let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);
+        let settings = GIT_CONFIG.iter().flat_map(|setting| ["-c", setting]);
         let args: Vec<OsString> = settings.chain(words.iter().copied()).map(OsString::from).collect();
         let env = self.environment(cwd);
         let (heard, mut pieces) = mpsc::unbounded_channel();
         let live = Box::new(move |piece: &[u8]| drop(heard.send(piece.to_vec())));
         let output = match words.contains(&"--progress") {
-            true => Output::Together(Keep::Ends(WORDS), live),
-            false => Output::Apart(Keep::Ends(WORDS)),
+            true => OutputRouting::Merged(CaptureLimit::HeadAndTail(MAX_GIT_OUTPUT_BYTES), live),
+            false => OutputRouting::Separate(CaptureLimit::HeadAndTail(MAX_GIT_OUTPUT_BYTES)),
         };
-        let process = start(&git, &args, cwd, &env, output);
+        let process = spawn_git(&git, &args, cwd, &env, output);
         let mut process = process.map_err(|error| failed(error.to_string()))?;
         let run = async {
             loop {
-                let step = process.step().await;
+                let step = process.next_event().await;
                 while let Ok(piece) = pieces.try_recv() {
-                    self.say(&piece);
+                    self.report_progress(&piece);
                 }
                 match step {
-                    Ok(Step::Output) => {}
-                    Ok(Step::Exited(exit)) => break Ok(exit),
+                    Ok(ProcessEvent::Output) => {}
+                    Ok(ProcessEvent::Exited(exit)) => break Ok(exit),
                     Err(error) => break Err(error),
                 }
             }
         };
-        let Ok(ended) = tokio::time::timeout(LONGEST, run).await else {
-            process.end(GRACE, Until::GroupGone).await;
-            return Err(failed(format!("it took longer than {} minutes", LONGEST.as_secs() / 60)));
+        let Ok(ended) = tokio::time::timeout(GIT_TIMEOUT, run).await else {
+            process.terminate(KILL_GRACE_PERIOD, TerminationWait::Group).await;
+            return Err(failed(format!("it took longer than {} minutes", GIT_TIMEOUT.as_secs() / 60)));
         };
         let ended = ended.map_err(|error| failed(error.to_string()))?;
         let finished = process.finish();
@@ -120,7 +123,7 @@ impl Fetcher<'_> {
         match ended {
             Exit::Code(0) => Ok(stdout),
             Exit::Code(code) => {
-                let said = last_words(&stderr).or_else(|| last_words(&stdout));
+                let said = error_line(&stderr).or_else(|| error_line(&stdout));
                 Err(failed(said.unwrap_or_else(|| format!("exit code {code}"))))
             }
             Exit::Signal(signal) => Err(failed(format!("signal {signal} ended it"))),
@@ -128,14 +131,14 @@ impl Fetcher<'_> {
     }
 
     /// The last line of what git says of its progress.
-    fn say(&self, piece: &[u8]) {
+    fn report_progress(&self, piece: &[u8]) {
         let text = String::from_utf8_lossy(piece);
         let line = text.split(['\r', '\n']).map(str::trim).rfind(|line| line.contains('%'));
         line.into_iter().for_each(|line| (self.progress)(line));
     }
 
     fn find_git(&self) -> Option<PathBuf> {
-        let path = self.world.var_os("PATH")?;
+        let path = self.process_env.var_os("PATH")?;
         let name = format!("git{}", std::env::consts::EXE_SUFFIX);
         std::env::split_paths(path)
             .filter(|folder| folder.is_absolute())
@@ -146,11 +149,13 @@ impl Fetcher<'_> {
     fn environment(&self, cwd: &Path) -> Vec<(OsString, OsString)> {
         let leads_elsewhere = |name: &OsStr| {
             let name = name.to_string_lossy();
-            ELSEWHERE.contains(&name.as_ref()) || name.starts_with("GIT_CONFIG_") || name.starts_with("GIT_TRACE_")
+            REDIRECTING_VARIABLES.contains(&name.as_ref())
+                || name.starts_with("GIT_CONFIG_")
+                || name.starts_with("GIT_TRACE_")
         };
-        let own = self.world.env.iter().filter(|(name, _)| !leads_elsewhere(name)).cloned();
+        let own = self.process_env.env.iter().filter(|(name, _)| !leads_elsewhere(name)).cloned();
         let fixed = [
-            ("GIT_ALLOW_PROTOCOL", WAYS),
+            ("GIT_ALLOW_PROTOCOL", ALLOWED_PROTOCOLS),
             ("GIT_TERMINAL_PROMPT", "0"),
             ("SSH_ASKPASS_REQUIRE", "never"),
             ("GIT_ADVICE", "0"),
@@ -163,16 +168,16 @@ impl Fetcher<'_> {
     }
 }
 
-fn start(
+fn spawn_git(
     git: &Path,
     args: &[OsString],
     cwd: &Path,
     env: &[(OsString, OsString)],
-    output: Output,
+    output: OutputRouting,
 ) -> std::io::Result<Process> {
     let mut env = env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    let mut program = Program { path: git, name: OsStr::new("git"), args, cwd, directory: None, env: &mut env };
-    Process::spawn(&mut program, Input::Empty, output, &Arc::new(Groups::default()))
+    let mut program = ProgramSpec { path: git, name: OsStr::new("git"), args, cwd, cwd_handle: None, env: &mut env };
+    Process::spawn(&mut program, ProcessInput::Empty, output, &Arc::new(ProcessGroups::default()))
 }
 
 /// A commit's name as git prints it: 40 hexadecimal digits (SHA-1) or 64 (SHA-256).
@@ -183,7 +188,7 @@ fn object_id(printed: &str) -> Option<String> {
 }
 
 /// What git says went wrong, in a line.
-fn last_words(said: &str) -> Option<String> {
+fn error_line(said: &str) -> Option<String> {
     let lines = || said.split(['\r', '\n']).map(str::trim).filter(|line| !line.is_empty());
     let wrong = lines().find(|line| line.starts_with("fatal:") || line.starts_with("error:"));
     let line = wrong.or_else(|| lines().next_back())?;
@@ -193,7 +198,7 @@ fn last_words(said: &str) -> Option<String> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use hookwright_settings::World;
+    use hookwright_settings::ProcessEnv;
     use std::os::unix::fs::PermissionsExt;
 
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -206,10 +211,10 @@ mod tests {
         std::fs::write(&git, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
         let path = std::env::join_paths([dir.path(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
-        let world = World::new(vec![("PATH".into(), path)], dir.path().to_owned());
-        let fetcher = Fetcher { world: &world, proxy: None, progress: &|_| {} };
-        let cloned = fetcher.clone("file:///x", None, dir.path()).await;
-        (cloned, fetcher.newest("file:///x", None, dir.path()).await)
+        let world = ProcessEnv::new(vec![("PATH".into(), path)], dir.path().to_owned());
+        let fetcher = Fetcher { process_env: &world, proxy: None, progress: &|_| {} };
+        let cloned = fetcher.clone_repository("file:///x", None, dir.path()).await;
+        (cloned, fetcher.remote_commit("file:///x", None, dir.path()).await)
     }
 
     #[tokio::test]

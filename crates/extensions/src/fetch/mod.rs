@@ -1,5 +1,5 @@
 //! Gets a source into an empty folder: git clones, archives are unpacked, folders are copied. Whether what comes is fit to be
-//! an extension is `survey.rs`.
+//! an extension is `inspection.rs`.
 
 mod archive;
 mod copy;
@@ -9,32 +9,32 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hookwright_model::ProxyOptions;
-use hookwright_settings::World;
+use hookwright_settings::ProcessEnv;
 use hookwright_tools::{HttpAccess, HttpPolicy, PrivateAddresses};
 
 use crate::error::ExtensionError;
-use crate::source::Source;
-use crate::survey::BOUNDS;
+use crate::inspection::EXTENSION_LIMITS;
+use crate::source::ExtensionSource;
 
 /// Takes words about what is under way.
-pub type Progress<'p> = &'p (dyn Fn(&str) + Sync);
+pub type ProgressFn<'p> = &'p (dyn Fn(&str) + Sync);
 
 /// The largest archive that is downloaded.
-const LARGEST_DOWNLOAD: usize = 128 << 20;
-const DOWNLOAD_TIME: Duration = Duration::from_secs(300);
+const MAX_DOWNLOAD_BYTES: usize = 128 << 20;
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What is needed to fetch.
 pub struct Fetcher<'f> {
     /// Whose environment git runs in.
-    pub world: &'f World,
+    pub process_env: &'f ProcessEnv,
     /// The proxy for downloads.
     pub proxy: Option<ProxyOptions>,
     /// Who hears what is under way.
-    pub progress: Progress<'f>,
+    pub progress: ProgressFn<'f>,
 }
 
 /// What came.
-pub(crate) struct Fetched {
+pub(crate) struct FetchedSource {
     /// The folder that the extension is in: the one that was given, or the only one in it.
     pub(crate) root: PathBuf,
     /// The commit, of a repository.
@@ -43,32 +43,35 @@ pub(crate) struct Fetched {
 
 impl Fetcher<'_> {
     /// Gets a source into an empty folder.
-    pub(crate) async fn fetch(&self, source: &Source, into: &Path) -> Result<Fetched, ExtensionError> {
+    pub(crate) async fn fetch(&self, source: &ExtensionSource, into: &Path) -> Result<FetchedSource, ExtensionError> {
         (self.progress)(&format!("fetching {source}"));
         let mut commit = None;
         match source {
-            Source::Folder(path) => copy::copy(path, into, BOUNDS)?,
-            Source::Archive(path) => {
-                let read = hookwright_disk::read(path, LARGEST_DOWNLOAD as u64, hookwright_disk::Links::Follow);
+            ExtensionSource::Folder(path) => copy::copy_folder(path, into, EXTENSION_LIMITS)?,
+            ExtensionSource::Archive(path) => {
+                let read =
+                    hookwright_disk::read(path, MAX_DOWNLOAD_BYTES as u64, hookwright_disk::SymlinkPolicy::Follow);
                 let bytes = read.map_err(|error| ExtensionError::Archive(error.to_string()))?;
-                archive::unpack(&path.to_string_lossy(), &bytes, into, BOUNDS)?;
+                archive::unpack(&path.to_string_lossy(), &bytes, into, EXTENSION_LIMITS)?;
             }
-            Source::RemoteArchive(url) => {
+            ExtensionSource::RemoteArchive(url) => {
                 let bytes = self.download(url).await?;
                 let name = url.split(['?', '#']).next().unwrap_or(url);
-                archive::unpack(name, &bytes, into, BOUNDS)?;
+                archive::unpack(name, &bytes, into, EXTENSION_LIMITS)?;
             }
-            Source::Git { url, reference } => commit = Some(self.clone(url, reference.as_deref(), into).await?),
+            ExtensionSource::Git { url, reference } => {
+                commit = Some(self.clone_repository(url, reference.as_deref(), into).await?)
+            }
         }
-        Ok(Fetched { root: sole_folder(into), commit })
+        Ok(FetchedSource { root: sole_folder(into), commit })
     }
 
     async fn download(&self, url: &str) -> Result<Vec<u8>, ExtensionError> {
         let policy = HttpPolicy {
             // It is the user who names the address.
             private_addresses: PrivateAddresses::Allowed,
-            timeout: DOWNLOAD_TIME,
-            max_bytes: LARGEST_DOWNLOAD,
+            timeout: DOWNLOAD_TIMEOUT,
+            max_bytes: MAX_DOWNLOAD_BYTES,
             proxy: self.proxy.clone(),
             ..HttpPolicy::default()
         };

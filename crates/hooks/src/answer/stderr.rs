@@ -3,21 +3,21 @@
 /// The end of stderr: what a person needs to see why a hook failed. Where it was called from, which node says after it, is
 /// not.
 pub(super) fn last_lines(stderr: &str) -> Option<String> {
-    const LINES: usize = 5;
-    const CHARS: usize = 600;
-    let is_said = |line: &&str| !line.trim().is_empty() && !is_trace(line);
-    let mut lines: Vec<&str> = stderr.trim().lines().rev().filter(is_said).take(LINES).collect();
+    const MAX_STDERR_LINES: usize = 5;
+    const MAX_STDERR_CHARS: usize = 600;
+    let is_said = |line: &&str| !line.trim().is_empty() && !is_stack_frame(line);
+    let mut lines: Vec<&str> = stderr.trim().lines().rev().filter(is_said).take(MAX_STDERR_LINES).collect();
     if lines.is_empty() {
-        lines = stderr.trim().lines().rev().take(LINES).collect();
+        lines = stderr.trim().lines().rev().take(MAX_STDERR_LINES).collect();
     }
     let text = lines.into_iter().rev().collect::<Vec<_>>().join("\n");
-    let skip = text.chars().count().saturating_sub(CHARS);
+    let skip = text.chars().count().saturating_sub(MAX_STDERR_CHARS);
     let tail: String = text.chars().skip(skip).collect();
     (!tail.is_empty()).then_some(if skip > 0 { format!("…{tail}") } else { tail })
 }
 
 /// A frame of node's, with its place at its end, or node's own name below all of them.
-fn is_trace(line: &str) -> bool {
+fn is_stack_frame(line: &str) -> bool {
     let place = line.trim().strip_prefix("at ").map(|frame| frame.trim_end_matches(')'));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_frame = place.is_some_and(|place| {
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_are_shown_and_not_where_they_were_called_from() {
+    fn the_message_is_kept_and_stack_frames_are_dropped() {
         let node = "file:///p/hook.mjs:3\n  throw new Error(\"the real reason\");\n        ^\n\nError: the real reason\n    \
                     at file:///p/hook.mjs:3:9\n    at ModuleJob.run (node:internal/modules/esm/module_job:325:25)\n    \
                     at async ModuleLoader.import (node:internal/x:1:2)\n    at async y (node:internal/z:9:1)\n\nNode.js v20.1.0\n";

@@ -3,69 +3,75 @@
 //! cutter's.
 
 /// Words that a full stop makes shorter, and that does not end a sentence. Those of one letter need not be here.
-const SHORT: [&str; 48] = [
+const ABBREVIATIONS: [&str; 48] = [
     "al", "approx", "apr", "art", "aug", "bzw", "ca", "capt", "cf", "ch", "co", "col", "corp", "dec", "dept", "dr",
     "ed", "eq", "esp", "est", "etc", "feb", "fig", "gen", "inc", "jan", "jr", "jul", "jun", "lt", "ltd", "mr", "mrs",
     "ms", "mt", "no", "nov", "nr", "oct", "pp", "prof", "sec", "sep", "sr", "st", "usw", "vol", "vs",
 ];
 
 /// Longer than any of them.
-const LONG: usize = 8;
+const MAX_ABBREVIATION_BYTES: usize = 8;
 
 /// How far a sentence has come.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sentence {
-    state: State,
+pub(super) struct SentenceDetector {
+    state: SentenceState,
     /// The word that was last begun, as far as it is of interest.
     word: String,
     in_word: bool,
     /// Whether that word is the first of its line.
-    opens_line: bool,
+    word_starts_line: bool,
     line_has_word: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum State {
+enum SentenceState {
     #[default]
-    Running,
+    InSentence,
     /// Behind a stop and what closes with it.
-    Stopped { wide: bool },
+    AfterStop { wide: bool },
     /// Behind that and white space.
-    Spaced,
+    AfterSpace,
 }
 
-impl Sentence {
+impl SentenceDetector {
     /// Whether the next character is another sentence's.
-    pub(super) fn is_over_before(&self, next: char) -> bool {
+    pub(super) fn ends_before(&self, next: char) -> bool {
         match self.state {
-            State::Running | State::Stopped { wide: false } => false,
-            State::Stopped { wide: true } => stop(next).is_none() && !closes(next) && !next.is_whitespace(),
-            State::Spaced => !next.is_whitespace() && !next.is_lowercase(),
+            SentenceState::InSentence | SentenceState::AfterStop { wide: false } => false,
+            SentenceState::AfterStop { wide: true } => {
+                sentence_stop(next).is_none() && !is_closing_mark(next) && !next.is_whitespace()
+            }
+            SentenceState::AfterSpace => !next.is_whitespace() && !next.is_lowercase(),
         }
     }
 
     pub(super) fn push(&mut self, char: char) {
-        self.state = match (self.state, stop(char)) {
-            _ if char == '\n' => State::Running,
-            (State::Stopped { wide }, Some(another)) => State::Stopped { wide: wide || another },
-            (_, Some(_)) if char == '.' && self.is_short() => State::Running,
-            (_, Some(wide)) => State::Stopped { wide },
-            (State::Stopped { wide }, None) if closes(char) || char == '\r' => State::Stopped { wide },
-            (State::Stopped { .. } | State::Spaced, None) if char.is_whitespace() => State::Spaced,
-            _ => State::Running,
+        self.state = match (self.state, sentence_stop(char)) {
+            _ if char == '\n' => SentenceState::InSentence,
+            (SentenceState::AfterStop { wide }, Some(another)) => SentenceState::AfterStop { wide: wide || another },
+            (_, Some(_)) if char == '.' && self.is_abbreviation() => SentenceState::InSentence,
+            (_, Some(wide)) => SentenceState::AfterStop { wide },
+            (SentenceState::AfterStop { wide }, None) if is_closing_mark(char) || char == '\r' => {
+                SentenceState::AfterStop { wide }
+            }
+            (SentenceState::AfterStop { .. } | SentenceState::AfterSpace, None) if char.is_whitespace() => {
+                SentenceState::AfterSpace
+            }
+            _ => SentenceState::InSentence,
         };
-        self.note_word(char);
+        self.track_word(char);
     }
 
-    fn note_word(&mut self, char: char) {
+    fn track_word(&mut self, char: char) {
         let goes_on = self.in_word && matches!(char, '\'' | '’');
         if !self.in_word && char.is_alphanumeric() {
             self.word.clear();
-            self.opens_line = !self.line_has_word;
+            self.word_starts_line = !self.line_has_word;
             self.line_has_word = true;
         }
         self.in_word = goes_on || char.is_alphanumeric();
-        if self.in_word && self.word.len() < LONG {
+        if self.in_word && self.word.len() < MAX_ABBREVIATION_BYTES {
             self.word.push(char.to_ascii_lowercase());
         }
         if char == '\n' {
@@ -74,16 +80,16 @@ impl Sentence {
     }
 
     /// Whether a full stop here belongs to the word before it: an abbreviation, an initial, the number of a list's entry.
-    fn is_short(&self) -> bool {
+    fn is_abbreviation(&self) -> bool {
         let mut letters = self.word.chars();
         let initial = letters.next().is_some_and(char::is_alphabetic) && letters.next().is_none();
-        let number = self.opens_line && self.word.bytes().all(|byte| byte.is_ascii_digit());
-        self.in_word && (initial || number || SHORT.binary_search(&self.word.as_str()).is_ok())
+        let number = self.word_starts_line && self.word.bytes().all(|byte| byte.is_ascii_digit());
+        self.in_word && (initial || number || ABBREVIATIONS.binary_search(&self.word.as_str()).is_ok())
     }
 }
 
 /// Whether a character can end a sentence, and then whether it is wide: nothing need stand between it and the next.
-fn stop(char: char) -> Option<bool> {
+fn sentence_stop(char: char) -> Option<bool> {
     match char {
         '.' | '!' | '?' | '…' | '‼' | '⁇' | '⁈' | '⁉' | '؟' | '۔' | '।' | '॥' => Some(false),
         '。' | '｡' | '！' | '？' | '．' => Some(true),
@@ -92,7 +98,7 @@ fn stop(char: char) -> Option<bool> {
 }
 
 /// What still belongs to a sentence behind its stop: quotes and brackets that close, and marks of emphasis.
-fn closes(char: char) -> bool {
+fn is_closing_mark(char: char) -> bool {
     matches!(
         char,
         '"' | '\''
@@ -123,7 +129,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_words_are_in_order_and_short() {
-        assert!(SHORT.is_sorted() && SHORT.iter().all(|word| word.len() > 1 && word.len() < LONG));
+    fn abbreviations_are_sorted_and_short() {
+        assert!(
+            ABBREVIATIONS.is_sorted()
+                && ABBREVIATIONS.iter().all(|word| word.len() > 1 && word.len() < MAX_ABBREVIATION_BYTES)
+        );
     }
 }

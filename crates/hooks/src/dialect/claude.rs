@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::tools::{self, Call, NotPutBack};
+use super::tool_arguments::{self, DialectCall, UntranslatableChange};
 use crate::event::EventKind;
 use crate::input::HookInput;
 
 /// Where within a session an event happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum AgentScope {
     /// The agent that the user talks to.
     Session,
     /// An agent that it has given an objective to.
@@ -21,7 +21,7 @@ pub enum Whose {
 
 /// How a call came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallEnd {
+pub enum CallStatus {
     /// The tool did what it should.
     Succeeded,
     /// It did not.
@@ -30,44 +30,48 @@ pub enum CallEnd {
 
 /// The moment that Claude Code means by the name of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct ClaudeEventMapping {
     /// The event here.
     pub kind: EventKind,
     /// In whose work alone it fires.
-    pub whose: Option<Whose>,
+    pub agent_scope: Option<AgentScope>,
     /// After which calls alone it fires.
-    pub after: Option<CallEnd>,
+    pub after_call: Option<CallStatus>,
 }
 
 /// What Claude Code calls a failed call's event.
-const FAILURE: &str = "PostToolUseFailure";
+const FAILURE_EVENT_NAME: &str = "PostToolUseFailure";
 
 /// What Claude Code calls an event, if it has it: as the table of events has it, else as we do.
-pub fn event_name(kind: EventKind, whose: Whose) -> Option<&'static str> {
+pub fn event_name(kind: EventKind, whose: AgentScope) -> Option<&'static str> {
     if matches!(kind, EventKind::BeforeModel | EventKind::AfterModel | EventKind::BeforeToolSelection) {
         return None;
     }
     let names = kind.info().foreign_names;
     // The end of a turn has two: the second is a sub-agent's.
-    let own = if whose == Whose::SubAgent { names.last() } else { names.first() };
+    let own = if whose == AgentScope::SubAgent { names.last() } else { names.first() };
     Some(own.copied().unwrap_or(kind.name()))
 }
 
 /// The moment that Claude Code means by a name.
-pub fn event_of(name: &str) -> Option<Moment> {
-    if name == FAILURE {
-        return Some(Moment { kind: EventKind::AfterTool, whose: None, after: Some(CallEnd::Failed) });
+pub fn event_by_name(name: &str) -> Option<ClaudeEventMapping> {
+    if name == FAILURE_EVENT_NAME {
+        return Some(ClaudeEventMapping {
+            kind: EventKind::AfterTool,
+            agent_scope: None,
+            after_call: Some(CallStatus::Failed),
+        });
     }
     let kind = EventKind::all().find(|kind| {
-        [Whose::Session, Whose::SubAgent].into_iter().any(|whose| event_name(*kind, whose) == Some(name))
+        [AgentScope::Session, AgentScope::SubAgent].into_iter().any(|whose| event_name(*kind, whose) == Some(name))
     })?;
     let whose = match name {
-        "Stop" => Some(Whose::Session),
-        "SubagentStop" => Some(Whose::SubAgent),
+        "Stop" => Some(AgentScope::Session),
+        "SubagentStop" => Some(AgentScope::SubAgent),
         _ => None,
     };
-    let after = (kind == EventKind::AfterTool).then_some(CallEnd::Succeeded);
-    Some(Moment { kind, whose, after })
+    let after = (kind == EventKind::AfterTool).then_some(CallStatus::Succeeded);
+    Some(ClaudeEventMapping { kind, agent_scope: whose, after_call: after })
 }
 
 /// How long a hook may take where its file is Claude Code's or its dialect is, and nothing is said.
@@ -79,12 +83,12 @@ pub fn default_timeout(kind: EventKind) -> Duration {
 }
 
 /// Whether a number of seconds was surely meant in milliseconds: nobody lets a hook run for hours.
-pub fn meant_in_milliseconds(seconds: f64) -> bool {
+pub fn looks_like_milliseconds(seconds: f64) -> bool {
     seconds >= 3600.0 || (seconds >= 1000.0 && seconds % 500.0 == 0.0)
 }
 
 /// The values of an event's field that a word of a matcher stands for.
-pub fn field_words(kind: EventKind, word: &str) -> Vec<&str> {
+pub fn matcher_values(kind: EventKind, word: &str) -> Vec<&str> {
     match (kind, word) {
         (EventKind::Notification, "permission_prompt") => vec!["ToolPermission"],
         // Leaving is one of its other reasons there.
@@ -94,35 +98,41 @@ pub fn field_words(kind: EventKind, word: &str) -> Vec<&str> {
 }
 
 /// One event as a hook in Claude Code's dialect sees it.
-pub(crate) struct Shown {
+pub(crate) struct ClaudeInput {
     /// The input, once for each view of a call: a no to one is a no to all. Never empty.
     pub(crate) views: Vec<HookInput>,
     /// The call that it is about, as we would make it, and where.
-    call: Option<(Call, PathBuf)>,
+    call: Option<(DialectCall, PathBuf)>,
 }
 
-impl Shown {
+impl ClaudeInput {
     /// An event's input in Claude Code's words; `after` is what a hook wants to be told of alone.
     ///
     /// # Errors
     /// If that input is no JSON object, or Claude Code has no such event.
-    pub(crate) fn of(kind: EventKind, after: Option<CallEnd>, input: &HookInput) -> Result<Shown, String> {
+    pub(crate) fn translate(
+        kind: EventKind,
+        after: Option<CallStatus>,
+        input: &HookInput,
+    ) -> Result<ClaudeInput, String> {
         let ours: Map<String, Value> = serde_json::from_str(&input.to_json())
             .map_err(|error| format!("its input could not be put into Claude Code's words: {error}"))?;
-        let whose = if ours.contains_key("agent_id") { Whose::SubAgent } else { Whose::Session };
+        let whose = if ours.contains_key("agent_id") { AgentScope::SubAgent } else { AgentScope::Session };
         let Some(name) = event_name(kind, whose) else {
             return Err(format!("Claude Code has no event like {kind}, so that nothing can be told in its words"));
         };
-        let name = if after == Some(CallEnd::Failed) { FAILURE } else { name };
-        let cwd = PathBuf::from(text(&ours, "cwd"));
-        let common = common(name, &ours);
+        let name = if after == Some(CallStatus::Failed) { FAILURE_EVENT_NAME } else { name };
+        let cwd = PathBuf::from(text_field(&ours, "cwd"));
+        let common = common_fields(name, &ours);
         let call = ours.get("tool_name").and_then(Value::as_str).map(|tool| {
             let input = ours.get("tool_input").and_then(Value::as_object).cloned().unwrap_or_default();
-            Call::new(tool, input)
+            DialectCall::new(tool, input)
         });
-        let own = own_fields(kind, &ours);
-        let Some(call) = call else { return Ok(Shown { views: vec![encoded(&[&common, &own])?], call: None }) };
-        let theirs = tools::to_claude(&call, &cwd);
+        let own = event_fields(kind, &ours);
+        let Some(call) = call else {
+            return Ok(ClaudeInput { views: vec![encode_fields(&[&common, &own])?], call: None });
+        };
+        let theirs = tool_arguments::to_claude(&call, &cwd);
         let views = theirs.views.iter().map(|view| {
             let mut fields = common.clone();
             if let Some(directory) = &theirs.cwd {
@@ -130,36 +140,42 @@ impl Shown {
             }
             fields.insert("tool_name".to_owned(), view.tool.as_str().into());
             fields.insert("tool_input".to_owned(), Value::Object(view.input.clone()));
-            if let (true, Some(error)) = (name == FAILURE, ours.get("tool_response").and_then(|end| end.get("error"))) {
-                fields.insert("error".to_owned(), failure(error).into());
+            if let (true, Some(error)) =
+                (name == FAILURE_EVENT_NAME, ours.get("tool_response").and_then(|end| end.get("error")))
+            {
+                fields.insert("error".to_owned(), error_message(error).into());
                 fields.insert("is_interrupt".to_owned(), json!(false));
             }
             if kind == EventKind::AfterTool {
-                fields.insert("tool_response".to_owned(), response(view, ours.get("tool_response")));
+                fields.insert("tool_response".to_owned(), tool_response(view, ours.get("tool_response")));
             }
-            encoded(&[&fields, &own])
+            encode_fields(&[&fields, &own])
         });
-        Ok(Shown { views: views.collect::<Result<_, _>>()?, call: Some((call, cwd)) })
+        Ok(ClaudeInput { views: views.collect::<Result<_, _>>()?, call: Some((call, cwd)) })
     }
 
     /// Other arguments for one of the views, as changes to the call itself.
-    pub(super) fn put_back(&self, view: usize, input: &Map<String, Value>) -> Result<Map<String, Value>, NotPutBack> {
+    pub(super) fn changes_from_claude(
+        &self,
+        view: usize,
+        input: &Map<String, Value>,
+    ) -> Result<Map<String, Value>, UntranslatableChange> {
         match &self.call {
-            Some((call, cwd)) => tools::put_back(call, cwd, view, input),
+            Some((call, cwd)) => tool_arguments::changes_from_claude(call, cwd, view, input),
             None => Ok(Map::new()),
         }
     }
 }
 
-fn text<'a>(fields: &'a Map<String, Value>, key: &str) -> &'a str {
+fn text_field<'a>(fields: &'a Map<String, Value>, key: &str) -> &'a str {
     fields.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The fields that every event has.
-fn common(name: &str, ours: &Map<String, Value>) -> Map<String, Value> {
+fn common_fields(name: &str, ours: &Map<String, Value>) -> Map<String, Value> {
     let mut fields = Map::new();
     for key in ["session_id", "transcript_path", "cwd"] {
-        fields.insert(key.to_owned(), text(ours, key).into());
+        fields.insert(key.to_owned(), text_field(ours, key).into());
     }
     fields.insert("hook_event_name".to_owned(), name.into());
     for (theirs, key) in [
@@ -177,25 +193,25 @@ fn common(name: &str, ours: &Map<String, Value>) -> Map<String, Value> {
 
 /// What may be done unasked, in Claude Code's words.
 pub fn permission_mode(ours: &str) -> &str {
-    MODES.iter().find(|(mode, _)| *mode == ours).map_or(ours, |(_, theirs)| theirs)
+    APPROVAL_MODE_NAMES.iter().find(|(mode, _)| *mode == ours).map_or(ours, |(_, theirs)| theirs)
 }
 
 /// What may be done unasked, in ours.
 pub fn approval_mode(theirs: &str) -> &str {
-    MODES.iter().find(|(_, mode)| *mode == theirs).map_or(theirs, |(mode, _)| mode)
+    APPROVAL_MODE_NAMES.iter().find(|(_, mode)| *mode == theirs).map_or(theirs, |(mode, _)| mode)
 }
 
-const MODES: [(&str, &str); 2] = [("auto_edit", "acceptEdits"), ("yolo", "bypassPermissions")];
+const APPROVAL_MODE_NAMES: [(&str, &str); 2] = [("auto_edit", "acceptEdits"), ("yolo", "bypassPermissions")];
 
 /// What went wrong, as a text.
-fn failure(error: &Value) -> String {
+fn error_message(error: &Value) -> String {
     let message = error.get("message").unwrap_or(error);
     message.as_str().map_or_else(|| message.to_string(), str::to_owned)
 }
 
 /// The event's own fields beside a call; what Claude Code does not know keeps its name.
-fn own_fields(kind: EventKind, ours: &Map<String, Value>) -> Map<String, Value> {
-    const TOLD: [&str; 15] = [
+fn event_fields(kind: EventKind, ours: &Map<String, Value>) -> Map<String, Value> {
+    const TRANSLATED_FIELDS: [&str; 15] = [
         "session_id",
         "transcript_path",
         "cwd",
@@ -212,24 +228,24 @@ fn own_fields(kind: EventKind, ours: &Map<String, Value>) -> Map<String, Value> 
         "prompt_response",
         "reason",
     ];
-    let rest = ours.iter().filter(|(key, _)| !TOLD.contains(&key.as_str()));
+    let rest = ours.iter().filter(|(key, _)| !TRANSLATED_FIELDS.contains(&key.as_str()));
     let mut fields: Map<String, Value> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
     match kind {
         EventKind::AfterAgent => {
-            fields.insert("last_assistant_message".to_owned(), text(ours, "prompt_response").into());
+            fields.insert("last_assistant_message".to_owned(), text_field(ours, "prompt_response").into());
         }
         EventKind::PreCompress => {
             fields.insert("custom_instructions".to_owned(), "".into());
         }
         EventKind::Notification => {
-            let kind = match text(ours, "notification_type") {
+            let kind = match text_field(ours, "notification_type") {
                 "ToolPermission" => "permission_prompt",
                 other => other,
             };
             fields.insert("notification_type".to_owned(), kind.into());
         }
         EventKind::SessionEnd => {
-            let reason = match text(ours, "reason") {
+            let reason = match text_field(ours, "reason") {
                 "exit" => "other",
                 reason => reason,
             };
@@ -241,14 +257,14 @@ fn own_fields(kind: EventKind, ours: &Map<String, Value>) -> Map<String, Value> 
 }
 
 /// A tool's result with the fields that scripts look for there; ours stay beside them.
-fn response(view: &Call, ours: Option<&Value>) -> Value {
+fn tool_response(view: &DialectCall, ours: Option<&Value>) -> Value {
     let mut fields = match ours {
         Some(Value::Object(fields)) => fields.clone(),
         Some(Value::Null) | None => Map::new(),
         Some(other) => [("llmContent".to_owned(), other.clone())].into_iter().collect(),
     };
     let failed = fields.get("error").is_some_and(|error| !error.is_null());
-    let said = fields.get("llmContent").map_or_else(String::new, plain_text);
+    let said = fields.get("llmContent").map_or_else(String::new, result_text);
     let mut add = |key: &str, value: Value| {
         fields.entry(key).or_insert(value);
     };
@@ -272,16 +288,16 @@ fn response(view: &Call, ours: Option<&Value>) -> Value {
 }
 
 /// The text of a result: a string, a part with text, or a list of those.
-fn plain_text(content: &Value) -> String {
+fn result_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().map(plain_text).collect(),
+        Value::Array(parts) => parts.iter().map(result_text).collect(),
         Value::Object(part) => part.get("text").and_then(Value::as_str).unwrap_or_default().to_owned(),
         _ => String::new(),
     }
 }
 
-fn encoded(parts: &[&Map<String, Value>]) -> Result<HookInput, String> {
+fn encode_fields(parts: &[&Map<String, Value>]) -> Result<HookInput, String> {
     let mut all = Map::new();
     for part in parts {
         for (key, value) in part.iter() {

@@ -5,52 +5,52 @@
 
 use serde_json::{Map, Value};
 
-use super::claude::{Shown, Whose, event_name};
-use crate::answer::{self, Answer, Captured, Cause, Decision, End, Reading, Trouble};
-use crate::event::{EventKind, Power};
+use super::claude::{AgentScope, ClaudeInput, event_name};
+use crate::answer::{self, Answer, CapturedStream, Decision, FailureCause, HookExit, ParsedAnswer, RunProblem};
+use crate::event::{EventKind, HookCapability};
 use crate::hook::Hook;
 use crate::strict_json::{self, ParsedJson};
 
-type Fields = Map<String, Value>;
+type ClaudeAnswerFields = Map<String, Value>;
 
 /// Reads how a hook ended that was shown one view of an event.
-pub(crate) fn read(
+pub(crate) fn parse_claude_answer(
     hook: &Hook,
-    shown: &Shown,
+    shown: &ClaudeInput,
     view: usize,
-    end: &End,
-    stdout: &Captured,
-    stderr: &Captured,
-) -> Reading {
-    let reader = Reader { kind: hook.event, guard: hook.is_guard(), shown, view };
+    end: &HookExit,
+    stdout: &CapturedStream,
+    stderr: &CapturedStream,
+) -> ParsedAnswer {
+    let reader = ClaudeAnswerReader { kind: hook.event, is_guard: hook.is_guard(), input: shown, view_index: view };
     match end {
-        End::Exited(0) => answer::without_unknown_powers(hook.event, reader.success(stdout)),
-        End::Exited(2) => answer::without_unknown_powers(hook.event, reader.block(stdout, stderr)),
-        End::TimedOut(_) | End::Failed(_) => {
-            let mut reading = answer::read(hook.event, end, &Captured::default(), stderr);
-            let spoken = reader.success(stdout).answer;
+        HookExit::Exited(0) => answer::drop_unsupported_effects(hook.event, reader.read_success(stdout)),
+        HookExit::Exited(2) => answer::drop_unsupported_effects(hook.event, reader.read_block(stdout, stderr)),
+        HookExit::TimedOut(_) | HookExit::Failed(_) => {
+            let mut reading = answer::parse_answer(hook.event, end, &CapturedStream::default(), stderr);
+            let spoken = reader.read_success(stdout).answer;
             if spoken.ends_plan() {
                 reading.answer = spoken;
-                reading.troubles.iter_mut().for_each(|trouble| trouble.cause = None);
+                reading.problems.iter_mut().for_each(|trouble| trouble.cause = None);
             }
-            answer::without_unknown_powers(hook.event, reading)
+            answer::drop_unsupported_effects(hook.event, reading)
         }
-        _ => answer::read(hook.event, end, stdout, stderr),
+        _ => answer::parse_answer(hook.event, end, stdout, stderr),
     }
 }
 
-struct Reader<'a> {
+struct ClaudeAnswerReader<'a> {
     kind: EventKind,
-    guard: bool,
-    shown: &'a Shown,
-    view: usize,
+    is_guard: bool,
+    input: &'a ClaudeInput,
+    view_index: usize,
 }
 
 /// What stands in a hook's output.
-enum Found {
+enum ClaudeOutput {
     /// An answer.
     Object {
-        fields: Fields,
+        fields: ClaudeAnswerFields,
         /// A key that stands more than once, at any depth.
         repeated: Option<String>,
         /// Whether another answer stands before it.
@@ -62,116 +62,119 @@ enum Found {
     Unreadable(String),
 }
 
-impl Reader<'_> {
+impl ClaudeAnswerReader<'_> {
     /// Exit 0: the object in the last line counts.
-    fn success(&self, stdout: &Captured) -> Reading {
-        let text = answer::trim(&stdout.text);
+    fn read_success(&self, stdout: &CapturedStream) -> ParsedAnswer {
+        let text = answer::trim_output(&stdout.text);
         if text.is_empty() {
-            return Reading::default();
+            return ParsedAnswer::default();
         }
         if stdout.truncated {
             let text = format!("its output of {} bytes was cut off by the output bound", stdout.bytes);
-            return failed(Cause::Truncated, text);
+            return failed_answer(FailureCause::Truncated, text);
         }
-        match find(text) {
-            Found::Object { fields, repeated, again } => {
-                let mut reading = self.object(&fields);
+        match find_answer(text) {
+            ClaudeOutput::Object { fields, repeated, again } => {
+                let mut reading = self.read_object(&fields);
                 if let Some(key) = repeated {
-                    trouble(&mut reading, answer::repeated_key_problem("", &key));
+                    report_output_problem(&mut reading, answer::repeated_key_problem("", &key));
                 }
                 if again {
-                    trouble(&mut reading, "its output holds more than one answer; the last one counts".to_owned());
+                    report_output_problem(
+                        &mut reading,
+                        "its output holds more than one answer; the last one counts".to_owned(),
+                    );
                 }
                 reading
             }
-            Found::Unreadable(problem) => failed(Cause::Output, format!("its output {problem}")),
-            Found::Text => self.words(text),
+            ClaudeOutput::Unreadable(problem) => failed_answer(FailureCause::Output, format!("its output {problem}")),
+            ClaudeOutput::Text => self.read_text(text),
         }
     }
 
     /// Words without an object are told to the model where Claude Code does that, and to nobody else.
-    fn words(&self, text: &str) -> Reading {
-        let mut reading = Reading::default();
+    fn read_text(&self, text: &str) -> ParsedAnswer {
+        let mut reading = ParsedAnswer::default();
         if matches!(self.kind, EventKind::BeforeAgent | EventKind::SessionStart) {
             reading.answer.additional_context = Some(text.to_owned());
         }
-        if self.guard && text.contains(['{', '[']) {
+        if self.is_guard && text.contains(['{', '[']) {
             let text = "its output is no JSON object and not plain text either; a no in it would not be heard";
-            trouble(&mut reading, text.to_owned());
+            report_output_problem(&mut reading, text.to_owned());
         }
         reading
     }
 
     /// Exit 2: no, with stderr as the reason.
-    fn block(&self, stdout: &Captured, stderr: &Captured) -> Reading {
-        let said = |text: &str| Some(answer::trim(text)).filter(|text| !text.is_empty()).map(str::to_owned);
-        let printed = match find(answer::trim(&stdout.text)) {
-            Found::Object { fields, .. } => self.object(&fields).answer,
-            Found::Text | Found::Unreadable(_) => Answer::default(),
+    fn read_block(&self, stdout: &CapturedStream, stderr: &CapturedStream) -> ParsedAnswer {
+        let said = |text: &str| Some(answer::trim_output(text)).filter(|text| !text.is_empty()).map(str::to_owned);
+        let printed = match find_answer(answer::trim_output(&stdout.text)) {
+            ClaudeOutput::Object { fields, .. } => self.read_object(&fields).answer,
+            ClaudeOutput::Text | ClaudeOutput::Unreadable(_) => Answer::default(),
         };
         let reason = said(&stderr.text).or(printed.reason).or_else(|| said(&stdout.text));
         let (system_message, suppress_output) = (printed.system_message, printed.suppress_output);
         let mut answer = Answer { system_message, suppress_output, ..Answer::default() };
-        self.refuse(&mut answer, reason);
-        Reading { answer, troubles: Vec::new() }
+        self.deny(&mut answer, reason);
+        ParsedAnswer { answer, problems: Vec::new() }
     }
 
     /// A no. What has been done already is hidden by a guard alone; others comment on it, as they do under Claude Code.
-    fn refuse(&self, answer: &mut Answer, reason: Option<String>) {
-        if self.kind == EventKind::AfterTool && !self.guard {
+    fn deny(&self, answer: &mut Answer, reason: Option<String>) {
+        if self.kind == EventKind::AfterTool && !self.is_guard {
             let words = reason.unwrap_or_else(|| "a hook objects to this result, without saying why".to_owned());
-            append(&mut answer.additional_context, words);
+            append_line(&mut answer.additional_context, words);
             return;
         }
         answer.decision = Some(Decision::Deny);
         answer.reason = reason;
     }
 
-    fn object(&self, fields: &Fields) -> Reading {
-        let mut reading = Reading::default();
-        let mut heard = Heard { reading: &mut reading };
-        let answer_reason = heard.text(fields, "reason", "");
-        let stop = heard.flag(fields, "continue") == Some(false);
-        let stop_reason = heard.text(fields, "stopReason", "");
-        let system_message = heard.text(fields, "systemMessage", "");
-        let suppress_output = heard.flag(fields, "suppressOutput").unwrap_or(false);
+    fn read_object(&self, fields: &ClaudeAnswerFields) -> ParsedAnswer {
+        let mut reading = ParsedAnswer::default();
+        let mut heard = ClaudeFieldReader { parsed: &mut reading };
+        let answer_reason = heard.read_text(fields, "reason", "");
+        let stop = heard.read_flag(fields, "continue") == Some(false);
+        let stop_reason = heard.read_text(fields, "stopReason", "");
+        let system_message = heard.read_text(fields, "systemMessage", "");
+        let suppress_output = heard.read_flag(fields, "suppressOutput").unwrap_or(false);
         let specific = match fields.get("hookSpecificOutput") {
             Some(Value::Object(specific)) => specific.clone(),
-            Some(Value::Null) | None => Fields::new(),
+            Some(Value::Null) | None => ClaudeAnswerFields::new(),
             Some(other) => {
-                heard.wrong("hookSpecificOutput", "an object", other);
-                Fields::new()
+                heard.report_wrong_type("hookSpecificOutput", "an object", other);
+                ClaudeAnswerFields::new()
             }
         };
-        heard.misspelt(fields, &TOP, "");
-        heard.misspelt(&specific, &SPECIFIC, "hookSpecificOutput.");
-        let decision = heard.decision(fields, &specific);
-        let reason = heard.text(&specific, "permissionDecisionReason", "hookSpecificOutput.").or(answer_reason);
-        let reason = reason.or_else(|| heard.text(fields, "permissionDecisionReason", ""));
-        heard.event(self.kind, &specific);
+        heard.report_misspelt_keys(fields, &TOP_LEVEL_KEYS, "");
+        heard.report_misspelt_keys(&specific, &SPECIFIC_OUTPUT_KEYS, "hookSpecificOutput.");
+        let decision = heard.read_decision(fields, &specific);
+        let reason = heard.read_text(&specific, "permissionDecisionReason", "hookSpecificOutput.").or(answer_reason);
+        let reason = reason.or_else(|| heard.read_text(fields, "permissionDecisionReason", ""));
+        heard.check_event_name(self.kind, &specific);
         reading.answer = Answer { stop, stop_reason, system_message, suppress_output, ..Answer::default() };
         match decision {
-            Some(Decision::Deny) => self.refuse(&mut reading.answer, reason),
+            Some(Decision::Deny) => self.deny(&mut reading.answer, reason),
             decision => {
                 reading.answer.decision = decision;
                 reading.answer.reason = reason;
             }
         }
-        self.changes(&mut reading, fields, &specific);
-        reading.answer.specific = specific;
+        self.read_changes(&mut reading, fields, &specific);
+        reading.answer.hook_specific_output = specific;
         reading
     }
 
     /// What the answer adds or puts in another's place.
-    fn changes(&self, reading: &mut Reading, fields: &Fields, specific: &Fields) {
-        let mut heard = Heard { reading };
-        let context = heard.text(specific, "additionalContext", "hookSpecificOutput.");
-        let context = context.or_else(|| heard.text(fields, "additionalContext", ""));
+    fn read_changes(&self, reading: &mut ParsedAnswer, fields: &ClaudeAnswerFields, specific: &ClaudeAnswerFields) {
+        let mut heard = ClaudeFieldReader { parsed: reading };
+        let context = heard.read_text(specific, "additionalContext", "hookSpecificOutput.");
+        let context = context.or_else(|| heard.read_text(fields, "additionalContext", ""));
         if let Some(context) = context.filter(|context| !context.is_empty()) {
-            self.context(reading, context);
+            self.apply_context(reading, context);
         }
         if let Some(input) = specific.get("updatedInput").filter(|input| !input.is_null()) {
-            self.rewrite(reading, input);
+            self.apply_updated_input(reading, input);
         }
         let output = ["updatedToolOutput", "updatedMCPToolOutput"].iter().find_map(|key| specific.get(*key));
         if let Some(output) = output.filter(|output| !output.is_null() && self.kind == EventKind::AfterTool) {
@@ -181,39 +184,43 @@ impl Reader<'_> {
         }
     }
 
-    fn context(&self, reading: &mut Reading, context: String) {
+    fn apply_context(&self, reading: &mut ParsedAnswer, context: String) {
         match self.kind {
-            kind if kind.can(Power::Context) => append(&mut reading.answer.additional_context, context),
+            kind if kind.can(HookCapability::Context) => append_line(&mut reading.answer.additional_context, context),
             // It wants the agent to go on, with these words.
             EventKind::AfterAgent => {
                 if reading.answer.decision.is_none() {
                     reading.answer.decision = Some(Decision::Deny);
                 }
-                append(&mut reading.answer.reason, context);
+                append_line(&mut reading.answer.reason, context);
             }
             kind => {
-                let name = event_name(kind, Whose::Session).unwrap_or_default();
+                let name = event_name(kind, AgentScope::Session).unwrap_or_default();
                 let text = format!("gave `additionalContext`, which nobody is told on {name} here");
-                reading.troubles.push(Trouble { cause: None, text });
+                reading.problems.push(RunProblem { cause: None, text });
             }
         }
     }
 
-    fn rewrite(&self, reading: &mut Reading, input: &Value) {
+    fn apply_updated_input(&self, reading: &mut ParsedAnswer, input: &Value) {
         let Value::Object(input) = input else {
-            return Heard { reading }.wrong("hookSpecificOutput.updatedInput", "an object", input);
+            return ClaudeFieldReader { parsed: reading }.report_wrong_type(
+                "hookSpecificOutput.updatedInput",
+                "an object",
+                input,
+            );
         };
-        if !self.kind.can(Power::RewriteInput) {
+        if !self.kind.can(HookCapability::RewriteInput) {
             let text = "gave `updatedInput`, which only counts before a tool runs".to_owned();
-            return reading.troubles.push(Trouble { cause: None, text });
+            return reading.problems.push(RunProblem { cause: None, text });
         }
-        match self.shown.put_back(self.view, input) {
+        match self.input.changes_from_claude(self.view_index, input) {
             Ok(changes) if changes.is_empty() => {}
             Ok(changes) => reading.answer.tool_input = Some(changes),
             // Whoever wants other arguments does not want these.
             Err(problem) => {
                 let words = format!("wants other arguments, which can't be had: {problem}");
-                reading.troubles.push(Trouble { cause: None, text: words.clone() });
+                reading.problems.push(RunProblem { cause: None, text: words.clone() });
                 if reading.answer.decision != Some(Decision::Deny) {
                     reading.answer.decision = Some(Decision::Deny);
                     reading.answer.reason = Some(format!("the hook {words}"));
@@ -224,7 +231,7 @@ impl Reader<'_> {
 }
 
 /// The keys of an answer; a no can stand in the first three.
-const TOP: [&str; 13] = [
+const TOP_LEVEL_KEYS: [&str; 13] = [
     "decision",
     "continue",
     "hookSpecificOutput",
@@ -239,7 +246,7 @@ const TOP: [&str; 13] = [
     "async",
     "asyncTimeout",
 ];
-const SPECIFIC: [&str; 13] = [
+const SPECIFIC_OUTPUT_KEYS: [&str; 13] = [
     "permissionDecision",
     "decision",
     "updatedInput",
@@ -256,54 +263,60 @@ const SPECIFIC: [&str; 13] = [
 ];
 
 /// Reads fields one by one: a wrong one is said, and the others count.
-struct Heard<'a> {
-    reading: &'a mut Reading,
+struct ClaudeFieldReader<'a> {
+    parsed: &'a mut ParsedAnswer,
 }
 
-impl Heard<'_> {
-    fn wrong(&mut self, name: &str, expected: &str, got: &Value) {
+impl ClaudeFieldReader<'_> {
+    fn report_wrong_type(&mut self, name: &str, expected: &str, got: &Value) {
         let mut got: String = got.to_string();
         if got.chars().count() > 40 {
             got = got.chars().take(40).chain(['…']).collect();
         }
-        trouble(self.reading, format!("`{name}` should be {expected}, not {got}; the rest of its answer counts"));
+        report_output_problem(
+            self.parsed,
+            format!("`{name}` should be {expected}, not {got}; the rest of its answer counts"),
+        );
     }
 
-    fn text(&mut self, fields: &Fields, key: &str, at: &str) -> Option<String> {
+    fn read_text(&mut self, fields: &ClaudeAnswerFields, key: &str, at: &str) -> Option<String> {
         match fields.get(key)? {
             Value::String(text) => Some(text.clone()),
             Value::Null => None,
             other => {
-                self.wrong(&format!("{at}{key}"), "a string", other);
+                self.report_wrong_type(&format!("{at}{key}"), "a string", other);
                 None
             }
         }
     }
 
-    fn flag(&mut self, fields: &Fields, key: &str) -> Option<bool> {
+    fn read_flag(&mut self, fields: &ClaudeAnswerFields, key: &str) -> Option<bool> {
         match fields.get(key)? {
             Value::Bool(flag) => Some(*flag),
             Value::Null => None,
             other => {
-                self.wrong(key, "true or false", other);
+                self.report_wrong_type(key, "true or false", other);
                 None
             }
         }
     }
 
     /// The strictest of what stands in the places for a decision.
-    fn decision(&mut self, top: &Fields, specific: &Fields) -> Option<Decision> {
+    fn read_decision(&mut self, top: &ClaudeAnswerFields, specific: &ClaudeAnswerFields) -> Option<Decision> {
         let places = [
             (top, "decision", ""),
             (top, "permissionDecision", ""),
             (specific, "permissionDecision", "hookSpecificOutput."),
             (specific, "decision", "hookSpecificOutput."),
         ];
-        places.into_iter().filter_map(|(fields, key, at)| self.word(fields.get(key)?, &format!("{at}{key}"))).max()
+        places
+            .into_iter()
+            .filter_map(|(fields, key, at)| self.parse_decision(fields.get(key)?, &format!("{at}{key}")))
+            .max()
     }
 
-    fn word(&mut self, value: &Value, name: &str) -> Option<Decision> {
-        const EXPECTED: &str = "one of allow, deny, ask, defer, approve, block";
+    fn parse_decision(&mut self, value: &Value, name: &str) -> Option<Decision> {
+        const EXPECTED_DECISIONS: &str = "one of allow, deny, ask, defer, approve, block";
         let word = match value {
             Value::Null => return None,
             Value::String(word) => word.trim().to_ascii_lowercase(),
@@ -317,46 +330,49 @@ impl Heard<'_> {
             "deny" | "block" => Some(Decision::Deny),
             "defer" => None,
             _ => {
-                self.wrong(name, EXPECTED, value);
+                self.report_wrong_type(name, EXPECTED_DECISIONS, value);
                 None
             }
         }
     }
 
     /// An answer to another event is one to this: nobody else asked.
-    fn event(&mut self, kind: EventKind, specific: &Fields) {
+    fn check_event_name(&mut self, kind: EventKind, specific: &ClaudeAnswerFields) {
         let Some(named) = specific.get("hookEventName").and_then(Value::as_str) else { return };
-        let own = [Whose::Session, Whose::SubAgent].map(|whose| event_name(kind, whose));
+        let own = [AgentScope::Session, AgentScope::SubAgent].map(|whose| event_name(kind, whose));
         if !own.contains(&Some(named)) && named != kind.name() {
             let text = format!("answered as if to {named}; it counts");
-            self.reading.troubles.push(Trouble { cause: None, text });
+            self.parsed.problems.push(RunProblem { cause: None, text });
         }
     }
 
     /// A field that is nobody's, and near to one that a no can stand in; or an object that says nothing known.
-    fn misspelt(&mut self, fields: &Fields, known: &[&str], at: &str) {
+    fn report_misspelt_keys(&mut self, fields: &ClaudeAnswerFields, known: &[&str], at: &str) {
         let plain = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
         let unknown: Vec<&String> = fields.keys().filter(|key| !known.contains(&key.as_str())).collect();
         let near = |key: &&String| {
             known[..4].iter().find(|known| strsim::damerau_levenshtein(&plain(key), &plain(known)) <= 2)
         };
         if let Some((key, known)) = unknown.iter().find_map(|key| Some((*key, near(key)?))) {
-            trouble(self.reading, format!("answered `{at}{key}`, which means nothing; did it mean `{known}`?"));
+            report_output_problem(
+                self.parsed,
+                format!("answered `{at}{key}`, which means nothing; did it mean `{known}`?"),
+            );
         } else if at.is_empty() && !fields.is_empty() && unknown.len() == fields.len() {
-            trouble(self.reading, "answered an object without any field that means something".to_owned());
+            report_output_problem(self.parsed, "answered an object without any field that means something".to_owned());
         }
     }
 }
 
-fn trouble(reading: &mut Reading, text: String) {
-    reading.troubles.push(Trouble { cause: Some(Cause::Output), text });
+fn report_output_problem(reading: &mut ParsedAnswer, text: String) {
+    reading.problems.push(RunProblem { cause: Some(FailureCause::Output), text });
 }
 
-fn failed(cause: Cause, text: String) -> Reading {
-    Reading { answer: Answer::default(), troubles: vec![Trouble { cause: Some(cause), text }] }
+fn failed_answer(cause: FailureCause, text: String) -> ParsedAnswer {
+    ParsedAnswer { answer: Answer::default(), problems: vec![RunProblem { cause: Some(cause), text }] }
 }
 
-fn append(to: &mut Option<String>, words: String) {
+fn append_line(to: &mut Option<String>, words: String) {
     *to = Some(match to.take() {
         Some(before) => format!("{before}\n{words}"),
         None => words,
@@ -364,17 +380,17 @@ fn append(to: &mut Option<String>, words: String) {
 }
 
 /// The object that the output is, or that stands at its end.
-fn find(text: &str) -> Found {
+fn find_answer(text: &str) -> ClaudeOutput {
     /// Objects within an object begin lines too; nobody prints an answer of more.
-    const CANDIDATES: usize = 256;
-    if let Some(problem) = answer::no_text(text) {
-        return Found::Unreadable(problem.to_owned());
+    const MAX_ANSWER_CANDIDATES: usize = 256;
+    if let Some(problem) = answer::encoding_problem(text) {
+        return ClaudeOutput::Unreadable(problem.to_owned());
     }
     let unwrapped = serde_json::from_str::<String>(text).ok();
     let text = unwrapped.as_deref().map_or(text, str::trim);
     let whole = strict_json::parse(text.as_bytes());
-    if let Ok(ParsedJson { value: Value::Object(fields), repeated }) = whole {
-        return Found::Object { fields, repeated, again: false };
+    if let Ok(ParsedJson { value: Value::Object(fields), repeated_key: repeated }) = whole {
+        return ClaudeOutput::Object { fields, repeated, again: false };
     }
     let mut at = 0;
     let starts = text.split_inclusive('\n').filter_map(|line| {
@@ -383,21 +399,21 @@ fn find(text: &str) -> Found {
         line.trim_start().starts_with('{').then_some(start)
     });
     let starts: Vec<usize> = starts.collect();
-    for start in starts.into_iter().rev().take(CANDIDATES) {
-        if let Ok(ParsedJson { value: Value::Object(fields), repeated }) =
+    for start in starts.into_iter().rev().take(MAX_ANSWER_CANDIDATES) {
+        if let Ok(ParsedJson { value: Value::Object(fields), repeated_key: repeated }) =
             strict_json::parse(text[start..].trim_end().as_bytes())
         {
-            return Found::Object { fields, repeated, again: answer::holds_an_answer(&text[..start]) };
+            return ClaudeOutput::Object { fields, repeated, again: answer::contains_answer_field(&text[..start]) };
         }
     }
     match whole {
         Err(error) if text.starts_with('{') => {
-            Found::Unreadable(format!("looks like JSON but does not parse: {error}"))
+            ClaudeOutput::Unreadable(format!("looks like JSON but does not parse: {error}"))
         }
-        _ if answer::holds_an_answer(text) => {
-            Found::Unreadable("has text behind its JSON answer, or around it; it counts in the last line".to_owned())
-        }
-        _ => Found::Text,
+        _ if answer::contains_answer_field(text) => ClaudeOutput::Unreadable(
+            "has text behind its JSON answer, or around it; it counts in the last line".to_owned(),
+        ),
+        _ => ClaudeOutput::Text,
     }
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::{Around, AroundKind, NamedFile};
-use crate::ready::NotReady;
+use crate::readiness::ReadinessError;
 use crate::shell::{Budget, normalized};
 
 /// No directory that counts is larger; of a larger one not everything is known.
@@ -30,7 +30,7 @@ pub struct Follower<'a> {
     read: &'a dyn Fn(&Path) -> Option<Vec<u8>>,
     texts: RefCell<HashMap<PathBuf, Content>>,
     listings: RefCell<HashMap<PathBuf, Rc<Listing>>>,
-    programs: RefCell<HashMap<ProgramKey, Result<PathBuf, NotReady>>>,
+    programs: RefCell<HashMap<ProgramKey, Result<PathBuf, ReadinessError>>>,
     around: RefCell<HashMap<(PathBuf, AroundKind), Surroundings>>,
     /// What was found behind scripts, by what was looked at; what that leads to is in it too.
     pub(super) found: RefCell<HashMap<String, Rc<Found>>>,
@@ -167,8 +167,8 @@ impl<'a> Follower<'a> {
     pub(super) fn program(
         &self,
         key: ProgramKey,
-        look: impl FnOnce() -> Result<PathBuf, NotReady>,
-    ) -> Result<PathBuf, NotReady> {
+        look: impl FnOnce() -> Result<PathBuf, ReadinessError>,
+    ) -> Result<PathBuf, ReadinessError> {
         if let Some(known) = self.programs.borrow().get(&key) {
             return known.clone();
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Naming;
 use super::walk::{Walk, What, When};
-use crate::ready::{self, NotReady, Places};
+use crate::readiness::{self, ProgramSearchPath, ReadinessError};
 use crate::run::command::DEFAULT_PATH;
 use crate::shell::{self, Field, Language, State, Wrapped};
 
@@ -93,8 +93,8 @@ impl<'a> Walk<'a> {
         &mut self,
         program: &str,
         args: &[Field],
-        known: Result<(), NotReady>,
-        what: fn(Result<(), NotReady>) -> What,
+        known: Result<(), ReadinessError>,
+        what: fn(Result<(), ReadinessError>) -> What,
         state: &State<'a>,
         when: When,
     ) {
@@ -108,7 +108,7 @@ impl<'a> Walk<'a> {
                 self.files(Some(path), Naming::Runs);
                 fit.and(known)
             }
-            Err(NotReady::NotFound(_)) if state.foreign => return self.unsure(when),
+            Err(ReadinessError::NotFound(_)) if state.foreign => return self.unsure(when),
             Err(reason) => {
                 self.files(state.path(program).filter(|_| program.contains('/')), Naming::Runs);
                 Err(reason)
@@ -117,14 +117,14 @@ impl<'a> Walk<'a> {
         self.step(when, what(fit));
     }
 
-    fn check(&self, path: &Path, program: &str, state: &State<'a>) -> Result<(), NotReady> {
+    fn check(&self, path: &Path, program: &str, state: &State<'a>) -> Result<(), ReadinessError> {
         let places = search_path(state).unwrap_or_default();
         let cwd = state.cwd.as_deref().unwrap_or(Path::new("/"));
-        ready::check_script(path, OsStr::new(program), &Places { path: &places, cwd })
+        readiness::check_script(path, OsStr::new(program), &ProgramSearchPath { path: &places, cwd })
     }
 
     /// Where a program is; nothing if that cannot be told.
-    pub(super) fn search(&self, program: &str, state: &State<'a>) -> Option<Result<PathBuf, NotReady>> {
+    pub(super) fn search(&self, program: &str, state: &State<'a>) -> Option<Result<PathBuf, ReadinessError>> {
         let path = search_path(state)?;
         let relative = !Path::new(program).is_absolute() && program.contains('/');
         let cwd = match &state.cwd {
@@ -132,7 +132,7 @@ impl<'a> Walk<'a> {
             None if relative => return None,
             None => Path::new("/"),
         };
-        let look = || ready::find_program(OsStr::new(program), &Places { path: &path, cwd });
+        let look = || readiness::find_program(OsStr::new(program), &ProgramSearchPath { path: &path, cwd });
         Some(match self.follower {
             None => look(),
             Some(follower) => {
@@ -142,12 +142,18 @@ impl<'a> Walk<'a> {
     }
 
     /// The file that an interpreter reads.
-    fn script(&mut self, script: &str, args: &[Field], language: Language, state: &State<'a>) -> Result<(), NotReady> {
+    fn script(
+        &mut self,
+        script: &str,
+        args: &[Field],
+        language: Language,
+        state: &State<'a>,
+    ) -> Result<(), ReadinessError> {
         let Some(path) = state.path(script) else {
             self.certain = false;
             return Ok(());
         };
-        let missing = || Err(NotReady::Missing(script.to_owned()));
+        let missing = || Err(ReadinessError::NoSuchFile(script.to_owned()));
         let candidates: Vec<PathBuf> = match language {
             Language::Node => {
                 let with = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
@@ -164,7 +170,7 @@ impl<'a> Walk<'a> {
         }
         self.files(Some(path.clone()), Naming::Runs);
         match (language, path.is_dir()) {
-            (Language::Shell, true) => Err(NotReady::Directory(script.to_owned())),
+            (Language::Shell, true) => Err(ReadinessError::IsDirectory(script.to_owned())),
             // A package says for itself which of its files it begins with.
             (Language::Node, true) if self.follower.is_some() => {
                 self.required(&path, state);

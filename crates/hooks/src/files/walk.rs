@@ -10,8 +10,8 @@ use super::found::{Behind, Once};
 use super::names::Passing;
 use super::{Around, Follower, NamedFile, Naming, Whereabouts};
 use crate::hook::CommandAction;
-use crate::ready::NotReady;
-use crate::run::words::SHELL_WORDS;
+use crate::readiness::ReadinessError;
+use crate::run::invocation::SHELL_WORDS;
 use crate::shell::{self, Budget, Field, Node, RedirectionKind, SimpleCommand, State, Word, commands_in};
 
 /// One thing that a command does, for those who ask whether it can.
@@ -33,9 +33,9 @@ pub(crate) enum What {
     /// Nobody can tell.
     Unsure,
     /// A program, and whether it could start.
-    Runs(Result<(), NotReady>),
+    Runs(Result<(), ReadinessError>),
     /// A program that only starts the next one.
-    Carries(Result<(), NotReady>),
+    Carries(Result<(), ReadinessError>),
 }
 
 pub(crate) struct Walk<'a> {
@@ -351,7 +351,7 @@ impl<'a> Walk<'a> {
                 let on_path = || self.search(file, state).and_then(Result::ok);
                 let found = here.clone().filter(|path| file.contains('/') || path.is_file()).or_else(on_path).or(here);
                 let fit = match &found {
-                    Some(path) if !path.exists() => Err(NotReady::Missing(file.clone())),
+                    Some(path) if !path.exists() => Err(ReadinessError::NoSuchFile(file.clone())),
                     _ => Ok(()),
                 };
                 self.files(found.clone(), Naming::Sources);

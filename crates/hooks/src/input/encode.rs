@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::{Event, Session};
 use crate::effects::Effects;
 use crate::event::EventKind;
-use crate::observe::{AgentHost, Belongs};
+use crate::observer::{AgentHost, RunContext};
 
 /// Enough for most of what is written at a time: what is small is not moved as it grows.
-const USUAL: usize = 1 << 10;
+const INITIAL_BUFFER_BYTES: usize = 1 << 10;
 
 /// The fields every hook receives ahead of its event's own.
 #[derive(Serialize)]
@@ -46,19 +46,19 @@ pub(crate) struct Base<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct HookInput {
     pieces: Vec<Bytes>,
-    layout: Option<Layout>,
+    layout: Option<InputLayout>,
 }
 
 /// How the pieces lie where an event has a shared field: what stands before it, the field, what stands behind it, and
 /// then the pieces of a growing text and the end, if there is one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct InputLayout {
     /// The shared field's name.
-    pub(crate) shared: &'static str,
+    pub(crate) shared_field: &'static str,
     /// The growing field's.
-    pub(crate) growing: Option<&'static str>,
+    pub(crate) growing_field: Option<&'static str>,
     /// Whether more of it is to come.
-    pub(crate) goes_on: bool,
+    pub(crate) has_more_text: bool,
 }
 
 impl From<Vec<u8>> for HookInput {
@@ -73,7 +73,7 @@ impl HookInput {
         event: &E,
         effects: Option<&Effects>,
         session: &Session,
-        belongs: &Belongs,
+        belongs: &RunContext,
     ) -> Result<Self, String> {
         Self::try_encode(event, effects, session, belongs)
             .map_err(|error| format!("its input could not be written as JSON: {error}"))
@@ -83,7 +83,7 @@ impl HookInput {
         event: &E,
         effects: Option<&Effects>,
         session: &Session,
-        belongs: &Belongs,
+        belongs: &RunContext,
     ) -> Result<Self, serde_json::Error> {
         let agent = belongs.agent.as_deref();
         let base = Base {
@@ -99,13 +99,13 @@ impl HookInput {
             approval_mode: belongs.approval_mode.as_deref(),
             host: belongs.host.as_deref(),
         };
-        let mut head = Vec::with_capacity(USUAL);
+        let mut head = Vec::with_capacity(INITIAL_BUFFER_BYTES);
         serde_json::to_writer(&mut head, &base)?;
         head.pop();
         let mut pieces = Vec::with_capacity(3);
         if let Some((name, value)) = event.shared_field() {
             head.extend_from_slice(format!(",\"{name}\":").as_bytes());
-            pieces.push(Bytes::from(std::mem::replace(&mut head, Vec::with_capacity(USUAL))));
+            pieces.push(Bytes::from(std::mem::replace(&mut head, Vec::with_capacity(INITIAL_BUFFER_BYTES))));
             pieces.push(value.bytes().clone());
         }
         // The event's own object is written behind the base's; its opening brace becomes the comma between them.
@@ -130,12 +130,16 @@ impl HookInput {
         }
         pieces.push(Bytes::from(head));
         let growing = event.growing_field().map(|(name, _)| name);
-        let layout = event.shared_field().map(|(shared, _)| Layout { shared, growing, goes_on: event.goes_on() });
+        let layout = event.shared_field().map(|(shared, _)| InputLayout {
+            shared_field: shared,
+            growing_field: growing,
+            has_more_text: event.has_more_text(),
+        });
         Ok(HookInput { pieces, layout })
     }
 
     /// How they lie, if one of them is shared.
-    pub(crate) fn layout(&self) -> Option<Layout> {
+    pub(crate) fn layout(&self) -> Option<InputLayout> {
         self.layout
     }
 
@@ -155,7 +159,7 @@ impl HookInput {
     }
 
     /// The beginning of the text, of at most so many bytes: for people, who read no more.
-    pub fn beginning(&self, most: usize) -> String {
+    pub fn text_prefix(&self, most: usize) -> String {
         let mut kept = Vec::with_capacity(most.min(self.len()));
         for piece in &self.pieces {
             kept.extend_from_slice(&piece[..piece.len().min(most - kept.len())]);
@@ -175,7 +179,7 @@ mod tests {
     use super::super::*;
     use super::*;
     use crate::model_api::LlmRequest;
-    use crate::observe::SubAgent;
+    use crate::observer::SubAgent;
 
     fn session() -> Session {
         Session { id: "s1".into(), cwd: "/p".into(), transcript_path: "/t".into(), ..Session::default() }
@@ -184,7 +188,7 @@ mod tests {
     #[test]
     fn base_fields_come_first_and_own_fields_follow() {
         let event = BeforeAgent { prompt: "hi \"you\"".into(), attachments: Vec::new() };
-        let json = HookInput::encode(&event, None, &session(), &Belongs::default()).unwrap().to_json();
+        let json = HookInput::encode(&event, None, &session(), &RunContext::default()).unwrap().to_json();
         let value: Map<String, Value> = serde_json::from_str(&json).unwrap();
         let keys: Vec<_> = value.keys().map(String::as_str).collect();
         assert_eq!(keys, ["session_id", "transcript_path", "cwd", "hook_event_name", "timestamp", "prompt"]);
@@ -195,7 +199,7 @@ mod tests {
     #[test]
     fn inside_a_sub_agent_the_input_says_so() {
         let agent = SubAgent { name: "scout".into(), id: "scout-1".into(), transcript_path: "/t/scout".into() };
-        let belongs = Belongs { turn_id: Some("t1".into()), agent: Some(agent.into()), ..Belongs::default() };
+        let belongs = RunContext { turn_id: Some("t1".into()), agent: Some(agent.into()), ..RunContext::default() };
         let event = BeforeAgent { prompt: "look".into(), attachments: Vec::new() };
         let json = HookInput::encode(&event, None, &session(), &belongs).unwrap().to_json();
         let value: Map<String, Value> = serde_json::from_str(&json).unwrap();
@@ -207,20 +211,20 @@ mod tests {
 
     #[test]
     fn a_shared_field_is_not_copied() {
-        let shared = SharedJson::of(&LlmRequest { model: "m".into(), ..LlmRequest::default() });
+        let shared = SharedJson::from_request(&LlmRequest { model: "m".into(), ..LlmRequest::default() });
         let event = BeforeModel { llm_request: shared.clone(), purpose: Purpose::Answer };
-        let input = HookInput::encode(&event, None, &session(), &Belongs::default()).unwrap();
+        let input = HookInput::encode(&event, None, &session(), &RunContext::default()).unwrap();
         assert_eq!(input.pieces()[1].as_ptr(), shared.bytes().as_ptr());
         let value: Value = serde_json::from_str(&input.to_json()).unwrap();
         assert_eq!(value["llm_request"]["model"], "m");
     }
 
     #[test]
-    fn a_growing_text_stands_last_and_is_whole() {
+    fn a_growing_text_is_last_and_complete() {
         let mut full_content = GrowingText::default();
-        ["one \"", "\u{1F600}\n", ""].iter().for_each(|piece| full_content.push(piece));
+        ["one \"", "\u{1F600}\n", ""].iter().for_each(|piece| full_content.push_str(piece));
         let event = AfterModel {
-            llm_request: SharedJson::of(&LlmRequest::default()),
+            llm_request: SharedJson::from_request(&LlmRequest::default()),
             llm_response: Cow::Owned(LlmResponse::from_text("x")),
             thoughts: "".into(),
             code: "".into(),
@@ -229,7 +233,7 @@ mod tests {
             content: "x".into(),
             full_content,
         };
-        let belongs = Belongs { turn_id: Some("t1".into()), ..Belongs::default() };
+        let belongs = RunContext { turn_id: Some("t1".into()), ..RunContext::default() };
         let input = HookInput::encode(&event, None, &session(), &belongs).unwrap();
         let value: Map<String, Value> = serde_json::from_str(&input.to_json()).unwrap();
         assert_eq!(value["full_content"], "one \"\u{1F600}\n");
@@ -238,12 +242,12 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_is_cut_between_characters() {
+    fn the_prefix_is_cut_at_a_character_boundary() {
         let event = BeforeAgent { prompt: "ééééé".into(), attachments: Vec::new() };
-        let input = HookInput::encode(&event, None, &session(), &Belongs::default()).unwrap();
+        let input = HookInput::encode(&event, None, &session(), &RunContext::default()).unwrap();
         let whole = input.to_json();
         for most in 0..whole.len() + 2 {
-            let beginning = input.beginning(most);
+            let beginning = input.text_prefix(most);
             assert!(
                 whole.starts_with(&beginning)
                     && beginning.len() <= most
@@ -253,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn any_event_names_the_field_that_is_missing() {
+    fn any_event_reports_a_missing_field() {
         let error = AnyEvent::from_fields(EventKind::BeforeTool, Map::new()).unwrap_err();
         assert!(error.to_string().contains("tool_name"), "{error}");
     }

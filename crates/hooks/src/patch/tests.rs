@@ -5,14 +5,14 @@ use super::*;
 use proptest::prelude::*;
 
 /// `+path` made, `~path` changed (`>path` moved to), `-path` deleted.
-fn seen(text: &str) -> String {
-    match read(text) {
-        Ok(changes) => changes.iter().map(shown).collect::<Vec<_>>().join(" "),
+fn summarize(text: &str) -> String {
+    match parse(text) {
+        Ok(changes) => changes.iter().map(summarize_change).collect::<Vec<_>>().join(" "),
         Err(error) => error.to_string(),
     }
 }
 
-fn shown(change: &FileChange) -> String {
+fn summarize_change(change: &FileChange) -> String {
     match change {
         FileChange::Add { path, content } => format!("+{path}({})", content.lines().count()),
         FileChange::Update { path, moved_to: Some(to), hunks } => format!("~{path}>{to}({})", hunks.len()),
@@ -21,7 +21,7 @@ fn shown(change: &FileChange) -> String {
     }
 }
 
-const WHOLE: &str = "*** Begin Patch
+const COMPLETE_PATCH: &str = "*** Begin Patch
 *** Add File: a/new file.txt
 +one
 +
@@ -42,20 +42,20 @@ const WHOLE: &str = "*** Begin Patch
 *** End Patch";
 
 #[test]
-fn every_file_of_a_patch_is_seen() {
-    assert_eq!(seen(WHOLE), "+a/new file.txt(3) ~src/x.rs>src/y.rs(2) -old.txt");
-    let changes = read(WHOLE).unwrap_or_default();
+fn every_changed_file_is_listed() {
+    assert_eq!(summarize(COMPLETE_PATCH), "+a/new file.txt(3) ~src/x.rs>src/y.rs(2) -old.txt");
+    let changes = parse(COMPLETE_PATCH).unwrap_or_default();
     let [FileChange::Add { content, .. }, FileChange::Update { hunks, .. }, _] = changes.as_slice() else {
         panic!("{changes:?}")
     };
     assert_eq!(content, "one\n\n*** End Patch\n");
     assert_eq!(hunks[0].headers, ["fn main() {"]);
-    assert_eq!((hunks[0].before(), hunks[0].after()), ("kept\ngone\n\n".to_owned(), "kept\ncome\n\n".to_owned()));
-    assert_eq!((hunks[1].headers.as_slice(), hunks[1].at_end), (&["impl X".to_owned()][..], true));
+    assert_eq!((hunks[0].old_text(), hunks[0].new_text()), ("kept\ngone\n\n".to_owned(), "kept\ncome\n\n".to_owned()));
+    assert_eq!((hunks[1].headers.as_slice(), hunks[1].at_end_of_file), (&["impl X".to_owned()][..], true));
 }
 
 #[test]
-fn what_an_agent_would_apply_is_read() {
+fn patches_that_agents_apply_are_parsed() {
     let cases = [
         // Blanks around, line ends of Windows, a here-document around it, blanks behind markers.
         ("\n *** Begin Patch\r\n*** Delete File:  a b \r\n*** End Patch \r\n\n", "-a b"),
@@ -70,13 +70,13 @@ fn what_an_agent_would_apply_is_read() {
         ("*** Begin Patch\n*** Add File:a\n+x\n\n*** Delete File: b\n*** End Patch", "+a(1) -b"),
     ];
     for (text, expected) in cases {
-        assert_eq!(seen(text), expected, "{text}");
+        assert_eq!(summarize(text), expected, "{text}");
         assert!(is_patch(text), "{text}");
     }
 }
 
 #[test]
-fn what_is_not_understood_is_said() {
+fn unsupported_input_is_reported() {
     let file = "expected `*** Add File:`, `*** Update File:`, `*** Delete File:` or `*** End Patch`";
     let hunk = "expected a line of a hunk (`@@`, ` `, `-` or `+`)";
     let cases = [
@@ -98,20 +98,20 @@ fn what_is_not_understood_is_said() {
         ),
     ];
     for (text, expected) in cases {
-        assert_eq!(seen(text), expected, "{text}");
+        assert_eq!(summarize(text), expected, "{text}");
     }
-    assert_eq!(read(&" ".repeat(LONGEST + 1)), Err(PatchError::TooLong));
+    assert_eq!(parse(&" ".repeat(MAX_PATCH_BYTES + 1)), Err(PatchError::TooLong));
 }
 
 #[test]
-fn a_long_patch_is_read_at_once() {
+fn a_long_patch_is_parsed_quickly() {
     let many: String = (0..100_000).map(|number| format!("*** Delete File: {number}\n")).collect();
-    assert_eq!(read(&format!("{BEGIN}\n{many}{END}")).map(|changes| changes.len()), Ok(100_000));
+    assert_eq!(parse(&format!("{BEGIN_MARKER}\n{many}{END_MARKER}")).map(|changes| changes.len()), Ok(100_000));
 }
 
-const LINES: &[&str] = &[
-    BEGIN,
-    END,
+const SAMPLE_LINES: &[&str] = &[
+    BEGIN_MARKER,
+    END_MARKER,
     "*** Add File: a",
     "*** Update File: b",
     "*** Delete File: c",
@@ -132,9 +132,9 @@ const LINES: &[&str] = &[
 
 proptest! {
     #[test]
-    fn no_patch_is_too_strange(lines in prop::collection::vec(prop::sample::select(LINES), 0..20), end in "[\r\n]{1,2}") {
+    fn arbitrary_text_never_panics(lines in prop::collection::vec(prop::sample::select(SAMPLE_LINES), 0..20), end in "[\r\n]{1,2}") {
         let text = lines.join(&end);
-        if let Ok(changes) = read(&text) {
+        if let Ok(changes) = parse(&text) {
             prop_assert!(is_patch(&text) && !changes.is_empty());
             prop_assert!(changes.iter().all(|change| !change.path().is_empty()));
         }

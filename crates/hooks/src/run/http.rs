@@ -1,7 +1,7 @@
 //! HTTP hooks: the input is posted to a service, and its JSON answer counts as a command's would. Anything that is not surely
 //! an answer is a failure: a page that says "please sign in" has not judged anything. A no that was heard is one nevertheless.
 
-mod connections;
+mod clients;
 
 use std::time::Duration;
 
@@ -11,79 +11,79 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Response, StatusCode, Url};
 use tokio_util::sync::CancellationToken;
 
-use super::{RunEnd, Runner, lookup};
-use crate::answer::{Captured, End, trim};
+use super::{HookRunner, RunOutput, find_env_var};
+use crate::answer::{CapturedStream, HookExit, trim_output};
 use crate::hook::{HeaderPiece, HttpAction};
 use crate::input::HookInput;
-use crate::ready::NotReady;
-pub(super) use connections::Connections;
+use crate::readiness::ReadinessError;
+pub(super) use clients::HttpClients;
 
 /// How often an answer may be looked for elsewhere on the same machine.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 /// How much of an error's page is shown.
-const SHOWN: usize = 200;
+const MAX_ERROR_PAGE_CHARS: usize = 200;
 
 /// What a service has said so far: it is needed whichever way the exchange ends.
 #[derive(Default)]
-struct Heard {
-    kept: Vec<u8>,
-    bytes: u64,
+struct ResponseBody {
+    head: Vec<u8>,
+    total_bytes: u64,
 }
 
-impl Runner {
+impl HookRunner {
     /// Asks a service, within its time.
-    pub(super) async fn post(
+    pub(super) async fn run_http(
         &self,
         action: &HttpAction,
         timeout: Duration,
         input: &HookInput,
         cancel: &CancellationToken,
-    ) -> RunEnd {
-        let mut heard = Heard::default();
+    ) -> RunOutput {
+        let mut heard = ResponseBody::default();
         let ended = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(End::Cancelled),
+            () = cancel.cancelled() => Err(HookExit::Cancelled),
             ended = self.exchange(action, input, &mut heard) => ended,
-            () = tokio::time::sleep(timeout) => Err(End::TimedOut(timeout)),
+            () = tokio::time::sleep(timeout) => Err(HookExit::TimedOut(timeout)),
         };
-        let stdout = Captured::decode(&heard.kept, heard.bytes);
+        let stdout = CapturedStream::decode(&heard.head, heard.total_bytes);
         match ended {
-            Ok(()) => RunEnd { stdout, ..RunEnd::not_run(End::Exited(0)) },
+            Ok(()) => RunOutput { stdout, ..RunOutput::from_exit(HookExit::Exited(0)) },
             // Pages of errors like to show what was asked.
-            Err(end) => RunEnd { stdout: self.without_secrets(action, stdout), ..RunEnd::not_run(end) },
+            Err(end) => RunOutput { stdout: self.redact_secrets(action, stdout), ..RunOutput::from_exit(end) },
         }
     }
 
     /// Whether all that a service is to be sent is there.
-    pub(super) fn check_http(&self, action: &HttpAction) -> Result<(), NotReady> {
-        self.headers(action).map(drop).map_err(NotReady::NoHeader)
+    pub(super) fn check_http(&self, action: &HttpAction) -> Result<(), ReadinessError> {
+        self.build_headers(action).map(drop).map_err(ReadinessError::HeaderUnavailable)
     }
 
-    async fn exchange(&self, action: &HttpAction, input: &HookInput, heard: &mut Heard) -> Result<(), End> {
-        let headers = self.headers(action).map_err(unreachable_because)?;
-        let mut url = Url::parse(&action.url).map_err(|error| unreachable_because(error.to_string()))?;
+    async fn exchange(&self, action: &HttpAction, input: &HookInput, heard: &mut ResponseBody) -> Result<(), HookExit> {
+        let headers = self.build_headers(action).map_err(unreachable_exit)?;
+        let mut url = Url::parse(&action.url).map_err(|error| unreachable_exit(error.to_string()))?;
         // Sent again after a redirect.
         let body = Bytes::from(input.pieces().concat());
-        for _ in 0..=MOST_REDIRECTS {
-            let response = self.ask(&url, &headers, &body).await?;
-            match elsewhere(&url, &response)? {
+        for _ in 0..=MAX_REDIRECTS {
+            let response = self.send_request(&url, &headers, &body).await?;
+            match redirect_target(&url, &response)? {
                 Some(next) => url = next,
-                None => return self.hear(action, response, heard).await,
+                None => return self.read_response(action, response, heard).await,
             }
         }
-        Err(End::Failed(format!("was redirected more than {MOST_REDIRECTS} times by its service")))
+        Err(HookExit::Failed(format!("was redirected more than {MAX_REDIRECTS} times by its service")))
     }
 
     /// Sends a question. Where the connection turns out to be closed, it was probably one that had been kept too long: a new
     /// one is tried, once. The service may so be asked twice, and a question does no harm.
-    async fn ask(&self, url: &Url, headers: &HeaderMap, body: &Bytes) -> Result<Response, End> {
-        let because = |error: reqwest::Error| unreachable_because(chain(&error));
-        let kept = self.http.kept(url, &self.env).map_err(because)?;
+    async fn send_request(&self, url: &Url, headers: &HeaderMap, body: &Bytes) -> Result<Response, HookExit> {
+        let because = |error: reqwest::Error| unreachable_exit(error_chain(&error));
+        let kept = self.http.pooled_client(url, &self.env).map_err(because)?;
         let send =
             |client: &reqwest::Client| client.post(url.clone()).headers(headers.clone()).body(body.clone()).send();
         match send(&kept).await {
             Err(error) if error.is_request() && !error.is_connect() && !error.is_timeout() => {
-                let new = self.http.new_each_time(url, &self.env).map_err(because)?;
+                let new = self.http.unpooled_client(url, &self.env).map_err(because)?;
                 send(&new).await
             }
             sent => sent,
@@ -92,7 +92,7 @@ impl Runner {
     }
 
     /// The headers with their variables filled in; why one can't be. No value is ever part of that.
-    fn headers(&self, action: &HttpAction) -> Result<HeaderMap, String> {
+    fn build_headers(&self, action: &HttpAction) -> Result<HeaderMap, String> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -122,44 +122,49 @@ impl Runner {
 
     /// What a variable holds, if it holds something.
     fn header_variable(&self, name: &str) -> Option<&str> {
-        lookup(&self.env, name).and_then(|value| value.to_str()).map(str::trim).filter(|value| !value.is_empty())
+        find_env_var(&self.env, name).and_then(|value| value.to_str()).map(str::trim).filter(|value| !value.is_empty())
     }
 
     /// The text without what the headers' variables hold.
-    fn without_secrets(&self, action: &HttpAction, captured: Captured) -> Captured {
+    fn redact_secrets(&self, action: &HttpAction, captured: CapturedStream) -> CapturedStream {
         let pieces = action.headers.iter().flat_map(|(_, pieces)| pieces);
         let values = pieces.filter_map(|piece| match piece {
             HeaderPiece::Variable(name) => self.header_variable(name),
             HeaderPiece::Text(_) => None,
         });
-        values.fold(captured, |captured, value| Captured { text: captured.text.replace(value, "***"), ..captured })
+        values
+            .fold(captured, |captured, value| CapturedStream { text: captured.text.replace(value, "***"), ..captured })
     }
 
     /// Reads an answer, and tells whether it is one.
-    async fn hear(&self, action: &HttpAction, mut response: Response, heard: &mut Heard) -> Result<(), End> {
+    async fn read_response(
+        &self,
+        action: &HttpAction,
+        mut response: Response,
+        heard: &mut ResponseBody,
+    ) -> Result<(), HookExit> {
         let status = response.status();
-        let failed = |how: String| Err(End::Failed(how));
-        if let Some(how) = unreadable(&response) {
+        let failed = |how: String| Err(HookExit::Failed(how));
+        if let Some(how) = unreadable_reason(&response) {
             return failed(format!("got {status} from its service, {how}"));
         }
-        let most = self.limits.output;
-        while let Some(piece) = response
-            .chunk()
-            .await
-            .map_err(|error| End::Failed(format!("got an answer from its service that broke off: {}", chain(&error))))?
-        {
-            heard.bytes += piece.len() as u64;
-            let room = most - heard.kept.len();
-            heard.kept.extend_from_slice(&piece[..piece.len().min(room)]);
-            if heard.bytes > most as u64 {
+        let most = self.limits.max_output_bytes;
+        while let Some(piece) = response.chunk().await.map_err(|error| {
+            HookExit::Failed(format!("got an answer from its service that broke off: {}", error_chain(&error)))
+        })? {
+            heard.total_bytes += piece.len() as u64;
+            let room = most - heard.head.len();
+            heard.head.extend_from_slice(&piece[..piece.len().min(room)]);
+            if heard.total_bytes > most as u64 {
                 break;
             }
         }
-        let body = Captured::decode(&heard.kept, heard.bytes);
-        let text = trim(&body.text);
+        let body = CapturedStream::decode(&heard.head, heard.total_bytes);
+        let text = trim_output(&body.text);
         if !status.is_success() {
-            let page = self.without_secrets(action, body);
-            let shown: String = trim(&page.text).chars().filter(|char| !char.is_control()).take(SHOWN).collect();
+            let page = self.redact_secrets(action, body);
+            let shown: String =
+                trim_output(&page.text).chars().filter(|char| !char.is_control()).take(MAX_ERROR_PAGE_CHARS).collect();
             let more = if shown.is_empty() { String::new() } else { format!(": {shown}") };
             return failed(format!("got {status} from its service{more}"));
         }
@@ -172,7 +177,7 @@ impl Runner {
 }
 
 /// Why the body that comes with these headers would not be all of an answer.
-fn unreadable(response: &Response) -> Option<String> {
+fn unreadable_reason(response: &Response) -> Option<String> {
     let header = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let encoding = header(CONTENT_ENCODING).map(str::trim).filter(|word| !word.eq_ignore_ascii_case("identity"));
     if let Some(encoding) = encoding.filter(|word| !word.is_empty()) {
@@ -192,12 +197,12 @@ fn unreadable(response: &Response) -> Option<String> {
 }
 
 /// Where the answer is to be asked for instead; only on the same machine, and as it was asked here.
-fn elsewhere(url: &Url, response: &Response) -> Result<Option<Url>, End> {
+fn redirect_target(url: &Url, response: &Response) -> Result<Option<Url>, HookExit> {
     let status = response.status();
     if !status.is_redirection() {
         return Ok(None);
     }
-    let failed = |how: String| Err(End::Failed(how));
+    let failed = |how: String| Err(HookExit::Failed(how));
     let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
     let Some(next) = to.and_then(|to| url.join(to).ok()) else {
         return failed(format!("got {status} from its service, which does not say where to go"));
@@ -215,12 +220,12 @@ fn elsewhere(url: &Url, response: &Response) -> Result<Option<Url>, End> {
     Ok(Some(next))
 }
 
-fn unreachable_because(why: impl Into<String>) -> End {
-    End::NotStarted { code: 126, message: why.into() }
+fn unreachable_exit(why: impl Into<String>) -> HookExit {
+    HookExit::NotStarted { code: 126, message: why.into() }
 }
 
 /// The error with its causes: the outer message alone says next to nothing. No address in it: that may hold a key.
-fn chain(error: &reqwest::Error) -> String {
+fn error_chain(error: &reqwest::Error) -> String {
     let mut texts: Vec<String> = Vec::new();
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {

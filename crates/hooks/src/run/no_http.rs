@@ -5,24 +5,30 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{RunEnd, Runner};
-use crate::answer::End;
+use super::{HookRunner, RunOutput};
+use crate::answer::HookExit;
 use crate::hook::HttpAction;
 use crate::input::HookInput;
-use crate::ready::NotReady;
+use crate::readiness::ReadinessError;
 
 /// None.
 #[derive(Clone, Default)]
-pub(super) struct Connections;
+pub(super) struct HttpClients;
 
-impl Runner {
+impl HookRunner {
     /// Never gets an answer.
     #[expect(clippy::unused_async, reason = "the other one waits")]
-    pub(super) async fn post(&self, _: &HttpAction, _: Duration, _: &HookInput, _: &CancellationToken) -> RunEnd {
-        RunEnd::not_run(End::NotStarted { code: 126, message: NotReady::NoHttp.to_string() })
+    pub(super) async fn run_http(
+        &self,
+        _: &HttpAction,
+        _: Duration,
+        _: &HookInput,
+        _: &CancellationToken,
+    ) -> RunOutput {
+        RunOutput::from_exit(HookExit::NotStarted { code: 126, message: ReadinessError::HttpNotBuilt.to_string() })
     }
 
-    pub(super) fn check_http(&self, _: &HttpAction) -> Result<(), NotReady> {
-        Err(NotReady::NoHttp)
+    pub(super) fn check_http(&self, _: &HttpAction) -> Result<(), ReadinessError> {
+        Err(ReadinessError::HttpNotBuilt)
     }
 }

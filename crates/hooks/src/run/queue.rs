@@ -5,62 +5,66 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use hookwright_process::{Place, Room, Shares};
+use hookwright_process::{Limiter, Permit, ProcessBudget};
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::End;
+use crate::answer::HookExit;
 
 /// Every run is over after its own timeout, so the queue always moves; longer than this, the machine is not fit for work.
-const LONGEST: Duration = Duration::from_secs(600);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The queue of one engine.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct RunQueue {
     /// The places that the settings allow; another number makes another room.
-    allowed: Mutex<Option<Room>>,
+    configured_limiter: Mutex<Option<Limiter>>,
 }
 
 /// A run's right to be there. Free for the next when dropped.
-pub(super) struct Turn {
-    _allowed: Option<Place>,
-    _place: Place,
+pub(super) struct RunPermit {
+    _configured: Option<Permit>,
+    _machine: Permit,
 }
 
-impl Queue {
+impl RunQueue {
     /// Waits for a turn. Where there is room, nothing waits and nothing is allocated but the turn.
-    pub(super) async fn turn(&self, max_parallel: Option<NonZeroU32>, cancel: &CancellationToken) -> Result<Turn, End> {
-        let allowed = max_parallel.map(|most| self.allowed(most));
-        let places = &Shares::of_process().guards;
-        let early = allowed.as_ref().map(Room::try_enter);
+    pub(super) async fn acquire(
+        &self,
+        max_parallel: Option<NonZeroU32>,
+        cancel: &CancellationToken,
+    ) -> Result<RunPermit, HookExit> {
+        let allowed = max_parallel.map(|most| self.limiter(most));
+        let places = &ProcessBudget::global().guards;
+        let early = allowed.as_ref().map(Limiter::try_acquire);
         if !matches!(early, Some(None))
-            && let Some(place) = places.try_enter()
+            && let Some(place) = places.try_acquire()
         {
-            return Ok(Turn { _allowed: early.flatten(), _place: place });
+            return Ok(RunPermit { _configured: early.flatten(), _machine: place });
         }
         tracing::debug!("waits for its turn");
         let turn = async {
             let _allowed = match (early.flatten(), &allowed) {
-                (None, Some(room)) => Some(room.enter().await),
+                (None, Some(room)) => Some(room.acquire().await),
                 (early, _) => early,
             };
-            Turn { _allowed, _place: places.enter().await }
+            RunPermit { _configured: _allowed, _machine: places.acquire().await }
         };
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(End::Cancelled),
+            () = cancel.cancelled() => Err(HookExit::Cancelled),
             turn = turn => Ok(turn),
-            () = tokio::time::sleep(LONGEST) => {
-                Err(End::NoRoom(format!("its turn did not come within {} minutes", LONGEST.as_secs() / 60)))
+            () = tokio::time::sleep(QUEUE_TIMEOUT) => {
+                Err(HookExit::OutOfResources(format!("its turn did not come within {} minutes", QUEUE_TIMEOUT.as_secs() / 60)))
             }
         }
     }
 
-    fn allowed(&self, most: NonZeroU32) -> Room {
+    fn limiter(&self, most: NonZeroU32) -> Limiter {
         let most = usize::try_from(most.get()).unwrap_or(usize::MAX);
-        let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut allowed = self.configured_limiter.lock().unwrap_or_else(PoisonError::into_inner);
         match &*allowed {
-            Some(room) if room.size() == most => room.clone(),
-            _ => allowed.insert(Room::new(most)).clone(),
+            Some(room) if room.capacity() == most => room.clone(),
+            _ => allowed.insert(Limiter::new(most)).clone(),
         }
     }
 }

@@ -5,21 +5,21 @@
 
 use std::time::Duration;
 
-use super::RunEnd;
-use crate::answer::{Answer, Captured, Decision, End};
-use crate::event::{EventKind, Power};
+use super::RunOutput;
+use crate::answer::{Answer, CapturedStream, Decision, HookExit};
+use crate::effect_filter::MatchReason;
+use crate::event::{EventKind, HookCapability};
 use crate::hook::RuleAction;
-use crate::when::Because;
 
-pub(crate) fn run(rule: &RuleAction, event: EventKind, because: &Because) -> RunEnd {
+pub(crate) fn run_rule(rule: &RuleAction, event: EventKind, because: &MatchReason) -> RunOutput {
     let unsure = match because {
-        Because::Unsure { reason } => Some(reason.unwrap_or("not everything that this call does can be told")),
-        Because::Does { .. } | Because::Always => None,
+        MatchReason::Uncertain { reason } => Some(reason.unwrap_or("not everything that this call does can be told")),
+        MatchReason::Effect { .. } | MatchReason::Always => None,
     };
-    let unsure = unsure.filter(|_| !rule.wants_unsure);
+    let unsure = unsure.filter(|_| !rule.matches_uncertain);
     let decision = match rule.decision {
-        Decision::Deny if unsure.is_some() && event.can(Power::Ask) => Decision::Ask,
-        Decision::Ask if !event.can(Power::Ask) => Decision::Deny,
+        Decision::Deny if unsure.is_some() && event.can(HookCapability::Ask) => Decision::Ask,
+        Decision::Ask if !event.can(HookCapability::Ask) => Decision::Deny,
         decision => decision,
     };
     let reason = match unsure {
@@ -28,17 +28,17 @@ pub(crate) fn run(rule: &RuleAction, event: EventKind, because: &Because) -> Run
     };
     // What the call does may be nobody's to read: it stands where a hook's own words would.
     let why = match because {
-        Because::Does { aspect, what } => format!("{aspect:?}: {what}\n").to_lowercase(),
-        Because::Unsure { reason } => format!("{}\n", reason.unwrap_or("not everything can be told")),
-        Because::Always => String::new(),
+        MatchReason::Effect { aspect, what } => format!("{aspect:?}: {what}\n").to_lowercase(),
+        MatchReason::Uncertain { reason } => format!("{}\n", reason.unwrap_or("not everything can be told")),
+        MatchReason::Always => String::new(),
     };
-    let stderr = Captured { bytes: why.len() as u64, text: why, truncated: false };
-    RunEnd {
-        end: End::Exited(0),
-        stdout: Captured::default(),
+    let stderr = CapturedStream { bytes: why.len() as u64, text: why, truncated: false };
+    RunOutput {
+        exit: HookExit::Exited(0),
+        stdout: CapturedStream::default(),
         stderr,
         duration: Duration::ZERO,
-        left_behind: false,
+        has_survivors: false,
         answer: Some(Answer { decision: Some(decision), reason: Some(reason), ..Answer::default() }),
     }
 }

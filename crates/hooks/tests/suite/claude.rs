@@ -1,16 +1,19 @@
 //! Hooks that were written for Claude Code, run as they are.
 
 use hookwright_hooks::{
-    AfterAgent, AfterAgentVerdict, BeforeToolVerdict, Belongs, EventKind, FileKind, HookEngine, Layer, Registry,
-    Source, SubAgent, declare,
+    AfterAgent, AfterAgentVerdict, BeforeToolVerdict, EventKind, FileKind, HookEngine, Layer, Registry, RunContext,
+    Source, SubAgent, parse_layer,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::world::{World, assert_proceeds, call_of, denied, environment, quick, tool_call, within};
+use super::fixture::{
+    EngineFixture, assert_proceeds, deny_reason, environment, short_grace_limits, tool_call, tool_call_of,
+    with_hang_timeout,
+};
 
 /// The shape of the commonest public guard: only `Bash` is its business, exit 2 says no.
-const NO_RM: &str = r#"#!/bin/sh
+const NO_RM_SCRIPT: &str = r#"#!/bin/sh
 input=$(cat)
 tool=$(printf %s "$input" | sed -n 's/.*"tool_name":"\([^"]*\)".*/\1/p')
 event=$(printf %s "$input" | sed -n 's/.*"hook_event_name":"\([^"]*\)".*/\1/p')
@@ -20,7 +23,7 @@ exit 0
 "#;
 
 /// The next commonest: a log line, and then an object.
-const NO_FORCE: &str = r#"#!/bin/sh
+const NO_FORCE_SCRIPT: &str = r#"#!/bin/sh
 input=$(cat)
 echo "force-push guard 1.2"
 case $input in
@@ -30,66 +33,68 @@ esac
 "#;
 
 /// The third: it looks at a path.
-const NO_ENV: &str = r#"#!/bin/sh
+const NO_ENV_SCRIPT: &str = r#"#!/bin/sh
 path=$(sed -n 's/.*"file_path":"\([^"]*\)".*/\1/p')
 case $path in
 "$CLAUDE_PROJECT_DIR"/.env*|/*/.env) printf '{"decision":"block","reason":"%s is secret"}' "$path" ;;
 esac
 "#;
 
-fn claude(command: &str) -> Value {
+fn claude_hook(command: &str) -> Value {
     json!({"type": "command", "name": "h", "command": command, "dialect": "claude"})
 }
 
-fn shell(command: &str) -> hookwright_hooks::BeforeTool<'static> {
-    call_of("run_shell_command", json!({"command": command}))
+fn shell_call(command: &str) -> hookwright_hooks::BeforeTool<'static> {
+    tool_call_of("run_shell_command", json!({"command": command}))
 }
 
 /// An engine over a file of Claude Code's.
-fn of_claudes_file(world: &World, hooks: Value) -> HookEngine {
+fn engine_with_claude_settings(world: &EngineFixture, hooks: Value) -> HookEngine {
     let text = json!({"hooks": hooks}).to_string();
-    let layer = Layer::new(Source::Project, "settings.json".as_ref(), &text).of_kind(FileKind::Claude);
-    let declared = declare(&layer);
+    let layer = Layer::new(Source::Project, "settings.json".as_ref(), &text).with_kind(FileKind::Claude);
+    let declared = parse_layer(&layer);
     assert_eq!(declared.diagnostics, []);
     let builder =
         HookEngine::builder(Registry::new(vec![declared])).session(world.session()).environment(environment());
-    builder.limits(quick()).build()
+    builder.limits(short_grace_limits()).build()
 }
 
 #[tokio::test]
 async fn guards_that_hold_under_claude_code_hold_here() {
-    let world = World::named("a project");
-    for (name, text) in [("no-rm", NO_RM), ("no-force", NO_FORCE), ("no-env", NO_ENV)] {
-        world.executable(&format!(".claude/hooks/{name}.sh"), text);
+    let world = EngineFixture::with_dir_name("a project");
+    for (name, text) in [("no-rm", NO_RM_SCRIPT), ("no-force", NO_FORCE_SCRIPT), ("no-env", NO_ENV_SCRIPT)] {
+        world.write_executable(&format!(".claude/hooks/{name}.sh"), text);
     }
     let hook =
         |name: &str| json!({"type": "command", "command": format!("\"$CLAUDE_PROJECT_DIR\"/.claude/hooks/{name}.sh")});
-    let engine = of_claudes_file(
+    let engine = engine_with_claude_settings(
         &world,
         json!({"PreToolUse": [
             {"matcher": "Bash", "hooks": [hook("no-rm"), hook("no-force")]},
             {"matcher": "Edit|MultiEdit|Write|Read", "hooks": [hook("no-env")]},
         ]}),
     );
-    assert_eq!(denied(&within(engine.fire(&shell("rm -rf /"))).await), "BLOCKED: rm -rf /");
-    assert_eq!(denied(&within(engine.fire(&shell("git push --force origin"))).await), "no force");
+    assert_eq!(deny_reason(&with_hang_timeout(engine.fire(&shell_call("rm -rf /"))).await), "BLOCKED: rm -rf /");
+    assert_eq!(deny_reason(&with_hang_timeout(engine.fire(&shell_call("git push --force origin"))).await), "no force");
     for (tool, args) in [
         ("write_file", json!({"file_path": ".env", "content": "x"})),
         ("replace", json!({"file_path": "./a/../.env.local", "old_string": "a", "new_string": "b"})),
         ("read_file", json!({"file_path": ".env"})),
         ("read_many_files", json!({"include": ["src/x", ".env"]})),
     ] {
-        let outcome = within(engine.fire(&call_of(tool, args))).await;
-        assert!(denied(&outcome).ends_with("is secret"), "{tool}");
+        let outcome = with_hang_timeout(engine.fire(&tool_call_of(tool, args))).await;
+        assert!(deny_reason(&outcome).ends_with("is secret"), "{tool}");
     }
-    assert_proceeds(&within(engine.fire(&shell("ls"))).await);
-    assert_proceeds(&within(engine.fire(&call_of("write_file", json!({"file_path": "a", "content": "x"})))).await);
-    assert_proceeds(&within(engine.fire(&call_of("glob", json!({"pattern": ".env"})))).await);
+    assert_proceeds(&with_hang_timeout(engine.fire(&shell_call("ls"))).await);
+    assert_proceeds(
+        &with_hang_timeout(engine.fire(&tool_call_of("write_file", json!({"file_path": "a", "content": "x"})))).await,
+    );
+    assert_proceeds(&with_hang_timeout(engine.fire(&tool_call_of("glob", json!({"pattern": ".env"})))).await);
 }
 
 #[tokio::test]
 async fn a_guard_in_that_dialect_stays_closed() {
-    let world = World::new();
+    let world = EngineFixture::new();
     for command in [
         "exit 1",
         "no-such-jq -r .tool_name",
@@ -99,16 +104,16 @@ async fn a_guard_in_that_dialect_stays_closed() {
         "kill -9 $$",
         "printf '{\"decision\":\"block\"}'; exit 1",
     ] {
-        let mut hook = claude(command);
+        let mut hook = claude_hook(command);
         assert_proceeds(&world.run_hook(hook.clone()).await);
         hook["guard"] = true.into();
-        assert!(!denied(&world.run_hook(hook).await).is_empty(), "{command}");
+        assert!(!deny_reason(&world.run_hook(hook).await).is_empty(), "{command}");
     }
 }
 
 #[tokio::test]
 async fn a_program_with_arguments_gets_just_these() {
-    let world = World::named("it's $HOME `here`");
+    let world = EngineFixture::with_dir_name("it's $HOME `here`");
     world.write("show args.sh", "cat >/dev/null; printf '<%s>' \"$@\" >&2; exit 2\n");
     let args = json!([
         "${CLAUDE_PROJECT_DIR}/show args.sh",
@@ -124,31 +129,31 @@ async fn a_program_with_arguments_gets_just_these() {
     ]);
     let hook = json!({"type": "command", "command": "sh", "args": args, "dialect": "claude"});
     let outcome = world.run_hook(hook).await;
-    assert_eq!(denied(&outcome), "<a b><it's><$(touch gone)><`touch gone`><><\"><\\><*><x\ny>");
+    assert_eq!(deny_reason(&outcome), "<a b><it's><$(touch gone)><`touch gone`><><\"><\\><*><x\ny>");
     assert!(!world.path("gone").exists());
     // A bare interpreter would read its input as a script.
-    let input = call_of("run_shell_command", json!({"command": "\"}\ntouch gone\n{\""}));
+    let input = tool_call_of("run_shell_command", json!({"command": "\"}\ntouch gone\n{\""}));
     let hook = json!({"type": "command", "command": "sh", "args": ["-c", "exit 0"], "dialect": "claude"});
-    let engine = world.hooks(EventKind::BeforeTool, json!([hook])).build();
-    assert_proceeds(&within(engine.fire(&input)).await);
+    let engine = world.engine_with_hooks(EventKind::BeforeTool, json!([hook])).build();
+    assert_proceeds(&with_hang_timeout(engine.fire(&input)).await);
     assert!(!world.path("gone").exists());
 }
 
 #[tokio::test]
-async fn what_it_is_told_and_finds_around_it() {
-    let world = World::new();
+async fn a_claude_hook_gets_its_input_and_environment() {
+    let world = EngineFixture::new();
     let script = "cat >told; printf '%s %s' \"$CLAUDE_CODE_SESSION_ID\" \"$CLAUDE_PROJECT_DIR\" >env";
-    assert_proceeds(&world.run_hook(claude(script)).await);
+    assert_proceeds(&world.run_hook(claude_hook(script)).await);
     let told: Value = serde_json::from_str(&world.read("told")).unwrap();
     assert_eq!((&told["tool_name"], &told["tool_input"]), (&json!("Bash"), &json!({"command": "ls"})));
     assert_eq!(world.read("env"), format!("session-1 {}", world.dir().display()));
 }
 
 #[tokio::test]
-async fn other_arguments_are_what_runs() {
-    let world = World::new();
+async fn rewritten_arguments_are_what_runs() {
+    let world = EngineFixture::new();
     let answer = json!({"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": "ls -l", "run_in_background": true}}});
-    let outcome = world.run_hook(claude(&super::world::says(answer))).await;
+    let outcome = world.run_hook(claude_hook(&super::fixture::print_command(answer))).await;
     let BeforeToolVerdict::Proceed { changes: Some(changes) } = outcome.verdict else {
         panic!("{:?}", outcome.verdict)
     };
@@ -156,39 +161,43 @@ async fn other_arguments_are_what_runs() {
 }
 
 #[tokio::test]
-async fn a_rule_says_for_which_calls_it_runs() {
-    let world = World::new();
-    let mut hook = claude("echo ran >&2; exit 2");
+async fn a_condition_limits_the_calls() {
+    let world = EngineFixture::new();
+    let mut hook = claude_hook("echo ran >&2; exit 2");
     hook["if"] = "Bash(git push *)".into();
-    let engine = world.hooks(EventKind::BeforeTool, json!([hook])).build();
-    assert_proceeds(&within(engine.fire(&shell("ls"))).await);
-    assert_eq!(denied(&within(engine.fire(&shell("cd x && git push -f"))).await), "ran");
-    assert_eq!(denied(&within(engine.fire(&shell("eval \"$X\""))).await), "ran", "nobody can tell");
-    assert_proceeds(&within(engine.fire(&call_of("glob", json!({"pattern": "x"})))).await);
+    let engine = world.engine_with_hooks(EventKind::BeforeTool, json!([hook])).build();
+    assert_proceeds(&with_hang_timeout(engine.fire(&shell_call("ls"))).await);
+    assert_eq!(deny_reason(&with_hang_timeout(engine.fire(&shell_call("cd x && git push -f"))).await), "ran");
+    assert_eq!(
+        deny_reason(&with_hang_timeout(engine.fire(&shell_call("eval \"$X\""))).await),
+        "ran",
+        "nobody can tell"
+    );
+    assert_proceeds(&with_hang_timeout(engine.fire(&tool_call_of("glob", json!({"pattern": "x"})))).await);
 }
 
 #[tokio::test]
-async fn once_is_once_in_a_session() {
-    let world = World::new();
-    let mut hook = claude("echo ran >&2; exit 2");
+async fn once_runs_once_per_session() {
+    let world = EngineFixture::new();
+    let mut hook = claude_hook("echo ran >&2; exit 2");
     hook["once"] = true.into();
-    let engine = world.hooks(EventKind::BeforeTool, json!([hook])).build();
-    assert_eq!(denied(&within(engine.fire(&tool_call())).await), "ran");
-    assert_proceeds(&within(engine.fire(&tool_call())).await);
+    let engine = world.engine_with_hooks(EventKind::BeforeTool, json!([hook])).build();
+    assert_eq!(deny_reason(&with_hang_timeout(engine.fire(&tool_call())).await), "ran");
+    assert_proceeds(&with_hang_timeout(engine.fire(&tool_call())).await);
     engine.set_session(hookwright_hooks::Session { id: "another".into(), ..world.session() });
-    assert_eq!(denied(&within(engine.fire(&tool_call())).await), "ran");
+    assert_eq!(deny_reason(&with_hang_timeout(engine.fire(&tool_call())).await), "ran");
 }
 
 #[tokio::test]
-async fn stop_is_the_sessions_and_the_other_the_sub_agents() {
-    let world = World::new();
+async fn stop_hooks_of_session_and_sub_agent_are_separate() {
+    let world = EngineFixture::new();
     let hook = |name: &str| json!([{"hooks": [{"type": "command", "command": format!("printf '{{\"decision\":\"block\",\"reason\":\"{name}\"}}'")}]}]);
-    let engine = of_claudes_file(&world, json!({"Stop": hook("own"), "SubagentStop": hook("sub")}));
+    let engine = engine_with_claude_settings(&world, json!({"Stop": hook("own"), "SubagentStop": hook("sub")}));
     let event = AfterAgent { prompt: "p".into(), prompt_response: "r".into(), stop_hook_active: false };
     let agent = SubAgent { name: "scout".into(), id: "scout-1".into(), transcript_path: "/t".into() };
-    let inside = Belongs { agent: Some(agent.into()), ..Belongs::default() };
-    for (belongs, expected) in [(Belongs::default(), "own"), (inside, "sub")] {
-        let outcome = within(engine.fire_in(&event, &belongs, &CancellationToken::new())).await;
+    let inside = RunContext { agent: Some(agent.into()), ..RunContext::default() };
+    for (belongs, expected) in [(RunContext::default(), "own"), (inside, "sub")] {
+        let outcome = with_hang_timeout(engine.fire_in_context(&event, &belongs, &CancellationToken::new())).await;
         let AfterAgentVerdict::Retry { reason, .. } = &outcome.verdict else { panic!("{:?}", outcome.verdict) };
         assert_eq!(reason, expected);
     }

@@ -5,18 +5,18 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use hookwright_hooks::{
-    Action, EventKind, Fingerprinted, Follower, Layer, Naming, NotReady, Source, Whereabouts, declare,
+    Action, EventKind, Fingerprinted, Follower, Layer, Naming, ReadinessError, Source, Whereabouts, parse_layer,
 };
 use hookwright_testkit::fs;
 use serde_json::json;
 
-use super::world::{World, command};
+use super::fixture::{EngineFixture, command_hook};
 
 /// A project with one of everything.
-fn project() -> World {
-    let world = World::new();
+fn project_fixture() -> EngineFixture {
+    let world = EngineFixture::new();
     for script in ["x.sh", "y.sh", "hk/g.sh", "my dir/z.sh", "gl/a.sh", "gl/b.sh", "bin/on-path"] {
-        world.executable(script, "#!/bin/sh\nexit 0\n");
+        world.write_executable(script, "#!/bin/sh\nexit 0\n");
     }
     for file in ["lib.sh", "tool.py", "pkg/__main__.py", "hook.js", "nd/index.js", "gl/c.txt", "conf.json"] {
         world.write(file, "");
@@ -26,15 +26,15 @@ fn project() -> World {
 }
 
 /// The files inside the project that a command names, as `how path`; and `unsure` where there may be more.
-fn named(world: &World, text: &str) -> String {
-    named_with(world, text, Vec::new())
+fn named_files(world: &EngineFixture, text: &str) -> String {
+    named_files_with(world, text, Vec::new())
 }
 
-fn named_with(world: &World, text: &str, placeholders: Vec<(String, String)>) -> String {
+fn named_files_with(world: &EngineFixture, text: &str, placeholders: Vec<(String, String)>) -> String {
     let settings = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": text}]}]}}).to_string();
     let mut layer = Layer::new(Source::User, Path::new("s.json"), &settings);
     layer.placeholders = placeholders;
-    let declared = declare(&layer);
+    let declared = parse_layer(&layer);
     let Action::Command(action) = &declared.hooks[0].action else { panic!("a command") };
     let variable = |name: &str| match name {
         "GEMINI_PROJECT_DIR" | "CLAUDE_PROJECT_DIR" | "GEMINI_CWD" => Some(world.dir().as_os_str().to_owned()),
@@ -60,17 +60,17 @@ fn named_with(world: &World, text: &str, placeholders: Vec<(String, String)>) ->
 
 #[test]
 fn files_are_found_through_an_extensions_path_whatever_it_is_called() {
-    let world = project();
+    let world = project_fixture();
     let path = world.dir().join("my dir").to_string_lossy().into_owned();
     for command in ["${extensionPath}/z.sh", "cat x | \"${extensionPath}\"/z.sh", "'${extensionPath}/z.sh' || true"] {
-        let named = named_with(&world, command, vec![("extensionPath".to_owned(), path.clone())]);
+        let named = named_files_with(&world, command, vec![("extensionPath".to_owned(), path.clone())]);
         assert!(named.contains("runs my dir/z.sh") && !named.contains("unsure"), "{command}: {named}");
     }
 }
 
 #[test]
 fn every_usual_spelling_is_understood() {
-    let world = project();
+    let world = project_fixture();
     let cases = [
         ("./x.sh", "runs x.sh"),
         ("x.sh", "mentions x.sh"),
@@ -129,7 +129,7 @@ fn every_usual_spelling_is_understood() {
         ("xargs -n 1 ./x.sh", "runs x.sh"),
     ];
     for (command, expected) in cases {
-        let relevant = named(&world, command);
+        let relevant = named_files(&world, command);
         // What is only mentioned on the way is not what these are about, except where it is all there is.
         let without: Vec<_> = relevant.split(", ").filter(|part| !part.starts_with("mentions")).collect();
         let shown = if expected.contains("mentions") { relevant.clone() } else { without.join(", ") };
@@ -138,8 +138,8 @@ fn every_usual_spelling_is_understood() {
 }
 
 #[test]
-fn what_cannot_be_told_is_said() {
-    let world = project();
+fn uncertainty_is_reported() {
+    let world = project_fixture();
     for command in [
         "\"$1\"",
         "$(cat which)/x.sh",
@@ -161,23 +161,23 @@ fn what_cannot_be_told_is_said() {
         "cat <<E\nno end",
         "sh <<'E'\n./x.sh\nE\n",
     ] {
-        assert!(named(&world, command).ends_with("unsure"), "{command}: {}", named(&world, command));
+        assert!(named_files(&world, command).ends_with("unsure"), "{command}: {}", named_files(&world, command));
     }
 }
 
 #[test]
 fn what_a_command_writes_is_not_named() {
-    let world = project();
+    let world = project_fixture();
     world.write("log.txt", "");
-    assert_eq!(named(&world, "./x.sh >> ./log.txt 2> log.txt"), "runs x.sh");
-    assert_eq!(named(&world, "./x.sh < conf.json &> log.txt"), "mentions conf.json, runs x.sh");
+    assert_eq!(named_files(&world, "./x.sh >> ./log.txt 2> log.txt"), "runs x.sh");
+    assert_eq!(named_files(&world, "./x.sh < conf.json &> log.txt"), "mentions conf.json, runs x.sh");
 }
 
 #[tokio::test]
 async fn a_hook_is_inert_only_where_that_is_sure() {
-    let world = project();
+    let world = project_fixture();
     world.write("plain.sh", "exit 0\n");
-    let missing = |name: &str| Some(NotReady::Missing(name.into()));
+    let missing = |name: &str| Some(ReadinessError::NoSuchFile(name.into()));
     let gone = format!("{}/gone.sh", world.dir().display());
     let cases = [
         ("cd hk && ./g.sh", None),
@@ -189,15 +189,15 @@ async fn a_hook_is_inert_only_where_that_is_sure() {
         ("[ -x ./gone.sh ] || { echo no >&2; exit 2; }", None),
         ("./gone.sh || true", missing("./gone.sh")),
         ("env A=b ./gone.sh", missing("./gone.sh")),
-        ("timeout 5 ./plain.sh", Some(NotReady::NotExecutable("./plain.sh".into()))),
-        ("no-such-program-anywhere ./x.sh", Some(NotReady::NotFound("no-such-program-anywhere".into()))),
-        ("env no-such-program-anywhere", Some(NotReady::NotFound("no-such-program-anywhere".into()))),
+        ("timeout 5 ./plain.sh", Some(ReadinessError::NotExecutable("./plain.sh".into()))),
+        ("no-such-program-anywhere ./x.sh", Some(ReadinessError::NotFound("no-such-program-anywhere".into()))),
+        ("env no-such-program-anywhere", Some(ReadinessError::NotFound("no-such-program-anywhere".into()))),
         ("bash -c './gone.sh'", missing("./gone.sh")),
         ("cat | ./gone.sh", missing("./gone.sh")),
         (". ./gone.sh", missing("./gone.sh")),
         (". ./lib.sh; defined_in_lib", None),
         ("bash gone.sh", missing("gone.sh")),
-        ("sh hk", Some(NotReady::Directory("hk".into()))),
+        ("sh hk", Some(ReadinessError::IsDirectory("hk".into()))),
         ("\"$(cat which)\"/x.sh", None),
         ("eval \"$(cat which)\"; ./gone.sh", None),
         ("f() { ./x.sh; }; f", None),
@@ -207,19 +207,24 @@ async fn a_hook_is_inert_only_where_that_is_sure() {
         ("./gone.sh 'open", None),
     ];
     for (text, expected) in cases {
-        let engine = world.hooks(EventKind::BeforeTool, json!([command("h", text)])).build();
-        let found = engine.check(&engine.registry().hooks()[0]).err();
+        let engine = world.engine_with_hooks(EventKind::BeforeTool, json!([command_hook("h", text)])).build();
+        let found = engine.check_readiness(&engine.registry().hooks()[0]).err();
         assert_eq!(found, expected, "{text}");
     }
 }
 
 /// How many variables are looked up, and how many files found, where `count` scripts each name all the others.
-fn followed(count: usize, end: &str, script: impl Fn(&[String]) -> String, command: &str) -> (usize, usize) {
-    let world = World::new();
+fn count_followed_files(
+    count: usize,
+    end: &str,
+    script: impl Fn(&[String]) -> String,
+    command: &str,
+) -> (usize, usize) {
+    let world = EngineFixture::new();
     let names: Vec<String> = (0..count).map(|at| format!("s{at}.{end}")).collect();
-    names.iter().for_each(|name| drop(world.executable(name, &script(&names))));
+    names.iter().for_each(|name| drop(world.write_executable(name, &script(&names))));
     let settings = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}}).to_string();
-    let declared = declare(&Layer::new(Source::User, Path::new("s.json"), &settings));
+    let declared = parse_layer(&Layer::new(Source::User, Path::new("s.json"), &settings));
     let asked = Cell::new(0);
     let variable = |name: &str| {
         asked.set(asked.get() + 1);
@@ -252,9 +257,9 @@ fn scripts_that_lead_to_each_other_are_each_looked_at_once() {
         // Every script names every other: that many words, and a few look-ups for each.
         let most = 20 * count * count;
         for (what, (asked, found)) in [
-            ("shell", followed(count, "sh", shell, "./s0.sh")),
-            ("python", followed(count, "py", python, "python3 s0.py")),
-            ("node", followed(count, "js", node, "node s0.js")),
+            ("shell", count_followed_files(count, "sh", shell, "./s0.sh")),
+            ("python", count_followed_files(count, "py", python, "python3 s0.py")),
+            ("node", count_followed_files(count, "js", node, "node s0.js")),
         ] {
             assert!(asked <= most, "{what}, {count} scripts: {asked} look-ups");
             assert_eq!(found, count, "{what}, {count} scripts");
@@ -265,14 +270,14 @@ fn scripts_that_lead_to_each_other_are_each_looked_at_once() {
 #[test]
 fn a_long_chain_is_followed_to_its_end_and_a_longer_one_is_not_said_to_be_known() {
     let chain = |count: usize, lines: usize| {
-        let world = World::new();
+        let world = EngineFixture::new();
         for at in 0..count {
             let text = format!("#!/bin/sh\n{}./s{}.sh\n", "echo\n".repeat(lines), at + 1);
-            world.executable(&format!("s{at}.sh"), &text);
+            world.write_executable(&format!("s{at}.sh"), &text);
         }
-        world.executable(&format!("s{count}.sh"), "#!/bin/sh\nexit 0\n");
+        world.write_executable(&format!("s{count}.sh"), "#!/bin/sh\nexit 0\n");
         let settings = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "./s0.sh"}]}]}});
-        let declared = declare(&Layer::new(Source::User, Path::new("s.json"), &settings.to_string()));
+        let declared = parse_layer(&Layer::new(Source::User, Path::new("s.json"), &settings.to_string()));
         let variable = |name: &str| (name == "PATH").then(|| OsString::from("/usr/bin:/bin"));
         let read = |path: &Path| fs::read(path).ok();
         let follower = Follower::new(vec![world.dir().to_owned()], &read);

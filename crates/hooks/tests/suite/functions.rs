@@ -6,126 +6,130 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hookwright_hooks::{
-    Answer, BeforeTool, BeforeToolVerdict, EventKind, FailureAction, Hook, HookInput, Matcher, OnError, RunStatus,
-    SessionStart, Source, Subject,
+    Answer, BeforeTool, BeforeToolVerdict, EventKind, FailureAction, Hook, HookInput, Matcher, MatcherSubject, OnError,
+    RunStatus, SessionStart, Source,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::world::{
-    Notes, World, assert_proceeds, call_of, command, denied, eventually, object, quick, tool_call, warning, within,
+use super::fixture::{
+    EngineFixture, RecordingObserver, assert_proceeds, command_hook, deny_reason, eventually, into_object,
+    only_warning, short_grace_limits, tool_call, tool_call_of, with_hang_timeout,
 };
 
-fn in_code<F, Fut>(name: &str, function: F) -> Hook
+fn function_hook<F, Fut>(name: &str, function: F) -> Hook
 where
     F: Fn(HookInput) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Answer, String>> + Send + 'static,
 {
-    Hook::in_code(EventKind::BeforeTool, name, function)
+    Hook::from_function(EventKind::BeforeTool, name, function)
 }
 
-fn engine(world: &World, hooks: Vec<Hook>) -> hookwright_hooks::HookEngine {
-    let engine = world.settings(json!({})).limits(quick()).build();
+fn engine_with_functions(world: &EngineFixture, hooks: Vec<Hook>) -> hookwright_hooks::HookEngine {
+    let engine = world.engine_with_settings(json!({})).limits(short_grace_limits()).build();
     hooks.into_iter().for_each(|hook| engine.update(|registry| registry.add(hook)));
     engine
 }
 
 #[tokio::test]
 async fn a_function_gets_the_json_a_command_would_get() {
-    let world = World::new();
-    let hook = in_code("code", |input| async move {
+    let world = EngineFixture::new();
+    let hook = function_hook("code", |input| async move {
         let value: Value = serde_json::from_str(&input.to_json()).map_err(|error| error.to_string())?;
         Ok(Answer::deny(format!("{} {} {}", value["hook_event_name"], value["tool_name"], value["tool_input"])))
     });
-    let outcome = within(engine(&world, vec![hook]).fire(&tool_call())).await;
-    assert_eq!(denied(&outcome), r#""BeforeTool" "run_shell_command" {"command":"ls"}"#);
+    let outcome = with_hang_timeout(engine_with_functions(&world, vec![hook]).fire(&tool_call())).await;
+    assert_eq!(deny_reason(&outcome), r#""BeforeTool" "run_shell_command" {"command":"ls"}"#);
     assert_eq!((outcome.runs[0].status, outcome.runs[0].source.clone()), (RunStatus::Ok, Source::Runtime));
 }
 
 #[tokio::test]
 async fn functions_run_ahead_of_commands_in_the_order_of_their_adding() {
-    let world = World::new();
-    let engine = world.hooks(EventKind::BeforeTool, json!([command("command", "exit 0")])).build();
+    let world = EngineFixture::new();
+    let engine = world.engine_with_hooks(EventKind::BeforeTool, json!([command_hook("command", "exit 0")])).build();
     for name in ["first", "second"] {
-        engine.update(|registry| registry.add(in_code(name, |_| async { Ok(Answer::allow()) })));
+        engine.update(|registry| registry.add(function_hook(name, |_| async { Ok(Answer::allow()) })));
     }
-    let outcome = within(engine.fire(&tool_call())).await;
+    let outcome = with_hang_timeout(engine.fire(&tool_call())).await;
     let order: Vec<_> = outcome.runs.iter().map(|run| run.hook.as_str()).collect();
     assert_eq!(order, ["first", "second", "command"]);
 }
 
 #[tokio::test]
 async fn a_functions_changes_reach_the_next_hook_of_a_sequential_plan() {
-    let world = World::new();
-    let settings = json!({"hooks": {"BeforeTool": [{"sequential": true, "hooks": [command("command", "cat >seen")]}]}});
-    let engine = world.settings(settings).build();
-    let change = || Answer { tool_input: Some(object(json!({"a": 1}))), ..Answer::default() };
-    engine.update(|registry| registry.add(in_code("code", move |_| async move { Ok(change()) })));
-    let outcome = within(engine.fire(&call_of("glob", json!({"b": 2})))).await;
-    assert_eq!(outcome.verdict, BeforeToolVerdict::Proceed { changes: Some(object(json!({"a": 1}))) });
+    let world = EngineFixture::new();
+    let settings =
+        json!({"hooks": {"BeforeTool": [{"sequential": true, "hooks": [command_hook("command", "cat >seen")]}]}});
+    let engine = world.engine_with_settings(settings).build();
+    let change = || Answer { tool_input: Some(into_object(json!({"a": 1}))), ..Answer::default() };
+    engine.update(|registry| registry.add(function_hook("code", move |_| async move { Ok(change()) })));
+    let outcome = with_hang_timeout(engine.fire(&tool_call_of("glob", json!({"b": 2})))).await;
+    assert_eq!(outcome.verdict, BeforeToolVerdict::Proceed { changes: Some(into_object(json!({"a": 1}))) });
     let seen: Value = serde_json::from_str(&world.read("seen")).unwrap();
     assert_eq!(seen["tool_input"], json!({"b": 2, "a": 1}));
 }
 
 #[tokio::test]
 async fn an_error_is_a_failure_like_an_exit_code() {
-    let world = World::new();
-    let mut hook = in_code("code", |_| async { Err("the database is away".to_owned()) });
-    let outcome = within(engine(&world, vec![hook.clone()]).fire(&tool_call())).await;
+    let world = EngineFixture::new();
+    let mut hook = function_hook("code", |_| async { Err("the database is away".to_owned()) });
+    let outcome = with_hang_timeout(engine_with_functions(&world, vec![hook.clone()]).fire(&tool_call())).await;
     assert_proceeds(&outcome);
-    assert_eq!(warning(&outcome), "exited with code 1: the database is away");
-    hook.on_error = OnError::all(FailureAction::Block);
-    let outcome = within(engine(&world, vec![hook]).fire(&tool_call())).await;
-    assert!(denied(&outcome).contains("the database is away"));
+    assert_eq!(only_warning(&outcome), "exited with code 1: the database is away");
+    hook.on_error = OnError::for_all_causes(FailureAction::Block);
+    let outcome = with_hang_timeout(engine_with_functions(&world, vec![hook]).fire(&tool_call())).await;
+    assert!(deny_reason(&outcome).contains("the database is away"));
 }
 
 #[tokio::test]
 async fn a_panic_is_a_failure_and_nothing_more() {
-    let world = World::new();
-    let hook = in_code("code", |input| async move {
+    let world = EngineFixture::new();
+    let hook = function_hook("code", |input| async move {
         assert!(input.is_empty(), "never mind");
         Ok(Answer::allow())
     });
-    let outcome =
-        within(engine(&world, vec![hook, in_code("other", |_| async { Ok(Answer::deny("no")) })]).fire(&tool_call()))
-            .await;
-    assert_eq!(denied(&outcome), "no");
+    let outcome = with_hang_timeout(
+        engine_with_functions(&world, vec![hook, function_hook("other", |_| async { Ok(Answer::deny("no")) })])
+            .fire(&tool_call()),
+    )
+    .await;
+    assert_eq!(deny_reason(&outcome), "no");
     assert_eq!(outcome.runs[0].status, RunStatus::Failed);
-    assert!(warning(&outcome).contains("panic"), "{:?}", outcome.warnings);
+    assert!(only_warning(&outcome).contains("panic"), "{:?}", outcome.warnings);
 }
 
 #[tokio::test]
 async fn a_panic_before_the_first_await_is_a_failure_too() {
-    let world = World::new();
-    let hook = in_code("code", |input: HookInput| {
+    let world = EngineFixture::new();
+    let hook = function_hook("code", |input: HookInput| {
         assert!(input.is_empty(), "never mind");
         async { Ok(Answer::allow()) }
     });
-    let outcome = within(engine(&world, vec![hook]).fire(&tool_call())).await;
+    let outcome = with_hang_timeout(engine_with_functions(&world, vec![hook]).fire(&tool_call())).await;
     assert_proceeds(&outcome);
-    assert!(warning(&outcome).contains("panic"), "{:?}", outcome.warnings);
+    assert!(only_warning(&outcome).contains("panic"), "{:?}", outcome.warnings);
 }
 
 /// Whether a function has been called, and whether it is gone.
 #[derive(Default)]
-struct Life {
+struct CallFlags {
     called: AtomicBool,
     dropped: AtomicBool,
 }
 
 /// Says when it is dropped.
-struct Flag(Arc<Life>);
+struct DropFlag(Arc<CallFlags>);
 
-impl Drop for Flag {
+impl Drop for DropFlag {
     fn drop(&mut self) {
         self.0.dropped.store(true, Ordering::SeqCst);
     }
 }
 
-fn endless(life: &Arc<Life>) -> Hook {
+fn endless_hook(life: &Arc<CallFlags>) -> Hook {
     let life = life.clone();
-    in_code("code", move |_| {
-        let flag = Flag(life.clone());
+    function_hook("code", move |_| {
+        let flag = DropFlag(life.clone());
         life.called.store(true, Ordering::SeqCst);
         async move {
             let _flag = flag;
@@ -136,61 +140,64 @@ fn endless(life: &Arc<Life>) -> Hook {
 
 #[tokio::test]
 async fn a_function_that_takes_too_long_is_dropped() {
-    let (world, life) = (World::new(), Arc::new(Life::default()));
-    let hook = Hook { timeout: Duration::from_millis(50), ..endless(&life) };
-    let outcome = within(engine(&world, vec![hook]).fire(&tool_call())).await;
+    let (world, life) = (EngineFixture::new(), Arc::new(CallFlags::default()));
+    let hook = Hook { timeout: Duration::from_millis(50), ..endless_hook(&life) };
+    let outcome = with_hang_timeout(engine_with_functions(&world, vec![hook]).fire(&tool_call())).await;
     assert_proceeds(&outcome);
-    assert_eq!(warning(&outcome), "ran longer than 50 ms and was ended");
+    assert_eq!(only_warning(&outcome), "ran longer than 50 ms and was ended");
     eventually("the function is dropped", || life.dropped.load(Ordering::SeqCst)).await;
 }
 
 #[tokio::test]
 async fn a_cancelled_function_is_dropped() {
-    let (world, life) = (World::new(), Arc::new(Life::default()));
+    let (world, life) = (EngineFixture::new(), Arc::new(CallFlags::default()));
     let (event, cancel) = (tool_call(), CancellationToken::new());
-    let engine = engine(&world, vec![endless(&life)]);
+    let engine = engine_with_functions(&world, vec![endless_hook(&life)]);
     let cancel_once_called = async {
         eventually("the function is called", || life.called.load(Ordering::SeqCst)).await;
         cancel.cancel();
     };
-    let (outcome, ()) = within(async { tokio::join!(engine.fire_until(&event, &cancel), cancel_once_called) }).await;
+    let (outcome, ()) =
+        with_hang_timeout(async { tokio::join!(engine.fire_cancellable(&event, &cancel), cancel_once_called) }).await;
     assert_eq!(outcome.runs[0].status, RunStatus::Cancelled);
     eventually("the function is dropped", || life.dropped.load(Ordering::SeqCst)).await;
 }
 
 #[tokio::test]
 async fn a_function_may_have_a_matcher() {
-    let world = World::new();
-    let (matcher, problem) = Matcher::compile(Subject::ToolName, Some("write_.*"));
+    let world = EngineFixture::new();
+    let (matcher, problem) = Matcher::compile(MatcherSubject::ToolName, Some("write_.*"));
     assert_eq!(problem, None);
-    let hook = Hook { matcher, ..in_code("code", |_| async { Ok(Answer::deny("no")) }) };
-    let engine = engine(&world, vec![hook]);
-    denied(&within(engine.fire(&call_of("write_file", json!({})))).await);
-    assert_proceeds(&within(engine.fire(&call_of("read_file", json!({})))).await);
+    let hook = Hook { matcher, ..function_hook("code", |_| async { Ok(Answer::deny("no")) }) };
+    let engine = engine_with_functions(&world, vec![hook]);
+    deny_reason(&with_hang_timeout(engine.fire(&tool_call_of("write_file", json!({})))).await);
+    assert_proceeds(&with_hang_timeout(engine.fire(&tool_call_of("read_file", json!({})))).await);
 }
 
 #[tokio::test]
 async fn what_an_event_cannot_do_no_function_can() {
-    let world = World::new();
-    let hook = Hook { event: EventKind::SessionStart, ..in_code("code", |_| async { Ok(Answer::deny("no")) }) };
-    let outcome = within(engine(&world, vec![hook]).fire(&SessionStart { source: "startup".into() })).await;
+    let world = EngineFixture::new();
+    let hook = Hook { event: EventKind::SessionStart, ..function_hook("code", |_| async { Ok(Answer::deny("no")) }) };
+    let outcome =
+        with_hang_timeout(engine_with_functions(&world, vec![hook]).fire(&SessionStart { source: "startup".into() }))
+            .await;
     assert_eq!(outcome.merged.answer.decision, None);
-    assert!(warning(&outcome).contains("SessionStart does not act on"), "{:?}", outcome.warnings);
+    assert!(only_warning(&outcome).contains("SessionStart does not act on"), "{:?}", outcome.warnings);
 }
 
 #[tokio::test]
 async fn observers_see_the_start_and_the_end_of_every_run() {
-    let world = World::new();
-    let notes = Notes::new();
+    let world = EngineFixture::new();
+    let notes = RecordingObserver::new();
     let settings = json!({"hooks": {"BeforeTool": [{"sequential": true, "hooks": [
-        command("ok", "exit 0"), command("fails", "exit 4"), command("missing", "/no/such/program"),
+        command_hook("ok", "exit 0"), command_hook("fails", "exit 4"), command_hook("missing", "/no/such/program"),
         {"type": "command", "name": "slow", "command": "sleep 60", "timeout": 100},
-        command("dies", "kill -9 $$"), command("blocks", "exit 2"), command("never", "exit 0"),
+        command_hook("dies", "kill -9 $$"), command_hook("blocks", "exit 2"), command_hook("never", "exit 0"),
     ]}]}});
-    let engine = world.settings(settings).limits(quick()).observer(notes.clone()).build();
-    engine.update(|registry| registry.add(in_code("code", |_| async { Ok(Answer::allow()) })));
+    let engine = world.engine_with_settings(settings).limits(short_grace_limits()).observer(notes.clone()).build();
+    engine.update(|registry| registry.add(function_hook("code", |_| async { Ok(Answer::allow()) })));
     let event: BeforeTool<'_> = tool_call();
-    within(engine.fire(&event)).await;
+    with_hang_timeout(engine.fire(&event)).await;
     let expected = [
         "start BeforeTool code runtime 1/8",
         "end BeforeTool code runtime 1/8 ok Some(0)",
@@ -217,11 +224,11 @@ async fn observers_see_the_start_and_the_end_of_every_run() {
 
 #[tokio::test]
 async fn observers_see_parallel_runs_too() {
-    let world = World::new();
-    let notes = Notes::new();
-    let hooks = json!([command("a", "exit 0"), command("b", "exit 0"), command("c", "exit 0")]);
-    let engine = world.hooks(EventKind::BeforeTool, hooks).observer(notes.clone()).build();
-    within(engine.fire(&tool_call())).await;
+    let world = EngineFixture::new();
+    let notes = RecordingObserver::new();
+    let hooks = json!([command_hook("a", "exit 0"), command_hook("b", "exit 0"), command_hook("c", "exit 0")]);
+    let engine = world.engine_with_hooks(EventKind::BeforeTool, hooks).observer(notes.clone()).build();
+    with_hang_timeout(engine.fire(&tool_call())).await;
     let mut seen = notes.take();
     seen.sort();
     let mut expected: Vec<_> = ["a 1", "b 2", "c 3"]

@@ -1,18 +1,18 @@
-mod world;
+mod fixture;
 
 mod cancel;
 mod claude;
-mod disk;
+mod command_starts;
 mod embed;
-mod endings;
+mod exit_statuses;
 mod faults;
 mod files;
 mod functions;
 mod guards;
-mod order;
+mod hook_inputs;
+mod hook_states;
+mod plan_order;
 mod rules;
-mod states;
-mod telling;
+mod stuck_disk;
 mod verdicts;
-mod words;
 mod workers;

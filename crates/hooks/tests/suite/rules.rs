@@ -4,163 +4,168 @@ use hookwright_hooks::{AfterTool, AfterToolVerdict, BeforeToolVerdict, EventKind
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-use super::world::{World, assert_proceeds, call_of, command, denied, object, says, within};
+use super::fixture::{
+    EngineFixture, assert_proceeds, command_hook, deny_reason, into_object, print_command, tool_call_of,
+    with_hang_timeout,
+};
 
-fn shell(text: &str) -> hookwright_hooks::BeforeTool<'static> {
-    call_of("run_shell_command", json!({"command": text}))
+fn shell_call(text: &str) -> hookwright_hooks::BeforeTool<'static> {
+    tool_call_of("run_shell_command", json!({"command": text}))
 }
 
-fn rule(when: Value, more: Value) -> Value {
+fn rule_hook(when: Value, more: Value) -> Value {
     let mut rule = json!({"type": "rule", "name": "r", "when": when, "decision": "deny", "reason": "no"});
-    rule.as_object_mut().unwrap().extend(object(more));
+    rule.as_object_mut().unwrap().extend(into_object(more));
     rule
 }
 
-async fn judged(world: &World, hook: &Value, call: &str) -> Outcome<BeforeToolVerdict> {
-    within(world.hooks(EventKind::BeforeTool, json!([hook])).build().fire(&shell(call))).await
+async fn fire_call(world: &EngineFixture, hook: &Value, call: &str) -> Outcome<BeforeToolVerdict> {
+    with_hang_timeout(world.engine_with_hooks(EventKind::BeforeTool, json!([hook])).build().fire(&shell_call(call)))
+        .await
 }
 
 #[tokio::test]
 async fn a_rule_answers_without_a_program() {
-    let world = World::new();
-    let deny = rule(json!({"writes": ["src/**"]}), json!({}));
-    let outcome = judged(&world, &deny, "echo x > src/y").await;
-    assert_eq!(denied(&outcome), "no");
+    let world = EngineFixture::new();
+    let deny = rule_hook(json!({"writes": ["src/**"]}), json!({}));
+    let outcome = fire_call(&world, &deny, "echo x > src/y").await;
+    assert_eq!(deny_reason(&outcome), "no");
     assert_eq!((outcome.runs[0].exit_code, outcome.runs[0].stderr.text.as_str()), (Some(0), "writes: src/y\n"));
-    let outcome = judged(&world, &deny, "cat src/y").await;
+    let outcome = fire_call(&world, &deny, "cat src/y").await;
     assert_proceeds(&outcome);
     assert!(outcome.runs.is_empty());
-    let ask = rule(json!({"commands": ["git push"]}), json!({"decision": "ask", "reason": "really?"}));
-    let outcome = judged(&world, &ask, "cd x && git push").await;
+    let ask = rule_hook(json!({"commands": ["git push"]}), json!({"decision": "ask", "reason": "really?"}));
+    let outcome = fire_call(&world, &ask, "cd x && git push").await;
     assert_eq!(outcome.verdict, BeforeToolVerdict::Ask { reason: "really?".into(), changes: None });
     let everything = json!({"type": "rule", "decision": "deny"});
-    assert_eq!(denied(&judged(&world, &everything, "ls").await), "a rule of this configuration says so");
+    assert_eq!(deny_reason(&fire_call(&world, &everything, "ls").await), "a rule of this configuration says so");
 }
 
 #[tokio::test]
-async fn a_rule_that_is_a_guard_asks_about_what_cannot_be_told() {
-    let world = World::new();
-    let guard = rule(json!({"writes": ["src/**"]}), json!({"guard": true}));
-    assert_eq!(denied(&judged(&world, &guard, "touch src/x").await), "no");
-    let outcome = judged(&world, &guard, "make").await;
+async fn a_guard_rule_asks_about_uncertain_calls() {
+    let world = EngineFixture::new();
+    let guard = rule_hook(json!({"writes": ["src/**"]}), json!({"guard": true}));
+    assert_eq!(deny_reason(&fire_call(&world, &guard, "touch src/x").await), "no");
+    let outcome = fire_call(&world, &guard, "make").await;
     let reason = "no (not everything that this call does can be told)".to_owned();
     assert_eq!(outcome.verdict, BeforeToolVerdict::Ask { reason, changes: None });
-    assert_proceeds(&judged(&world, &guard, "cat $X").await);
+    assert_proceeds(&fire_call(&world, &guard, "cat $X").await);
     // Others let it pass, unless that is what they are about.
-    assert_proceeds(&judged(&world, &rule(json!({"writes": ["src/**"]}), json!({})), "make").await);
+    assert_proceeds(&fire_call(&world, &rule_hook(json!({"writes": ["src/**"]}), json!({})), "make").await);
     for guard in [true, false] {
-        let unsure = rule(json!({"certain": false}), json!({"guard": guard}));
-        assert_eq!(denied(&judged(&world, &unsure, "make").await), "no");
-        assert_proceeds(&judged(&world, &unsure, "ls").await);
+        let unsure = rule_hook(json!({"certain": false}), json!({"guard": guard}));
+        assert_eq!(deny_reason(&fire_call(&world, &unsure, "make").await), "no");
+        assert_proceeds(&fire_call(&world, &unsure, "ls").await);
     }
 }
 
 #[tokio::test]
 async fn a_definitions_when_decides_whether_its_programs_start() {
-    let world = World::new();
+    let world = EngineFixture::new();
     let settings = json!({"hooks": {"BeforeTool": [
-        {"when": {"writes": ["src/**"]}, "hooks": [command("w", "echo w >> ran")]},
-        {"when": {"reads": ["src/**"]}, "hooks": [command("r", "echo r >> ran")]},
-        {"when": {"commands": ["git"]}, "matcher": "run_shell_command", "hooks": [command("g", "echo g >> ran")]},
+        {"when": {"writes": ["src/**"]}, "hooks": [command_hook("w", "echo w >> ran")]},
+        {"when": {"reads": ["src/**"]}, "hooks": [command_hook("r", "echo r >> ran")]},
+        {"when": {"commands": ["git"]}, "matcher": "run_shell_command", "hooks": [command_hook("g", "echo g >> ran")]},
     ]}});
-    let engine = world.settings(settings).build();
+    let engine = world.engine_with_settings(settings).build();
     for call in ["touch src/x", "cat src/x", "git status", "ls"] {
-        within(engine.fire(&shell(call))).await;
+        with_hang_timeout(engine.fire(&shell_call(call))).await;
     }
-    within(engine.fire(&call_of("write_file", json!({"file_path": "./src/z", "content": ""})))).await;
+    with_hang_timeout(engine.fire(&tool_call_of("write_file", json!({"file_path": "./src/z", "content": ""})))).await;
     assert_eq!(world.read("ran"), "w\nr\ng\nw\n");
 }
 
 /// One command under two filters is two hooks: neither takes the other's place.
 #[tokio::test]
 async fn the_same_command_with_another_when_is_another_hook() {
-    let world = World::new();
-    let hook = command("h", "echo h >> ran");
+    let world = EngineFixture::new();
+    let hook = command_hook("h", "echo h >> ran");
     let settings = json!({"hooks": {"BeforeTool": [
         {"when": {"writes": ["a/**"]}, "hooks": [hook]},
         {"when": {"writes": ["b/**"]}, "hooks": [hook]},
     ]}});
-    let engine = world.settings(settings).build();
-    within(engine.fire(&shell("touch b/x"))).await;
-    within(engine.fire(&shell("touch a/x"))).await;
+    let engine = world.engine_with_settings(settings).build();
+    with_hang_timeout(engine.fire(&shell_call("touch b/x"))).await;
+    with_hang_timeout(engine.fire(&shell_call("touch a/x"))).await;
     assert_eq!(world.read("ran"), "h\nh\n");
 }
 
 #[tokio::test]
-async fn hooks_in_turn_are_judged_by_what_they_would_see() {
-    let world = World::new();
-    let rewrites = says(json!({"hookSpecificOutput": {"tool_input": {"command": "touch src/x"}}}));
+async fn sequential_hooks_match_their_own_input() {
+    let world = EngineFixture::new();
+    let rewrites = print_command(json!({"hookSpecificOutput": {"tool_input": {"command": "touch src/x"}}}));
     let settings = json!({"hooks": {"BeforeTool": [
-        {"sequential": true, "when": {"commands": ["touch"]}, "hooks": [command("early", "echo early >> ran")]},
-        {"hooks": [command("rewrites", &rewrites)]},
-        {"when": {"writes": ["src/**"]}, "hooks": [command("late", "echo late >> ran")]},
-        {"when": {"commands": ["ls"]}, "hooks": [command("never", "echo never >> ran")]},
+        {"sequential": true, "when": {"commands": ["touch"]}, "hooks": [command_hook("early", "echo early >> ran")]},
+        {"hooks": [command_hook("rewrites", &rewrites)]},
+        {"when": {"writes": ["src/**"]}, "hooks": [command_hook("late", "echo late >> ran")]},
+        {"when": {"commands": ["ls"]}, "hooks": [command_hook("never", "echo never >> ran")]},
     ]}});
-    within(world.settings(settings).build().fire(&shell("ls"))).await;
+    with_hang_timeout(world.engine_with_settings(settings).build().fire(&shell_call("ls"))).await;
     assert_eq!(world.read("ran"), "late\n");
 }
 
 /// A guard that had nothing to say about the model's call has its say about what a hook makes of it.
 #[tokio::test]
 async fn guards_are_asked_about_what_other_hooks_make_of_a_call() {
-    let world = World::new();
-    let rewrites = says(json!({"hookSpecificOutput": {"tool_input": {"command": "touch src/x"}}}));
-    let guard = rule(json!({"writes": ["src/**"]}), json!({"guard": true}));
+    let world = EngineFixture::new();
+    let rewrites = print_command(json!({"hookSpecificOutput": {"tool_input": {"command": "touch src/x"}}}));
+    let guard = rule_hook(json!({"writes": ["src/**"]}), json!({"guard": true}));
     for sequential in [false, true] {
         let settings = json!({"hooks": {"BeforeTool": [
             {"sequential": sequential, "hooks": [guard]},
-            {"hooks": [command("rewrites", &rewrites)]},
+            {"hooks": [command_hook("rewrites", &rewrites)]},
         ]}});
-        let outcome = within(world.settings(settings).build().fire(&shell("ls"))).await;
-        assert_eq!(denied(&outcome), "no", "sequential: {sequential}");
+        let outcome = with_hang_timeout(world.engine_with_settings(settings).build().fire(&shell_call("ls"))).await;
+        assert_eq!(deny_reason(&outcome), "no", "sequential: {sequential}");
     }
     // What it would have asked about is not there any more.
-    let harmless = says(json!({"hookSpecificOutput": {"tool_input": {"command": "ls"}}}));
+    let harmless = print_command(json!({"hookSpecificOutput": {"tool_input": {"command": "ls"}}}));
     let counts = json!({"type": "command", "name": "g", "command": "echo g >> ran", "guard": true});
     let settings = json!({"hooks": {"BeforeTool": [
         {"when": {"writes": ["src/**"]}, "hooks": [counts]},
-        {"hooks": [command("rewrites", &harmless)]},
+        {"hooks": [command_hook("rewrites", &harmless)]},
     ]}});
-    within(world.settings(settings).build().fire(&shell("touch src/x"))).await;
+    with_hang_timeout(world.engine_with_settings(settings).build().fire(&shell_call("touch src/x"))).await;
     assert_eq!(world.read("ran"), "g\n");
 }
 
 /// A guard that waits for trust says no, whatever it says now that it is about.
 #[tokio::test]
-async fn a_held_guard_is_closed_beyond_its_when() {
-    let world = World::new();
-    let guard = rule(json!({"writes": ["nothing/**"]}), json!({"guard": true}));
-    let engine = world.hooks(EventKind::BeforeTool, json!([guard])).build();
-    engine.update(|registry| registry.hold(|_| Some("changed".to_owned())));
-    assert!(denied(&within(engine.fire(&shell("ls"))).await).contains("waits for your trust"));
+async fn an_untrusted_guard_denies_beyond_its_when() {
+    let world = EngineFixture::new();
+    let guard = rule_hook(json!({"writes": ["nothing/**"]}), json!({"guard": true}));
+    let engine = world.engine_with_hooks(EventKind::BeforeTool, json!([guard])).build();
+    engine.update(|registry| registry.mark_untrusted(|_| Some("changed".to_owned())));
+    assert!(deny_reason(&with_hang_timeout(engine.fire(&shell_call("ls"))).await).contains("waits for your trust"));
 }
 
 #[tokio::test]
 async fn a_rule_after_a_tool_hides_its_result() {
-    let world = World::new();
-    let rule = rule(json!({"reads": ["**/.env"]}), json!({"decision": "ask", "reason": "secrets"}));
-    let engine = world.hooks(EventKind::AfterTool, json!([rule])).build();
+    let world = EngineFixture::new();
+    let rule = rule_hook(json!({"reads": ["**/.env"]}), json!({"decision": "ask", "reason": "secrets"}));
+    let engine = world.engine_with_hooks(EventKind::AfterTool, json!([rule])).build();
     let event = AfterTool {
         tool_name: "read_file".into(),
-        tool_input: Cow::Owned(object(json!({"file_path": "a/.env"}))),
+        tool_input: Cow::Owned(into_object(json!({"file_path": "a/.env"}))),
         tool_response: Cow::Owned(json!({"llmContent": "KEY=1"})),
         mcp_context: None,
         original_request_name: None,
         tool_use_id: None,
         requested_by: RequestedBy::Model,
     };
-    let outcome = within(engine.fire(&event)).await;
+    let outcome = with_hang_timeout(engine.fire(&event)).await;
     assert!(matches!(&outcome.verdict, AfterToolVerdict::Hide { reason, .. } if reason == "secrets"), "{outcome:?}");
 }
 
 #[tokio::test]
 async fn a_projects_rule_cannot_take_a_users_away() {
-    let world = World::new();
-    let settings = |when: Value| json!({"hooks": {"BeforeTool": [{"hooks": [rule(when, json!({"guard": true}))]}]}});
+    let world = EngineFixture::new();
+    let settings =
+        |when: Value| json!({"hooks": {"BeforeTool": [{"hooks": [rule_hook(when, json!({"guard": true}))]}]}});
     let layers = [
         (Source::Project, settings(json!({"writes": ["nothing/**"]}))),
         (Source::User, settings(json!({"writes": ["src/**"]}))),
     ];
-    let outcome = within(world.layers(&layers).build().fire(&shell("touch src/x"))).await;
-    assert_eq!(denied(&outcome), "no");
+    let outcome = with_hang_timeout(world.engine_with_layers(&layers).build().fire(&shell_call("touch src/x"))).await;
+    assert_eq!(deny_reason(&outcome), "no");
 }

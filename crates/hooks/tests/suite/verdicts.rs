@@ -3,51 +3,51 @@
 use std::borrow::Cow;
 
 use hookwright_hooks::{
-    Advice, AfterAgent, AfterAgentVerdict, AfterModel, AfterModelVerdict, AfterTool, AfterToolVerdict, BeforeAgent,
-    BeforeAgentVerdict, BeforeModel, BeforeModelVerdict, BeforeToolSelection, BeforeToolVerdict, Event, LlmRequest,
-    LlmResponse, Notification, Outcome, PreCompress, Purpose, RequestedBy, SessionEnd, SessionStart,
+    AdvisoryVerdict, AfterAgent, AfterAgentVerdict, AfterModel, AfterModelVerdict, AfterTool, AfterToolVerdict,
+    BeforeAgent, BeforeAgentVerdict, BeforeModel, BeforeModelVerdict, BeforeToolSelection, BeforeToolVerdict, Event,
+    LlmRequest, LlmResponse, Notification, Outcome, PreCompress, Purpose, RequestedBy, SessionEnd, SessionStart,
     SessionStartVerdict, SharedJson, TailCall, ToolConfig, ToolMode,
 };
 use serde_json::{Value, json};
 
-use super::world::{World, command, object, says, tool_call, within};
+use super::fixture::{EngineFixture, command_hook, into_object, print_command, tool_call, with_hang_timeout};
 
 /// Fires an event with one hook that runs this.
-async fn fire<E: Event>(event: &E, text: &str) -> Outcome<E::Verdict> {
-    let world = World::new();
-    within(world.hooks(E::KIND, json!([command("h", text)])).build().fire(event)).await
+async fn fire_with_command<E: Event>(event: &E, text: &str) -> Outcome<E::Verdict> {
+    let world = EngineFixture::new();
+    with_hang_timeout(world.engine_with_hooks(E::KIND, json!([command_hook("h", text)])).build().fire(event)).await
 }
 
-async fn verdict<E: Event>(event: &E, answer: Value) -> E::Verdict {
-    fire(event, &says(answer)).await.verdict
+async fn verdict_for<E: Event>(event: &E, answer: Value) -> E::Verdict {
+    fire_with_command(event, &print_command(answer)).await.verdict
 }
 
-fn context(text: &str) -> Value {
+fn context_answer(text: &str) -> Value {
     json!({"hookSpecificOutput": {"additionalContext": text}})
 }
 
-fn request() -> SharedJson {
-    SharedJson::of(&LlmRequest { model: "m".into(), ..LlmRequest::default() })
+fn model_request() -> SharedJson {
+    SharedJson::from_request(&LlmRequest { model: "m".into(), ..LlmRequest::default() })
 }
 
-fn deny() -> Value {
+fn deny_answer() -> Value {
     json!({"decision": "deny", "reason": "no"})
 }
 
-fn stop() -> Value {
+fn stop_answer() -> Value {
     json!({"continue": false, "stopReason": "over"})
 }
 
 #[tokio::test]
 async fn session_start_takes_context_and_never_blocks() {
     let event = SessionStart { source: "startup".into() };
-    assert_eq!(verdict(&event, context("c")).await, SessionStartVerdict { context: Some("c".into()) });
-    for text in [says(deny()), says(stop()), "exit 2".to_owned()] {
-        let outcome = fire(&event, &text).await;
+    assert_eq!(verdict_for(&event, context_answer("c")).await, SessionStartVerdict { context: Some("c".into()) });
+    for text in [print_command(deny_answer()), print_command(stop_answer()), "exit 2".to_owned()] {
+        let outcome = fire_with_command(&event, &text).await;
         assert_eq!(outcome.verdict, SessionStartVerdict { context: None });
         assert_eq!(outcome.warnings.len(), 1, "{:?}", outcome.warnings);
     }
-    assert_eq!(fire(&event, "echo welcome").await.messages[0].text, "welcome");
+    assert_eq!(fire_with_command(&event, "echo welcome").await.messages[0].text, "welcome");
 }
 
 #[tokio::test]
@@ -59,87 +59,93 @@ async fn advice_only_events_take_messages() {
         tool_use_id: None,
         requested_by: RequestedBy::Model,
     };
-    let say = says(json!({"systemMessage": "hello"}));
-    let end = fire(&SessionEnd { reason: "exit".into() }, &say).await;
-    let compress = fire(&PreCompress { trigger: "auto".into() }, &say).await;
-    let notified = fire(&notification, &say).await;
+    let say = print_command(json!({"systemMessage": "hello"}));
+    let end = fire_with_command(&SessionEnd { reason: "exit".into() }, &say).await;
+    let compress = fire_with_command(&PreCompress { trigger: "auto".into() }, &say).await;
+    let notified = fire_with_command(&notification, &say).await;
     for outcome in [&end, &compress, &notified] {
-        assert_eq!((outcome.verdict, outcome.messages[0].text.as_str()), (Advice, "hello"));
+        assert_eq!((outcome.verdict, outcome.messages[0].text.as_str()), (AdvisoryVerdict, "hello"));
     }
-    assert_eq!(fire(&notification, "exit 2").await.merged.answer.decision, None);
+    assert_eq!(fire_with_command(&notification, "exit 2").await.merged.answer.decision, None);
 }
 
 #[tokio::test]
 async fn before_agent_proceeds_denies_or_stops() {
     let event = BeforeAgent { prompt: "p".into(), attachments: Vec::new() };
-    assert_eq!(verdict(&event, json!({})).await, BeforeAgentVerdict::Proceed { context: None });
-    assert_eq!(verdict(&event, context("c")).await, BeforeAgentVerdict::Proceed { context: Some("c".into()) });
-    assert_eq!(verdict(&event, deny()).await, BeforeAgentVerdict::Deny { reason: "no".into() });
-    assert_eq!(verdict(&event, stop()).await, BeforeAgentVerdict::Stop { reason: "over".into() });
-    let blocked = fire(&event, "echo why >&2; exit 2").await.verdict;
+    assert_eq!(verdict_for(&event, json!({})).await, BeforeAgentVerdict::Proceed { context: None });
+    assert_eq!(
+        verdict_for(&event, context_answer("c")).await,
+        BeforeAgentVerdict::Proceed { context: Some("c".into()) }
+    );
+    assert_eq!(verdict_for(&event, deny_answer()).await, BeforeAgentVerdict::Deny { reason: "no".into() });
+    assert_eq!(verdict_for(&event, stop_answer()).await, BeforeAgentVerdict::Stop { reason: "over".into() });
+    let blocked = fire_with_command(&event, "echo why >&2; exit 2").await.verdict;
     assert_eq!(blocked, BeforeAgentVerdict::Deny { reason: "why".into() });
 }
 
 #[tokio::test]
 async fn after_agent_accepts_retries_or_stops() {
     let event = AfterAgent { prompt: "p".into(), prompt_response: "r".into(), stop_hook_active: false };
-    assert_eq!(verdict(&event, json!({})).await, AfterAgentVerdict::Accept { clear_context: false });
+    assert_eq!(verdict_for(&event, json!({})).await, AfterAgentVerdict::Accept { clear_context: false });
     let clear = json!({"hookSpecificOutput": {"clearContext": true}});
-    assert_eq!(verdict(&event, clear.clone()).await, AfterAgentVerdict::Accept { clear_context: true });
-    let mut retry = deny();
+    assert_eq!(verdict_for(&event, clear.clone()).await, AfterAgentVerdict::Accept { clear_context: true });
+    let mut retry = deny_answer();
     retry["hookSpecificOutput"] = clear["hookSpecificOutput"].clone();
-    assert_eq!(verdict(&event, retry).await, AfterAgentVerdict::Retry { reason: "no".into(), clear_context: true });
+    assert_eq!(verdict_for(&event, retry).await, AfterAgentVerdict::Retry { reason: "no".into(), clear_context: true });
     let stopped = AfterAgentVerdict::Stop { reason: "over".into(), clear_context: false };
-    assert_eq!(verdict(&event, stop()).await, stopped);
+    assert_eq!(verdict_for(&event, stop_answer()).await, stopped);
 }
 
 #[tokio::test]
 async fn before_model_proceeds_changes_answers_denies_or_stops() {
-    let event = BeforeModel { llm_request: request(), purpose: Purpose::Answer };
-    assert_eq!(verdict(&event, json!({})).await, BeforeModelVerdict::Proceed { changes: None });
+    let event = BeforeModel { llm_request: model_request(), purpose: Purpose::Answer };
+    assert_eq!(verdict_for(&event, json!({})).await, BeforeModelVerdict::Proceed { changes: None });
     let change = json!({"hookSpecificOutput": {"llm_request": {"model": "other", "config": {"topK": 1}}}});
-    let BeforeModelVerdict::Proceed { changes: Some(changes) } = verdict(&event, change).await else {
+    let BeforeModelVerdict::Proceed { changes: Some(changes) } = verdict_for(&event, change).await else {
         panic!("expected changes")
     };
     assert_eq!((changes.model.as_deref(), changes.messages), (Some("other"), None));
-    assert_eq!(changes.config, Some(object(json!({"topK": 1}))));
+    assert_eq!(changes.config, Some(into_object(json!({"topK": 1}))));
     // An answer is used whatever the decision.
     for decision in [json!(null), json!("allow"), json!("deny")] {
         let answer = json!({"decision": decision, "hookSpecificOutput": {"llm_response": {"text": "mine"}}});
-        let BeforeModelVerdict::Answer { response } = verdict(&event, answer).await else {
+        let BeforeModelVerdict::Answer { response } = verdict_for(&event, answer).await else {
             panic!("expected an answer")
         };
         assert_eq!(response.text(), "mine");
     }
-    assert_eq!(verdict(&event, deny()).await, BeforeModelVerdict::Deny { reason: "no".into() });
-    assert_eq!(verdict(&event, stop()).await, BeforeModelVerdict::Stop { reason: "over".into(), response: None });
+    assert_eq!(verdict_for(&event, deny_answer()).await, BeforeModelVerdict::Deny { reason: "no".into() });
+    assert_eq!(
+        verdict_for(&event, stop_answer()).await,
+        BeforeModelVerdict::Stop { reason: "over".into(), response: None }
+    );
 }
 
 #[tokio::test]
 async fn before_tool_selection_restricts_or_forces_tools() {
     let event = BeforeToolSelection {
-        llm_request: request(),
+        llm_request: model_request(),
         purpose: Purpose::Answer,
-        on_offer: vec!["a".into(), "b".into(), "c".into()],
+        offered_tools: vec!["a".into(), "b".into(), "c".into()],
     };
-    assert_eq!(verdict(&event, json!({})).await.config, None);
+    assert_eq!(verdict_for(&event, json!({})).await.config, None);
     let config = json!({"hookSpecificOutput": {"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["b", "a"]}}});
     let expected = ToolConfig { mode: Some(ToolMode::Any), allowed: vec!["a".into(), "b".into()] };
-    assert_eq!(verdict(&event, config).await.config, Some(expected.clone()));
-    assert_eq!(fire(&event, "echo 'b, a'").await.verdict.config, Some(expected));
-    let stray = fire(&event, "echo ok").await;
+    assert_eq!(verdict_for(&event, config).await.config, Some(expected.clone()));
+    assert_eq!(fire_with_command(&event, "echo 'b, a'").await.verdict.config, Some(expected));
+    let stray = fire_with_command(&event, "echo ok").await;
     assert_eq!((stray.verdict.config, stray.messages[0].text.as_str()), (None, "ok"));
     let none = json!({"hookSpecificOutput": {"toolConfig": {"mode": "NONE", "allowedFunctionNames": ["a"]}}});
     let expected = ToolConfig { mode: Some(ToolMode::None), allowed: vec![] };
-    assert_eq!(verdict(&event, none).await.config, Some(expected));
-    let outcome = fire(&event, "exit 2").await;
+    assert_eq!(verdict_for(&event, none).await.config, Some(expected));
+    let outcome = fire_with_command(&event, "exit 2").await;
     assert_eq!((outcome.verdict.config, outcome.warnings.len()), (None, 1));
 }
 
 #[tokio::test]
 async fn after_model_keeps_replaces_denies_or_stops() {
     let event = AfterModel {
-        llm_request: request(),
+        llm_request: model_request(),
         llm_response: Cow::Owned(LlmResponse::from_text("secret")),
         content: "secret".into(),
         thoughts: "".into(),
@@ -148,7 +154,7 @@ async fn after_model_keeps_replaces_denies_or_stops() {
         purpose: Purpose::Answer,
         full_content: "secret".into(),
     };
-    assert_eq!(verdict(&event, json!({})).await, AfterModelVerdict::Keep);
+    assert_eq!(verdict_for(&event, json!({})).await, AfterModelVerdict::Keep);
     let candidates = json!([{"content": {"role": "model", "parts": ["***"]}, "finishReason": "STOP"}]);
     let replacements = [
         json!({"hookSpecificOutput": {"llm_response": {"candidates": candidates}}}),
@@ -156,29 +162,29 @@ async fn after_model_keeps_replaces_denies_or_stops() {
         json!({"content": "***"}),
     ];
     for replacement in replacements {
-        let AfterModelVerdict::Replace { response } = verdict(&event, replacement).await else {
+        let AfterModelVerdict::Replace { response } = verdict_for(&event, replacement).await else {
             panic!("expected a replacement")
         };
         assert_eq!(response.text(), "***");
     }
-    assert_eq!(verdict(&event, deny()).await, AfterModelVerdict::Deny { reason: "no".into() });
-    assert_eq!(verdict(&event, stop()).await, AfterModelVerdict::Stop { reason: "over".into() });
+    assert_eq!(verdict_for(&event, deny_answer()).await, AfterModelVerdict::Deny { reason: "no".into() });
+    assert_eq!(verdict_for(&event, stop_answer()).await, AfterModelVerdict::Stop { reason: "over".into() });
 }
 
 #[tokio::test]
 async fn before_tool_proceeds_rewrites_asks_denies_or_stops() {
     let event = tool_call();
-    let changes = || Some(object(json!({"command": "ls -l"})));
+    let changes = || Some(into_object(json!({"command": "ls -l"})));
     let rewrite = json!({"hookSpecificOutput": {"tool_input": {"command": "ls -l"}}});
-    assert_eq!(verdict(&event, rewrite.clone()).await, BeforeToolVerdict::Proceed { changes: changes() });
+    assert_eq!(verdict_for(&event, rewrite.clone()).await, BeforeToolVerdict::Proceed { changes: changes() });
     let mut ask = json!({"decision": "ask", "reason": "sure?"});
     ask["hookSpecificOutput"] = rewrite["hookSpecificOutput"].clone();
     let asked = BeforeToolVerdict::Ask { reason: "sure?".into(), changes: changes() };
-    assert_eq!(verdict(&event, ask).await, asked);
-    assert_eq!(verdict(&event, deny()).await, BeforeToolVerdict::Deny { reason: "no".into() });
-    assert_eq!(verdict(&event, stop()).await, BeforeToolVerdict::Stop { reason: "over".into() });
+    assert_eq!(verdict_for(&event, ask).await, asked);
+    assert_eq!(verdict_for(&event, deny_answer()).await, BeforeToolVerdict::Deny { reason: "no".into() });
+    assert_eq!(verdict_for(&event, stop_answer()).await, BeforeToolVerdict::Stop { reason: "over".into() });
     let reason_only = json!({"continue": false, "reason": "because"});
-    assert_eq!(verdict(&event, reason_only).await, BeforeToolVerdict::Stop { reason: "because".into() });
+    assert_eq!(verdict_for(&event, reason_only).await, BeforeToolVerdict::Stop { reason: "because".into() });
 }
 
 #[tokio::test]
@@ -193,24 +199,24 @@ async fn after_tool_keeps_hides_calls_on_or_stops() {
         requested_by: RequestedBy::Model,
     };
     let kept = AfterToolVerdict::Keep { context: Some("c".into()), tail_call: None };
-    assert_eq!(verdict(&event, context("c")).await, kept);
+    assert_eq!(verdict_for(&event, context_answer("c")).await, kept);
     let tail = json!({"hookSpecificOutput": {"tailToolCallRequest": {"name": "replace", "args": {"a": 1}}}});
-    let call = TailCall { name: "replace".into(), args: object(json!({"a": 1})) };
-    let outcome = fire(&event, &says(tail.clone())).await;
+    let call = TailCall { name: "replace".into(), args: into_object(json!({"a": 1})) };
+    let outcome = fire_with_command(&event, &print_command(tail.clone())).await;
     assert_eq!(outcome.verdict, AfterToolVerdict::Keep { context: None, tail_call: Some(call) });
-    assert_eq!(Value::Object(outcome.merged.answer.specific), tail["hookSpecificOutput"]);
-    let mut hide = deny();
+    assert_eq!(Value::Object(outcome.merged.answer.hook_specific_output), tail["hookSpecificOutput"]);
+    let mut hide = deny_answer();
     hide["hookSpecificOutput"] = json!({"additionalContext": "c"});
     let hidden = AfterToolVerdict::Hide { reason: "no".into(), context: Some("c".into()) };
-    assert_eq!(verdict(&event, hide).await, hidden);
-    assert_eq!(verdict(&event, stop()).await, AfterToolVerdict::Stop { reason: "over".into() });
+    assert_eq!(verdict_for(&event, hide).await, hidden);
+    assert_eq!(verdict_for(&event, stop_answer()).await, AfterToolVerdict::Stop { reason: "over".into() });
 }
 
 #[tokio::test]
 async fn an_event_without_hooks_has_its_mildest_outcome() {
-    let world = World::new();
-    let engine = world.settings(json!({})).build();
-    let outcome = within(engine.fire(&tool_call())).await;
+    let world = EngineFixture::new();
+    let engine = world.engine_with_settings(json!({})).build();
+    let outcome = with_hang_timeout(engine.fire(&tool_call())).await;
     assert_eq!(outcome.verdict, BeforeToolVerdict::Proceed { changes: None });
     assert!(outcome.runs.is_empty() && outcome.messages.is_empty() && outcome.warnings.is_empty());
 }

@@ -6,20 +6,20 @@ mod script;
 use crate::error::ModelError;
 use crate::finish::FinishReason;
 use crate::part::{FunctionResponse, Part};
-use crate::request::{Grounding, Request};
+use crate::request::{Grounding, ModelRequest};
 use crate::response::{Chunk, Usage};
 use crate::stream::ChunkStream;
-use crate::tokens::{estimate_tokens, parts_tokens};
+use crate::tokens::{estimate_parts_tokens, estimate_tokens};
 use crate::{Cancel, Content, Model, Provider, Role};
-use script::{Mistake, Step, ToolCall};
+use script::{ScriptError, ScriptStep, ScriptedCall};
 
 /// What a request for a summary holds.
-const COMPRESS_MARK: &str = "<compress_history>";
+const COMPRESS_MARKER: &str = "<compress_history>";
 /// The least length of a streamed piece, and the most pieces of one text.
-const PIECE_BYTES: usize = 16;
+const MIN_PIECE_BYTES: usize = 16;
 const MAX_PIECES: usize = 64;
 
-const HELP: &str = "This is the offline model, which only does what it is told: set GEMINI_API_KEY (or OPENAI_BASE_URL \
+const HELP_TEXT: &str = "This is the offline model, which only does what it is told: set GEMINI_API_KEY (or OPENAI_BASE_URL \
 for a compatible server) to talk to a real one; it understands lines of the form `call TOOL {json}`, `also TOOL {json}` \
 (in the same response), `say TEXT` and `think TEXT`.";
 
@@ -44,7 +44,7 @@ impl Model for Offline {
         Provider::Offline
     }
 
-    async fn stream(&self, request: &Request, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
+    async fn stream(&self, request: &ModelRequest, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
         if cancel.is_cancelled() {
             return Err(ModelError::Cancelled);
         }
@@ -52,56 +52,56 @@ impl Model for Offline {
             let what = "search the web";
             return Err(ModelError::Unsupported { provider: "the offline model", what });
         }
-        Ok(ChunkStream::from_chunks(chunks(request, answer(&request.contents)), cancel))
+        Ok(ChunkStream::from_chunks(split_answer(request, build_answer(&request.contents)), cancel))
     }
 
-    async fn count_tokens(&self, request: &Request, _cancel: &Cancel) -> Result<u64, ModelError> {
+    async fn count_tokens(&self, request: &ModelRequest, _cancel: &Cancel) -> Result<u64, ModelError> {
         Ok(estimate_tokens(request))
     }
 }
 
 /// The whole answer, in order.
-fn answer<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> Vec<Part> {
+fn build_answer<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> Vec<Part> {
     let Some((at, prompt)) = last_prompt(contents) else {
-        return vec![Part::text(HELP)];
+        return vec![Part::text(HELP_TEXT)];
     };
     let (before, after) = (&contents[..at], &contents[at + 1..]);
-    if contents[at].parts.iter().filter_map(Part::as_text).any(|text| text.contains(COMPRESS_MARK)) {
+    if contents[at].parts.iter().filter_map(Part::as_text).any(|text| text.contains(COMPRESS_MARKER)) {
         return vec![Part::text(summary(before))];
     }
-    let steps = match script::read(&prompt) {
-        Ok(steps) if steps.is_empty() => return vec![Part::text(HELP)],
+    let steps = match script::parse_script(&prompt) {
+        Ok(steps) if steps.is_empty() => return vec![Part::text(HELP_TEXT)],
         Ok(steps) => steps,
-        Err(mistake) => return vec![Part::text(complaint(&mistake))],
+        Err(mistake) => return vec![Part::text(mistake_message(&mistake))],
     };
     let calls_before = count_calls(before);
     let calls_done = count_calls(after);
-    let left = &steps[script::resume_at(&steps, calls_done)..];
+    let left = &steps[script::next_step_index(&steps, calls_done)..];
     if left.is_empty() {
-        return vec![Part::text(report(after))];
+        return vec![Part::text(report_results(after))];
     }
-    perform(left, calls_before + calls_done)
+    perform_steps(left, calls_before + calls_done)
 }
 
 /// Everything up to and including the next tool calls.
-fn perform(steps: &[Step], calls_so_far: usize) -> Vec<Part> {
+fn perform_steps(steps: &[ScriptStep], calls_so_far: usize) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for step in steps {
         match step {
-            Step::Think(text) => parts.push(Part::thought(text)),
-            Step::Say(text) if text.is_empty() => {}
-            Step::Say(text) => {
+            ScriptStep::Think(text) => parts.push(Part::thought(text)),
+            ScriptStep::Say(text) if text.is_empty() => {}
+            ScriptStep::Say(text) => {
                 let follows_text = parts.last().is_some_and(|part| part.as_text().is_some());
                 let text = if follows_text { format!("\n{text}") } else { text.clone() };
                 let left = match parts.last_mut() {
-                    Some(last) => last.absorb(Part::text(text)),
+                    Some(last) => last.try_append(Part::text(text)),
                     None => Some(Part::text(text)),
                 };
                 parts.extend(left);
             }
-            Step::Call(calls) => {
+            ScriptStep::Call(calls) => {
                 let numbered = calls.iter().zip(calls_so_far + 1..);
-                parts.extend(numbered.map(|(ToolCall { name, args }, number)| {
+                parts.extend(numbered.map(|(ScriptedCall { name, args }, number)| {
                     Part::function_call(Some(format!("call_{number}")), name, args.clone())
                 }));
                 return parts;
@@ -119,21 +119,21 @@ fn last_prompt<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> Option<(
             return None;
         }
         // What follows the first text are files and notes that came along with it.
-        let mut texts = content.parts.iter().filter_map(Part::as_text).map(without_hook_context);
+        let mut texts = content.parts.iter().filter_map(Part::as_text).map(strip_hook_context);
         texts.find(|text| !text.trim().is_empty()).map(|text| (at, text))
     })
 }
 
 /// Context from hooks is for reading, not for obeying.
-fn without_hook_context(text: &str) -> String {
-    const OPEN: &str = "<hook_context>";
-    const CLOSE: &str = "</hook_context>";
+fn strip_hook_context(text: &str) -> String {
+    const HOOK_CONTEXT_OPEN: &str = "<hook_context>";
+    const HOOK_CONTEXT_CLOSE: &str = "</hook_context>";
     let mut rest = text;
     let mut out = String::with_capacity(text.len());
-    while let Some(start) = rest.find(OPEN) {
+    while let Some(start) = rest.find(HOOK_CONTEXT_OPEN) {
         out.push_str(&rest[..start]);
-        let inside = &rest[start + OPEN.len()..];
-        rest = inside.find(CLOSE).map_or("", |end| &inside[end + CLOSE.len()..]);
+        let inside = &rest[start + HOOK_CONTEXT_OPEN.len()..];
+        rest = inside.find(HOOK_CONTEXT_CLOSE).map_or("", |end| &inside[end + HOOK_CONTEXT_CLOSE.len()..]);
     }
     out.push_str(rest);
     out
@@ -144,12 +144,12 @@ fn count_calls<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> usize {
     parts.filter(|part| part.as_function_call().is_some()).count()
 }
 
-fn complaint(Mistake { line, column, what }: &Mistake) -> String {
+fn mistake_message(ScriptError { line, column, message: what }: &ScriptError) -> String {
     format!("The offline model cannot read line {line}, column {column} of the prompt: {what}. Nothing was done.")
 }
 
 /// What became of the calls, for prompts that end with one.
-fn report<C: std::ops::Deref<Target = Content>>(after: &[C]) -> String {
+fn report_results<C: std::ops::Deref<Target = Content>>(after: &[C]) -> String {
     let results = after.iter().flat_map(|content| &content.parts);
     let lines: Vec<String> = results.filter_map(Part::as_function_response).map(report_line).collect();
     if lines.is_empty() { "Done.".to_owned() } else { lines.join("\n") }
@@ -182,14 +182,14 @@ fn summary<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> String {
 }
 
 /// Cuts the answer into pieces; the last one says why it ends and what it took.
-fn chunks(request: &Request, parts: Vec<Part>) -> Vec<Chunk> {
+fn split_answer(request: &ModelRequest, parts: Vec<Part>) -> Vec<Chunk> {
     let prompt = estimate_tokens(request);
-    let candidates = parts_tokens(&parts);
+    let candidates = estimate_parts_tokens(&parts);
     let mut chunks: Vec<Chunk> = Vec::new();
     let mut calls = Vec::new();
     for part in parts {
         match part.as_text() {
-            Some(text) => chunks.extend(pieces(text).map(Chunk::text_piece)),
+            Some(text) => chunks.extend(text_pieces(text).map(Chunk::from_text)),
             None if part.as_function_call().is_some() => calls.push(part),
             None => chunks.push(Chunk { parts: vec![part], ..Chunk::default() }),
         }
@@ -205,8 +205,8 @@ fn chunks(request: &Request, parts: Vec<Part>) -> Vec<Chunk> {
 }
 
 /// Splits after white space, so that a piece is whole words, and joined they are the text again.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    let least = PIECE_BYTES.max(text.len().div_ceil(MAX_PIECES));
+fn text_pieces(text: &str) -> impl Iterator<Item = &str> {
+    let least = MIN_PIECE_BYTES.max(text.len().div_ceil(MAX_PIECES));
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {

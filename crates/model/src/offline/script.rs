@@ -5,42 +5,42 @@ use serde_json::{Map, Value};
 
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
+pub(super) enum ScriptStep {
     Think(String),
     Say(String),
     /// Tool calls made in one response.
-    Call(Vec<ToolCall>),
+    Call(Vec<ScriptedCall>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ToolCall {
+pub(super) struct ScriptedCall {
     pub(super) name: String,
     pub(super) args: Map<String, Value>,
 }
 
 /// Something in the prompt that cannot be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mistake {
+pub(super) struct ScriptError {
     pub(super) line: usize,
     pub(super) column: usize,
-    pub(super) what: String,
+    pub(super) message: String,
 }
 
 /// The prompt's instructions; none if it has no line that is one.
-pub(super) fn read(prompt: &str) -> Result<Vec<Step>, Mistake> {
-    let mut reader = ScriptReader { prompt, at: 0, steps: Vec::new(), after_call: false };
-    while reader.at < prompt.len() {
-        reader.line()?;
+pub(super) fn parse_script(prompt: &str) -> Result<Vec<ScriptStep>, ScriptError> {
+    let mut reader = ScriptReader { prompt, position: 0, steps: Vec::new(), after_call: false };
+    while reader.position < prompt.len() {
+        reader.read_line()?;
     }
     Ok(reader.steps)
 }
 
 /// Which calls a finished number of them leaves to do: the position of the next step.
-pub(super) fn resume_at(steps: &[Step], calls_done: usize) -> usize {
+pub(super) fn next_step_index(steps: &[ScriptStep], calls_done: usize) -> usize {
     let mut left = calls_done;
     let mut at = 0;
     while left > 0 && at < steps.len() {
-        if let Step::Call(calls) = &steps[at] {
+        if let ScriptStep::Call(calls) = &steps[at] {
             left = left.saturating_sub(calls.len());
         }
         at += 1;
@@ -50,34 +50,34 @@ pub(super) fn resume_at(steps: &[Step], calls_done: usize) -> usize {
 
 struct ScriptReader<'a> {
     prompt: &'a str,
-    at: usize,
-    steps: Vec<Step>,
+    position: usize,
+    steps: Vec<ScriptStep>,
     after_call: bool,
 }
 
 impl<'a> ScriptReader<'a> {
-    fn line(&mut self) -> Result<(), Mistake> {
-        let start = self.at;
+    fn read_line(&mut self) -> Result<(), ScriptError> {
+        let start = self.position;
         let line = self.prompt[start..].split('\n').next().unwrap_or_default();
-        self.at = start + line.len() + 1;
+        self.position = start + line.len() + 1;
         let indent = line.len() - line.trim_start().len();
         let word_end = line[indent..].find(char::is_whitespace).map_or(line.len(), |n| indent + n);
         let rest = line[word_end..].trim();
         let after_call = std::mem::take(&mut self.after_call);
         match &line[indent..word_end] {
-            "say" => self.steps.push(Step::Say(rest.to_owned())),
-            "think" if !rest.is_empty() => self.steps.push(Step::Think(rest.to_owned())),
+            "say" => self.steps.push(ScriptStep::Say(rest.to_owned())),
+            "think" if !rest.is_empty() => self.steps.push(ScriptStep::Think(rest.to_owned())),
             "call" if !rest.is_empty() => {
-                let call = self.call(start + word_end)?;
-                self.steps.push(Step::Call(vec![call]));
+                let call = self.read_call(start + word_end)?;
+                self.steps.push(ScriptStep::Call(vec![call]));
             }
             "also" if !rest.is_empty() => {
-                let call = self.call(start + word_end)?;
+                let call = self.read_call(start + word_end)?;
                 match self.steps.last_mut() {
-                    Some(Step::Call(calls)) if after_call => calls.push(call),
+                    Some(ScriptStep::Call(calls)) if after_call => calls.push(call),
                     _ => {
                         let what = "`also` joins the call on the line before it, and there is none";
-                        return Err(self.mistake(start + indent, what));
+                        return Err(self.error_at(start + indent, what));
                     }
                 }
             }
@@ -87,7 +87,7 @@ impl<'a> ScriptReader<'a> {
     }
 
     /// Reads `TOOL {json}` from here on; the object may go on over several lines.
-    fn call(&mut self, from: usize) -> Result<ToolCall, Mistake> {
+    fn read_call(&mut self, from: usize) -> Result<ScriptedCall, ScriptError> {
         self.after_call = true;
         let rest: &'a str = &self.prompt[from..];
         let name_at = from + (rest.len() - rest.trim_start().len());
@@ -97,26 +97,26 @@ impl<'a> ScriptReader<'a> {
         let after = rest[name_len..].trim_start_matches([' ', '\t']);
         let json_at = name_at + (rest.len() - after.len());
         if name.is_empty() {
-            return Err(self.mistake(name_at, "the tool's name is missing"));
+            return Err(self.error_at(name_at, "the tool's name is missing"));
         }
         if matches!(after.trim_start_matches('\r').chars().next(), None | Some('\n')) {
-            return Ok(ToolCall { name, args: Map::new() });
+            return Ok(ScriptedCall { name, args: Map::new() });
         }
         if !after.starts_with('{') {
             let what = format!("expected a JSON object with the arguments of {name}");
-            return Err(self.mistake(json_at, what));
+            return Err(self.error_at(json_at, what));
         }
         let mut values = serde_json::Deserializer::from_str(after).into_iter::<Map<String, Value>>();
         let args = match values.next() {
             Some(Ok(args)) => args,
             Some(Err(error)) if error.is_eof() => {
-                return Err(self.mistake(json_at, "this JSON object is not closed"));
+                return Err(self.error_at(json_at, "this JSON object is not closed"));
             }
             Some(Err(error)) => {
                 let text = error.to_string();
                 let what = text.split(" at line ").next().unwrap_or(&text).to_owned();
-                let at = json_at + offset(after, error.line(), error.column());
-                return Err(self.mistake(at, what));
+                let at = json_at + byte_offset(after, error.line(), error.column());
+                return Err(self.error_at(at, what));
             }
             None => Map::new(),
         };
@@ -124,25 +124,25 @@ impl<'a> ScriptReader<'a> {
         let tail = self.prompt[end..].split('\n').next().unwrap_or_default();
         if !tail.trim().is_empty() {
             let at = end + (tail.len() - tail.trim_start().len());
-            return Err(self.mistake(at, "something follows the JSON object"));
+            return Err(self.error_at(at, "something follows the JSON object"));
         }
-        self.at = end + tail.len() + 1;
-        Ok(ToolCall { name, args })
+        self.position = end + tail.len() + 1;
+        Ok(ScriptedCall { name, args })
     }
 
-    fn mistake(&self, at: usize, what: impl Into<String>) -> Mistake {
+    fn error_at(&self, at: usize, what: impl Into<String>) -> ScriptError {
         let before = &self.prompt[..self.prompt.floor_char_boundary(at)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Mistake {
+        ScriptError {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
-            what: what.into(),
+            message: what.into(),
         }
     }
 }
 
 /// Where a line and a column, both counted from 1 and in bytes, are in a text.
-fn offset(text: &str, line: usize, column: usize) -> usize {
+fn byte_offset(text: &str, line: usize, column: usize) -> usize {
     let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     before + column.saturating_sub(1)
 }
@@ -153,37 +153,38 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn call(name: &str, args: Value) -> ToolCall {
-        ToolCall { name: name.into(), args: args.as_object().unwrap().clone() }
+    fn call(name: &str, args: Value) -> ScriptedCall {
+        ScriptedCall { name: name.into(), args: args.as_object().unwrap().clone() }
     }
 
     #[test]
     fn every_kind_of_line() {
-        let steps = read("Hello!\n  say hi there \r\nthink hm\ncall a {\"x\": 1}\nalso b{}\n\ncall c\nsay").unwrap();
+        let steps =
+            parse_script("Hello!\n  say hi there \r\nthink hm\ncall a {\"x\": 1}\nalso b{}\n\ncall c\nsay").unwrap();
         assert_eq!(
             steps,
             [
-                Step::Say("hi there".into()),
-                Step::Think("hm".into()),
-                Step::Call(vec![call("a", json!({"x": 1})), call("b", json!({}))]),
-                Step::Call(vec![call("c", json!({}))]),
-                Step::Say(String::new()),
+                ScriptStep::Say("hi there".into()),
+                ScriptStep::Think("hm".into()),
+                ScriptStep::Call(vec![call("a", json!({"x": 1})), call("b", json!({}))]),
+                ScriptStep::Call(vec![call("c", json!({}))]),
+                ScriptStep::Say(String::new()),
             ]
         );
-        assert_eq!(read("what is this?\nsaying nothing\ncaller id"), Ok(vec![]));
+        assert_eq!(parse_script("what is this?\nsaying nothing\ncaller id"), Ok(vec![]));
     }
 
     #[test]
     fn arguments_may_go_over_lines() {
-        let steps = read("call a {\n  \"x\": \"say no\",\n  \"y\": 2\n}\nsay done").unwrap();
-        assert_eq!(steps[0], Step::Call(vec![call("a", json!({"x": "say no", "y": 2}))]));
-        assert_eq!(steps[1], Step::Say("done".into()));
+        let steps = parse_script("call a {\n  \"x\": \"say no\",\n  \"y\": 2\n}\nsay done").unwrap();
+        assert_eq!(steps[0], ScriptStep::Call(vec![call("a", json!({"x": "say no", "y": 2}))]));
+        assert_eq!(steps[1], ScriptStep::Say("done".into()));
     }
 
     #[test]
     fn mistakes_have_a_place() {
         let mistake = |text: &str| {
-            let Mistake { line, column, what } = read(text).unwrap_err();
+            let ScriptError { line, column, message: what } = parse_script(text).unwrap_err();
             format!("{line}:{column} {what}")
         };
         assert_eq!(mistake("call a {\"x\": nope}"), "1:15 expected ident");
@@ -196,15 +197,15 @@ mod tests {
 
     #[test]
     fn resuming_counts_calls() {
-        let steps = read("say 1\ncall a\nalso b\nthink x\ncall c\nsay 2").unwrap();
-        let at = |done| resume_at(&steps, done);
+        let steps = parse_script("say 1\ncall a\nalso b\nthink x\ncall c\nsay 2").unwrap();
+        let at = |done| next_step_index(&steps, done);
         assert_eq!((at(0), at(1), at(2), at(3), at(9)), (0, 2, 2, 4, 5));
     }
 
     proptest! {
         #[test]
         fn no_prompt_breaks_it(text in "(call |also |say |think |\\{|\\}|\"|:|,|1|é|\n|\r|\t| |[a-z]){0,40}") {
-            let _ = read(&text);
+            let _ = parse_script(&text);
         }
     }
 }

@@ -12,7 +12,7 @@ async fn converse(prompt: Content, result: serde_json::Value) -> Vec<Chunk> {
     let mut contents = vec![Arc::new(prompt)];
     let mut answers = Vec::new();
     for _ in 0..10 {
-        let request = Request::new("offline", contents.clone());
+        let request = ModelRequest::new("offline", contents.clone());
         let answer = Offline::new().generate(&request, &Cancel::new()).await.unwrap();
         answers.push(answer.clone());
         let results: Vec<Part> = answer
@@ -69,7 +69,7 @@ async fn anything_else_gets_the_one_line_of_help() {
     for prompt in ["what is the meaning of life?", ""] {
         let answers = converse(Content::user_text(prompt), json!({})).await;
         let text = answers[0].text();
-        assert_eq!(text, HELP);
+        assert_eq!(text, HELP_TEXT);
         assert_eq!(text.lines().count(), 1);
         assert!(
             ["offline model", "GEMINI_API_KEY", "OPENAI_BASE_URL", "call TOOL {json}"]
@@ -98,7 +98,7 @@ async fn only_the_last_prompt_counts_and_ids_stay_unique() {
         Content::user_text("call b"),
     ];
     let contents: Vec<Arc<Content>> = contents.into_iter().map(Arc::new).collect();
-    let parts = answer(&contents);
+    let parts = build_answer(&contents);
     assert_eq!(parts, [Part::function_call(Some("call_2".into()), "b", Map::new())]);
 }
 
@@ -111,14 +111,14 @@ async fn a_request_for_a_summary_gets_one() {
         Content::user_text("say no\n<compress_history>"),
     ];
     let contents: Vec<Arc<Content>> = contents.into_iter().map(Arc::new).collect();
-    let parts = answer(&contents);
+    let parts = build_answer(&contents);
     assert_eq!(parts[0].as_text(), Some("Summary of 3 messages. Last request: call a\nTools used: a ×1."));
 }
 
 #[tokio::test]
 async fn answers_stream_in_several_chunks_with_the_end_on_the_last() {
     let text = "say The quick brown fox jümps over the lazy dog and the other dog\nthink hm\ncall a";
-    let request = Request::new("offline", vec![Arc::new(Content::user_text(text))]);
+    let request = ModelRequest::new("offline", vec![Arc::new(Content::user_text(text))]);
     let mut stream = Offline::new().stream(&request, &Cancel::new()).await.unwrap();
     let mut chunks = Vec::new();
     while let Some(chunk) = stream.next().await {
@@ -143,6 +143,6 @@ async fn an_empty_say_is_an_empty_answer() {
 proptest! {
     #[test]
     fn pieces_join_to_the_text(text in "[ a-zé€𝄞\n]{0,300}") {
-        prop_assert_eq!(pieces(&text).collect::<String>(), text);
+        prop_assert_eq!(text_pieces(&text).collect::<String>(), text);
     }
 }

@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use crate::Provider;
 use crate::api_error::ApiError;
 use crate::finish::FinishReason;
+use crate::memory_size::{MAX_JSON_VALUES, count_json_values};
 use crate::part::Part;
-use crate::reading::{Broken, Decode, Progress};
 use crate::response::{Chunk, Usage};
-use crate::weight::{MOST_VALUES, values_in};
+use crate::response_decoder::{AnswerProgress, DecodeError, ProviderDecoder};
 
 /// The id of the call after `before` others, for servers and histories that give none.
 pub(super) fn call_id(before: usize) -> String {
@@ -20,16 +20,16 @@ pub(super) fn call_id(before: usize) -> String {
 }
 
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(super) struct OpenAiDecoder {
     calls: Vec<PartialCall>,
     calls_before: usize,
     /// The chunk that ends the answer, until nothing more can be added to it.
-    last: Option<Chunk>,
-    progress: Progress,
+    final_chunk: Option<Chunk>,
+    progress: AnswerProgress,
 }
 
 /// The most calls in one answer, each of which is looked for among the others.
-const MOST_CALLS: usize = 20_000;
+const MAX_TOOL_CALLS: usize = 20_000;
 
 /// A tool call as far as it has come.
 #[derive(Debug, Default)]
@@ -42,40 +42,40 @@ struct PartialCall {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Wire {
+struct ChatCompletionWire {
     id: Option<String>,
     model: Option<String>,
-    choices: Option<Vec<Choice>>,
-    usage: Option<UsageWire>,
+    choices: Option<Vec<ChatChoiceWire>>,
+    usage: Option<ChatUsageWire>,
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    delta: Option<Delta>,
+struct ChatChoiceWire {
+    delta: Option<ChatDeltaWire>,
     /// In the place of `delta` where a server does not stream.
-    message: Option<Delta>,
+    message: Option<ChatDeltaWire>,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Delta {
+struct ChatDeltaWire {
     content: Option<Value>,
     reasoning_content: Option<String>,
     reasoning: Option<String>,
     refusal: Option<String>,
-    tool_calls: Option<Vec<CallWire>>,
+    tool_calls: Option<Vec<ChatCallWire>>,
 }
 
 #[derive(Deserialize)]
-struct CallWire {
+struct ChatCallWire {
     index: Option<u64>,
     id: Option<String>,
-    function: Option<FunctionWire>,
+    function: Option<ChatFunctionWire>,
 }
 
 #[derive(Deserialize)]
-struct FunctionWire {
+struct ChatFunctionWire {
     name: Option<String>,
     /// A text by the book, an object with some servers.
     arguments: Option<Value>,
@@ -83,23 +83,23 @@ struct FunctionWire {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct UsageWire {
+struct ChatUsageWire {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     total_tokens: Option<u64>,
-    prompt_tokens_details: Option<Details>,
-    completion_tokens_details: Option<Details>,
+    prompt_tokens_details: Option<TokenDetailsWire>,
+    completion_tokens_details: Option<TokenDetailsWire>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Details {
+struct TokenDetailsWire {
     cached_tokens: Option<u64>,
     reasoning_tokens: Option<u64>,
 }
 
-impl From<UsageWire> for Usage {
-    fn from(wire: UsageWire) -> Self {
+impl From<ChatUsageWire> for Usage {
+    fn from(wire: ChatUsageWire) -> Self {
         let prompt = wire.prompt_tokens.unwrap_or_default();
         let completion = wire.completion_tokens.unwrap_or_default();
         let thoughts = wire.completion_tokens_details.and_then(|d| d.reasoning_tokens).unwrap_or_default();
@@ -115,59 +115,61 @@ impl From<UsageWire> for Usage {
     }
 }
 
-impl Decoder {
+impl OpenAiDecoder {
     /// A decoder for an answer to a history with this many tool calls.
     pub(super) fn after_calls(calls_before: usize) -> Self {
-        Self { calls: Vec::new(), calls_before, last: None, progress: Progress::Open }
+        Self { calls: Vec::new(), calls_before, final_chunk: None, progress: AnswerProgress::Open }
     }
 
-    fn take(&mut self, wire: Wire, out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
+    fn push_response(&mut self, wire: ChatCompletionWire, out: &mut VecDeque<Chunk>) -> Result<(), DecodeError> {
         if let Some(error) = &wire.error {
             let error = ApiError::from_json(Provider::OpenAi, 200, error, None);
-            return Err(Broken::Refused(error.into()));
+            return Err(DecodeError::Refused(error.into()));
         }
         let mut chunk = Chunk { response_id: wire.id, model_version: wire.model, ..Chunk::default() };
         let mut finish = None;
         if let Some(choice) = wire.choices.into_iter().flatten().next() {
             finish = choice.finish_reason.filter(|reason| !reason.is_empty());
             if let Some(delta) = choice.delta.or(choice.message) {
-                self.delta(delta, &mut chunk.parts)?;
+                self.push_delta(delta, &mut chunk.parts)?;
             }
         }
         chunk.usage = wire.usage.map(Usage::from);
         if let Some(reason) = finish {
             chunk.finish_reason = Some(finish_reason(&reason));
-            self.end_calls(&mut chunk);
-            self.progress = Progress::Complete;
+            self.finish_calls(&mut chunk);
+            self.progress = AnswerProgress::Complete;
         }
-        match &mut self.last {
+        match &mut self.final_chunk {
             Some(last) => last.merge(chunk),
-            None if chunk.finish_reason.is_some() => self.last = Some(chunk),
+            None if chunk.finish_reason.is_some() => self.final_chunk = Some(chunk),
             None if chunk.parts.is_empty() && chunk.usage.is_none() => {}
             None => out.push_back(chunk),
         }
         Ok(())
     }
 
-    fn delta(&mut self, delta: Delta, parts: &mut Vec<Part>) -> Result<(), Broken> {
+    fn push_delta(&mut self, delta: ChatDeltaWire, parts: &mut Vec<Part>) -> Result<(), DecodeError> {
         let thought = delta.reasoning_content.or(delta.reasoning).unwrap_or_default();
         if !thought.is_empty() {
             parts.push(Part::thought(thought));
         }
-        let text = delta.content.map(into_text).unwrap_or_default();
+        let text = delta.content.map(content_text).unwrap_or_default();
         let text = text + delta.refusal.as_deref().unwrap_or_default();
         if !text.is_empty() {
             parts.push(Part::text(text));
         }
-        delta.tool_calls.into_iter().flatten().for_each(|call| self.piece(call));
+        delta.tool_calls.into_iter().flatten().for_each(|call| self.push_call_piece(call));
         match self.calls.len() {
-            count if count > MOST_CALLS => Err(Broken::Unreadable(format!("more than {MOST_CALLS} tool calls"))),
+            count if count > MAX_TOOL_CALLS => {
+                Err(DecodeError::Unreadable(format!("more than {MAX_TOOL_CALLS} tool calls")))
+            }
             _ => Ok(()),
         }
     }
 
     /// Adds a piece to the call it belongs to.
-    fn piece(&mut self, wire: CallWire) {
+    fn push_call_piece(&mut self, wire: ChatCallWire) {
         let id = wire.id.unwrap_or_default();
         let mut at = match wire.index {
             Some(_) => self.calls.iter().rposition(|call| call.index == wire.index),
@@ -199,18 +201,18 @@ impl Decoder {
     }
 
     /// Nothing follows; servers that never said why the answer ended just ended it.
-    fn end(&mut self) {
-        if self.progress == Progress::Open {
+    fn finish_answer(&mut self) {
+        if self.progress == AnswerProgress::Open {
             let mut last = Chunk { finish_reason: Some(FinishReason::Stop), ..Chunk::default() };
-            self.end_calls(&mut last);
-            self.last = Some(last);
+            self.finish_calls(&mut last);
+            self.final_chunk = Some(last);
         }
-        self.progress = Progress::Over;
+        self.progress = AnswerProgress::Ended;
     }
 
     /// Puts the finished calls into the chunk. One that cannot be read ends the answer as malformed.
-    fn end_calls(&mut self, chunk: &mut Chunk) {
-        let mut room = MOST_VALUES;
+    fn finish_calls(&mut self, chunk: &mut Chunk) {
+        let mut room = MAX_JSON_VALUES;
         for call in std::mem::take(&mut self.calls) {
             match parse_arguments(&call.arguments, &mut room) {
                 Ok(args) if !call.name.is_empty() => {
@@ -218,14 +220,14 @@ impl Decoder {
                     self.calls_before += 1;
                     chunk.parts.push(Part::function_call(Some(id), call.name, args));
                 }
-                Ok(_) => malformed(chunk, "a tool call without a name".to_owned()),
-                Err(why) => malformed(chunk, format!("the arguments of {}: {why}", call.name)),
+                Ok(_) => mark_malformed(chunk, "a tool call without a name".to_owned()),
+                Err(why) => mark_malformed(chunk, format!("the arguments of {}: {why}", call.name)),
             }
         }
     }
 }
 
-fn malformed(chunk: &mut Chunk, message: String) {
+fn mark_malformed(chunk: &mut Chunk, message: String) {
     chunk.finish_reason = Some(FinishReason::MalformedFunctionCall);
     chunk.finish_message = Some(message);
 }
@@ -235,13 +237,13 @@ fn parse_arguments(text: &str, room: &mut usize) -> Result<Map<String, Value>, s
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    let too_many = || serde::de::Error::custom(format!("more than {MOST_VALUES} values"));
-    *room = room.checked_sub(values_in(text.as_bytes())).ok_or_else(too_many)?;
+    let too_many = || serde::de::Error::custom(format!("more than {MAX_JSON_VALUES} values"));
+    *room = room.checked_sub(count_json_values(text.as_bytes())).ok_or_else(too_many)?;
     serde_json::from_str(text)
 }
 
 /// Content is a text, or a list of typed pieces with some servers.
-fn into_text(content: Value) -> String {
+fn content_text(content: Value) -> String {
     match content {
         Value::String(text) => text,
         Value::Array(items) => items.iter().filter_map(|item| item.get("text").and_then(Value::as_str)).collect(),
@@ -258,32 +260,33 @@ fn finish_reason(name: &str) -> FinishReason {
     }
 }
 
-impl Decode for Decoder {
-    fn event(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
+impl ProviderDecoder for OpenAiDecoder {
+    fn decode_event(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), DecodeError> {
         if data.trim_ascii() == "[DONE]" {
-            self.end();
+            self.finish_answer();
             return Ok(());
         }
-        let wire = serde_json::from_str(data).map_err(|error| Broken::unreadable(&error, data.as_bytes()))?;
-        self.take(wire, out)
+        let wire = serde_json::from_str(data).map_err(|error| DecodeError::from_json_error(&error, data.as_bytes()))?;
+        self.push_response(wire, out)
     }
 
-    fn whole(&mut self, body: &[u8], out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
-        let wire: Wire = serde_json::from_slice(body).map_err(|error| Broken::unreadable(&error, body))?;
+    fn decode_document(&mut self, body: &[u8], out: &mut VecDeque<Chunk>) -> Result<(), DecodeError> {
+        let wire: ChatCompletionWire =
+            serde_json::from_slice(body).map_err(|error| DecodeError::from_json_error(&error, body))?;
         let answered = wire.choices.as_ref().is_some_and(|choices| !choices.is_empty());
-        self.take(wire, out)?;
+        self.push_response(wire, out)?;
         if answered {
-            self.end();
+            self.finish_answer();
         }
         Ok(())
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> AnswerProgress {
         self.progress
     }
 
     fn finish(&mut self, out: &mut VecDeque<Chunk>) {
-        out.extend(self.last.take());
+        out.extend(self.final_chunk.take());
     }
 }
 
@@ -291,11 +294,11 @@ impl Decode for Decoder {
 mod tests {
     use super::*;
 
-    fn decode(events: &[&str]) -> (Vec<Chunk>, Progress) {
-        let mut decoder = Decoder::after_calls(2);
+    fn decode(events: &[&str]) -> (Vec<Chunk>, AnswerProgress) {
+        let mut decoder = OpenAiDecoder::after_calls(2);
         let mut out = VecDeque::new();
         for event in events {
-            decoder.event(event, &mut out).unwrap();
+            decoder.decode_event(event, &mut out).unwrap();
         }
         let progress = decoder.progress();
         decoder.finish(&mut out);
@@ -312,7 +315,7 @@ mod tests {
             .collect()
     }
 
-    const END: &str = r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#;
+    const END_EVENT: &str = r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#;
 
     #[test]
     fn text_thoughts_and_usage() {
@@ -324,7 +327,7 @@ mod tests {
             r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":4,"total_tokens":9,"completion_tokens_details":{"reasoning_tokens":3}}}"#,
             "[DONE]",
         ]);
-        assert_eq!(progress, Progress::Over);
+        assert_eq!(progress, AnswerProgress::Ended);
         assert_eq!(chunks.len(), 3);
         assert_eq!(chunks[0].parts, [Part::thought("hm")]);
         assert_eq!(chunks[1].text(), "hi");
@@ -341,7 +344,7 @@ mod tests {
                 r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"ls","arguments":"{}"}}]}}]}"#,
                 r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"p\":"}}]}}]}"#,
                 r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}}]}"#,
-                END,
+                END_EVENT,
             ]),
             [r#"a glob {"p":1}"#, "b ls {}"]
         );
@@ -350,9 +353,9 @@ mod tests {
     #[test]
     fn servers_with_their_own_ideas_of_calls() {
         let zero_twice = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":{"o":1}}},{"index":0,"id":"b","function":{"name":"y"}}]}}]}"#;
-        assert_eq!(calls(&[zero_twice, END]), [r#"a x {"o":1}"#, "b y {}"]);
+        assert_eq!(calls(&[zero_twice, END_EVENT]), [r#"a x {"o":1}"#, "b y {}"]);
         let no_ids = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"x"}},{"index":1,"id":"","function":{"name":"y"}}]}}]}"#;
-        assert_eq!(calls(&[no_ids, END]), ["call_3 x {}", "call_4 y {}"]);
+        assert_eq!(calls(&[no_ids, END_EVENT]), ["call_3 x {}", "call_4 y {}"]);
         let repeated = r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"x","arguments":" "}}]}}]}"#;
         assert_eq!(calls(&[repeated, repeated, "[DONE]"]), ["a x {}"]);
     }
@@ -361,7 +364,7 @@ mod tests {
     fn arguments_that_cannot_be_read_end_the_answer_as_malformed() {
         let (chunks, _) = decode(&[
             r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{\"a\":"}}]}}]}"#,
-            END,
+            END_EVENT,
         ]);
         assert_eq!(chunks[0].finish_reason, Some(FinishReason::MalformedFunctionCall));
         assert!(chunks[0].finish_message.as_deref().unwrap().starts_with("the arguments of x: EOF"));
@@ -369,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_tokens_that_nobody_can_add_up() {
+    fn overflowing_token_counts_saturate() {
         let most = u64::MAX;
         let (chunks, _) =
             decode(&[&format!(r#"{{"choices":[],"usage":{{"prompt_tokens":{most},"completion_tokens":{most}}}}}"#)]);
@@ -378,9 +381,9 @@ mod tests {
 
     #[test]
     fn an_error_inside_the_stream_is_one() {
-        let mut decoder = Decoder::after_calls(0);
+        let mut decoder = OpenAiDecoder::after_calls(0);
         let event = r#"{"error":{"message":"overloaded","code":503}}"#;
-        let Err(Broken::Refused(error)) = decoder.event(event, &mut VecDeque::new()) else {
+        let Err(DecodeError::Refused(error)) = decoder.decode_event(event, &mut VecDeque::new()) else {
             panic!("not refused");
         };
         assert_eq!(error.to_string(), "openai API: the server has a problem (503): overloaded");

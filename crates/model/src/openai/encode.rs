@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::messages::messages;
 use crate::error::ModelError;
-use crate::request::{GenerationConfig, Request, ToolChoice, ToolDeclaration, ToolMode};
+use crate::request::{GenerationConfig, ModelRequest, ToolChoice, ToolDeclaration, ToolMode};
 
 /// Whose reading of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum OpenAiDialect {
     /// OpenAI's own servers, which refuse settings they do not know.
     OpenAi,
     /// Everyone else's.
@@ -21,17 +21,17 @@ pub(super) enum Dialect {
 }
 
 /// The body of a streamed chat completion.
-pub(super) fn body(request: &Request, dialect: Dialect) -> Result<Vec<u8>, ModelError> {
-    serde_json::to_vec(&Body { request, dialect })
+pub(super) fn encode_body(request: &ModelRequest, dialect: OpenAiDialect) -> Result<Vec<u8>, ModelError> {
+    serde_json::to_vec(&ChatBody { request, dialect })
         .map_err(|error| ModelError::Config(format!("the request cannot be written: {error}")))
 }
 
-struct Body<'a> {
-    request: &'a Request,
-    dialect: Dialect,
+struct ChatBody<'a> {
+    request: &'a ModelRequest,
+    dialect: OpenAiDialect,
 }
 
-impl Serialize for Body<'_> {
+impl Serialize for ChatBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let request = self.request;
         let mut map = serializer.serialize_map(None)?;
@@ -39,26 +39,26 @@ impl Serialize for Body<'_> {
         map.serialize_entry("messages", &messages(request))?;
         map.serialize_entry("stream", &true)?;
         map.serialize_entry("stream_options", &json!({"include_usage": true}))?;
-        let (tools, choice) = tools(request);
+        let (tools, choice) = declared_tools(request);
         if !tools.is_empty() {
             map.serialize_entry("tools", &tools)?;
             if let Some(choice) = choice {
                 map.serialize_entry("tool_choice", &choice)?;
             }
         }
-        for (name, value) in settings(&request.generation, self.dialect) {
+        for (name, value) in generation_settings(&request.generation, self.dialect) {
             map.serialize_entry(&name, &value)?;
         }
         map.end()
     }
 }
 
-struct Tool<'a>(&'a ToolDeclaration);
+struct ChatTool<'a>(&'a ToolDeclaration);
 
-impl Serialize for Tool<'_> {
+impl Serialize for ChatTool<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Function<'a> {
+        struct ChatToolFunction<'a> {
             name: &'a str,
             description: &'a str,
             parameters: &'a Value,
@@ -66,20 +66,20 @@ impl Serialize for Tool<'_> {
         let ToolDeclaration { name, description, parameters } = self.0;
         let mut map = serializer.serialize_map(Some(2))?;
         map.serialize_entry("type", "function")?;
-        map.serialize_entry("function", &Function { name, description, parameters })?;
+        map.serialize_entry("function", &ChatToolFunction { name, description, parameters })?;
         map.end()
     }
 }
 
 /// The tools to declare and the choice among them. A choice of several is made by declaring only those.
-fn tools(request: &Request) -> (Vec<Tool<'_>>, Option<Value>) {
-    let all = || request.tools.iter().map(|tool| Tool(tool)).collect();
+fn declared_tools(request: &ModelRequest) -> (Vec<ChatTool<'_>>, Option<Value>) {
+    let all = || request.tools.iter().map(|tool| ChatTool(tool)).collect();
     let Some(ToolChoice { mode, allowed }) = &request.tool_choice else {
         return (all(), None);
     };
     let some = || {
         let named = |tool: &&Arc<ToolDeclaration>| allowed.is_empty() || allowed.contains(&tool.name);
-        request.tools.iter().filter(named).map(|tool| Tool(tool)).collect()
+        request.tools.iter().filter(named).map(|tool| ChatTool(tool)).collect()
     };
     match (mode, allowed.as_slice()) {
         (ToolMode::None, _) => (all(), Some(json!("none"))),
@@ -89,7 +89,7 @@ fn tools(request: &Request) -> (Vec<Tool<'_>>, Option<Value>) {
     }
 }
 
-fn settings(config: &GenerationConfig, dialect: Dialect) -> Map<String, Value> {
+fn generation_settings(config: &GenerationConfig, dialect: OpenAiDialect) -> Map<String, Value> {
     let mut out = Map::new();
     let mut set = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -102,8 +102,8 @@ fn settings(config: &GenerationConfig, dialect: Dialect) -> Map<String, Value> {
     set("stop", (!config.stop_sequences.is_empty()).then(|| config.stop_sequences.clone().into()));
     let limit = config.max_output_tokens.map(Value::from);
     match dialect {
-        Dialect::OpenAi => set("max_completion_tokens", limit),
-        Dialect::Compatible => {
+        OpenAiDialect::OpenAi => set("max_completion_tokens", limit),
+        OpenAiDialect::Compatible => {
             set("max_tokens", limit);
             set("top_k", config.top_k.map(Value::from));
         }
@@ -131,12 +131,12 @@ mod tests {
     use crate::Content;
     use std::sync::Arc;
 
-    fn encoded(request: &Request, dialect: Dialect) -> Value {
-        serde_json::from_slice(&body(request, dialect).unwrap()).unwrap()
+    fn encoded(request: &ModelRequest, dialect: OpenAiDialect) -> Value {
+        serde_json::from_slice(&encode_body(request, dialect).unwrap()).unwrap()
     }
 
-    fn request(contents: Vec<Content>) -> Request {
-        Request::new("m", contents.into_iter().map(Arc::new).collect())
+    fn request(contents: Vec<Content>) -> ModelRequest {
+        ModelRequest::new("m", contents.into_iter().map(Arc::new).collect())
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
         let mut check = |mode, allowed: &[&str], count: usize, choice: Value| {
             let allowed = allowed.iter().map(|&name| name.to_owned()).collect();
             request.tool_choice = Some(ToolChoice { mode, allowed });
-            let body = encoded(&request, Dialect::OpenAi);
+            let body = encoded(&request, OpenAiDialect::OpenAi);
             assert_eq!(body["tools"].as_array().map_or(0, Vec::len), count);
             assert_eq!(body["tool_choice"], choice);
         };
@@ -173,14 +173,14 @@ mod tests {
             "responseMimeType": "application/json", "candidateCount": 1, "min_p": 0.1
         }))
         .unwrap();
-        let body = encoded(&request, Dialect::Compatible);
+        let body = encoded(&request, OpenAiDialect::Compatible);
         assert_eq!(body["max_tokens"], 9);
         assert_eq!(body["top_k"], 5);
         assert_eq!(body["reasoning_effort"], "low");
         assert_eq!(body["response_format"]["type"], "json_object");
         assert_eq!(body["min_p"], 0.1);
         assert_eq!(body.get("candidateCount"), None);
-        let body = encoded(&request, Dialect::OpenAi);
+        let body = encoded(&request, OpenAiDialect::OpenAi);
         assert_eq!((&body["max_completion_tokens"], body.get("top_k")), (&json!(9), None));
     }
 }

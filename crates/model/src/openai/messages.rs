@@ -10,41 +10,41 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::part::{Blob, FileData, FunctionResponse, Part, PartKind};
-use crate::request::Request;
+use crate::request::ModelRequest;
 use crate::{Content, Role};
 
 #[derive(Serialize)]
-pub(super) struct Message<'a> {
+pub(super) struct ChatMessage<'a> {
     role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<Cow<'a, str>>,
-    content: Words<'a>,
+    content: MessageContent<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Call<'a>>,
+    tool_calls: Vec<ChatToolCall<'a>>,
 }
 
 /// What a message says: one text, or a list as soon as media are among it.
 #[derive(Default)]
-struct Words<'a>(Vec<Item<'a>>);
+struct MessageContent<'a>(Vec<ContentItem<'a>>);
 
-enum Item<'a> {
+enum ContentItem<'a> {
     Text(Cow<'a, str>),
     Image(&'a Blob),
     ImageUrl(&'a str),
     File(&'a Blob),
 }
 
-impl Serialize for Words<'_> {
+impl Serialize for MessageContent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0.as_slice() {
             [] => serializer.serialize_none(),
-            [Item::Text(text)] => serializer.serialize_str(text),
+            [ContentItem::Text(text)] => serializer.serialize_str(text),
             items => serializer.collect_seq(items),
         }
     }
 }
 
-impl Serialize for Item<'_> {
+impl Serialize for ContentItem<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         struct DataUrl<'a>(&'a Blob);
         impl Serialize for DataUrl<'_> {
@@ -54,11 +54,11 @@ impl Serialize for Item<'_> {
             }
         }
         #[derive(Serialize)]
-        struct Image<T> {
+        struct ChatImageUrl<T> {
             url: T,
         }
         #[derive(Serialize)]
-        struct File<'a> {
+        struct ChatFile<'a> {
             filename: &'static str,
             file_data: DataUrl<'a>,
         }
@@ -70,14 +70,14 @@ impl Serialize for Item<'_> {
             }
             Self::Image(blob) => {
                 map.serialize_entry("type", "image_url")?;
-                map.serialize_entry("image_url", &Image { url: DataUrl(blob) })?;
+                map.serialize_entry("image_url", &ChatImageUrl { url: DataUrl(blob) })?;
             }
             Self::ImageUrl(url) => {
                 map.serialize_entry("type", "image_url")?;
-                map.serialize_entry("image_url", &Image { url })?;
+                map.serialize_entry("image_url", &ChatImageUrl { url })?;
             }
             Self::File(blob) => {
-                let file = File { filename: "attachment.pdf", file_data: DataUrl(blob) };
+                let file = ChatFile { filename: "attachment.pdf", file_data: DataUrl(blob) };
                 map.serialize_entry("type", "file")?;
                 map.serialize_entry("file", &file)?;
             }
@@ -86,16 +86,16 @@ impl Serialize for Item<'_> {
     }
 }
 
-struct Call<'a> {
+struct ChatToolCall<'a> {
     id: Cow<'a, str>,
     name: &'a str,
     args: &'a Map<String, Value>,
 }
 
-impl Serialize for Call<'_> {
+impl Serialize for ChatToolCall<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Function<'a> {
+        struct ChatCallFunction<'a> {
             name: &'a str,
             arguments: String,
         }
@@ -103,21 +103,21 @@ impl Serialize for Call<'_> {
         let mut map = serializer.serialize_map(Some(3))?;
         map.serialize_entry("id", &self.id)?;
         map.serialize_entry("type", "function")?;
-        map.serialize_entry("function", &Function { name: self.name, arguments })?;
+        map.serialize_entry("function", &ChatCallFunction { name: self.name, arguments })?;
         map.end()
     }
 }
 
 /// The request's system text and history as messages.
-pub(super) fn messages(request: &Request) -> Vec<Message<'_>> {
-    let mut writer = Writer::default();
+pub(super) fn messages(request: &ModelRequest) -> Vec<ChatMessage<'_>> {
+    let mut writer = ChatMessageWriter::default();
     if let Some(system) = &request.system {
-        writer.say("system", Words(vec![Item::Text(Cow::Borrowed(system))]));
+        writer.push_message("system", MessageContent(vec![ContentItem::Text(Cow::Borrowed(system))]));
     }
     for content in &request.contents {
         match content.role {
-            Role::User => writer.user(content),
-            Role::Model => writer.model(content),
+            Role::User => writer.push_user(content),
+            Role::Model => writer.push_assistant(content),
         }
     }
     writer.messages
@@ -125,87 +125,87 @@ pub(super) fn messages(request: &Request) -> Vec<Message<'_>> {
 
 /// Writes messages and keeps calls and their results together by id, also where the history has none.
 #[derive(Default)]
-struct Writer<'a> {
-    messages: Vec<Message<'a>>,
+struct ChatMessageWriter<'a> {
+    messages: Vec<ChatMessage<'a>>,
     /// Calls without a result yet: id and tool.
-    open: VecDeque<(Cow<'a, str>, &'a str)>,
-    calls: usize,
+    open_calls: VecDeque<(Cow<'a, str>, &'a str)>,
+    call_count: usize,
 }
 
-impl<'a> Writer<'a> {
-    fn say(&mut self, role: &'static str, content: Words<'a>) {
+impl<'a> ChatMessageWriter<'a> {
+    fn push_message(&mut self, role: &'static str, content: MessageContent<'a>) {
         if !content.0.is_empty() {
             let (tool_call_id, tool_calls) = (None, Vec::new());
-            self.messages.push(Message { role, tool_call_id, content, tool_calls });
+            self.messages.push(ChatMessage { role, tool_call_id, content, tool_calls });
         }
     }
 
     /// Tool results come first: they must follow the calls directly.
-    fn user(&mut self, content: &'a Content) {
+    fn push_user(&mut self, content: &'a Content) {
         let mut rest = Vec::new();
         for part in &content.parts {
             match &part.kind {
                 PartKind::FunctionResponse(response) => {
-                    self.result(response);
-                    rest.extend(response.parts.iter().filter_map(item));
+                    self.push_tool_result(response);
+                    rest.extend(response.parts.iter().filter_map(content_item));
                 }
-                _ => rest.extend(item(part)),
+                _ => rest.extend(content_item(part)),
             }
         }
-        self.say("user", Words(rest));
+        self.push_message("user", MessageContent(rest));
     }
 
-    fn result(&mut self, response: &'a FunctionResponse) {
+    fn push_tool_result(&mut self, response: &'a FunctionResponse) {
         let position = match &response.id {
-            Some(id) => self.open.iter().position(|(open, _)| open == id),
-            None => self.open.iter().position(|(_, name)| *name == response.name),
+            Some(id) => self.open_calls.iter().position(|(open, _)| open == id),
+            None => self.open_calls.iter().position(|(_, name)| *name == response.name),
         };
-        let id = match (position.and_then(|at| self.open.remove(at)), &response.id) {
+        let id = match (position.and_then(|at| self.open_calls.remove(at)), &response.id) {
             (Some((id, _)), _) => id,
             (None, Some(id)) => Cow::Borrowed(id.as_str()),
             (None, None) => Cow::Borrowed("call_unknown"),
         };
-        self.messages.push(Message {
+        self.messages.push(ChatMessage {
             role: "tool",
             tool_call_id: Some(id),
-            content: Words(vec![Item::Text(result_text(&response.response))]),
+            content: MessageContent(vec![ContentItem::Text(result_text(&response.response))]),
             tool_calls: Vec::new(),
         });
     }
 
-    fn model(&mut self, content: &'a Content) {
-        let mut items: Vec<Item<'a>> = Vec::new();
+    fn push_assistant(&mut self, content: &'a Content) {
+        let mut items: Vec<ContentItem<'a>> = Vec::new();
         let mut tool_calls = Vec::new();
         for part in &content.parts {
             let PartKind::FunctionCall(call) = &part.kind else {
-                items.extend(item(part));
+                items.extend(content_item(part));
                 continue;
             };
             let id = match &call.id {
                 Some(id) => Cow::Borrowed(id.as_str()),
-                None => Cow::Owned(super::decode::call_id(self.calls)),
+                None => Cow::Owned(super::decode::call_id(self.call_count)),
             };
-            self.calls += 1;
-            self.open.push_back((id.clone(), &call.name));
-            tool_calls.push(Call { id, name: &call.name, args: &call.args });
+            self.call_count += 1;
+            self.open_calls.push_back((id.clone(), &call.name));
+            tool_calls.push(ChatToolCall { id, name: &call.name, args: &call.args });
         }
         if !items.is_empty() || !tool_calls.is_empty() {
-            let (role, tool_call_id, content) = ("assistant", None, Words(one_text(items)));
-            self.messages.push(Message { role, tool_call_id, content, tool_calls });
+            let (role, tool_call_id, content) = ("assistant", None, MessageContent(merge_texts(items)));
+            self.messages.push(ChatMessage { role, tool_call_id, content, tool_calls });
         }
     }
 }
 
 /// Servers want an assistant's words as one text.
-fn one_text(items: Vec<Item<'_>>) -> Vec<Item<'_>> {
-    if items.len() < 2 || items.iter().any(|item| !matches!(item, Item::Text(_))) {
+fn merge_texts(items: Vec<ContentItem<'_>>) -> Vec<ContentItem<'_>> {
+    if items.len() < 2 || items.iter().any(|item| !matches!(item, ContentItem::Text(_))) {
         return items;
     }
     let texts = items.iter().filter_map(|item| match item {
-        Item::Text(text) => Some(&**text),
+        ContentItem::Text(text) => Some(&**text),
         _ => None,
     });
-    vec![Item::Text(Cow::Owned(texts.collect()))]
+    vec![ContentItem::Text(Cow::Owned(texts.collect()))]
 }
 
 /// Plain text where the result is one; its JSON otherwise.
@@ -217,20 +217,20 @@ fn result_text(response: &Map<String, Value>) -> Cow<'_, str> {
     }
 }
 
-fn item(part: &Part) -> Option<Item<'_>> {
+fn content_item(part: &Part) -> Option<ContentItem<'_>> {
     match &part.kind {
         PartKind::Text(text) if text.is_empty() => None,
-        PartKind::Text(text) => Some(Item::Text(Cow::Borrowed(text))),
-        PartKind::InlineData(blob) if blob.mime_type.starts_with("image/") => Some(Item::Image(blob)),
-        PartKind::InlineData(blob) if blob.mime_type == "application/pdf" => Some(Item::File(blob)),
+        PartKind::Text(text) => Some(ContentItem::Text(Cow::Borrowed(text))),
+        PartKind::InlineData(blob) if blob.mime_type.starts_with("image/") => Some(ContentItem::Image(blob)),
+        PartKind::InlineData(blob) if blob.mime_type == "application/pdf" => Some(ContentItem::File(blob)),
         PartKind::InlineData(blob) => {
             let note = format!("[an attachment of type {} was left out]", blob.mime_type);
-            Some(Item::Text(Cow::Owned(note)))
+            Some(ContentItem::Text(Cow::Owned(note)))
         }
         PartKind::FileData(FileData { mime_type: Some(kind), file_uri }) if kind.starts_with("image/") => {
-            Some(Item::ImageUrl(file_uri))
+            Some(ContentItem::ImageUrl(file_uri))
         }
-        PartKind::FileData(file) => Some(Item::Text(Cow::Owned(format!("[attachment: {}]", file.file_uri)))),
+        PartKind::FileData(file) => Some(ContentItem::Text(Cow::Owned(format!("[attachment: {}]", file.file_uri)))),
         PartKind::Thought(_) | PartKind::FunctionCall(_) | PartKind::FunctionResponse(_) | PartKind::Unknown => None,
     }
 }
@@ -263,7 +263,7 @@ mod tests {
             ]),
             Content::model(vec![Part::thought("only")]),
         ];
-        let mut request = Request::new("m", contents.into_iter().map(Arc::new).collect());
+        let mut request = ModelRequest::new("m", contents.into_iter().map(Arc::new).collect());
         request.system = Some("be brief".into());
         assert_eq!(
             serde_json::to_value(messages(&request)).unwrap(),

@@ -8,10 +8,10 @@ mod messages;
 use serde::Deserialize;
 
 use crate::error::ModelError;
-use crate::http::{Http, HttpOptions};
+use crate::http::{HttpOptions, ModelHttpClient};
 use crate::http_stream::HttpStream;
-use crate::reading::Decode;
-use crate::request::{Grounding, Request};
+use crate::request::{Grounding, ModelRequest};
+use crate::response_decoder::ProviderDecoder;
 use crate::stream::ChunkStream;
 use crate::tokens::estimate_tokens;
 use crate::{Cancel, Model, Part, Provider, RetryObserver};
@@ -23,10 +23,10 @@ pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
 #[derive(Debug)]
 pub struct OpenAi {
     name: String,
-    http: Http,
+    http: ModelHttpClient,
     url: String,
     models_url: String,
-    dialect: encode::Dialect,
+    dialect: encode::OpenAiDialect,
 }
 
 impl OpenAi {
@@ -42,13 +42,13 @@ impl OpenAi {
         options: HttpOptions,
     ) -> Result<Self, ModelError> {
         let auth = (!api_key.trim().is_empty()).then(|| ("authorization", format!("Bearer {}", api_key.trim())));
-        let http = Http::new(Provider::OpenAi, base_url, auth, options)?;
+        let http = ModelHttpClient::new(Provider::OpenAi, base_url, auth, options)?;
         let version = if matches!(http.base().path(), "" | "/") { "v1/" } else { "" };
         let url = http.url(&format!("{version}chat/completions"));
         let models_url = http.url(&format!("{version}models"));
         let dialect = match http.base().host_str() {
-            Some("api.openai.com") => encode::Dialect::OpenAi,
-            _ => encode::Dialect::Compatible,
+            Some("api.openai.com") => encode::OpenAiDialect::OpenAi,
+            _ => encode::OpenAiDialect::Compatible,
         };
         Ok(Self { name: name.into(), http, url, models_url, dialect })
     }
@@ -59,15 +59,15 @@ impl OpenAi {
     /// When the server cannot be asked, refuses, or has no list.
     pub async fn list_models(&self, cancel: &Cancel) -> Result<Vec<String>, ModelError> {
         #[derive(Deserialize)]
-        struct List {
-            data: Vec<Entry>,
+        struct OpenAiModelList {
+            data: Vec<OpenAiModelEntry>,
         }
         #[derive(Deserialize)]
-        struct Entry {
+        struct OpenAiModelEntry {
             id: String,
         }
         let body = self.http.get_whole(&self.models_url, cancel).await?;
-        let list: List = serde_json::from_slice(&body).map_err(|error| ModelError::Malformed {
+        let list: OpenAiModelList = serde_json::from_slice(&body).map_err(|error| ModelError::Malformed {
             server: self.http.server().to_owned(),
             detail: format!("{error}: {}", crate::api_error::quote(&body)),
         })?;
@@ -76,8 +76,8 @@ impl OpenAi {
 }
 
 /// What reads an answer to a history with this many tool calls.
-pub(crate) fn decoder(calls_before: usize) -> impl Decode {
-    decode::Decoder::after_calls(calls_before)
+pub(crate) fn new_decoder(calls_before: usize) -> impl ProviderDecoder {
+    decode::OpenAiDecoder::after_calls(calls_before)
 }
 
 impl Model for OpenAi {
@@ -93,19 +93,19 @@ impl Model for OpenAi {
         self.http.options.retry.observer = Some(observer);
     }
 
-    async fn stream(&self, request: &Request, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
+    async fn stream(&self, request: &ModelRequest, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
         if request.grounding != Grounding::None {
             return Err(ModelError::Unsupported { provider: "openai", what: "search the web" });
         }
-        let body = encode::body(request, self.dialect)?;
+        let body = encode::encode_body(request, self.dialect)?;
         let opened = self.http.post(&self.url, body, cancel).await?;
         let calls = request.contents.iter().flat_map(|content| &content.parts);
         let calls = calls.filter_map(Part::as_function_call).count();
-        Ok(ChunkStream::from_http(HttpStream::new(opened, Box::new(decoder(calls))), cancel))
+        Ok(ChunkStream::from_http(HttpStream::new(opened, Box::new(new_decoder(calls))), cancel))
     }
 
     /// There is no way to ask: an estimate.
-    async fn count_tokens(&self, request: &Request, _cancel: &Cancel) -> Result<u64, ModelError> {
+    async fn count_tokens(&self, request: &ModelRequest, _cancel: &Cancel) -> Result<u64, ModelError> {
         Ok(estimate_tokens(request))
     }
 }

@@ -3,35 +3,44 @@
 use std::time::{Duration, Instant};
 
 use hookwright_model::{
-    AnyModel, ApiErrorKind, Cancel, Chunk, Gemini, HttpOptions, Model, ModelError, OpenAi, Recording, Replay,
+    AnyModel, ApiErrorKind, Cancel, Chunk, Gemini, HttpOptions, Model, ModelError, OpenAi, RecordingModel, Replay,
     ReplayOrder,
 };
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 
-use crate::support::{Act, Reply, Server, ask, chunks, failure, fast, gemini, notices, openai, text, within};
+use crate::support::{
+    ReplyAction, ScriptedReply, ScriptedServer, chunks, failure, fast_options, gemini, notices, openai, prompt_request,
+    text, with_deadline,
+};
 
-fn word(text: &str) -> String {
+fn word_event(text: &str) -> String {
     json!({"candidates": [{"content": {"parts": [{"text": text}]}}]}).to_string()
 }
 
-fn end(text: &str) -> String {
+fn end_event(text: &str) -> String {
     json!({"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": "STOP"}]}).to_string()
 }
 
 #[tokio::test]
 async fn a_slow_server_is_waited_for() {
-    let pause = || Act::Wait(Duration::from_millis(15));
-    let event = |data: &str| Act::Send(format!("data: {data}\r\n\r\n").into_bytes());
-    let acts = [pause(), event(&word("a")), Act::Send(b": still here\r\n\r\n".to_vec()), pause(), event(&end("b"))];
-    let server = Server::start([Reply::new(200, vec![]).then(acts)]).await;
+    let pause = || ReplyAction::Wait(Duration::from_millis(15));
+    let event = |data: &str| ReplyAction::Send(format!("data: {data}\r\n\r\n").into_bytes());
+    let acts = [
+        pause(),
+        event(&word_event("a")),
+        ReplyAction::Send(b": still here\r\n\r\n".to_vec()),
+        pause(),
+        event(&end_event("b")),
+    ];
+    let server = ScriptedServer::start([ScriptedReply::new(200, vec![]).then(acts)]).await;
     assert_eq!(text(&gemini(&server)).await, "ab");
 }
 
 #[tokio::test]
 async fn a_server_that_says_nothing_times_out() {
-    let server = Server::start([Reply::events([word("a")]).then([Act::Hang])]).await;
-    let options = HttpOptions { read_timeout: Duration::from_millis(60), ..fast() };
+    let server = ScriptedServer::start([ScriptedReply::events([word_event("a")]).then([ReplyAction::Hang])]).await;
+    let options = HttpOptions { read_timeout: Duration::from_millis(60), ..fast_options() };
     let model = Gemini::new(&server.base, "k", "m", options).unwrap();
     let error = failure(&model).await;
     assert!(matches!(error, ModelError::Timeout { .. }), "{error:?}");
@@ -42,9 +51,9 @@ async fn signs_of_life_are_no_answer() {
     let pause = Duration::from_millis(10);
     let empty = r#"data: {"candidates":[{"content":{"parts":[{"text":""}]}}]}"#;
     for sign in [": still here\n\n", "data:\n\n", "data: {}\n\n", &format!("{empty}\n\n")] {
-        let acts = (0..10_000).flat_map(|_| [Act::Send(sign.as_bytes().to_vec()), Act::Wait(pause)]);
-        let server = Server::start([Reply::events([word("a")]).then(acts)]).await;
-        let options = HttpOptions { read_timeout: Duration::from_millis(300), ..fast() };
+        let acts = (0..10_000).flat_map(|_| [ReplyAction::Send(sign.as_bytes().to_vec()), ReplyAction::Wait(pause)]);
+        let server = ScriptedServer::start([ScriptedReply::events([word_event("a")]).then(acts)]).await;
+        let options = HttpOptions { read_timeout: Duration::from_millis(300), ..fast_options() };
         let model = Gemini::new(&server.base, "k", "m", options).unwrap();
         let error = failure(&model).await;
         assert!(matches!(error, ModelError::Timeout { .. }), "{sign}: {error:?}");
@@ -54,8 +63,9 @@ async fn signs_of_life_are_no_answer() {
 #[tokio::test]
 async fn an_answer_without_end_is_given_up() {
     let thought = json!({"candidates": [{"content": {"parts": [{"text": "hm ".repeat(100), "thought": true}]}}]});
-    let server = Server::start([Reply::events(std::iter::repeat_n(thought.to_string(), 100_000))]).await;
-    let options = HttpOptions { largest_answer: 1 << 20, ..fast() };
+    let server =
+        ScriptedServer::start([ScriptedReply::events(std::iter::repeat_n(thought.to_string(), 100_000))]).await;
+    let options = HttpOptions { max_answer_bytes: 1 << 20, ..fast_options() };
     let model = Gemini::new(&server.base, "k", "m", options).unwrap();
     let (chunks, error) = chunks(&model).await;
     assert!(chunks.len() < 4000, "{}", chunks.len());
@@ -77,8 +87,8 @@ async fn events_of_any_kind_do_not_go_on_for_ever() {
         repeated(json!({}), 50_000),
         calls.collect(),
     ] {
-        let server = Server::start([Reply::events(events)]).await;
-        let options = HttpOptions { largest_answer: 1 << 20, ..fast() };
+        let server = ScriptedServer::start([ScriptedReply::events(events)]).await;
+        let options = HttpOptions { max_answer_bytes: 1 << 20, ..fast_options() };
         let model = OpenAi::new(&server.base, "k", "m", options).unwrap();
         let (_, error) = chunks(&model).await;
         let Some(ModelError::Malformed { detail, .. }) = error else { panic!("{error:?}") };
@@ -88,21 +98,21 @@ async fn events_of_any_kind_do_not_go_on_for_ever() {
 
 #[tokio::test]
 async fn a_cut_in_the_middle_gives_what_came_and_then_an_error() {
-    let half = Act::Send(end("lost").as_bytes()[..20].to_vec());
+    let half = ReplyAction::Send(end_event("lost").as_bytes()[..20].to_vec());
     for reply in [
-        Reply::events([word("a")]).then([Act::Cut]),
-        Reply::events([word("a")]).then([half.clone(), Act::Cut]),
-        Reply::events([word("a")]).until_close(),
-        Reply::events([word("a")]).then([half]).until_close(),
-        Reply::events([word("a")]),
+        ScriptedReply::events([word_event("a")]).then([ReplyAction::Disconnect]),
+        ScriptedReply::events([word_event("a")]).then([half.clone(), ReplyAction::Disconnect]),
+        ScriptedReply::events([word_event("a")]).until_close(),
+        ScriptedReply::events([word_event("a")]).then([half]).until_close(),
+        ScriptedReply::events([word_event("a")]),
     ] {
-        let server = Server::start([reply]).await;
+        let server = ScriptedServer::start([reply]).await;
         let (chunks, error) = chunks(&gemini(&server)).await;
         assert_eq!(chunks.iter().map(Chunk::text).collect::<String>(), "a");
         assert!(matches!(error, Some(ModelError::CutOff { chunks: 1, .. })), "{error:?}");
     }
     let word = r#"{"choices":[{"delta":{"content":"a","tool_calls":[{"index":0,"function":{"name":"rm"}}]}}]}"#;
-    let server = Server::start([Reply::events([word]).then([Act::Cut])]).await;
+    let server = ScriptedServer::start([ScriptedReply::events([word]).then([ReplyAction::Disconnect])]).await;
     let (chunks, error) = chunks(&openai(&server)).await;
     assert_eq!(chunks.len(), 1);
     assert_eq!(chunks[0].function_calls().count(), 0, "half a call is no call");
@@ -111,16 +121,19 @@ async fn a_cut_in_the_middle_gives_what_came_and_then_an_error() {
 
 #[tokio::test]
 async fn a_complete_answer_survives_a_rude_goodbye() {
-    let server = Server::start([Reply::events([word("a"), end("b")]).then([Act::Cut])]).await;
+    let server = ScriptedServer::start([
+        ScriptedReply::events([word_event("a"), end_event("b")]).then([ReplyAction::Disconnect])
+    ])
+    .await;
     assert_eq!(text(&gemini(&server)).await, "ab");
 }
 
 #[tokio::test]
 async fn a_malformed_event_is_quoted() {
-    let server = Server::start([
-        Reply::events([word("a").as_str(), "{\"candidates\": oops}", &end("b")]),
-        Reply::events(["not json at all"]),
-        Reply::body(200, "<html><body>Please log in</body></html>"),
+    let server = ScriptedServer::start([
+        ScriptedReply::events([word_event("a").as_str(), "{\"candidates\": oops}", &end_event("b")]),
+        ScriptedReply::events(["not json at all"]),
+        ScriptedReply::body(200, "<html><body>Please log in</body></html>"),
     ])
     .await;
     let model = gemini(&server);
@@ -134,16 +147,16 @@ async fn a_malformed_event_is_quoted() {
 
 #[tokio::test]
 async fn too_many_requests_then_an_answer() {
-    let busy = || Reply::body(429, r#"{"error":{"code":429,"message":"slow down"}}"#);
-    let server = Server::start([
+    let busy = || ScriptedReply::body(429, r#"{"error":{"code":429,"message":"slow down"}}"#);
+    let server = ScriptedServer::start([
         busy().header("retry-after", "0.03"),
-        Reply::body(
+        ScriptedReply::body(
             429,
             r#"{"error":{"message":"m","details":[{"@type":"x/google.rpc.RetryInfo","retryDelay":"0.02s"}]}}"#,
         ),
         busy().header("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"),
         busy(),
-        Reply::events([end("at last")]),
+        ScriptedReply::events([end_event("at last")]),
     ])
     .await;
     let mut model = gemini(&server);
@@ -156,25 +169,30 @@ async fn too_many_requests_then_an_answer() {
     assert_eq!(delays, [30, 20, 0], "{notices:?}");
     assert!(notices.iter().all(|notice| notice.status == Some(429)));
     assert_eq!(notices[3].attempt, 5);
-    let bodies: Vec<_> = server.seen().into_iter().map(|seen| seen.body).collect();
+    let bodies: Vec<_> = server.requests().into_iter().map(|seen| seen.body).collect();
     assert!(bodies.windows(2).all(|pair| pair[0] == pair[1]), "every try sends the same");
 }
 
 #[tokio::test]
 async fn a_wait_of_an_hour_is_not_waited_for() {
-    let server = Server::start([Reply::body(429, "{}").header("retry-after", "3600")]).await;
+    let server = ScriptedServer::start([ScriptedReply::body(429, "{}").header("retry-after", "3600")]).await;
     let error = failure(&openai(&server)).await;
     assert_eq!(error.hint().unwrap(), "try again in 3600 s");
-    assert_eq!(server.seen().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn a_broken_server_is_given_up_after_some_tries() {
-    let server = Server::start((0..9).map(|_| Reply::body(503, "<html>Unavailable</html>"))).await;
+    let server = ScriptedServer::start((0..9).map(|_| ScriptedReply::body(503, "<html>Unavailable</html>"))).await;
     let error = failure(&gemini(&server)).await;
     assert_eq!(error.to_string(), "gemini API: the server has a problem (503): <html>Unavailable</html>");
-    assert_eq!(server.seen().len(), 6);
-    let flaky = Server::start([Reply::body(500, ""), Reply::body(502, "x"), Reply::events([end("ok")])]).await;
+    assert_eq!(server.requests().len(), 6);
+    let flaky = ScriptedServer::start([
+        ScriptedReply::body(500, ""),
+        ScriptedReply::body(502, "x"),
+        ScriptedReply::events([end_event("ok")]),
+    ])
+    .await;
     assert_eq!(text(&gemini(&flaky)).await, "ok");
 }
 
@@ -187,32 +205,33 @@ async fn what_cannot_get_better_is_not_tried_again() {
         (400, r#"{"error":{"message":"bad"}}"#, ApiErrorKind::BadRequest),
         (301, "", ApiErrorKind::NotFound),
     ] {
-        let server = Server::start([Reply::body(status, body).header("location", "http://127.0.0.1:1/")]).await;
+        let server =
+            ScriptedServer::start([ScriptedReply::body(status, body).header("location", "http://127.0.0.1:1/")]).await;
         let error = failure(&gemini(&server)).await;
         assert!(matches!(&error, ModelError::Api(api) if api.kind == kind && api.status == status), "{error:?}");
-        assert_eq!(server.seen().len(), 1);
+        assert_eq!(server.requests().len(), 1);
         assert!(!format!("{error:?} {error}").contains("secret-key"));
     }
 }
 
 #[tokio::test]
 async fn an_answer_that_breaks_before_its_first_byte_is_tried_again() {
-    let server = Server::start([
-        Reply::new(200, vec![Act::Cut]),
-        Reply::new(200, vec![]).until_close(),
-        Reply::events([end("ok")]),
+    let server = ScriptedServer::start([
+        ScriptedReply::new(200, vec![ReplyAction::Disconnect]),
+        ScriptedReply::new(200, vec![]).until_close(),
+        ScriptedReply::events([end_event("ok")]),
     ])
     .await;
     assert_eq!(text(&gemini(&server)).await, "ok");
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn connection_refused_is_retried_then_reported() {
     // Bound but not listening: the port refuses, and no other test's server can be given it meanwhile.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = socket.local_addr().unwrap();
-    let mut model = Gemini::new(&format!("http://{address}"), "k", "m", fast()).unwrap();
+    let mut model = Gemini::new(&format!("http://{address}"), "k", "m", fast_options()).unwrap();
     let notices = notices(&mut model);
     let error = failure(&model).await;
     assert!(error.to_string().starts_with(&format!("cannot reach {address}: ")), "{error}");
@@ -222,9 +241,9 @@ async fn nobody_listens() {
 
 #[tokio::test]
 async fn a_server_that_speaks_no_tls_is_an_error_and_no_panic() {
-    let server = Server::start([]).await;
+    let server = ScriptedServer::start([]).await;
     let base = server.base.replace("http:", "https:");
-    let model = Gemini::new(&base, "k", "m", fast()).unwrap();
+    let model = Gemini::new(&base, "k", "m", fast_options()).unwrap();
     let error = failure(&model).await;
     assert!(matches!(error, ModelError::Connect { .. }), "{error:?}");
 }
@@ -232,32 +251,32 @@ async fn a_server_that_speaks_no_tls_is_an_error_and_no_panic() {
 #[tokio::test]
 async fn an_event_of_several_megabytes() {
     let big = "größer ".repeat(600_000);
-    let event = format!("data: {}\n\n", end(&big)).into_bytes();
-    let acts = event.chunks(1_000_003).map(|piece| Act::Send(piece.to_vec()));
-    let server = Server::start([Reply::new(200, acts.collect())]).await;
+    let event = format!("data: {}\n\n", end_event(&big)).into_bytes();
+    let acts = event.chunks(1_000_003).map(|piece| ReplyAction::Send(piece.to_vec()));
+    let server = ScriptedServer::start([ScriptedReply::new(200, acts.collect())]).await;
     assert!(text(&gemini(&server)).await == big);
 }
 
 #[tokio::test]
 async fn characters_split_between_packets() {
-    let event = format!("\u{feff}data: {}\r\n\r\n", end("ü€𝄞")).into_bytes();
+    let event = format!("\u{feff}data: {}\r\n\r\n", end_event("ü€𝄞")).into_bytes();
     let acts = event.iter().flat_map(|&byte| {
         // A pause inside the characters makes sure that their bytes travel apart.
-        let pause = (byte >= 0x80).then_some(Act::Wait(Duration::from_millis(2)));
-        [Act::Send(vec![byte])].into_iter().chain(pause)
+        let pause = (byte >= 0x80).then_some(ReplyAction::Wait(Duration::from_millis(2)));
+        [ReplyAction::Send(vec![byte])].into_iter().chain(pause)
     });
-    let server = Server::start([Reply::new(200, acts.collect())]).await;
+    let server = ScriptedServer::start([ScriptedReply::new(200, acts.collect())]).await;
     assert_eq!(text(&gemini(&server)).await, "ü€𝄞");
 }
 
 #[tokio::test]
 async fn cancelling_in_the_middle_ends_at_once_and_is_recorded() {
-    let server = Server::start([Reply::events([word("a")]).then([Act::Hang])]).await;
+    let server = ScriptedServer::start([ScriptedReply::events([word_event("a")]).then([ReplyAction::Hang])]).await;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("r.jsonl");
-    let model = AnyModel::from(Recording::new(gemini(&server), &path).unwrap());
+    let model = AnyModel::from(RecordingModel::new(gemini(&server), &path).unwrap());
     let cancel = Cancel::new();
-    let mut stream = model.stream(&ask(&model, "hi"), &cancel).await.unwrap();
+    let mut stream = model.stream(&prompt_request(&model, "hi"), &cancel).await.unwrap();
     assert_eq!(stream.next().await.unwrap().unwrap().text(), "a");
     let start = Instant::now();
     let (item, ()) = tokio::join!(stream.next(), async {
@@ -272,10 +291,14 @@ async fn cancelling_in_the_middle_ends_at_once_and_is_recorded() {
 
 #[tokio::test]
 async fn cancelling_before_the_answer_begins_ends_at_once() {
-    let server = Server::start([Reply::new(200, vec![Act::Hang]), Reply::new(200, vec![Act::Hang])]).await;
+    let server = ScriptedServer::start([
+        ScriptedReply::new(200, vec![ReplyAction::Hang]),
+        ScriptedReply::new(200, vec![ReplyAction::Hang]),
+    ])
+    .await;
     let model = openai(&server);
     let cancel = Cancel::new();
-    let request = ask(&model, "hi");
+    let request = prompt_request(&model, "hi");
     let (result, ()) = tokio::join!(model.stream(&request, &cancel), async {
         tokio::time::sleep(Duration::from_millis(10)).await;
         cancel.cancel();
@@ -286,12 +309,15 @@ async fn cancelling_before_the_answer_begins_ends_at_once() {
 
 #[tokio::test]
 async fn a_dropped_wait_loses_nothing() {
-    let acts = [Act::Wait(Duration::from_millis(30)), Act::Send(format!("data: {}\n\n", end("b")).into_bytes())];
-    let server = Server::start([Reply::events([word("a")]).then(acts)]).await;
+    let acts = [
+        ReplyAction::Wait(Duration::from_millis(30)),
+        ReplyAction::Send(format!("data: {}\n\n", end_event("b")).into_bytes()),
+    ];
+    let server = ScriptedServer::start([ScriptedReply::events([word_event("a")]).then(acts)]).await;
     let model = gemini(&server);
-    let mut stream = model.stream(&ask(&model, "hi"), &Cancel::new()).await.unwrap();
+    let mut stream = model.stream(&prompt_request(&model, "hi"), &Cancel::new()).await.unwrap();
     let mut whole = String::new();
-    within(async {
+    with_deadline(async {
         loop {
             match tokio::time::timeout(Duration::from_millis(3), stream.next()).await {
                 Ok(Some(chunk)) => whole.push_str(&chunk.unwrap().text()),

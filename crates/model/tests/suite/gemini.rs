@@ -3,37 +3,38 @@
 use std::sync::Arc;
 
 use hookwright_model::{
-    AnyModel, Cancel, Content, FinishReason, Model, ModelError, Part, PartKind, Provider, Recording, Replay,
-    ReplayOrder, ToolChoice, ToolDeclaration, ToolMode, read_search, search_request,
+    AnyModel, Cancel, Content, FinishReason, Model, ModelError, Part, PartKind, Provider, RecordingModel, Replay,
+    ReplayOrder, ToolChoice, ToolDeclaration, ToolMode, parse_search, search_request,
 };
 use serde_json::{Map, json};
 
-use crate::support::{Reply, Server, ask, chunks, failure, gemini, text};
+use crate::support::{ScriptedReply, ScriptedServer, chunks, failure, gemini, prompt_request, text};
 
 #[tokio::test]
 async fn models_are_listed_by_the_names_they_are_asked_by() {
     let list = r#"{"models": [{"name": "models/a", "supportedGenerationMethods": ["generateContent"]},
         {"name": "models/embeds", "supportedGenerationMethods": ["embedContent"]}, {"name": "tunedModels/t"}]}"#;
     let refused = r#"{"error": {"message": "API key not valid", "details": [{"reason": "API_KEY_INVALID"}]}}"#;
-    let replies = [Reply::body(200, list), Reply::body(400, refused), Reply::body(200, "<html>")];
-    let server = Server::start(replies).await;
+    let replies =
+        [ScriptedReply::body(200, list), ScriptedReply::body(400, refused), ScriptedReply::body(200, "<html>")];
+    let server = ScriptedServer::start(replies).await;
     let model = AnyModel::from(gemini(&server));
     assert_eq!(model.list_models(&Cancel::new()).await.unwrap(), ["a", "tunedModels/t"]);
-    let seen = &server.seen()[0];
+    let seen = &server.requests()[0];
     assert_eq!(
         (seen.target.as_str(), seen.header("x-goog-api-key")),
         ("/v1beta/models?pageSize=1000", Some("secret-key"))
     );
     let error = model.list_models(&Cancel::new()).await.unwrap_err();
-    assert!(matches!(error, ModelError::Api(error) if error.is_about_the_key()));
+    assert!(matches!(error, ModelError::Api(error) if error.is_auth()));
     assert!(matches!(model.list_models(&Cancel::new()).await, Err(ModelError::Malformed { .. })));
 }
 
 #[tokio::test]
 async fn the_request_is_the_apis() {
-    let server = Server::start([Reply::events([r#"{"candidates":[{"finishReason":"STOP"}]}"#])]).await;
+    let server = ScriptedServer::start([ScriptedReply::events([r#"{"candidates":[{"finishReason":"STOP"}]}"#])]).await;
     let model = gemini(&server);
-    let mut request = ask(&model, "hi");
+    let mut request = prompt_request(&model, "hi");
     let mut call = Part::function_call(Some("c1".into()), "glob", Map::new());
     call.thought_signature = Some("c2ln".into());
     request.contents.extend([
@@ -54,7 +55,7 @@ async fn the_request_is_the_apis() {
     request.tool_choice = Some(ToolChoice { mode: ToolMode::Any, allowed: vec!["glob".into()] });
     model.stream(&request, &Cancel::new()).await.unwrap().collect().await.unwrap();
 
-    let seen = &server.seen()[0];
+    let seen = &server.requests()[0];
     assert_eq!(seen.target, "/v1beta/models/gemini-test:streamGenerateContent?alt=sse");
     assert_eq!(seen.header("x-goog-api-key"), Some("secret-key"));
     assert_eq!(seen.header("content-type"), Some("application/json"));
@@ -78,7 +79,7 @@ async fn the_request_is_the_apis() {
 
 #[tokio::test]
 async fn thoughts_calls_and_usage_come_back() {
-    let server = Server::start([Reply::events([
+    let server = ScriptedServer::start([ScriptedReply::events([
         r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true}],"role":"model"},"index":0}],"modelVersion":"v","responseId":"r"}"#,
         r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"ls","args":{"path":"."}},"thoughtSignature":"s"}]}}]}"#,
         r#"{"usageMetadata":{"promptTokenCount":1}}"#,
@@ -102,34 +103,36 @@ async fn held_back_answers_say_why() {
         ("RECITATION", FinishReason::Recitation),
         ("PROHIBITED_CONTENT", FinishReason::ProhibitedContent),
     ] {
-        let server =
-            Server::start([Reply::events([format!(r#"{{"candidates":[{{"finishReason":"{name}"}}]}}"#)])]).await;
+        let server = ScriptedServer::start([ScriptedReply::events([format!(
+            r#"{{"candidates":[{{"finishReason":"{name}"}}]}}"#
+        )])])
+        .await;
         let (chunks, error) = chunks(&gemini(&server)).await;
         assert!(error.is_none(), "{error:?}");
         assert_eq!(chunks[0].finish_reason, Some(reason.clone()));
-        assert!(reason.complaint().is_some());
+        assert!(reason.user_message().is_some());
     }
-    let refused = Reply::events([r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}"#]);
-    let server = Server::start([refused]).await;
+    let refused = ScriptedReply::events([r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}"#]);
+    let server = ScriptedServer::start([refused]).await;
     let error = failure(&gemini(&server)).await;
     assert!(matches!(&error, ModelError::Blocked { reason, .. } if reason == "PROHIBITED_CONTENT"), "{error:?}");
 }
 
 #[tokio::test]
 async fn whole_answers_and_counts_have_addresses_of_their_own() {
-    let server = Server::start([
-        Reply::body(200, r#"{"candidates":[{"content":{"parts":[{"text":"whole"}]},"finishReason":"STOP"}]}"#),
-        Reply::body(200, r#"{"totalTokens":42}"#),
-        Reply::body(200, "<html>"),
+    let server = ScriptedServer::start([
+        ScriptedReply::body(200, r#"{"candidates":[{"content":{"parts":[{"text":"whole"}]},"finishReason":"STOP"}]}"#),
+        ScriptedReply::body(200, r#"{"totalTokens":42}"#),
+        ScriptedReply::body(200, "<html>"),
     ])
     .await;
     let model = gemini(&server);
-    let (request, cancel) = (ask(&model, "hi"), Cancel::new());
+    let (request, cancel) = (prompt_request(&model, "hi"), Cancel::new());
     assert_eq!(model.generate(&request, &cancel).await.unwrap().text(), "whole");
     assert_eq!(model.count_tokens(&request, &cancel).await.unwrap(), 42);
     let error = model.generate(&request, &cancel).await.unwrap_err();
     assert!(matches!(error, ModelError::Malformed { .. }), "{error:?}");
-    let seen = server.seen();
+    let seen = server.requests();
     assert_eq!(seen[0].target, "/v1beta/models/gemini-test:generateContent");
     assert_eq!(seen[1].target, "/v1beta/models/gemini-test:countTokens");
     assert_eq!(seen[1].body["generateContentRequest"]["model"], "models/gemini-test");
@@ -138,7 +141,7 @@ async fn whole_answers_and_counts_have_addresses_of_their_own() {
 
 #[tokio::test]
 async fn a_search_names_its_sources_and_can_be_replayed() {
-    let server = Server::start([Reply::body(
+    let server = ScriptedServer::start([ScriptedReply::body(
         200,
         r#"{"candidates":[{"content":{"parts":[{"text":"Blue."}]},"finishReason":"STOP","groundingMetadata":{
             "groundingChunks":[{"web":{"title":"T","uri":"https://t.test"}}],
@@ -147,22 +150,22 @@ async fn a_search_names_its_sources_and_can_be_replayed() {
     .await;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("r.jsonl");
-    let model = AnyModel::from(Recording::new(AnyModel::from(gemini(&server)), &path).unwrap());
+    let model = AnyModel::from(RecordingModel::new(AnyModel::from(gemini(&server)), &path).unwrap());
     assert_eq!((model.name(), model.provider()), ("gemini-test", Provider::Gemini));
-    let found = read_search(&model.generate(&search_request("gemini-test", "sky?"), &Cancel::new()).await.unwrap());
+    let found = parse_search(&model.generate(&search_request("gemini-test", "sky?"), &Cancel::new()).await.unwrap());
     assert_eq!(found.text, "Blue.[1]");
     assert_eq!(found.sources[0].uri, "https://t.test");
-    assert_eq!(server.seen()[0].body["tools"], json!([{"googleSearch": {}}]));
+    assert_eq!(server.requests()[0].body["tools"], json!([{"googleSearch": {}}]));
 
     let replay = Replay::load(&path, ReplayOrder::Strict).unwrap();
     let again = replay.generate(&search_request("gemini-test", "sky?"), &Cancel::new()).await.unwrap();
-    assert_eq!(read_search(&again), found);
+    assert_eq!(parse_search(&again), found);
 }
 
 #[tokio::test]
 async fn an_answer_that_is_an_array_is_one_too() {
     let body = r#" [{"candidates":[{"content":{"parts":[{"text":"a"}]}}]},
         {"candidates":[{"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}]"#;
-    let server = Server::start([Reply::body(200, body)]).await;
+    let server = ScriptedServer::start([ScriptedReply::body(200, body)]).await;
     assert_eq!(text(&gemini(&server)).await, "ab");
 }

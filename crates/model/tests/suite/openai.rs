@@ -7,15 +7,15 @@ use hookwright_model::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Reply, Server, ask, chunks, failure, openai, text};
+use crate::support::{ScriptedReply, ScriptedServer, chunks, failure, openai, prompt_request, text};
 
-const STOP: &str = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+const STOP_EVENT: &str = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
 
 #[tokio::test]
 async fn the_request_is_a_chat_completion() {
-    let server = Server::start([Reply::events([STOP, "[DONE]"])]).await;
+    let server = ScriptedServer::start([ScriptedReply::events([STOP_EVENT, "[DONE]"])]).await;
     let model = openai(&server);
-    let mut request = ask(&model, "hi");
+    let mut request = prompt_request(&model, "hi");
     request.system = Some("be brief".into());
     request.tools = Arc::from([Arc::new(ToolDeclaration {
         name: "glob".into(),
@@ -23,7 +23,7 @@ async fn the_request_is_a_chat_completion() {
         parameters: json!({"type": "object"}),
     })]);
     model.stream(&request, &Cancel::new()).await.unwrap().collect().await.unwrap();
-    let seen = &server.seen()[0];
+    let seen = &server.requests()[0];
     assert_eq!(seen.target, "/v1/chat/completions");
     assert_eq!(seen.header("authorization"), Some("Bearer secret-key"));
     assert_eq!(
@@ -40,10 +40,10 @@ async fn the_request_is_a_chat_completion() {
 
 #[tokio::test]
 async fn a_bare_host_without_a_key_works() {
-    let server = Server::start([Reply::events([STOP, "[DONE]"])]).await;
+    let server = ScriptedServer::start([ScriptedReply::events([STOP_EVENT, "[DONE]"])]).await;
     let model = OpenAi::new(&server.base, "", "m", HttpOptions::default()).unwrap();
     assert_eq!(text(&model).await, "");
-    let seen = &server.seen()[0];
+    let seen = &server.requests()[0];
     assert_eq!((seen.target.as_str(), seen.header("authorization")), ("/v1/chat/completions", None));
 }
 
@@ -53,7 +53,7 @@ async fn text_reasoning_and_calls_in_pieces() {
         json!({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": arguments}}]}}]})
             .to_string()
     };
-    let server = Server::start([Reply::events([
+    let server = ScriptedServer::start([ScriptedReply::events([
         r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#.to_owned(),
         r#"{"choices":[{"delta":{"reasoning_content":"hm"}}]}"#.to_owned(),
         r#"{"choices":[{"delta":{"content":"I look"}}]}"#.to_owned(),
@@ -82,7 +82,8 @@ async fn a_server_that_does_not_stream_is_understood() {
     let body = r#"{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"whole","tool_calls":[
         {"id":"c","type":"function","function":{"name":"ls","arguments":"{}"}}]},"finish_reason":"tool_calls"}],
         "usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}"#;
-    let server = Server::start([Reply::body(200, body).header("content-type", "application/json")]).await;
+    let server =
+        ScriptedServer::start([ScriptedReply::body(200, body).header("content-type", "application/json")]).await;
     let (chunks, error) = chunks(&openai(&server)).await;
     assert!(error.is_none(), "{error:?}");
     assert_eq!(chunks.len(), 1);
@@ -93,7 +94,7 @@ async fn a_server_that_does_not_stream_is_understood() {
 
 #[tokio::test]
 async fn json_that_is_no_answer_is_said_to_be_none() {
-    let server = Server::start([Reply::body(200, r#"{"status":"ok"}"#)]).await;
+    let server = ScriptedServer::start([ScriptedReply::body(200, r#"{"status":"ok"}"#)]).await;
     let error = failure(&openai(&server)).await;
     assert!(
         matches!(&error, ModelError::Malformed { detail, .. } if detail.contains(r#"{"status":"ok"}"#)),
@@ -105,9 +106,9 @@ async fn json_that_is_no_answer_is_said_to_be_none() {
 async fn errors_before_and_inside_the_stream() {
     let not_found = json!({"error": {"message": "model \"x\" not found", "type": "not_found_error"}});
     let inside = r#"{"error":{"message":"out of memory","code":500}}"#;
-    let server = Server::start([
-        Reply::body(404, not_found.to_string()),
-        Reply::events([r#"{"choices":[{"delta":{"content":"a"}}]}"#, inside]),
+    let server = ScriptedServer::start([
+        ScriptedReply::body(404, not_found.to_string()),
+        ScriptedReply::events([r#"{"choices":[{"delta":{"content":"a"}}]}"#, inside]),
     ])
     .await;
     let model = openai(&server);
@@ -124,7 +125,9 @@ async fn errors_before_and_inside_the_stream() {
 #[tokio::test]
 async fn an_answer_without_done_or_without_reason_still_ends() {
     let word = r#"{"choices":[{"delta":{"content":"a"}}]}"#;
-    let server = Server::start([Reply::events([word, STOP]), Reply::events([word, "[DONE]"])]).await;
+    let server =
+        ScriptedServer::start([ScriptedReply::events([word, STOP_EVENT]), ScriptedReply::events([word, "[DONE]"])])
+            .await;
     let model = openai(&server);
     assert_eq!(text(&model).await, "a");
     let (chunks, error) = chunks(&model).await;
@@ -134,21 +137,21 @@ async fn an_answer_without_done_or_without_reason_still_ends() {
 
 #[tokio::test]
 async fn it_counts_by_estimate_and_cannot_search() {
-    let server = Server::start([]).await;
+    let server = ScriptedServer::start([]).await;
     let model = openai(&server);
-    assert_eq!(model.count_tokens(&ask(&model, "12345678"), &Cancel::new()).await.unwrap(), 2);
+    assert_eq!(model.count_tokens(&prompt_request(&model, "12345678"), &Cancel::new()).await.unwrap(), 2);
     let error = model.generate(&search_request("m", "x"), &Cancel::new()).await.unwrap_err();
     assert!(matches!(error, ModelError::Unsupported { .. }));
-    assert_eq!(server.seen().len(), 0);
+    assert_eq!(server.requests().len(), 0);
 }
 
 #[tokio::test]
 async fn the_connection_is_used_again() {
     let word = |text: &str| json!({"choices": [{"delta": {"content": text}}]}).to_string();
-    let reply = |text: &str| Reply::events([word(text), STOP.to_owned(), "[DONE]".to_owned()]);
-    let server = Server::start([reply("a"), reply("b")]).await;
+    let reply = |text: &str| ScriptedReply::events([word(text), STOP_EVENT.to_owned(), "[DONE]".to_owned()]);
+    let server = ScriptedServer::start([reply("a"), reply("b")]).await;
     let model = openai(&server);
     assert_eq!((text(&model).await, text(&model).await), ("a".to_owned(), "b".to_owned()));
     assert_eq!(server.connections(), 1);
-    assert_eq!(server.seen()[1].body["messages"][0]["role"], Value::from("user"));
+    assert_eq!(server.requests()[1].body["messages"][0]["role"], Value::from("user"));
 }

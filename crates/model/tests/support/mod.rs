@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hookwright_model::{
-    Cancel, Chunk, Content, Gemini, HttpOptions, Model, ModelError, OpenAi, Request, RetryNotice, RetryPolicy,
+    Cancel, Chunk, Content, Gemini, HttpOptions, Model, ModelError, ModelRequest, OpenAi, RetryNotice, RetryPolicy,
 };
 
-pub(crate) use server::{Act, Reply, Server};
+pub(crate) use server::{ReplyAction, ScriptedReply, ScriptedServer};
 
 /// Waits so short that tests do not notice them.
-pub(crate) fn fast() -> HttpOptions {
+pub(crate) fn fast_options() -> HttpOptions {
     let retry = RetryPolicy {
         base_delay: Duration::from_millis(1),
         max_delay: Duration::from_millis(5),
@@ -21,31 +21,31 @@ pub(crate) fn fast() -> HttpOptions {
     HttpOptions { retry, ..HttpOptions::default() }
 }
 
-pub(crate) fn gemini(server: &Server) -> Gemini {
-    Gemini::new(&server.base, "secret-key", "gemini-test", fast()).unwrap()
+pub(crate) fn gemini(server: &ScriptedServer) -> Gemini {
+    Gemini::new(&server.base, "secret-key", "gemini-test", fast_options()).unwrap()
 }
 
-pub(crate) fn openai(server: &Server) -> OpenAi {
-    OpenAi::new(&format!("{}/v1", server.base), "secret-key", "local-test", fast()).unwrap()
+pub(crate) fn openai(server: &ScriptedServer) -> OpenAi {
+    OpenAi::new(&format!("{}/v1", server.base), "secret-key", "local-test", fast_options()).unwrap()
 }
 
-pub(crate) fn ask(model: &impl Model, prompt: &str) -> Request {
-    Request::new(model.name(), vec![Arc::new(Content::user_text(prompt))])
+pub(crate) fn prompt_request(model: &impl Model, prompt: &str) -> ModelRequest {
+    ModelRequest::new(model.name(), vec![Arc::new(Content::user_text(prompt))])
 }
 
 /// Asks and collects everything that came, up to the end or the first error.
 pub(crate) async fn chunks(model: &impl Model) -> (Vec<Chunk>, Option<ModelError>) {
-    within(collect(model)).await
+    with_deadline(collect(model)).await
 }
 
 /// Waits for a future that must not hang.
-pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(hookwright_testkit::deadline::limit(), future).await.unwrap()
+pub(crate) async fn with_deadline<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(hookwright_testkit::deadline::wait_limit(), future).await.unwrap()
 }
 
 async fn collect(model: &impl Model) -> (Vec<Chunk>, Option<ModelError>) {
     let mut chunks = Vec::new();
-    let mut stream = match model.stream(&ask(model, "hi"), &Cancel::new()).await {
+    let mut stream = match model.stream(&prompt_request(model, "hi"), &Cancel::new()).await {
         Ok(stream) => stream,
         Err(error) => return (chunks, Some(error)),
     };

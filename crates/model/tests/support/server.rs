@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// One thing to do with the body of a reply.
 #[derive(Debug, Clone)]
-pub(crate) enum Act {
+pub(crate) enum ReplyAction {
     /// Write these bytes at once.
     Send(Vec<u8>),
     /// Do nothing for a while.
@@ -18,7 +18,7 @@ pub(crate) enum Act {
     /// Do nothing for ever.
     Hang,
     /// Close the connection without ending the body.
-    Cut,
+    Disconnect,
 }
 
 /// How the body's end is marked.
@@ -29,27 +29,27 @@ enum Framing {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Reply {
+pub(crate) struct ScriptedReply {
     status: u16,
     headers: Vec<(&'static str, String)>,
-    acts: Vec<Act>,
+    actions: Vec<ReplyAction>,
     framing: Framing,
 }
 
-impl Reply {
-    pub(crate) fn new(status: u16, acts: Vec<Act>) -> Self {
-        Self { status, headers: Vec::new(), acts, framing: Framing::Chunked }
+impl ScriptedReply {
+    pub(crate) fn new(status: u16, acts: Vec<ReplyAction>) -> Self {
+        Self { status, headers: Vec::new(), actions: acts, framing: Framing::Chunked }
     }
 
     /// A reply that is these bytes.
     pub(crate) fn body(status: u16, body: impl Into<Vec<u8>>) -> Self {
-        Self::new(status, vec![Act::Send(body.into())])
+        Self::new(status, vec![ReplyAction::Send(body.into())])
     }
 
     /// A stream of these events.
     pub(crate) fn events<T: AsRef<str>>(events: impl IntoIterator<Item = T>) -> Self {
         let events = events.into_iter();
-        let acts = events.map(|data| Act::Send(format!("data: {}\n\n", data.as_ref()).into_bytes()));
+        let acts = events.map(|data| ReplyAction::Send(format!("data: {}\n\n", data.as_ref()).into_bytes()));
         Self::new(200, acts.collect()).header("content-type", "text/event-stream")
     }
 
@@ -59,8 +59,8 @@ impl Reply {
     }
 
     /// Goes on with these acts.
-    pub(crate) fn then(mut self, acts: impl IntoIterator<Item = Act>) -> Self {
-        self.acts.extend(acts);
+    pub(crate) fn then(mut self, acts: impl IntoIterator<Item = ReplyAction>) -> Self {
+        self.actions.extend(acts);
         self
     }
 
@@ -73,40 +73,40 @@ impl Reply {
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct CapturedRequest {
     pub(crate) target: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Value,
 }
 
-impl Seen {
+impl CapturedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct ScriptedServer {
     pub(crate) base: String,
-    state: Arc<State>,
+    state: Arc<ScriptedServerState>,
     task: tokio::task::JoinHandle<()>,
 }
 
 #[derive(Debug)]
-struct State {
-    replies: Mutex<VecDeque<Reply>>,
-    seen: Mutex<Vec<Seen>>,
+struct ScriptedServerState {
+    replies: Mutex<VecDeque<ScriptedReply>>,
+    requests: Mutex<Vec<CapturedRequest>>,
     connections: Mutex<usize>,
 }
 
-impl Server {
-    pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+impl ScriptedServer {
+    pub(crate) async fn start(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
         hookwright_testkit::watchdog::watch();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let state = Arc::new(State {
+        let state = Arc::new(ScriptedServerState {
             replies: Mutex::new(replies.into_iter().collect()),
-            seen: Mutex::default(),
+            requests: Mutex::default(),
             connections: Mutex::default(),
         });
         let shared = Arc::clone(&state);
@@ -124,8 +124,8 @@ impl Server {
         Self { base, state, task }
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.state.seen.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<CapturedRequest> {
+        self.state.requests.lock().unwrap().clone()
     }
 
     pub(crate) fn connections(&self) -> usize {
@@ -133,17 +133,17 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ScriptedServer {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-async fn serve(mut stream: BufReader<TcpStream>, state: &State) -> std::io::Result<()> {
+async fn serve(mut stream: BufReader<TcpStream>, state: &ScriptedServerState) -> std::io::Result<()> {
     while let Some(seen) = read_request(&mut stream).await? {
-        state.seen.lock().unwrap().push(seen);
+        state.requests.lock().unwrap().push(seen);
         let reply = state.replies.lock().unwrap().pop_front();
-        let reply = reply.unwrap_or_else(|| Reply::body(418, "the script is over"));
+        let reply = reply.unwrap_or_else(|| ScriptedReply::body(418, "the script is over"));
         if !play(stream.get_mut(), reply).await? {
             return Ok(());
         }
@@ -151,7 +151,7 @@ async fn serve(mut stream: BufReader<TcpStream>, state: &State) -> std::io::Resu
     Ok(())
 }
 
-async fn read_request(stream: &mut BufReader<TcpStream>) -> std::io::Result<Option<Seen>> {
+async fn read_request(stream: &mut BufReader<TcpStream>) -> std::io::Result<Option<CapturedRequest>> {
     let mut line = String::new();
     if stream.read_line(&mut line).await? == 0 {
         return Ok(None);
@@ -168,11 +168,11 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> std::io::Result<Opti
     let mut body = vec![0; length.map_or(0, |(_, value)| value.parse().unwrap())];
     stream.read_exact(&mut body).await?;
     let body = serde_json::from_slice(&body).unwrap_or_default();
-    Ok(Some(Seen { target, headers, body }))
+    Ok(Some(CapturedRequest { target, headers, body }))
 }
 
 /// Plays a reply; says whether the connection can be used again.
-async fn play(stream: &mut TcpStream, reply: Reply) -> std::io::Result<bool> {
+async fn play(stream: &mut TcpStream, reply: ScriptedReply) -> std::io::Result<bool> {
     let mut head = format!("HTTP/1.1 {} Scripted\r\n", reply.status);
     for (name, value) in &reply.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
@@ -182,17 +182,17 @@ async fn play(stream: &mut TcpStream, reply: Reply) -> std::io::Result<bool> {
         Framing::UntilClose => "connection: close\r\n\r\n",
     });
     stream.write_all(head.as_bytes()).await?;
-    for act in reply.acts {
+    for act in reply.actions {
         match act {
-            Act::Send(bytes) if reply.framing == Framing::Chunked => {
+            ReplyAction::Send(bytes) if reply.framing == Framing::Chunked => {
                 stream.write_all(format!("{:x}\r\n", bytes.len()).as_bytes()).await?;
                 stream.write_all(&bytes).await?;
                 stream.write_all(b"\r\n").await?;
             }
-            Act::Send(bytes) => stream.write_all(&bytes).await?,
-            Act::Wait(time) => tokio::time::sleep(time).await,
-            Act::Hang => std::future::pending().await,
-            Act::Cut => return Ok(false),
+            ReplyAction::Send(bytes) => stream.write_all(&bytes).await?,
+            ReplyAction::Wait(time) => tokio::time::sleep(time).await,
+            ReplyAction::Hang => std::future::pending().await,
+            ReplyAction::Disconnect => return Ok(false),
         }
     }
     if reply.framing == Framing::Chunked {

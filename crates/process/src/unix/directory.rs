@@ -6,61 +6,61 @@ use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags, Stat};
 
-use crate::Standing;
+use crate::DirectoryLocation;
 
 /// A directory by its path, and itself. Cheap to clone. Where it could not be opened, it is only a path.
 #[derive(Clone, Debug)]
-pub struct Directory {
+pub struct DirectoryHandle {
     path: PathBuf,
-    open: Option<Open>,
+    open: Option<OpenDirectory>,
 }
 
 #[derive(Clone, Debug)]
-struct Open {
+struct OpenDirectory {
     handle: Arc<OwnedFd>,
-    identity: Identity,
+    identity: InodeIdentity,
 }
 
 /// What tells a directory from all others for as long as it is open: its device and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity(u64, u64);
+struct InodeIdentity(u64, u64);
 
-impl From<Stat> for Identity {
+impl From<Stat> for InodeIdentity {
     #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss, reason = "the types differ from system to system")]
     fn from(of: Stat) -> Self {
-        Identity(of.st_dev as u64, of.st_ino as u64)
+        InodeIdentity(of.st_dev as u64, of.st_ino as u64)
     }
 }
 
 #[cfg(target_os = "linux")]
-const HOW: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const OPEN_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
-const HOW: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const OPEN_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-impl Directory {
+impl DirectoryHandle {
     /// Opens a directory, to know it again wherever it is moved.
     pub fn open(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let open = || {
-            let handle = rustix::fs::open(&path, HOW, Mode::empty())?;
+            let handle = rustix::fs::open(&path, OPEN_FLAGS, Mode::empty())?;
             // The three standard numbers are given to programs before they change their directory.
             let handle = if handle.as_raw_fd() > 2 { handle } else { rustix::io::fcntl_dupfd_cloexec(&handle, 3)? };
-            let identity = Identity::from(rustix::fs::fstat(&handle)?);
-            rustix::io::Result::Ok(Open { handle: Arc::new(handle), identity })
+            let identity = InodeIdentity::from(rustix::fs::fstat(&handle)?);
+            rustix::io::Result::Ok(OpenDirectory { handle: Arc::new(handle), identity })
         };
         let open = open().ok();
-        Directory { path, open }
+        DirectoryHandle { path, open }
     }
 
     /// Opens a directory by a path without links.
     ///
     /// # Errors
     /// If there is none, or a link on the way leads elsewhere by now.
-    pub fn open_real(path: impl Into<PathBuf>) -> std::io::Result<Self> {
+    pub fn open_nofollow(path: impl Into<PathBuf>) -> std::io::Result<Self> {
         let directory = Self::open(path);
         let Some(handle) = directory.handle() else { return Err(std::io::ErrorKind::NotADirectory.into()) };
         // Where the system does not say what is open, the path is looked at once more.
-        let real = path_of(handle).or_else(|| directory.path.canonicalize().ok());
+        let real = descriptor_path(handle).or_else(|| directory.path.canonicalize().ok());
         match real {
             Some(real) if real == directory.path => Ok(directory),
             _ => Err(std::io::Error::other("a symbolic link has taken a place on the way to this directory")),
@@ -73,22 +73,22 @@ impl Directory {
     }
 
     /// Where it is now. One look at the path, as long as it has not been moved.
-    pub fn standing(&self) -> Standing {
+    pub fn locate(&self) -> DirectoryLocation {
         let Some(open) = &self.open else {
-            return if self.path.is_dir() { Standing::InPlace } else { Standing::Gone };
+            return if self.path.is_dir() { DirectoryLocation::Unmoved } else { DirectoryLocation::Gone };
         };
-        let leads_there = |path: &Path| rustix::fs::stat(path).is_ok_and(|of| Identity::from(of) == open.identity);
+        let leads_there = |path: &Path| rustix::fs::stat(path).is_ok_and(|of| InodeIdentity::from(of) == open.identity);
         if leads_there(&self.path) {
-            return Standing::InPlace;
+            return DirectoryLocation::Unmoved;
         }
-        match path_of(open.handle.as_fd()) {
-            Some(path) if leads_there(&path) => Standing::Moved(path),
-            _ => Standing::Gone,
+        match descriptor_path(open.handle.as_fd()) {
+            Some(path) if leads_there(&path) => DirectoryLocation::Moved(path),
+            _ => DirectoryLocation::Gone,
         }
     }
 
     /// Whether programs may start there.
-    pub fn lets_in(&self) -> bool {
+    pub fn is_searchable(&self) -> bool {
         rustix::fs::access(&self.path, rustix::fs::Access::EXEC_OK).is_ok()
     }
 
@@ -98,19 +98,19 @@ impl Directory {
 }
 
 #[cfg(target_os = "linux")]
-fn path_of(handle: BorrowedFd<'_>) -> Option<PathBuf> {
+fn descriptor_path(handle: BorrowedFd<'_>) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd())).ok()
 }
 
 #[cfg(target_vendor = "apple")]
-fn path_of(handle: BorrowedFd<'_>) -> Option<PathBuf> {
+fn descriptor_path(handle: BorrowedFd<'_>) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let path = rustix::fs::getpath(handle).ok()?;
     Some(std::ffi::OsString::from_vec(path.into_bytes()).into())
 }
 
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn path_of(_: BorrowedFd<'_>) -> Option<PathBuf> {
+fn descriptor_path(_: BorrowedFd<'_>) -> Option<PathBuf> {
     None
 }
 
@@ -119,45 +119,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_is_known_again_wherever_it_is() {
+    fn moved_directory_is_located() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let (here, there) = (root.join("here"), root.join("there (deleted)"));
         std::fs::create_dir(&here).unwrap();
-        let directory = Directory::open(&here);
-        assert_eq!(directory.standing(), Standing::InPlace);
+        let directory = DirectoryHandle::open(&here);
+        assert_eq!(directory.locate(), DirectoryLocation::Unmoved);
         std::fs::rename(&here, &there).unwrap();
-        assert_eq!(directory.standing(), Standing::Moved(there.clone()));
+        assert_eq!(directory.locate(), DirectoryLocation::Moved(there.clone()));
         // Another one in its place is another one, and a link to it leads there again.
         std::fs::create_dir(&here).unwrap();
-        assert_eq!(directory.standing(), Standing::Moved(there.clone()));
+        assert_eq!(directory.locate(), DirectoryLocation::Moved(there.clone()));
         std::fs::remove_dir(&here).unwrap();
         std::os::unix::fs::symlink(&there, &here).unwrap();
-        assert_eq!(directory.standing(), Standing::InPlace);
+        assert_eq!(directory.locate(), DirectoryLocation::Unmoved);
         std::fs::remove_dir(&there).unwrap();
-        assert_eq!(directory.standing(), Standing::Gone);
+        assert_eq!(directory.locate(), DirectoryLocation::Gone);
         std::fs::create_dir(&there).unwrap();
-        assert_eq!(directory.standing(), Standing::Gone);
+        assert_eq!(directory.locate(), DirectoryLocation::Gone);
     }
 
     #[test]
-    fn a_directory_behind_a_link_is_not_opened_by_a_path_without_links() {
+    fn open_nofollow_refuses_symlinks() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("real/sub")).unwrap();
         std::os::unix::fs::symlink("real", root.join("link")).unwrap();
-        assert!(Directory::open_real(root.join("real/sub")).is_ok());
+        assert!(DirectoryHandle::open_nofollow(root.join("real/sub")).is_ok());
         for path in ["link", "link/sub", "missing"] {
-            assert!(Directory::open_real(root.join(path)).is_err(), "{path}");
+            assert!(DirectoryHandle::open_nofollow(root.join(path)).is_err(), "{path}");
         }
     }
 
     #[test]
-    fn one_that_was_never_there_is_a_path() {
+    fn missing_directory_falls_back_to_its_path() {
         let folder = tempfile::tempdir().unwrap();
-        let directory = Directory::open(folder.path().join("later"));
-        assert_eq!(directory.standing(), Standing::Gone);
+        let directory = DirectoryHandle::open(folder.path().join("later"));
+        assert_eq!(directory.locate(), DirectoryLocation::Gone);
         std::fs::create_dir(directory.path()).unwrap();
-        assert_eq!(directory.standing(), Standing::InPlace);
+        assert_eq!(directory.locate(), DirectoryLocation::Unmoved);
     }
 }

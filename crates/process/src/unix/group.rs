@@ -11,7 +11,7 @@
 //!   that took the number, made a group, and left it behind, since the last time our group was seen; groups are looked
 //!   at whenever a process starts or ends, and forgotten once empty.
 //! - Those that have left the group, be it for a session of their own and another parent, are found on Linux by their
-//!   mark, their session or their parentage (`kin.rs`), and signalled one by one, each through a pidfd.
+//!   mark, their session or their parentage (`descendants.rs`), and signalled one by one, each through a pidfd.
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -25,35 +25,35 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process, test_kill_process_group, waitid,
 };
 
-use super::{Family, Kin, Search, Sure};
+use super::{DescendantQuery, EmptyScans, ProcStat, ProcessMarkRange};
 use crate::Exit;
 
 /// A group that one of our processes leads or led.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     id: Pid,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are none"))]
     handle: Option<Arc<OwnedFd>>,
     /// What everybody carries who comes from this run.
-    run: Family,
+    run_marks: ProcessMarkRange,
     /// Held while the number is used, so that it cannot become free in between.
     reaped: Mutex<bool>,
     /// Whether somebody sees to it that it is forgotten once nobody is left.
-    followed: AtomicBool,
+    tracked: AtomicBool,
     /// Whether nobody here is to end it any more.
-    stays: AtomicBool,
+    detached: AtomicBool,
 }
 
-impl Group {
+impl ProcessGroup {
     /// The group of a process that was just started, with a handle on that process if the system has such.
-    pub(super) fn new(id: Pid, handle: Option<Arc<OwnedFd>>, run: Family) -> Self {
-        Group {
+    pub(super) fn new(id: Pid, handle: Option<Arc<OwnedFd>>, run: ProcessMarkRange) -> Self {
+        ProcessGroup {
             id,
             handle,
-            run,
+            run_marks: run,
             reaped: Mutex::new(false),
-            followed: AtomicBool::new(false),
-            stays: AtomicBool::new(false),
+            tracked: AtomicBool::new(false),
+            detached: AtomicBool::new(false),
         }
     }
 
@@ -61,20 +61,20 @@ impl Group {
         self.id.as_raw_nonzero().get().cast_unsigned()
     }
 
-    fn reaped(&self) -> MutexGuard<'_, bool> {
+    fn lock_reaped(&self) -> MutexGuard<'_, bool> {
         self.reaped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the leader is gone.
     pub(super) fn is_reaped(&self) -> bool {
-        *self.reaped()
+        *self.lock_reaped()
     }
 
     /// Takes note of the leader's end, if it has come.
     pub(super) fn reap(&self) -> io::Result<Option<Exit>> {
-        let mut reaped = self.reaped();
+        let mut reaped = self.lock_reaped();
         let ended = loop {
-            match waitid(self.leader(), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+            match waitid(self.leader_wait_id(), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
                 Err(Errno::INTR) => {}
                 other => break other,
             }
@@ -87,7 +87,7 @@ impl Group {
         }))
     }
 
-    fn leader(&self) -> WaitId<'_> {
+    fn leader_wait_id(&self) -> WaitId<'_> {
         #[cfg(target_os = "linux")]
         if let Some(handle) = &self.handle {
             return WaitId::PidFd(handle.as_fd());
@@ -98,75 +98,75 @@ impl Group {
     /// Whether it has members, be they dead and only not yet collected.
     pub(super) fn is_alive(&self) -> bool {
         // That it may not be signalled is a sign of life too.
-        self.reach(None) != Err(Errno::SRCH)
+        self.signal(None) != Err(Errno::SRCH)
     }
 
     /// Whether it must be remembered until [`follow`](Self::follow)'s caller forgets it.
-    pub(super) fn is_followed(&self) -> bool {
-        self.followed.load(Ordering::Relaxed)
+    pub(super) fn is_tracked(&self) -> bool {
+        self.tracked.load(Ordering::Relaxed)
     }
 
     /// Lets everybody stay when this program goes; who they are.
-    pub(super) fn let_stay(&self) -> io::Result<Vec<Kin>> {
-        let kin = self.search().let_stay()?;
-        self.stays.store(true, Ordering::Relaxed);
+    pub(super) fn detach(&self) -> io::Result<Vec<ProcStat>> {
+        let kin = self.descendant_query().detach_all()?;
+        self.detached.store(true, Ordering::Relaxed);
         Ok(kin)
     }
 
     /// Whether nobody here is to end it any more.
-    pub(super) fn stays(&self) -> bool {
-        self.stays.load(Ordering::Relaxed)
+    pub(super) fn is_detached(&self) -> bool {
+        self.detached.load(Ordering::Relaxed)
     }
 
     /// From now on it is remembered, although only others of its session may be left.
-    pub(super) fn follow(&self) {
-        self.followed.store(true, Ordering::Relaxed);
+    pub(super) fn track(&self) {
+        self.tracked.store(true, Ordering::Relaxed);
     }
 
     /// Its living members, and on Linux whoever else comes from this run.
-    pub(super) fn members(&self) -> Vec<u32> {
-        self.search().glance().unwrap_or_default()
+    pub(super) fn live_pids(&self) -> Vec<u32> {
+        self.descendant_query().find_pids().unwrap_or_default()
     }
 
-    fn search(&self) -> Search {
-        Search::of(self.run, self.number().into_iter().collect())
+    fn descendant_query(&self) -> DescendantQuery {
+        DescendantQuery::new(self.run_marks, self.owned_id().into_iter().collect())
     }
 
     /// Its number, unless a process bears it that is none of ours.
-    pub(super) fn number(&self) -> Option<u32> {
-        let is_taken_again = *self.reaped() && test_kill_process(self.id) != Err(Errno::SRCH);
+    pub(super) fn owned_id(&self) -> Option<u32> {
+        let is_taken_again = *self.lock_reaped() && test_kill_process(self.id) != Err(Errno::SRCH);
         (!is_taken_again).then(|| self.id())
     }
 
     /// Asks everybody to end.
-    pub(super) fn ask(&self) {
-        self.ask_members();
-        ask_strays(&self.search());
+    pub(super) fn terminate(&self) {
+        self.terminate_members();
+        terminate_strays(&self.descendant_query());
     }
 
     /// Asks those in the group itself to end.
-    pub(super) fn ask_members(&self) {
-        if self.reach(Some(Signal::TERM)).is_ok() {
+    pub(super) fn terminate_members(&self) {
+        if self.signal(Some(Signal::TERM)).is_ok() {
             tracing::debug!(pid = self.id(), "asked to end");
         }
         // A stopped process hears nothing until it goes on.
-        let _ = self.reach(Some(Signal::CONT));
+        let _ = self.signal(Some(Signal::CONT));
     }
 
     /// Ends everybody.
     pub(super) fn kill(&self) {
         self.kill_members();
-        kill(&self.search());
+        kill_matching(&self.descendant_query());
     }
 
     /// Ends those in the group itself.
     pub(super) fn kill_members(&self) {
-        if self.reach(Some(Signal::KILL)).is_ok() {
+        if self.signal(Some(Signal::KILL)).is_ok() {
             tracing::debug!(pid = self.id(), "killed");
         }
     }
 
-    fn reach(&self, signal: Option<Signal>) -> rustix::io::Result<()> {
+    fn signal(&self, signal: Option<Signal>) -> rustix::io::Result<()> {
         #[cfg(target_os = "linux")]
         if let Some(handle) = &self.handle {
             let number = signal.map_or(0, Signal::as_raw);
@@ -176,11 +176,11 @@ impl Group {
                 return done;
             }
         }
-        self.reach_by_number(signal)
+        self.signal_by_id(signal)
     }
 
-    fn reach_by_number(&self, signal: Option<Signal>) -> rustix::io::Result<()> {
-        let reaped = self.reaped();
+    fn signal_by_id(&self, signal: Option<Signal>) -> rustix::io::Result<()> {
+        let reaped = self.lock_reaped();
         if *reaped && test_kill_process(self.id) != Err(Errno::SRCH) {
             return Err(Errno::SRCH);
         }
@@ -192,22 +192,22 @@ impl Group {
 }
 
 /// Asks those to end who are in none of the groups that were asked as a whole.
-pub(super) fn ask_strays(search: &Search) {
+pub(super) fn terminate_strays(search: &DescendantQuery) {
     let found = search.find().unwrap_or_default();
-    let strays = found.iter().filter(|kin| !search.numbers.contains(&kin.group));
+    let strays = found.iter().filter(|kin| !search.group_ids.contains(&kin.group));
     strays.for_each(|kin| drop(kin.signal(&[Signal::TERM, Signal::CONT])));
 }
 
 /// Ends everybody who can be found; the rest has the program's end before it, and then the watchdog.
-pub(super) fn kill(search: &Search) {
-    if let Err(error) = search.kill(Sure::AtOnce) {
+pub(super) fn kill_matching(search: &DescendantQuery) {
+    if let Err(error) = search.kill_all(EmptyScans::One) {
         tracing::warn!(%error, "not everybody could be looked for");
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::House;
+    use super::super::ProcessMarkAllocator;
     use super::*;
     use hookwright_testkit::deadline::*;
     use std::os::unix::process::CommandExt;
@@ -215,40 +215,43 @@ mod tests {
     use std::time::Duration;
 
     /// A process that leads a group, started without the help of this crate.
-    fn start(script: &str) -> (Child, Pid) {
+    fn spawn_group(script: &str) -> (Child, Pid) {
         let child = Command::new("sh").args(["-c", script]).process_group(0).spawn().unwrap();
         let id = Pid::from_raw(child.id().cast_signed()).unwrap();
         (child, id)
     }
 
-    fn reaped(group: &Group) -> Exit {
+    fn wait_for_leader(group: &ProcessGroup) -> Exit {
         wait_for("the leader ends", || group.reap().unwrap())
     }
 
     /// Waits until no process of the group lives. Dead ones may stay for ever where the first process of a namespace does
     /// not collect them.
-    fn empties(group: &Group) {
-        wait_for("the group is empty", || group.search().find().unwrap().is_empty().then_some(()));
+    fn wait_until_empty(group: &ProcessGroup) {
+        wait_for("the group is empty", || group.descendant_query().find().unwrap().is_empty().then_some(()));
     }
 
     #[test]
-    fn without_a_handle_the_number_serves() {
-        let (_child, id) = start("sleep 60 & exit 4");
-        let group = Group::new(id, None, House::default().next());
+    fn group_without_pidfd_is_signalled_by_number() {
+        let (_child, id) = spawn_group("sleep 60 & exit 4");
+        let group = ProcessGroup::new(id, None, ProcessMarkAllocator::default().next_run());
         assert!(group.is_alive());
-        assert_eq!(reaped(&group), Exit::Code(4));
-        assert!(group.is_alive() && group.search().find().unwrap().len() == 1);
+        assert_eq!(wait_for_leader(&group), Exit::Code(4));
+        assert!(group.is_alive() && group.descendant_query().find().unwrap().len() == 1);
         group.kill();
-        empties(&group);
-        assert!(group.search().find().unwrap().is_empty());
+        wait_until_empty(&group);
+        assert!(group.descendant_query().find().unwrap().is_empty());
     }
 
     #[test]
-    fn a_number_that_a_process_bears_again_is_not_ours() {
-        let (mut stranger, id) = start("exec sleep 60");
-        let group = Group { reaped: Mutex::new(true), ..Group::new(id, None, House::default().next()) };
-        assert!(!group.is_alive() && group.members().is_empty());
-        group.ask();
+    fn reused_group_number_is_never_signalled() {
+        let (mut stranger, id) = spawn_group("exec sleep 60");
+        let group = ProcessGroup {
+            reaped: Mutex::new(true),
+            ..ProcessGroup::new(id, None, ProcessMarkAllocator::default().next_run())
+        };
+        assert!(!group.is_alive() && group.live_pids().is_empty());
+        group.terminate();
         group.kill();
         std::thread::sleep(Duration::from_millis(50));
         assert!(stranger.try_wait().unwrap().is_none(), "it was signalled");
@@ -259,18 +262,18 @@ mod tests {
     /// The real thing: the number of an empty group is given to a stranger, which leads a group too.
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_handle_outlives_its_number() {
+    fn pidfd_outlives_its_number() {
         use rustix::process::{PidfdFlags, pidfd_open};
-        let (_child, id) = start("sleep 60 & exit 0");
+        let (_child, id) = spawn_group("sleep 60 & exit 0");
         let handle = pidfd_open(id, PidfdFlags::empty()).unwrap();
-        let group = Group::new(id, Some(Arc::new(handle)), House::default().next());
-        reaped(&group);
+        let group = ProcessGroup::new(id, Some(Arc::new(handle)), ProcessMarkAllocator::default().next_run());
+        wait_for_leader(&group);
         assert!(group.is_alive(), "others live, and the handle reaches them");
         group.kill();
-        empties(&group);
+        wait_until_empty(&group);
         let Some(mut stranger) = (0..200).find_map(|_| {
             std::fs::write("/proc/sys/kernel/ns_last_pid", (group.id() - 1).to_string()).ok()?;
-            let (mut child, its_id) = start("exec sleep 60");
+            let (mut child, its_id) = spawn_group("exec sleep 60");
             if its_id == id {
                 return Some(child);
             }

@@ -6,45 +6,45 @@ use std::sync::Arc;
 
 use rustix::process::Pid;
 
-use super::groups::Groups;
-use super::leader::Leader;
+use super::groups::ProcessGroups;
+use super::leader::GroupLeader;
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-use super::sys::Stdio;
-use crate::Program;
+use super::sys::SpawnStdio;
+use crate::ProgramSpec;
 
 /// Starts a program, in a session of its own where the system can do that at once, else in a group of its own.
 pub(super) fn launch(
-    program: &mut Program<'_>,
+    program: &mut ProgramSpec<'_>,
     stdio: [BorrowedFd<'_>; 3],
-    groups: &Arc<Groups>,
-) -> io::Result<Leader> {
-    let moved = above_standard(stdio)?;
+    groups: &Arc<ProcessGroups>,
+) -> io::Result<GroupLeader> {
+    let moved = dup_above_stdio(stdio)?;
     let stdio = [0, 1, 2].map(|at| moved[at].as_ref().map_or(stdio[at], AsFd::as_fd));
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-    let stdio = Stdio::Given(stdio);
-    let leader = groups.admit(|| start(program, stdio))?;
+    let stdio = SpawnStdio::Descriptors(stdio);
+    let leader = groups.spawn_leader(|| spawn_program(program, stdio))?;
     tracing::trace!(pid = leader.group().id(), program = %program.path.display(), "started");
     Ok(leader)
 }
 
 /// Starts a program on a terminal that is its session's own.
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-pub(super) fn launch_on(
-    program: &mut Program<'_>,
+pub(super) fn launch_on_terminal(
+    program: &mut ProgramSpec<'_>,
     terminal: &std::ffi::CStr,
     fourth: BorrowedFd<'_>,
-    groups: &Arc<Groups>,
-) -> io::Result<Leader> {
+    groups: &Arc<ProcessGroups>,
+) -> io::Result<GroupLeader> {
     let fourth = rustix::io::fcntl_dupfd_cloexec(fourth, 4)?;
-    let stdio = Stdio::Terminal { path: terminal, fourth: fourth.as_fd() };
-    let leader = groups.admit(|| start(program, stdio))?;
+    let stdio = SpawnStdio::Terminal { path: terminal, fourth: fourth.as_fd() };
+    let leader = groups.spawn_leader(|| spawn_program(program, stdio))?;
     tracing::trace!(pid = leader.group().id(), program = %program.path.display(), "started on a terminal");
     Ok(leader)
 }
 
 /// Copies of those that have one of the three standard numbers: it would be overwritten before it is used. That is
 /// possible if ours were closed.
-pub(super) fn above_standard(stdio: [BorrowedFd<'_>; 3]) -> io::Result<[Option<OwnedFd>; 3]> {
+pub(super) fn dup_above_stdio(stdio: [BorrowedFd<'_>; 3]) -> io::Result<[Option<OwnedFd>; 3]> {
     let copy = |fd: BorrowedFd<'_>| match fd.as_raw_fd() {
         0..=2 => rustix::io::fcntl_dupfd_cloexec(fd, 3).map(Some),
         _ => Ok(None),
@@ -54,42 +54,42 @@ pub(super) fn above_standard(stdio: [BorrowedFd<'_>; 3]) -> io::Result<[Option<O
 }
 
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-fn start(program: &mut Program<'_>, stdio: Stdio<'_>) -> io::Result<Pid> {
-    use super::directory::Directory;
-    use super::sys::{self, Cwd, Hears, Strings};
+fn spawn_program(program: &mut ProgramSpec<'_>, stdio: SpawnStdio<'_>) -> io::Result<Pid> {
+    use super::directory::DirectoryHandle;
+    use super::sys::{self, CStringList, SignalMask, SpawnCwd};
     use std::collections::BTreeMap;
     use std::ffi::OsStr;
 
     // There a relative program is looked for now here, now in the new directory, depending on the system's version.
     let absolute = cfg!(target_vendor = "apple").then(|| program.cwd.join(program.path));
     let path = absolute.as_deref().unwrap_or(program.path);
-    let cwd = match program.directory.and_then(Directory::handle) {
-        Some(handle) => Cwd::Open(handle),
-        None => Cwd::At(program.cwd.as_os_str()),
+    let cwd = match program.cwd_handle.and_then(DirectoryHandle::handle) {
+        Some(handle) => SpawnCwd::Descriptor(handle),
+        None => SpawnCwd::Path(program.cwd.as_os_str()),
     };
-    let mut args = Strings::default();
+    let mut args = CStringList::default();
     args.push(&[program.name])?;
     program.args.iter().try_for_each(|arg| args.push(&[arg]))?;
     let by_name: BTreeMap<&OsStr, &OsStr> = (&mut *program.env).collect();
-    let mut env = Strings::default();
+    let mut env = CStringList::default();
     by_name.into_iter().try_for_each(|(name, value)| env.push(&[name, OsStr::new("="), value]))?;
-    sys::spawn(path.as_os_str(), &args, &env, cwd, stdio, Hears::All)
+    sys::spawn(path.as_os_str(), &args, &env, cwd, stdio, SignalMask::Empty)
 }
 
 /// Only where sessions can be made at once.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-pub(super) fn launch_on(
-    _: &mut Program<'_>,
+pub(super) fn launch_on_terminal(
+    _: &mut ProgramSpec<'_>,
     _: &std::ffi::CStr,
     _: BorrowedFd<'_>,
-    _: &Arc<Groups>,
-) -> io::Result<Leader> {
+    _: &Arc<ProcessGroups>,
+) -> io::Result<GroupLeader> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// The standard library's way: a group, but no session.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn start(program: &mut Program<'_>, [stdin, stdout, stderr]: [BorrowedFd<'_>; 3]) -> io::Result<Pid> {
+fn spawn_program(program: &mut ProgramSpec<'_>, [stdin, stdout, stderr]: [BorrowedFd<'_>; 3]) -> io::Result<Pid> {
     use std::os::unix::process::CommandExt;
 
     let child = std::process::Command::new(program.path)

@@ -9,63 +9,63 @@ use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::Family;
-use super::group::Group;
+use super::ProcessMarkRange;
+use super::group::ProcessGroup;
 #[cfg(target_os = "linux")]
-use super::sys::watch;
+use super::sys::watch_pidfd;
 use crate::Exit;
 
 /// A process of ours; the only one that reaps it.
-pub(super) struct Leader(Watch);
+pub(super) struct GroupLeader(LeaderWatch);
 
 /// A process that may be waited for, or not.
-struct Watch {
-    group: Arc<Group>,
+struct LeaderWatch {
+    group: Arc<ProcessGroup>,
     /// Becomes readable when the process ends. Without one every SIGCHLD is a reason to look.
     handle: Option<AsyncFd<Arc<OwnedFd>>>,
 }
 
-impl Leader {
+impl GroupLeader {
     /// Takes charge of a process that was just started.
-    pub(super) fn new(id: Pid, run: Family) -> io::Result<Self> {
-        let handle = open_handle(id);
-        let group = Arc::new(Group::new(id, handle.as_ref().ok().cloned().flatten(), run));
+    pub(super) fn new(id: Pid, run: ProcessMarkRange) -> io::Result<Self> {
+        let handle = open_pidfd(id);
+        let group = Arc::new(ProcessGroup::new(id, handle.as_ref().ok().cloned().flatten(), run));
         // From here on dropping it ends the process.
-        let mut leader = Leader(Watch { group, handle: None });
-        leader.0.handle = handle?.map(watch).transpose()?;
+        let mut leader = GroupLeader(LeaderWatch { group, handle: None });
+        leader.0.handle = handle?.map(watch_pidfd).transpose()?;
         Ok(leader)
     }
 
-    pub(super) fn group(&self) -> &Arc<Group> {
+    pub(super) fn group(&self) -> &Arc<ProcessGroup> {
         &self.0.group
     }
 
     /// Waits for its end. Safe to drop and call again, until it has said how.
-    pub(super) async fn exited(&self) -> io::Result<Exit> {
-        self.0.exited().await
+    pub(super) async fn wait(&self) -> io::Result<Exit> {
+        self.0.wait().await
     }
 }
 
-impl Drop for Leader {
+impl Drop for GroupLeader {
     /// Nobody waits any more: nothing of it may stay, not even the system's record of its end.
     fn drop(&mut self) {
-        let Watch { group, handle } = &mut self.0;
+        let LeaderWatch { group, handle } = &mut self.0;
         if group.is_reaped() {
             return;
         }
-        if !group.stays() {
+        if !group.is_detached() {
             group.kill();
         }
         if let (Ok(None), Ok(runtime)) = (group.reap(), Handle::try_current()) {
-            let watch = Watch { group: group.clone(), handle: handle.take() };
-            runtime.spawn(async move { watch.exited().await });
+            let watch = LeaderWatch { group: group.clone(), handle: handle.take() };
+            runtime.spawn(async move { watch.wait().await });
         }
     }
 }
 
-impl Watch {
-    async fn exited(&self) -> io::Result<Exit> {
-        let Some(handle) = &self.handle else { return self.exited_by_signal().await };
+impl LeaderWatch {
+    async fn wait(&self) -> io::Result<Exit> {
+        let Some(handle) = &self.handle else { return self.wait_by_sigchld().await };
         loop {
             let mut ready = handle.readable().await?;
             match self.group.reap()? {
@@ -75,7 +75,7 @@ impl Watch {
         }
     }
 
-    async fn exited_by_signal(&self) -> io::Result<Exit> {
+    async fn wait_by_sigchld(&self) -> io::Result<Exit> {
         // Listening first: an end between looking and listening would be missed.
         let mut deaths = signal(SignalKind::child())?;
         loop {
@@ -88,7 +88,7 @@ impl Watch {
 }
 
 #[cfg(target_os = "linux")]
-fn open_handle(id: Pid) -> io::Result<Option<Arc<OwnedFd>>> {
+fn open_pidfd(id: Pid) -> io::Result<Option<Arc<OwnedFd>>> {
     use rustix::process::{PidfdFlags, pidfd_open};
     match pidfd_open(id, PidfdFlags::empty()) {
         Ok(handle) => Ok(Some(Arc::new(handle))),
@@ -98,29 +98,32 @@ fn open_handle(id: Pid) -> io::Result<Option<Arc<OwnedFd>>> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open_handle(_: Pid) -> io::Result<Option<Arc<OwnedFd>>> {
+fn open_pidfd(_: Pid) -> io::Result<Option<Arc<OwnedFd>>> {
     Ok(None)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn watch(_: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+fn watch_pidfd(_: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::House;
+    use super::super::ProcessMarkAllocator;
     use super::*;
     use std::os::unix::process::CommandExt;
     use std::process::Command;
 
     #[expect(clippy::zombie_processes, reason = "the leader is what reaps it")]
     #[tokio::test]
-    async fn without_a_handle_signals_tell_of_the_end() {
+    async fn leader_without_pidfd_is_reaped_on_sigchld() {
         let child = Command::new("sh").args(["-c", "sleep 0.2; exit 6"]).process_group(0).spawn().unwrap();
         let id = Pid::from_raw(child.id().cast_signed()).unwrap();
-        let leader = Leader(Watch { group: Arc::new(Group::new(id, None, House::default().next())), handle: None });
-        let exited = tokio::time::timeout(std::time::Duration::from_secs(10), leader.exited()).await;
+        let leader = GroupLeader(LeaderWatch {
+            group: Arc::new(ProcessGroup::new(id, None, ProcessMarkAllocator::default().next_run())),
+            handle: None,
+        });
+        let exited = tokio::time::timeout(std::time::Duration::from_secs(10), leader.wait()).await;
         assert_eq!(exited.unwrap().unwrap(), Exit::Code(6));
     }
 }

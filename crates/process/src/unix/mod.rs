@@ -1,47 +1,50 @@
 //! Processes on Unix: real pipes, a session and a group of their own, signals to the whole group and, on Linux, to
 //! whoever left it.
 
-mod converse;
+#[cfg(target_os = "linux")]
+mod child_registry;
+pub(crate) mod current_process;
+#[cfg(target_os = "linux")]
+mod descendants;
 mod directory;
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
-pub(crate) mod ending;
-mod feed;
 mod group;
 mod groups;
-mod hold;
-#[cfg(target_os = "linux")]
-mod household;
-#[cfg(target_os = "linux")]
-mod kin;
+mod interactive;
 mod launch;
 mod leader;
 pub(crate) mod limits;
-#[cfg(target_os = "linux")]
-mod mark;
-pub(crate) mod oneself;
+#[cfg(not(target_os = "linux"))]
+mod portable;
 mod process;
+#[cfg(target_os = "linux")]
+mod process_mark;
+pub(crate) mod self_protection;
+mod stdin_writer;
 mod stream;
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 mod sys;
+mod terminal_holder;
 #[cfg(target_os = "linux")]
 mod watchdog;
 
-pub(crate) use converse::converse;
-pub use converse::{Hearing, Speaking, hear_now, left_unread};
-pub use directory::Directory;
-pub use groups::Groups;
 #[cfg(target_os = "linux")]
-pub use household::{end_descendants, let_none_outlive, start_to_stay};
-pub use process::{Process, Stayer};
+pub use child_registry::{enable_watchdog, kill_descendants, spawn_detached};
+pub use directory::DirectoryHandle;
+pub use groups::ProcessGroups;
+pub(crate) use interactive::spawn_interactive;
+pub use interactive::{ProcessStdin, ProcessStdout, has_unread_input, read_nonblocking};
+pub use process::{DetachedProcesses, Process};
 #[cfg(target_os = "linux")]
-pub use watchdog::stand_watch;
+pub use watchdog::run_watchdog;
 
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{Family, House, Kin, Search, Sure, carriers, read_on, rest, start};
+use portable::{
+    DescendantQuery, EmptyScans, ProcStat, ProcessMarkAllocator, ProcessMarkRange, dismiss_idle_watchdog,
+    drain_after_exit, marked_pids, spawn_marked,
+};
 #[cfg(target_os = "linux")]
 use {
-    household::{read_on, rest, start},
-    kin::{Kin, Search, Sure, carriers},
-    mark::{Family, House},
+    child_registry::{dismiss_idle_watchdog, drain_after_exit, spawn_marked},
+    descendants::{DescendantQuery, EmptyScans, ProcStat, marked_pids},
+    process_mark::{ProcessMarkAllocator, ProcessMarkRange},
 };

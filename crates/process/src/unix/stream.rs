@@ -7,26 +7,26 @@ use tokio::io::Interest;
 use tokio::net::unix::pipe::Receiver;
 use tokio::task::coop::consume_budget;
 
-use crate::{Capture, Live};
+use crate::{Capture, OutputCallback};
 
 /// The most that an ordinary user may make a pipe hold.
-const PIPE_LARGEST: usize = 1 << 20;
+const MAX_PIPE_BYTES: usize = 1 << 20;
 
 /// What a process prints. All of it is read, however little is kept, so that the writer never blocks.
-pub(super) struct Stream {
+pub(super) struct OutputStream {
     pipe: Option<Receiver>,
-    live: Option<Live>,
+    on_output: Option<OutputCallback>,
     capture: Capture,
 }
 
-impl Stream {
-    pub(super) fn new(pipe: Receiver, capture: Capture, live: Option<Live>) -> Self {
-        Stream { pipe: Some(pipe), live, capture }
+impl OutputStream {
+    pub(super) fn new(pipe: Receiver, capture: Capture, live: Option<OutputCallback>) -> Self {
+        OutputStream { pipe: Some(pipe), on_output: live, capture }
     }
 
     /// One that has ended before it began.
     pub(super) fn closed() -> Self {
-        Stream { pipe: None, live: None, capture: Capture::default() }
+        OutputStream { pipe: None, on_output: None, capture: Capture::default() }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -36,7 +36,7 @@ impl Stream {
     /// Waits for output and reads some of it. Returns whether there was any; at the end of the stream it closes. Safe to drop.
     ///
     /// Yields to the runtime now and then, so that a process that floods its output cannot keep timers from firing.
-    pub(super) async fn fill(&mut self) -> bool {
+    pub(super) async fn read_some(&mut self) -> bool {
         consume_budget().await;
         let Some(pipe) = &self.pipe else { return false };
         let ready = pipe.ready(Interest::READABLE).await;
@@ -52,7 +52,7 @@ impl Stream {
     /// Reads what is there, without waiting for anybody who still holds the pipe; how much it was.
     pub(super) fn drain(&mut self) -> usize {
         let mut drained = 0;
-        while drained < PIPE_LARGEST {
+        while drained < MAX_PIPE_BYTES {
             // Straight from the system: the reactor may not have heard yet that there is something.
             match self.read(|pipe, buffer| Ok(rustix::io::read(pipe.as_fd(), buffer)?)) {
                 0 => break,
@@ -75,7 +75,7 @@ impl Stream {
         match count {
             Ok(count @ 1..) => {
                 self.capture.push(&buffer[..count]);
-                if let Some(live) = &mut self.live {
+                if let Some(live) = &mut self.on_output {
                     live(&buffer[..count]);
                 }
                 return count;
@@ -92,8 +92,8 @@ impl Stream {
     }
 
     /// From now on everything is dropped.
-    pub(super) fn mute(&mut self) {
-        self.live = None;
+    pub(super) fn discard(&mut self) {
+        self.on_output = None;
         self.capture = Capture::default();
     }
 
@@ -116,12 +116,12 @@ mod tests {
 
     use tokio::time::timeout;
 
-    use super::super::process::pipe;
+    use super::super::process::output_pipe;
     use super::*;
-    use crate::Keep;
+    use crate::CaptureLimit;
 
     /// Runs a test on a thread of its own: a loop that never yields cannot be ended by a timer of its own runtime.
-    fn ends<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send + 'static) {
+    fn run_on_own_thread<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send + 'static) {
         let (sender, ended) = mpsc::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -132,34 +132,34 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_that_hung_up_closes_even_if_another_writer_opens_it() {
-        ends(|| async {
-            let (write, pipe) = pipe().unwrap();
+    fn hung_up_pipe_closes_even_if_reopened() {
+        run_on_own_thread(|| async {
+            let (write, pipe) = output_pipe().unwrap();
             let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
-            let mut stream = Stream::new(pipe, Capture::new(Keep::Head(10)), None);
-            assert!(timeout(Duration::from_millis(20), stream.fill()).await.is_err());
+            let mut stream = OutputStream::new(pipe, Capture::new(CaptureLimit::Head(10)), None);
+            assert!(timeout(Duration::from_millis(20), stream.read_some()).await.is_err());
             drop(write);
             // The reactor hears of the hang-up before the next writer comes.
             tokio::time::sleep(Duration::from_millis(20)).await;
             let Ok(_late) = std::fs::OpenOptions::new().write(true).open(path) else { return };
             while stream.is_open() {
-                stream.fill().await;
+                stream.read_some().await;
             }
         });
     }
 
     #[test]
-    fn a_flood_does_not_keep_timers_from_firing() {
-        ends(|| async {
-            let (write, pipe) = pipe().unwrap();
+    fn flooding_output_does_not_starve_timers() {
+        run_on_own_thread(|| async {
+            let (write, pipe) = output_pipe().unwrap();
             std::thread::spawn(move || {
                 let mut write = std::fs::File::from(write);
                 while write.write_all(&[b'x'; 64 << 10]).is_ok() {}
             });
-            let mut stream = Stream::new(pipe, Capture::new(Keep::Head(10)), None);
+            let mut stream = OutputStream::new(pipe, Capture::new(CaptureLimit::Head(10)), None);
             let flood = async {
                 loop {
-                    stream.fill().await;
+                    stream.read_some().await;
                 }
             };
             assert!(timeout(Duration::from_millis(50), flood).await.is_err());

@@ -28,12 +28,12 @@ const SETSID: c_short = 0x0400;
 
 /// Strings as C wants a list of them: each closed by a zero byte and holding no other.
 #[derive(Default)]
-pub(super) struct Strings {
+pub(super) struct CStringList {
     bytes: Vec<u8>,
     starts: Vec<usize>,
 }
 
-impl Strings {
+impl CStringList {
     /// Adds one that is made of these parts.
     pub(super) fn push(&mut self, parts: &[&OsStr]) -> io::Result<()> {
         self.starts.push(self.bytes.len());
@@ -56,25 +56,25 @@ impl Strings {
 
 /// Where a program starts.
 #[derive(Clone, Copy)]
-pub(super) enum Cwd<'a> {
-    At(&'a OsStr),
+pub(super) enum SpawnCwd<'a> {
+    Path(&'a OsStr),
     /// In the directory with this descriptor, which is above the three standard ones too.
-    Open(BorrowedFd<'a>),
+    Descriptor(BorrowedFd<'a>),
 }
 
 /// Which signals reach a program from its beginning.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hears {
-    All,
+pub(super) enum SignalMask {
+    Empty,
     /// Only those that nobody can keep out.
-    Nothing,
+    Full,
 }
 
 /// What a program has open from its beginning.
 #[derive(Clone, Copy)]
-pub(super) enum Stdio<'a> {
+pub(super) enum SpawnStdio<'a> {
     /// These as the three standard descriptors, which they become. They must be above them.
-    Given([BorrowedFd<'a>; 3]),
+    Descriptors([BorrowedFd<'a>; 3]),
     /// The terminal at this path as all three, which is its controlling terminal too, since it is the first that the new
     /// session opens; and another descriptor, above them, as the fourth.
     Terminal { path: &'a CStr, fourth: BorrowedFd<'a> },
@@ -84,20 +84,20 @@ pub(super) enum Stdio<'a> {
 /// given one. No page tables are copied, and errors of the program's start come back as the system's own.
 pub(super) fn spawn(
     path: &OsStr,
-    args: &Strings,
-    env: &Strings,
-    cwd: Cwd<'_>,
-    stdio: Stdio<'_>,
-    hears: Hears,
+    args: &CStringList,
+    env: &CStringList,
+    cwd: SpawnCwd<'_>,
+    stdio: SpawnStdio<'_>,
+    hears: SignalMask,
 ) -> io::Result<Pid> {
     let path = CString::new(path.as_bytes())?;
-    let actions = Actions::new(cwd, stdio)?;
-    let attributes = Attributes::new(hears)?;
+    let actions = FileActions::new(cwd, stdio)?;
+    let attributes = SpawnAttributes::new(hears)?;
     let (args, env) = (args.pointers(), env.pointers());
     let mut pid: libc::pid_t = 0;
     // SAFETY: both objects are initialised, and live until the end of this function; the lists end in a null pointer and
-    // their strings in a zero byte, by the making of `Strings`; the call only reads all of them, and writes `pid`.
-    check(unsafe {
+    // their strings in a zero byte, by the making of `CStringList`; the call only reads all of them, and writes `pid`.
+    check_return_code(unsafe {
         libc::posix_spawn(&mut pid, path.as_ptr(), &actions.0, &attributes.0, args.as_ptr(), env.as_ptr())
     })?;
     Pid::from_raw(pid).ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -105,57 +105,59 @@ pub(super) fn spawn(
 
 /// The number of a process's session, this one's without a number. It is 0 where whoever leads the session is in a process
 /// namespace around ours, as below a container's runtime; `rustix` takes it for a process and ends the program over it.
-pub(super) fn session_of(pid: Option<Pid>) -> Option<libc::pid_t> {
+pub(super) fn session_id(pid: Option<Pid>) -> Option<libc::pid_t> {
     // SAFETY: the call takes and gives plain numbers.
     let session = unsafe { libc::getsid(Pid::as_raw(pid)) };
     (session >= 0).then_some(session)
 }
 
 /// What the child does before it becomes the program.
-struct Actions(libc::posix_spawn_file_actions_t);
+struct FileActions(libc::posix_spawn_file_actions_t);
 
-impl Actions {
-    fn new(cwd: Cwd<'_>, stdio: Stdio<'_>) -> io::Result<Self> {
+impl FileActions {
+    fn new(cwd: SpawnCwd<'_>, stdio: SpawnStdio<'_>) -> io::Result<Self> {
         let mut raw = MaybeUninit::uninit();
         // SAFETY: the call initialises what it is pointed to, or says that it has not.
-        check(unsafe { libc::posix_spawn_file_actions_init(raw.as_mut_ptr()) })?;
+        check_return_code(unsafe { libc::posix_spawn_file_actions_init(raw.as_mut_ptr()) })?;
         // SAFETY: it has been initialised.
-        let mut actions = Actions(unsafe { raw.assume_init() });
+        let mut actions = FileActions(unsafe { raw.assume_init() });
         match stdio {
-            Stdio::Given(stdio) => {
-                (0..).zip(stdio).try_for_each(|(number, fd)| actions.copy(fd.as_raw_fd(), number))?
+            SpawnStdio::Descriptors(stdio) => {
+                (0..).zip(stdio).try_for_each(|(number, fd)| actions.dup(fd.as_raw_fd(), number))?
             }
-            Stdio::Terminal { path, fourth } => {
+            SpawnStdio::Terminal { path, fourth } => {
                 // SAFETY: the object is initialised, and the call copies the string.
-                check(unsafe {
+                check_return_code(unsafe {
                     libc::posix_spawn_file_actions_addopen(&mut actions.0, 0, path.as_ptr(), libc::O_RDWR, 0)
                 })?;
-                actions.copy(0, 1)?;
-                actions.copy(0, 2)?;
-                actions.copy(fourth.as_raw_fd(), 3)?;
+                actions.dup(0, 1)?;
+                actions.dup(0, 2)?;
+                actions.dup(fourth.as_raw_fd(), 3)?;
             }
         }
         match cwd {
-            Cwd::At(path) => {
+            SpawnCwd::Path(path) => {
                 let path = CString::new(path.as_bytes())?;
                 // SAFETY: the object is initialised, and the call copies the string.
-                check(unsafe { libc::posix_spawn_file_actions_addchdir_np(&mut actions.0, path.as_ptr()) })?;
+                check_return_code(unsafe {
+                    libc::posix_spawn_file_actions_addchdir_np(&mut actions.0, path.as_ptr())
+                })?;
             }
             // SAFETY: the object is initialised; descriptors are plain numbers to this call.
-            Cwd::Open(handle) => {
-                check(unsafe { libc::posix_spawn_file_actions_addfchdir_np(&mut actions.0, handle.as_raw_fd()) })?
-            }
+            SpawnCwd::Descriptor(handle) => check_return_code(unsafe {
+                libc::posix_spawn_file_actions_addfchdir_np(&mut actions.0, handle.as_raw_fd())
+            })?,
         }
         Ok(actions)
     }
 
-    fn copy(&mut self, from: c_int, to: c_int) -> io::Result<()> {
+    fn dup(&mut self, from: c_int, to: c_int) -> io::Result<()> {
         // SAFETY: the object is initialised; descriptors are plain numbers to this call.
-        check(unsafe { libc::posix_spawn_file_actions_adddup2(&mut self.0, from, to) })
+        check_return_code(unsafe { libc::posix_spawn_file_actions_adddup2(&mut self.0, from, to) })
     }
 }
 
-impl Drop for Actions {
+impl Drop for FileActions {
     fn drop(&mut self) {
         // SAFETY: it is initialised, and not used again.
         unsafe { libc::posix_spawn_file_actions_destroy(&mut self.0) };
@@ -163,35 +165,35 @@ impl Drop for Actions {
 }
 
 /// What the child is.
-struct Attributes(libc::posix_spawnattr_t);
+struct SpawnAttributes(libc::posix_spawnattr_t);
 
-impl Attributes {
+impl SpawnAttributes {
     /// A new session; the blocked signals, if any; SIGPIPE as programs expect it, since this one ignores it.
-    fn new(hears: Hears) -> io::Result<Self> {
+    fn new(hears: SignalMask) -> io::Result<Self> {
         let mut raw = MaybeUninit::uninit();
         // SAFETY: the call initialises what it is pointed to, or says that it has not.
-        check(unsafe { libc::posix_spawnattr_init(raw.as_mut_ptr()) })?;
+        check_return_code(unsafe { libc::posix_spawnattr_init(raw.as_mut_ptr()) })?;
         // SAFETY: it has been initialised.
-        let mut attributes = Attributes(unsafe { raw.assume_init() });
+        let mut attributes = SpawnAttributes(unsafe { raw.assume_init() });
         let mut signals = MaybeUninit::uninit();
         // SAFETY: `sigfillset` and `sigemptyset` initialise the set and never fail; the others read it and another one, and
         // change initialised objects.
         unsafe {
             match hears {
-                Hears::All => libc::sigemptyset(signals.as_mut_ptr()),
-                Hears::Nothing => libc::sigfillset(signals.as_mut_ptr()),
+                SignalMask::Empty => libc::sigemptyset(signals.as_mut_ptr()),
+                SignalMask::Full => libc::sigfillset(signals.as_mut_ptr()),
             };
-            check(libc::posix_spawnattr_setsigmask(&mut attributes.0, signals.as_ptr()))?;
-            check(libc::posix_spawnattr_setsigdefault(&mut attributes.0, reset()))?;
+            check_return_code(libc::posix_spawnattr_setsigmask(&mut attributes.0, signals.as_ptr()))?;
+            check_return_code(libc::posix_spawnattr_setsigdefault(&mut attributes.0, default_signals()))?;
         }
         let flags = libc::POSIX_SPAWN_SETSIGMASK as c_short | libc::POSIX_SPAWN_SETSIGDEF as c_short | SETSID;
         // SAFETY: the object is initialised.
-        check(unsafe { libc::posix_spawnattr_setflags(&mut attributes.0, flags) })?;
+        check_return_code(unsafe { libc::posix_spawnattr_setflags(&mut attributes.0, flags) })?;
         Ok(attributes)
     }
 }
 
-impl Drop for Attributes {
+impl Drop for SpawnAttributes {
     fn drop(&mut self) {
         // SAFETY: it is initialised, and not used again.
         unsafe { libc::posix_spawnattr_destroy(&mut self.0) };
@@ -200,7 +202,7 @@ impl Drop for Attributes {
 
 /// Lets a signal do nothing, unless it is ignored already. Programs that are started have it as it was: a handler, unlike a
 /// signal that is ignored, is not handed on.
-pub(super) fn make_harmless(signal: c_int) -> io::Result<()> {
+pub(super) fn install_noop_handler(signal: c_int) -> io::Result<()> {
     extern "C" fn nothing(_: c_int) {}
     let mut before = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: without a new action, the call only writes the old one; all zeroes is a value of this struct too.
@@ -224,7 +226,7 @@ pub(super) fn make_harmless(signal: c_int) -> io::Result<()> {
 }
 
 /// These calls return the error instead of setting `errno`.
-fn check(code: c_int) -> io::Result<()> {
+fn check_return_code(code: c_int) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
 
@@ -270,21 +272,21 @@ pub(super) fn signal_group(leader: BorrowedFd<'_>, signal: c_int) -> rustix::io:
 
 /// A handle as something to wait for.
 #[cfg(target_os = "linux")]
-pub(super) fn watch(handle: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+pub(super) fn watch_pidfd(handle: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     // SAFETY: an `Arc<OwnedFd>` always names the same descriptor, which stays open for as long as it lives.
     Ok(unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) }?)
 }
 
 /// Lets all threads take their memory from one place.
 #[cfg(target_env = "gnu")]
-pub(super) fn share_memory() {
+pub(super) fn use_single_malloc_arena() {
     // SAFETY: the call takes numbers, and changes nothing but where memory is taken from later.
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
 /// Has the first stack reach down so far below here, where the system lets it. Only for the thread that has it.
 #[cfg(target_os = "linux")]
-pub(super) fn reach_down(bytes: usize) -> io::Result<()> {
+pub(super) fn grow_stack(bytes: usize) -> io::Result<()> {
     let here = 0_u8;
     // The system lets the stack grow for what it writes itself as for what we write, but where it can't, it says so instead
     // of ending the program.
@@ -297,16 +299,16 @@ pub(super) fn reach_down(bytes: usize) -> io::Result<()> {
 }
 
 /// Calls this when the program aborts, or is told to, and ends it. It must not allocate nor wait.
-pub(super) fn at_abort(act: fn()) -> io::Result<()> {
-    static ACT: OnceLock<fn()> = OnceLock::new();
+pub(super) fn set_abort_handler(act: fn()) -> io::Result<()> {
+    static ABORT_CALLBACK: OnceLock<fn()> = OnceLock::new();
     extern "C" fn handle(_: c_int) {
-        if let Some(act) = ACT.get() {
+        if let Some(act) = ABORT_CALLBACK.get() {
             act();
         }
         // SAFETY: the call takes a number. Its signal waits for the end of this handler, which is reset by then.
         unsafe { libc::raise(libc::SIGABRT) };
     }
-    ACT.get_or_init(|| act);
+    ABORT_CALLBACK.get_or_init(|| act);
     // SAFETY: all zeroes is a valid `sigaction`, with an empty mask; the handler is of the type that goes without
     // `SA_SIGINFO`, lives for ever, and reads nothing but what was set above. It is reset before it runs, so that an abort
     // inside of it ends the program too.
@@ -323,16 +325,18 @@ pub(super) fn at_abort(act: fn()) -> io::Result<()> {
 /// by `nohup`. Those of a keyboard count whatever this one was told, since a shell's `&` says that too, and a program on a
 /// terminal of its own could not be ended from there. The system would see to most of them unasked, but it would first ask
 /// about each, in every new process.
-fn reset() -> &'static libc::sigset_t {
-    static RESET: OnceLock<libc::sigset_t> = OnceLock::new();
-    RESET.get_or_init(|| {
-        const ALWAYS: [c_int; 3] = [libc::SIGPIPE, libc::SIGINT, libc::SIGQUIT];
+fn default_signals() -> &'static libc::sigset_t {
+    static DEFAULT_SIGNALS: OnceLock<libc::sigset_t> = OnceLock::new();
+    DEFAULT_SIGNALS.get_or_init(|| {
+        const ALWAYS_DEFAULT_SIGNALS: [c_int; 3] = [libc::SIGPIPE, libc::SIGINT, libc::SIGQUIT];
         let last = if cfg!(target_os = "linux") { 64 } else { 31 };
         let mut signals = MaybeUninit::uninit();
         // SAFETY: `sigemptyset` initialises the set and never fails; what `sigaddset` does not take, it leaves out.
         unsafe {
             libc::sigemptyset(signals.as_mut_ptr());
-            for signal in (1..=last).filter(|signal| ALWAYS.contains(signal) || !ignores(*signal)) {
+            for signal in
+                (1..=last).filter(|signal| ALWAYS_DEFAULT_SIGNALS.contains(signal) || !is_signal_ignored(*signal))
+            {
                 libc::sigaddset(signals.as_mut_ptr(), signal);
             }
             signals.assume_init()
@@ -341,7 +345,7 @@ fn reset() -> &'static libc::sigset_t {
 }
 
 /// Whether this process ignores a signal.
-pub(super) fn ignores(signal: c_int) -> bool {
+pub(super) fn is_signal_ignored(signal: c_int) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: the call is given no new action, and writes the present one into a place of its type, which is valid as it is.
     let (code, action) = unsafe { (libc::sigaction(signal, ptr::null(), action.as_mut_ptr()), action.assume_init()) };

@@ -3,50 +3,52 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hookwright_process::{Exit, Until};
+use hookwright_process::{Exit, TerminationWait};
 use hookwright_testkit::deadline::*;
 use tokio::time::Instant;
 
-use super::support::{GRACE, Place, eventually, is_running, within};
+use super::support::{ProcessFixture, TERMINATION_GRACE_PERIOD, is_running, wait_until, with_timeout};
 
-async fn gone(pid: u32) {
-    eventually(&format!("{pid} is gone"), || !is_running(pid)).await;
+async fn wait_until_gone(pid: u32) {
+    wait_until(&format!("{pid} is gone"), || !is_running(pid)).await;
 }
 
 #[tokio::test]
-async fn asking_is_enough_for_most() {
-    let place = Place::new();
-    let mut process = place.shell("trap 'echo tidy; exit 3' TERM; echo $$ > leader; while :; do sleep 0.05; done");
-    place.pid("leader").await;
-    within(process.end(Duration::from_secs(10), Until::LeaderGone)).await;
-    assert_eq!(within(process.wait()).await.unwrap(), Exit::Code(3));
+async fn sigterm_ends_a_cooperative_process() {
+    let place = ProcessFixture::new();
+    let mut process =
+        place.spawn_shell("trap 'echo tidy; exit 3' TERM; echo $$ > leader; while :; do sleep 0.05; done");
+    place.read_pid("leader").await;
+    with_timeout(process.terminate(Duration::from_secs(10), TerminationWait::Leader)).await;
+    assert_eq!(with_timeout(process.wait()).await.unwrap(), Exit::Code(3));
     assert_eq!(process.stdout().head(), b"tidy\n");
 }
 
 #[tokio::test]
-async fn who_does_not_listen_is_killed_with_all_others() {
-    for until in [Until::LeaderGone, Until::GroupGone] {
-        let place = Place::new();
+async fn process_ignoring_sigterm_is_killed_with_its_group() {
+    for until in [TerminationWait::Leader, TerminationWait::Group] {
+        let place = ProcessFixture::new();
         let script = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 1; done' & \
                       echo $$ > leader; while :; do sleep 1; done";
-        let mut process = place.shell(script);
-        let (leader, child) = (place.pid("leader").await, place.pid("child").await);
+        let mut process = place.spawn_shell(script);
+        let (leader, child) = (place.read_pid("leader").await, place.read_pid("child").await);
         let started = Instant::now();
-        within(process.end(GRACE, until)).await;
-        assert!(started.elapsed() >= GRACE);
-        assert_eq!(within(process.wait()).await.unwrap(), Exit::Signal(9));
-        gone(leader).await;
-        gone(child).await;
+        with_timeout(process.terminate(TERMINATION_GRACE_PERIOD, until)).await;
+        assert!(started.elapsed() >= TERMINATION_GRACE_PERIOD);
+        assert_eq!(with_timeout(process.wait()).await.unwrap(), Exit::Signal(9));
+        wait_until_gone(leader).await;
+        wait_until_gone(child).await;
     }
 }
 
 #[tokio::test]
-async fn a_stopped_process_hears_that_it_should_end() {
-    let place = Place::new();
-    let mut process = place.shell("trap 'exit 5' TERM; echo $$ > leader; kill -STOP $$; while :; do sleep 0.05; done");
-    place.pid("leader").await;
-    within(process.end(Duration::from_secs(10), Until::LeaderGone)).await;
-    assert_eq!(within(process.wait()).await.unwrap(), Exit::Code(5));
+async fn stopped_process_is_continued_to_receive_sigterm() {
+    let place = ProcessFixture::new();
+    let mut process =
+        place.spawn_shell("trap 'exit 5' TERM; echo $$ > leader; kill -STOP $$; while :; do sleep 0.05; done");
+    place.read_pid("leader").await;
+    with_timeout(process.terminate(Duration::from_secs(10), TerminationWait::Leader)).await;
+    assert_eq!(with_timeout(process.wait()).await.unwrap(), Exit::Code(5));
 }
 
 fn kill(pid: u32) {
@@ -57,135 +59,135 @@ fn kill(pid: u32) {
 const STUBBORN_CHILD: &str = "sh -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 0.1; done' & wait";
 
 #[tokio::test]
-async fn others_have_the_rest_of_the_grace() {
-    let place = Place::new();
-    let mut process = place.shell(STUBBORN_CHILD);
-    let child = place.pid("child").await;
-    within(process.end(Duration::from_secs(3600), Until::LeaderGone)).await;
+async fn group_members_keep_the_rest_of_the_grace_period() {
+    let place = ProcessFixture::new();
+    let mut process = place.spawn_shell(STUBBORN_CHILD);
+    let child = place.read_pid("child").await;
+    with_timeout(process.terminate(Duration::from_secs(3600), TerminationWait::Leader)).await;
     assert!(is_running(child), "nobody waits for it");
-    assert!(process.finish().left_behind);
+    assert!(process.finish().has_survivors);
     kill(child);
-    gone(child).await;
+    wait_until_gone(child).await;
 
-    let place = Place::new();
-    let mut process = place.shell(STUBBORN_CHILD);
-    let child = place.pid("child").await;
+    let place = ProcessFixture::new();
+    let mut process = place.spawn_shell(STUBBORN_CHILD);
+    let child = place.read_pid("child").await;
     let started = Instant::now();
-    within(process.end(GRACE, Until::LeaderGone)).await;
+    with_timeout(process.terminate(TERMINATION_GRACE_PERIOD, TerminationWait::Leader)).await;
     process.finish();
-    gone(child).await;
-    assert!(started.elapsed() >= GRACE);
+    wait_until_gone(child).await;
+    assert!(started.elapsed() >= TERMINATION_GRACE_PERIOD);
 
-    let place = Place::new();
-    let mut process = place.shell(STUBBORN_CHILD);
-    let child = place.pid("child").await;
+    let place = ProcessFixture::new();
+    let mut process = place.spawn_shell(STUBBORN_CHILD);
+    let child = place.read_pid("child").await;
     let started = Instant::now();
-    within(process.end(GRACE, Until::GroupGone)).await;
-    assert!(started.elapsed() >= GRACE, "it is waited for");
-    gone(child).await;
+    with_timeout(process.terminate(TERMINATION_GRACE_PERIOD, TerminationWait::Group)).await;
+    assert!(started.elapsed() >= TERMINATION_GRACE_PERIOD, "it is waited for");
+    wait_until_gone(child).await;
 }
 
 #[tokio::test]
 async fn dropping_a_process_ends_its_group() {
-    let place = Place::new();
-    let process = place.shell("sleep 60 & echo $! > child; echo $$ > leader; wait");
-    let (leader, child) = (place.pid("leader").await, place.pid("child").await);
+    let place = ProcessFixture::new();
+    let process = place.spawn_shell("sleep 60 & echo $! > child; echo $$ > leader; wait");
+    let (leader, child) = (place.read_pid("leader").await, place.read_pid("child").await);
     assert_eq!(place.groups.pids(), [leader]);
     drop(process);
-    gone(leader).await;
-    gone(child).await;
-    eventually("it is reaped and forgotten", || place.groups.pids().is_empty()).await;
+    wait_until_gone(leader).await;
+    wait_until_gone(child).await;
+    wait_until("it is reaped and forgotten", || place.groups.pids().is_empty()).await;
 }
 
 #[tokio::test]
-async fn a_group_that_has_settled_is_forgotten() {
-    let place = Place::new();
-    let mut process = place.shell("exit 0");
+async fn empty_group_is_forgotten() {
+    let place = ProcessFixture::new();
+    let mut process = place.spawn_shell("exit 0");
     assert_eq!(place.groups.pids(), [process.pid()]);
-    within(process.wait()).await.unwrap();
-    assert!(!process.finish().left_behind);
+    with_timeout(process.wait()).await.unwrap();
+    assert!(!process.finish().has_survivors);
     assert!(place.groups.pids().is_empty());
 
-    let mut process = place.shell("sleep 0.5 & exit 0");
+    let mut process = place.spawn_shell("sleep 0.5 & exit 0");
     let group = process.pid();
-    within(process.wait()).await.unwrap();
-    assert!(process.finish().left_behind);
+    with_timeout(process.wait()).await.unwrap();
+    assert!(process.finish().has_survivors);
     assert_eq!(place.groups.pids(), [group], "remembered while somebody is in it");
-    eventually("the last one ends", || place.groups.pids().is_empty()).await;
+    wait_until("the last one ends", || place.groups.pids().is_empty()).await;
 }
 
 #[tokio::test]
-async fn what_lets_go_of_its_output_is_remembered_until_it_is_gone() {
-    let place = Place::new();
-    let mut process = place.shell("sleep 60 >/dev/null 2>&1 & echo $! > child");
-    within(process.wait()).await.unwrap();
-    let child = place.pid("child").await;
+async fn process_that_closed_its_output_is_tracked_until_exit() {
+    let place = ProcessFixture::new();
+    let mut process = place.spawn_shell("sleep 60 >/dev/null 2>&1 & echo $! > child");
+    with_timeout(process.wait()).await.unwrap();
+    let child = place.read_pid("child").await;
     let group = process.pid();
-    assert!(process.has_left_others());
-    process.follow();
-    let outlived = tokio::spawn(async move { process.outlive().await });
+    assert!(process.has_survivors());
+    process.track_group();
+    let outlived = tokio::spawn(async move { process.wait_for_group().await });
     assert_eq!(place.groups.pids(), [group]);
     std::process::Command::new("kill").args(["-9", &child.to_string()]).status_in_time().unwrap();
-    within(outlived).await.unwrap();
+    with_timeout(outlived).await.unwrap();
     assert!(place.groups.pids().is_empty());
 }
 
 /// A shell with `set -m` gives every job a group of its own.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_group_of_its_own_leads_nobody_out_of_the_session() {
-    let place = Place::new();
+async fn own_process_group_does_not_escape_the_session() {
+    let place = ProcessFixture::new();
     let script = "set -m; sh -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 0.1; done' >/dev/null 2>&1 & \
                   while [ ! -s child ]; do sleep 0.01; done";
     for end in ["asked", "killed"] {
-        let Ok(mut process) = place.start(Path::new("/bin/bash"), "bash", &["-c", script]) else {
+        let Ok(mut process) = place.spawn(Path::new("/bin/bash"), "bash", &["-c", script]) else {
             eprintln!("skipped: there is no bash, and plain shells make no groups without a terminal");
             return;
         };
-        within(process.wait()).await.unwrap();
-        let (child, group) = (place.pid("child").await, process.pid());
-        assert!(process.members().contains(&child), "{end}");
-        process.follow();
-        let outlived = tokio::spawn(async move { process.outlive().await });
+        with_timeout(process.wait()).await.unwrap();
+        let (child, group) = (place.read_pid("child").await, process.pid());
+        assert!(process.live_pids().contains(&child), "{end}");
+        process.track_group();
+        let outlived = tokio::spawn(async move { process.wait_for_group().await });
         assert_eq!(place.groups.pids(), [group]);
         match end {
-            "asked" => within(place.groups.end_all(GRACE)).await,
-            _ => place.groups.kill_now(),
+            "asked" => with_timeout(place.groups.terminate_all(TERMINATION_GRACE_PERIOD)).await,
+            _ => place.groups.kill_all(),
         }
-        gone(child).await;
-        within(outlived).await.unwrap();
+        wait_until_gone(child).await;
+        with_timeout(outlived).await.unwrap();
         assert!(place.groups.pids().is_empty());
         std::fs::remove_file(place.path("child")).unwrap();
     }
 }
 
 #[tokio::test]
-async fn everything_left_is_ended_at_the_end() {
-    let place = Place::new();
+async fn terminate_all_ends_every_group() {
+    let place = ProcessFixture::new();
     let stubborn = "sh -c 'trap \"\" TERM; echo $$ > stubborn; while :; do sleep 0.1; done' & \
                     while [ ! -s stubborn ]; do sleep 0.01; done";
     for script in ["sleep 60 & echo $! > meek", stubborn] {
-        let mut process = place.shell(script);
-        within(process.wait()).await.unwrap();
-        assert!(process.finish().left_behind);
+        let mut process = place.spawn_shell(script);
+        with_timeout(process.wait()).await.unwrap();
+        assert!(process.finish().has_survivors);
     }
-    let (meek, stubborn) = (place.pid("meek").await, place.pid("stubborn").await);
+    let (meek, stubborn) = (place.read_pid("meek").await, place.read_pid("stubborn").await);
     assert_eq!(place.groups.pids().len(), 2);
-    within(place.groups.end_all(GRACE)).await;
+    with_timeout(place.groups.terminate_all(TERMINATION_GRACE_PERIOD)).await;
     assert!(place.groups.pids().is_empty());
-    gone(meek).await;
-    gone(stubborn).await;
+    wait_until_gone(meek).await;
+    wait_until_gone(stubborn).await;
 }
 
 #[tokio::test]
-async fn killing_now_asks_nobody() {
-    let place = Place::new();
+async fn kill_all_skips_sigterm() {
+    let place = ProcessFixture::new();
     let script = "trap 'touch asked' TERM; sleep 60 & echo $! > child; echo $$ > leader; wait; wait";
-    let mut process = place.shell(script);
-    place.pid("leader").await;
-    let child = place.pid("child").await;
-    place.groups.kill_now();
-    assert_eq!(within(process.wait()).await.unwrap(), Exit::Signal(9));
-    gone(child).await;
+    let mut process = place.spawn_shell(script);
+    place.read_pid("leader").await;
+    let child = place.read_pid("child").await;
+    place.groups.kill_all();
+    assert_eq!(with_timeout(process.wait()).await.unwrap(), Exit::Signal(9));
+    wait_until_gone(child).await;
     assert!(!place.path("asked").exists());
 }

@@ -7,22 +7,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hookwright_process::{Groups, Input, Keep, Output, Process, Program};
+use hookwright_process::{CaptureLimit, OutputRouting, Process, ProcessGroups, ProcessInput, ProgramSpec};
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
 
-pub(crate) const GRACE: Duration = Duration::from_millis(300);
+pub(crate) const TERMINATION_GRACE_PERIOD: Duration = Duration::from_millis(300);
 
 /// A folder to run in, and the groups of what runs there.
-pub(crate) struct Place {
+pub(crate) struct ProcessFixture {
     dir: tempfile::TempDir,
-    pub(crate) groups: Arc<Groups>,
+    pub(crate) groups: Arc<ProcessGroups>,
 }
 
-impl Place {
+impl ProcessFixture {
     pub(crate) fn new() -> Self {
         hookwright_testkit::watchdog::watch();
-        Place { dir: tempfile::tempdir().unwrap(), groups: Arc::default() }
+        ProcessFixture { dir: tempfile::tempdir().unwrap(), groups: Arc::default() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -30,17 +30,23 @@ impl Place {
     }
 
     /// Starts any program, with a small input and both outputs apart.
-    pub(crate) fn start(&self, path: &Path, name: &str, args: &[&str]) -> std::io::Result<Process> {
-        self.start_with(path, name, args, Input::Pieces(vec![Bytes::from("hello\n")]), Output::Apart(Keep::Head(1000)))
+    pub(crate) fn spawn(&self, path: &Path, name: &str, args: &[&str]) -> std::io::Result<Process> {
+        self.spawn_with(
+            path,
+            name,
+            args,
+            ProcessInput::Chunks(vec![Bytes::from("hello\n")]),
+            OutputRouting::Separate(CaptureLimit::Head(1000)),
+        )
     }
 
-    pub(crate) fn start_with(
+    pub(crate) fn spawn_with(
         &self,
         path: &Path,
         name: &str,
         args: &[&str],
-        input: Input,
-        output: Output,
+        input: ProcessInput,
+        output: OutputRouting,
     ) -> std::io::Result<Process> {
         self.with_program(path, name, args, |program| Process::spawn(program, input, output, &self.groups))
     }
@@ -50,29 +56,29 @@ impl Place {
         path: &Path,
         name: &str,
         args: &[&str],
-        work: impl FnOnce(&mut Program<'_>) -> T,
+        work: impl FnOnce(&mut ProgramSpec<'_>) -> T,
     ) -> T {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         let pairs = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("TWICE", "first"), ("TWICE", "second")];
         let mut env = pairs.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(*value)));
         let name = OsStr::new(name);
-        work(&mut Program { path, name, args: &args, cwd: self.dir.path(), directory: None, env: &mut env })
+        work(&mut ProgramSpec { path, name, args: &args, cwd: self.dir.path(), cwd_handle: None, env: &mut env })
     }
 
-    pub(crate) fn shell(&self, script: &str) -> Process {
-        self.start(Path::new("/bin/sh"), "sh", &["-c", script]).unwrap()
+    pub(crate) fn spawn_shell(&self, script: &str) -> Process {
+        self.spawn(Path::new("/bin/sh"), "sh", &["-c", script]).unwrap()
     }
 
     /// The number that a script writes into a file.
-    pub(crate) async fn pid(&self, name: &str) -> u32 {
+    pub(crate) async fn read_pid(&self, name: &str) -> u32 {
         let file = self.path(name);
         let read = || fs::read_to_string(&file).ok()?.strip_suffix('\n')?.trim().parse().ok();
-        eventually(&format!("{name} is written"), || read().is_some()).await;
+        wait_until(&format!("{name} is written"), || read().is_some()).await;
         read().unwrap()
     }
 }
 
-pub(crate) fn text(capture: &hookwright_process::Capture) -> String {
+pub(crate) fn head_text(capture: &hookwright_process::Capture) -> String {
     String::from_utf8(capture.head().to_vec()).unwrap()
 }
 
@@ -84,7 +90,7 @@ pub(crate) fn is_running(pid: u32) -> bool {
     !state.is_empty() && !state.starts_with('Z')
 }
 
-pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..1000 {
         if is_so() {
             return;
@@ -95,6 +101,6 @@ pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
 }
 
 /// A test that hangs is no test.
-pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+pub(crate) async fn with_timeout<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future).await.unwrap()
 }

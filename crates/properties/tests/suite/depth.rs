@@ -5,20 +5,20 @@ use super::property;
 use hookwright_testkit::deadline::*;
 
 /// What the threads of the program have.
-const STACK: usize = 2 * 1024 * 1024;
+const STACK_BYTES: usize = 2 * 1024 * 1024;
 
 /// Readers of JSON take 128 levels, of TOML 80, of settings 512; what comes in may gain a few.
 const DEPTHS: [usize; 14] = [64, 80, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 600];
 /// Far more than any stack would bear.
-const ENDLESS: usize = 10_000;
+const UNCLOSED_DEPTH: usize = 10_000;
 
 /// Tries a property with something nested: `before`, then `open` so many times, `close` as often, `after`.
-fn nested(target: &str, before: &str, (open, close): (&str, &str), after: &str) {
+fn check_nested(target: &str, before: &str, (open, close): (&str, &str), after: &str) {
     let closed = DEPTHS.iter().map(|depth| format!("{before}{}1{}{after}", open.repeat(*depth), close.repeat(*depth)));
-    let inputs: Vec<String> = closed.chain([format!("{before}{}", open.repeat(ENDLESS))]).collect();
+    let inputs: Vec<String> = closed.chain([format!("{before}{}", open.repeat(UNCLOSED_DEPTH))]).collect();
     let property = property(target);
     let all = move || inputs.iter().for_each(|input| property(input.as_bytes()));
-    std::thread::Builder::new().stack_size(STACK).spawn(all).unwrap().join_in_time().unwrap();
+    std::thread::Builder::new().stack_size(STACK_BYTES).spawn(all).unwrap().join_in_time().unwrap();
 }
 
 const ARRAYS: (&str, &str) = ("[", "]");
@@ -27,18 +27,23 @@ const OBJECTS: (&str, &str) = (r#"{"a":"#, "}");
 #[test]
 fn settings() {
     for brackets in [ARRAYS, OBJECTS] {
-        nested("settings", "", brackets, "");
-        nested("settings", r#"{"hooks":{"BeforeTool":"#, brackets, "}}");
-        nested("settings", r#"{"hooks":{"BeforeTool":[{"hooks":[{"type":"command","command":"#, brackets, "}]}]}}");
+        check_nested("settings", "", brackets, "");
+        check_nested("settings", r#"{"hooks":{"BeforeTool":"#, brackets, "}}");
+        check_nested(
+            "settings",
+            r#"{"hooks":{"BeforeTool":[{"hooks":[{"type":"command","command":"#,
+            brackets,
+            "}]}]}}",
+        );
     }
 }
 
 #[test]
 fn answers_of_hooks() {
     for brackets in [ARRAYS, OBJECTS] {
-        nested("answer", "\0\0\0", brackets, "");
+        check_nested("answer", "\0\0\0", brackets, "");
         for field in ["tool_input", "llm_request", "x"] {
-            nested("answer", &format!("\0\0\0{{\"hookSpecificOutput\":{{\"{field}\":{{\"a\":"), brackets, "}}}");
+            check_nested("answer", &format!("\0\0\0{{\"hookSpecificOutput\":{{\"{field}\":{{\"a\":"), brackets, "}}}");
         }
     }
 }
@@ -46,58 +51,63 @@ fn answers_of_hooks() {
 #[test]
 fn streamed_answers() {
     for brackets in [ARRAYS, OBJECTS] {
-        nested("sse", "g", brackets, "");
-        nested("sse", "gdata: ", brackets, "\n\n");
+        check_nested("sse", "g", brackets, "");
+        check_nested("sse", "gdata: ", brackets, "\n\n");
         let before = r#"gdata: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":"#;
-        nested("sse", before, brackets, "}}}]},\"finishReason\":\"STOP\"}]}\n\n");
-        nested("sse", r#"gdata: {"candidates":[{"safetyRatings":"#, brackets, "}]}\n\n");
+        check_nested("sse", before, brackets, "}}}]},\"finishReason\":\"STOP\"}]}\n\n");
+        check_nested("sse", r#"gdata: {"candidates":[{"safetyRatings":"#, brackets, "}]}\n\n");
         let before = r#"odata: {"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":{"a":"#;
-        nested("sse", before, brackets, "}}}]}}]}\n\ndata: [DONE]\n\n");
+        check_nested("sse", before, brackets, "}}}]}}]}\n\ndata: [DONE]\n\n");
     }
     let before = r#"odata: {"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{\"a\":"#;
-    nested("sse", before, ARRAYS, "}\"}}]}}]}\n\ndata: [DONE]\n\n");
-    nested("sse", before, (r#"{\"a\":"#, "}"), "}\"}}]}}]}\n\ndata: [DONE]\n\n");
+    check_nested("sse", before, ARRAYS, "}\"}}]}}]}\n\ndata: [DONE]\n\n");
+    check_nested("sse", before, (r#"{\"a\":"#, "}"), "}\"}}]}}]}\n\ndata: [DONE]\n\n");
 }
 
 #[test]
 fn replay_files() {
     for brackets in [ARRAYS, OBJECTS] {
-        nested("replay", "", brackets, "");
-        nested("replay", r#"{"method":"generateContentStream","response":"#, brackets, "}");
+        check_nested("replay", "", brackets, "");
+        check_nested("replay", r#"{"method":"generateContentStream","response":"#, brackets, "}");
         let before = r#"{"method":"generateContentStream","response":[{"candidates":[{"content":{"parts":[{"a":"#;
-        nested("replay", before, brackets, "}]}}]}]}");
+        check_nested("replay", before, brackets, "}]}}]}]}");
     }
 }
 
 #[test]
 fn policies() {
-    nested("policy", "a = ", ARRAYS, "");
-    nested("policy", "a = ", ("{ a = ", " }"), "");
-    nested("policy", "", ("a.", ""), " = 1");
-    nested("policy", "[", ("a.", ""), "]");
-    nested("policy", "[[rule]]\ndecision = \"deny\"\ncommandPrefix = ", ARRAYS, "");
-    nested("policy", "[[rule]]\ndecision = \"deny\"\ncommandRegex = '", ("(", ")"), "'\n\u{1e}\u{1e}ls");
+    check_nested("policy", "a = ", ARRAYS, "");
+    check_nested("policy", "a = ", ("{ a = ", " }"), "");
+    check_nested("policy", "", ("a.", ""), " = 1");
+    check_nested("policy", "[", ("a.", ""), "]");
+    check_nested("policy", "[[rule]]\ndecision = \"deny\"\ncommandPrefix = ", ARRAYS, "");
+    check_nested("policy", "[[rule]]\ndecision = \"deny\"\ncommandRegex = '", ("(", ")"), "'\n\u{1e}\u{1e}ls");
 }
 
 #[test]
 fn commands_and_templates() {
-    nested("template", "", ("!{", "}"), "\u{1e}x");
-    nested("template", "!{echo ", ("$(", ")"), " {{args}}}\u{1e}x y");
-    nested("template", "prompt = ", ARRAYS, "");
+    check_nested("template", "", ("!{", "}"), "\u{1e}x");
+    check_nested("template", "!{echo ", ("$(", ")"), " {{args}}}\u{1e}x y");
+    check_nested("template", "prompt = ", ARRAYS, "");
     for brackets in [("(", ")"), ("$(", ")"), ("{ ", "; }"), ("\"$(", ")\""), ("if ", "; then :; fi"), ("((", "))")] {
-        nested("shell", "", brackets, "");
-        nested("effects", "", brackets, "");
-        nested("words", "", brackets, "");
+        check_nested("shell", "", brackets, "");
+        check_nested("effects", "", brackets, "");
+        check_nested("words", "", brackets, "");
     }
 }
 
 #[test]
 fn transcripts() {
     for brackets in [ARRAYS, OBJECTS] {
-        nested("transcript", "", brackets, "\n");
-        nested("transcript", r#"{"type":"note","data":"#, brackets, "}\n");
+        check_nested("transcript", "", brackets, "\n");
+        check_nested("transcript", r#"{"type":"note","data":"#, brackets, "}\n");
         let before = r#"{"type":"gemini","content":[{"functionCall":{"name":"f","args":{"a":"#;
-        nested("transcript", before, brackets, "}}}]}\n");
-        nested("transcript", r#"{"type":"compressed","history":[{"role":"user","parts":[{"a":"#, brackets, "}]}]}\n");
+        check_nested("transcript", before, brackets, "}}}]}\n");
+        check_nested(
+            "transcript",
+            r#"{"type":"compressed","history":[{"role":"user","parts":[{"a":"#,
+            brackets,
+            "}]}]}\n",
+        );
     }
 }

@@ -68,7 +68,7 @@ const TOKENS: &[&str] = &[
 ];
 
 /// The longest input.
-const LONGEST: usize = 4096;
+const MAX_INPUT_BYTES: usize = 4096;
 
 /// Makes new inputs out of old ones.
 pub(super) struct Mutator<'s> {
@@ -82,59 +82,59 @@ impl<'s> Mutator<'s> {
     }
 
     /// A number below `bound`.
-    fn below(&mut self, bound: usize) -> usize {
+    fn random_below(&mut self, bound: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
         (self.state % bound.max(1) as u64) as usize
     }
 
-    fn seed(&mut self) -> &'s [u8] {
-        let at = self.below(self.seeds.len());
+    fn pick_seed(&mut self) -> &'s [u8] {
+        let at = self.random_below(self.seeds.len());
         &self.seeds[at]
     }
 
     /// A part of an input.
-    fn range(&mut self, length: usize) -> std::ops::Range<usize> {
-        let start = self.below(length + 1);
+    fn random_range(&mut self, length: usize) -> std::ops::Range<usize> {
+        let start = self.random_below(length + 1);
         let most = (length - start).min(64);
-        start..start + self.below(most + 1)
+        start..start + self.random_below(most + 1)
     }
 
     /// The next input.
-    pub(super) fn next(&mut self) -> Vec<u8> {
-        let mut bytes = self.seed().to_vec();
-        for _ in 0..=self.below(4) {
-            self.change(&mut bytes);
+    pub(super) fn next_input(&mut self) -> Vec<u8> {
+        let mut bytes = self.pick_seed().to_vec();
+        for _ in 0..=self.random_below(4) {
+            self.mutate(&mut bytes);
         }
-        bytes.truncate(LONGEST);
+        bytes.truncate(MAX_INPUT_BYTES);
         bytes
     }
 
-    fn change(&mut self, bytes: &mut Vec<u8>) {
-        let range = self.range(bytes.len());
-        match self.below(6) {
+    fn mutate(&mut self, bytes: &mut Vec<u8>) {
+        let range = self.random_range(bytes.len());
+        match self.random_below(6) {
             0 => drop(bytes.drain(range)),
             1 => {
                 let copy = bytes[range].to_vec();
-                let at = self.below(bytes.len() + 1);
+                let at = self.random_below(bytes.len() + 1);
                 bytes.splice(at..at, copy);
             }
             2 => {
-                let token = TOKENS[self.below(TOKENS.len())];
+                let token = TOKENS[self.random_below(TOKENS.len())];
                 bytes.splice(range.start..range.start, token.bytes());
             }
             3 => {
-                let token = TOKENS[self.below(TOKENS.len())];
+                let token = TOKENS[self.random_below(TOKENS.len())];
                 bytes.splice(range, token.bytes());
             }
             4 => {
-                let other = self.seed();
-                let part = self.range(other.len());
+                let other = self.pick_seed();
+                let part = self.random_range(other.len());
                 bytes.splice(range, other[part].iter().copied());
             }
             _ => {
-                let bit = 1 << self.below(8);
+                let bit = 1 << self.random_below(8);
                 if let Some(byte) = bytes.get_mut(range.start) {
                     *byte ^= bit;
                 }

@@ -7,49 +7,49 @@ use hookwright_hooks::{Severity, SourceText};
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use serde_json::{Map, Value};
 
-use super::{Change, EditError, HookEntry, Switch, insert, remove};
-use crate::json::{PARSE_OPTIONS, broken, parse_object};
+use super::{EditError, HookDefinitionEntry, SettingsChange, Switch, insert, remove};
+use crate::json::{PARSE_OPTIONS, parse_object, syntax_diagnostic};
 
 /// The text after a change; the same text if there is nothing to do.
 ///
 /// # Errors
 /// If the text does not parse, or holds something else where the change belongs.
-pub fn edited_text(file: &Path, text: &str, change: &Change) -> Result<String, EditError> {
+pub fn edited_text(file: &Path, text: &str, change: &SettingsChange) -> Result<String, EditError> {
     let (mark, body) = match text.strip_prefix('\u{feff}') {
         Some(body) => ("\u{feff}", body),
         None => ("", text),
     };
-    let editor = Editor { file, text: body };
+    let editor = SettingsEditor { file, text: body };
     let edited = match change {
-        Change::Switch(list, Switch::Enable, names) => editor.enable(list.places(), names),
-        Change::Switch(list, Switch::Disable, names) => editor.disable(list.places(), names),
-        Change::AddHooks(entries) => editor.add_hooks(entries),
-        Change::Set(path, value) => editor.set(path, value),
-        Change::Remove(path) => editor.remove(path),
+        SettingsChange::Switch(list, Switch::Enable, names) => editor.enable(list.key_paths(), names),
+        SettingsChange::Switch(list, Switch::Disable, names) => editor.disable(list.key_paths(), names),
+        SettingsChange::AddHooks(entries) => editor.add_hooks(entries),
+        SettingsChange::Set(path, value) => editor.set(path, value),
+        SettingsChange::Remove(path) => editor.remove(path),
     }?;
     Ok(edited.map_or_else(|| text.to_owned(), |edited| format!("{mark}{edited}")))
 }
 
-struct Editor<'a> {
+struct SettingsEditor<'a> {
     file: &'a Path,
     text: &'a str,
 }
 
 /// The changed text, or nothing if it stays.
-type Edited = Result<Option<String>, EditError>;
+type EditResult = Result<Option<String>, EditError>;
 
-impl Editor<'_> {
+impl SettingsEditor<'_> {
     fn root(&self) -> Result<(CstRootNode, CstObject), EditError> {
         let source = SourceText::new(self.file, self.text);
         // Also says so where the file holds something else than an object.
         parse_object(self.text, &source).map_err(EditError::Broken)?;
         let root = CstRootNode::parse(self.text, &PARSE_OPTIONS)
-            .map_err(|error| EditError::Broken(Box::new(broken(&source, &error))))?;
+            .map_err(|error| EditError::Broken(Box::new(syntax_diagnostic(&source, &error))))?;
         let object = root.object_value_or_set();
         Ok((root, object))
     }
 
-    fn disable(&self, places: &[[&str; 2]], names: &[String]) -> Edited {
+    fn disable(&self, places: &[[&str; 2]], names: &[String]) -> EditResult {
         let (root, object) = self.root()?;
         let mut lists = Vec::new();
         for [section, key] in places {
@@ -58,7 +58,7 @@ impl Editor<'_> {
             }
         }
         let listed: HashSet<String> =
-            lists.iter().flat_map(CstArray::elements).filter_map(|node| text_of(&node)).collect();
+            lists.iter().flat_map(CstArray::elements).filter_map(|node| string_value(&node)).collect();
         let mut missing: Vec<&String> = names.iter().filter(|name| !listed.contains(*name)).collect();
         missing.dedup();
         if missing.is_empty() {
@@ -68,31 +68,31 @@ impl Editor<'_> {
             Some(list) => list,
             None => {
                 let Some([section, key]) = places.first() else { return Ok(None) };
-                let section = self.own_object(&object, section)?;
+                let section = self.ensure_object(&object, section)?;
                 append_property(&section, key, CstInputValue::Array(Vec::new())).array_value_or_set()
             }
         };
         // The first one shows the list's style; all others follow it.
         let (first, others) = (missing[0], &missing[1..]);
         list.append(CstInputValue::String(first.clone()));
-        let text = finished(&root, self.text);
+        let text = finished_text(&root, self.text);
         if others.is_empty() {
             return Ok(Some(text));
         }
-        if let Some(text) = insert::after(&text, places, first, others) {
+        if let Some(text) = insert::insert_after(&text, places, first, others) {
             return Ok(Some(text));
         }
         others.iter().for_each(|name| drop(list.append(CstInputValue::String((*name).clone()))));
-        Ok(Some(finished(&root, self.text)))
+        Ok(Some(finished_text(&root, self.text)))
     }
 
-    fn enable(&self, places: &[[&str; 2]], names: &[String]) -> Edited {
+    fn enable(&self, places: &[[&str; 2]], names: &[String]) -> EditResult {
         // Checked first, so that a broken file is refused here as everywhere.
         self.root()?;
-        Ok(remove::from_lists(self.text, places, names))
+        Ok(remove::remove_from_lists(self.text, places, names))
     }
 
-    fn add_hooks(&self, entries: &[HookEntry]) -> Edited {
+    fn add_hooks(&self, entries: &[HookDefinitionEntry]) -> EditResult {
         let (root, object) = self.root()?;
         let mut changed = false;
         for entry in entries {
@@ -101,41 +101,41 @@ impl Editor<'_> {
                 None => None,
             };
             let existing: Vec<Value> =
-                present.iter().flat_map(CstArray::elements).filter_map(|node| plain(&node)).collect();
-            let Some(definition) = without_known(&entry.definition, &existing) else { continue };
+                present.iter().flat_map(CstArray::elements).filter_map(|node| plain_value(&node)).collect();
+            let Some(definition) = without_existing_hooks(&entry.definition, &existing) else { continue };
             let list = match present {
                 Some(list) => list,
                 None => {
-                    let hooks = self.own_object(&object, "hooks")?;
+                    let hooks = self.ensure_object(&object, "hooks")?;
                     append_property(&hooks, entry.event.name(), CstInputValue::Array(Vec::new())).array_value_or_set()
                 }
             };
             list.ensure_multiline();
-            list.append(input(&Value::Object(definition)));
+            list.append(cst_input(&Value::Object(definition)));
             changed = true;
         }
-        Ok(changed.then(|| finished(&root, self.text)))
+        Ok(changed.then(|| finished_text(&root, self.text)))
     }
 
-    fn set(&self, path: &[String], value: &Value) -> Edited {
+    fn set(&self, path: &[String], value: &Value) -> EditResult {
         let Some((name, sections)) = path.split_last() else { return Ok(None) };
         let (root, mut object) = self.root()?;
         for section in sections {
-            object = self.own_object(&object, section)?;
+            object = self.ensure_object(&object, section)?;
         }
         match property(&object, name) {
-            Some(property) if property.value().and_then(|node| plain(&node)).as_ref() == Some(value) => {
+            Some(property) if property.value().and_then(|node| plain_value(&node)).as_ref() == Some(value) => {
                 return Ok(None);
             }
-            Some(property) => property.set_value(input(value)),
+            Some(property) => property.set_value(cst_input(value)),
             None => {
-                append_property(&object, name, input(value));
+                append_property(&object, name, cst_input(value));
             }
         }
-        Ok(Some(finished(&root, self.text)))
+        Ok(Some(finished_text(&root, self.text)))
     }
 
-    fn remove(&self, path: &[String]) -> Edited {
+    fn remove(&self, path: &[String]) -> EditResult {
         let Some((name, sections)) = path.split_last() else { return Ok(None) };
         let (root, mut object) = self.root()?;
         for section in sections {
@@ -144,11 +144,11 @@ impl Editor<'_> {
         }
         let Some(found) = property(&object, name) else { return Ok(None) };
         found.remove();
-        Ok(Some(finished(&root, self.text)))
+        Ok(Some(finished_text(&root, self.text)))
     }
 
     /// The object of that name, created if it is missing.
-    fn own_object(&self, object: &CstObject, name: &str) -> Result<CstObject, EditError> {
+    fn ensure_object(&self, object: &CstObject, name: &str) -> Result<CstObject, EditError> {
         match self.child_object(object, name)? {
             Some(inner) => Ok(inner),
             None => Ok(match property(object, name) {
@@ -179,7 +179,7 @@ impl Editor<'_> {
             return Ok(None);
         }
         take(&node).map(Some).ok_or_else(|| {
-            let at = offset(&node);
+            let at = node_offset(&node);
             let source = SourceText::new(self.file, self.text);
             let wrong = source.diagnose(
                 Severity::Error,
@@ -198,7 +198,7 @@ fn property(object: &CstObject, name: &str) -> Option<CstObjectProp> {
 }
 
 /// Where a node starts: after everything that stands before it, at every level.
-fn offset(node: &CstNode) -> usize {
+fn node_offset(node: &CstNode) -> usize {
     let before = |node: &CstNode| node.previous_siblings().map(|sibling| sibling.to_string().len()).sum::<usize>();
     before(node) + node.ancestors().map(|parent| before(&CstNode::Container(parent))).sum::<usize>()
 }
@@ -212,7 +212,7 @@ fn append_property(object: &CstObject, name: &str, value: CstInputValue) -> CstO
 }
 
 /// The text of an edited tree; a new file ends with a newline, an old one as it did.
-fn finished(root: &CstRootNode, old: &str) -> String {
+fn finished_text(root: &CstRootNode, old: &str) -> String {
     let mut text = root.to_string();
     if old.trim().is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -221,7 +221,7 @@ fn finished(root: &CstRootNode, old: &str) -> String {
 }
 
 /// A definition without the hooks that stand under the same matcher already; nothing if none is left.
-fn without_known(definition: &Map<String, Value>, existing: &[Value]) -> Option<Map<String, Value>> {
+fn without_existing_hooks(definition: &Map<String, Value>, existing: &[Value]) -> Option<Map<String, Value>> {
     let matcher = |definition: &Value| definition.get("matcher").and_then(Value::as_str).unwrap_or_default().to_owned();
     let wanted = definition.get("matcher").and_then(Value::as_str).unwrap_or_default();
     let same =
@@ -245,26 +245,26 @@ fn without_known(definition: &Map<String, Value>, existing: &[Value]) -> Option<
     })
 }
 
-fn text_of(node: &CstNode) -> Option<String> {
+fn string_value(node: &CstNode) -> Option<String> {
     node.as_string_lit()?.decoded_value().ok()
 }
 
 /// A node's plain value.
-fn plain(node: &CstNode) -> Option<Value> {
+fn plain_value(node: &CstNode) -> Option<Value> {
     let text = node.to_string();
     let parsed = jsonc_parser::parse_to_ast(&text, &jsonc_parser::CollectOptions::default(), &PARSE_OPTIONS).ok()?;
-    Some(crate::json::plain(&parsed.value?, &|text| text.into()))
+    Some(crate::json::to_value(&parsed.value?, &|text| text.into()))
 }
 
-fn input(value: &Value) -> CstInputValue {
+fn cst_input(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(flag) => CstInputValue::Bool(*flag),
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(cst_input).collect()),
         Value::Object(map) => {
-            CstInputValue::Object(map.iter().map(|(name, value)| (name.clone(), input(value))).collect())
+            CstInputValue::Object(map.iter().map(|(name, value)| (name.clone(), cst_input(value))).collect())
         }
     }
 }

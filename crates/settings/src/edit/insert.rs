@@ -5,14 +5,14 @@ use jsonc_parser::ast::Value as Node;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, parse_to_ast};
 
-use crate::json::{PARSE_OPTIONS, last};
+use crate::json::{PARSE_OPTIONS, last_property};
 
 /// The text with these names right after another one, which stands last in a list at one of these places.
-pub(super) fn after(text: &str, places: &[[&str; 2]], first: &str, names: &[&String]) -> Option<String> {
+pub(super) fn insert_after(text: &str, places: &[[&str; 2]], first: &str, names: &[&String]) -> Option<String> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS).ok()?;
     let Some(Node::Object(root)) = &parsed.value else { return None };
     let element = places.iter().find_map(|[section, key]| {
-        let list = last(last(root, section)?.value.as_object()?, key)?.value.as_array()?;
+        let list = last_property(last_property(root, section)?.value.as_object()?, key)?.value.as_array()?;
         list.elements.last().filter(|element| element.as_string_lit().is_some_and(|name| name.value == first))
     })?;
     let range = element.range();

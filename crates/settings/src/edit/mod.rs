@@ -5,8 +5,8 @@
 
 mod change;
 mod insert;
+pub mod json_splice;
 mod remove;
-pub mod seam;
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 pub use change::edited_text;
 
-use crate::file::{self, FileError, Privacy, WriteError};
+use crate::file::{self, FileError, FilePrivacy, WriteError};
 
 /// Why a file was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -72,26 +72,26 @@ pub enum Switch {
 
 /// A list of names that settings disable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disabled {
+pub enum DisabledList {
     /// Hooks.
     Hooks,
     /// Skills.
     Skills,
 }
 
-impl Disabled {
+impl DisabledList {
     /// The places of the list, the newer one first.
-    fn places(self) -> &'static [[&'static str; 2]] {
+    fn key_paths(self) -> &'static [[&'static str; 2]] {
         match self {
-            Disabled::Hooks => &[["hooksConfig", "disabled"], ["hooks", "disabled"]],
-            Disabled::Skills => &[["skills", "disabled"]],
+            DisabledList::Hooks => &[["hooksConfig", "disabled"], ["hooks", "disabled"]],
+            DisabledList::Skills => &[["skills", "disabled"]],
         }
     }
 }
 
 /// A hook definition for an event: `{matcher?, sequential?, hooks: […]}`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HookEntry {
+pub struct HookDefinitionEntry {
     /// The event.
     pub event: EventKind,
     /// The definition, as it is written into the file.
@@ -100,11 +100,11 @@ pub struct HookEntry {
 
 /// A change to a settings file.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum SettingsChange {
     /// Takes names off a list of disabled ones, or puts them on it.
-    Switch(Disabled, Switch, Vec<String>),
+    Switch(DisabledList, Switch, Vec<String>),
     /// Adds hooks that are not there yet, after those that are.
-    AddHooks(Vec<HookEntry>),
+    AddHooks(Vec<HookDefinitionEntry>),
     /// Sets a value, by the names on the way to it.
     Set(Vec<String>, Value),
     /// Removes a value, by the names on the way to it.
@@ -115,7 +115,7 @@ pub enum Change {
 ///
 /// # Errors
 /// If the file does not parse or cannot be read.
-pub fn written(file: &Path) -> Result<Map<String, Value>, EditError> {
+pub fn read_settings_map(file: &Path) -> Result<Map<String, Value>, EditError> {
     let text = file::read_text(file)?.unwrap_or_default();
     crate::json::parse_map(file, &text).map_err(EditError::Broken)
 }
@@ -124,7 +124,7 @@ pub fn written(file: &Path) -> Result<Map<String, Value>, EditError> {
 ///
 /// # Errors
 /// If the file does not parse, or cannot be read or written; it is as it was then.
-pub fn apply(file: &Path, change: &Change) -> Result<bool, EditError> {
+pub fn apply_change(file: &Path, change: &SettingsChange) -> Result<bool, EditError> {
     rewrite(file, |text| edited_text(file, text, change))
 }
 
@@ -133,7 +133,7 @@ pub fn apply(file: &Path, change: &Change) -> Result<bool, EditError> {
 /// # Errors
 /// If the function refuses, or the file cannot be read or written; it is as it was then.
 pub fn rewrite(file: &Path, change: impl FnOnce(&str) -> Result<String, EditError>) -> Result<bool, EditError> {
-    file::update(file, Privacy::Shared, |old| changed(old, change))
+    file::update_locked(file, FilePrivacy::Shared, |old| rewritten_text(old, change))
 }
 
 /// Like [`rewrite`], for a file that is nobody else's to read.
@@ -141,11 +141,11 @@ pub fn rewrite(file: &Path, change: impl FnOnce(&str) -> Result<String, EditErro
 /// # Errors
 /// Like [`rewrite`].
 pub fn rewrite_private(file: &Path, change: impl FnOnce(&str) -> Result<String, EditError>) -> Result<bool, EditError> {
-    file::update(file, Privacy::Private, |old| changed(old, change))
+    file::update_locked(file, FilePrivacy::Private, |old| rewritten_text(old, change))
 }
 
 /// The new text. Where nothing was and nothing is to be, no file is made.
-fn changed(
+fn rewritten_text(
     old: Option<&str>,
     change: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<Option<String>, EditError> {
@@ -156,16 +156,16 @@ fn changed(
 ///
 /// # Errors
 /// Like [`apply`].
-pub fn set_disabled(file: &Path, list: Disabled, names: &[&str], switch: Switch) -> Result<bool, EditError> {
-    apply(file, &Change::Switch(list, switch, names.iter().map(|name| (*name).to_owned()).collect()))
+pub fn set_disabled(file: &Path, list: DisabledList, names: &[&str], switch: Switch) -> Result<bool, EditError> {
+    apply_change(file, &SettingsChange::Switch(list, switch, names.iter().map(|name| (*name).to_owned()).collect()))
 }
 
 /// Adds hooks that are not there yet.
 ///
 /// # Errors
 /// Like [`apply`].
-pub fn add_hooks(file: &Path, entries: Vec<HookEntry>) -> Result<bool, EditError> {
-    apply(file, &Change::AddHooks(entries))
+pub fn add_hooks(file: &Path, entries: Vec<HookDefinitionEntry>) -> Result<bool, EditError> {
+    apply_change(file, &SettingsChange::AddHooks(entries))
 }
 
 /// Sets a value, by the names on the way to it.
@@ -173,7 +173,7 @@ pub fn add_hooks(file: &Path, entries: Vec<HookEntry>) -> Result<bool, EditError
 /// # Errors
 /// Like [`apply`].
 pub fn set_value(file: &Path, path: &[&str], value: Value) -> Result<bool, EditError> {
-    apply(file, &Change::Set(path.iter().map(|name| (*name).to_owned()).collect(), value))
+    apply_change(file, &SettingsChange::Set(path.iter().map(|name| (*name).to_owned()).collect(), value))
 }
 
 #[cfg(test)]

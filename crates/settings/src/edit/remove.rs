@@ -7,18 +7,19 @@ use jsonc_parser::ast::{Array, Value as Node};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, parse_to_ast};
 
-use crate::json::{PARSE_OPTIONS, last};
+use crate::json::{PARSE_OPTIONS, last_property};
 
 /// The text without these names in the lists at these places, or nothing if they hold none of them.
-pub(super) fn from_lists(text: &str, places: &[[&str; 2]], names: &[String]) -> Option<String> {
+pub(super) fn remove_from_lists(text: &str, places: &[[&str; 2]], names: &[String]) -> Option<String> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS).ok()?;
     let Some(Node::Object(root)) = &parsed.value else { return None };
     let mut cuts = Vec::new();
     for [section, key] in places {
-        let list =
-            last(root, section).and_then(|section| section.value.as_object()).and_then(|section| last(section, key));
+        let list = last_property(root, section)
+            .and_then(|section| section.value.as_object())
+            .and_then(|section| last_property(section, key));
         if let Some(Node::Array(list)) = list.map(|list| &list.value) {
-            cuts.extend(cuts_in(text, list, names));
+            cuts.extend(list_cuts(text, list, names));
         }
     }
     if cuts.is_empty() {
@@ -36,7 +37,7 @@ pub(super) fn from_lists(text: &str, places: &[[&str; 2]], names: &[String]) -> 
 }
 
 /// What to cut out of one list: the elements, their commas, and lines that would be left empty.
-fn cuts_in(text: &str, list: &Array<'_>, names: &[String]) -> Vec<Range<usize>> {
+fn list_cuts(text: &str, list: &Array<'_>, names: &[String]) -> Vec<Range<usize>> {
     let gone: HashSet<&str> = names.iter().map(String::as_str).collect();
     let goes = |node: &Node<'_>| node.as_string_lit().is_some_and(|name| gone.contains(name.value.as_ref()));
     let mut cuts = Vec::new();
@@ -48,8 +49,8 @@ fn cuts_in(text: &str, list: &Array<'_>, names: &[String]) -> Vec<Range<usize>> 
             continue;
         }
         match comma_after(text, range.end) {
-            Some(comma) => cuts.extend(tidied(text, range.start..range.end, Some(comma))),
-            None => cuts.extend(tidied(text, range.start..range.end, None)),
+            Some(comma) => cuts.extend(element_cuts(text, range.start..range.end, Some(comma))),
+            None => cuts.extend(element_cuts(text, range.start..range.end, None)),
         }
     }
     // The last element that stays must not keep a comma that only separated it from what has gone.
@@ -63,7 +64,7 @@ fn cuts_in(text: &str, list: &Array<'_>, names: &[String]) -> Vec<Range<usize>> 
 }
 
 /// The cuts for one element: with the spaces beside it, and with its line if nothing else stands on it.
-fn tidied(text: &str, element: Range<usize>, comma: Option<usize>) -> Vec<Range<usize>> {
+fn element_cuts(text: &str, element: Range<usize>, comma: Option<usize>) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let is_space = |at: usize| bytes.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t'));
     // A comment between element and comma stays, so the two are cut apart.

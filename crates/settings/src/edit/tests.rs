@@ -5,16 +5,19 @@ use serde_json::json;
 
 use super::*;
 
-fn edited(text: &str, change: &Change) -> String {
+fn edit_text(text: &str, change: &SettingsChange) -> String {
     edited_text(Path::new("settings.json"), text, change).unwrap()
 }
 
 fn switch(text: &str, switch: Switch, names: &[&str]) -> String {
-    edited(text, &Change::Switch(Disabled::Hooks, switch, names.iter().map(|name| (*name).to_owned()).collect()))
+    edit_text(
+        text,
+        &SettingsChange::Switch(DisabledList::Hooks, switch, names.iter().map(|name| (*name).to_owned()).collect()),
+    )
 }
 
-fn entry(event: EventKind, definition: Value) -> HookEntry {
-    HookEntry { event, definition: definition.as_object().unwrap().clone() }
+fn entry(event: EventKind, definition: Value) -> HookDefinitionEntry {
+    HookDefinitionEntry { event, definition: definition.as_object().unwrap().clone() }
 }
 
 #[test]
@@ -78,11 +81,11 @@ fn enabling_takes_the_name_and_leaves_every_comment() {
 #[test]
 fn hooks_are_added_once() {
     let hook = json!({"type": "command", "name": "guard", "command": "./guard.sh", "timeout": 5000});
-    let change = Change::AddHooks(vec![
+    let change = SettingsChange::AddHooks(vec![
         entry(EventKind::BeforeTool, json!({"matcher": "write_file", "hooks": [hook]})),
         entry(EventKind::BeforeTool, json!({"matcher": "write_file", "hooks": [hook]})),
     ]);
-    let once = edited("{\n  // mine\n  \"ui\": {}\n}\n", &change);
+    let once = edit_text("{\n  // mine\n  \"ui\": {}\n}\n", &change);
     let expected = r#"{
   // mine
   "ui": {},
@@ -104,37 +107,38 @@ fn hooks_are_added_once() {
 }
 "#;
     assert_eq!(once, expected);
-    assert_eq!(edited(&once, &change), once);
-    let other = Change::AddHooks(vec![entry(EventKind::BeforeTool, json!({"matcher": "replace", "hooks": [hook]}))]);
-    assert_eq!(edited(&once, &other).matches("guard.sh").count(), 2);
+    assert_eq!(edit_text(&once, &change), once);
+    let other =
+        SettingsChange::AddHooks(vec![entry(EventKind::BeforeTool, json!({"matcher": "replace", "hooks": [hook]}))]);
+    assert_eq!(edit_text(&once, &other).matches("guard.sh").count(), 2);
 }
 
 #[test]
 fn values_are_set_and_removed() {
-    let set = Change::Set(vec!["security".into(), "hooks".into(), "review".into()], json!("ask"));
-    let text = edited("{ \"a\": 1 }", &set);
+    let set = SettingsChange::Set(vec!["security".into(), "hooks".into(), "review".into()], json!("ask"));
+    let text = edit_text("{ \"a\": 1 }", &set);
     assert_eq!(
         serde_json::from_str::<Value>(&text).unwrap(),
         json!({"a": 1, "security": {"hooks": {"review": "ask"}}})
     );
-    assert_eq!(edited(&text, &set), text);
-    let gone = edited(&text, &Change::Remove(vec!["security".into()]));
+    assert_eq!(edit_text(&text, &set), text);
+    let gone = edit_text(&text, &SettingsChange::Remove(vec!["security".into()]));
     assert_eq!(serde_json::from_str::<Value>(&gone).unwrap(), json!({"a": 1}));
     assert_eq!(
-        edited("{ \"a\": 1, /* x */ \"b\": 2 }", &Change::Set(vec!["a".into()], json!(3))),
+        edit_text("{ \"a\": 1, /* x */ \"b\": 2 }", &SettingsChange::Set(vec!["a".into()], json!(3))),
         "{ \"a\": 3, /* x */ \"b\": 2 }"
     );
 }
 
 #[test]
 fn of_two_equal_names_the_last_is_changed() {
-    let text = edited(r#"{"a": 1, "a": 2}"#, &Change::Set(vec!["a".into()], json!(3)));
+    let text = edit_text(r#"{"a": 1, "a": 2}"#, &SettingsChange::Set(vec!["a".into()], json!(3)));
     assert_eq!(text, r#"{"a": 1, "a": 3}"#);
 }
 
 #[test]
 fn what_does_not_parse_or_fit_is_refused_with_its_place() {
-    let disable = Change::Switch(Disabled::Hooks, Switch::Disable, vec!["a".into()]);
+    let disable = SettingsChange::Switch(DisabledList::Hooks, Switch::Disable, vec!["a".into()]);
     let refuse = |text: &str| match edited_text(Path::new("f"), text, &disable) {
         Err(EditError::Broken(wrong)) => wrong.span.map(|span| (span.line, span.column)).unwrap(),
         other => panic!("{other:?}"),
@@ -162,12 +166,12 @@ fn comments(text: &str) -> Vec<String> {
 
 fn disabled(text: &str) -> std::collections::BTreeSet<String> {
     let layer = hookwright_hooks::Layer::new(hookwright_hooks::Source::User, Path::new("f"), text);
-    let declared = hookwright_hooks::declare(&layer);
+    let declared = hookwright_hooks::parse_layer(&layer);
     assert!(declared.diagnostics.is_empty(), "{text}\n{:?}", declared.diagnostics);
     declared.config.disabled.into_iter().collect()
 }
 
-fn others(text: &str) -> Value {
+fn other_values(text: &str) -> Value {
     let mut map = crate::json::parse_map(Path::new("f"), text).unwrap();
     for section in ["hooks", "hooksConfig"] {
         if let Some(section) = map.get_mut(section).and_then(Value::as_object_mut) {
@@ -221,16 +225,16 @@ proptest! {
         steps in prop::collection::vec((any::<bool>(), prop::collection::vec("[a-f]", 1..3)), 1..6),
     ) {
         let mut text = text;
-        let before = (comments(&text), others(&text));
+        let before = (comments(&text), other_values(&text));
         let mut expected = disabled(&text);
         for (disable, names) in steps {
-            let change = Change::Switch(Disabled::Hooks, if disable { Switch::Disable } else { Switch::Enable }, names.clone());
-            text = edited(&text, &change);
+            let change = SettingsChange::Switch(DisabledList::Hooks, if disable { Switch::Disable } else { Switch::Enable }, names.clone());
+            text = edit_text(&text, &change);
             for name in names {
                 if disable { expected.insert(name); } else { expected.remove(&name); }
             }
             prop_assert_eq!(disabled(&text), expected.clone(), "{}", text);
-            prop_assert_eq!(&(comments(&text), others(&text)), &before, "{}", text);
+            prop_assert_eq!(&(comments(&text), other_values(&text)), &before, "{}", text);
         }
     }
 
@@ -264,10 +268,15 @@ fn many_names_follow_the_lists_style() {
 fn ten_thousand_names_go_in_and_out() {
     let names: Vec<String> = (0..10_000).map(|at| format!("hook-{at}")).collect();
     let file = Path::new("settings.json");
-    let disabled = edited_text(file, "{}\n", &Change::Switch(Disabled::Hooks, Switch::Disable, names.clone())).unwrap();
+    let disabled =
+        edited_text(file, "{}\n", &SettingsChange::Switch(DisabledList::Hooks, Switch::Disable, names.clone()))
+            .unwrap();
     assert!(names.iter().all(|name| disabled.contains(&format!("\"{name}\""))));
-    let again = edited_text(file, &disabled, &Change::Switch(Disabled::Hooks, Switch::Disable, names.clone())).unwrap();
+    let again =
+        edited_text(file, &disabled, &SettingsChange::Switch(DisabledList::Hooks, Switch::Disable, names.clone()))
+            .unwrap();
     assert_eq!(again, disabled);
-    let enabled = edited_text(file, &disabled, &Change::Switch(Disabled::Hooks, Switch::Enable, names)).unwrap();
+    let enabled =
+        edited_text(file, &disabled, &SettingsChange::Switch(DisabledList::Hooks, Switch::Enable, names)).unwrap();
     assert!(!enabled.contains("hook-"));
 }

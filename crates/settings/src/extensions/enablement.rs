@@ -9,35 +9,35 @@ use serde_json::{Map, Value, json};
 use crate::edit::{self, EditError, Switch};
 use crate::file::read_text;
 use crate::json::parse_map;
-use crate::paths::Paths;
-use crate::trust::own_change;
+use crate::paths::ConfigPaths;
+use crate::trust::change_trust_record;
 
 /// The file.
-pub(crate) const ENABLEMENT: &str = "extension-enablement.json";
+pub(crate) const ENABLEMENT_FILE: &str = "extension-enablement.json";
 
 /// The rules, by extension.
-pub(super) struct Rules(Map<String, Value>);
+pub(super) struct EnablementRules(Map<String, Value>);
 
-impl Rules {
+impl EnablementRules {
     /// Reads the rules. Those that can't be read count as none, and that is said.
-    pub(super) fn read(paths: &Paths, diagnostics: &mut Vec<Diagnostic>) -> Rules {
-        let file = paths.extension_rules();
+    pub(super) fn read(paths: &ConfigPaths, diagnostics: &mut Vec<Diagnostic>) -> EnablementRules {
+        let file = paths.extension_enablement_file();
         let text = match read_text(&file) {
             Ok(text) => text.unwrap_or_default(),
             Err(error) => {
                 diagnostics.push(error.diagnostic());
-                return Rules(Map::new());
+                return EnablementRules(Map::new());
             }
         };
-        Rules(parse_map(&file, &text).unwrap_or_else(|wrong| {
+        EnablementRules(parse_map(&file, &text).unwrap_or_else(|wrong| {
             diagnostics.push(*wrong);
             Map::new()
         }))
     }
 
     /// Whether an extension is active in a folder.
-    pub(super) fn enable(&self, name: &str, folder: &Path) -> bool {
-        overrides(&self.0, name).iter().fold(true, |enabled, rule| applies(rule, folder).unwrap_or(enabled))
+    pub(super) fn is_enabled(&self, name: &str, folder: &Path) -> bool {
+        overrides(&self.0, name).iter().fold(true, |enabled, rule| rule_effect(rule, folder).unwrap_or(enabled))
     }
 }
 
@@ -50,9 +50,9 @@ fn overrides(rules: &Map<String, Value>, name: &str) -> Vec<String> {
 ///
 /// # Errors
 /// If the rules can't be read or written; they are as they were then.
-pub fn switch_extension(paths: &Paths, name: &str, folder: &Path, switch: Switch) -> Result<bool, EditError> {
-    change(paths, |rules| {
-        let base = slashed(folder);
+pub fn switch_extension(paths: &ConfigPaths, name: &str, folder: &Path, switch: Switch) -> Result<bool, EditError> {
+    change_rules(paths, |rules| {
+        let base = slash_path(folder);
         let own = format!("{}{base}*", if switch == Switch::Disable { "!" } else { "" });
         let mut list = overrides(rules, name);
         // Rules for the same folder, and for those below it, have been overtaken.
@@ -66,16 +66,16 @@ pub fn switch_extension(paths: &Paths, name: &str, folder: &Path, switch: Switch
 ///
 /// # Errors
 /// If the rules can't be read or written; they are as they were then.
-pub fn forget_extension(paths: &Paths, name: &str) -> Result<bool, EditError> {
-    if !paths.extension_rules().exists() {
+pub fn forget_extension(paths: &ConfigPaths, name: &str) -> Result<bool, EditError> {
+    if !paths.extension_enablement_file().exists() {
         return Ok(false);
     }
-    change(paths, |rules| drop(rules.remove(name)))
+    change_rules(paths, |rules| drop(rules.remove(name)))
 }
 
-fn change(paths: &Paths, act: impl FnOnce(&mut Map<String, Value>)) -> Result<bool, EditError> {
-    let file = paths.extension_rules();
-    own_change(paths, &file, || {
+fn change_rules(paths: &ConfigPaths, act: impl FnOnce(&mut Map<String, Value>)) -> Result<bool, EditError> {
+    let file = paths.extension_enablement_file();
+    change_trust_record(paths, &file, || {
         edit::rewrite(&file, |text| {
             let mut rules = parse_map(&file, text).map_err(EditError::Broken)?;
             act(&mut rules);
@@ -84,7 +84,7 @@ fn change(paths: &Paths, act: impl FnOnce(&mut Map<String, Value>)) -> Result<bo
     })
 }
 
-fn slashed(folder: &Path) -> String {
+fn slash_path(folder: &Path) -> String {
     let path = folder.to_string_lossy().replace('\\', "/");
     match path.trim_matches('/') {
         "" => "/".to_owned(),
@@ -100,9 +100,9 @@ fn is_below(rule: &str, base: &str) -> bool {
 }
 
 /// Whether a rule such as `!/home/me/*` enables or disables in this folder, if it speaks of it.
-fn applies(rule: &str, folder: &Path) -> Option<bool> {
+fn rule_effect(rule: &str, folder: &Path) -> Option<bool> {
     let (rule, enables) = rule.strip_prefix('!').map_or((rule, true), |rule| (rule, false));
-    let path = slashed(folder);
+    let path = slash_path(folder);
     let matches = match rule.strip_suffix('*') {
         Some(base) => match base.strip_suffix('/') {
             Some(folder) => path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn rules_speak_of_folders() {
-        let speaks = |rule: &str, path: &str| applies(rule, Path::new(path));
+        let speaks = |rule: &str, path: &str| rule_effect(rule, Path::new(path));
         assert_eq!(speaks("/home/me/*", "/home/me"), Some(true));
         assert_eq!(speaks("!/home/me/*", "/home/me/x"), Some(false));
         assert_eq!(speaks("/home/me/*", "/home/mean"), None);

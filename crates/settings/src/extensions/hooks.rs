@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_hooks::{Declared, Diagnostic, FileKind, Layer, Severity, Source, declare};
+use hookwright_hooks::{DeclaredLayer, Diagnostic, FileKind, Layer, Severity, Source, parse_layer};
 
 use super::Extension;
-use super::manifest::{MANIFEST, ManifestHooks};
+use super::manifest::{MANIFEST_FILE, ManifestHooks};
 use crate::file::read_text;
 
 impl Extension {
@@ -15,33 +15,33 @@ impl Extension {
         let usual = self.path.join("hooks").join("hooks.json");
         let more = match &self.manifest_hooks {
             ManifestHooks::None => None,
-            ManifestHooks::Inside => Some(self.path.join(MANIFEST)),
+            ManifestHooks::Inline => Some(self.path.join(MANIFEST_FILE)),
             ManifestHooks::File(file) => Some(file.clone()).filter(|file| *file != usual),
         };
         std::iter::once(usual).chain(more).collect()
     }
 
     /// Its hooks, and what is wrong with them.
-    pub fn declared(&self) -> Declared {
-        let mut all = Declared::empty(self.source(), Vec::new());
+    pub fn declared_hooks(&self) -> DeclaredLayer {
+        let mut all = DeclaredLayer::empty(self.source(), Vec::new());
         for (at, file) in self.hooks_files().iter().enumerate() {
-            let declared = self.declared_in(file);
+            let declared = self.declared_hooks_in(file);
             if at == 0 {
                 all.config = declared.config;
             }
             all.hooks.extend(declared.hooks);
-            all.lost.extend(declared.lost);
+            all.lost_guards.extend(declared.lost_guards);
             all.diagnostics.extend(declared.diagnostics);
         }
-        all.diagnostics.extend(self.elsewhere());
+        all.diagnostics.extend(self.misplaced_hooks_warning());
         all
     }
 
-    fn declared_in(&self, file: &Path) -> Declared {
+    fn declared_hooks_in(&self, file: &Path) -> DeclaredLayer {
         match read_text(file) {
-            Ok(Some(text)) => declare(&self.layer(file, &text)),
-            Ok(None) => Declared::empty(self.source(), Vec::new()),
-            Err(error) => Declared::empty(self.source(), vec![error.diagnostic()]),
+            Ok(Some(text)) => parse_layer(&self.layer(file, &text)),
+            Ok(None) => DeclaredLayer::empty(self.source(), Vec::new()),
+            Err(error) => DeclaredLayer::empty(self.source(), vec![error.diagnostic()]),
         }
     }
 
@@ -63,7 +63,7 @@ impl Extension {
     }
 
     /// A hooks file where nobody reads it.
-    fn elsewhere(&self) -> Option<Diagnostic> {
+    fn misplaced_hooks_warning(&self) -> Option<Diagnostic> {
         let file = self.path.join("hooks.json");
         if !file.is_file() || self.hooks_files().iter().any(|known| *known == file || known.is_file()) {
             return None;

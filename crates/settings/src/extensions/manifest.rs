@@ -10,19 +10,19 @@ use jsonc_parser::ast::{Object, Value as Node};
 use jsonc_parser::common::{Range, Ranged};
 use serde_json::{Map, Value};
 
-use super::name::wrong_with;
-use crate::file::leads_inside;
-use crate::json::{fill_variables, kind_of, last, plain};
+use super::name::extension_name_problem;
+use crate::dangerous_env::is_dangerous_variable;
+use crate::file::resolves_inside;
+use crate::json::{fill_variables, last_property, to_value, value_kind};
 use crate::mcp;
-use crate::settings::WithoutEffect;
-use crate::steering::steers;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
+use crate::settings::IneffectiveSetting;
 
 /// What an extension says of itself.
-pub(crate) const MANIFEST: &str = "gemini-extension.json";
+pub(crate) const MANIFEST_FILE: &str = "gemini-extension.json";
 
 /// The keys that mean something here.
-const KEYS: [&str; 11] = [
+const MANIFEST_KEYS: [&str; 11] = [
     "name",
     "version",
     "description",
@@ -38,7 +38,7 @@ const KEYS: [&str; 11] = [
 
 /// A setting of an extension's own: a variable for its hooks and servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnSetting {
+pub struct ExtensionSetting {
     /// What people call it.
     pub name: String,
     /// What it is for.
@@ -58,7 +58,7 @@ pub(crate) enum ManifestHooks {
     #[default]
     None,
     /// In the manifest itself.
-    Inside,
+    Inline,
     /// In this file of the extension.
     File(PathBuf),
 }
@@ -70,18 +70,18 @@ pub(crate) struct Manifest {
     pub(crate) version: String,
     pub(crate) description: Option<String>,
     pub(crate) mcp_servers: Map<String, Value>,
-    pub(crate) mcp_written: Map<String, Value>,
+    pub(crate) raw_mcp_servers: Map<String, Value>,
     pub(crate) context_files: Vec<PathBuf>,
     pub(crate) exclude_tools: Vec<String>,
-    pub(crate) settings: Vec<OwnSetting>,
+    pub(crate) settings: Vec<ExtensionSetting>,
     pub(crate) plan_directory: Option<String>,
     pub(crate) hooks: ManifestHooks,
     pub(crate) moved_to: Option<String>,
-    pub(crate) without_effect: Vec<WithoutEffect>,
+    pub(crate) ineffective_settings: Vec<IneffectiveSetting>,
 }
 
 /// Reads a manifest out of its parsed text, key by key.
-pub(crate) struct Reader<'a, 't> {
+pub(crate) struct ManifestReader<'a, 't> {
     pub(crate) root: &'a Object<'t>,
     pub(crate) source: &'a SourceText<'a>,
     /// The extension's directory.
@@ -89,23 +89,23 @@ pub(crate) struct Reader<'a, 't> {
     pub(crate) diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-impl Reader<'_, '_> {
+impl ManifestReader<'_, '_> {
     /// The settings that it declares, which the variables of all other keys may be.
-    pub(crate) fn settings(&mut self) -> Vec<OwnSetting> {
-        let Some(property) = last(self.root, "settings") else { return Vec::new() };
+    pub(crate) fn read_settings(&mut self) -> Vec<ExtensionSetting> {
+        let Some(property) = last_property(self.root, "settings") else { return Vec::new() };
         let Node::Array(list) = &property.value else {
             self.wrong_type("settings", &property.value, "a list");
             return Vec::new();
         };
-        list.elements.iter().filter_map(|setting| self.setting(setting)).collect()
+        list.elements.iter().filter_map(|setting| self.read_setting(setting)).collect()
     }
 
-    fn setting(&mut self, node: &Node<'_>) -> Option<OwnSetting> {
+    fn read_setting(&mut self, node: &Node<'_>) -> Option<ExtensionSetting> {
         let Node::Object(object) = node else {
             self.wrong_type("settings", node, "a list of objects");
             return None;
         };
-        let variable = self.text_in(object, "envVar");
+        let variable = self.string_in(object, "envVar");
         let Some(variable) = variable else {
             let wrong = self.error(object.range, "a setting of an extension needs `envVar`; it is left out");
             self.diagnostics.push(wrong.expected("expected \"envVar\": \"NAME\""));
@@ -117,7 +117,7 @@ impl Reader<'_, '_> {
             self.diagnostics.push(wrong.help("letters, digits and `_`, no digit first"));
             return None;
         }
-        let sensitive = match last(object, "sensitive").map(|property| &property.value) {
+        let sensitive = match last_property(object, "sensitive").map(|property| &property.value) {
             Some(Node::BooleanLit(boolean)) => boolean.value,
             None | Some(Node::NullKeyword(_)) => false,
             Some(other) => {
@@ -126,9 +126,9 @@ impl Reader<'_, '_> {
                 true
             }
         };
-        Some(OwnSetting {
-            name: self.text_in(object, "name").unwrap_or_else(|| variable.clone()),
-            description: self.text_in(object, "description").unwrap_or_default(),
+        Some(ExtensionSetting {
+            name: self.string_in(object, "name").unwrap_or_else(|| variable.clone()),
+            description: self.string_in(object, "description").unwrap_or_default(),
             default: self.default_value(object, &variable),
             variable,
             sensitive,
@@ -137,14 +137,14 @@ impl Reader<'_, '_> {
 
     /// `defaultValue`, or `default`. What steers programs is for people to say.
     fn default_value(&mut self, object: &Object<'_>, variable: &str) -> Option<String> {
-        let property = ["defaultValue", "default"].iter().find_map(|name| last(object, name))?;
+        let property = ["defaultValue", "default"].iter().find_map(|name| last_property(object, name))?;
         let value = match &property.value {
             Node::StringLit(text) => text.value.clone().into_owned(),
             Node::NumberLit(number) => number.value.to_owned(),
             Node::BooleanLit(flag) => flag.value.to_string(),
             _ => return None,
         };
-        if steers(variable) && !value.is_empty() {
+        if is_dangerous_variable(variable) && !value.is_empty() {
             let text = format!("`{variable}` steers programs; an extension can't set it by itself");
             let wrong = self.error(property.range, text);
             self.diagnostics.push(wrong.help("give it a value when the extension is installed"));
@@ -154,12 +154,12 @@ impl Reader<'_, '_> {
     }
 
     /// Everything else, with variables filled in from this world.
-    pub(crate) fn manifest(mut self, settings: Vec<OwnSetting>, world: &World) -> Option<Manifest> {
+    pub(crate) fn read_manifest(mut self, settings: Vec<ExtensionSetting>, world: &ProcessEnv) -> Option<Manifest> {
         self.check_keys();
-        let (name, version) = (self.required("name"), self.required("version"));
+        let (name, version) = (self.required_string("name"), self.required_string("version"));
         let (name, version) = (name?, version?);
-        if let Some(wrong) = wrong_with(&name) {
-            let range = last(self.root, "name").map_or(self.root.range, |property| property.value.range());
+        if let Some(wrong) = extension_name_problem(&name) {
+            let range = last_property(self.root, "name").map_or(self.root.range, |property| property.value.range());
             let wrong = self.error(range, format!("`{name}` can't be an extension's name: {wrong}; it is left out"));
             self.diagnostics.push(wrong.expected("expected letters, digits, `-`, `_` and `.`"));
             return None;
@@ -167,28 +167,28 @@ impl Reader<'_, '_> {
         let hooks = self.hooks();
         Some(Manifest {
             version,
-            description: self.text_in(self.root, "description"),
-            mcp_servers: self.servers(&name, world),
-            mcp_written: self.written_servers(),
+            description: self.string_in(self.root, "description"),
+            mcp_servers: self.read_servers(&name, world),
+            raw_mcp_servers: self.read_raw_servers(),
             context_files: self.context_files(world),
             exclude_tools: self.strings("excludeTools").into_iter().flatten().map(|(text, _)| text).collect(),
             settings,
             plan_directory: self.plan_directory(world),
             hooks,
-            moved_to: self.text_in(self.root, "migratedTo"),
-            without_effect: self.without_effect(),
+            moved_to: self.string_in(self.root, "migratedTo"),
+            ineffective_settings: self.find_ineffective_settings(),
             name,
         })
     }
 
-    fn required(&mut self, name: &str) -> Option<String> {
-        let (range, found) = match last(self.root, name) {
+    fn required_string(&mut self, name: &str) -> Option<String> {
+        let (range, found) = match last_property(self.root, name) {
             Some(property) => match &property.value {
                 Node::StringLit(text) if !text.value.is_empty() => return Some(text.value.clone().into_owned()),
                 Node::StringLit(text) => (text.range, format!("`{name}` is empty; the extension is left out")),
                 other => (
                     other.range(),
-                    format!("`{name}` should be a string, not {}; the extension is left out", kind_of(other)),
+                    format!("`{name}` should be a string, not {}; the extension is left out", value_kind(other)),
                 ),
             },
             None => (self.root.range, format!("an extension needs `{name}`; this one is left out")),
@@ -198,25 +198,26 @@ impl Reader<'_, '_> {
         None
     }
 
-    fn servers(&mut self, name: &str, world: &World) -> Map<String, Value> {
-        let Some(property) = last(self.root, "mcpServers") else { return Map::new() };
-        let values = filled(&property.value, world);
+    fn read_servers(&mut self, name: &str, world: &ProcessEnv) -> Map<String, Value> {
+        let Some(property) = last_property(self.root, "mcpServers") else { return Map::new() };
+        let values = filled_value(&property.value, world);
         let origin = Source::Extension(name.to_owned());
-        self.diagnostics.extend(mcp::diagnose(&property.value, &values, &origin, self.source));
+        self.diagnostics.extend(mcp::diagnose_entries(&property.value, &values, &origin, self.source));
         if let Value::Object(servers) = values { servers } else { Map::new() }
     }
 
     /// The same before variables are filled in.
-    fn written_servers(&self) -> Map<String, Value> {
-        let written = last(self.root, "mcpServers").map(|property| plain(&property.value, &|text| text.into()));
+    fn read_raw_servers(&self) -> Map<String, Value> {
+        let written =
+            last_property(self.root, "mcpServers").map(|property| to_value(&property.value, &|text| text.into()));
         if let Some(Value::Object(servers)) = written { servers } else { Map::new() }
     }
 
     /// Context files that are there; they may not lead out of the extension.
-    fn context_files(&mut self, world: &World) -> Vec<PathBuf> {
+    fn context_files(&mut self, world: &ProcessEnv) -> Vec<PathBuf> {
         let Some(named) = self.strings("contextFileName") else {
             let usual = self.path.join("GEMINI.md");
-            return (usual.is_file() && leads_inside(self.path, &usual)).then_some(usual).into_iter().collect();
+            return (usual.is_file() && resolves_inside(self.path, &usual)).then_some(usual).into_iter().collect();
         };
         let mut files = Vec::new();
         for (text, range) in named {
@@ -224,7 +225,7 @@ impl Reader<'_, '_> {
             let file = self.path.join(&name);
             let wrong = if name.trim().is_empty() {
                 "an empty name is no context file; it is left out".to_owned()
-            } else if !leads_inside(self.path, Path::new(&name)) {
+            } else if !resolves_inside(self.path, Path::new(&name)) {
                 format!("context file `{name}` leads out of the extension; it is left out")
             } else if !file.is_file() {
                 format!("there is no context file `{name}`")
@@ -237,18 +238,18 @@ impl Reader<'_, '_> {
         files
     }
 
-    fn plan_directory(&mut self, world: &World) -> Option<String> {
-        let property = last(self.root, "plan")?;
+    fn plan_directory(&mut self, world: &ProcessEnv) -> Option<String> {
+        let property = last_property(self.root, "plan")?;
         let Node::Object(plan) = &property.value else {
             self.wrong_type("plan", &property.value, "an object");
             return None;
         };
-        Some(fill_variables(&self.text_in(plan, "directory")?, world).into_owned())
+        Some(fill_variables(&self.string_in(plan, "directory")?, world).into_owned())
     }
 
     /// Gemini CLI drops hooks that stand in the manifest; somebody's guard may be among them.
     fn hooks(&mut self) -> ManifestHooks {
-        let Some(property) = last(self.root, "hooks") else { return ManifestHooks::None };
+        let Some(property) = last_property(self.root, "hooks") else { return ManifestHooks::None };
         let warning = |text: String| {
             let range = property.name.range();
             let wrong = self.source.diagnose(Severity::Warning, range.start, range.end, text);
@@ -259,12 +260,12 @@ impl Reader<'_, '_> {
             Node::Object(_) => {
                 let text = "hooks in the manifest are read here, and ignored by Gemini CLI".to_owned();
                 self.diagnostics.push(warning(text));
-                ManifestHooks::Inside
+                ManifestHooks::Inline
             }
             Node::StringLit(text) => {
                 let name = text.value.as_ref();
                 let file = self.path.join(name);
-                if !leads_inside(self.path, Path::new(name)) || !file.is_file() {
+                if !resolves_inside(self.path, Path::new(name)) || !file.is_file() {
                     let text =
                         format!("`hooks` names `{name}`, which is no file of the extension; no hooks are read from it");
                     let wrong = self.error(property.value.range(), text);
@@ -282,7 +283,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn without_effect(&self) -> Vec<WithoutEffect> {
+    fn find_ineffective_settings(&self) -> Vec<IneffectiveSetting> {
         let unused: [(&'static str, &'static str); 5] = [
             ("themes", "the terminal's own colours are used"),
             ("skillsPath", "skills are read from skills/"),
@@ -291,7 +292,7 @@ impl Reader<'_, '_> {
             ("policiesPath", "policies are read from policies/"),
         ];
         let found = unused.into_iter().filter_map(|(key, because)| {
-            let property = last(self.root, key)?;
+            let property = last_property(self.root, key)?;
             // Whoever names the usual folder has it.
             let named =
                 property.value.as_string_lit().map(|text| text.value.trim_start_matches("./").trim_end_matches('/'));
@@ -301,15 +302,15 @@ impl Reader<'_, '_> {
             let range = property.name.range();
             let text = format!("`{key}` has no effect here: {because}");
             let diagnostic = self.source.diagnose(Severity::Warning, range.start, range.end, text);
-            Some(WithoutEffect { key: key.to_owned(), because, diagnostic })
+            Some(IneffectiveSetting { key: key.to_owned(), reason: because, diagnostic })
         });
         found.collect()
     }
 
     /// A list of strings, or one, each with its place.
     fn strings(&mut self, name: &str) -> Option<Vec<(String, Range)>> {
-        let other = || last(self.root, self.other_name(name)?);
-        let property = last(self.root, name).or_else(other)?;
+        let other = || last_property(self.root, self.alternative_name(name)?);
+        let property = last_property(self.root, name).or_else(other)?;
         let text = |node: &Node<'_>| node.as_string_lit().map(|text| (text.value.clone().into_owned(), text.range));
         let list = match &property.value {
             Node::Array(array) => array.elements.iter().map(text).collect::<Option<Vec<_>>>(),
@@ -324,8 +325,8 @@ impl Reader<'_, '_> {
         list
     }
 
-    fn text_in(&mut self, object: &Object<'_>, name: &str) -> Option<String> {
-        match &last(object, name)?.value {
+    fn string_in(&mut self, object: &Object<'_>, name: &str) -> Option<String> {
+        match &last_property(object, name)?.value {
             Node::StringLit(text) if !text.value.is_empty() => Some(text.value.clone().into_owned()),
             Node::StringLit(_) | Node::NullKeyword(_) => None,
             other => {
@@ -339,11 +340,11 @@ impl Reader<'_, '_> {
     fn check_keys(&mut self) {
         for property in &self.root.properties {
             let name = property.name.as_str();
-            if KEYS.contains(&name) {
+            if MANIFEST_KEYS.contains(&name) {
                 continue;
             }
-            let Some(near) = KEYS.iter().find(|known| means(name, known)) else { continue };
-            let (text, help) = if self.other_name(near) == Some(name) {
+            let Some(near) = MANIFEST_KEYS.iter().find(|known| is_misspelling_of(name, known)) else { continue };
+            let (text, help) = if self.alternative_name(near) == Some(name) {
                 let text = format!("`{name}` is read as `{near}`, which is its name; Gemini CLI ignores it");
                 (text, format!("write `{near}`"))
             } else {
@@ -356,14 +357,14 @@ impl Reader<'_, '_> {
     }
 
     /// Under which other name something stands that would be missed: what a model is told, and what it may not use.
-    fn other_name(&self, key: &str) -> Option<&str> {
-        let missed = ["contextFileName", "excludeTools"].contains(&key) && last(self.root, key).is_none();
+    fn alternative_name(&self, key: &str) -> Option<&str> {
+        let missed = ["contextFileName", "excludeTools"].contains(&key) && last_property(self.root, key).is_none();
         let names = self.root.properties.iter().map(|property| property.name.as_str());
-        names.filter(|name| missed && !KEYS.contains(name)).find(|name| means(name, key))
+        names.filter(|name| missed && !MANIFEST_KEYS.contains(name)).find(|name| is_misspelling_of(name, key))
     }
 
     fn wrong_type(&mut self, name: &str, node: &Node<'_>, expected: &str) {
-        let text = format!("`{name}` should be {expected}, not {}; it is ignored", kind_of(node));
+        let text = format!("`{name}` should be {expected}, not {}; it is ignored", value_kind(node));
         let wrong = self.error(node.range(), text);
         self.diagnostics.push(wrong.expected(format!("expected {expected}")));
     }
@@ -374,7 +375,7 @@ impl Reader<'_, '_> {
 }
 
 /// Whether a name is a key's, mistyped or written another way.
-fn means(name: &str, key: &str) -> bool {
+fn is_misspelling_of(name: &str, key: &str) -> bool {
     let near = key.len() >= 5 && strsim::damerau_levenshtein(name, key) <= 2;
     name.eq_ignore_ascii_case(key) || near || is_plural(name, key)
 }
@@ -392,6 +393,6 @@ fn is_variable_name(name: &str) -> bool {
 }
 
 /// A node as a plain value, with variables filled in.
-fn filled(node: &Node<'_>, world: &World) -> Value {
-    plain(node, &|text| fill_variables(text, world).into_owned().into())
+fn filled_value(node: &Node<'_>, world: &ProcessEnv) -> Value {
+    to_value(node, &|text| fill_variables(text, world).into_owned().into())
 }

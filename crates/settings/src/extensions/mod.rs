@@ -1,6 +1,6 @@
 //! Extensions on disk: what is installed, which of it is active here, and what it brings.
 //!
-//! `manifest.rs` reads what an extension says of itself, `hooks.rs` its hooks, `own.rs` the values of its settings,
+//! `manifest.rs` reads what an extension says of itself, `hook_review.rs` its hooks, `setting_values.rs` the values of its settings,
 //! `origin.rs` where it came from, `enablement.rs` where it is active, `name.rs` what it may be called. Fetching and replacing
 //! them is not done here.
 
@@ -9,31 +9,31 @@ mod hooks;
 mod manifest;
 mod name;
 mod origin;
-mod own;
+mod setting_values;
 
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::{Diagnostic, Severity, SourceText};
 use serde_json::{Map, Value};
 
-pub(crate) use enablement::ENABLEMENT;
-use enablement::Rules;
+pub(crate) use enablement::ENABLEMENT_FILE;
+use enablement::EnablementRules;
 pub use enablement::{forget_extension, switch_extension};
 use hooks::PLUGIN_ROOT;
-pub(crate) use manifest::MANIFEST;
-pub use manifest::OwnSetting;
-use manifest::{ManifestHooks, Reader};
-pub use name::wrong_with as wrong_with_extension_name;
-pub(crate) use origin::INSTALLED;
-pub use origin::{Origin, OriginKind};
-pub(crate) use own::VALUES;
-pub use own::{ValueScope, read_values, write_values};
+pub use manifest::ExtensionSetting;
+pub(crate) use manifest::MANIFEST_FILE;
+use manifest::{ManifestHooks, ManifestReader};
+pub use name::extension_name_problem as wrong_with_extension_name;
+pub(crate) use origin::ORIGIN_FILE;
+pub use origin::{ExtensionOrigin, OriginKind};
+pub(crate) use setting_values::VALUES_FILE;
+pub use setting_values::{ValueScope, read_extension_values, write_extension_values};
 
 use crate::file::read_text;
 use crate::json::{parse_map, parse_object};
-use crate::paths::Paths;
-use crate::settings::WithoutEffect;
-use crate::world::World;
+use crate::paths::ConfigPaths;
+use crate::process_env::ProcessEnv;
+use crate::settings::IneffectiveSetting;
 
 /// Which extensions are active.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,25 +68,25 @@ pub struct Extension {
     /// Its directory; a linked one's own.
     pub path: PathBuf,
     /// Where it is installed, with the values of its settings; the same directory, unless it is linked.
-    pub home: PathBuf,
+    pub install_dir: PathBuf,
     /// Whose it is.
     pub owner: ExtensionOwner,
     /// Where it came from, if that is known.
-    pub origin: Option<Origin>,
+    pub origin: Option<ExtensionOrigin>,
     /// Whether what it brings counts here.
     pub active: bool,
     /// Whether it would be active if it were not for the command line.
-    pub left_out: bool,
+    pub excluded_by_command_line: bool,
     /// Its context files that are there.
     pub context_files: Vec<PathBuf>,
     /// Its MCP servers, with variables filled in.
     pub mcp_servers: Map<String, Value>,
     /// The same as they are written.
-    pub(crate) mcp_written: Map<String, Value>,
+    pub(crate) raw_mcp_servers: Map<String, Value>,
     /// Built-in tools that it takes away.
     pub exclude_tools: Vec<String>,
     /// The settings that it declares.
-    pub settings: Vec<OwnSetting>,
+    pub settings: Vec<ExtensionSetting>,
     /// Their values, as variables for its hooks.
     pub env: Vec<(String, String)>,
     /// Where plans go, if the user's settings do not say.
@@ -96,104 +96,115 @@ pub struct Extension {
     /// What `${…}` stands for in its files.
     pub placeholders: Vec<(String, String)>,
     /// What it says that changes nothing here.
-    pub without_effect: Vec<WithoutEffect>,
+    pub ineffective_settings: Vec<IneffectiveSetting>,
     manifest_hooks: ManifestHooks,
 }
 
 impl Extension {
     /// Its custom commands.
-    pub fn commands(&self) -> PathBuf {
+    pub fn commands_dir(&self) -> PathBuf {
         self.path.join("commands")
     }
 
     /// Its policies.
-    pub fn policies(&self) -> PathBuf {
+    pub fn policies_dir(&self) -> PathBuf {
         self.path.join("policies")
     }
 
     /// Its skills: a folder each, with a `SKILL.md`.
-    pub fn skills(&self) -> PathBuf {
+    pub fn skills_dir(&self) -> PathBuf {
         self.path.join("skills")
     }
 
     /// Its sub-agents: a file each.
-    pub fn agents(&self) -> PathBuf {
+    pub fn agents_dir(&self) -> PathBuf {
         self.path.join("agents")
     }
 
     /// A text of one of its files, with `${extensionPath}` and the like filled in; other variables stay.
-    pub fn filled(&self, text: &str) -> String {
+    pub fn fill_placeholders(&self, text: &str) -> String {
         self.placeholders
             .iter()
             .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
     }
 
     /// The variables that its files see.
-    pub(crate) fn world(&self, world: &World) -> World {
-        own_world(world, &self.path, &self.placeholders, &self.env)
+    pub(crate) fn extend_env(&self, world: &ProcessEnv) -> ProcessEnv {
+        with_extension_env(world, &self.path, &self.placeholders, &self.env)
     }
 
     /// The extension in a directory, installed or not, as it is written: no variable and no value of its settings is filled in,
     /// only its own path and the project's. Nothing if there is none.
-    pub fn as_written(directory: &Path, project: &Path, diagnostics: &mut Vec<Diagnostic>) -> Option<Extension> {
-        let (world, values) = (&World::default(), Values::LeftOut);
-        let place = Place { world, project, trusted: false, owner: ExtensionOwner::User, values };
-        read(directory, &place, |_| Activity { active: true, left_out: false }, diagnostics)
+    pub fn read_raw(directory: &Path, project: &Path, diagnostics: &mut Vec<Diagnostic>) -> Option<Extension> {
+        let (world, values) = (&ProcessEnv::default(), SettingValuesMode::Skip);
+        let place = ExtensionReadContext {
+            process_env: world,
+            project,
+            is_project_trusted: false,
+            owner: ExtensionOwner::User,
+            values,
+        };
+        read_extension(
+            directory,
+            &place,
+            |_| ExtensionActivity { active: true, excluded_by_command_line: false },
+            diagnostics,
+        )
     }
 }
 
 /// What decides about extensions, besides their own files.
-pub(crate) struct Surroundings<'a> {
-    pub(crate) world: &'a World,
-    pub(crate) paths: &'a Paths,
+pub(crate) struct ExtensionScan<'a> {
+    pub(crate) process_env: &'a ProcessEnv,
+    pub(crate) paths: &'a ConfigPaths,
     pub(crate) project: &'a Path,
     /// Whether the project's own files count.
-    pub(crate) trusted: bool,
+    pub(crate) is_project_trusted: bool,
     pub(crate) choice: &'a ExtensionChoice,
     /// Names that settings disable.
     pub(crate) disabled: &'a [String],
 }
 
 /// All installed extensions, by name; of two with one name the user's counts.
-pub(crate) fn installed(around: &Surroundings<'_>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Extension> {
-    let user = directories(&around.paths.extensions, diagnostics);
+pub(crate) fn installed_extensions(around: &ExtensionScan<'_>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Extension> {
+    let user = extension_dirs(&around.paths.extensions, diagnostics);
     let own = around.paths.project_extensions(around.project);
-    let is_own = around.trusted && own != around.paths.extensions;
-    let project = if is_own { directories(&own, diagnostics) } else { Vec::new() };
+    let is_own = around.is_project_trusted && own != around.paths.extensions;
+    let project = if is_own { extension_dirs(&own, diagnostics) } else { Vec::new() };
     if user.is_empty() && project.is_empty() {
-        around.say_unknown(&[], diagnostics);
+        around.report_unknown_names(&[], diagnostics);
         return Vec::new();
     }
-    let rules = Rules::read(around.paths, diagnostics);
+    let rules = EnablementRules::read(around.paths, diagnostics);
     let owned = |owner| move |directory| (owner, directory);
     let all = user.into_iter().map(owned(ExtensionOwner::User));
     let all = all.chain(project.into_iter().map(owned(ExtensionOwner::Project)));
     let mut extensions: Vec<Extension> = Vec::new();
     for (owner, directory) in all {
-        let place = Place {
-            world: around.world,
+        let place = ExtensionReadContext {
+            process_env: around.process_env,
             project: around.project,
-            trusted: around.trusted,
+            is_project_trusted: around.is_project_trusted,
             owner,
-            values: Values::Read,
+            values: SettingValuesMode::Read,
         };
         let activity = |name: &str| around.activity(name, &rules);
-        let Some(extension) = read(&directory, &place, activity, diagnostics) else { continue };
+        let Some(extension) = read_extension(&directory, &place, activity, diagnostics) else { continue };
         // Commands, trust and disabling go by the name, and some disks know no capitals.
         if let Some(other) = extensions.iter().find(|other| other.name.eq_ignore_ascii_case(&extension.name)) {
             let text = format!("another extension is called `{}` too; this one is left out", other.name);
-            diagnostics.push(Diagnostic::about_file(Severity::Error, &directory.join(MANIFEST), text));
+            diagnostics.push(Diagnostic::about_file(Severity::Error, &directory.join(MANIFEST_FILE), text));
         } else {
             extensions.push(extension);
         }
     }
     extensions.sort_by(|one, other| one.name.cmp(&other.name));
-    around.say_unknown(&extensions, diagnostics);
+    around.report_unknown_names(&extensions, diagnostics);
     extensions
 }
 
 /// The directories in which extensions may be. Drafts of installations that are under way begin with a dot.
-fn directories(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+fn extension_dirs(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) => {
@@ -215,41 +226,41 @@ fn directories(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf>
 }
 
 /// Where an extension is read for.
-struct Place<'a> {
-    world: &'a World,
+struct ExtensionReadContext<'a> {
+    process_env: &'a ProcessEnv,
     project: &'a Path,
-    trusted: bool,
+    is_project_trusted: bool,
     owner: ExtensionOwner,
-    values: Values,
+    values: SettingValuesMode,
 }
 
 /// Whether the values of an extension's settings are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Values {
+enum SettingValuesMode {
     Read,
-    LeftOut,
+    Skip,
 }
 
 /// Whether an extension counts.
-struct Activity {
+struct ExtensionActivity {
     active: bool,
-    left_out: bool,
+    excluded_by_command_line: bool,
 }
 
-fn read(
+fn read_extension(
     directory: &Path,
-    place: &Place<'_>,
-    activity: impl Fn(&str) -> Activity,
+    place: &ExtensionReadContext<'_>,
+    activity: impl Fn(&str) -> ExtensionActivity,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Extension> {
-    let origin = Origin::read(directory);
+    let origin = ExtensionOrigin::read(directory);
     // A project does not load what is outside of it by a link.
-    let linked = origin.as_ref().and_then(Origin::linked).filter(|_| place.owner == ExtensionOwner::User);
+    let linked = origin.as_ref().and_then(ExtensionOrigin::link_target).filter(|_| place.owner == ExtensionOwner::User);
     let path = linked.unwrap_or_else(|| directory.to_owned());
-    let file = path.join(MANIFEST);
+    let file = path.join(MANIFEST_FILE);
     let text = match read_text(&file) {
         Ok(None) => {
-            diagnostics.extend(no_manifest(directory, &path));
+            diagnostics.extend(missing_manifest_error(directory, &path));
             return None;
         }
         Ok(Some(text)) => text,
@@ -273,33 +284,35 @@ fn read(
             return None;
         }
     };
-    let mut reader = Reader { root: &root, source: &source, path: &path, diagnostics };
-    let settings = reader.settings();
-    let mut env = own::values(&settings, directory, place.trusted.then_some(place.project));
-    if place.values == Values::LeftOut {
+    let mut reader = ManifestReader { root: &root, source: &source, path: &path, diagnostics };
+    let settings = reader.read_settings();
+    let mut env =
+        setting_values::effective_values(&settings, directory, place.is_project_trusted.then_some(place.project));
+    if place.values == SettingValuesMode::Skip {
         env.clear();
     } else if place.owner == ExtensionOwner::Project {
-        env.retain(|(name, _)| !crate::steering::steers(name));
+        env.retain(|(name, _)| !crate::dangerous_env::is_dangerous_variable(name));
     }
     let placeholders = placeholders(&path, place.project);
-    let manifest = reader.manifest(settings, &own_world(place.world, &path, &placeholders, &env))?;
-    let Activity { active, left_out } = activity(&manifest.name);
+    let manifest =
+        reader.read_manifest(settings, &with_extension_env(place.process_env, &path, &placeholders, &env))?;
+    let ExtensionActivity { active, excluded_by_command_line: left_out } = activity(&manifest.name);
     Some(Extension {
         active,
-        left_out,
+        excluded_by_command_line: left_out,
         name: manifest.name,
         version: manifest.version,
         description: manifest.description,
         context_files: manifest.context_files,
         mcp_servers: manifest.mcp_servers,
-        mcp_written: manifest.mcp_written,
+        raw_mcp_servers: manifest.raw_mcp_servers,
         exclude_tools: manifest.exclude_tools,
         settings: manifest.settings,
         plan_directory: manifest.plan_directory,
         moved_to: manifest.moved_to,
-        without_effect: manifest.without_effect,
+        ineffective_settings: manifest.ineffective_settings,
         manifest_hooks: manifest.hooks,
-        home: directory.to_owned(),
+        install_dir: directory.to_owned(),
         owner: place.owner,
         origin,
         path,
@@ -309,15 +322,15 @@ fn read(
 }
 
 /// A directory without a manifest is no extension; caches and the like live here too. One that was installed should have one.
-fn no_manifest(directory: &Path, path: &Path) -> Option<Diagnostic> {
+fn missing_manifest_error(directory: &Path, path: &Path) -> Option<Diagnostic> {
     if path != directory {
         let text = format!("this links to {}, where there is no extension any more", path.display());
-        let wrong = Diagnostic::about_file(Severity::Error, &directory.join(INSTALLED), text);
+        let wrong = Diagnostic::about_file(Severity::Error, &directory.join(ORIGIN_FILE), text);
         return Some(wrong.help("put it back, or run `hookwright extensions uninstall`"));
     }
-    let is_one = directory.join("hooks").join("hooks.json").is_file() || directory.join(INSTALLED).is_file();
+    let is_one = directory.join("hooks").join("hooks.json").is_file() || directory.join(ORIGIN_FILE).is_file();
     let text = "an extension without a manifest is not loaded, nor are its hooks";
-    is_one.then(|| Diagnostic::about_file(Severity::Error, &directory.join(MANIFEST), text))
+    is_one.then(|| Diagnostic::about_file(Severity::Error, &directory.join(MANIFEST_FILE), text))
 }
 
 fn placeholders(path: &Path, project: &Path) -> Vec<(String, String)> {
@@ -331,7 +344,12 @@ fn placeholders(path: &Path, project: &Path) -> Vec<(String, String)> {
 }
 
 /// The variables that a manifest sees: its own settings come before the process's.
-fn own_world(world: &World, path: &Path, placeholders: &[(String, String)], env: &[(String, String)]) -> World {
+fn with_extension_env(
+    world: &ProcessEnv,
+    path: &Path,
+    placeholders: &[(String, String)],
+    env: &[(String, String)],
+) -> ProcessEnv {
     let mut world = world.clone();
     let root = (PLUGIN_ROOT.into(), path.into());
     let own = placeholders.iter().chain(env).map(|(name, value)| (name.into(), value.into()));
@@ -340,15 +358,15 @@ fn own_world(world: &World, path: &Path, placeholders: &[(String, String)], env:
 }
 
 /// The name of the extension in a directory.
-pub(crate) fn named(directory: &Path) -> Option<String> {
-    let file = directory.join(MANIFEST);
+pub(crate) fn extension_name(directory: &Path) -> Option<String> {
+    let file = directory.join(MANIFEST_FILE);
     let manifest = parse_map(&file, &read_text(&file).ok()??).ok()?;
     Some(manifest.get("name")?.as_str()?.to_owned())
 }
 
-impl Surroundings<'_> {
+impl ExtensionScan<'_> {
     /// Whoever names an extension expects it to be there.
-    fn say_unknown(&self, extensions: &[Extension], diagnostics: &mut Vec<Diagnostic>) {
+    fn report_unknown_names(&self, extensions: &[Extension], diagnostics: &mut Vec<Diagnostic>) {
         let ExtensionChoice::Only(names) = self.choice else { return };
         for name in names.iter().filter(|name| !extensions.iter().any(|one| one.name.eq_ignore_ascii_case(name))) {
             let near = extensions.iter().find(|one| strsim::damerau_levenshtein(&one.name, name) <= 2);
@@ -361,18 +379,21 @@ impl Surroundings<'_> {
         }
     }
 
-    fn activity(&self, name: &str, rules: &Rules) -> Activity {
+    fn activity(&self, name: &str, rules: &EnablementRules) -> ExtensionActivity {
         let active = self.is_active(name, self.choice, rules);
-        Activity { active, left_out: !active && self.is_active(name, &ExtensionChoice::Enabled, rules) }
+        ExtensionActivity {
+            active,
+            excluded_by_command_line: !active && self.is_active(name, &ExtensionChoice::Enabled, rules),
+        }
     }
 
-    fn is_active(&self, name: &str, choice: &ExtensionChoice, rules: &Rules) -> bool {
+    fn is_active(&self, name: &str, choice: &ExtensionChoice, rules: &EnablementRules) -> bool {
         match choice {
             ExtensionChoice::None => false,
             ExtensionChoice::Only(names) => names.iter().any(|wanted| wanted.eq_ignore_ascii_case(name)),
             ExtensionChoice::Enabled => {
                 let is_disabled = self.disabled.iter().any(|disabled| disabled.eq_ignore_ascii_case(name));
-                !is_disabled && rules.enable(name, self.project)
+                !is_disabled && rules.is_enabled(name, self.project)
             }
         }
     }

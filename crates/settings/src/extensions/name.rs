@@ -1,16 +1,16 @@
 //! What an extension may be called. Its name becomes a folder, a part of commands and a word on command lines. Pure.
 
 /// Longer names are nobody's.
-const LONGEST: usize = 100;
+const MAX_EXTENSION_NAME_LEN: usize = 100;
 
 /// Words that mean something else where a name of an extension is expected.
-const RESERVED: [&str; 3] = ["none", "all", "extension-enablement.json"];
+const RESERVED_NAMES: [&str; 3] = ["none", "all", "extension-enablement.json"];
 
 /// Names that are devices on some systems, whatever stands behind a dot.
-const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
+const DEVICE_NAMES: [&str; 4] = ["con", "prn", "aux", "nul"];
 
 /// Why this can't be an extension's name, if it can't.
-pub fn wrong_with(name: &str) -> Option<String> {
+pub fn extension_name_problem(name: &str) -> Option<String> {
     let fine = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
     let lower = name.to_ascii_lowercase();
     let stem = lower.split('.').next().unwrap_or_default();
@@ -19,15 +19,15 @@ pub fn wrong_with(name: &str) -> Option<String> {
     };
     if name.is_empty() {
         Some("it is empty".to_owned())
-    } else if name.len() > LONGEST {
-        Some(format!("it is longer than {LONGEST} characters"))
+    } else if name.len() > MAX_EXTENSION_NAME_LEN {
+        Some(format!("it is longer than {MAX_EXTENSION_NAME_LEN} characters"))
     } else if let Some(odd) = name.chars().find(|char| !fine(*char)) {
         Some(format!("{odd:?} is in it"))
     } else if name.starts_with(['.', '-']) || name.ends_with('.') {
         Some("it begins or ends with a dot, or begins with a dash".to_owned())
-    } else if RESERVED.contains(&lower.as_str()) {
+    } else if RESERVED_NAMES.contains(&lower.as_str()) {
         Some("the word means something else".to_owned())
-    } else if DEVICES.contains(&stem) || numbered("com") || numbered("lpt") {
+    } else if DEVICE_NAMES.contains(&stem) || numbered("com") || numbered("lpt") {
         Some("it is a device on some systems".to_owned())
     } else {
         None
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn names_are_folders_and_words() {
         for fine in ["a", "my-tool", "My_Tool.2", "console", "nulls", "com", "com10"] {
-            assert_eq!(wrong_with(fine), None, "{fine}");
+            assert_eq!(extension_name_problem(fine), None, "{fine}");
         }
         let long = "x".repeat(101);
         let wrong = [
@@ -72,7 +72,7 @@ mod tests {
             &long,
         ];
         for wrong in wrong {
-            assert!(wrong_with(wrong).is_some(), "{wrong:?}");
+            assert!(extension_name_problem(wrong).is_some(), "{wrong:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::file::read_text;
 use crate::json::parse_map;
 
 /// The file.
-pub(crate) const INSTALLED: &str = ".gemini-extension-install.json";
+pub(crate) const ORIGIN_FILE: &str = ".gemini-extension-install.json";
 
 /// How an extension came here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum OriginKind {
 }
 
 /// The words of the kinds. Gemini CLI does not know `archive`, and updates none.
-const KINDS: [(OriginKind, &str); 5] = [
+const ORIGIN_KIND_NAMES: [(OriginKind, &str); 5] = [
     (OriginKind::Local, "local"),
     (OriginKind::Link, "link"),
     (OriginKind::Git, "git"),
@@ -38,13 +38,13 @@ const KINDS: [(OriginKind, &str); 5] = [
 impl OriginKind {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
-        KINDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
+        ORIGIN_KIND_NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
     }
 }
 
 /// Where an extension came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct ExtensionOrigin {
     /// A path or an address.
     pub source: String,
     /// How it came.
@@ -57,15 +57,15 @@ pub struct Origin {
     pub auto_update: bool,
 }
 
-impl Origin {
+impl ExtensionOrigin {
     /// What a folder says of where it came from.
-    pub fn read(folder: &Path) -> Option<Origin> {
-        let file = folder.join(INSTALLED);
+    pub fn read(folder: &Path) -> Option<ExtensionOrigin> {
+        let file = folder.join(ORIGIN_FILE);
         let metadata = parse_map(&file, &read_text(&file).ok()??).ok()?;
         let text = |key: &str| metadata.get(key).and_then(Value::as_str).map(str::to_owned);
         let word = text("type")?;
-        let (kind, _) = KINDS.into_iter().find(|(_, known)| *known == word)?;
-        Some(Origin {
+        let (kind, _) = ORIGIN_KIND_NAMES.into_iter().find(|(_, known)| *known == word)?;
+        Some(ExtensionOrigin {
             source: text("source")?,
             kind,
             reference: text("ref"),
@@ -75,7 +75,7 @@ impl Origin {
     }
 
     /// The file's text.
-    pub fn text(&self) -> String {
+    pub fn to_json(&self) -> String {
         let mut fields = Map::new();
         fields.insert("source".to_owned(), json!(self.source));
         fields.insert("type".to_owned(), json!(self.kind.as_str()));
@@ -91,7 +91,7 @@ impl Origin {
     }
 
     /// The directory that a linked extension really lives in.
-    pub(super) fn linked(&self) -> Option<PathBuf> {
+    pub(super) fn link_target(&self) -> Option<PathBuf> {
         (self.kind == OriginKind::Link).then(|| PathBuf::from(&self.source))
     }
 }

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use hookwright_hooks::{CommandFiles, Hook, Naming, Source, Whereabouts};
 
-use super::Loaded;
+use super::LoadedConfig;
 use crate::env_file;
-use crate::trust::{self, Taker};
-use crate::world::World;
+use crate::process_env::ProcessEnv;
+use crate::trust::{self, Fingerprinter};
 
-impl Loaded {
+impl LoadedConfig {
     /// The files that a hook's command itself names: what is the guard's own, rather than the project's code that it may
     /// run, such as its tests.
-    pub fn named_by(&self, hook: &Hook) -> CommandFiles {
+    pub fn files_named_by(&self, hook: &Hook) -> CommandFiles {
         let root = &self.project.root;
-        let variable = |name: &str| trust::variable(hook, self.world_of(hook), root, name);
+        let variable = |name: &str| trust::hook_variable(hook, self.env_of(hook), root, name);
         match hook.action.command() {
             Some(command) => command.files(&Whereabouts { cwd: root, variable: &variable }),
             None => CommandFiles { certain: true, ..CommandFiles::default() },
@@ -25,14 +25,15 @@ impl Loaded {
 
     /// The files of a hook that no agent changes unseen: of a guard, and of a locked hook, all that it runs, mentions, or may
     /// load; of others what they name themselves.
-    pub fn guarded_by(&self, hook: &Hook) -> CommandFiles {
-        let named = self.named_by(hook);
+    pub fn protected_files_of(&self, hook: &Hook) -> CommandFiles {
+        let named = self.files_named_by(hook);
         if !hook.is_protected() {
             return named;
         }
-        let world = self.world_of(hook);
-        let taker = Taker::of_guard(self.home_of(hook), &self.project.root, world, self.folders_of(&named));
-        let Some(mut found) = taker.followed(hook) else { return named };
+        let world = self.env_of(hook);
+        let taker =
+            Fingerprinter::for_guard(self.base_dir_of(hook), &self.project.root, world, self.script_folders(&named));
+        let Some(mut found) = taker.followed_files(hook) else { return named };
         for file in named.files {
             if !found.files.iter().any(|known| known.path == file.path) {
                 found.files.push(file);
@@ -43,7 +44,7 @@ impl Loaded {
     }
 
     /// The folders that a command's scripts stand in, without those that are full of other things.
-    fn folders_of(&self, named: &CommandFiles) -> Vec<PathBuf> {
+    fn script_folders(&self, named: &CommandFiles) -> Vec<PathBuf> {
         let run = named.files.iter().filter(|file| matches!(file.how, Naming::Runs | Naming::Sources));
         let folders = run.filter_map(|file| file.path.parent()).filter(|folder| {
             let of_programs = folder.file_name().is_some_and(|name| name == "bin" || name == "sbin");
@@ -53,30 +54,31 @@ impl Loaded {
     }
 
     /// The files that a hook runs, and that those run in turn, as far as that can be told: what trust in it extends to.
-    pub fn files_of(&self, hook: &Hook) -> CommandFiles {
-        self.files_of_all([hook]).pop().unwrap_or_default()
+    pub fn files_run_by(&self, hook: &Hook) -> CommandFiles {
+        self.files_run_by_all([hook]).pop().unwrap_or_default()
     }
 
     /// The same for many hooks, with everything that they share looked at once.
-    pub fn files_of_all<'h>(&self, hooks: impl IntoIterator<Item = &'h Hook>) -> Vec<CommandFiles> {
-        let mut takers: HashMap<(&Path, bool), Taker<'_>> = HashMap::new();
+    pub fn files_run_by_all<'h>(&self, hooks: impl IntoIterator<Item = &'h Hook>) -> Vec<CommandFiles> {
+        let mut takers: HashMap<(&Path, bool), Fingerprinter<'_>> = HashMap::new();
         let mut files_of = |hook: &Hook| {
-            let (root, own) = (self.home_of(hook), env_file::is_own(&hook.source));
-            let world = self.world_of(hook);
-            let taker = takers.entry((root, own)).or_insert_with(|| Taker::new(root, &self.project.root, world));
+            let (root, own) = (self.base_dir_of(hook), env_file::is_user_or_system(&hook.source));
+            let world = self.env_of(hook);
+            let taker =
+                takers.entry((root, own)).or_insert_with(|| Fingerprinter::new(root, &self.project.root, world));
             let none = CommandFiles { certain: true, ..CommandFiles::default() };
-            taker.files(hook).unwrap_or(none)
+            taker.files_run_by(hook).unwrap_or(none)
         };
         hooks.into_iter().map(&mut files_of).collect()
     }
 
     /// What a hook sees of the environment.
-    pub(crate) fn world_of(&self, hook: &Hook) -> &World {
-        if env_file::is_own(&hook.source) { &self.own.world } else { &self.world }
+    pub(crate) fn env_of(&self, hook: &Hook) -> &ProcessEnv {
+        if env_file::is_user_or_system(&hook.source) { &self.user_scope.process_env } else { &self.process_env }
     }
 
     /// The directory that a hook's own files are in.
-    pub(super) fn home_of(&self, hook: &Hook) -> &Path {
+    pub(super) fn base_dir_of(&self, hook: &Hook) -> &Path {
         let extension = |name: &str| self.extensions.iter().find(|extension| extension.name == name);
         match &hook.source {
             Source::Extension(name) => extension(name).map_or(&self.project.root, |extension| &extension.path),

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::jsonc::Document;
-use hookwright_hooks::{Declared, Diagnostic, Layer, Source, declare_document};
+use hookwright_hooks::{DeclaredLayer, Diagnostic, Layer, Source, parse_layer_document};
 
-use super::{FileState, SettingsFile};
+use super::{SettingsFile, SettingsFileState};
 use crate::file::read_text;
 use crate::trust::FolderTrust;
 
@@ -14,10 +14,10 @@ use crate::trust::FolderTrust;
 pub(super) struct LayerFile {
     pub(super) source: Source,
     pub(super) path: PathBuf,
-    content: Content,
+    content: LayerContent,
 }
 
-enum Content {
+enum LayerContent {
     Missing,
     Text(String),
     Unreadable(Diagnostic),
@@ -27,53 +27,55 @@ enum Content {
 impl LayerFile {
     pub(super) fn read(source: Source, path: &Path) -> Self {
         let content = match read_text(path) {
-            Ok(None) => Content::Missing,
-            Ok(Some(text)) => Content::Text(text),
-            Err(error) => Content::Unreadable(error.diagnostic()),
+            Ok(None) => LayerContent::Missing,
+            Ok(Some(text)) => LayerContent::Text(text),
+            Err(error) => LayerContent::Unreadable(error.diagnostic()),
         };
         LayerFile { source, path: path.to_owned(), content }
     }
 
-    pub(super) fn of_project(path: &Path, trust: &FolderTrust) -> Self {
+    pub(super) fn read_project(path: &Path, trust: &FolderTrust) -> Self {
         // One that is no file at all is reported without being opened.
         if trust.is_trusted() || (path.exists() && !path.is_file()) {
             return LayerFile::read(Source::Project, path);
         }
-        let content = if path.exists() { Content::Untrusted } else { Content::Missing };
+        let content = if path.exists() { LayerContent::Untrusted } else { LayerContent::Missing };
         LayerFile { source: Source::Project, path: path.to_owned(), content }
     }
 
     /// The file's content, parsed once for everything that looks into it.
-    pub(super) fn tree(&self) -> Tree<'_> {
-        let text = if let Content::Text(text) = &self.content { text } else { "" };
-        Tree { file: self, text, document: Document::parse(&self.path, text) }
+    pub(super) fn parse(&self) -> LayerTree<'_> {
+        let text = if let LayerContent::Text(text) = &self.content { text } else { "" };
+        LayerTree { file: self, text, document: Document::parse(&self.path, text) }
     }
 }
 
 /// A settings file as a tree with places.
-pub(super) struct Tree<'t> {
+pub(super) struct LayerTree<'t> {
     pub(super) file: &'t LayerFile,
     text: &'t str,
     pub(super) document: Document<'t>,
 }
 
-impl Tree<'_> {
-    pub(super) fn state(&self) -> SettingsFile {
+impl LayerTree<'_> {
+    pub(super) fn to_settings_file(&self) -> SettingsFile {
         let state = match (&self.file.content, &self.document.root) {
-            (Content::Missing, _) => FileState::Missing,
-            (Content::Untrusted, _) => FileState::Untrusted,
-            (Content::Unreadable(_), _) | (Content::Text(_), Err(_)) => FileState::Broken,
-            (Content::Text(_), Ok(_)) => FileState::Loaded,
+            (LayerContent::Missing, _) => SettingsFileState::Missing,
+            (LayerContent::Untrusted, _) => SettingsFileState::Untrusted,
+            (LayerContent::Unreadable(_), _) | (LayerContent::Text(_), Err(_)) => SettingsFileState::Broken,
+            (LayerContent::Text(_), Ok(_)) => SettingsFileState::Loaded,
         };
         SettingsFile { source: self.file.source.clone(), path: self.file.path.clone(), state }
     }
 
-    pub(super) fn declared(&self) -> Declared {
+    pub(super) fn declared_hooks(&self) -> DeclaredLayer {
         let source = self.file.source.clone();
         match &self.file.content {
-            Content::Missing | Content::Untrusted => Declared::empty(source, Vec::new()),
-            Content::Unreadable(diagnostic) => Declared::empty(source, vec![diagnostic.clone()]),
-            Content::Text(_) => declare_document(&Layer::new(source, &self.file.path, self.text), &self.document),
+            LayerContent::Missing | LayerContent::Untrusted => DeclaredLayer::empty(source, Vec::new()),
+            LayerContent::Unreadable(diagnostic) => DeclaredLayer::empty(source, vec![diagnostic.clone()]),
+            LayerContent::Text(_) => {
+                parse_layer_document(&Layer::new(source, &self.file.path, self.text), &self.document)
+            }
         }
     }
 }

@@ -4,29 +4,34 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::layer::Tree;
-use crate::env_file::Worlds;
-use crate::settings::{Findings, Outer, lay_over, read_layer};
+use super::layer::LayerTree;
+use crate::env_file::LayerEnvs;
+use crate::settings::{LayerFindings, OuterSettings, overlay, read_layer};
 
 /// The settings of all layers, lowest first, laid over each other.
-pub(super) fn merged(trees: &[Tree<'_>], worlds: &Worlds, root: &Path, found: &mut Findings) -> Map<String, Value> {
-    merged_over(Map::new(), trees, worlds, root, found)
+pub(super) fn merge_layers(
+    trees: &[LayerTree<'_>],
+    worlds: &LayerEnvs,
+    root: &Path,
+    found: &mut LayerFindings,
+) -> Map<String, Value> {
+    merge_layers_over(Map::new(), trees, worlds, root, found)
 }
 
 /// The same over those of lower ones.
-pub(super) fn merged_over(
+pub(super) fn merge_layers_over(
     mut all: Map<String, Value>,
-    trees: &[Tree<'_>],
-    worlds: &Worlds,
+    trees: &[LayerTree<'_>],
+    worlds: &LayerEnvs,
     root: &Path,
-    found: &mut Findings,
+    found: &mut LayerFindings,
 ) -> Map<String, Value> {
     for tree in trees {
         if let Ok(Some(object)) = &tree.document.root {
             let layer = &tree.file.source;
-            let outer = Outer { settings: &all, root };
-            let values = read_layer(object, layer, &tree.document.source, worlds.of(layer), &outer, found);
-            lay_over(&mut all, values);
+            let outer = OuterSettings { settings: &all, root };
+            let values = read_layer(object, layer, &tree.document.source, worlds.for_layer(layer), &outer, found);
+            overlay(&mut all, values);
         }
     }
     all

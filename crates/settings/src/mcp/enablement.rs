@@ -6,52 +6,52 @@ use serde_json::{Map, Value, json};
 use crate::edit::{self, EditError, Switch};
 use crate::file::read_text;
 use crate::json::parse_map;
-use crate::paths::Paths;
+use crate::paths::ConfigPaths;
 
 /// The record's name.
-pub(crate) const FILE: &str = "mcp-server-enablement.json";
+pub(crate) const MCP_ENABLEMENT_FILE: &str = "mcp-server-enablement.json";
 
 /// The servers that are switched off.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Disabled {
+pub(crate) enum DisabledServers {
     /// These.
     Names(Vec<String>),
     /// The record can't be read.
     Unknown,
 }
 
-impl Default for Disabled {
+impl Default for DisabledServers {
     fn default() -> Self {
-        Disabled::Names(Vec::new())
+        DisabledServers::Names(Vec::new())
     }
 }
 
-impl Disabled {
+impl DisabledServers {
     /// Reads the record.
-    pub(crate) fn read(paths: &Paths, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let file = paths.user_dir.join(FILE);
+    pub(crate) fn read(paths: &ConfigPaths, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let file = paths.user_dir.join(MCP_ENABLEMENT_FILE);
         let text = match read_text(&file) {
             Ok(text) => text.unwrap_or_default(),
             Err(error) => {
                 diagnostics.push(error.diagnostic());
-                return Disabled::Unknown;
+                return DisabledServers::Unknown;
             }
         };
         match parse_map(&file, &text) {
-            Ok(record) => Disabled::Names(
-                record.iter().filter(|(_, state)| is_off(state)).map(|(name, _)| name.clone()).collect(),
+            Ok(record) => DisabledServers::Names(
+                record.iter().filter(|(_, state)| is_disabled(state)).map(|(name, _)| name.clone()).collect(),
             ),
             Err(_) => {
                 let text = "this record of MCP servers that are switched off can't be read, so none is started";
                 let wrong = Diagnostic::about_file(Severity::Error, &file, text);
                 diagnostics.push(wrong.help("correct or remove it"));
-                Disabled::Unknown
+                DisabledServers::Unknown
             }
         }
     }
 }
 
-fn is_off(state: &Value) -> bool {
+fn is_disabled(state: &Value) -> bool {
     state.get("enabled") == Some(&Value::Bool(false))
 }
 
@@ -59,23 +59,23 @@ fn is_off(state: &Value) -> bool {
 ///
 /// # Errors
 /// If the record can't be read or written; it is as it was then.
-pub fn switch(paths: &Paths, name: &str, switch: Switch) -> Result<bool, EditError> {
-    let file = paths.user_dir.join(FILE);
+pub fn switch_server(paths: &ConfigPaths, name: &str, switch: Switch) -> Result<bool, EditError> {
+    let file = paths.user_dir.join(MCP_ENABLEMENT_FILE);
     let key = name.trim().to_lowercase();
     edit::rewrite(&file, |text| {
         let mut record = parse_map(&file, text).map_err(EditError::Broken)?;
-        let is_off = record.get(&key).is_some_and(is_off);
+        let is_off = record.get(&key).is_some_and(is_disabled);
         match switch {
             Switch::Disable if is_off => return Ok(text.to_owned()),
             Switch::Enable if !record.contains_key(&key) => return Ok(text.to_owned()),
             Switch::Disable => drop(record.insert(key, json!({"enabled": false}))),
             Switch::Enable => drop(record.remove(&key)),
         }
-        Ok(written(&record))
+        Ok(to_json_text(&record))
     })
 }
 
-fn written(record: &Map<String, Value>) -> String {
+fn to_json_text(record: &Map<String, Value>) -> String {
     let mut text = serde_json::to_string_pretty(record).unwrap_or_default();
     text.push('\n');
     text

@@ -14,75 +14,86 @@ use std::time::Duration;
 use hookwright_hooks::{Severity, Source};
 use serde_json::{Map, Value};
 
-use super::{DEFAULT_TIMEOUT, McpOAuth, McpServer, Transport, Written};
-use crate::json::unfilled;
-use fields::{FIELDS, NARROWING, check, kind_of_value};
-use problem::Problem;
-pub(crate) use problem::diagnose;
+use super::{DEFAULT_REQUEST_TIMEOUT, McpOAuth, McpServer, McpTransport, UnresolvedEntry};
+use crate::json::unfilled_names;
+use fields::{ENTRY_FIELDS, FOREIGN_TOOL_LIST_NAMES, check_fields, kind_of_value};
+use problem::EntryProblem;
+pub(crate) use problem::diagnose_entries;
 
 /// Whether a server can have that name: one that can be shown and asked for.
-pub fn is_fine_name(name: &str) -> bool {
+pub fn is_valid_server_name(name: &str) -> bool {
     !name.trim().is_empty() && name.len() <= 200 && !name.chars().any(char::is_control)
 }
 
 /// Whether the entry itself switches the server off, as other programs have it.
-pub(super) fn says_disabled(entry: &Value) -> bool {
+pub(super) fn is_disabled_entry(entry: &Value) -> bool {
     entry.get("disabled") == Some(&Value::Bool(true))
 }
 
 /// The server that an entry means, or what is wrong with it.
-pub(super) fn server(name: &str, entry: &Value, origin: &Source, root: &Path) -> Result<McpServer, String> {
+pub(super) fn server_from_entry(name: &str, entry: &Value, origin: &Source, root: &Path) -> Result<McpServer, String> {
     let mut problems = Vec::new();
-    let server = read(name, entry, origin, root, &mut problems);
-    match problems.into_iter().find(|problem| problem.decides) {
+    let server = read_entry(name, entry, origin, root, &mut problems);
+    match problems.into_iter().find(|problem| problem.is_fatal) {
         Some(problem) => Err(problem.text),
         None => server.ok_or_else(|| "its entry is not understood".to_owned()),
     }
 }
 
 /// All that is wrong with an entry.
-pub(crate) fn problems(name: &str, entry: &Value, origin: &Source) -> Vec<Problem> {
+pub(crate) fn entry_problems(name: &str, entry: &Value, origin: &Source) -> Vec<EntryProblem> {
     let mut problems = Vec::new();
-    read(name, entry, origin, Path::new(""), &mut problems);
+    read_entry(name, entry, origin, Path::new(""), &mut problems);
     problems
 }
 
-fn read(name: &str, entry: &Value, origin: &Source, root: &Path, problems: &mut Vec<Problem>) -> Option<McpServer> {
-    if !is_fine_name(name) {
+fn read_entry(
+    name: &str,
+    entry: &Value,
+    origin: &Source,
+    root: &Path,
+    problems: &mut Vec<EntryProblem>,
+) -> Option<McpServer> {
+    if !is_valid_server_name(name) {
         let text = "a server's name can't be empty, longer than 200 bytes, or have control characters".to_owned();
-        problems.push(Problem { on_name: true, ..Problem::error(&[], text) });
+        problems.push(EntryProblem { on_name: true, ..EntryProblem::error(&[], text) });
         return None;
     }
     let Value::Object(entry) = entry else {
         let text = format!("it should be an object, not {}", kind_of_value(entry));
-        problems.push(Problem::error(&[], text).expected("expected { \"command\": … } or { \"url\": … }"));
+        problems.push(EntryProblem::error(&[], text).expected("expected { \"command\": … } or { \"url\": … }"));
         return None;
     };
-    let entry = &narrowed(entry, problems);
-    check(entry, &[], FIELDS, problems);
-    let get = Entry(entry);
-    let transport = transport(&get, root, problems)?;
+    let entry = &with_canonical_tool_lists(entry, problems);
+    check_fields(entry, &[], ENTRY_FIELDS, problems);
+    let get = EntryFields(entry);
+    let transport = read_transport(&get, root, problems)?;
     Some(McpServer {
         name: name.to_owned(),
         origin: origin.clone(),
-        unset: unset(&transport),
+        unset_variables: unset_variables(&transport),
         transport,
-        timeout: get.time("timeout").unwrap_or(DEFAULT_TIMEOUT),
-        trust: trust(&get, origin, problems),
+        timeout: get.duration("timeout").unwrap_or(DEFAULT_REQUEST_TIMEOUT),
+        trust: read_trust(&get, origin, problems),
         description: get.text("description"),
-        include_tools: get.texts("includeTools"),
-        exclude_tools: get.texts("excludeTools").unwrap_or_default(),
-        written: as_written(entry),
-        oauth: entry.get("oauth").and_then(Value::as_object).map(|oauth| oauth_of(&Entry(oauth))),
+        include_tools: get.strings("includeTools"),
+        exclude_tools: get.strings("excludeTools").unwrap_or_default(),
+        unresolved: unresolved_fields(entry),
+        oauth: entry.get("oauth").and_then(Value::as_object).map(|oauth| read_oauth(&EntryFields(oauth))),
     })
 }
 
 /// The entry with what takes tools away under the names that it has here.
-fn narrowed<'e>(entry: &'e Map<String, Value>, problems: &mut Vec<Problem>) -> Cow<'e, Map<String, Value>> {
+fn with_canonical_tool_lists<'e>(
+    entry: &'e Map<String, Value>,
+    problems: &mut Vec<EntryProblem>,
+) -> Cow<'e, Map<String, Value>> {
     let mut all = Cow::Borrowed(entry);
-    for (theirs, ours) in NARROWING.iter().filter(|(theirs, _)| entry.contains_key(*theirs)) {
+    for (theirs, ours) in FOREIGN_TOOL_LIST_NAMES.iter().filter(|(theirs, _)| entry.contains_key(*theirs)) {
         let text = format!("`{theirs}` is read as `{ours}`, which is its name");
-        problems.push(Problem { on_name: true, ..Problem::warning(&[theirs], text) }.help(format!("write `{ours}`")));
+        problems.push(
+            EntryProblem { on_name: true, ..EntryProblem::warning(&[theirs], text) }.help(format!("write `{ours}`")),
+        );
         let all = all.to_mut();
         let Some(value) = all.remove(*theirs) else { continue };
         match (all.get_mut(*ours), value) {
@@ -98,18 +109,18 @@ fn narrowed<'e>(entry: &'e Map<String, Value>, problems: &mut Vec<Problem>) -> C
 }
 
 /// What others may be told of an entry, as it stands there.
-pub(crate) fn written(entry: &Value) -> Written {
-    entry.as_object().map(as_written).unwrap_or_default()
+pub(crate) fn unresolved_entry(entry: &Value) -> UnresolvedEntry {
+    entry.as_object().map(unresolved_fields).unwrap_or_default()
 }
 
-fn as_written(entry: &Map<String, Value>) -> Written {
+fn unresolved_fields(entry: &Map<String, Value>) -> UnresolvedEntry {
     let text = |key| entry.get(key).and_then(Value::as_str).map(str::to_owned);
-    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(as_text);
-    Written { args: args.collect(), url: text("httpUrl").or_else(|| text("url")) }
+    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(scalar_text);
+    UnresolvedEntry { args: args.collect(), url: text("httpUrl").or_else(|| text("url")) }
 }
 
 /// Which servers' tools run unasked is the user's to say.
-fn trust(get: &Entry<'_>, origin: &Source, problems: &mut Vec<Problem>) -> bool {
+fn read_trust(get: &EntryFields<'_>, origin: &Source, problems: &mut Vec<EntryProblem>) -> bool {
     if get.0.get("trust") != Some(&Value::Bool(true)) {
         return false;
     }
@@ -118,12 +129,12 @@ fn trust(get: &Entry<'_>, origin: &Source, problems: &mut Vec<Problem>) -> bool 
         Source::Extension(_) => "an extension",
         Source::User | Source::System | Source::Runtime => return true,
     };
-    let problem = Problem::warning(&["trust"], format!("{whose} can't set `trust`; it is ignored"));
+    let problem = EntryProblem::warning(&["trust"], format!("{whose} can't set `trust`; it is ignored"));
     problems.push(problem.help("say it in your own settings, or answer `always` when asked"));
     false
 }
 
-fn oauth_of(get: &Entry<'_>) -> McpOAuth {
+fn read_oauth(get: &EntryFields<'_>) -> McpOAuth {
     McpOAuth {
         enabled: get.0.get("enabled").and_then(Value::as_bool).unwrap_or(false),
         client_id: get.text("clientId"),
@@ -133,67 +144,69 @@ fn oauth_of(get: &Entry<'_>) -> McpOAuth {
         registration_url: get.text("registrationUrl"),
         issuer: get.text("issuer"),
         redirect_uri: get.text("redirectUri"),
-        scopes: get.texts("scopes").unwrap_or_default(),
-        audiences: get.texts("audiences").unwrap_or_default(),
+        scopes: get.strings("scopes").unwrap_or_default(),
+        audiences: get.strings("audiences").unwrap_or_default(),
     }
 }
 
 /// An address goes before a command, as with Gemini CLI; `type` decides where it is there.
-fn transport(get: &Entry<'_>, root: &Path, problems: &mut Vec<Problem>) -> Option<Transport> {
+fn read_transport(get: &EntryFields<'_>, root: &Path, problems: &mut Vec<EntryProblem>) -> Option<McpTransport> {
     let (command, url, http_url) = (get.text("command"), get.text("url"), get.text("httpUrl"));
     let kind = get.0.get("type").and_then(Value::as_str).map(str::to_ascii_lowercase);
     let kind = kind.as_deref();
     let wants_command = kind == Some("stdio") || (url.is_none() && http_url.is_none());
     match (command, wants_command) {
-        (Some(command), true) => Some(Transport::Stdio {
+        (Some(command), true) => Some(McpTransport::Stdio {
             command,
-            args: get.texts("args").unwrap_or_default(),
+            args: get.strings("args").unwrap_or_default(),
             env: get.pairs("env"),
             cwd: get.text("cwd").map(|cwd| root.join(cwd)),
         }),
         (None, true) => {
             let missing = if kind == Some("stdio") { "`command`" } else { "`command` nor `url`" };
             let neither = if kind == Some("stdio") { "no" } else { "neither" };
-            let problem = Problem::error(&[], format!("it has {neither} {missing}"));
+            let problem = EntryProblem::error(&[], format!("it has {neither} {missing}"));
             problems.push(problem.expected("expected { \"command\": … } or { \"url\": … }"));
             None
         }
         (command, false) => {
             if command.is_some() {
                 let text = "it has both a command and an address; the address counts".to_owned();
-                problems
-                    .push(Problem::warning(&["command"], text).help("remove one of them, or say which with `type`"));
+                problems.push(
+                    EntryProblem::warning(&["command"], text).help("remove one of them, or say which with `type`"),
+                );
             }
             if url.is_some() && http_url.is_some() {
                 let text = "it has both `url` and `httpUrl`; `httpUrl` counts".to_owned();
-                problems.push(Problem::warning(&["url"], text).help("remove one of them"));
+                problems.push(EntryProblem::warning(&["url"], text).help("remove one of them"));
             }
             let (key, is_http) = if http_url.is_some() { ("httpUrl", true) } else { ("url", false) };
             let url = http_url.or(url)?;
-            if let Some(name) = unfilled(&url).first().filter(|_| !is_address(&url)) {
+            if let Some(name) = unfilled_names(&url).first().filter(|_| !is_http_url(&url)) {
                 let text = format!("`{key}` is \"{}\", and nothing sets {name}", url.escape_debug());
                 let help = format!("set {name}: in the environment, or among its extension's settings");
-                problems.push(Problem { severity: Severity::Warning, ..Problem::error(&[key], text) }.help(help));
+                problems
+                    .push(EntryProblem { severity: Severity::Warning, ..EntryProblem::error(&[key], text) }.help(help));
                 return None;
             }
-            if !is_address(&url) {
+            if !is_http_url(&url) {
                 let text = format!("`{key}` should be an http or https address, not \"{}\"", url.escape_debug());
-                problems.push(Problem::error(&[key], text).expected("expected \"https://…\""));
+                problems.push(EntryProblem::error(&[key], text).expected("expected \"https://…\""));
                 return None;
             }
             let headers = get.pairs("headers");
             Some(match kind {
-                _ if is_http => Transport::Http { url, headers },
-                Some("sse") => Transport::Sse { url, headers },
-                Some(_) => Transport::Http { url, headers },
-                None => Transport::HttpOrSse { url, headers },
+                _ if is_http => McpTransport::Http { url, headers },
+                Some("sse") => McpTransport::Sse { url, headers },
+                Some(_) => McpTransport::Http { url, headers },
+                None => McpTransport::HttpOrSse { url, headers },
             })
         }
     }
 }
 
 /// Whether it is an http or https address with a host that there can be.
-pub(super) fn is_address(url: &str) -> bool {
+pub(super) fn is_http_url(url: &str) -> bool {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let is_http = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -211,25 +224,26 @@ pub(super) fn is_address(url: &str) -> bool {
 }
 
 /// References to variables that are still there after filling.
-fn unset(transport: &Transport) -> Vec<String> {
+fn unset_variables(transport: &McpTransport) -> Vec<String> {
     // What is given to a program may be a script of its own; only `${NAME}` is surely meant for us.
     let in_braces = |text: &&str, name: &str| text.contains(&format!("${{{name}}}"));
     let words: Vec<&str> = match transport {
-        Transport::Stdio { command, args, .. } => args.iter().chain([command]).map(String::as_str).collect(),
+        McpTransport::Stdio { command, args, .. } => args.iter().chain([command]).map(String::as_str).collect(),
         _ => Vec::new(),
     };
-    let given = words.iter().flat_map(|text| unfilled(text).into_iter().filter(move |name| in_braces(text, name)));
+    let given =
+        words.iter().flat_map(|text| unfilled_names(text).into_iter().filter(move |name| in_braces(text, name)));
     let (pairs, url) = match transport {
-        Transport::Stdio { env, .. } => (env, ""),
-        Transport::Http { url, headers } | Transport::Sse { url, headers } | Transport::HttpOrSse { url, headers } => {
-            (headers, url.as_str())
-        }
+        McpTransport::Stdio { env, .. } => (env, ""),
+        McpTransport::Http { url, headers }
+        | McpTransport::Sse { url, headers }
+        | McpTransport::HttpOrSse { url, headers } => (headers, url.as_str()),
     };
     let mut names: Vec<String> = pairs
         .iter()
         .map(|(_, value)| value.as_str())
         .chain([url])
-        .flat_map(unfilled)
+        .flat_map(unfilled_names)
         .chain(given)
         .map(str::to_owned)
         .collect();
@@ -238,35 +252,35 @@ fn unset(transport: &Transport) -> Vec<String> {
     names
 }
 
-fn time(value: &Value) -> Option<Duration> {
-    const LONGEST: f64 = 7.0 * 24.0 * 3600.0;
+fn parse_timeout(value: &Value) -> Option<Duration> {
+    const MAX_TIMEOUT_SECONDS: f64 = 7.0 * 24.0 * 3600.0;
     let seconds = value.as_f64()? / 1000.0;
-    (seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(LONGEST)))
+    (seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(MAX_TIMEOUT_SECONDS)))
 }
 
 /// Reads fields whose kinds have been checked.
-struct Entry<'e>(&'e Map<String, Value>);
+struct EntryFields<'e>(&'e Map<String, Value>);
 
-impl Entry<'_> {
+impl EntryFields<'_> {
     fn text(&self, name: &str) -> Option<String> {
         self.0.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
     }
 
-    fn texts(&self, name: &str) -> Option<Vec<String>> {
-        Some(self.0.get(name)?.as_array()?.iter().filter_map(as_text).collect())
+    fn strings(&self, name: &str) -> Option<Vec<String>> {
+        Some(self.0.get(name)?.as_array()?.iter().filter_map(scalar_text).collect())
     }
 
     fn pairs(&self, name: &str) -> Vec<(String, String)> {
         let pairs = self.0.get(name).and_then(Value::as_object);
-        pairs.into_iter().flatten().filter_map(|(name, value)| Some((name.clone(), as_text(value)?))).collect()
+        pairs.into_iter().flatten().filter_map(|(name, value)| Some((name.clone(), scalar_text(value)?))).collect()
     }
 
-    fn time(&self, name: &str) -> Option<Duration> {
-        time(self.0.get(name)?)
+    fn duration(&self, name: &str) -> Option<Duration> {
+        parse_timeout(self.0.get(name)?)
     }
 }
 
-fn as_text(value: &Value) -> Option<String> {
+fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),

@@ -4,18 +4,18 @@ use hookwright_hooks::SourceText;
 use serde_json::json;
 
 use super::*;
-use crate::json::{parse_object, plain};
+use crate::json::{parse_object, to_value};
 
 fn server(entry: &Value) -> Result<McpServer, String> {
-    entry::server("s", entry, &Source::User, Path::new("/p"))
+    entry::server_from_entry("s", entry, &Source::User, Path::new("/p"))
 }
 
 fn said(origin: &Source, text: &str) -> Vec<String> {
     let source = SourceText::new(Path::new("f.json"), text);
     let root = parse_object(text, &source).unwrap().unwrap();
-    let servers = &crate::json::last(&root, "mcpServers").unwrap().value;
-    let values = plain(servers, &|text| text.into());
-    let found = diagnose(servers, &values, origin, &source);
+    let servers = &crate::json::last_property(&root, "mcpServers").unwrap().value;
+    let values = to_value(servers, &|text| text.into());
+    let found = diagnose_entries(servers, &values, origin, &source);
     found.iter().map(ToString::to_string).collect()
 }
 
@@ -25,17 +25,17 @@ fn every_kind_of_server_is_read() {
         "timeout": 1500, "trust": true, "includeTools": ["x"], "excludeTools": ["y"], "description": "d"}))
     .unwrap();
     assert_eq!(stdio.transport.to_string(), "npx -y 8");
-    let Transport::Stdio { env, cwd, .. } = &stdio.transport else { panic!() };
+    let McpTransport::Stdio { env, cwd, .. } = &stdio.transport else { panic!() };
     assert_eq!(env[1], ("B".to_owned(), "true".to_owned()));
     assert_eq!(cwd.as_deref(), Some(Path::new("/p/sub")));
     assert_eq!(stdio.timeout, Duration::from_millis(1500));
     assert!(stdio.trust);
     assert_eq!((stdio.include_tools, stdio.exclude_tools), (Some(vec!["x".to_owned()]), vec!["y".to_owned()]));
     let kind = |entry: Value| match server(&entry).unwrap().transport {
-        Transport::Stdio { .. } => "stdio",
-        Transport::Http { .. } => "http",
-        Transport::Sse { .. } => "sse",
-        Transport::HttpOrSse { .. } => "either",
+        McpTransport::Stdio { .. } => "stdio",
+        McpTransport::Http { .. } => "http",
+        McpTransport::Sse { .. } => "sse",
+        McpTransport::HttpOrSse { .. } => "either",
     };
     assert_eq!(kind(json!({"url": "https://h/mcp"})), "either");
     assert_eq!(kind(json!({"url": "https://h/mcp", "type": "sse"})), "sse");
@@ -44,7 +44,7 @@ fn every_kind_of_server_is_read() {
     assert_eq!(kind(json!({"httpUrl": "https://h/mcp", "url": "https://other"})), "http");
     assert_eq!(kind(json!({"command": "x", "url": "https://h"})), "either");
     assert_eq!(kind(json!({"command": "x", "url": "https://h", "type": "stdio"})), "stdio");
-    assert_eq!(server(&json!({"command": "x"})).unwrap().timeout, DEFAULT_TIMEOUT);
+    assert_eq!(server(&json!({"command": "x"})).unwrap().timeout, DEFAULT_REQUEST_TIMEOUT);
 }
 
 #[test]
@@ -109,9 +109,9 @@ fn secrets_are_in_no_debug_output() {
 #[test]
 fn variables_that_nothing_sets_are_known() {
     let entry = json!({"url": "https://h/mcp", "headers": {"A": "Bearer $TOKEN", "B": "$5 ${X:-d}"}});
-    assert_eq!(server(&entry).unwrap().unset, ["5", "TOKEN"]);
+    assert_eq!(server(&entry).unwrap().unset_variables, ["5", "TOKEN"]);
     let entry = json!({"command": "${ROOT}/run", "args": ["-c", "echo $1 $X", "${ROOT}/x", "${DIR}"]});
-    assert_eq!(server(&entry).unwrap().unset, ["DIR", "ROOT"]);
+    assert_eq!(server(&entry).unwrap().unset_variables, ["DIR", "ROOT"]);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn an_address_that_there_can_be() {
     for url in
         ["http://h", "https://h.example:8443/mcp?x=1", "http://127.0.0.1:1", "http://[::1]:80/x", "http://u:p@h/"]
     {
-        assert!(entry::is_address(url), "{url}");
+        assert!(entry::is_http_url(url), "{url}");
     }
     for url in [
         "http://",
@@ -149,7 +149,7 @@ fn an_address_that_there_can_be() {
         "http://u@",
         "http://<host>/",
     ] {
-        assert!(!entry::is_address(url), "{url}");
+        assert!(!entry::is_http_url(url), "{url}");
     }
 }
 

@@ -11,7 +11,7 @@ use crate::edit::{self, EditError};
 use crate::file::{FileError, read_text};
 
 /// The file's name, in `~/.gemini`.
-pub(crate) const FILE: &str = "mcp-oauth-tokens.json";
+pub(crate) const TOKENS_FILE: &str = "mcp-oauth-tokens.json";
 
 /// What is kept for one server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,10 +97,10 @@ pub enum TokenFileError {
 ///
 /// # Errors
 /// If the file can't be read.
-pub fn credentials(file: &Path, server: &str) -> Result<Option<McpCredentials>, TokenFileError> {
+pub fn read_credentials(file: &Path, server: &str) -> Result<Option<McpCredentials>, TokenFileError> {
     let text = read_text(file)?.unwrap_or_default();
-    let all = entries(file, &text)?;
-    let own = all.into_iter().rev().find(|entry| is_of(entry, server));
+    let all = parse_entries(file, &text)?;
+    let own = all.into_iter().rev().find(|entry| is_for_server(entry, server));
     Ok(own.and_then(|entry| serde_json::from_value(entry).ok()))
 }
 
@@ -108,9 +108,9 @@ pub fn credentials(file: &Path, server: &str) -> Result<Option<McpCredentials>, 
 ///
 /// # Errors
 /// If the file can't be read or written; it is as it was then.
-pub fn keep_credentials(file: &Path, credentials: &McpCredentials) -> Result<(), TokenFileError> {
+pub fn save_credentials(file: &Path, credentials: &McpCredentials) -> Result<(), TokenFileError> {
     let entry = serde_json::to_value(credentials).unwrap_or_default();
-    change(file, &credentials.server_name, Some(entry)).map(|_| ())
+    change_entry(file, &credentials.server_name, Some(entry)).map(|_| ())
 }
 
 /// Forgets what is kept for a server. Says whether there was anything.
@@ -121,13 +121,13 @@ pub fn forget_credentials(file: &Path, server: &str) -> Result<bool, TokenFileEr
     if read_text(file)?.is_none() {
         return Ok(false);
     }
-    change(file, server, None)
+    change_entry(file, server, None)
 }
 
-fn change(file: &Path, server: &str, new: Option<Value>) -> Result<bool, TokenFileError> {
+fn change_entry(file: &Path, server: &str, new: Option<Value>) -> Result<bool, TokenFileError> {
     let mut broken = None;
     let changed = edit::rewrite_private(file, |text| {
-        let mut all = match entries(file, text) {
+        let mut all = match parse_entries(file, text) {
             Ok(all) => all,
             Err(error) => {
                 // What others keep there is not overwritten.
@@ -136,7 +136,7 @@ fn change(file: &Path, server: &str, new: Option<Value>) -> Result<bool, TokenFi
             }
         };
         let before = all.len();
-        all.retain(|entry| !is_of(entry, server));
+        all.retain(|entry| !is_for_server(entry, server));
         if new.is_none() && all.len() == before {
             return Ok(text.to_owned());
         }
@@ -148,12 +148,12 @@ fn change(file: &Path, server: &str, new: Option<Value>) -> Result<bool, TokenFi
     broken.map_or(Ok(changed), Err)
 }
 
-fn is_of(entry: &Value, server: &str) -> bool {
+fn is_for_server(entry: &Value, server: &str) -> bool {
     entry.as_object().and_then(|entry: &Map<String, Value>| entry.get("serverName")).and_then(Value::as_str)
         == Some(server)
 }
 
-fn entries(file: &Path, text: &str) -> Result<Vec<Value>, TokenFileError> {
+fn parse_entries(file: &Path, text: &str) -> Result<Vec<Value>, TokenFileError> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
@@ -164,7 +164,7 @@ fn entries(file: &Path, text: &str) -> Result<Vec<Value>, TokenFileError> {
 mod tests {
     use super::*;
 
-    fn some(server: &str, token: &str) -> McpCredentials {
+    fn sample_credentials(server: &str, token: &str) -> McpCredentials {
         let token = McpToken {
             access_token: token.to_owned(),
             refresh_token: None,
@@ -186,38 +186,38 @@ mod tests {
     #[test]
     fn tokens_are_kept_for_each_server_and_are_nobody_elses_to_read() {
         let place = tempfile::tempdir().unwrap();
-        let file = place.path().join(".gemini").join(FILE);
-        assert_eq!(credentials(&file, "a").unwrap(), None);
+        let file = place.path().join(".gemini").join(TOKENS_FILE);
+        assert_eq!(read_credentials(&file, "a").unwrap(), None);
         assert!(!forget_credentials(&file, "a").unwrap());
         assert!(!file.exists());
-        keep_credentials(&file, &some("a", "one")).unwrap();
-        keep_credentials(&file, &some("b", "two")).unwrap();
-        keep_credentials(&file, &some("a", "three")).unwrap();
-        assert_eq!(credentials(&file, "a").unwrap().unwrap().token.access_token, "three");
-        assert_eq!(credentials(&file, "b").unwrap(), Some(some("b", "two")));
+        save_credentials(&file, &sample_credentials("a", "one")).unwrap();
+        save_credentials(&file, &sample_credentials("b", "two")).unwrap();
+        save_credentials(&file, &sample_credentials("a", "three")).unwrap();
+        assert_eq!(read_credentials(&file, "a").unwrap().unwrap().token.access_token, "three");
+        assert_eq!(read_credentials(&file, "b").unwrap(), Some(sample_credentials("b", "two")));
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         }
         assert!(forget_credentials(&file, "a").unwrap());
-        assert_eq!(credentials(&file, "a").unwrap(), None);
-        assert!(!format!("{:?}", some("a", "hunter2")).contains("hunter2"));
+        assert_eq!(read_credentials(&file, "a").unwrap(), None);
+        assert!(!format!("{:?}", sample_credentials("a", "hunter2")).contains("hunter2"));
     }
 
     #[test]
     fn what_gemini_cli_wrote_is_read_and_what_is_no_list_is_left_alone() {
         let place = tempfile::tempdir().unwrap();
-        let file = place.path().join(FILE);
+        let file = place.path().join(TOKENS_FILE);
         let theirs = r#"[{"serverName": "g", "token": {"accessToken": "t", "expiresAt": 7, "tokenType": "Bearer"},
             "clientId": "c", "tokenUrl": "https://as/token", "mcpServerUrl": "https://h/mcp", "updatedAt": 1, "own": 1}, 5]"#;
         std::fs::write(&file, theirs).unwrap();
-        assert_eq!(credentials(&file, "g").unwrap().unwrap().mcp_server_url.as_deref(), Some("https://h/mcp"));
-        keep_credentials(&file, &some("a", "one")).unwrap();
+        assert_eq!(read_credentials(&file, "g").unwrap().unwrap().mcp_server_url.as_deref(), Some("https://h/mcp"));
+        save_credentials(&file, &sample_credentials("a", "one")).unwrap();
         let text = hookwright_testkit::fs::read_to_string(&file).unwrap();
         assert!(text.contains("\"own\": 1"), "{text}");
         std::fs::write(&file, "{}").unwrap();
-        assert!(keep_credentials(&file, &some("a", "one")).is_err());
+        assert!(save_credentials(&file, &sample_credentials("a", "one")).is_err());
         assert_eq!(hookwright_testkit::fs::read_to_string(&file).unwrap(), "{}");
     }
 }

@@ -5,22 +5,22 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::Layered;
-use super::by_project::{ByProject, Outer, Than};
-use super::known::{Effect, KNOWN, Kind, Known, known};
+use super::DottedLookup;
+use super::project_rule::{OuterSettings, ProjectRule, StrictnessOrder};
+use super::setting_table::{SETTING_TABLE, SettingEffect, SettingKind, SettingSpec, find_setting};
 
 /// A setting that the program knows.
 #[derive(Clone, Copy)]
-pub struct KnownSetting(&'static Known);
+pub struct KnownSetting(&'static SettingSpec);
 
 /// Every setting that holds something of its own, in the table's order.
 pub fn known_settings() -> impl Iterator<Item = KnownSetting> {
-    KNOWN.iter().filter(|known| known.kind != Kind::Section).map(KnownSetting)
+    SETTING_TABLE.iter().filter(|known| known.kind != SettingKind::Section).map(KnownSetting)
 }
 
 /// The setting of that name.
 pub fn known_setting(key: &str) -> Option<KnownSetting> {
-    known(key).filter(|known| known.kind != Kind::Section).map(KnownSetting)
+    find_setting(key).filter(|known| known.kind != SettingKind::Section).map(KnownSetting)
 }
 
 impl KnownSetting {
@@ -35,64 +35,64 @@ impl KnownSetting {
     }
 
     /// What it is for.
-    pub fn about(self) -> &'static str {
-        self.0.about
+    pub fn description(self) -> &'static str {
+        self.0.description
     }
 
     /// What it may hold, in words.
-    pub fn holds(self) -> String {
+    pub fn describe_kind(self) -> String {
         match self.0.kind {
-            Kind::Section => "a group of settings".to_owned(),
-            Kind::Flag => "true or false".to_owned(),
-            Kind::Text => "text".to_owned(),
-            Kind::Whole => "a whole number".to_owned(),
-            Kind::Share => "a number from 0 to 1".to_owned(),
-            Kind::Texts => "a list, with commas between".to_owned(),
-            Kind::TextOrTexts => "a name, or a list with commas between".to_owned(),
-            Kind::Globs => "a list of globs, with commas between".to_owned(),
-            Kind::OneOf(words) => format!("one of {}", words.join(", ")),
+            SettingKind::Section => "a group of settings".to_owned(),
+            SettingKind::Flag => "true or false".to_owned(),
+            SettingKind::Text => "text".to_owned(),
+            SettingKind::Integer => "a whole number".to_owned(),
+            SettingKind::Fraction => "a number from 0 to 1".to_owned(),
+            SettingKind::Texts => "a list, with commas between".to_owned(),
+            SettingKind::TextOrTexts => "a name, or a list with commas between".to_owned(),
+            SettingKind::Globs => "a list of globs, with commas between".to_owned(),
+            SettingKind::OneOf(words) => format!("one of {}", words.join(", ")),
         }
     }
 
     /// The values that there are, if they can be counted.
     pub fn choices(self) -> Option<Vec<Value>> {
         match self.0.kind {
-            Kind::Flag => Some(vec![Value::Bool(true), Value::Bool(false)]),
-            Kind::OneOf(words) => Some(words.iter().map(|word| Value::from(*word)).collect()),
+            SettingKind::Flag => Some(vec![Value::Bool(true), Value::Bool(false)]),
+            SettingKind::OneOf(words) => Some(words.iter().map(|word| Value::from(*word)).collect()),
             _ => None,
         }
     }
 
     /// Why it changes nothing here, if it does not.
-    pub fn without_effect(self) -> Option<&'static str> {
+    pub fn no_effect_reason(self) -> Option<&'static str> {
         match self.0.effect {
-            Effect::Honoured => None,
-            Effect::None(because) => Some(because),
+            SettingEffect::Honoured => None,
+            SettingEffect::None(because) => Some(because),
         }
     }
 
     /// What a project may say about it, in words.
-    pub fn by_project(self) -> &'static str {
-        match self.0.by_project {
-            ByProject::Anything => "a project may set it",
-            ByProject::Listed => "a project may set it; the question of trust lists it",
-            ByProject::Inside => "a project may only lead it to places inside of itself",
-            ByProject::Nothing => "a project can't set it",
-            ByProject::Stricter(than) | ByProject::ListedStricter(than) => match than {
-                Than::Flag { strict: true, .. } => "a project may only set it to true",
-                Than::Flag { strict: false, .. } => "a project may only set it to false",
-                Than::Off => "a project may only switch it off",
-                Than::Words { .. } | Than::Number { .. } | Than::Tools => {
+    pub fn describe_project_rule(self) -> &'static str {
+        match self.0.project_rule {
+            ProjectRule::Anything => "a project may set it",
+            ProjectRule::Listed => "a project may set it; the question of trust lists it",
+            ProjectRule::Inside => "a project may only lead it to places inside of itself",
+            ProjectRule::Nothing => "a project can't set it",
+            ProjectRule::Stricter(than) | ProjectRule::ListedStricter(than) => match than {
+                StrictnessOrder::Flag { strict: true, .. } => "a project may only set it to true",
+                StrictnessOrder::Flag { strict: false, .. } => "a project may only set it to false",
+                StrictnessOrder::Off => "a project may only switch it off",
+                StrictnessOrder::Words { .. } | StrictnessOrder::Number { .. } | StrictnessOrder::Tools => {
                     "a project may only make it stricter than yours"
                 }
-                Than::Entries => "a project may only add what your settings do not have",
+                StrictnessOrder::Entries => "a project may only add what your settings do not have",
             },
         }
     }
 
     /// Why a value would not count in a project's settings, if it would not; `outer` is what the user and the system say.
     pub fn refused_by_project(self, value: &Value, outer: &Map<String, Value>, root: &Path) -> Option<String> {
-        self.0.by_project.judge(self.0.key, value.clone(), &Outer { settings: outer, root }).refused
+        self.0.project_rule.evaluate(self.0.key, value.clone(), &OuterSettings { settings: outer, root }).refused
     }
 
     /// What was typed, as a value of the kind that it holds.
@@ -101,35 +101,37 @@ impl KnownSetting {
     /// What was expected, if it is none.
     pub fn parse(self, text: &str) -> Result<Value, String> {
         let text = text.trim();
-        let expected = || Err(format!("`{text}` is no value of `{}`: expected {}", self.0.key, self.holds()));
+        let expected = || Err(format!("`{text}` is no value of `{}`: expected {}", self.0.key, self.describe_kind()));
         match self.0.kind {
-            Kind::Section => expected(),
-            Kind::Flag => match text.to_ascii_lowercase().as_str() {
+            SettingKind::Section => expected(),
+            SettingKind::Flag => match text.to_ascii_lowercase().as_str() {
                 "true" | "on" | "yes" => Ok(Value::Bool(true)),
                 "false" | "off" | "no" => Ok(Value::Bool(false)),
                 _ => expected(),
             },
-            Kind::Text => Ok(Value::from(text)),
-            Kind::Whole => text.parse::<i64>().map(Value::from).or_else(|_| expected()),
-            Kind::Share => match text.parse::<f64>() {
+            SettingKind::Text => Ok(Value::from(text)),
+            SettingKind::Integer => text.parse::<i64>().map(Value::from).or_else(|_| expected()),
+            SettingKind::Fraction => match text.parse::<f64>() {
                 Ok(share) if (0.0..=1.0).contains(&share) => Ok(Value::from(share)),
                 _ => expected(),
             },
-            Kind::OneOf(words) if words.contains(&text) => Ok(Value::from(text)),
-            Kind::OneOf(_) => expected(),
-            Kind::TextOrTexts if !text.contains([',', '[']) => Ok(Value::from(text)),
-            Kind::Texts | Kind::TextOrTexts | Kind::Globs => list(text).map_or_else(expected, Ok),
+            SettingKind::OneOf(words) if words.contains(&text) => Ok(Value::from(text)),
+            SettingKind::OneOf(_) => expected(),
+            SettingKind::TextOrTexts if !text.contains([',', '[']) => Ok(Value::from(text)),
+            SettingKind::Texts | SettingKind::TextOrTexts | SettingKind::Globs => {
+                parse_list(text).map_or_else(expected, Ok)
+            }
         }
     }
 
     /// Its value in a map of settings.
     pub fn value_in(self, settings: &Map<String, Value>) -> Option<&Value> {
-        Layered(settings).at(self.0.key)
+        DottedLookup(settings).get(self.0.key)
     }
 }
 
 /// A list as JSON, or with commas between.
-fn list(text: &str) -> Option<Value> {
+fn parse_list(text: &str) -> Option<Value> {
     if text.starts_with('[') {
         let items: Vec<String> = serde_json::from_str(text).ok()?;
         return Some(Value::from(items));
@@ -145,8 +147,8 @@ mod tests {
     #[test]
     fn every_setting_says_what_it_is_for() {
         for setting in known_settings() {
-            assert!(!setting.about().is_empty(), "{}", setting.key());
-            assert!(!setting.about().ends_with('.') && !setting.holds().is_empty(), "{}", setting.key());
+            assert!(!setting.description().is_empty(), "{}", setting.key());
+            assert!(!setting.description().ends_with('.') && !setting.describe_kind().is_empty(), "{}", setting.key());
             for choice in setting.choices().unwrap_or_default() {
                 let typed = choice.as_str().map_or_else(|| choice.to_string(), str::to_owned);
                 assert_eq!(setting.parse(&typed), Ok(choice), "{}", setting.key());

@@ -1,29 +1,29 @@
 //! The settings that the program reads, merged from all layers, typed and with their defaults.
 //!
-//! Hooks are not among them: those go to the engine's registry. What a file may say is `known.rs`; what a project may of it,
-//! `by_project.rs`; `read.rs` reads one layer by these, `merge.rs` lays it over another, `typed.rs` types what comes of it.
+//! Hooks are not among them: those go to the engine's registry. What a file may say is `setting_table.rs`; what a project may of it,
+//! `project_rule.rs`; `read.rs` reads one layer by these, `merge.rs` lays it over another, `typed_settings.rs` types what comes of it.
 
-mod by_project;
 mod catalogue;
-mod known;
+mod layer_reader;
 mod merge;
-mod misplaced;
-pub(crate) mod one;
-mod read;
-mod typed;
+mod misplaced_names;
+mod project_rule;
+pub(crate) mod setting_lookup;
+mod setting_table;
+mod typed_settings;
 
 use std::path::PathBuf;
 
-use hookwright_hooks::Redaction;
+use hookwright_hooks::EnvRedaction;
 use serde_json::{Map, Value};
 
-pub(crate) use by_project::Outer;
 pub use catalogue::{KnownSetting, known_setting, known_settings};
-pub(crate) use known::{listed, listed_names};
-pub use merge::lay_over;
-pub use read::WithoutEffect;
-pub(crate) use read::{Findings, read_layer};
-pub(crate) use typed::{Layered, redaction};
+pub use layer_reader::IneffectiveSetting;
+pub(crate) use layer_reader::{LayerFindings, read_layer};
+pub use merge::overlay;
+pub(crate) use project_rule::OuterSettings;
+pub(crate) use setting_table::{listed_names, listed_values};
+pub(crate) use typed_settings::{DottedLookup, redaction_rules};
 
 use crate::subagents::AgentSettings;
 
@@ -31,36 +31,36 @@ use crate::subagents::AgentSettings;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// How the program behaves.
-    pub general: General,
+    pub general: GeneralSettings,
     /// The model and its limits.
-    pub model: Model,
+    pub model: ModelSettings,
     /// Which tools there are and which run unasked.
-    pub tools: Tools,
+    pub tools: ToolSettings,
     /// What the model is told about the project.
-    pub context: Context,
+    pub context: ContextSettings,
     /// The screen.
-    pub ui: Ui,
+    pub ui: UiSettings,
     /// What is guarded.
-    pub security: Security,
+    pub security: SecuritySettings,
     /// What is recorded.
-    pub telemetry: Telemetry,
+    pub telemetry: TelemetrySettings,
     /// What is changed about sub-agents.
     pub agents: AgentSettings,
     /// Which skills are offered.
     pub skills: SkillSettings,
-    /// MCP servers by name, as written; [`Loaded::mcp_servers`](crate::Loaded::mcp_servers) has those that count.
+    /// MCP servers by name, as written; [`LoadedConfig::mcp_servers`](crate::Loaded::mcp_servers) has those that count.
     pub mcp_servers: Map<String, Value>,
     /// Which MCP servers may be used.
-    pub mcp: Mcp,
+    pub mcp: McpSettings,
     /// What the files set that is understood and changes nothing here.
-    pub without_effect: Vec<WithoutEffect>,
+    pub ineffective_settings: Vec<IneffectiveSetting>,
     /// Everything above and all other keys, merged, with variables filled in; without the hooks.
     pub raw: Map<String, Value>,
 }
 
 /// How the program behaves.
 #[derive(Clone, Debug, PartialEq)]
-pub struct General {
+pub struct GeneralSettings {
     /// Which tool calls run unasked.
     pub approval_mode: ApprovalMode,
     /// The editor to open files with.
@@ -75,9 +75,9 @@ pub struct General {
     pub max_attempts: Option<u32>,
 }
 
-impl Default for General {
+impl Default for GeneralSettings {
     fn default() -> Self {
-        General {
+        GeneralSettings {
             approval_mode: Default::default(),
             preferred_editor: Default::default(),
             vim_mode: Default::default(),
@@ -123,7 +123,7 @@ pub(crate) const MAX_PROMPT_TURNS: u32 = 500;
 
 /// The model and its limits.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Model {
+pub struct ModelSettings {
     /// The model; the program's default if not set.
     pub name: Option<String>,
     /// How many turns a session may have.
@@ -137,12 +137,12 @@ pub struct Model {
     /// Whether a model that repeats itself is stopped.
     pub loop_detection: bool,
     /// What models cost, by the beginning of their names.
-    pub prices: Vec<(String, Price)>,
+    pub prices: Vec<(String, ModelPrice)>,
 }
 
 /// What a model costs per million tokens, in whatever money the user counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Price {
+pub struct ModelPrice {
     /// What it is sent.
     pub input: f64,
     /// What it is sent again, and has kept.
@@ -151,9 +151,9 @@ pub struct Price {
     pub output: f64,
 }
 
-impl Default for Model {
+impl Default for ModelSettings {
     fn default() -> Self {
-        Model {
+        ModelSettings {
             name: None,
             max_session_turns: None,
             max_prompt_turns: Some(MAX_PROMPT_TURNS),
@@ -167,7 +167,7 @@ impl Default for Model {
 
 /// Which tools there are and which run unasked.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tools {
+pub struct ToolSettings {
     /// The only built-in tools there are, if set.
     pub core: Option<Vec<String>>,
     /// Tools that run unasked.
@@ -179,12 +179,12 @@ pub struct Tools {
     /// A command that calls one of those.
     pub call_command: Option<String>,
     /// How commands run.
-    pub shell: Shell,
+    pub shell: ShellCommandSettings,
 }
 
 /// How commands run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shell {
+pub struct ShellCommandSettings {
     /// Whether they may have a terminal, where somebody shows it.
     pub interactive: bool,
     /// Whether what they draw is shown in colour.
@@ -192,18 +192,18 @@ pub struct Shell {
     /// What shows long texts page by page.
     pub pager: Option<String>,
     /// After so many seconds without output a command is ended; 0 is never.
-    pub inactivity: Option<u64>,
+    pub inactivity_timeout_secs: Option<u64>,
 }
 
-impl Default for Shell {
+impl Default for ShellCommandSettings {
     fn default() -> Self {
-        Shell { interactive: true, colour: true, pager: None, inactivity: None }
+        ShellCommandSettings { interactive: true, colour: true, pager: None, inactivity_timeout_secs: None }
     }
 }
 
 /// Which MCP servers may be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mcp {
+pub struct McpSettings {
     /// The only ones, if set.
     pub allowed: Option<Vec<String>>,
     /// Not these.
@@ -212,7 +212,7 @@ pub struct Mcp {
 
 /// What the model is told about the project.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Context {
+pub struct ContextSettings {
     /// Names of context files.
     pub file_names: Vec<String>,
     /// Those of them that count outside of the project, where credentials lie too: the user's own choice, and notes.
@@ -228,10 +228,10 @@ pub struct Context {
     pub respect_gemini_ignore: bool,
 }
 
-impl Default for Context {
+impl Default for ContextSettings {
     fn default() -> Self {
         let file_names = vec![DEFAULT_CONTEXT_FILE.to_owned()];
-        Context {
+        ContextSettings {
             outside_file_names: file_names.clone(),
             note_names: file_names.clone(),
             file_names,
@@ -246,7 +246,7 @@ const DEFAULT_CONTEXT_FILE: &str = "GEMINI.md";
 
 /// The screen.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ui {
+pub struct UiSettings {
     /// The colours.
     pub theme: Option<String>,
     /// No banner at the start.
@@ -260,14 +260,14 @@ pub struct Ui {
     /// The terminal's title says what the agent does.
     pub show_status_in_title: bool,
     /// How the user is told that the agent waits.
-    pub notifications: Notifications,
+    pub notifications: NotificationMode,
     /// Plain text for a screen reader.
     pub screen_reader: bool,
 }
 
 /// How the user is told that the agent waits for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Notifications {
+pub enum NotificationMode {
     /// Not at all.
     #[default]
     Off,
@@ -279,15 +279,15 @@ pub enum Notifications {
 
 /// What is guarded.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Security {
+pub struct SecuritySettings {
     /// Whether a project's files count only in folders the user trusts.
     pub folder_trust: bool,
     /// What happens to a project hook that is new or has changed.
-    pub hook_review: HookReview,
+    pub hook_review: HookReviewMode,
     /// Which variables hooks and tools may not see, if any are kept from them.
-    pub redaction: Option<Redaction>,
+    pub redaction: Option<EnvRedaction>,
     /// Variables that tools see whatever else is kept from them.
-    pub passed_on: Vec<String>,
+    pub passed_variables: Vec<String>,
     /// The only way to authenticate, if one is enforced.
     pub enforced_auth_type: Option<String>,
     /// Whether running everything unasked is forbidden.
@@ -296,13 +296,13 @@ pub struct Security {
     pub protected_paths: Vec<String>,
 }
 
-impl Default for Security {
+impl Default for SecuritySettings {
     fn default() -> Self {
-        Security {
+        SecuritySettings {
             folder_trust: true,
-            hook_review: HookReview::Announce,
+            hook_review: HookReviewMode::Announce,
             redaction: None,
-            passed_on: Vec::new(),
+            passed_variables: Vec::new(),
             enforced_auth_type: None,
             disable_yolo_mode: false,
             protected_paths: Vec::new(),
@@ -312,7 +312,7 @@ impl Default for Security {
 
 /// What happens to a project hook that is new or has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HookReview {
+pub enum HookReviewMode {
     /// It runs, and the user is told.
     #[default]
     Announce,
@@ -324,7 +324,7 @@ pub enum HookReview {
 
 /// What is recorded, and where it goes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Telemetry {
+pub struct TelemetrySettings {
     /// Whether anything is.
     pub enabled: bool,
     /// Who receives it.
@@ -341,9 +341,9 @@ pub struct Telemetry {
     pub traces: bool,
 }
 
-impl Default for Telemetry {
+impl Default for TelemetrySettings {
     fn default() -> Self {
-        Telemetry {
+        TelemetrySettings {
             enabled: false,
             target: TelemetryTarget::Local,
             otlp_endpoint: None,

@@ -5,30 +5,30 @@ use serde_json::json;
 
 use super::*;
 use crate::json::parse_object;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// Reads layers, lowest first, and merges them.
-fn merged(layers: &[(Source, &str)], world: &World) -> (Settings, Vec<Diagnostic>) {
+fn merge_texts(layers: &[(Source, &str)], world: &ProcessEnv) -> (Settings, Vec<Diagnostic>) {
     let mut raw = Map::new();
-    let mut found = Findings::default();
+    let mut found = LayerFindings::default();
     for (source, text) in layers {
         let place = SourceText::new(Path::new("settings.json"), text);
         let root = parse_object(text, &place).unwrap().unwrap();
-        let outer = Outer { settings: &raw.clone(), root: Path::new("/") };
-        lay_over(&mut raw, read_layer(&root, source, &place, world, &outer, &mut found));
+        let outer = OuterSettings { settings: &raw.clone(), root: Path::new("/") };
+        overlay(&mut raw, read_layer(&root, source, &place, world, &outer, &mut found));
     }
-    let Findings { mut diagnostics, without_effect, .. } = found;
-    let settings = Settings { without_effect, ..Settings::new(raw, world, &mut diagnostics) };
+    let LayerFindings { mut diagnostics, ineffective_settings: without_effect, .. } = found;
+    let settings = Settings { ineffective_settings: without_effect, ..Settings::new(raw, world, &mut diagnostics) };
     (settings, diagnostics)
 }
 
-fn world(env: &[(&str, &str)]) -> World {
-    World::new(env.iter().map(|(name, value)| (name.into(), value.into())).collect(), "/here".into())
+fn process_env(env: &[(&str, &str)]) -> ProcessEnv {
+    ProcessEnv::new(env.iter().map(|(name, value)| (name.into(), value.into())).collect(), "/here".into())
 }
 
 #[test]
 fn nothing_set_means_the_defaults() {
-    let (settings, diagnostics) = merged(&[], &world(&[]));
+    let (settings, diagnostics) = merge_texts(&[], &process_env(&[]));
     assert_eq!(settings, Settings::default());
     assert!(diagnostics.is_empty());
 }
@@ -49,7 +49,7 @@ fn the_project_goes_over_the_user_over_the_system() {
             r#"{"model": {"name": "p"}, "tools": {"exclude": ["a", "c"]}, "mcpServers": {"m": {"command": "$CMD"}}}"#,
         ),
     ];
-    let (settings, diagnostics) = merged(&layers, &world(&[("CMD", "run")]));
+    let (settings, diagnostics) = merge_texts(&layers, &process_env(&[("CMD", "run")]));
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     assert_eq!(settings.model.name.as_deref(), Some("p"));
     assert_eq!(settings.model.max_session_turns, None);
@@ -61,7 +61,7 @@ fn the_project_goes_over_the_user_over_the_system() {
 #[test]
 fn wrong_types_are_reported_with_their_place_and_left_out() {
     let text = "{\n  \"model\": { \"name\": 7, \"compressionThreshold\": 2 },\n  \"ui\": [],\n  \"security\": { \"hooks\": { \"review\": \"maybe\" } },\n  \"unknown\": { \"kept\": true }\n}";
-    let (settings, diagnostics) = merged(&[(Source::User, text)], &world(&[]));
+    let (settings, diagnostics) = merge_texts(&[(Source::User, text)], &process_env(&[]));
     let said: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
@@ -72,7 +72,7 @@ fn wrong_types_are_reported_with_their_place_and_left_out() {
             "settings.json:4:38: error: `security.hooks.review` should be \"announce\" or \"ask\" or \"block\", not \"maybe\"; it is ignored; expected \"announce\" or \"ask\" or \"block\"",
         ]
     );
-    assert_eq!(settings.model, Model::default());
+    assert_eq!(settings.model, ModelSettings::default());
     assert_eq!(settings.raw["unknown"], json!({"kept": true}));
 }
 
@@ -81,10 +81,10 @@ fn a_project_cannot_open_its_own_gates() {
     let user = r#"{"security": {"hooks": {"review": "block"}, "environmentVariableRedaction": {"enabled": true}}}"#;
     let project = r#"{"security": {"hooks": {"review": "announce"}, "folderTrust": {"enabled": false},
         "environmentVariableRedaction": {"enabled": false, "allowed": ["MY_TOKEN"], "blocked": ["X"]}}}"#;
-    let (settings, diagnostics) = merged(&[(Source::User, user), (Source::Project, project)], &world(&[]));
-    assert_eq!(settings.security.hook_review, HookReview::Block);
+    let (settings, diagnostics) = merge_texts(&[(Source::User, user), (Source::Project, project)], &process_env(&[]));
+    assert_eq!(settings.security.hook_review, HookReviewMode::Block);
     assert!(settings.security.folder_trust);
-    assert_eq!(settings.security.redaction, Some(Redaction { allowed: vec![], blocked: vec!["X".into()] }));
+    assert_eq!(settings.security.redaction, Some(EnvRedaction { allowed: vec![], blocked: vec!["X".into()] }));
     assert_eq!(diagnostics.len(), 4, "{diagnostics:?}");
     assert!(diagnostics.iter().all(|wrong| wrong.message.starts_with("a project can't ")));
 }
@@ -92,7 +92,7 @@ fn a_project_cannot_open_its_own_gates() {
 #[test]
 fn a_key_of_a_group_that_stands_twice_is_told_with_its_place() {
     let text = r#"{"tools": {"exclude": ["a"], "exclude": []}, "security": {"folderTrust": {"enabled": true, "enabled": false}}}"#;
-    let (_, diagnostics) = merged(&[(Source::User, text)], &world(&[]));
+    let (_, diagnostics) = merge_texts(&[(Source::User, text)], &process_env(&[]));
     let told: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].contains("1:12") && told[0].contains("`exclude` stands twice in tools"), "{told:?}");
@@ -103,7 +103,7 @@ fn a_key_of_a_group_that_stands_twice_is_told_with_its_place() {
 fn near_misses_are_pointed_out_and_strangers_are_not() {
     let text =
         r#"{"hook": {}, "Model": {}, "telemtry": {}, "ide": {}, "general": {"vimmode": true, "devtools": true}}"#;
-    let (_, diagnostics) = merged(&[(Source::User, text)], &world(&[]));
+    let (_, diagnostics) = merge_texts(&[(Source::User, text)], &process_env(&[]));
     let help: Vec<_> = diagnostics.iter().filter_map(|wrong| wrong.help.as_deref()).collect();
     assert_eq!(
         help,
@@ -122,9 +122,9 @@ fn the_environment_goes_over_the_files() {
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://o"),
         ("GEMINI_TELEMETRY_LOG_PROMPTS", "false"),
     ];
-    let (settings, diagnostics) = merged(&[(Source::User, text)], &world(&env));
+    let (settings, diagnostics) = merge_texts(&[(Source::User, text)], &process_env(&env));
     assert_eq!(settings.model.name.as_deref(), Some("e"));
-    let expected = Telemetry {
+    let expected = TelemetrySettings {
         enabled: true,
         target: TelemetryTarget::Gcp,
         otlp_endpoint: Some("http://o".into()),
@@ -139,16 +139,16 @@ fn the_environment_goes_over_the_files() {
 
 #[test]
 fn other_context_files_come_on_top_of_the_usual_one() {
-    let (settings, _) = merged(&[(Source::User, r#"{"context": {"fileName": "AGENTS.md"}}"#)], &world(&[]));
+    let (settings, _) = merge_texts(&[(Source::User, r#"{"context": {"fileName": "AGENTS.md"}}"#)], &process_env(&[]));
     assert_eq!(settings.context.file_names, ["AGENTS.md", "GEMINI.md"]);
 }
 
 #[test]
 fn what_changes_nothing_is_said_and_is_not_wrong() {
     let text = "{\n  \"general\": { \"preferredEditor\": \"vi\", \"checkpointing\": { \"enabled\": false }, \"maxAttempts\": 3 },\n  \"tools\": { \"callCommand\": \"x\" }\n}";
-    let (settings, diagnostics) = merged(&[(Source::User, text)], &world(&[]));
+    let (settings, diagnostics) = merge_texts(&[(Source::User, text)], &process_env(&[]));
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    let said: Vec<_> = settings.without_effect.iter().map(|setting| setting.diagnostic.to_string()).collect();
+    let said: Vec<_> = settings.ineffective_settings.iter().map(|setting| setting.diagnostic.to_string()).collect();
     assert_eq!(
         said,
         [

@@ -1,17 +1,17 @@
 use std::fs;
 
 use super::*;
-use crate::{LoadOptions, World, load};
+use crate::{LoadOptions, ProcessEnv, load};
 use hookwright_testkit::deadline::*;
 
 /// A home and a project in it.
-struct Place {
+struct SkillFixture {
     _folder: tempfile::TempDir,
     home: PathBuf,
     root: PathBuf,
 }
 
-impl Place {
+impl SkillFixture {
     fn new() -> Self {
         hookwright_testkit::watchdog::watch();
         let folder = tempfile::tempdir().unwrap();
@@ -19,7 +19,7 @@ impl Place {
         let root = home.join("work");
         fs::create_dir_all(&root).unwrap();
         fs::create_dir_all(home.join(".gemini")).unwrap();
-        Place { _folder: folder, home, root }
+        SkillFixture { _folder: folder, home, root }
     }
 
     fn write(&self, path: &str, text: impl AsRef<[u8]>) {
@@ -28,28 +28,28 @@ impl Place {
         fs::write(path, text).unwrap();
     }
 
-    fn skill(&self, folder: &str, name: &str, description: &str) {
+    fn write_skill(&self, folder: &str, name: &str, description: &str) {
         self.write(
             &format!("{folder}/SKILL.md"),
             format!("---\nname: {name}\ndescription: {description}\n---\nDo it.\n"),
         );
     }
 
-    fn loaded(&self, trusted: bool) -> Loaded {
+    fn load(&self, trusted: bool) -> LoadedConfig {
         let env = vec![
             ("HOME".into(), self.home.clone().into_os_string()),
             ("GEMINI_CLI_TRUST_WORKSPACE".into(), if trusted { "true" } else { "" }.into()),
         ];
-        load(&World::new(env, self.root.clone()), &LoadOptions::default())
+        load(&ProcessEnv::new(env, self.root.clone()), &LoadOptions::default())
     }
 
-    fn found(&self) -> Skills {
-        discover(&self.loaded(true))
+    fn discover_skills(&self) -> Skills {
+        discover(&self.load(true))
     }
 
     /// Names, descriptions and states; and what is wrong.
-    fn told(&self) -> (Vec<String>, Vec<String>) {
-        let skills = self.found();
+    fn descriptions_and_problems(&self) -> (Vec<String>, Vec<String>) {
+        let skills = self.discover_skills();
         let list = skills.list.iter().map(|skill| {
             let state = match &skill.state {
                 SkillState::Offered => String::new(),
@@ -66,7 +66,7 @@ impl Place {
 
 #[test]
 fn the_project_counts_over_the_user_and_agents_over_gemini() {
-    let place = Place::new();
+    let place = SkillFixture::new();
     place.write(".gemini/extensions/e/gemini-extension.json", r#"{"name": "e", "version": "1"}"#);
     for (folder, what) in [
         (".gemini/extensions/e/skills", "extension"),
@@ -75,14 +75,14 @@ fn the_project_counts_over_the_user_and_agents_over_gemini() {
         ("work/.gemini/skills", "project"),
         ("work/.agents/skills", "project agents"),
     ] {
-        place.skill(&format!("{folder}/same"), "same", what);
-        place.skill(
+        place.write_skill(&format!("{folder}/same"), "same", what);
+        place.write_skill(
             &format!("{folder}/own-{}", what.replace(' ', "-")),
             &format!("own-{}", what.replace(' ', "-")),
             what,
         );
     }
-    let (list, wrong) = place.told();
+    let (list, wrong) = place.descriptions_and_problems();
     assert_eq!(wrong, Vec::<String>::new());
     assert_eq!(
         list,
@@ -99,30 +99,30 @@ fn the_project_counts_over_the_user_and_agents_over_gemini() {
             "same: project agents",
         ]
     );
-    let skills = place.found();
+    let skills = place.discover_skills();
     assert_eq!(skills.get("SAME").unwrap().description, "project agents");
     assert_eq!(skills.offered().count(), 6);
 }
 
 #[test]
 fn a_project_that_is_not_trusted_offers_none_and_that_is_said() {
-    let place = Place::new();
-    place.skill("work/.agents/skills/a", "a", "x");
-    place.skill(".gemini/skills/b", "b", "x");
-    let loaded = place.loaded(false);
+    let place = SkillFixture::new();
+    place.write_skill("work/.agents/skills/a", "a", "x");
+    place.write_skill(".gemini/skills/b", "b", "x");
+    let loaded = place.load(false);
     assert_eq!(discover(&loaded).list.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>(), ["b"]);
     let said: Vec<String> = loaded.notices.iter().map(ToString::to_string).collect();
     assert!(said[0].starts_with("this folder is not trusted, so .agents/skills is not loaded; look at it"), "{said:?}");
-    assert_eq!(loaded.offers[0].what, "skills");
-    assert_eq!(loaded.offers[0].items.keys().collect::<Vec<_>>(), [".agents/skills/a"]);
+    assert_eq!(loaded.project_contents[0].kind, "skills");
+    assert_eq!(loaded.project_contents[0].items.keys().collect::<Vec<_>>(), [".agents/skills/a"]);
 }
 
 #[test]
 fn a_project_that_changes_a_skill_or_its_scripts_is_announced() {
-    let place = Place::new();
-    place.skill("work/.gemini/skills/a", "a", "x");
+    let place = SkillFixture::new();
+    place.write_skill("work/.gemini/skills/a", "a", "x");
     place.write("work/.gemini/skills/a/scripts/run.sh", "true");
-    let mark = || place.loaded(true).offers[0].items[".gemini/skills/a"].clone();
+    let mark = || place.load(true).project_contents[0].items[".gemini/skills/a"].clone();
     let before = mark();
     assert_eq!(mark(), before);
     place.write("work/.gemini/skills/a/scripts/run.sh", "rm x");
@@ -131,23 +131,23 @@ fn a_project_that_changes_a_skill_or_its_scripts_is_announced() {
 
 #[test]
 fn settings_of_any_layer_disable() {
-    let place = Place::new();
+    let place = SkillFixture::new();
     for name in ["a", "b", "c"] {
-        place.skill(&format!(".gemini/skills/{name}"), name, "x");
+        place.write_skill(&format!(".gemini/skills/{name}"), name, "x");
     }
     place.write(".gemini/settings.json", r#"{"skills": {"disabled": ["A"]}}"#);
     place.write("work/.gemini/settings.json", r#"{"skills": {"disabled": ["b"], "enabled": true}}"#);
-    assert_eq!(place.told().0, ["a: x Disabled", "b: x Disabled", "c: x"]);
+    assert_eq!(place.descriptions_and_problems().0, ["a: x Disabled", "b: x Disabled", "c: x"]);
     place.write("work/.gemini/settings.json", r#"{"skills": {"enabled": false}}"#);
-    assert_eq!(place.told().0, ["a: x AllOff", "b: x AllOff", "c: x AllOff"]);
+    assert_eq!(place.descriptions_and_problems().0, ["a: x AllOff", "b: x AllOff", "c: x AllOff"]);
     place.write("work/.gemini/settings.json", "{}");
     place.write(".gemini/settings.json", r#"{"admin": {"skills": {"enabled": false}}}"#);
-    assert_eq!(place.found().offered().count(), 0);
+    assert_eq!(place.discover_skills().offered().count(), 0);
 }
 
 #[test]
 fn what_is_wrong_is_said_with_its_place() {
-    let place = Place::new();
+    let place = SkillFixture::new();
     let write = |name: &str, head: &str| {
         place.write(&format!(".gemini/skills/{name}/SKILL.md"), format!("---\n{head}\n---\nx"))
     };
@@ -164,7 +164,7 @@ fn what_is_wrong_is_said_with_its_place() {
     place.write(".gemini/skills/m-open/SKILL.md", "---\nname: m\n");
     place.write(".gemini/skills/n-group/inner/SKILL.md", "---\nname: n\ndescription: x\n---\n");
     place.write(".gemini/skills/o-binary/SKILL.md", b"---\nname: \xff\n---\n");
-    let (list, wrong) = place.told();
+    let (list, wrong) = place.descriptions_and_problems();
     let cut = format!("h-long: {}…", "d".repeat(1_023));
     let expected = ["1: 2", "c-colon: Use when: asked", &cut, "i-list: [a, b]", "j-nameless: x", "other: x"];
     assert_eq!(list, expected);
@@ -201,24 +201,24 @@ fn what_is_wrong_is_said_with_its_place() {
 
 #[test]
 fn no_name_leads_anywhere() {
-    let place = Place::new();
+    let place = SkillFixture::new();
     for (at, name) in
         ["../../etc", "/etc/passwd", "a/b", "..", ".", ".hidden", "\"a\\nb\"", "'  '", "a:b", "<x>"].iter().enumerate()
     {
-        place.skill(&format!(".gemini/skills/s{at}"), name, "x");
+        place.write_skill(&format!(".gemini/skills/s{at}"), name, "x");
     }
-    let names: Vec<String> = place.found().list.into_iter().map(|skill| skill.name).collect();
+    let names: Vec<String> = place.discover_skills().list.into_iter().map(|skill| skill.name).collect();
     assert_eq!(names, ["-etc-passwd", "-x-", "a-b", "a-b"], "what begins with a dot or breaks the line is left out");
-    assert!(["..", ".", "", "a/b", "a\\b", "/", "a\nb", ".x"].iter().all(|name| !is_usable(name)));
+    assert!(["..", ".", "", "a/b", "a\\b", "/", "a\nb", ".x"].iter().all(|name| !is_usable_name(name)));
 }
 
 #[cfg(unix)]
 #[test]
 fn links_lead_out_of_the_users_folder_alone() {
     use std::os::unix::fs::symlink;
-    let place = Place::new();
-    place.skill("elsewhere/linked", "linked", "x");
-    place.skill("work/tools/inside", "inside", "x");
+    let place = SkillFixture::new();
+    place.write_skill("elsewhere/linked", "linked", "x");
+    place.write_skill("work/tools/inside", "inside", "x");
     for folder in [".gemini/skills", "work/.gemini/skills"] {
         fs::create_dir_all(place.home.join(folder)).unwrap();
     }
@@ -230,16 +230,16 @@ fn links_lead_out_of_the_users_folder_alone() {
     fs::create_dir_all(place.root.join(".gemini/skills/again")).unwrap();
     symlink("../../../tools/inside/SKILL.md", place.root.join(".gemini/skills/again/SKILL.md")).unwrap();
     place.write("work/tools/inside/SKILL.md", "---\nname: again\ndescription: x\n---\nDo it.");
-    assert_eq!(place.found().list.iter().filter(|skill| skill.name == "again").count(), 2);
+    assert_eq!(place.discover_skills().list.iter().filter(|skill| skill.name == "again").count(), 2);
     fs::remove_dir_all(place.root.join(".gemini/skills/again")).unwrap();
-    place.skill("work/tools/inside", "inside", "x");
+    place.write_skill("work/tools/inside", "inside", "x");
     // Nobody's skill is a file from elsewhere.
     place.write("secret", "---\nname: s\ndescription: t\n---\nhidden");
     for folder in ["work/.gemini/skills/file", ".gemini/skills/file"] {
         fs::create_dir_all(place.home.join(folder)).unwrap();
         symlink(place.home.join("secret"), place.home.join(folder).join("SKILL.md")).unwrap();
     }
-    let (list, wrong) = place.told();
+    let (list, wrong) = place.descriptions_and_problems();
     assert_eq!(list, ["inside: x", "linked: x"]);
     assert_eq!(
         wrong,
@@ -249,26 +249,26 @@ fn links_lead_out_of_the_users_folder_alone() {
             "~/work/.gemini/skills/out: error: this skill leads out of ~/work, and is left out (copy what the link leads to)",
         ]
     );
-    assert_eq!(place.found().get("linked").unwrap().folder, place.home.join("elsewhere/linked"));
-    let skill = place.found().get("inside").unwrap().clone();
-    assert_eq!(instructions(&skill).unwrap(), "Do it.");
+    assert_eq!(place.discover_skills().get("linked").unwrap().folder, place.home.join("elsewhere/linked"));
+    let skill = place.discover_skills().get("inside").unwrap().clone();
+    assert_eq!(read_instructions(&skill).unwrap(), "Do it.");
     fs::remove_file(skill.folder.join(SKILL_FILE)).unwrap();
     symlink(place.home.join("secret"), skill.folder.join(SKILL_FILE)).unwrap();
-    assert!(instructions(&skill).unwrap_err().contains("leads elsewhere"));
+    assert!(read_instructions(&skill).unwrap_err().contains("leads elsewhere"));
 }
 
 #[cfg(unix)]
 #[test]
 fn pipes_folders_and_giants_are_refused_at_once() {
-    let place = Place::new();
+    let place = SkillFixture::new();
     fs::create_dir_all(place.home.join(".gemini/skills/dir/SKILL.md")).unwrap();
     fs::create_dir_all(place.home.join(".gemini/skills/pipe")).unwrap();
     let made =
         std::process::Command::new("mkfifo").arg(place.home.join(".gemini/skills/pipe/SKILL.md")).status_in_time();
-    place.skill(".gemini/skills/giant", "giant", "x");
+    place.write_skill(".gemini/skills/giant", "giant", "x");
     let giant = fs::OpenOptions::new().append(true).open(place.home.join(".gemini/skills/giant/SKILL.md")).unwrap();
     giant.set_len(50 << 20).unwrap();
-    let (list, wrong) = place.told();
+    let (list, wrong) = place.descriptions_and_problems();
     assert!(list.is_empty());
     assert!(wrong[0].ends_with("this is a directory, not a file (remove it, or move it out of the way)"), "{wrong:?}");
     assert!(wrong[1].contains("this skill is left out: it has 52428800 bytes, where 1048576 are read"), "{wrong:?}");
@@ -277,39 +277,42 @@ fn pipes_folders_and_giants_are_refused_at_once() {
 
 #[test]
 fn a_thousand_skills_are_found_in_a_moment() {
-    let place = Place::new();
+    let place = SkillFixture::new();
     for at in 0..1_000 {
-        place.skill(&format!(".gemini/skills/s{at:04}"), &format!("s{at:04}"), "x");
-        place.skill(&format!(".agents/skills/s{at:04}"), &format!("s{at:04}"), "y");
+        place.write_skill(&format!(".gemini/skills/s{at:04}"), &format!("s{at:04}"), "x");
+        place.write_skill(&format!(".agents/skills/s{at:04}"), &format!("s{at:04}"), "y");
     }
-    let skills = place.found();
+    let skills = place.discover_skills();
     assert_eq!((skills.list.len(), skills.offered().count(), skills.diagnostics.len()), (2_000, 1_000, 0));
 }
 
 #[test]
 fn resources_are_listed_within_bounds() {
-    let place = Place::new();
-    place.skill("s", "s", "x");
+    let place = SkillFixture::new();
+    place.write_skill("s", "s", "x");
     for file in ["scripts/a.sh", "refs/b.md", "node_modules/x", ".git/HEAD", "refs/SKILL.md"] {
         place.write(&format!("s/{file}"), "");
     }
     assert_eq!(
-        resources(&place.home.join("s")),
-        Resources { files: vec!["refs/SKILL.md".into(), "refs/b.md".into(), "scripts/a.sh".into()], more: false }
+        list_resources(&place.home.join("s")),
+        SkillResources {
+            files: vec!["refs/SKILL.md".into(), "refs/b.md".into(), "scripts/a.sh".into()],
+            truncated: false
+        }
     );
     for at in 0..300 {
         place.write(&format!("s/many/{at}"), "");
     }
-    let many = resources(&place.home.join("s"));
-    assert!(many.more && many.files.len() == MOST_RESOURCES);
+    let many = list_resources(&place.home.join("s"));
+    assert!(many.truncated && many.files.len() == MAX_LISTED_RESOURCES);
     place.write(&format!("deep/{}/x", "d/".repeat(20)), "");
-    assert_eq!(resources(&place.home.join("deep")), Resources { files: Vec::new(), more: true });
+    assert_eq!(list_resources(&place.home.join("deep")), SkillResources { files: Vec::new(), truncated: true });
 }
 
 #[test]
 fn notes_for_other_agents_are_pointed_out_once() {
-    let place = Place::new();
-    let told = || place.loaded(true).notices.contains(&crate::Notice::NotesForOthers);
+    let place = SkillFixture::new();
+    let told = || place.load(true).notices.contains(&crate::Notice::UnreadAgentsFile);
     assert!(!told());
     place.write("work/AGENTS.md", "Tabs.");
     assert!(told());
@@ -319,11 +322,11 @@ fn notes_for_other_agents_are_pointed_out_once() {
     place.write("work/GEMINI.md", "Spaces.");
     assert!(!told());
     fs::remove_file(place.root.join("GEMINI.md")).unwrap();
-    assert!(!place.loaded(false).notices.contains(&crate::Notice::NotesForOthers));
-    let loaded = place.loaded(true);
-    assert!(loaded.notices.contains(&crate::Notice::NotesForOthers));
+    assert!(!place.load(false).notices.contains(&crate::Notice::UnreadAgentsFile));
+    let loaded = place.load(true);
+    assert!(loaded.notices.contains(&crate::Notice::UnreadAgentsFile));
     for _ in 0..2 {
-        crate::remember_offers(&place.loaded(true)).unwrap();
+        crate::record_project_contents(&place.load(true)).unwrap();
         assert!(!told());
     }
 }

@@ -3,9 +3,9 @@ use std::fs;
 use super::*;
 
 /// What a file comes to, and what is said of it: `line:column severity message`.
-fn read(text: &str) -> (Option<Definition>, Vec<String>) {
+fn parse_text(text: &str) -> (Option<SubAgentDefinition>, Vec<String>) {
     let mut diagnostics = Vec::new();
-    let agent = read::definition(&Source::User, Path::new("/a/x.md"), text, &mut diagnostics);
+    let agent = definition_reader::parse_definition(&Source::User, Path::new("/a/x.md"), text, &mut diagnostics);
     let said = diagnostics.iter().map(|one| {
         let place = one.span.as_ref().map(|span| format!("{}:{} ", span.line, span.column)).unwrap_or_default();
         format!("{place}{}", one.message)
@@ -13,11 +13,11 @@ fn read(text: &str) -> (Option<Definition>, Vec<String>) {
     (agent, said.collect())
 }
 
-const SCOUT: &str = "---\nname: scout\ndescription: looks around\n---\nYou look around.\n";
+const SCOUT_DEFINITION: &str = "---\nname: scout\ndescription: looks around\n---\nYou look around.\n";
 
 #[test]
 fn a_whole_definition() {
-    let (agent, said) = read(
+    let (agent, said) = parse_text(
         "---\nkind: local\nname: security-auditor\ndisplay_name: Auditor\ndescription: finds holes\ntools:\n  - read_file\n  - \
          grep_search\nmodel: gemini-3-flash-preview\ntemperature: 0.2\nmax_turns: 10\ntimeout_mins: 5\n---\n\nYou audit.\n\nTwice.\n",
     );
@@ -32,14 +32,14 @@ fn a_whole_definition() {
 
 #[test]
 fn defaults_are_gemini_clis() {
-    let agent = read(SCOUT).0.unwrap();
+    let agent = parse_text(SCOUT_DEFINITION).0.unwrap();
     assert_eq!((agent.max_turns, agent.timeout), (30, Duration::from_secs(600)));
     assert_eq!((agent.model, agent.temperature, agent.tools), (None, None, ToolList::default()));
 }
 
 #[test]
 fn an_agent_of_claude_code() {
-    let (agent, said) = read(
+    let (agent, said) = parse_text(
         "---\nname: reviewer\ndescription: reviews\ntools: Read, Grep, Bash(git log:*), NotebookEdit, Task\nmodel: sonnet\n\
          color: blue\npermissionMode: plan\n---\nReview.",
     );
@@ -64,7 +64,7 @@ fn an_agent_of_claude_code() {
 #[test]
 fn a_list_of_what_is_not_allowed_that_can_not_be_read_allows_nothing() {
     let tools = |list: &str| {
-        let (agent, said) = read(&format!("---\nname: x\ndescription: y\n{list}\n---\nP"));
+        let (agent, said) = parse_text(&format!("---\nname: x\ndescription: y\n{list}\n---\nP"));
         (agent.unwrap().tools, said)
     };
     for (list, place) in [
@@ -86,7 +86,7 @@ fn a_list_of_what_is_not_allowed_that_can_not_be_read_allows_nothing() {
 
 #[test]
 fn one_bad_field_spoils_no_other() {
-    let (agent, said) = read(
+    let (agent, said) = parse_text(
         "---\nname: x\ndescription: y\nmax_turns: 0\ntimeout_mins: -1\ntemperature: hot\nmodel: [a]\ntools: {a: b}\n\
          display_name: 3\nmcp_servers: 1\n---\nP",
     );
@@ -109,7 +109,7 @@ fn one_bad_field_spoils_no_other() {
 #[test]
 fn enormous_bounds_are_bounds() {
     let text = "---\nname: x\ndescription: y\nmax_turns: 99999999999\ntimeout_mins: 9007199254740993\n---\nP";
-    let agent = read(text).0.unwrap();
+    let agent = parse_text(text).0.unwrap();
     assert_eq!((agent.max_turns, agent.timeout), (u32::MAX, Duration::from_secs(24 * 3600)));
 }
 
@@ -117,14 +117,14 @@ fn enormous_bounds_are_bounds() {
 fn names_that_are_no_names_leave_the_agent_out() {
     let long = "x".repeat(65);
     for name in ["../../etc/passwd", "/etc/passwd", "Scout", "a b", "a/b", "\"\"", "..", "[a]", "é", &long] {
-        let (agent, said) = read(&format!("---\nname: {name}\ndescription: y\n---\nP"));
+        let (agent, said) = parse_text(&format!("---\nname: {name}\ndescription: y\n---\nP"));
         assert!(agent.is_none() && !said.is_empty(), "{name}: {said:?}");
     }
-    assert_eq!(read("---\ndescription: y\n---\nP").1, ["1:1 this agent is left out: it has no `name`"]);
-    assert_eq!(read("---\nname: x\n---\nP").1, ["1:1 this agent is left out: it has no `description`"]);
-    assert_eq!(read("just text").1, ["1:1 this file has no front matter"]);
+    assert_eq!(parse_text("---\ndescription: y\n---\nP").1, ["1:1 this agent is left out: it has no `name`"]);
+    assert_eq!(parse_text("---\nname: x\n---\nP").1, ["1:1 this agent is left out: it has no `description`"]);
+    assert_eq!(parse_text("just text").1, ["1:1 this file has no front matter"]);
     let remote = "---\nkind: remote\nname: x\nagent_card_url: https://x\n---\n";
-    assert!(read(remote).0.is_none() && read(remote).1.iter().any(|said| said.contains("remote agents")));
+    assert!(parse_text(remote).0.is_none() && parse_text(remote).1.iter().any(|said| said.contains("remote agents")));
 }
 
 #[test]
@@ -133,18 +133,18 @@ fn the_first_of_a_name_counts_and_strange_files_are_left_out() {
     let (own, theirs) = (home.path().join("own"), home.path().join("theirs"));
     fs::create_dir_all(&own).unwrap();
     fs::create_dir_all(theirs.join("folder.md")).unwrap();
-    fs::write(own.join("scout.md"), SCOUT).unwrap();
+    fs::write(own.join("scout.md"), SCOUT_DEFINITION).unwrap();
     for skipped in ["_draft.md", ".hidden.md", "notes.txt"] {
-        fs::write(own.join(skipped), SCOUT).unwrap();
+        fs::write(own.join(skipped), SCOUT_DEFINITION).unwrap();
     }
-    fs::write(theirs.join("other.md"), SCOUT).unwrap();
-    fs::write(theirs.join("huge.md"), vec![b'x'; LARGEST as usize + 1]).unwrap();
+    fs::write(theirs.join("other.md"), SCOUT_DEFINITION).unwrap();
+    fs::write(theirs.join("huge.md"), vec![b'x'; MAX_DEFINITION_BYTES as usize + 1]).unwrap();
     fs::write(theirs.join("bytes.md"), [0xff, 0xfe]).unwrap();
     std::os::unix::fs::symlink(own.join("scout.md"), theirs.join("link.md")).unwrap();
     let mut agents = SubAgents::default();
-    agents.add(&Source::Project, &own);
-    agents.add(&Source::User, &theirs);
-    agents.add(&Source::User, &home.path().join("nowhere"));
+    agents.add_directory(&Source::Project, &own);
+    agents.add_directory(&Source::User, &theirs);
+    agents.add_directory(&Source::User, &home.path().join("nowhere"));
     assert_eq!(agents.list.len(), 1);
     assert_eq!(agents.list[0].source, Source::Project);
     let mut said: Vec<String> =
@@ -164,7 +164,7 @@ fn the_first_of_a_name_counts_and_strange_files_are_left_out() {
 
 #[test]
 fn settings_go_over_the_file() {
-    let mut agent = read(SCOUT).0.unwrap();
+    let mut agent = parse_text(SCOUT_DEFINITION).0.unwrap();
     let overrides = serde_json::json!({"scout": {
         "enabled": false,
         "modelConfig": {"model": "gemini-x", "generateContentConfig": {"temperature": 9}},
@@ -172,10 +172,14 @@ fn settings_go_over_the_file() {
         "tools": ["glob", 7],
     }});
     let settings = AgentSettings { enabled: true, overrides: overrides.as_object().unwrap().clone() };
-    settings.apply(&mut agent);
+    settings.apply_overrides(&mut agent);
     assert!(!agent.enabled);
     assert_eq!((agent.model.as_deref(), agent.max_turns), (Some("gemini-x"), 50));
-    assert_eq!((agent.temperature, agent.timeout), (None, TIMEOUT), "what makes no sense changes nothing");
+    assert_eq!(
+        (agent.temperature, agent.timeout),
+        (None, DEFAULT_AGENT_TIMEOUT),
+        "what makes no sense changes nothing"
+    );
     assert_eq!(agent.tools.names().unwrap(), ["glob"]);
 }
 
@@ -185,7 +189,7 @@ fn a_kind_that_nobody_knows_is_local_and_others_fields_are_one_line() {
         "---\nkind: TASK\nname: x\ndescription: d\npermissionMode: a\nskills: b\nmemory: c\nmodle: d\n---\nbody\n";
     let mut said = Vec::new();
     let path = std::path::Path::new("x.md");
-    let agent = super::read::definition(&hookwright_hooks::Source::User, path, text, &mut said);
+    let agent = super::definition_reader::parse_definition(&hookwright_hooks::Source::User, path, text, &mut said);
     assert!(agent.is_some());
     let said: Vec<&str> = said.iter().map(|wrong| wrong.message.as_str()).collect();
     assert_eq!(
@@ -200,7 +204,7 @@ fn a_kind_that_nobody_knows_is_local_and_others_fields_are_one_line() {
 
 #[test]
 fn servers_of_its_own_are_read_in_the_words_of_settings_and_what_is_wrong_is_said_there() {
-    let (agent, said) = read(
+    let (agent, said) = parse_text(
         "---\nname: x\ndescription: y\nmcp_servers:\n  far:\n    http_url: https://h.example/mcp\n    exclude_tools: [a]\n    \
          auth: {type: oauth, client_id: me, token_url: https://h.example/t}\n    trust: true\n  near:\n    command: sh\n    \
          commnad: x\n  bad:\n    args: []\n---\nP",

@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use hookwright_disk::{Links, ReadError};
+use hookwright_disk::{ReadError, SymlinkPolicy};
 use hookwright_hooks::{
     Action, Around, AroundKind, CommandFiles, Fingerprinted, Follower, Hook, Naming, Source, Whereabouts,
 };
@@ -18,17 +18,17 @@ use sha2::{Digest, Sha256};
 
 use crate::json::fill_variables;
 use crate::paths::{CLAUDE_DIR, GEMINI_DIR, hex};
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// How many lines of a script are remembered, to tell later how many changed.
-const MOST_LINES: usize = 2000;
-const LONGEST_TEXT: usize = 1024 * 1024;
+const MAX_HASHED_LINES: usize = 2000;
+const MAX_HASHED_TEXT_BYTES: usize = 1024 * 1024;
 /// So many files around a script have names of their own in its fingerprint; more are told together.
-const MOST_NAMES: usize = 64;
-const MOST_WITH_LINES: usize = 16;
+const MAX_NAMED_FILES: usize = 64;
+const MAX_FILES_WITH_LINES: usize = 16;
 
 /// Which fingerprints these are. What an older form did not look at, nobody has trusted.
-pub(crate) const FORM: u32 = 2;
+pub(crate) const FINGERPRINT_VERSION: u32 = 2;
 
 /// The field that holds the name of a hook that a project switches off. No hook declares it.
 pub(super) const SWITCH_OFF_KEY: &str = "switches off";
@@ -41,14 +41,14 @@ pub(crate) struct Fingerprint {
     /// A hash of each of its own variables.
     pub(crate) variables: BTreeMap<String, String>,
     /// By path inside the root, with forward slashes.
-    pub(crate) scripts: BTreeMap<String, Script>,
+    pub(crate) scripts: BTreeMap<String, ScriptDigest>,
     /// Whether these are all that it runs.
     pub(crate) certain: bool,
 }
 
 /// A script's content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Script {
+pub(crate) struct ScriptDigest {
     pub(crate) sha256: String,
     /// A short hash of each line; empty if it is too long or not text.
     pub(crate) lines: Vec<u32>,
@@ -63,7 +63,7 @@ impl Fingerprint {
             hash.update((text.len() as u64).to_le_bytes());
             hash.update(text);
         };
-        add(&format!("form {FORM}, certain {certain}"));
+        add(&format!("form {FINGERPRINT_VERSION}, certain {certain}"));
         let contents: BTreeMap<_, _> = scripts.iter().map(|(path, script)| (path, &script.sha256)).collect();
         for (label, map) in
             [("declared", declared.iter().collect()), ("variables", variables.iter().collect()), ("files", contents)]
@@ -99,13 +99,13 @@ impl Fingerprint {
 }
 
 /// A hook's declaration, without what is not set.
-fn declared(hook: &Hook) -> BTreeMap<String, String> {
-    let set = hook.declaration().into_iter().filter(|(_, value)| !value.is_empty());
+fn declared_fields(hook: &Hook) -> BTreeMap<String, String> {
+    let set = hook.fingerprint_fields().into_iter().filter(|(_, value)| !value.is_empty());
     set.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// Of what a program is given, or a service is sent. Hashes, because the values may be secrets.
-fn variables(hook: &Hook) -> BTreeMap<String, String> {
+fn variable_hashes(hook: &Hook) -> BTreeMap<String, String> {
     let hashed = |value: &str| hex(&Sha256::digest(value))[..16].to_owned();
     let headers = match &hook.action {
         Action::Http(http) => {
@@ -117,7 +117,7 @@ fn variables(hook: &Hook) -> BTreeMap<String, String> {
 }
 
 /// The variables of a hook that runs in a project.
-pub(crate) fn variable(hook: &Hook, world: &World, project: &Path, name: &str) -> Option<OsString> {
+pub(crate) fn hook_variable(hook: &Hook, world: &ProcessEnv, project: &Path, name: &str) -> Option<OsString> {
     let own = hook.env().iter().rev().find(|(key, _)| key == name);
     match (own, name) {
         (Some((_, value)), _) => Some(fill_variables(value, world).into_owned().into()),
@@ -127,69 +127,71 @@ pub(crate) fn variable(hook: &Hook, world: &World, project: &Path, name: &str) -
 }
 
 /// Takes the fingerprints of the hooks of one root: a project or an extension.
-pub(crate) struct Taker<'a> {
+pub(crate) struct Fingerprinter<'a> {
     root: &'a Path,
     /// Where hooks run.
     project: &'a Path,
-    world: &'a World,
+    process_env: &'a ProcessEnv,
     follower: Follower<'a>,
     /// Contents by path: many hooks share few scripts.
-    scripts: RefCell<HashMap<PathBuf, Option<Script>>>,
+    scripts: RefCell<HashMap<PathBuf, Option<ScriptDigest>>>,
     /// The same for many files together.
-    together: RefCell<HashMap<(PathBuf, usize), Script>>,
-    likely: OnceCell<Arc<Around>>,
+    groups: RefCell<HashMap<(PathBuf, usize), ScriptDigest>>,
+    likely_files: OnceCell<Arc<Around>>,
 }
 
-impl<'a> Taker<'a> {
-    pub(crate) fn new(root: &'a Path, project: &'a Path, world: &'a World) -> Self {
+impl<'a> Fingerprinter<'a> {
+    pub(crate) fn new(root: &'a Path, project: &'a Path, world: &'a ProcessEnv) -> Self {
         let mut roots = vec![root.to_owned()];
         if root == project {
-            roots.extend(repository(root, world).filter(|top| top != root));
+            roots.extend(repository_root(root, world).filter(|top| top != root));
         }
-        Taker {
+        Fingerprinter {
             root,
             project,
-            world,
-            follower: Follower::new(roots, &read_start),
+            process_env: world,
+            follower: Follower::new(roots, &read_prefix),
             scripts: RefCell::default(),
-            together: RefCell::default(),
-            likely: OnceCell::new(),
+            groups: RefCell::default(),
+            likely_files: OnceCell::new(),
         }
     }
 
     /// The same for one guard, whose files count wherever they are.
-    pub(crate) fn of_guard(home: &'a Path, project: &'a Path, world: &'a World, more: Vec<PathBuf>) -> Self {
+    pub(crate) fn for_guard(home: &'a Path, project: &'a Path, world: &'a ProcessEnv, more: Vec<PathBuf>) -> Self {
         let mut roots = vec![project.to_owned(), home.to_owned()];
-        roots.extend(repository(project, world));
+        roots.extend(repository_root(project, world));
         roots.extend(more);
         let mut seen = HashSet::new();
         roots.retain(|root| seen.insert(root.clone()));
-        Taker { follower: Follower::new(roots, &read_start), ..Taker::new(project, project, world) }
+        Fingerprinter { follower: Follower::new(roots, &read_prefix), ..Fingerprinter::new(project, project, world) }
     }
 
     /// A hook's fingerprint; nothing for one that the program brings with it.
-    pub(crate) fn take(&self, hook: &Hook) -> Option<Fingerprint> {
-        let files = self.files(hook)?;
+    pub(crate) fn fingerprint(&self, hook: &Hook) -> Option<Fingerprint> {
+        let files = self.files_run_by(hook)?;
         Some(Fingerprint {
-            declared: declared(hook),
-            variables: variables(hook),
-            scripts: self.contents(&files),
+            declared: declared_fields(hook),
+            variables: variable_hashes(hook),
+            scripts: self.script_digests(&files),
             certain: files.certain,
         })
     }
 
     /// The files of the root that a hook runs, or is likely to; nothing for one that the program brings with it.
-    pub(crate) fn files(&self, hook: &Hook) -> Option<CommandFiles> {
-        let mut files = self.followed(hook)?;
+    pub(crate) fn files_run_by(&self, hook: &Hook) -> Option<CommandFiles> {
+        let mut files = self.followed_files(hook)?;
         if !files.certain && matches!(hook.source, Source::Project | Source::Extension(_)) {
-            files.around.push(self.likely.get_or_init(|| Arc::new(likely(self.root, self.project))).clone());
+            files
+                .around
+                .push(self.likely_files.get_or_init(|| Arc::new(find_likely_files(self.root, self.project))).clone());
         }
         Some(files)
     }
 
     /// The files that a hook runs, without those that are only likely.
-    pub(crate) fn followed(&self, hook: &Hook) -> Option<CommandFiles> {
-        let variable = |name: &str| variable(hook, self.world, self.project, name);
+    pub(crate) fn followed_files(&self, hook: &Hook) -> Option<CommandFiles> {
+        let variable = |name: &str| hook_variable(hook, self.process_env, self.project, name);
         let place = Whereabouts { cwd: self.project, variable: &variable };
         match hook.action.fingerprinted(&place, &self.follower) {
             Fingerprinted::Declared { env: _, files } => Some(files),
@@ -198,31 +200,31 @@ impl<'a> Taker<'a> {
     }
 
     /// The content of the files in the root.
-    fn contents(&self, files: &CommandFiles) -> BTreeMap<String, Script> {
+    fn script_digests(&self, files: &CommandFiles) -> BTreeMap<String, ScriptDigest> {
         let mut contents = BTreeMap::new();
         for file in files.files.iter().filter(|file| self.follower.holds(&file.path)) {
             let script = match file.how {
-                Naming::Configures => manifest(&file.path),
-                Naming::Runs | Naming::Sources | Naming::Mentions => self.script(&file.path),
+                Naming::Configures => manifest_digest(&file.path),
+                Naming::Runs | Naming::Sources | Naming::Mentions => self.script_digest(&file.path),
             };
-            contents.extend(script.map(|script| (self.name(&file.path), script)));
+            contents.extend(script.map(|script| (self.relative_name(&file.path), script)));
         }
         for around in &files.around {
-            if around.files.len() > MOST_NAMES {
-                contents.insert(format!("{}/", self.name(&around.directory)), self.together(around));
+            if around.files.len() > MAX_NAMED_FILES {
+                contents.insert(format!("{}/", self.relative_name(&around.directory)), self.group_digest(around));
                 continue;
             }
             for path in &around.files {
                 let script = || {
-                    let script = self.script(path)?;
+                    let script = self.script_digest(path)?;
                     // Lines of many files would fill the record.
-                    Some(if around.files.len() > MOST_WITH_LINES {
-                        Script { lines: Vec::new(), ..script }
+                    Some(if around.files.len() > MAX_FILES_WITH_LINES {
+                        ScriptDigest { lines: Vec::new(), ..script }
                     } else {
                         script
                     })
                 };
-                if let Entry::Vacant(free) = contents.entry(self.name(path))
+                if let Entry::Vacant(free) = contents.entry(self.relative_name(path))
                     && let Some(script) = script()
                 {
                     free.insert(script);
@@ -233,7 +235,7 @@ impl<'a> Taker<'a> {
     }
 
     /// The name of a path, from the root where it lies inside.
-    fn name(&self, path: &Path) -> String {
+    fn relative_name(&self, path: &Path) -> String {
         let path = path.strip_prefix(self.root).unwrap_or(path);
         let root = path.has_root().then_some("");
         let parts = path.components().filter(|part| *part != Component::RootDir);
@@ -244,7 +246,7 @@ impl<'a> Taker<'a> {
             .join("/")
     }
 
-    fn script(&self, path: &Path) -> Option<Script> {
+    fn script_digest(&self, path: &Path) -> Option<ScriptDigest> {
         if let Some(known) = self.scripts.borrow().get(path) {
             return known.clone();
         }
@@ -254,25 +256,25 @@ impl<'a> Taker<'a> {
     }
 
     /// One hash for many files: their names and contents.
-    fn together(&self, around: &Around) -> Script {
+    fn group_digest(&self, around: &Around) -> ScriptDigest {
         let key = (around.directory.clone(), around.files.len());
-        if let Some(known) = self.together.borrow().get(&key) {
+        if let Some(known) = self.groups.borrow().get(&key) {
             return known.clone();
         }
         let mut hash = Sha256::new();
         for path in &around.files {
-            let content = self.script(path).map(|script| script.sha256).unwrap_or_default();
-            hash.update(format!("{}\0{content}\0", self.name(path)));
+            let content = self.script_digest(path).map(|script| script.sha256).unwrap_or_default();
+            hash.update(format!("{}\0{content}\0", self.relative_name(path)));
         }
-        let script = Script { sha256: hex(&hash.finalize()), lines: Vec::new() };
-        self.together.borrow_mut().insert(key, script.clone());
+        let script = ScriptDigest { sha256: hex(&hash.finalize()), lines: Vec::new() };
+        self.groups.borrow_mut().insert(key, script.clone());
         script
     }
 }
 
 /// The repository that a project is a part of: what it runs from there comes from the same hands. A home directory that
 /// is one holds more than that.
-fn repository(root: &Path, world: &World) -> Option<PathBuf> {
+fn repository_root(root: &Path, world: &ProcessEnv) -> Option<PathBuf> {
     let home = world.var_os("HOME").map(Path::new);
     let top = root.ancestors().find(|above| above.join(".git").exists())?;
     (!home.is_some_and(|home| home.starts_with(top))).then(|| top.to_owned())
@@ -280,25 +282,30 @@ fn repository(root: &Path, world: &World) -> Option<PathBuf> {
 
 /// What counts where nobody can tell what runs: everything under `.gemini/`, and Claude Code's hooks, or all of an
 /// extension.
-fn likely(root: &Path, project: &Path) -> Around {
+fn find_likely_files(root: &Path, project: &Path) -> Around {
     let directory = if root == project { root.join(GEMINI_DIR) } else { root.to_owned() };
     let mut files = Vec::new();
-    all_files(&directory, Kept::AtTheTop, &mut HashSet::new(), &mut files);
+    collect_files(&directory, LikelyFileFilter::TopLevel, &mut HashSet::new(), &mut files);
     if root == project {
-        all_files(&root.join(CLAUDE_DIR).join("hooks"), Kept::AtTheTop, &mut HashSet::new(), &mut files);
+        collect_files(
+            &root.join(CLAUDE_DIR).join("hooks"),
+            LikelyFileFilter::TopLevel,
+            &mut HashSet::new(),
+            &mut files,
+        );
     }
     Around { directory, kind: AroundKind::All, files }
 }
 
 /// A name of which no two files share one: what is not UTF-8 is spelt out.
 pub fn exact_name(name: &OsStr) -> Cow<'_, str> {
-    let bytes = || Cow::Owned(format!("{BYTES}{}", hex(name.as_encoded_bytes())));
-    name.to_str().filter(|name| !name.starts_with(BYTES)).map_or_else(bytes, Cow::Borrowed)
+    let bytes = || Cow::Owned(format!("{BYTES_PREFIX}{}", hex(name.as_encoded_bytes())));
+    name.to_str().filter(|name| !name.starts_with(BYTES_PREFIX)).map_or_else(bytes, Cow::Borrowed)
 }
 
 /// The path that has this exact name; none where the text is no name, or this system has no such paths.
 pub(super) fn exact_path(name: &str) -> Option<PathBuf> {
-    let Some(digits) = name.strip_prefix(BYTES) else { return Some(PathBuf::from(name)) };
+    let Some(digits) = name.strip_prefix(BYTES_PREFIX) else { return Some(PathBuf::from(name)) };
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
     let bytes: Vec<u8> = digits.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?;
     from_bytes(bytes)
@@ -316,19 +323,19 @@ fn from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
 }
 
 /// The form of [`declaration_digest`]; digests of different forms cannot be compared.
-pub const DECLARATION_FORM: u32 = FORM;
+pub const DECLARATION_DIGEST_VERSION: u32 = FINGERPRINT_VERSION;
 
 /// A digest of a hook's declaration and variables, without the files that it runs.
 pub fn declaration_digest(hook: &Hook) -> String {
     let scripts = BTreeMap::new();
-    Fingerprint { declared: declared(hook), variables: variables(hook), scripts, certain: true }.digest()
+    Fingerprint { declared: declared_fields(hook), variables: variable_hashes(hook), scripts, certain: true }.digest()
 }
 
-const BYTES: &str = "bytes:";
+const BYTES_PREFIX: &str = "bytes:";
 
 /// How a file begins, for whoever follows it.
-fn read_start(path: &Path) -> Option<Vec<u8>> {
-    let (file, found) = hookwright_disk::open_regular(path, Links::Follow).ok()?;
+fn read_prefix(path: &Path) -> Option<Vec<u8>> {
+    let (file, found) = hookwright_disk::open_regular(path, SymlinkPolicy::Follow).ok()?;
     let expected = usize::try_from(found.len()).unwrap_or(usize::MAX).min(Follower::LONGEST);
     let mut bytes = Vec::with_capacity(expected + 2);
     file.take(Follower::LONGEST as u64 + 1).read_to_end(&mut bytes).ok()?;
@@ -336,9 +343,9 @@ fn read_start(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// A file's content, however long it is. What is there and cannot be read is told apart from what is not there.
-fn read_script(path: &Path) -> Option<Script> {
-    let special = |what: &str| Some(Script { sha256: what.to_owned(), lines: Vec::new() });
-    let mut file = match hookwright_disk::open_regular(path, Links::Follow) {
+fn read_script(path: &Path) -> Option<ScriptDigest> {
+    let special = |what: &str| Some(ScriptDigest { sha256: what.to_owned(), lines: Vec::new() });
+    let mut file = match hookwright_disk::open_regular(path, SymlinkPolicy::Follow) {
         Ok((file, _)) => file,
         Err(ReadError::Directory) => return None,
         Err(ReadError::Special) => return special("not a regular file"),
@@ -355,7 +362,7 @@ fn read_script(path: &Path) -> Option<Script> {
             Ok(0) => break,
             Ok(length) => {
                 hash.update(&chunk[..length]);
-                if beginning.len() <= LONGEST_TEXT {
+                if beginning.len() <= MAX_HASHED_TEXT_BYTES {
                     beginning.extend_from_slice(&chunk[..length]);
                 }
             }
@@ -363,21 +370,21 @@ fn read_script(path: &Path) -> Option<Script> {
             Err(_) => return special("unreadable"),
         }
     }
-    let lines = if beginning.len() <= LONGEST_TEXT { line_hashes(&beginning) } else { Vec::new() };
-    Some(Script { sha256: hex(&hash.finalize()), lines })
+    let lines = if beginning.len() <= MAX_HASHED_TEXT_BYTES { line_hashes(&beginning) } else { Vec::new() };
+    Some(ScriptDigest { sha256: hex(&hash.finalize()), lines })
 }
 
 /// Of a package's manifest what says how it runs; versions and dependencies come and go.
-pub(super) fn manifest(path: &Path) -> Option<Script> {
-    const COUNTS: [&str; 9] =
+pub(super) fn manifest_digest(path: &Path) -> Option<ScriptDigest> {
+    const RUN_RELEVANT_KEYS: [&str; 9] =
         ["type", "main", "module", "exports", "imports", "bin", "scripts", "config", "packageManager"];
     let whole = read_script(path)?;
-    let text = read_start(path)?;
+    let text = read_prefix(path)?;
     let Ok(serde_json::Value::Object(mut manifest)) = serde_json::from_slice(&text) else { return Some(whole) };
-    manifest.retain(|key, _| COUNTS.contains(&key.as_str()));
+    manifest.retain(|key, _| RUN_RELEVANT_KEYS.contains(&key.as_str()));
     let sorted: BTreeMap<_, _> = manifest.into_iter().collect();
     let text = serde_json::to_string(&sorted).unwrap_or_default();
-    Some(Script { sha256: hex(&Sha256::digest(text)), lines: Vec::new() })
+    Some(ScriptDigest { sha256: hex(&Sha256::digest(text)), lines: Vec::new() })
 }
 
 fn line_hashes(bytes: &[u8]) -> Vec<u32> {
@@ -385,20 +392,20 @@ fn line_hashes(bytes: &[u8]) -> Vec<u32> {
     if bytes.contains(&0) || bytes.is_empty() {
         return Vec::new();
     }
-    let hashes: Vec<u32> = lines.take(MOST_LINES + 1).map(fnv).collect();
-    if hashes.len() > MOST_LINES { Vec::new() } else { hashes }
+    let hashes: Vec<u32> = lines.take(MAX_HASHED_LINES + 1).map(fnv1a).collect();
+    if hashes.len() > MAX_HASHED_LINES { Vec::new() } else { hashes }
 }
 
 /// FNV-1a: to count changed lines, not to guard anything.
-fn fnv(bytes: &[u8]) -> u32 {
+fn fnv1a(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
 /// Which files are left out.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum LikelyFileFilter {
     /// The settings, whose hooks have fingerprints of their own.
-    AtTheTop,
+    TopLevel,
     /// Nothing.
     All,
     /// Everything but what looks like a program: this is where programs leave things.
@@ -406,7 +413,7 @@ enum Kept {
 }
 
 /// The files of a directory, however deep.
-fn all_files(directory: &Path, kept: Kept, seen: &mut HashSet<PathBuf>, found: &mut Vec<PathBuf>) {
+fn collect_files(directory: &Path, kept: LikelyFileFilter, seen: &mut HashSet<PathBuf>, found: &mut Vec<PathBuf>) {
     // Links may lead in a circle.
     if !seen.insert(directory.canonicalize().unwrap_or_else(|_| directory.to_owned())) {
         return;
@@ -418,26 +425,26 @@ fn all_files(directory: &Path, kept: Kept, seen: &mut HashSet<PathBuf>, found: &
         let (path, name) = (entry.path(), entry.file_name());
         let inside = match kept {
             // What git keeps of an extension that was cloned comes and goes.
-            Kept::AtTheTop if name == "settings.json" || name == ".git" => continue,
-            Kept::AtTheTop if name == "tmp" => Kept::Programs,
-            Kept::AtTheTop => Kept::All,
+            LikelyFileFilter::TopLevel if name == "settings.json" || name == ".git" => continue,
+            LikelyFileFilter::TopLevel if name == "tmp" => LikelyFileFilter::Programs,
+            LikelyFileFilter::TopLevel => LikelyFileFilter::All,
             inside => inside,
         };
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir() || (kind.is_symlink() && path.is_dir()));
         if is_directory {
-            all_files(&path, inside, seen, found);
-        } else if inside != Kept::Programs || looks_like_a_program(&path) {
+            collect_files(&path, inside, seen, found);
+        } else if inside != LikelyFileFilter::Programs || looks_like_program(&path) {
             found.push(path);
         }
     }
 }
 
-fn looks_like_a_program(path: &Path) -> bool {
+fn looks_like_program(path: &Path) -> bool {
     let by_name = path.extension().and_then(OsStr::to_str).is_some_and(|end| {
         matches!(end, "sh" | "bash" | "py" | "js" | "mjs" | "cjs" | "ts" | "rb" | "pl" | "php" | "lua" | "so")
     });
     by_name
-        || hookwright_disk::open_regular(path, Links::Follow).is_ok_and(|(mut file, _)| {
+        || hookwright_disk::open_regular(path, SymlinkPolicy::Follow).is_ok_and(|(mut file, _)| {
             let mut start = [0; 2];
             file.read_exact(&mut start).is_ok() && (start == *b"#!" || start == *b"\x7fE")
         })
@@ -449,9 +456,9 @@ mod tests {
 
     #[test]
     fn paths_are_kept_inside_the_root() {
-        let world = World::default();
-        let taker = Taker::new(Path::new("/p"), Path::new("/p"), &world);
-        let inside = |path: &str| taker.follower.holds(Path::new(path)).then(|| taker.name(Path::new(path)));
+        let world = ProcessEnv::default();
+        let taker = Fingerprinter::new(Path::new("/p"), Path::new("/p"), &world);
+        let inside = |path: &str| taker.follower.holds(Path::new(path)).then(|| taker.relative_name(Path::new(path)));
         assert_eq!(inside("/p/c/d").as_deref(), Some("c/d"));
         assert_eq!(inside("/p/a/../b.sh").as_deref(), Some("a/../b.sh"));
         // The way there goes through the project, and a link in it may lead anywhere.

@@ -10,16 +10,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hookwright_disk::{Found, Lasting, open_own, own_directory};
+use hookwright_disk::{Durability, ExistingFileMode, create_private_directory, open_append};
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::{exact_name, exact_path};
-use super::guards::{GuardFile, GuardKind};
+use super::guard_files::{GuardFile, GuardFileKind};
 use crate::edit::{self, EditError};
-use crate::paths::Paths;
+use crate::paths::ConfigPaths;
 
 /// A session that was started so long ago has its lock.
-const STARTED: Duration = Duration::from_secs(60);
+const STARTUP_GRACE_PERIOD: Duration = Duration::from_secs(60);
 
 /// What a session says of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -56,7 +56,7 @@ pub struct LedgerHook {
 }
 
 #[derive(Debug, Default, Deserialize, Serialize)]
-struct Sheet {
+struct LedgerFile {
     project: String,
     files: Vec<LedgerEntry>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -67,41 +67,41 @@ struct Sheet {
 }
 
 /// How often, and after what time, a lock is tried again that another session may have for a moment, to look.
-const LOOKS: u32 = 50;
-const LOOK: Duration = Duration::from_millis(2);
+const MAX_LOCK_ATTEMPTS: u32 = 50;
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A session's own part of the ledger.
 #[derive(Debug)]
 pub struct Ledger {
     project: String,
-    sheet: PathBuf,
-    lock: PathBuf,
+    file: PathBuf,
+    lock_file: PathBuf,
     hooks: Vec<LedgerHook>,
     /// Whether nothing has run in the session yet.
     fresh: bool,
     /// Locked for as long as the session lives.
-    alive: Option<File>,
+    session_lock: Option<File>,
     /// The sheet as it was last written.
-    written: String,
+    written_text: String,
     /// Whether it was begun on disk, or that was tried.
-    begun: bool,
+    is_opened: bool,
 }
 
 impl Ledger {
     /// A part for a session, of which nothing is on disk yet.
-    pub fn new(paths: &Paths, project: &Path, session: &str) -> Ledger {
-        let folder = folder(paths);
+    pub fn new(paths: &ConfigPaths, project: &Path, session: &str) -> Ledger {
+        let folder = ledger_folder(paths);
         let project = exact_name(project.as_os_str()).into_owned();
         let (sheet, lock) = (folder.join(format!("{session}.json")), folder.join(format!("{session}.lock")));
         Ledger {
             project,
-            sheet,
-            lock,
+            file: sheet,
+            lock_file: lock,
             hooks: Vec::new(),
             fresh: true,
-            alive: None,
-            written: String::new(),
-            begun: false,
+            session_lock: None,
+            written_text: String::new(),
+            is_opened: false,
         }
     }
 
@@ -110,27 +110,28 @@ impl Ledger {
     /// # Errors
     /// If it cannot be written, or another session's part cannot be read: nobody knows then what its agent left.
     pub fn open(&mut self) -> io::Result<()> {
-        self.begun = true;
+        self.is_opened = true;
         let folder = self.folder();
-        own_directory(folder)?;
-        sweep(folder);
-        for sheet in fs::read_dir(folder)?.flatten().map(|entry| entry.path()).filter(|path| is_sheet(path)) {
-            if read(&sheet).is_none() && sheet.symlink_metadata().is_ok() {
+        create_private_directory(folder)?;
+        remove_stale_locks(folder);
+        for sheet in fs::read_dir(folder)?.flatten().map(|entry| entry.path()).filter(|path| is_ledger_file(path)) {
+            if read_ledger_file(&sheet).is_none() && sheet.symlink_metadata().is_ok() {
                 let text = format!("{} can't be read as what a session wrote", sheet.display());
                 return Err(io::Error::new(io::ErrorKind::InvalidData, text));
             }
         }
-        self.take_lock()
+        self.acquire_lock()
     }
 
     fn folder(&self) -> &Path {
-        self.sheet.parent().unwrap_or(Path::new("/"))
+        self.file.parent().unwrap_or(Path::new("/"))
     }
 
-    fn take_lock(&mut self) -> io::Result<()> {
+    fn acquire_lock(&mut self) -> io::Result<()> {
         // A second lock on the same file would wait for the first.
-        self.alive = None;
-        self.alive = Some(open_own(&self.lock, Found::Tightened)?).filter(|file| file.try_lock_shared().is_ok());
+        self.session_lock = None;
+        self.session_lock = Some(open_append(&self.lock_file, ExistingFileMode::MakePrivate)?)
+            .filter(|file| file.try_lock_shared().is_ok());
         Ok(())
     }
 
@@ -140,35 +141,35 @@ impl Ledger {
     }
 
     /// Whether it was never begun on disk.
-    pub fn is_unbegun(&self) -> bool {
-        !self.begun
+    pub fn is_unopened(&self) -> bool {
+        !self.is_opened
     }
 
     /// Something begins to run, for whatever is written from now on; whether it is the first.
-    pub fn rouse(&mut self) -> bool {
+    pub fn mark_active(&mut self) -> bool {
         std::mem::take(&mut self.fresh)
     }
 
     /// Whether something has begun to run.
-    pub fn is_roused(&self) -> bool {
+    pub fn is_active(&self) -> bool {
         !self.fresh
     }
 
-    fn sheet(&self, files: Vec<LedgerEntry>) -> Sheet {
-        Sheet { project: self.project.clone(), files, hooks: self.hooks.clone(), fresh: self.fresh }
+    fn to_ledger_file(&self, files: Vec<LedgerEntry>) -> LedgerFile {
+        LedgerFile { project: self.project.clone(), files, hooks: self.hooks.clone(), fresh: self.fresh }
     }
 
     /// The file that holds it.
     pub fn path(&self) -> &Path {
-        &self.sheet
+        &self.file
     }
 
     /// Writes what the guards come to. Quickly: it is there for a session that is killed, not for a machine that is.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn begin(&mut self, files: Vec<LedgerEntry>) -> io::Result<()> {
-        self.put(files, Lasting::No)
+    pub fn write_baseline(&mut self, files: Vec<LedgerEntry>) -> io::Result<()> {
+        self.write_entries(files, Durability::Unsynced)
     }
 
     /// Writes what the agent has changed, so that it lasts.
@@ -176,12 +177,12 @@ impl Ledger {
     /// # Errors
     /// If it cannot be written.
     pub fn write(&mut self, files: Vec<LedgerEntry>) -> io::Result<()> {
-        self.put(files, Lasting::Yes)
+        self.write_entries(files, Durability::Synced)
     }
 
     /// Whether it is on disk as it was last written.
-    pub fn is_whole(&self) -> bool {
-        crate::file::read_text(&self.sheet).is_ok_and(|text| text.as_ref() == Some(&self.written))
+    pub fn is_intact(&self) -> bool {
+        crate::file::read_text(&self.file).is_ok_and(|text| text.as_ref() == Some(&self.written_text))
     }
 
     /// Puts right what somebody else made of it.
@@ -189,44 +190,44 @@ impl Ledger {
     /// # Errors
     /// If it cannot be written.
     pub fn restore(&mut self, files: Vec<LedgerEntry>) -> io::Result<()> {
-        self.mend()?;
+        self.repair_folder()?;
         self.write(files)
     }
 
-    fn put(&mut self, files: Vec<LedgerEntry>, lasting: Lasting) -> io::Result<()> {
-        self.written = serde_json::to_string(&self.sheet(files))?;
-        self.store(lasting).or_else(|_| self.mend().and_then(|()| self.store(lasting)))
+    fn write_entries(&mut self, files: Vec<LedgerEntry>, lasting: Durability) -> io::Result<()> {
+        self.written_text = serde_json::to_string(&self.to_ledger_file(files))?;
+        self.write_to_disk(lasting).or_else(|_| self.repair_folder().and_then(|()| self.write_to_disk(lasting)))
     }
 
     /// Waits for no lock, asks no mode and follows no link: all of these the agent could have left there.
-    fn store(&self, lasting: Lasting) -> io::Result<()> {
-        hookwright_disk::overwrite(&self.sheet, self.written.as_bytes(), lasting)
+    fn write_to_disk(&self, lasting: Durability) -> io::Result<()> {
+        hookwright_disk::write_atomic_private(&self.file, self.written_text.as_bytes(), lasting)
     }
 
     /// Makes the folder anew where something else stands in its place, or it lets nobody in.
-    fn mend(&mut self) -> io::Result<()> {
+    fn repair_folder(&mut self) -> io::Result<()> {
         let folder = self.folder().to_owned();
         let places: Vec<&Path> = folder.ancestors().take(3).collect();
         for (at, place) in places.into_iter().enumerate().rev() {
             match place.symlink_metadata() {
-                Ok(_) if place.is_dir() => let_owner_in(place),
+                Ok(_) if place.is_dir() => grant_owner_access(place),
                 // What holds everything of the user's is not for removing.
                 Ok(_) if at < 2 => fs::remove_file(place)?,
                 _ => {}
             }
         }
-        own_directory(&folder)?;
-        for own in [&self.sheet, &self.lock] {
+        create_private_directory(&folder)?;
+        for own in [&self.file, &self.lock_file] {
             if own.symlink_metadata().is_ok_and(|found| found.is_dir()) {
                 fs::remove_dir_all(own)?;
             }
         }
-        self.take_lock()
+        self.acquire_lock()
     }
 
     /// The paths of which it says that the agent has changed them, as it is on disk; nothing if it is not there.
     pub fn changed_on_disk(&self) -> Option<Vec<String>> {
-        let sheet = read(&self.sheet)?;
+        let sheet = read_ledger_file(&self.file)?;
         Some(sheet.files.into_iter().filter(|entry| entry.changed).map(|entry| entry.path).collect())
     }
 
@@ -234,27 +235,27 @@ impl Ledger {
     /// session: the file is made anew, and they hold nothing.
     pub fn set_busy(&mut self, busy: bool) {
         let take = |file: &File| if busy { file.try_lock().is_ok() } else { file.try_lock_shared().is_ok() };
-        let Some(file) = &self.alive else { return };
-        for _ in 0..LOOKS {
+        let Some(file) = &self.session_lock else { return };
+        for _ in 0..MAX_LOCK_ATTEMPTS {
             if take(file) {
                 return;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(LOCK_RETRY_INTERVAL);
         }
-        let _ = fs::remove_file(&self.lock);
-        self.alive = open_own(&self.lock, Found::Tightened).ok().filter(take);
+        let _ = fs::remove_file(&self.lock_file);
+        self.session_lock = open_append(&self.lock_file, ExistingFileMode::MakePrivate).ok().filter(take);
     }
 
     /// Whether another session's agent has changed this file, or may have, being at work in the same project.
-    pub fn blames_others(&self, path: &Path) -> bool {
+    pub fn is_changed_by_other_session(&self, path: &Path) -> bool {
         let path = exact_name(path.as_os_str());
-        let Ok(entries) = fs::read_dir(self.sheet.parent().unwrap_or(Path::new("/"))) else { return false };
+        let Ok(entries) = fs::read_dir(self.file.parent().unwrap_or(Path::new("/"))) else { return false };
         let sheets =
-            entries.flatten().map(|entry| entry.path()).filter(|other| is_sheet(other) && *other != self.sheet);
+            entries.flatten().map(|entry| entry.path()).filter(|other| is_ledger_file(other) && *other != self.file);
         sheets.into_iter().any(|other| {
-            let Some(sheet) = read(&other) else { return false };
+            let Some(sheet) = read_ledger_file(&other) else { return false };
             let known = sheet.files.iter().find(|entry| entry.path == path);
-            known.is_some_and(|entry| entry.changed || state(&other) == State::Busy)
+            known.is_some_and(|entry| entry.changed || session_state(&other) == LedgerSessionState::Busy)
         })
     }
 
@@ -265,13 +266,13 @@ impl Ledger {
     pub fn close(&mut self, files: Vec<LedgerEntry>) -> io::Result<()> {
         let waiting: Vec<_> = files.into_iter().filter(|entry| entry.changed).collect();
         let written = if waiting.is_empty() {
-            let _ = fs::remove_file(&self.sheet);
+            let _ = fs::remove_file(&self.file);
             Ok(())
         } else {
             self.write(waiting)
         };
-        let _ = fs::remove_file(&self.lock);
-        self.alive = None;
+        let _ = fs::remove_file(&self.lock_file);
+        self.session_lock = None;
         written
     }
 }
@@ -285,18 +286,18 @@ pub struct PendingChange {
     pub before: String,
     /// What changed, if that can be shown.
     pub diff: Option<String>,
-    sheets: Vec<PathBuf>,
+    ledger_files: Vec<PathBuf>,
 }
 
 /// The changes to these files that agents made and nobody has trusted; a file that is again as it was does not count. Of a
 /// session that was killed nobody knows what it did, so everything that changed since its start counts, unless nothing had
 /// run in it.
-pub fn pending(paths: &Paths, project: &Path, files: &[GuardFile]) -> Vec<PendingChange> {
+pub fn pending_changes(paths: &ConfigPaths, project: &Path, files: &[GuardFile]) -> Vec<PendingChange> {
     let mut found: Vec<PendingChange> = Vec::new();
-    let Ok(entries) = fs::read_dir(folder(paths)) else { return found };
-    for path in entries.flatten().map(|entry| entry.path()).filter(|path| is_sheet(path)) {
-        let Some(sheet) = read(&path) else { continue };
-        let lives = state(&path) != State::Dead;
+    let Ok(entries) = fs::read_dir(ledger_folder(paths)) else { return found };
+    for path in entries.flatten().map(|entry| entry.path()).filter(|path| is_ledger_file(path)) {
+        let Some(sheet) = read_ledger_file(&path) else { continue };
+        let lives = session_state(&path) != LedgerSessionState::Dead;
         let is_doubtful = !lives && !sheet.fresh;
         // Only a session in the same project knows all of its files.
         let mut waiting = usize::from(sheet.project != exact_name(project.as_os_str()));
@@ -307,18 +308,18 @@ pub fn pending(paths: &Paths, project: &Path, files: &[GuardFile]) -> Vec<Pendin
                 continue;
             };
             // What a record of trust says of another project is that one's business.
-            let elsewhere = file.kind == GuardKind::Trust && sheet.project != exact_name(project.as_os_str());
-            if elsewhere || file.look(project).digest == entry.before {
+            let elsewhere = file.kind == GuardFileKind::Trust && sheet.project != exact_name(project.as_os_str());
+            if elsewhere || file.snapshot(project).digest == entry.before {
                 continue;
             }
             waiting += 1;
             match found.iter_mut().find(|known| known.file == *file) {
-                Some(known) => known.sheets.push(path.clone()),
+                Some(known) => known.ledger_files.push(path.clone()),
                 None => found.push(PendingChange {
                     file: file.clone(),
                     before: entry.before,
                     diff: entry.diff,
-                    sheets: vec![path.clone()],
+                    ledger_files: vec![path.clone()],
                 }),
             }
         }
@@ -332,11 +333,11 @@ pub fn pending(paths: &Paths, project: &Path, files: &[GuardFile]) -> Vec<Pendin
 
 /// The hooks that ran before these changes: all of the same project, and of another one those that stood in a changed file.
 pub fn hooks_before(project: &Path, changes: &[PendingChange]) -> Vec<LedgerHook> {
-    let mut sheets: Vec<&PathBuf> = changes.iter().flat_map(|change| &change.sheets).collect();
+    let mut sheets: Vec<&PathBuf> = changes.iter().flat_map(|change| &change.ledger_files).collect();
     sheets.sort();
     sheets.dedup();
     let mut found = Vec::new();
-    for sheet in sheets.into_iter().filter_map(|path| read(path)) {
+    for sheet in sheets.into_iter().filter_map(|path| read_ledger_file(path)) {
         let own = sheet.project == exact_name(project.as_os_str());
         let changed =
             |hook: &LedgerHook| changes.iter().any(|change| exact_name(change.file.path.as_os_str()) == hook.file);
@@ -346,25 +347,28 @@ pub fn hooks_before(project: &Path, changes: &[PendingChange]) -> Vec<LedgerHook
 }
 
 /// Whether any session has kept a ledger: without one nothing is pending, and nobody needs to look for files.
-pub fn any_ledger(paths: &Paths) -> bool {
-    fs::read_dir(folder(paths)).into_iter().flatten().flatten().any(|entry| is_sheet(&entry.path()))
+pub fn has_ledger(paths: &ConfigPaths) -> bool {
+    fs::read_dir(ledger_folder(paths)).into_iter().flatten().flatten().any(|entry| is_ledger_file(&entry.path()))
 }
 
 /// The same for whoever does not know with which rules sessions were started: of all files that agents changed in this
 /// project, and of these.
-pub fn all_pending(paths: &Paths, project: &Path, mut files: Vec<GuardFile>) -> Vec<PendingChange> {
+pub fn all_pending_changes(paths: &ConfigPaths, project: &Path, mut files: Vec<GuardFile>) -> Vec<PendingChange> {
     let name = exact_name(project.as_os_str());
-    let entries = fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
-    for sheet in entries.filter(|path| is_sheet(path)).filter_map(|path| read(&path)).filter(|one| one.project == name)
+    let entries = fs::read_dir(ledger_folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
+    for sheet in entries
+        .filter(|path| is_ledger_file(path))
+        .filter_map(|path| read_ledger_file(&path))
+        .filter(|one| one.project == name)
     {
         for entry in sheet.files.into_iter().filter(|entry| entry.changed) {
             let Some(path) = exact_path(&entry.path) else { continue };
             if !files.iter().any(|file| file.path == path) {
-                files.push(GuardFile { path, kind: GuardKind::Policy });
+                files.push(GuardFile { path, kind: GuardFileKind::Policy });
             }
         }
     }
-    pending(paths, project, &files)
+    pending_changes(paths, project, &files)
 }
 
 /// The user's word that these changes are fine.
@@ -372,12 +376,12 @@ pub fn all_pending(paths: &Paths, project: &Path, mut files: Vec<GuardFile>) -> 
 /// # Errors
 /// If the ledger cannot be written.
 pub fn trust_changes(project: &Path, changes: &[&PendingChange]) -> Result<(), EditError> {
-    let mut sheets: Vec<&PathBuf> = changes.iter().flat_map(|change| &change.sheets).collect();
+    let mut sheets: Vec<&PathBuf> = changes.iter().flat_map(|change| &change.ledger_files).collect();
     sheets.sort();
     sheets.dedup();
     for path in sheets {
-        let Some(mut sheet) = read(path) else { continue };
-        if state(path) == State::Dead {
+        let Some(mut sheet) = read_ledger_file(path) else { continue };
+        if session_state(path) == LedgerSessionState::Dead {
             // Whatever comes after the user's word is not that session's.
             sheet
                 .files
@@ -386,7 +390,7 @@ pub fn trust_changes(project: &Path, changes: &[&PendingChange]) -> Result<(), E
         for change in changes {
             let name = exact_name(change.file.path.as_os_str());
             for entry in sheet.files.iter_mut().filter(|entry| entry.path == name) {
-                let before = change.file.look(project).digest;
+                let before = change.file.snapshot(project).digest;
                 *entry = LedgerEntry { path: entry.path.clone(), before, changed: false, diff: None };
             }
         }
@@ -397,16 +401,16 @@ pub fn trust_changes(project: &Path, changes: &[&PendingChange]) -> Result<(), E
 
 /// Does something for the user that changes a record of trust, so that no session that was killed is blamed for it. Those
 /// that live are not told: it may be one of their agents that does it.
-pub(crate) fn own_change<T>(paths: &Paths, record: &Path, change: impl FnOnce() -> T) -> T {
-    let file = GuardFile { path: record.to_owned(), kind: GuardKind::Trust };
-    let now = |sheet: &Sheet| file.look(&exact_path(&sheet.project).unwrap_or_default()).digest;
-    let unchanged = |sheet: &Sheet| {
+pub(crate) fn change_trust_record<T>(paths: &ConfigPaths, record: &Path, change: impl FnOnce() -> T) -> T {
+    let file = GuardFile { path: record.to_owned(), kind: GuardFileKind::Trust };
+    let now = |sheet: &LedgerFile| file.snapshot(&exact_path(&sheet.project).unwrap_or_default()).digest;
+    let unchanged = |sheet: &LedgerFile| {
         let name = exact_name(record.as_os_str());
         sheet.files.iter().position(|entry| entry.path == name && !entry.changed && entry.before == now(sheet))
     };
-    let entries = fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
-    let dead = entries.filter(|path| is_sheet(path) && state(path) == State::Dead);
-    let sheets: Vec<_> = dead.filter_map(|path| read(&path).map(|sheet| (path, sheet))).collect();
+    let entries = fs::read_dir(ledger_folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let dead = entries.filter(|path| is_ledger_file(path) && session_state(path) == LedgerSessionState::Dead);
+    let sheets: Vec<_> = dead.filter_map(|path| read_ledger_file(&path).map(|sheet| (path, sheet))).collect();
     let told: Vec<_> = sheets.into_iter().filter_map(|(path, sheet)| Some((path, unchanged(&sheet)?, sheet))).collect();
     let done = change();
     for (path, at, mut sheet) in told {
@@ -419,51 +423,51 @@ pub(crate) fn own_change<T>(paths: &Paths, record: &Path, change: impl FnOnce() 
 
 /// Removes what sessions left that were killed before they had written anything. One that is just starting may not have
 /// locked its file yet, so only old ones go.
-fn sweep(folder: &Path) {
+fn remove_stale_locks(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_old = |entry: &fs::DirEntry| {
         let written = entry.metadata().and_then(|found| found.modified());
-        written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STARTED))
+        written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STARTUP_GRACE_PERIOD))
     };
     for path in entries.filter(is_old).map(|entry| entry.path()) {
         let is_lock = path.extension().is_some_and(|extension| extension == "lock");
-        if is_lock && !path.with_extension("json").exists() && state(&path) == State::Dead {
+        if is_lock && !path.with_extension("json").exists() && session_state(&path) == LedgerSessionState::Dead {
             let _ = fs::remove_file(&path);
         }
     }
 }
 
-fn folder(paths: &Paths) -> PathBuf {
+fn ledger_folder(paths: &ConfigPaths) -> PathBuf {
     paths.user_dir.join("hookwright").join("guards")
 }
 
-fn is_sheet(path: &Path) -> bool {
+fn is_ledger_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "json")
 }
 
-fn read(path: &Path) -> Option<Sheet> {
+fn read_ledger_file(path: &Path) -> Option<LedgerFile> {
     let text = crate::file::read_text(path).ok()??;
     serde_json::from_str(&text).ok()
 }
 
 /// How a session is doing.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LedgerSessionState {
     Dead,
     Idle,
     Busy,
 }
 
-fn state(sheet: &Path) -> State {
-    let Ok(file) = File::open(sheet.with_extension("lock")) else { return State::Dead };
+fn session_state(sheet: &Path) -> LedgerSessionState {
+    let Ok(file) = File::open(sheet.with_extension("lock")) else { return LedgerSessionState::Dead };
     if file.try_lock().is_ok() {
-        return State::Dead;
+        return LedgerSessionState::Dead;
     }
-    if file.try_lock_shared().is_ok() { State::Idle } else { State::Busy }
+    if file.try_lock_shared().is_ok() { LedgerSessionState::Idle } else { LedgerSessionState::Busy }
 }
 
 /// A folder that its owner may read and write.
-fn let_owner_in(folder: &Path) {
+fn grant_owner_access(folder: &Path) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

@@ -3,25 +3,26 @@
 //! Nothing here asks the user; it says what is not trusted yet and records what the caller was told.
 
 mod fingerprint;
-mod folders;
-mod guards;
-mod hooks;
+mod folder_trust;
+mod guard_files;
+mod hook_record;
+mod hook_review;
 mod instructions;
 mod ledger;
-mod names;
-mod record;
+mod loadable_names;
 
-pub use fingerprint::{DECLARATION_FORM, declaration_digest, exact_name};
-pub(crate) use fingerprint::{Taker, variable};
-pub(crate) use folders::folder_trust;
-pub use folders::{FolderRule, FolderTrust, TrustSource, set_folder_trust};
-pub use guards::{GuardFile, GuardKind, GuardLook, text_changes};
-pub use hooks::{Finding, Review, hold, trust_hooks, trust_hooks_too};
-pub(crate) use hooks::{Reviewer, Scope, trust_switch_offs};
+pub use fingerprint::{DECLARATION_DIGEST_VERSION, declaration_digest, exact_name};
+pub(crate) use fingerprint::{Fingerprinter, hook_variable};
+pub(crate) use folder_trust::folder_trust;
+pub use folder_trust::{FolderRule, FolderTrust, TrustSource, set_folder_trust};
+pub use guard_files::{GuardFile, GuardFileKind, GuardFileSnapshot, text_diff};
+pub use hook_review::{HookFinding, HookTrustReview, hold_untrusted, trust_hooks, trust_hooks_keeping_previous};
+pub(crate) use hook_review::{HookReviewer, TrustScope, trust_switch_offs};
 pub(crate) use hookwright_hooks::shell::normalized;
-pub(crate) use instructions::stand_ins;
-pub(crate) use ledger::own_change;
+pub(crate) use instructions::placeholder_hooks;
+pub(crate) use ledger::change_trust_record;
 pub use ledger::{
-    Ledger, LedgerEntry, LedgerHook, PendingChange, all_pending, any_ledger, hooks_before, pending, trust_changes,
+    Ledger, LedgerEntry, LedgerHook, PendingChange, all_pending_changes, has_ledger, hooks_before, pending_changes,
+    trust_changes,
 };
-pub use names::may_be_loaded;
+pub use loadable_names::may_be_loaded;

@@ -1,26 +1,26 @@
 //! Custom command files.
 
 use hookwright_hooks::Source;
-use hookwright_settings::commands::{Commands, discover};
+use hookwright_settings::commands::{CustomCommands, discover};
 use serde_json::json;
 
-use super::place::Place;
+use super::fixture::SettingsFixture;
 
-fn found(place: &Place) -> Commands {
+fn discover_commands(place: &SettingsFixture) -> CustomCommands {
     let loaded = place.load();
     discover(&loaded.paths, &loaded.project, &loaded.extensions, &|name| matches!(name, "init" | "chat"))
 }
 
 #[test]
 fn the_project_goes_over_the_user_and_extensions_stand_beside() {
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     place.write(".gemini/commands/git/commit.toml", "prompt = 'user'");
     place.write(".gemini/commands/only.toml", "description = 'd'\nprompt = '''\nmany\nlines'''");
     place.write("project/.gemini/commands/git/commit.toml", "prompt = 'project'\nother = 1");
     place.write(".gemini/extensions/e/gemini-extension.json", json!({"name": "e", "version": "1"}).to_string());
     place.write(".gemini/extensions/e/commands/only.toml", "prompt = 'extension'");
     place.write(".gemini/extensions/e/commands/own.toml", "prompt = 'own'");
-    let commands = found(&place);
+    let commands = discover_commands(&place);
     assert!(commands.diagnostics.is_empty());
     let list: Vec<_> = commands.list.iter().map(|command| (command.name.as_str(), command.prompt.as_str())).collect();
     assert_eq!(list, [("e.only", "extension"), ("git:commit", "project"), ("only", "many\nlines"), ("own", "own")]);
@@ -30,7 +30,7 @@ fn the_project_goes_over_the_user_and_extensions_stand_beside() {
 
 #[test]
 fn a_command_named_like_a_builtin_has_its_origin_before_its_name() {
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     let extension = |name: &str| {
         let manifest = json!({"name": name, "version": "1"}).to_string();
         place.write(&format!(".gemini/extensions/{name}/gemini-extension.json"), manifest);
@@ -42,7 +42,7 @@ fn a_command_named_like_a_builtin_has_its_origin_before_its_name() {
     place.write("project/.gemini/commands/user.init.toml", "prompt = 'an imitation'");
     extension("e");
     extension("workspace");
-    let commands = found(&place);
+    let commands = discover_commands(&place);
     let names: Vec<_> = commands.list.iter().map(|command| command.name.as_str()).collect();
     assert_eq!(names, ["e.init", "init:more", "user.init", "user.init1", "workspace.init", "workspace.init1"]);
     assert_eq!(commands.list[5].source, Source::Extension("workspace".to_owned()));
@@ -53,22 +53,22 @@ fn a_command_named_like_a_builtin_has_its_origin_before_its_name() {
 
 #[test]
 fn commands_of_an_untrusted_folder_wait() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     place.write("project/.gemini/commands/git/commit.toml", "prompt = 'project'");
     place.write("project/.gemini/commands/init.toml", "this is not even toml");
-    let commands = found(&place);
+    let commands = discover_commands(&place);
     assert!(commands.list.is_empty() && commands.diagnostics.is_empty());
     assert_eq!(commands.untrusted, ["git:commit", "workspace.init"]);
 }
 
 #[test]
 fn a_bad_file_is_reported_with_its_place_and_skipped() {
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     place.write(".gemini/commands/a.toml", "prompt = 'fine'");
     place.write(".gemini/commands/b.toml", "# comment\nprompt = \"open\nx = 1\n");
     place.write(".gemini/commands/c.toml", "description = 'no prompt'");
     place.write(".gemini/commands/d.toml", "description = 'x'\nprompt = 7\n");
-    let commands = found(&place);
+    let commands = discover_commands(&place);
     assert_eq!(commands.list.len(), 1);
     let places: Vec<_> =
         commands.diagnostics.iter().map(|wrong| wrong.span.as_ref().map(|span| (span.line, span.column))).collect();
@@ -79,8 +79,8 @@ fn a_bad_file_is_reported_with_its_place_and_skipped() {
 #[cfg(unix)]
 #[test]
 fn a_circle_of_links_ends() {
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     place.write(".gemini/commands/x/a.toml", "prompt = 'x'");
     std::os::unix::fs::symlink("..", place.home().join(".gemini/commands/x/up")).unwrap();
-    assert_eq!(found(&place).list.len(), 1);
+    assert_eq!(discover_commands(&place).list.len(), 1);
 }

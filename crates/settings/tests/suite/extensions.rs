@@ -7,13 +7,13 @@ use hookwright_settings::{ExtensionChoice, ExtensionOwner, LoadOptions, forget_e
 use hookwright_testkit::fs;
 use serde_json::json;
 
-use super::place::{Place, one_hook, problems};
+use super::fixture::{SettingsFixture, diagnostic_messages, settings_with_hook};
 
-fn install(place: &Place, name: &str, manifest: &serde_json::Value) {
+fn install(place: &SettingsFixture, name: &str, manifest: &serde_json::Value) {
     place.write(&format!(".gemini/extensions/{name}/gemini-extension.json"), manifest.to_string());
 }
 
-fn linter(place: &Place) {
+fn linter(place: &SettingsFixture) {
     let manifest = json!({"name": "linter", "version": "1.2.0", "contextFileName": ["A.md", "../B.md", "missing.md"],
         "mcpServers": {"m": {"command": "${extensionPath}${/}run", "env": {"K": "$LINT_KEY"}}},
         "excludeTools": ["web_fetch"], "settings": [{"name": "Key", "envVar": "LINT_KEY"}]});
@@ -21,12 +21,13 @@ fn linter(place: &Place) {
     place.write(".gemini/extensions/linter/A.md", "a");
     place.write(".gemini/extensions/linter/.env", "LINT_KEY=secret\nOTHER=1");
     place.write(".gemini/extensions/linter/lint.sh", "lint\n");
-    place.write(".gemini/extensions/linter/hooks/hooks.json", one_hook("lint", "${extensionPath}${/}lint.sh"));
+    place
+        .write(".gemini/extensions/linter/hooks/hooks.json", settings_with_hook("lint", "${extensionPath}${/}lint.sh"));
 }
 
 #[test]
 fn an_extension_brings_hooks_servers_context_and_its_own_settings() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     linter(&place);
     let loaded = place.load();
     let extension = &loaded.extensions[0];
@@ -43,7 +44,7 @@ fn an_extension_brings_hooks_servers_context_and_its_own_settings() {
     let env = [("LINT_KEY", "secret"), ("CLAUDE_PLUGIN_ROOT", folder.as_str())];
     assert_eq!(command.env, env.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let manifest = ".gemini/extensions/linter/gemini-extension.json";
-    let said = problems(&loaded, &place.home());
+    let said = diagnostic_messages(&loaded, &place.home());
     assert_eq!(said.len(), 2, "{said:#?}");
     assert!(said[0].starts_with(manifest) && said[0].contains("`../B.md` leads out of the extension"), "{said:#?}");
     assert!(said[1].contains("there is no context file `missing.md`"), "{said:#?}");
@@ -51,7 +52,7 @@ fn an_extension_brings_hooks_servers_context_and_its_own_settings() {
 
 #[test]
 fn context_and_exclusions_count_under_names_that_are_nearly_theirs() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     let manifest = json!({"name": "notes", "version": "1", "contextFiles": ["A.md"], "excludedTools": ["web_fetch"]});
     install(&place, "notes", &manifest);
     place.write(".gemini/extensions/notes/A.md", "a");
@@ -59,7 +60,7 @@ fn context_and_exclusions_count_under_names_that_are_nearly_theirs() {
     let notes = &loaded.extensions[0];
     assert_eq!(notes.context_files, [place.home().join(".gemini/extensions/notes/A.md")]);
     assert_eq!(notes.exclude_tools, ["web_fetch"]);
-    let said = problems(&loaded, &place.home());
+    let said = diagnostic_messages(&loaded, &place.home());
     assert!(said[0].contains("`contextFiles` is read as `contextFileName`"), "{said:#?}");
     assert!(said[1].contains("`excludedTools` is read as `excludeTools`"), "{said:#?}");
     // The right name alone counts where both are there.
@@ -67,13 +68,13 @@ fn context_and_exclusions_count_under_names_that_are_nearly_theirs() {
     install(&place, "notes", &manifest);
     let loaded = place.load();
     assert!(loaded.extensions[0].context_files.is_empty());
-    let said = problems(&loaded, &place.home());
+    let said = diagnostic_messages(&loaded, &place.home());
     assert!(said.iter().any(|one| one.contains("an extension has no `contextFiles`")), "{said:#?}");
 }
 
 #[test]
 fn a_setting_has_its_default_until_somebody_says_otherwise() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     let manifest = json!({"name": "remote", "version": "1", "mcpServers": {"m": {"httpUrl": "${REMOTE_URL}/mcp"}},
     "settings": [
         {"name": "Address", "envVar": "REMOTE_URL", "defaultValue": "https://example.org"},
@@ -88,7 +89,7 @@ fn a_setting_has_its_default_until_somebody_says_otherwise() {
     assert!(values.iter().all(|(name, value)| has(name, value)), "{:?}", remote.env);
     assert_eq!(remote.mcp_servers["m"]["httpUrl"], "https://example.org/mcp");
     assert!(!remote.env.iter().any(|(name, _)| name == "LD_PRELOAD"), "{:?}", remote.env);
-    let said = problems(&loaded, &place.home());
+    let said = diagnostic_messages(&loaded, &place.home());
     assert!(said.iter().any(|one| one.contains("`LD_PRELOAD` steers programs")), "{said:#?}");
     place.write(".gemini/extensions/remote/.env", "REMOTE_URL=https://mine.example");
     let loaded = place.load();
@@ -97,7 +98,7 @@ fn a_setting_has_its_default_until_somebody_says_otherwise() {
 
 #[test]
 fn hooks_that_an_update_adds_or_changes_wait_for_consent() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     linter(&place);
     let loaded = place.load();
     // As it was installed: announced, and consented to by having been installed.
@@ -109,25 +110,25 @@ fn hooks_that_an_update_adds_or_changes_wait_for_consent() {
     place.write(".gemini/extensions/linter/lint.sh", "lint\nsteal\n");
     let loaded = place.load();
     let why = "changed: lint.sh changed (+1 -0 lines); not trusted yet".to_owned();
-    assert_eq!(loaded.registry.entries().next().unwrap().1, &HookState::Held { why });
+    assert_eq!(loaded.registry.entries().next().unwrap().1, &HookState::Untrusted { why });
     trust_hooks(&loaded.paths, &loaded.reviews).unwrap();
     assert!(place.load().reviews.is_empty());
 
-    place.write(".gemini/extensions/linter/hooks/hooks.json", one_hook("another", "x"));
-    assert!(matches!(place.load().registry.entries().next().unwrap().1, HookState::Held { .. }));
+    place.write(".gemini/extensions/linter/hooks/hooks.json", settings_with_hook("another", "x"));
+    assert!(matches!(place.load().registry.entries().next().unwrap().1, HookState::Untrusted { .. }));
 }
 
 #[test]
 fn an_extensions_hooks_wait_under_ask_and_block_however_they_came() {
     for word in ["ask", "block"] {
-        let held = |place: &Place| {
+        let held = |place: &SettingsFixture| {
             let loaded = place.load();
-            let states = loaded.registry.entries().map(|(_, state)| matches!(state, HookState::Held { .. }));
+            let states = loaded.registry.entries().map(|(_, state)| matches!(state, HookState::Untrusted { .. }));
             (states.collect::<Vec<_>>(), loaded)
         };
         // Copied by hand.
-        let place = Place::new();
-        place.user(&format!(r#"{{"security": {{"hooks": {{"review": "{word}"}}}}}}"#));
+        let place = SettingsFixture::new();
+        place.write_user_settings(&format!(r#"{{"security": {{"hooks": {{"review": "{word}"}}}}}}"#));
         linter(&place);
         let (states, loaded) = held(&place);
         assert_eq!(states, [true]);
@@ -138,11 +139,11 @@ fn an_extensions_hooks_wait_under_ask_and_block_however_they_came() {
         install(&place, "linter", &json!({"name": "formatter", "version": "1"}));
         assert_eq!(held(&place).0, [true]);
         // An update that adds the first hook.
-        let place = Place::new();
-        place.user(&format!(r#"{{"security": {{"hooks": {{"review": "{word}"}}}}}}"#));
+        let place = SettingsFixture::new();
+        place.write_user_settings(&format!(r#"{{"security": {{"hooks": {{"review": "{word}"}}}}}}"#));
         install(&place, "quiet", &json!({"name": "quiet", "version": "1"}));
         assert_eq!(held(&place).0, [false; 0]);
-        place.write(".gemini/extensions/quiet/hooks/hooks.json", one_hook("first", "x"));
+        place.write(".gemini/extensions/quiet/hooks/hooks.json", settings_with_hook("first", "x"));
         assert_eq!(held(&place).0, [true]);
         // The user's word at install covers what was there then.
         let (_, loaded) = held(&place);
@@ -153,7 +154,7 @@ fn an_extensions_hooks_wait_under_ask_and_block_however_they_came() {
 
 #[test]
 fn what_the_user_disabled_here_brings_nothing() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     linter(&place);
     let rules = json!({"linter": {"overrides": ["/*", format!("!{}/*", place.project().display())]}});
     place.write(".gemini/extensions/extension-enablement.json", rules.to_string());
@@ -161,7 +162,7 @@ fn what_the_user_disabled_here_brings_nothing() {
     assert!(!loaded.extensions[0].active && loaded.registry.hooks().is_empty());
     let choose = |extensions| {
         let options = LoadOptions { project: place.project(), extensions, ..LoadOptions::default() };
-        load(&place.world(), &options).registry.hooks().len()
+        load(&place.process_env(), &options).registry.hooks().len()
     };
     assert_eq!(choose(ExtensionChoice::Only(vec!["Linter".into()])), 1);
     assert_eq!(choose(ExtensionChoice::None), 0);
@@ -169,7 +170,7 @@ fn what_the_user_disabled_here_brings_nothing() {
 
 #[test]
 fn broken_extensions_are_reported_and_the_others_load() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     linter(&place);
     install(&place, "nameless", &json!({"version": "1"}));
     install(&place, "odd", &json!({"name": "odd", "version": 1}));
@@ -178,7 +179,7 @@ fn broken_extensions_are_reported_and_the_others_load() {
     place.write(".gemini/extensions/cache/file", "no extension");
     let loaded = place.load();
     assert_eq!(loaded.extensions.len(), 1);
-    let said = problems(&loaded, &place.home());
+    let said = diagnostic_messages(&loaded, &place.home());
     let said: Vec<_> = said.into_iter().filter(|said| !said.contains("context file")).collect();
     assert_eq!(said.len(), 4, "{said:#?}");
     assert!(said[0].contains("needs `name`") && said[1].contains("should be a string, not a number"), "{said:#?}");
@@ -186,9 +187,9 @@ fn broken_extensions_are_reported_and_the_others_load() {
 
 #[test]
 fn a_linked_extension_lives_elsewhere() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     place.write("dev/mine/gemini-extension.json", json!({"name": "mine", "version": "0"}).to_string());
-    place.write("dev/mine/hooks/hooks.json", one_hook("h", "x"));
+    place.write("dev/mine/hooks/hooks.json", settings_with_hook("h", "x"));
     let source = place.home().join("dev/mine");
     place.write(
         ".gemini/extensions/mine/.gemini-extension-install.json",
@@ -201,7 +202,7 @@ fn a_linked_extension_lives_elsewhere() {
 
 #[test]
 fn context_files_are_named_with_variables_too() {
-    let place = Place::new().with("WHICH", "B");
+    let place = SettingsFixture::new().with_variable("WHICH", "B");
     let names =
         json!(["${extensionPath}${/}docs${pathSeparator}A.md", "$WHICH.md", "${workspacePath}/C.md", "/etc/passwd"]);
     install(&place, "x", &json!({"name": "x", "version": "1", "contextFileName": names}));
@@ -211,13 +212,13 @@ fn context_files_are_named_with_variables_too() {
     place.write("project/C.md", "c");
     let loaded = place.load();
     assert_eq!(loaded.extensions[0].context_files, [path.join("docs/A.md"), path.join("B.md")]);
-    assert_eq!(problems(&loaded, &place.home()).iter().filter(|said| said.contains("leads out")).count(), 2);
+    assert_eq!(diagnostic_messages(&loaded, &place.home()).iter().filter(|said| said.contains("leads out")).count(), 2);
 }
 
 #[cfg(unix)]
 #[test]
 fn no_link_leads_context_out_of_an_extension() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     install(&place, "x", &json!({"name": "x", "version": "1"}));
     let secret = place.write("secret.md", "s");
     std::os::unix::fs::symlink(secret, place.home().join(".gemini/extensions/x/GEMINI.md")).unwrap();
@@ -226,7 +227,7 @@ fn no_link_leads_context_out_of_an_extension() {
 
 #[test]
 fn hooks_in_odd_places_are_read_and_reported() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     let hooks = json!({"BeforeTool": [{"hooks": [{"type": "command", "name": "m", "command": "true"}]}]});
     install(&place, "a", &json!({"name": "a", "version": "1", "hooks": hooks}));
     install(&place, "b", &json!({"name": "b", "version": "1"}));
@@ -235,14 +236,14 @@ fn hooks_in_odd_places_are_read_and_reported() {
         json!({"description": "d", "BeforeTool": hooks["BeforeTool"]}).to_string(),
     );
     install(&place, "c", &json!({"name": "c", "version": "1", "hooks": "./my-hooks.json"}));
-    place.write(".gemini/extensions/c/my-hooks.json", one_hook("c", "true"));
+    place.write(".gemini/extensions/c/my-hooks.json", settings_with_hook("c", "true"));
     install(&place, "d", &json!({"name": "d", "version": "1", "hooks": "../../settings.json"}));
     install(&place, "e", &json!({"name": "e", "version": "1"}));
-    place.write(".gemini/extensions/e/hooks.json", one_hook("e", "true"));
+    place.write(".gemini/extensions/e/hooks.json", settings_with_hook("e", "true"));
     let loaded = place.load();
     let sources: Vec<_> = loaded.registry.hooks().iter().map(|hook| hook.source.to_string()).collect();
     assert_eq!(sources.len(), 3, "{sources:?}");
-    let said = problems(&loaded, &place.home()).join("\n");
+    let said = diagnostic_messages(&loaded, &place.home()).join("\n");
     for words in [
         "a/gemini-extension.json:1",
         "hooks in the manifest are read here, and ignored by Gemini CLI",
@@ -258,19 +259,19 @@ fn hooks_in_odd_places_are_read_and_reported() {
 
 #[test]
 fn a_guard_in_a_manifest_is_missed_when_it_falls_asleep() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     let guard =
         json!({"BeforeTool": [{"hooks": [{"type": "command", "name": "g", "command": "true", "guard": true}]}]});
     install(&place, "a", &json!({"name": "a", "version": "1", "hooks": guard}));
-    hookwright_settings::remember_guards(&place.load(), hookwright_settings::Gone::Kept).unwrap();
+    hookwright_settings::record_guards(&place.load(), hookwright_settings::RemovedGuardPolicy::Keep).unwrap();
     let rules = json!({"a": {"overrides": ["!/*"]}});
     place.write(".gemini/extensions/extension-enablement.json", rules.to_string());
-    assert_eq!(place.load().asleep.len(), 1);
+    assert_eq!(place.load().unarmed_guards.len(), 1);
 }
 
 #[test]
 fn wrong_types_and_names_are_said_with_their_place() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     let wrong = json!({"name": "w", "version": "1", "description": 1, "mcpServers": [1], "contextFileName": {"a": 1},
         "excludeTools": 7, "settings": [1, {"name": "n"}, {"envVar": "A B"}, {"envVar": "OK", "sensitive": "yes"}],
         "plan": 1, "hooks": 3, "contextFileNames": "x", "mcp_servers": {}, "author": "me", "themes": [{}]});
@@ -282,8 +283,8 @@ fn wrong_types_and_names_are_said_with_their_place() {
     assert_eq!(loaded.extensions.len(), 1, "{:?}", loaded.extensions);
     let extension = &loaded.extensions[0];
     assert_eq!((extension.settings.len(), extension.settings[0].sensitive), (1, true));
-    assert_eq!(extension.without_effect[0].key, "themes");
-    let said = problems(&loaded, &place.home());
+    assert_eq!(extension.ineffective_settings[0].key, "themes");
+    let said = diagnostic_messages(&loaded, &place.home());
     assert!(said.iter().all(|said| said.contains("gemini-extension.json:1:")), "{said:#?}");
     assert_eq!(said.iter().filter(|said| said.contains("can't be an extension's name")).count(), 5, "{said:#?}");
     let text = said.join("\n");
@@ -307,19 +308,19 @@ fn wrong_types_and_names_are_said_with_their_place() {
 
 #[test]
 fn a_projects_extensions_count_where_it_is_trusted_and_replace_nobody_elses() {
-    let lay = |place: &Place| {
+    let lay = |place: &SettingsFixture| {
         place.write(
             "project/.gemini/extensions/own/gemini-extension.json",
             json!({"name": "own", "version": "1"}).to_string(),
         );
-        place.write("project/.gemini/extensions/own/hooks/hooks.json", one_hook("o", "true"));
+        place.write("project/.gemini/extensions/own/hooks/hooks.json", settings_with_hook("o", "true"));
         place.write(
             "project/.gemini/extensions/l/gemini-extension.json",
             json!({"name": "LINTER", "version": "9"}).to_string(),
         );
         linter(place);
     };
-    let place = Place::new();
+    let place = SettingsFixture::new();
     lay(&place);
     let loaded = place.load();
     assert_eq!(loaded.extensions.len(), 1);
@@ -328,21 +329,23 @@ fn a_projects_extensions_count_where_it_is_trusted_and_replace_nobody_elses() {
         "{:?}",
         loaded.notices
     );
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     lay(&place);
     let loaded = place.load();
     let names: Vec<_> = loaded.extensions.iter().map(|one| (one.name.as_str(), one.owner)).collect();
     assert_eq!(names, [("linter", ExtensionOwner::User), ("own", ExtensionOwner::Project)]);
     assert!(
-        problems(&loaded, &place.home()).iter().any(|said| said.contains("another extension is called `linter` too"))
+        diagnostic_messages(&loaded, &place.home())
+            .iter()
+            .any(|said| said.contains("another extension is called `linter` too"))
     );
-    let offered = loaded.offers.iter().find(|offer| offer.what == "extensions").unwrap();
+    let offered = loaded.project_contents.iter().find(|offer| offer.kind == "extensions").unwrap();
     assert_eq!(offered.items.keys().collect::<Vec<_>>(), ["LINTER", "own"]);
 }
 
 #[test]
 fn switching_writes_rules_as_gemini_cli_does() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     linter(&place);
     let paths = place.paths();
     let project = place.project();
@@ -367,7 +370,7 @@ fn switching_writes_rules_as_gemini_cli_does() {
 
 #[test]
 fn commands_know_where_their_extension_is() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     linter(&place);
     place.write(
         ".gemini/extensions/linter/commands/run.toml",

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use hookwright_settings::edit::{Disabled, Switch, set_disabled};
+use hookwright_settings::edit::{DisabledList, Switch, set_disabled};
 use hookwright_settings::trust::{FolderRule, set_folder_trust, trust_hooks};
 use hookwright_settings::{LoadOptions, TrustOverride, load};
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
 
-use super::place::{Place, one_hook};
+use super::fixture::{SettingsFixture, settings_with_hook};
 
-const TASK: &str = "HOOKWRIGHT_TEST_TASK";
+const TASK_VARIABLE: &str = "HOOKWRIGHT_TEST_TASK";
 const ROUNDS: usize = 12;
 const WRITERS: usize = 4;
 
@@ -19,27 +19,27 @@ const WRITERS: usize = 4;
 fn helper_process(task: &str, home: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "suite::processes::helper", "--nocapture"]);
-    command.env(TASK, task).env("HOME", home).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.env(TASK_VARIABLE, task).env("HOME", home).stdout(Stdio::null()).stderr(Stdio::piped());
     command
 }
 
 #[test]
 fn helper() {
-    let Ok(task) = std::env::var(TASK) else { return };
+    let Ok(task) = std::env::var(TASK_VARIABLE) else { return };
     let home = PathBuf::from(std::env::var("HOME").unwrap());
     let file = home.join(".gemini/settings.json");
     let (task, writer) = task.split_once(' ').unwrap();
     for round in 0..ROUNDS {
         let name = format!("{writer}-{round}");
         match task {
-            "disable" => assert!(set_disabled(&file, Disabled::Hooks, &[&name], Switch::Disable).unwrap()),
+            "disable" => assert!(set_disabled(&file, DisabledList::Hooks, &[&name], Switch::Disable).unwrap()),
             "folder" => set_folder_trust(&paths(&home), &home.join(name), FolderRule::TrustFolder).unwrap(),
             "trust" => {
                 let project = home.join(&name);
                 std::fs::create_dir_all(project.join(".gemini")).unwrap();
-                std::fs::write(project.join(".gemini/settings.json"), one_hook(&name, "x")).unwrap();
+                std::fs::write(project.join(".gemini/settings.json"), settings_with_hook(&name, "x")).unwrap();
                 let options = LoadOptions { project, trust: TrustOverride::Skip, ..LoadOptions::default() };
-                let loaded = load(&world(&home), &options);
+                let loaded = load(&process_env(&home), &options);
                 assert_eq!(loaded.reviews.len(), 1);
                 trust_hooks(&loaded.paths, &loaded.reviews).unwrap();
             }
@@ -48,12 +48,12 @@ fn helper() {
     }
 }
 
-fn world(home: &Path) -> hookwright_settings::World {
-    hookwright_settings::World::new(vec![("HOME".into(), home.into())], home.to_owned())
+fn process_env(home: &Path) -> hookwright_settings::ProcessEnv {
+    hookwright_settings::ProcessEnv::new(vec![("HOME".into(), home.into())], home.to_owned())
 }
 
-fn paths(home: &Path) -> hookwright_settings::Paths {
-    hookwright_settings::Paths::new(&world(home))
+fn paths(home: &Path) -> hookwright_settings::ConfigPaths {
+    hookwright_settings::ConfigPaths::new(&process_env(home))
 }
 
 fn run_writers(task: &str, home: &Path) {
@@ -71,8 +71,8 @@ fn every_name() -> impl Iterator<Item = String> {
 
 #[test]
 fn processes_that_disable_hooks_at_once_lose_no_change() {
-    let place = Place::new();
-    place.user("{\n  // kept\n}\n");
+    let place = SettingsFixture::new();
+    place.write_user_settings("{\n  // kept\n}\n");
     run_writers("disable", &place.home());
     let text = fs::read_to_string(place.home().join(".gemini/settings.json")).unwrap();
     assert!(text.contains("// kept"));
@@ -81,18 +81,18 @@ fn processes_that_disable_hooks_at_once_lose_no_change() {
 
 #[test]
 fn processes_that_trust_hooks_at_once_lose_no_change() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     run_writers("trust", &place.home());
     for name in every_name() {
         let options =
             LoadOptions { project: place.home().join(&name), trust: TrustOverride::Skip, ..LoadOptions::default() };
-        assert!(load(&world(&place.home()), &options).reviews.is_empty(), "{name}");
+        assert!(load(&process_env(&place.home()), &options).reviews.is_empty(), "{name}");
     }
 }
 
 #[test]
 fn processes_that_trust_folders_at_once_lose_no_change() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     run_writers("folder", &place.home());
     let text = fs::read_to_string(place.home().join(".gemini/trustedFolders.json")).unwrap();
     assert!(every_name().all(|name| text.contains(&format!("/{name}\""))), "{text}");
@@ -101,8 +101,8 @@ fn processes_that_trust_folders_at_once_lose_no_change() {
 #[cfg(unix)]
 #[test]
 fn a_disk_without_room_leaves_the_old_file() {
-    let place = Place::new();
-    let file = place.user("{ \"old\": true }");
+    let place = SettingsFixture::new();
+    let file = place.write_user_settings("{ \"old\": true }");
     let helper = helper_process("disable 0", &place.home());
     // A limit of zero bytes per file fails like a full disk does: when the bytes are written.
     let mut limited = Command::new("bash");
@@ -110,7 +110,7 @@ fn a_disk_without_room_leaves_the_old_file() {
         .args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""])
         .arg(helper.get_program())
         .args(helper.get_args());
-    limited.env(TASK, "disable 0").env("HOME", place.home()).stdout(Stdio::null()).stderr(Stdio::piped());
+    limited.env(TASK_VARIABLE, "disable 0").env("HOME", place.home()).stdout(Stdio::null()).stderr(Stdio::piped());
     let output = limited.output_in_time().unwrap();
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
@@ -121,7 +121,7 @@ fn a_disk_without_room_leaves_the_old_file() {
 
 #[test]
 fn threads_that_edit_at_once_lose_no_change() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     let file = place.home().join(".gemini/settings.json");
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
@@ -129,9 +129,9 @@ fn threads_that_edit_at_once_lose_no_change() {
             scope.spawn(move || {
                 for round in 0..ROUNDS {
                     let name = format!("{writer}-{round}");
-                    set_disabled(file, Disabled::Hooks, &[&name], Switch::Disable).unwrap();
+                    set_disabled(file, DisabledList::Hooks, &[&name], Switch::Disable).unwrap();
                     if round % 2 == 1 {
-                        set_disabled(file, Disabled::Hooks, &[&name], Switch::Enable).unwrap();
+                        set_disabled(file, DisabledList::Hooks, &[&name], Switch::Enable).unwrap();
                     }
                 }
             });

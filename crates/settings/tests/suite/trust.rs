@@ -2,13 +2,14 @@
 
 use hookwright_hooks::HookState;
 use hookwright_settings::trust::{
-    FolderRule, GuardFile, GuardKind, Ledger, LedgerEntry, hold, pending, set_folder_trust, trust_hooks,
+    FolderRule, GuardFile, GuardFileKind, Ledger, LedgerEntry, hold_untrusted, pending_changes, set_folder_trust,
+    trust_hooks,
 };
-use hookwright_settings::{Finding, FolderTrust, Loaded, TrustOverride, TrustSource};
+use hookwright_settings::{FolderTrust, HookFinding, LoadedConfig, TrustOverride, TrustSource};
 use hookwright_testkit::fs;
 use serde_json::Value;
 
-use super::place::{Place, one_hook, problems};
+use super::fixture::{SettingsFixture, diagnostic_messages, settings_with_hook};
 
 /// Settings with one definition on one event.
 fn definition(event: &str, definition: &Value) -> String {
@@ -17,7 +18,7 @@ fn definition(event: &str, definition: &Value) -> String {
 
 #[test]
 fn what_the_user_says_about_a_folder_is_kept() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     let paths = place.paths();
     set_folder_trust(&paths, &place.project(), FolderRule::TrustFolder).unwrap();
     assert_eq!(place.load().project.trust, FolderTrust::Trusted(TrustSource::Rule(place.project())));
@@ -33,7 +34,7 @@ fn what_the_user_says_about_a_folder_is_kept() {
 #[test]
 fn the_record_of_folders_is_private_and_links_are_seen_through() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
+    let place = SettingsFixture::new();
     let link = place.home().join("link");
     std::os::unix::fs::symlink(place.project(), &link).unwrap();
     set_folder_trust(&place.paths(), &link, FolderRule::TrustFolder).unwrap();
@@ -46,7 +47,9 @@ fn the_record_of_folders_is_private_and_links_are_seen_through() {
 
 #[test]
 fn the_environment_and_the_command_line_decide_before_the_record() {
-    let trust = |name: &str, value: &str, choice| Place::new().with(name, value).load_with(choice).project.trust;
+    let trust = |name: &str, value: &str, choice| {
+        SettingsFixture::new().with_variable(name, value).load_with(choice).project.trust
+    };
     let environment = TrustSource::Environment;
     let word = "GEMINI_CLI_TRUST_WORKSPACE";
     assert_eq!(trust(word, "true", TrustOverride::None), FolderTrust::Trusted(environment.clone()));
@@ -58,12 +61,12 @@ fn the_environment_and_the_command_line_decide_before_the_record() {
 
 #[test]
 fn a_wrong_trust_level_never_means_trust() {
-    let place = Place::new();
+    let place = SettingsFixture::new();
     let rules = format!(r#"{{"{}": "TRUST_FOLDER", "{}": "NO"}}"#, place.home().display(), place.project().display());
     place.write(".gemini/trustedFolders.json", rules);
     let loaded = place.load();
     assert!(!loaded.project.trust.is_trusted());
-    assert!(problems(&loaded, &place.home())[0].contains("\"NO\" is no trust level"));
+    assert!(diagnostic_messages(&loaded, &place.home())[0].contains("\"NO\" is no trust level"));
     place.write(".gemini/trustedFolders.json", "{ nonsense");
     let loaded = place.load();
     assert_eq!(loaded.project.trust, FolderTrust::Unknown);
@@ -75,40 +78,40 @@ fn a_wrong_trust_level_never_means_trust() {
 /// A session was killed while something ran in it; what another one writes for the user is not its agent's doing.
 #[test]
 fn a_record_that_is_written_for_the_user_is_blamed_on_no_dead_session() {
-    let place = Place::trusted();
-    place.own(&one_hook("guard", "true"));
+    let place = SettingsFixture::trusted();
+    place.write_project_settings(&settings_with_hook("guard", "true"));
     let loaded = place.load();
     let (paths, project) = (&loaded.paths, &loaded.project.root);
     let files: Vec<GuardFile> = [&paths.trusted_folders, &paths.trusted_hooks]
-        .map(|path| GuardFile { path: path.clone(), kind: GuardKind::Trust })
+        .map(|path| GuardFile { path: path.clone(), kind: GuardFileKind::Trust })
         .to_vec();
     let entry = |file: &GuardFile| LedgerEntry {
         path: file.path.to_string_lossy().into_owned(),
-        before: file.look(project).digest,
+        before: file.snapshot(project).digest,
         changed: false,
         diff: None,
     };
     let dies = || {
         let mut ledger = Ledger::new(paths, project, "killed");
         ledger.open().unwrap();
-        ledger.rouse();
-        ledger.begin(files.iter().map(entry).collect()).unwrap();
+        ledger.mark_active();
+        ledger.write_baseline(files.iter().map(entry).collect()).unwrap();
     };
     dies();
     trust_all(&loaded);
     set_folder_trust(paths, project, FolderRule::TrustParent).unwrap();
-    assert!(pending(paths, project, &files).is_empty());
+    assert!(pending_changes(paths, project, &files).is_empty());
     // What its agent did stays its own, whatever is written later.
     dies();
     let forged = fs::read_to_string(&paths.trusted_hooks).unwrap().replace("guard", "other");
     fs::write(&paths.trusted_hooks, forged).unwrap();
     trust_all(&loaded);
-    assert_eq!(pending(paths, project, &files).len(), 1);
+    assert_eq!(pending_changes(paths, project, &files).len(), 1);
 }
 
 #[test]
 fn what_sessions_left_that_were_killed_at_their_start_is_swept() {
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     let (paths, project) = (place.paths(), place.project());
     let folder = paths.user_dir.join("hookwright/guards");
     fs::create_dir_all(&folder).unwrap();
@@ -127,18 +130,18 @@ fn what_sessions_left_that_were_killed_at_their_start_is_swept() {
     drop((alive, new));
 }
 
-fn findings(loaded: &Loaded) -> Vec<String> {
+fn findings(loaded: &LoadedConfig) -> Vec<String> {
     loaded.reviews.iter().map(|review| format!("{}: {}", review.hook.id(), review.finding)).collect()
 }
 
-fn trust_all(loaded: &Loaded) {
+fn trust_all(loaded: &LoadedConfig) {
     trust_hooks(&loaded.paths, &loaded.reviews).unwrap();
 }
 
 #[test]
 fn a_hook_is_new_once_and_changed_when_anything_of_it_changes() {
-    let place = Place::trusted();
-    place.own(&one_hook("guard", "bash $GEMINI_PROJECT_DIR/hooks/guard.sh --strict"));
+    let place = SettingsFixture::trusted();
+    place.write_project_settings(&settings_with_hook("guard", "bash $GEMINI_PROJECT_DIR/hooks/guard.sh --strict"));
     place.write("project/hooks/guard.sh", "one\ntwo\nthree\n");
     let loaded = place.load();
     assert_eq!(findings(&loaded), ["guard: new"]);
@@ -152,7 +155,7 @@ fn a_hook_is_new_once_and_changed_when_anything_of_it_changes() {
     trust_all(&place.load());
     assert_eq!(findings(&place.load()), [""; 0]);
 
-    place.own(&one_hook("guard", "./other.sh"));
+    place.write_project_settings(&settings_with_hook("guard", "./other.sh"));
     let loaded = place.load();
     assert_eq!(
         findings(&loaded),
@@ -164,8 +167,8 @@ fn a_hook_is_new_once_and_changed_when_anything_of_it_changes() {
 
 #[test]
 fn what_was_shown_is_what_is_trusted() {
-    let place = Place::trusted();
-    place.own(&one_hook("guard", "./guard.sh"));
+    let place = SettingsFixture::trusted();
+    place.write_project_settings(&settings_with_hook("guard", "./guard.sh"));
     place.write("project/guard.sh", "good\n");
     let loaded = place.load();
     place.write("project/guard.sh", "evil\n");
@@ -176,17 +179,17 @@ fn what_was_shown_is_what_is_trusted() {
 #[test]
 fn ask_and_block_hold_hooks_until_they_are_trusted() {
     for word in ["ask", "block"] {
-        let place = Place::trusted();
-        place.user(&format!(r#"{{"security": {{"hooks": {{"review": "{word}"}}}}}}"#));
-        place.own(&one_hook("p", "true"));
+        let place = SettingsFixture::trusted();
+        place.write_user_settings(&format!(r#"{{"security": {{"hooks": {{"review": "{word}"}}}}}}"#));
+        place.write_project_settings(&settings_with_hook("p", "true"));
         let mut loaded = place.load();
         assert_eq!(
             loaded.registry.entries().next().unwrap().1,
-            &HookState::Held { why: "new; not trusted yet".into() }
+            &HookState::Untrusted { why: "new; not trusted yet".into() }
         );
         trust_all(&loaded);
         // In the running session, and in the next one.
-        hold(&mut loaded.registry, &[]);
+        hold_untrusted(&mut loaded.registry, &[]);
         assert_eq!(loaded.registry.entries().next().unwrap().1, &HookState::Enabled);
         assert_eq!(place.load().registry.entries().next().unwrap().1, &HookState::Enabled);
     }
@@ -196,8 +199,8 @@ fn ask_and_block_hold_hooks_until_they_are_trusted() {
 fn ask_and_block_hold_agents_and_commands_of_a_project_until_they_are_trusted() {
     let definition = |text: &str| format!("---\nname: x\ndescription: helps\n---\n{text}\n");
     for word in ["announce", "ask", "block"] {
-        let place = Place::trusted();
-        place.user(&format!(r#"{{"security": {{"hooks": {{"review": "{word}"}}}}}}"#));
+        let place = SettingsFixture::trusted();
+        place.write_user_settings(&format!(r#"{{"security": {{"hooks": {{"review": "{word}"}}}}}}"#));
         let write = |name: &str, text: &str| {
             let path = place.project().join(".gemini").join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -239,12 +242,12 @@ fn a_switch_off_by_the_project_waits_for_trust() {
         r#"{"tools": {"enableHooks": false}}"#,
     ];
     for (word, own) in ["ask", "block"].into_iter().flat_map(|word| spellings.map(|own| (word, own))) {
-        let place = Place::trusted();
-        place.user(&format!(
+        let place = SettingsFixture::trusted();
+        place.write_user_settings(&format!(
             r#"{{"security": {{"hooks": {{"review": "{word}"}}}},
                 "hooks": {{"SessionStart": [{{"hooks": [{{"type": "command", "name": "mine", "command": "x"}}]}}]}}}}"#
         ));
-        place.own(own);
+        place.write_project_settings(own);
         let loaded = place.load();
         let states: Vec<_> = loaded.registry.entries().map(|(_, state)| state.clone()).collect();
         assert_eq!(states, [HookState::Enabled], "{own}");
@@ -260,40 +263,40 @@ fn a_switch_off_by_the_project_waits_for_trust() {
 
 #[test]
 fn trust_in_one_switch_off_covers_no_other() {
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     let hook = |name: &str| format!(r#"{{"type": "command", "name": "{name}", "command": "x-{name}"}}"#);
     let user = |hooks: &str| {
         format!(
             r#"{{"security": {{"hooks": {{"review": "ask"}}}}, "hooks": {{"SessionStart": [{{"hooks": [{hooks}]}}]}}}}"#
         )
     };
-    place.user(&user(&hook("a")));
-    place.own(r#"{"hooks": {"enabled": false}}"#);
+    place.write_user_settings(&user(&hook("a")));
+    place.write_project_settings(r#"{"hooks": {"enabled": false}}"#);
     trust_all(&place.load());
     // A hook that the user adds later, one of the same name in another layer, and one of the project's own.
-    place.user(&user(&format!("{}, {}", hook("a"), hook("b"))));
-    place.system(&one_hook("a", "true"));
+    place.write_user_settings(&user(&format!("{}, {}", hook("a"), hook("b"))));
+    place.write_system_settings(&settings_with_hook("a", "true"));
     let mut found = findings(&place.load());
     found.sort();
     assert_eq!(found, ["a", "b"].map(|name| format!("{name}: switched off by this project's settings")));
-    place.own(&one_hook("a", "own"));
+    place.write_project_settings(&settings_with_hook("a", "own"));
     assert_eq!(findings(&place.load()), ["a: new"]);
 }
 
 #[test]
 fn users_and_systems_hooks_are_not_reviewed() {
-    let place = Place::trusted();
-    place.user(r#"{"security": {"hooks": {"review": "block"}}, "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#);
-    place.system(&one_hook("s", "y"));
+    let place = SettingsFixture::trusted();
+    place.write_user_settings(r#"{"security": {"hooks": {"review": "block"}}, "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#);
+    place.write_system_settings(&settings_with_hook("s", "y"));
     assert!(place.load().reviews.is_empty());
 }
 
 #[test]
 fn the_record_is_shared_with_gemini_cli() {
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     let theirs = r#"{"/other": ["a:b"], "PROJECT": ["x:y"]}"#.replace("PROJECT", place.project().to_str().unwrap());
     place.write(".gemini/trusted_hooks.json", theirs);
-    place.own(&one_hook("guard", "./guard.sh"));
+    place.write_project_settings(&settings_with_hook("guard", "./guard.sh"));
     trust_all(&place.load());
     let record: Value = serde_json::from_str(&fs::read_to_string(place.paths().trusted_hooks).unwrap()).unwrap();
     assert_eq!(record["/other"], serde_json::json!(["a:b"]));
@@ -302,36 +305,36 @@ fn the_record_is_shared_with_gemini_cli() {
 
 #[test]
 fn a_broken_record_is_said_and_not_overwritten() {
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     place.write(".gemini/trusted_hooks.json", "[1");
-    place.own(&one_hook("guard", "./guard.sh"));
+    place.write_project_settings(&settings_with_hook("guard", "./guard.sh"));
     let loaded = place.load();
-    assert_eq!(loaded.reviews[0].finding, Finding::New);
-    assert!(problems(&loaded, &place.home())[0].contains("every hook counts as new"));
+    assert_eq!(loaded.reviews[0].finding, HookFinding::New);
+    assert!(diagnostic_messages(&loaded, &place.home())[0].contains("every hook counts as new"));
     assert!(trust_hooks(&loaded.paths, &loaded.reviews).is_err());
     assert_eq!(fs::read_to_string(&loaded.paths.trusted_hooks).unwrap(), "[1");
 }
 
 #[test]
 fn projects_do_not_share_trust_and_unnamed_hooks_are_told_apart() {
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     let unnamed = |command: &str| {
         format!(r#"{{"hooks": {{"AfterTool": [{{"hooks": [{{"type": "command", "command": "{command}"}}]}}]}}}}"#)
     };
-    place.own(&unnamed("./a"));
+    place.write_project_settings(&unnamed("./a"));
     trust_all(&place.load());
-    place.own(&unnamed("./b"));
+    place.write_project_settings(&unnamed("./b"));
     assert_eq!(findings(&place.load()), ["./b: new"]);
     place.write("second/.gemini/settings.json", unnamed("./a"));
     let options = hookwright_settings::LoadOptions { project: place.home().join("second"), ..Default::default() };
-    assert_eq!(findings(&hookwright_settings::load(&place.world(), &options)), ["./a: new"]);
+    assert_eq!(findings(&hookwright_settings::load(&place.process_env(), &options)), ["./a: new"]);
 }
 
 #[test]
 fn a_path_with_spaces_and_quotes_is_found() {
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     place.write("project/my dir/it's.sh", "x\n");
-    place.own(&one_hook("g", "python3 \"$GEMINI_PROJECT_DIR/my dir/it's.sh\""));
+    place.write_project_settings(&settings_with_hook("g", "python3 \"$GEMINI_PROJECT_DIR/my dir/it's.sh\""));
     trust_all(&place.load());
     place.write("project/my dir/it's.sh", "y\n");
     assert_eq!(findings(&place.load()), ["g: changed: my dir/it's.sh changed (+1 -1 lines)"]);
@@ -346,9 +349,9 @@ fn a_script_is_found_wherever_the_command_goes() {
         "env A=b timeout 5 sh hk/g.sh || true",
         "\"$(pwd)\"/hk/g.sh",
     ] {
-        let place = Place::trusted();
+        let place = SettingsFixture::trusted();
         place.write("project/hk/g.sh", "one\n");
-        place.own(&one_hook("g", command));
+        place.write_project_settings(&settings_with_hook("g", command));
         trust_all(&place.load());
         assert_eq!(findings(&place.load()), [""; 0], "{command}");
         place.write("project/hk/g.sh", "one\ntwo\n");
@@ -358,9 +361,9 @@ fn a_script_is_found_wherever_the_command_goes() {
 
 #[test]
 fn where_it_cannot_be_told_everything_around_counts() {
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     place.write("project/.gemini/hooks/inner.py", "one\n");
-    place.own(&one_hook("g", "python3 -c 'import runpy; runpy.run_path(input())'"));
+    place.write_project_settings(&settings_with_hook("g", "python3 -c 'import runpy; runpy.run_path(input())'"));
     let loaded = place.load();
     assert!(loaded.notices[0].to_string().contains("can't be told, so everything under .gemini/ counts"));
     trust_all(&loaded);
@@ -372,9 +375,9 @@ fn where_it_cannot_be_told_everything_around_counts() {
 
 #[test]
 fn what_a_hook_writes_is_not_part_of_it() {
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     place.write("project/g.sh", "x\n");
-    place.own(&one_hook("g", "./g.sh >> log.txt 2>&1"));
+    place.write_project_settings(&settings_with_hook("g", "./g.sh >> log.txt 2>&1"));
     place.write("project/log.txt", "one\n");
     trust_all(&place.load());
     place.write("project/log.txt", "one\ntwo\n");
@@ -409,16 +412,16 @@ fn every_field_of_a_declaration_counts() {
         ("BeforeTool", with(json(r#"{"name": "h"}"#)), "its name was `g`"),
     ];
     for (event, changed, what) in cases {
-        let place = Place::trusted();
-        place.user(r#"{"security": {"hooks": {"review": "block"}}}"#);
-        place.own(&definition("BeforeTool", &plain));
+        let place = SettingsFixture::trusted();
+        place.write_user_settings(r#"{"security": {"hooks": {"review": "block"}}}"#);
+        place.write_project_settings(&definition("BeforeTool", &plain));
         trust_all(&place.load());
         assert_eq!(findings(&place.load()), [""; 0]);
-        place.own(&definition(event, &changed));
+        place.write_project_settings(&definition(event, &changed));
         let loaded = place.load();
         let found = findings(&loaded);
         assert!(found.len() == 1 && found[0].ends_with(&format!(": changed: {what}")), "{what}: {found:?}");
-        assert!(matches!(loaded.registry.entries().next().unwrap().1, HookState::Held { .. }), "{what}");
+        assert!(matches!(loaded.registry.entries().next().unwrap().1, HookState::Untrusted { .. }), "{what}");
     }
 }
 
@@ -430,14 +433,14 @@ fn twins_on_two_events_are_told_apart_and_one_cannot_put_the_other_to_sleep() {
             r#"{{"hooks": {{"BeforeTool": [{{"hooks": [{hook}]}}], "AfterTool": [{{"matcher": "{after}", "hooks": [{hook}]}}]}}}}"#
         )
     };
-    let place = Place::trusted();
-    place.user(r#"{"security": {"hooks": {"review": "block"}}}"#);
-    place.own(&twins("a"));
+    let place = SettingsFixture::trusted();
+    place.write_user_settings(r#"{"security": {"hooks": {"review": "block"}}}"#);
+    place.write_project_settings(&twins("a"));
     let loaded = place.load();
     assert_eq!(findings(&loaded), ["g: new", "g: new"]);
     trust_all(&loaded);
     assert_eq!(findings(&place.load()), [""; 0]);
-    place.own(&twins("b"));
+    place.write_project_settings(&twins("b"));
     let loaded = place.load();
     assert_eq!(findings(&loaded), ["g: changed: its matcher was `a`"]);
     let armed: Vec<_> = loaded.registry.entries().map(|(_, state)| *state == HookState::Enabled).collect();
@@ -446,9 +449,9 @@ fn twins_on_two_events_are_told_apart_and_one_cannot_put_the_other_to_sleep() {
 
 #[test]
 fn trust_in_an_older_form_is_announced_once_and_says_why() {
-    let place = Place::trusted();
-    place.user(r#"{"security": {"hooks": {"review": "block"}}}"#);
-    place.own(&one_hook("g", "./g.sh"));
+    let place = SettingsFixture::trusted();
+    place.write_user_settings(r#"{"security": {"hooks": {"review": "block"}}}"#);
+    place.write_project_settings(&settings_with_hook("g", "./g.sh"));
     let old = serde_json::json!({"hookwright": {"projects": {place.project().to_str().unwrap(): [
         {"name": "g", "command": "./g.sh", "fingerprint": "00", "env": "0123456789abcdef"}]}}});
     place.write(".gemini/trusted_hooks.json", old.to_string());
@@ -464,11 +467,11 @@ fn trust_in_an_older_form_is_announced_once_and_says_why() {
 #[test]
 fn a_rule_that_is_empty_or_relative_matches_nothing_and_is_reported() {
     for path in ["", ".", "..", "project", "~", "./"] {
-        let place = Place::new();
+        let place = SettingsFixture::new();
         place.write(".gemini/trustedFolders.json", serde_json::json!({path: "TRUST_FOLDER"}).to_string());
         let loaded = place.load();
         assert_eq!(loaded.project.trust, FolderTrust::Unknown, "{path}");
-        assert!(problems(&loaded, &place.home())[0].contains("this rule matches nothing"), "{path}");
+        assert!(diagnostic_messages(&loaded, &place.home())[0].contains("this rule matches nothing"), "{path}");
     }
 }
 
@@ -476,7 +479,7 @@ fn a_rule_that_is_empty_or_relative_matches_nothing_and_is_reported() {
 #[test]
 fn a_link_never_outranks_distrust() {
     use std::os::unix::fs::symlink;
-    let place = Place::new();
+    let place = SettingsFixture::new();
     let (bad, deep) = (place.home().join("bad"), place.home().join("bad/in/deep"));
     fs::create_dir_all(&deep).unwrap();
     fs::create_dir_all(place.home().join("good/very/long/way/down")).unwrap();
@@ -486,7 +489,7 @@ fn a_link_never_outranks_distrust() {
     let trust = |project: &std::path::Path, rules: Value| {
         place.write(".gemini/trustedFolders.json", rules.to_string());
         let options = hookwright_settings::LoadOptions { project: project.to_owned(), ..Default::default() };
-        hookwright_settings::load(&place.world(), &options).project.trust
+        hookwright_settings::load(&place.process_env(), &options).project.trust
     };
     let text = |path: &std::path::Path| path.to_str().unwrap().to_owned();
     let distrusted = |trust: &FolderTrust| matches!(trust, FolderTrust::Distrusted(_));
@@ -517,14 +520,14 @@ fn a_link_never_outranks_distrust() {
 fn names_that_are_not_utf8_are_told_apart() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    let place = Place::trusted();
-    place.user(r#"{"security": {"hooks": {"review": "block"}}}"#);
+    let place = SettingsFixture::trusted();
+    place.write_user_settings(r#"{"security": {"hooks": {"review": "block"}}}"#);
     let folder = |byte: u8| place.home().join(OsStr::from_bytes(&[b'p', byte]));
     let reviews = |byte: u8| {
         fs::create_dir_all(folder(byte).join(".gemini")).unwrap();
-        fs::write(folder(byte).join(".gemini/settings.json"), one_hook("g", "true")).unwrap();
+        fs::write(folder(byte).join(".gemini/settings.json"), settings_with_hook("g", "true")).unwrap();
         let options = hookwright_settings::LoadOptions { project: folder(byte), ..Default::default() };
-        hookwright_settings::load(&place.world(), &options)
+        hookwright_settings::load(&place.process_env(), &options)
     };
     trust_all(&reviews(0xfe));
     assert_eq!(findings(&reviews(0xfe)), [""; 0]);
@@ -533,9 +536,9 @@ fn names_that_are_not_utf8_are_told_apart() {
     let refused = set_folder_trust(&place.paths(), &folder(0xfe), FolderRule::TrustFolder).unwrap_err();
     assert!(refused.to_string().contains("its name is not UTF-8"), "{refused}");
     // Two scripts whose names differ in such a byte are two scripts.
-    let place = Place::trusted();
+    let place = SettingsFixture::trusted();
     place.write("project/.gemini/x", "");
-    place.own(&one_hook("g", "sh -c \"$(cat which)\""));
+    place.write_project_settings(&settings_with_hook("g", "sh -c \"$(cat which)\""));
     let script = |byte: u8, text: &str| {
         fs::write(place.project().join(".gemini").join(OsStr::from_bytes(&[byte])), text).unwrap();
     };

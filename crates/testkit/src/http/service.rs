@@ -10,73 +10,73 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 
-use super::{Asked, read};
+use super::{TestHttpRequest, read_request};
 use crate::deadline::ListenerDeadline;
 
-/// Who signed the certificate of [`Service::start_tls`]: the path of a file that `SSL_CERT_FILE` can name.
-pub const AUTHORITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/certificates/authority.pem");
+/// Who signed the certificate of [`TestHttpService::start_tls`]: the path of a file that `SSL_CERT_FILE` can name.
+pub const CA_CERTIFICATE_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/certificates/authority.pem");
 
 /// What a service does with a request.
 #[derive(Clone, Debug)]
-pub enum Reply {
+pub enum ServiceReply {
     /// Writes these bytes and waits for the next request.
-    Kept(Vec<u8>),
+    KeepAlive(Vec<u8>),
     /// Writes these bytes and hangs up.
-    Last(Vec<u8>),
+    Close(Vec<u8>),
     /// Writes the first once and the second for as long as anybody listens.
     Endless(Vec<u8>, Vec<u8>),
     /// Writes these bytes and nothing more, without hanging up.
-    Stuck(Vec<u8>),
+    Stall(Vec<u8>),
 }
 
-impl Reply {
+impl ServiceReply {
     /// A whole answer.
-    pub fn status(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Reply {
+    pub fn status(status: u16, headers: &str, body: impl AsRef<[u8]>) -> ServiceReply {
         let body = body.as_ref();
         let length = if status == 204 { String::new() } else { format!("content-length: {}\r\n", body.len()) };
         let mut bytes = format!("HTTP/1.1 {status} X\r\n{headers}{length}\r\n").into_bytes();
         bytes.extend_from_slice(body);
-        Reply::Kept(bytes)
+        ServiceReply::KeepAlive(bytes)
     }
 
     /// Some JSON.
-    pub fn json(value: &Value) -> Reply {
-        Reply::status(200, "content-type: application/json\r\n", value.to_string())
+    pub fn json(value: &Value) -> ServiceReply {
+        ServiceReply::status(200, "content-type: application/json\r\n", value.to_string())
     }
 
     /// The same, and hangs up behind it without having said so.
     #[must_use]
-    pub fn and_hangs_up(self) -> Reply {
+    pub fn and_close(self) -> ServiceReply {
         match self {
-            Reply::Kept(bytes) => Reply::Last(bytes),
+            ServiceReply::KeepAlive(bytes) => ServiceReply::Close(bytes),
             other => other,
         }
     }
 }
 
 /// A service that answers like this for as long as the test runs.
-pub struct Service {
+pub struct TestHttpService {
     /// Where it is, without a slash at the end.
     pub address: String,
-    seen: Arc<Seen>,
+    log: Arc<ServiceLog>,
 }
 
 #[derive(Default)]
-struct Seen {
-    heard: Mutex<Vec<Asked>>,
+struct ServiceLog {
+    requests: Mutex<Vec<TestHttpRequest>>,
     connections: AtomicUsize,
 }
 
-type Answering = dyn Fn(&Asked) -> Reply + Send + Sync;
+type RequestHandler = dyn Fn(&TestHttpRequest) -> ServiceReply + Send + Sync;
 
-impl Service {
+impl TestHttpService {
     /// Starts one.
-    pub fn start(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Service {
-        Service::listen("http", Arc::new(answer), |stream, seen, answer| serve(stream, &seen, answer))
+    pub fn start(answer: impl Fn(&TestHttpRequest) -> ServiceReply + Send + Sync + 'static) -> TestHttpService {
+        TestHttpService::listen("http", Arc::new(answer), |stream, seen, answer| serve(stream, &seen, answer))
     }
 
     /// Starts one with a certificate for 127.0.0.1 that nobody trusts unless told to.
-    pub fn start_tls(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Service {
+    pub fn start_tls(answer: impl Fn(&TestHttpRequest) -> ServiceReply + Send + Sync + 'static) -> TestHttpService {
         let file = |name: &str| format!("{}/certificates/{name}", env!("CARGO_MANIFEST_DIR"));
         let certificate = CertificateDer::from_pem_file(file("server.pem")).expect("a certificate");
         let key = PrivateKeyDer::from_pem_file(file("server.key")).expect("a key");
@@ -84,7 +84,7 @@ impl Service {
         let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let config = config.expect("versions").with_no_client_auth().with_single_cert(vec![certificate], key);
         let config = Arc::new(config.expect("they belong together"));
-        Service::listen("https", Arc::new(answer), move |stream, seen, answer| {
+        TestHttpService::listen("https", Arc::new(answer), move |stream, seen, answer| {
             let tls = ServerConnection::new(config.clone()).map_err(std::io::Error::other)?;
             serve(StreamOwned::new(tls, stream), &seen, answer)
         })
@@ -92,12 +92,12 @@ impl Service {
 
     fn listen(
         scheme: &str,
-        answer: Arc<Answering>,
-        talk: impl Fn(TcpStream, Arc<Seen>, &Answering) -> std::io::Result<()> + Send + Sync + 'static,
-    ) -> Service {
+        answer: Arc<RequestHandler>,
+        talk: impl Fn(TcpStream, Arc<ServiceLog>, &RequestHandler) -> std::io::Result<()> + Send + Sync + 'static,
+    ) -> TestHttpService {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = format!("{scheme}://{}", listener.local_addr().expect("an address"));
-        let seen = Arc::new(Seen::default());
+        let seen = Arc::new(ServiceLog::default());
         let (record, talk) = (seen.clone(), Arc::new(talk));
         std::thread::spawn(move || {
             for stream in listener.connections() {
@@ -107,40 +107,40 @@ impl Service {
                 std::thread::spawn(move || talk(stream, record, answer.as_ref()));
             }
         });
-        Service { address, seen }
+        TestHttpService { address, log: seen }
     }
 
     /// Everything that was asked so far.
-    pub fn heard(&self) -> Vec<Asked> {
-        self.seen.heard.lock().expect("nobody panicked").clone()
+    pub fn requests(&self) -> Vec<TestHttpRequest> {
+        self.log.requests.lock().expect("nobody panicked").clone()
     }
 
     /// How many connections were made to it.
     pub fn connections(&self) -> usize {
-        self.seen.connections.load(Ordering::SeqCst)
+        self.log.connections.load(Ordering::SeqCst)
     }
 }
 
-fn serve(stream: impl Read + Write, seen: &Seen, answer: &Answering) -> std::io::Result<()> {
+fn serve(stream: impl Read + Write, seen: &ServiceLog, answer: &RequestHandler) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     for nth in 1.. {
-        let asked = Asked { nth, ..read(&mut stream)? };
+        let asked = TestHttpRequest { nth, ..read_request(&mut stream)? };
         if asked.method.is_empty() {
             return Ok(());
         }
-        seen.heard.lock().expect("nobody panicked").push(asked.clone());
+        seen.requests.lock().expect("nobody panicked").push(asked.clone());
         let reply = answer(&asked);
         let to = stream.get_mut();
         match reply {
-            Reply::Kept(bytes) => to.write_all(&bytes)?,
-            Reply::Last(bytes) => return to.write_all(&bytes).and_then(|()| to.flush()),
-            Reply::Endless(head, piece) => {
+            ServiceReply::KeepAlive(bytes) => to.write_all(&bytes)?,
+            ServiceReply::Close(bytes) => return to.write_all(&bytes).and_then(|()| to.flush()),
+            ServiceReply::Endless(head, piece) => {
                 to.write_all(&head)?;
                 loop {
                     to.write_all(&piece)?;
                 }
             }
-            Reply::Stuck(bytes) => {
+            ServiceReply::Stall(bytes) => {
                 to.write_all(&bytes)?;
                 to.flush()?;
                 // Until the other side has gone.

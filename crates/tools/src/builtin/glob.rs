@@ -1,12 +1,12 @@
 //! `glob`: files whose path fits a pattern, recently changed ones first.
 
-use super::pattern::{Case, compile};
+use super::glob_pattern::{CaseSensitivity, compile_globs};
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::filter::{FilteringOptions, Recursion};
 use crate::result::ToolResult;
-use crate::tool::{Builtin, blocking};
+use crate::tool::{BuiltinTool, run_blocking};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs;
@@ -14,13 +14,13 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 /// More paths than this are counted, not listed.
-const MAX_LISTED: usize = 2000;
-const RECENT: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_LISTED_FILES: usize = 2000;
+const RECENT_FILE_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
-pub(crate) struct Glob;
+pub(crate) struct GlobTool;
 
 #[derive(Deserialize)]
-pub(crate) struct Args {
+pub(crate) struct GlobArgs {
     pattern: String,
     dir_path: Option<String>,
     #[serde(default)]
@@ -29,8 +29,8 @@ pub(crate) struct Args {
     respect_gemini_ignore: Option<bool>,
 }
 
-impl Builtin for Glob {
-    type Args = Args;
+impl BuiltinTool for GlobTool {
+    type Args = GlobArgs;
 
     fn info(&self) -> &'static BuiltinInfo {
         &catalog::GLOB
@@ -58,41 +58,41 @@ impl Builtin for Glob {
         })
     }
 
-    fn describe(&self, args: &Args) -> String {
+    fn describe(&self, args: &GlobArgs) -> String {
         match &args.dir_path {
             Some(directory) => format!("'{}' within {directory}", args.pattern),
             None => format!("'{}'", args.pattern),
         }
     }
 
-    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
-        blocking(ctx, move |ctx| find(&args, ctx)).await
+    async fn run(&self, args: GlobArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        run_blocking(ctx, move |ctx| find_files(&args, ctx)).await
     }
 }
 
-fn find(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+fn find_files(args: &GlobArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
     if args.pattern.trim().is_empty() {
-        return Err(ToolFailure::invalid("The 'pattern' parameter cannot be empty."));
+        return Err(ToolFailure::invalid_params("The 'pattern' parameter cannot be empty."));
     }
     let starts = match args.dir_path.as_deref().filter(|path| !path.trim().is_empty()) {
         Some(path) => vec![existing_directory(path, ctx)?],
         None => ctx.workspace.roots(),
     };
-    let filter = ctx.filter.with(FilteringOptions {
+    let filter = ctx.filter.with_options(FilteringOptions {
         respect_git_ignore: args.respect_git_ignore,
         respect_gemini_ignore: args.respect_gemini_ignore,
     });
-    let case = if args.case_sensitive { Case::Counts } else { Case::Ignored };
+    let case = if args.case_sensitive { CaseSensitivity::Sensitive } else { CaseSensitivity::Insensitive };
     let mut found: Vec<(Option<SystemTime>, PathBuf)> = Vec::new();
     for start in &starts {
-        let pattern = compile(std::slice::from_ref(&args.pattern), start, case)
+        let pattern = compile_globs(std::slice::from_ref(&args.pattern), start, case)
             .map_err(|error| ToolFailure::new(ToolErrorKind::GlobExecutionError, error))?;
         for path in filter.walk(start, &ctx.workspace, Recursion::Yes) {
             if ctx.cancel.is_cancelled() {
                 return Err(ToolFailure::cancelled());
             }
             let is_wanted = path.strip_prefix(start).is_ok_and(|relative| pattern.is_match(relative));
-            if is_wanted && hookwright_disk::is_in_place(&path) {
+            if is_wanted && hookwright_disk::exists_nofollow(&path) {
                 let changed = fs::metadata(&path).and_then(|found| found.modified()).ok();
                 found.push((changed, path));
             }
@@ -102,7 +102,7 @@ fn find(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
         [only] => format!("within {}", only.display()),
         several => format!("across {} workspace directories", several.len()),
     };
-    Ok(show(found, &args.pattern, &place))
+    Ok(format_files(found, &args.pattern, &place))
 }
 
 fn existing_directory(path: &str, ctx: &ToolContext) -> Result<PathBuf, ToolFailure> {
@@ -120,11 +120,11 @@ fn existing_directory(path: &str, ctx: &ToolContext) -> Result<PathBuf, ToolFail
     }
 }
 
-fn show(mut found: Vec<(Option<SystemTime>, PathBuf)>, pattern: &str, place: &str) -> ToolResult {
+fn format_files(mut found: Vec<(Option<SystemTime>, PathBuf)>, pattern: &str, place: &str) -> ToolResult {
     if found.is_empty() {
         return ToolResult::text(format!("No files found matching pattern \"{pattern}\" {place}"), "No files found");
     }
-    let since = SystemTime::now().checked_sub(RECENT);
+    let since = SystemTime::now().checked_sub(RECENT_FILE_PERIOD);
     // Recent ones sort by time, newest first; all others follow, by path alone.
     found.sort_by(|(a_time, a), (b_time, b)| {
         let recent = |time: &Option<SystemTime>| time.filter(|time| since.is_none_or(|since| *time > since));
@@ -134,12 +134,12 @@ fn show(mut found: Vec<(Option<SystemTime>, PathBuf)>, pattern: &str, place: &st
     let count = found.len();
     let mut text =
         format!("Found {count} file(s) matching \"{pattern}\" {place}, sorted by modification time (newest first):");
-    for (_, path) in found.iter().take(MAX_LISTED) {
+    for (_, path) in found.iter().take(MAX_LISTED_FILES) {
         text.push('\n');
         text.push_str(&path.display().to_string());
     }
-    if count > MAX_LISTED {
-        text.push_str(&format!("\n[{} more are not listed; use a narrower pattern]", count - MAX_LISTED));
+    if count > MAX_LISTED_FILES {
+        text.push_str(&format!("\n[{} more are not listed; use a narrower pattern]", count - MAX_LISTED_FILES));
     }
     ToolResult::text(text, format!("Found {count} matching file(s)"))
 }

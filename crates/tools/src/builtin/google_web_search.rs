@@ -5,7 +5,7 @@ use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::result::ToolResult;
-use crate::tool::{BoxFuture, Builtin};
+use crate::tool::{BoxFuture, BuiltinTool};
 use hookwright_model::SearchAnswer;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,13 +18,13 @@ pub trait WebSearch: std::fmt::Debug + Send + Sync {
         &'a self,
         query: &'a str,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<SearchAnswer, SearchError>>;
+    ) -> BoxFuture<'a, Result<SearchAnswer, WebSearchError>>;
 }
 
 /// A search that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct SearchError {
+pub struct WebSearchError {
     /// What sort of failure.
     pub kind: ToolErrorKind,
     /// Why.
@@ -34,12 +34,12 @@ pub struct SearchError {
 pub(crate) struct GoogleWebSearch;
 
 #[derive(Deserialize)]
-pub(crate) struct Args {
+pub(crate) struct GoogleWebSearchArgs {
     query: String,
 }
 
-impl Builtin for GoogleWebSearch {
-    type Args = Args;
+impl BuiltinTool for GoogleWebSearch {
+    type Args = GoogleWebSearchArgs;
 
     fn info(&self) -> &'static BuiltinInfo {
         &catalog::GOOGLE_WEB_SEARCH
@@ -59,14 +59,14 @@ impl Builtin for GoogleWebSearch {
         })
     }
 
-    fn describe(&self, args: &Args) -> String {
+    fn describe(&self, args: &GoogleWebSearchArgs) -> String {
         format!("Searching the web for: \"{}\"", args.query)
     }
 
-    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+    async fn run(&self, args: GoogleWebSearchArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
         let query = args.query.trim();
         if query.is_empty() {
-            return Err(ToolFailure::invalid("The 'query' parameter cannot be empty."));
+            return Err(ToolFailure::invalid_params("The 'query' parameter cannot be empty."));
         }
         let Some(search) = &ctx.search else {
             return Err(ToolFailure::new(ToolErrorKind::WebSearchFailed, "there is nothing to search the web with"));
@@ -85,14 +85,14 @@ impl Builtin for GoogleWebSearch {
             ));
         }
         Ok(ToolResult::text(
-            format!("Web search results for \"{query}\":\n\n{}", to_text(&answer)),
+            format!("Web search results for \"{query}\":\n\n{}", format_answer(&answer)),
             format!("Search results for \"{query}\" returned."),
         ))
     }
 }
 
 /// The text, and the list of its sources below.
-fn to_text(answer: &SearchAnswer) -> String {
+fn format_answer(answer: &SearchAnswer) -> String {
     let mut text = answer.text.clone();
     if !answer.sources.is_empty() {
         text.push_str("\n\nSources:");
@@ -114,6 +114,6 @@ mod tests {
         let source = |title: &str, uri: &str| SearchSource { title: title.into(), uri: uri.into() };
         let text = "Héllo.[1] World.[1][2]".to_owned();
         let answer = SearchAnswer { text, sources: vec![source("T", "u"), source("Untitled", "")], queries: vec![] };
-        assert_eq!(to_text(&answer), "Héllo.[1] World.[1][2]\n\nSources:\n[1] T (u)\n[2] Untitled (no address)");
+        assert_eq!(format_answer(&answer), "Héllo.[1] World.[1][2]\n\nSources:\n[1] T (u)\n[2] Untitled (no address)");
     }
 }

@@ -4,8 +4,8 @@ use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::filter::FilteringOptions;
-use crate::result::{Display, ResultContent, ToolResult};
-use crate::tool::{Builtin, blocking};
+use crate::result::{ResultContent, ToolDisplay, ToolResult};
+use crate::tool::{BuiltinTool, run_blocking};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use std::path::Path;
 pub(crate) struct ListDirectory;
 
 #[derive(Deserialize)]
-pub(crate) struct Args {
+pub(crate) struct ListDirectoryArgs {
     dir_path: String,
     #[serde(default)]
     ignore: Vec<String>,
@@ -23,13 +23,13 @@ pub(crate) struct Args {
     file_filtering_options: FilteringOptions,
 }
 
-enum Entry {
+enum ListedEntry {
     Directory(String),
     File(String, u64),
 }
 
-impl Builtin for ListDirectory {
-    type Args = Args;
+impl BuiltinTool for ListDirectory {
+    type Args = ListDirectoryArgs;
 
     fn info(&self) -> &'static BuiltinInfo {
         &catalog::LIST_DIRECTORY
@@ -55,12 +55,12 @@ impl Builtin for ListDirectory {
         })
     }
 
-    fn describe(&self, args: &Args) -> String {
+    fn describe(&self, args: &ListDirectoryArgs) -> String {
         args.dir_path.clone()
     }
 
-    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
-        blocking(ctx, move |ctx| list(&args, ctx)).await
+    async fn run(&self, args: ListDirectoryArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        run_blocking(ctx, move |ctx| list_entries(&args, ctx)).await
     }
 }
 
@@ -76,11 +76,11 @@ pub(super) fn filtering_schema() -> Value {
     })
 }
 
-fn list(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+fn list_entries(args: &ListDirectoryArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
     let directory = ctx.workspace.resolve_to_read(&args.dir_path)?;
     check_directory(&directory)?;
-    let unwanted = patterns(&args.ignore)?;
-    let rules = ctx.filter.with(args.file_filtering_options).rules(&directory, &ctx.workspace);
+    let unwanted = compile_ignore_globs(&args.ignore)?;
+    let rules = ctx.filter.with_options(args.file_filtering_options).rules(&directory, &ctx.workspace);
     let failed = |error: std::io::Error| {
         ToolFailure::new(
             ToolErrorKind::LsExecutionError,
@@ -94,21 +94,21 @@ fn list(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
         let Ok(found) = found else { continue };
         let path = found.path();
         let name = found.file_name().to_string_lossy().into_owned();
-        if unwanted.is_match(&name) || !ctx.workspace.holds(&path) || !hookwright_disk::is_in_place(&path) {
+        if unwanted.is_match(&name) || !ctx.workspace.may_read(&path) || !hookwright_disk::exists_nofollow(&path) {
             continue;
         }
-        if rules.hide(&path, path.is_dir()) {
+        if rules.is_hidden(&path, path.is_dir()) {
             ignored += 1;
             continue;
         }
         // Follows links, as the listing is of what can be opened; a dangling one is left out.
         match fs::metadata(&path) {
-            Ok(found) if found.is_dir() => entries.push(Entry::Directory(name)),
-            Ok(found) => entries.push(Entry::File(name, found.len())),
+            Ok(found) if found.is_dir() => entries.push(ListedEntry::Directory(name)),
+            Ok(found) => entries.push(ListedEntry::File(name, found.len())),
             Err(_) => {}
         }
     }
-    Ok(show(entries, ignored, &directory))
+    Ok(format_listing(entries, ignored, &directory))
 }
 
 fn check_directory(directory: &Path) -> Result<(), ToolFailure> {
@@ -122,38 +122,38 @@ fn check_directory(directory: &Path) -> Result<(), ToolFailure> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(ToolFailure::new(ToolErrorKind::FileNotFound, format!("Directory not found: {}", directory.display())))
         }
-        Err(error) => Err(ToolFailure::reading(directory, &error)),
+        Err(error) => Err(ToolFailure::from_read_error(directory, &error)),
     }
 }
 
-fn patterns(globs: &[String]) -> Result<GlobSet, ToolFailure> {
+fn compile_ignore_globs(globs: &[String]) -> Result<GlobSet, ToolFailure> {
     let mut set = GlobSetBuilder::new();
     for glob in globs {
-        set.add(Glob::new(glob).map_err(|error| ToolFailure::invalid(format!("bad ignore pattern: {error}")))?);
+        set.add(Glob::new(glob).map_err(|error| ToolFailure::invalid_params(format!("bad ignore pattern: {error}")))?);
     }
-    set.build().map_err(|error| ToolFailure::invalid(format!("bad ignore patterns: {error}")))
+    set.build().map_err(|error| ToolFailure::invalid_params(format!("bad ignore patterns: {error}")))
 }
 
-fn show(mut entries: Vec<Entry>, ignored: usize, directory: &Path) -> ToolResult {
+fn format_listing(mut entries: Vec<ListedEntry>, ignored: usize, directory: &Path) -> ToolResult {
     if entries.is_empty() && ignored == 0 {
         return ToolResult::text(format!("Directory {} is empty.", directory.display()), "Directory is empty.");
     }
     entries.sort_by_cached_key(|entry| match entry {
-        Entry::Directory(name) => (0, name.to_lowercase(), name.clone()),
-        Entry::File(name, _) => (1, name.to_lowercase(), name.clone()),
+        ListedEntry::Directory(name) => (0, name.to_lowercase(), name.clone()),
+        ListedEntry::File(name, _) => (1, name.to_lowercase(), name.clone()),
     });
     let lines: Vec<String> = entries
         .iter()
         .map(|entry| match entry {
-            Entry::Directory(name) => format!("[DIR] {name}"),
-            Entry::File(name, size) => format!("{name} ({size} bytes)"),
+            ListedEntry::Directory(name) => format!("[DIR] {name}"),
+            ListedEntry::File(name, size) => format!("{name} ({size} bytes)"),
         })
         .collect();
     let files = entries
         .into_iter()
         .map(|entry| match entry {
-            Entry::Directory(name) => format!("[DIR] {name}"),
-            Entry::File(name, _) => name,
+            ListedEntry::Directory(name) => format!("[DIR] {name}"),
+            ListedEntry::File(name, _) => name,
         })
         .collect();
     let mut text = format!("Directory listing for {}:\n{}", directory.display(), lines.join("\n"));
@@ -162,5 +162,5 @@ fn show(mut entries: Vec<Entry>, ignored: usize, directory: &Path) -> ToolResult
         text.push_str(&format!("\n\n({ignored} ignored)"));
         summary.push_str(&format!(" ({ignored} ignored)"));
     }
-    ToolResult::new(ResultContent::Text(text), Display::Files { summary, files, skipped: Vec::new() })
+    ToolResult::new(ResultContent::Text(text), ToolDisplay::Files { summary, files, skipped: Vec::new() })
 }

@@ -1,13 +1,13 @@
 //! The built-in tools, one file each. What is shared by several is in `content` (a file as content for the model),
 //! `edit` (a planned change of one file), `nearest` and `pattern`.
 
-mod content;
-mod edit;
+mod file_content;
 mod glob;
+mod glob_pattern;
 pub(crate) mod google_web_search;
 mod list_directory;
-mod nearest;
-mod pattern;
+mod nearest_text;
+mod planned_edit;
 mod read_file;
 pub(crate) mod read_many_files;
 mod replace;
@@ -18,29 +18,29 @@ mod web_fetch;
 mod write_file;
 mod write_todos;
 
-use crate::tool::{Built, Builtin, Tool};
+use crate::tool::{BuiltinAdapter, BuiltinTool, Tool};
 use google_web_search::GoogleWebSearch;
 use std::sync::Arc;
 
 /// Whether the web can be searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WebSearching {
+pub enum WebSearchSupport {
     /// It can: calls are given something to search with.
-    Possible,
+    Available,
     /// It cannot, so there is no tool for it.
-    Impossible,
+    Unavailable,
 }
 
 /// All of them, in the order of the catalog's table.
-pub(crate) fn all(searching: WebSearching) -> Vec<Arc<dyn Tool>> {
-    fn tool(builtin: impl Builtin) -> Arc<dyn Tool> {
-        Arc::new(Built(builtin))
+pub(crate) fn builtin_tools(searching: WebSearchSupport) -> Vec<Arc<dyn Tool>> {
+    fn tool(builtin: impl BuiltinTool) -> Arc<dyn Tool> {
+        Arc::new(BuiltinAdapter(builtin))
     }
     let mut tools = vec![
         tool(list_directory::ListDirectory),
         tool(read_file::ReadFile),
         tool(search_file_content::SearchFileContent),
-        tool(glob::Glob),
+        tool(glob::GlobTool),
         tool(replace::Replace),
         tool(write_file::WriteFile),
         tool(web_fetch::WebFetch::default()),
@@ -48,7 +48,7 @@ pub(crate) fn all(searching: WebSearching) -> Vec<Arc<dyn Tool>> {
         tool(run_shell_command::RunShellCommand),
         tool(save_memory::SaveMemory),
     ];
-    tools.extend((searching == WebSearching::Possible).then(|| tool(GoogleWebSearch)));
+    tools.extend((searching == WebSearchSupport::Available).then(|| tool(GoogleWebSearch)));
     tools.push(tool(write_todos::WriteTodos));
     tools
 }

@@ -1,49 +1,49 @@
 //! `read_file`: one file, as text in a window of lines or as media.
 
-use super::content::{self, FileContent, TextContent, Window};
+use super::file_content::{self, FileContent, LineWindow, TextContent};
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
-use crate::result::{Display, ResultContent, ToolResult};
-use crate::tool::{Builtin, blocking, whole};
+use crate::result::{ResultContent, ToolDisplay, ToolResult};
+use crate::tool::{BuiltinTool, lenient_u64, run_blocking};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(crate) struct ReadFile;
 
 #[derive(Deserialize)]
-pub(crate) struct Args {
+pub(crate) struct ReadFileArgs {
     file_path: String,
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "lenient_u64")]
     start_line: Option<u64>,
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "lenient_u64")]
     end_line: Option<u64>,
     /// The older spelling: lines counted from 0, and how many.
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "lenient_u64")]
     offset: Option<u64>,
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "lenient_u64")]
     limit: Option<u64>,
 }
 
-impl Args {
-    fn window(&self) -> Result<Window, ToolFailure> {
+impl ReadFileArgs {
+    fn line_window(&self) -> Result<LineWindow, ToolFailure> {
         let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         match (self.start_line, self.end_line) {
-            (Some(0), _) | (_, Some(0)) => Err(ToolFailure::invalid("lines are counted from 1")),
+            (Some(0), _) | (_, Some(0)) => Err(ToolFailure::invalid_params("lines are counted from 1")),
             (Some(start), Some(end)) if start > end => {
-                Err(ToolFailure::invalid("start_line cannot be greater than end_line"))
+                Err(ToolFailure::invalid_params("start_line cannot be greater than end_line"))
             }
-            (None, None) => Ok(Window { start: number(self.offset.unwrap_or(0)), count: self.limit.map(number) }),
+            (None, None) => Ok(LineWindow { start: number(self.offset.unwrap_or(0)), count: self.limit.map(number) }),
             (start, end) => {
                 let start = number(start.unwrap_or(1)) - 1;
-                Ok(Window { start, count: end.map(|end| number(end) - start) })
+                Ok(LineWindow { start, count: end.map(|end| number(end) - start) })
             }
         }
     }
 }
 
-impl Builtin for ReadFile {
-    type Args = Args;
+impl BuiltinTool for ReadFile {
+    type Args = ReadFileArgs;
 
     fn info(&self) -> &'static BuiltinInfo {
         &catalog::READ_FILE
@@ -74,7 +74,7 @@ impl Builtin for ReadFile {
         })
     }
 
-    fn describe(&self, args: &Args) -> String {
+    fn describe(&self, args: &ReadFileArgs) -> String {
         match (args.start_line, args.end_line) {
             (None, None) => args.file_path.clone(),
             (start, end) => format!(
@@ -86,9 +86,9 @@ impl Builtin for ReadFile {
         }
     }
 
-    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
-        blocking(ctx, move |ctx| {
-            let window = args.window()?;
+    async fn run(&self, args: ReadFileArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        run_blocking(ctx, move |ctx| {
+            let window = args.line_window()?;
             let path = ctx.workspace.resolve_to_read(&args.file_path)?;
             if ctx.filter.is_ignored(&path, &ctx.workspace) {
                 return Err(ToolFailure::new(
@@ -97,11 +97,11 @@ impl Builtin for ReadFile {
                 ));
             }
             let name = ctx.workspace.shorten(&path);
-            Ok(match content::load(&path, window)? {
+            Ok(match file_content::load(&path, window)? {
                 FileContent::Text(text) => text_result(&text, &name),
                 FileContent::Media { part, family } => ToolResult::new(
                     ResultContent::Parts(vec![part]),
-                    Display::Text(format!("Read {family} file: {name}")),
+                    ToolDisplay::Text(format!("Read {family} file: {name}")),
                 ),
                 FileContent::Binary => ToolResult::text(
                     format!("Cannot display content of binary file: {name}"),
@@ -114,10 +114,10 @@ impl Builtin for ReadFile {
 }
 
 fn text_result(content: &TextContent, name: &str) -> ToolResult {
-    if content.is_whole() {
+    if content.is_complete() {
         return ToolResult::text(content.text.clone(), "");
     }
-    let (start, end) = content.shown;
+    let (start, end) = content.line_range;
     let total = content.total_lines;
     if start > end {
         return ToolResult::text(
@@ -129,11 +129,11 @@ fn text_result(content: &TextContent, name: &str) -> ToolResult {
     if end < total {
         notice.push_str(&format!(" For more, call read_file again with start_line: {}.", end + 1));
     }
-    if content.lines_cut {
+    if content.has_truncated_lines {
         notice.push_str(" Lines longer than 2000 characters are cut.");
     }
     let mut display = format!("Read lines {start}-{end} of {total} from {name}");
-    if content.lines_cut {
+    if content.has_truncated_lines {
         display.push_str(" (some lines were shortened)");
     }
     ToolResult::text(format!("{notice}]\n--- FILE CONTENT (truncated) ---\n{}", content.text), display)
@@ -143,20 +143,20 @@ fn text_result(content: &TextContent, name: &str) -> ToolResult {
 mod tests {
     use super::*;
 
-    fn window(args: Value) -> Result<Window, ToolFailure> {
-        serde_json::from_value::<Args>(args).unwrap().window()
+    fn window(args: Value) -> Result<LineWindow, ToolFailure> {
+        serde_json::from_value::<ReadFileArgs>(args).unwrap().line_window()
     }
 
     #[test]
     fn both_spellings_of_a_window() {
         let lines = json!({ "file_path": "a", "start_line": 3, "end_line": 5 });
-        assert_eq!(window(lines).unwrap(), Window { start: 2, count: Some(3) });
+        assert_eq!(window(lines).unwrap(), LineWindow { start: 2, count: Some(3) });
         let older = json!({ "file_path": "a", "offset": 2, "limit": 3 });
-        assert_eq!(window(older).unwrap(), Window { start: 2, count: Some(3) });
+        assert_eq!(window(older).unwrap(), LineWindow { start: 2, count: Some(3) });
         let open = json!({ "file_path": "a", "start_line": 3 });
-        assert_eq!(window(open).unwrap(), Window { start: 2, count: None });
+        assert_eq!(window(open).unwrap(), LineWindow { start: 2, count: None });
         let first = json!({ "file_path": "a", "end_line": 3 });
-        assert_eq!(window(first).unwrap(), Window { start: 0, count: Some(3) });
+        assert_eq!(window(first).unwrap(), LineWindow { start: 0, count: Some(3) });
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! `read_many_files`: all files that fit some patterns, one after another.
 
-use super::content::{self, FileContent, Window};
+use super::file_content::{self, FileContent, LineWindow};
+use super::glob_pattern::{CaseSensitivity, compile_globs};
 use super::list_directory::filtering_schema;
-use super::pattern::{Case, compile};
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
-use crate::disk;
 use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::file_io;
 use crate::filter::{FilteringOptions, Recursion};
-use crate::result::{Display, ResultContent, ResultPart, Skipped, ToolResult};
-use crate::tool::{Builtin, blocking};
+use crate::result::{ResultContent, ResultPart, SkippedFile, ToolDisplay, ToolResult};
+use crate::tool::{BuiltinTool, run_blocking};
 use hookwright_hooks::fixed_part;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -28,12 +28,12 @@ const DEFAULT_EXCLUDES: &[&str] = &[
 ];
 
 /// The last part of every answer.
-pub const END_OF_FILES: &str = "\n--- End of content ---";
+pub const END_OF_FILES_MARKER: &str = "\n--- End of content ---";
 
 pub(crate) struct ReadManyFiles;
 
 #[derive(Deserialize)]
-pub(crate) struct Args {
+pub(crate) struct ReadManyFilesArgs {
     include: Vec<String>,
     #[serde(default)]
     exclude: Vec<String>,
@@ -44,8 +44,8 @@ pub(crate) struct Args {
     file_filtering_options: FilteringOptions,
 }
 
-impl Builtin for ReadManyFiles {
-    type Args = Args;
+impl BuiltinTool for ReadManyFiles {
+    type Args = ReadManyFilesArgs;
 
     fn info(&self) -> &'static BuiltinInfo {
         &catalog::READ_MANY_FILES
@@ -81,22 +81,22 @@ impl Builtin for ReadManyFiles {
         })
     }
 
-    fn describe(&self, args: &Args) -> String {
+    fn describe(&self, args: &ReadManyFilesArgs) -> String {
         args.include.join(", ")
     }
 
-    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
-        blocking(ctx, move |ctx| {
-            let files = find(&args, ctx)?;
-            read_all(&files, &args, ctx)
+    async fn run(&self, args: ReadManyFilesArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        run_blocking(ctx, move |ctx| {
+            let files = find_files(&args, ctx)?;
+            read_files(&files, &args, ctx)
         })
         .await
     }
 }
 
-fn find(args: &Args, ctx: &ToolContext) -> Result<BTreeSet<PathBuf>, ToolFailure> {
+fn find_files(args: &ReadManyFilesArgs, ctx: &ToolContext) -> Result<BTreeSet<PathBuf>, ToolFailure> {
     let bad = |error: String| ToolFailure::new(ToolErrorKind::ReadManyFilesSearchError, error);
-    let filter = ctx.filter.with(args.file_filtering_options);
+    let filter = ctx.filter.with_options(args.file_filtering_options);
     let recursion = if args.recursive.unwrap_or(true) { Recursion::Yes } else { Recursion::No };
     let mut excludes = args.exclude.clone();
     if args.use_default_excludes.unwrap_or(true) {
@@ -105,10 +105,10 @@ fn find(args: &Args, ctx: &ToolContext) -> Result<BTreeSet<PathBuf>, ToolFailure
     let mut files = BTreeSet::new();
     // What may be read besides is looked through only where it is meant.
     let is_meant = |root: &PathBuf| args.include.iter().any(|pattern| Path::new(pattern).starts_with(root));
-    let besides = ctx.workspace.reading().into_iter().filter(is_meant);
+    let besides = ctx.workspace.readable_dirs().into_iter().filter(is_meant);
     for root in &ctx.workspace.roots().into_iter().chain(besides).collect::<Vec<_>>() {
-        let wanted = compile(&args.include, root, Case::Ignored).map_err(bad)?;
-        let unwanted = compile(&excludes, root, Case::Ignored).map_err(bad)?;
+        let wanted = compile_globs(&args.include, root, CaseSensitivity::Insensitive).map_err(bad)?;
+        let unwanted = compile_globs(&excludes, root, CaseSensitivity::Insensitive).map_err(bad)?;
         for path in filter.walk(root, &ctx.workspace, recursion) {
             if ctx.cancel.is_cancelled() {
                 return Err(ToolFailure::cancelled());
@@ -121,8 +121,12 @@ fn find(args: &Args, ctx: &ToolContext) -> Result<BTreeSet<PathBuf>, ToolFailure
     Ok(files)
 }
 
-fn read_all(files: &BTreeSet<PathBuf>, args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
-    let begins = |pattern: &String| ctx.workspace.leads_to(Path::new(fixed_part(pattern)));
+fn read_files(
+    files: &BTreeSet<PathBuf>,
+    args: &ReadManyFilesArgs,
+    ctx: &ToolContext,
+) -> Result<ToolResult, ToolFailure> {
+    let begins = |pattern: &String| ctx.workspace.real_path(Path::new(fixed_part(pattern)));
     let judged: Vec<PathBuf> = args.include.iter().filter_map(begins).collect();
     let mut parts = Vec::new();
     let mut read = Vec::new();
@@ -136,7 +140,7 @@ fn read_all(files: &BTreeSet<PathBuf>, args: &Args, ctx: &ToolContext) -> Result
         let part = if total > MAX_TOTAL_BYTES {
             Err("the files before it already fill the answer".to_owned())
         } else {
-            read_one(path, &judged, args, ctx)
+            read_one_file(path, &judged, args, ctx)
         };
         match part {
             Ok(part) => {
@@ -147,40 +151,49 @@ fn read_all(files: &BTreeSet<PathBuf>, args: &Args, ctx: &ToolContext) -> Result
                 parts.push(part);
                 read.push(name);
             }
-            Err(reason) => skipped.push(Skipped { path: name, reason }),
+            Err(reason) => skipped.push(SkippedFile { path: name, reason }),
         }
     }
     if parts.is_empty() {
         parts.push(ResultPart::Text("No files matching the criteria were found or all were skipped.".to_owned()));
     } else {
-        parts.push(ResultPart::Text(END_OF_FILES.to_owned()));
+        parts.push(ResultPart::Text(END_OF_FILES_MARKER.to_owned()));
     }
     let mut summary = format!("Read {} file(s)", read.len());
     if !skipped.is_empty() {
         summary.push_str(&format!(", skipped {}", skipped.len()));
     }
-    Ok(ToolResult::new(ResultContent::Parts(parts), Display::Files { summary, files: read, skipped }))
+    Ok(ToolResult::new(ResultContent::Parts(parts), ToolDisplay::Files { summary, files: read, skipped }))
 }
 
-fn read_one(path: &Path, judged: &[PathBuf], args: &Args, ctx: &ToolContext) -> Result<ResultPart, String> {
-    let loaded = disk::found(path, judged, &ctx.workspace).and_then(|real| content::load(&real, Window::default()));
+fn read_one_file(
+    path: &Path,
+    judged: &[PathBuf],
+    args: &ReadManyFilesArgs,
+    ctx: &ToolContext,
+) -> Result<ResultPart, String> {
+    let loaded = file_io::resolve_found(path, judged, &ctx.workspace)
+        .and_then(|real| file_content::load(&real, LineWindow::default()));
     match loaded.map_err(|failure| failure.message)? {
         FileContent::Text(text) => {
-            let notice = if text.is_whole() {
+            let notice = if text.is_complete() {
                 String::new()
             } else {
-                format!("[Only lines 1-{} of {} are here; use read_file for more.]\n\n", text.shown.1, text.total_lines)
+                format!(
+                    "[Only lines 1-{} of {} are here; use read_file for more.]\n\n",
+                    text.line_range.1, text.total_lines
+                )
             };
             Ok(ResultPart::Text(format!("--- {} ---\n\n{notice}{}\n\n", path.display(), text.text)))
         }
-        FileContent::Media { part, .. } if is_named(path, &args.include) => Ok(part),
+        FileContent::Media { part, .. } if is_named_explicitly(path, &args.include) => Ok(part),
         FileContent::Media { .. } => Err("media that no pattern names by name or extension".to_owned()),
         FileContent::Binary => Err("binary file".to_owned()),
     }
 }
 
 /// Media are large; a pattern like `**/*` does not mean them.
-fn is_named(path: &Path, include: &[String]) -> bool {
+fn is_named_explicitly(path: &Path, include: &[String]) -> bool {
     let (Some(extension), Some(stem)) = (path.extension(), path.file_stem()) else { return false };
     let (extension, stem) = (extension.to_string_lossy().to_lowercase(), stem.to_string_lossy());
     include.iter().filter_map(|pattern| pattern.rsplit('/').next()).any(|name| {

@@ -1,15 +1,15 @@
 //! `replace`: exchanges a piece of a file's text that is given literally. Exact matches only: what the model believes to
 //! be there must be there, or it is shown what is.
 
-use super::edit::Edit;
-use super::nearest;
+use super::nearest_text;
+use super::planned_edit::PlannedEdit;
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
-use crate::disk;
-use crate::encoding::{Decoded, Encoding, Fidelity, LineEnding, Unified};
+use crate::encoding::{DecodedText, Encoding, Fidelity, LineEnding, NormalizedText};
 use crate::failure::{ToolErrorKind, ToolFailure};
-use crate::result::{Display, ToolResult};
-use crate::tool::{Builtin, blocking, one_line, whole};
+use crate::file_io;
+use crate::result::{ToolDisplay, ToolResult};
+use crate::tool::{BuiltinTool, lenient_u64, one_line, run_blocking};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -17,35 +17,35 @@ use std::path::PathBuf;
 pub(crate) struct Replace;
 
 #[derive(Deserialize)]
-pub(crate) struct Args {
+pub(crate) struct ReplaceArgs {
     file_path: String,
     old_string: String,
     new_string: String,
     #[serde(default)]
     allow_multiple: bool,
     /// The older way to say how often.
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "lenient_u64")]
     expected_replacements: Option<u64>,
 }
 
 /// How often the old text must be there.
-enum Expected {
+enum ExpectedMatches {
     Exactly(u64),
     AtLeastOnce,
 }
 
-impl Args {
-    fn expected(&self) -> Expected {
+impl ReplaceArgs {
+    fn expected_matches(&self) -> ExpectedMatches {
         match self.expected_replacements {
-            Some(count) if count > 0 => Expected::Exactly(count),
-            _ if self.allow_multiple => Expected::AtLeastOnce,
-            _ => Expected::Exactly(1),
+            Some(count) if count > 0 => ExpectedMatches::Exactly(count),
+            _ if self.allow_multiple => ExpectedMatches::AtLeastOnce,
+            _ => ExpectedMatches::Exactly(1),
         }
     }
 }
 
-impl Builtin for Replace {
-    type Args = Args;
+impl BuiltinTool for Replace {
+    type Args = ReplaceArgs;
 
     fn info(&self) -> &'static BuiltinInfo {
         &catalog::REPLACE
@@ -81,7 +81,7 @@ impl Builtin for Replace {
         })
     }
 
-    fn describe(&self, args: &Args) -> String {
+    fn describe(&self, args: &ReplaceArgs) -> String {
         if args.old_string.is_empty() {
             return format!("Create {}", args.file_path);
         }
@@ -89,13 +89,13 @@ impl Builtin for Replace {
         format!("{}: {} => {}", args.file_path, first(&args.old_string), first(&args.new_string))
     }
 
-    async fn preview(&self, args: Args, ctx: &ToolContext) -> Option<Display> {
-        blocking(ctx, move |ctx| Ok(plan(&args, ctx)?.0.into_display(&ctx.workspace))).await.ok()
+    async fn preview(&self, args: ReplaceArgs, ctx: &ToolContext) -> Option<ToolDisplay> {
+        run_blocking(ctx, move |ctx| Ok(plan_edit(&args, ctx)?.0.into_display(&ctx.workspace))).await.ok()
     }
 
-    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
-        blocking(ctx, move |ctx| {
-            let (edit, count) = plan(&args, ctx)?;
+    async fn run(&self, args: ReplaceArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        run_blocking(ctx, move |ctx| {
+            let (edit, count) = plan_edit(&args, ctx)?;
             let path = edit.path.display();
             let headline = match edit.before {
                 None => format!("Created new file: {path} with provided content."),
@@ -108,13 +108,13 @@ impl Builtin for Replace {
 }
 
 /// The change and how many places it touches.
-fn plan(args: &Args, ctx: &ToolContext) -> Result<(Edit, usize), ToolFailure> {
+fn plan_edit(args: &ReplaceArgs, ctx: &ToolContext) -> Result<(PlannedEdit, usize), ToolFailure> {
     let path = ctx.workspace.resolve(&args.file_path)?;
-    let existing = disk::read_text_if_any(&path)?;
+    let existing = file_io::read_text_if_exists(&path)?;
     match (existing, args.old_string.is_empty()) {
         (None, true) => {
             let after = args.new_string.clone();
-            Ok((Edit { path, encoding: Encoding::Utf8, before: None, after }, 1))
+            Ok((PlannedEdit { path, encoding: Encoding::Utf8, before: None, after }, 1))
         }
         (None, false) => {
             Err(ToolFailure::new(ToolErrorKind::FileNotFound, format!("File not found: {}", path.display()))
@@ -125,11 +125,15 @@ fn plan(args: &Args, ctx: &ToolContext) -> Result<(Edit, usize), ToolFailure> {
             format!("File already exists, cannot create: {}", path.display()),
         )
         .hint("Give the text to replace in old_string, or use write_file to overwrite it all.")),
-        (Some(existing), false) => change(args, path, existing),
+        (Some(existing), false) => plan_replacement(args, path, existing),
     }
 }
 
-fn change(args: &Args, path: PathBuf, existing: Decoded) -> Result<(Edit, usize), ToolFailure> {
+fn plan_replacement(
+    args: &ReplaceArgs,
+    path: PathBuf,
+    existing: DecodedText,
+) -> Result<(PlannedEdit, usize), ToolFailure> {
     if existing.fidelity == Fidelity::Lossy {
         return Err(ToolFailure::new(
             ToolErrorKind::EditPreparationFailure,
@@ -137,10 +141,10 @@ fn change(args: &Args, path: PathBuf, existing: Decoded) -> Result<(Edit, usize)
         )
         .hint("Change it with a shell command that works on bytes, such as sed or perl."));
     }
-    let unified = Unified::new(&existing.text);
+    let unified = NormalizedText::new(&existing.text);
     let old = args.old_string.replace("\r\n", "\n");
     let places: Vec<usize> = unified.text.match_indices(&old).map(|(at, _)| at).collect();
-    check_count(args, &path, places.len() as u64, &unified.text, &old)?;
+    check_match_count(args, &path, places.len() as u64, &unified.text, &old)?;
     if old == args.new_string.replace("\r\n", "\n") {
         return Err(ToolFailure::new(
             ToolErrorKind::EditNoChange,
@@ -148,7 +152,7 @@ fn change(args: &Args, path: PathBuf, existing: Decoded) -> Result<(Edit, usize)
         ));
     }
 
-    let new = LineEnding::of(&existing.text).apply(&args.new_string.replace("\r\n", "\n"));
+    let new = LineEnding::detect(&existing.text).apply(&args.new_string.replace("\r\n", "\n"));
     let mut after = String::with_capacity(existing.text.len() + new.len());
     let mut done = 0;
     for place in &places {
@@ -157,22 +161,28 @@ fn change(args: &Args, path: PathBuf, existing: Decoded) -> Result<(Edit, usize)
         done = unified.original_offset(place + old.len());
     }
     after.push_str(&existing.text[done..]);
-    let edit = Edit { path, encoding: existing.encoding, before: Some(existing.text), after };
+    let edit = PlannedEdit { path, encoding: existing.encoding, before: Some(existing.text), after };
     Ok((edit, places.len()))
 }
 
-fn check_count(args: &Args, path: &std::path::Path, found: u64, text: &str, old: &str) -> Result<(), ToolFailure> {
-    let expected = match args.expected() {
+fn check_match_count(
+    args: &ReplaceArgs,
+    path: &std::path::Path,
+    found: u64,
+    text: &str,
+    old: &str,
+) -> Result<(), ToolFailure> {
+    let expected = match args.expected_matches() {
         _ if found == 0 => {
             let failure = ToolFailure::new(
                 ToolErrorKind::EditNoOccurrenceFound,
                 format!("Could not find an exact match for 'old_string' in '{}' (0 occurrences).", path.display()),
             );
-            return Err(failure.hint(nearest::hint(text, old)));
+            return Err(failure.hint(nearest_text::hint(text, old)));
         }
-        Expected::AtLeastOnce => return Ok(()),
-        Expected::Exactly(expected) if expected == found => return Ok(()),
-        Expected::Exactly(expected) => expected,
+        ExpectedMatches::AtLeastOnce => return Ok(()),
+        ExpectedMatches::Exactly(expected) if expected == found => return Ok(()),
+        ExpectedMatches::Exactly(expected) => expected,
     };
     let lines: Vec<String> =
         text.match_indices(old).take(10).map(|(at, _)| (text[..at].matches('\n').count() + 1).to_string()).collect();

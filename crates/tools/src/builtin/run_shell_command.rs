@@ -4,33 +4,33 @@
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
-use crate::result::{CommandEnd, Display, ResultContent, ToolResult, untrusted};
-use crate::shell::{self, Command, FinishedCommand, On, ShellEnd, Watched};
-use crate::tool::{Builtin, whole};
-use hookwright_process::{Directory, Exit, signal_name};
+use crate::result::{CommandEnd, ResultContent, ToolDisplay, ToolResult, wrap_untrusted};
+use crate::shell::{self, CommandStdio, FinishedCommand, ShellCommand, ShellEnd, WatchOutcome};
+use crate::tool::{BuiltinTool, lenient_u64};
+use hookwright_process::{DirectoryHandle, Exit, signal_name};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 
 /// A command longer than this is described by its description, if it has one.
-const LONG_COMMAND: usize = 150;
+const MAX_DESCRIBED_COMMAND_CHARS: usize = 150;
 
 pub(crate) struct RunShellCommand;
 
 #[derive(Deserialize)]
-pub(crate) struct Args {
+pub(crate) struct RunShellCommandArgs {
     command: String,
     description: Option<String>,
     dir_path: Option<String>,
     #[serde(default)]
     is_background: bool,
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "lenient_u64")]
     delay_ms: Option<u64>,
 }
 
-impl Builtin for RunShellCommand {
-    type Args = Args;
+impl BuiltinTool for RunShellCommand {
+    type Args = RunShellCommandArgs;
 
     fn info(&self) -> &'static BuiltinInfo {
         &catalog::RUN_SHELL_COMMAND
@@ -71,40 +71,42 @@ impl Builtin for RunShellCommand {
         })
     }
 
-    fn describe(&self, args: &Args) -> String {
+    fn describe(&self, args: &RunShellCommandArgs) -> String {
         match args.description.as_deref().map(str::trim) {
-            Some(description) if !description.is_empty() && args.command.chars().count() > LONG_COMMAND => {
+            Some(description)
+                if !description.is_empty() && args.command.chars().count() > MAX_DESCRIBED_COMMAND_CHARS =>
+            {
                 description.to_owned()
             }
             _ => args.command.clone(),
         }
     }
 
-    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+    async fn run(&self, args: RunShellCommandArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
         if args.command.trim().is_empty() {
-            return Err(ToolFailure::invalid("Command cannot be empty."));
+            return Err(ToolFailure::invalid_params("Command cannot be empty."));
         }
-        let directory = directory(&args, ctx)?;
+        let directory = open_directory(&args, ctx)?;
         let failed = |error: std::io::Error| {
             ToolFailure::new(ToolErrorKind::ShellExecuteError, format!("the command could not be run: {error}"))
         };
         // What runs on by itself is typed to by nobody.
-        let on = if args.is_background { On::Pipes } else { On::Terminal };
-        let started = shell::start(&args.command, &directory, on, ctx).map_err(failed)?;
+        let on = if args.is_background { CommandStdio::Pipes } else { CommandStdio::Terminal };
+        let started = shell::start_command(&args.command, &directory, on, ctx).map_err(failed)?;
         if args.is_background {
             let delay = args.delay_ms.map_or(ctx.shell.background_delay, Duration::from_millis);
-            return in_background(&args, directory.path(), started, delay, ctx).await.map_err(failed);
+            return run_in_background(&args, directory.path(), started, delay, ctx).await.map_err(failed);
         }
         let pid = started.pid();
         let finished = started.finish(ctx).await.map_err(failed)?;
-        Ok(report(&args, directory.path(), pid, &finished))
+        Ok(format_finished(&args, directory.path(), pid, &finished))
     }
 }
 
 /// The directory that the command starts in, held open so that it is the one that was judged.
-fn directory(args: &Args, ctx: &ToolContext) -> Result<Directory, ToolFailure> {
+fn open_directory(args: &RunShellCommandArgs, ctx: &ToolContext) -> Result<DirectoryHandle, ToolFailure> {
     let Some(asked) = args.dir_path.as_deref().filter(|path| !path.trim().is_empty()) else {
-        return Ok(Directory::open(ctx.workspace.directory()));
+        return Ok(DirectoryHandle::open(ctx.workspace.directory()));
     };
     let directory = ctx.workspace.resolve(asked)?;
     let kind = ToolErrorKind::PathIsNotADirectory;
@@ -112,55 +114,56 @@ fn directory(args: &Args, ctx: &ToolContext) -> Result<Directory, ToolFailure> {
         let words = format!("there is no directory {} to run the command in", directory.display());
         return Err(ToolFailure::new(kind, words));
     }
-    Directory::open_real(&directory)
+    DirectoryHandle::open_nofollow(&directory)
         .map_err(|error| ToolFailure::new(kind, format!("the command was not run in {}: {error}", directory.display())))
 }
 
-async fn in_background(
-    args: &Args,
+async fn run_in_background(
+    args: &RunShellCommandArgs,
     directory: &Path,
-    started: Command,
+    started: ShellCommand,
     delay: Duration,
     ctx: &ToolContext,
 ) -> std::io::Result<ToolResult> {
     let pid = started.pid();
     match started.watch(ctx, delay).await? {
-        Watched::Finished(finished) => Ok(report(args, directory, pid, &finished)),
+        WatchOutcome::Finished(finished) => Ok(format_finished(args, directory, pid, &finished)),
         // Dropping it ends it.
-        Watched::Running(command) if ctx.cancel.is_cancelled() => {
-            Ok(ToolResult::from(ToolFailure::cancelled()).ended(CommandEnd::Cancelled, command.output()))
+        WatchOutcome::Running(command) if ctx.cancel.is_cancelled() => {
+            Ok(ToolResult::from(ToolFailure::cancelled()).with_command_end(CommandEnd::Cancelled, command.output()))
         }
-        Watched::Running(command) => {
+        WatchOutcome::Running(command) => {
             let output = command.output();
             command.detach();
             let told = format!("Command is running in background. PID: {pid}. Initial output:\n{output}");
             let shown = format!("Background process started with PID {pid}.");
-            Ok(ToolResult::text(untrusted(&told), shown).ended(CommandEnd::Background, output))
+            Ok(ToolResult::text(wrap_untrusted(&told), shown).with_command_end(CommandEnd::Background, output))
         }
     }
 }
 
-fn report(args: &Args, directory: &Path, pid: u32, finished: &FinishedCommand) -> ToolResult {
+fn format_finished(args: &RunShellCommandArgs, directory: &Path, pid: u32, finished: &FinishedCommand) -> ToolResult {
     let output = &finished.output;
     match finished.end {
-        ShellEnd::Exited(exit) => exited(args, directory, pid, output, exit, &finished.left_behind),
+        ShellEnd::Exited(exit) => exited_result(args, directory, pid, output, exit, &finished.left_behind),
         ShellEnd::Cancelled => {
-            let mut result = ended(output, "Command was cancelled by user before it could complete.");
+            let mut result = stopped_result(output, "Command was cancelled by user before it could complete.");
             result.error = Some(ToolFailure::cancelled());
-            result.ended(CommandEnd::Cancelled, output)
+            result.with_command_end(CommandEnd::Cancelled, output)
         }
-        ShellEnd::Inactive(limit) => {
-            ended(output, &format!("Command was ended because it gave no output for {}.", in_words(limit)))
-                .ended(CommandEnd::Inactive, output)
-        }
+        ShellEnd::Inactive(limit) => stopped_result(
+            output,
+            &format!("Command was ended because it gave no output for {}.", format_duration(limit)),
+        )
+        .with_command_end(CommandEnd::Inactive, output),
         ShellEnd::TimedOut(limit) => {
-            ended(output, &format!("Command was ended because it ran longer than {}.", in_words(limit)))
-                .ended(CommandEnd::TimedOut, output)
+            stopped_result(output, &format!("Command was ended because it ran longer than {}.", format_duration(limit)))
+                .with_command_end(CommandEnd::TimedOut, output)
         }
     }
 }
 
-fn in_words(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     if time >= Duration::from_secs(60) {
         format!("{:.1} minutes", time.as_secs_f64() / 60.0)
     } else {
@@ -169,7 +172,7 @@ fn in_words(time: Duration) -> String {
 }
 
 /// The answer for a command that was stopped. That it took too long is for the model to deal with, not a failed call.
-fn ended(output: &str, why: &str) -> ToolResult {
+fn stopped_result(output: &str, why: &str) -> ToolResult {
     let told = if output.trim().is_empty() {
         format!("{why} There was no output before it was cancelled.")
     } else {
@@ -180,11 +183,18 @@ fn ended(output: &str, why: &str) -> ToolResult {
     } else {
         format!("{why}\n\nOutput before cancellation:\n{output}")
     };
-    ToolResult::text(untrusted(&told), shown)
+    ToolResult::text(wrap_untrusted(&told), shown)
 }
 
 /// The answer for a command that ended by itself. One that fails is no failed call either: the model sees the code.
-fn exited(args: &Args, directory: &Path, pid: u32, output: &str, exit: Exit, left_behind: &[u32]) -> ToolResult {
+fn exited_result(
+    args: &RunShellCommandArgs,
+    directory: &Path,
+    pid: u32,
+    output: &str,
+    exit: Exit,
+    left_behind: &[u32],
+) -> ToolResult {
     let empty = output.trim().is_empty();
     let mut lines = vec![
         format!("Command: {}", args.command),
@@ -215,5 +225,6 @@ fn exited(args: &Args, directory: &Path, pid: u32, output: &str, exit: Exit, lef
         lines.push(format!("Background PIDs: {}", pids.join(", ")));
     }
     lines.push(format!("Process Group PGID: {pid}"));
-    ToolResult::new(ResultContent::Text(untrusted(&lines.join("\n"))), Display::Text(shown)).ended(end, output)
+    ToolResult::new(ResultContent::Text(wrap_untrusted(&lines.join("\n"))), ToolDisplay::Text(shown))
+        .with_command_end(end, output)
 }

@@ -1,28 +1,28 @@
 //! `save_memory`: adds a fact to the user's memory file, under a heading of its own. Which file that is, the caller says.
 
-use super::edit::Edit;
+use super::planned_edit::PlannedEdit;
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
-use crate::disk;
 use crate::encoding::{Encoding, Fidelity, LineEnding};
 use crate::failure::{ToolErrorKind, ToolFailure};
-use crate::result::{Display, ToolResult};
-use crate::tool::{Builtin, blocking};
+use crate::file_io;
+use crate::result::{ToolDisplay, ToolResult};
+use crate::tool::{BuiltinTool, run_blocking};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// The heading that memories stand under, known to other programs that read the file.
-const HEADING: &str = "## Gemini Added Memories";
+const MEMORY_HEADING: &str = "## Gemini Added Memories";
 
 pub(crate) struct SaveMemory;
 
 #[derive(Deserialize)]
-pub(crate) struct Args {
+pub(crate) struct SaveMemoryArgs {
     fact: String,
 }
 
-impl Builtin for SaveMemory {
-    type Args = Args;
+impl BuiltinTool for SaveMemory {
+    type Args = SaveMemoryArgs;
 
     fn info(&self) -> &'static BuiltinInfo {
         &catalog::SAVE_MEMORY
@@ -44,20 +44,20 @@ impl Builtin for SaveMemory {
         })
     }
 
-    fn describe(&self, args: &Args) -> String {
+    fn describe(&self, args: &SaveMemoryArgs) -> String {
         format!("Remember: {}", args.fact)
     }
 
-    async fn preview(&self, args: Args, ctx: &ToolContext) -> Option<Display> {
-        blocking(ctx, move |ctx| Ok(plan(&args.fact, ctx)?.0.into_display(&ctx.workspace))).await.ok()
+    async fn preview(&self, args: SaveMemoryArgs, ctx: &ToolContext) -> Option<ToolDisplay> {
+        run_blocking(ctx, move |ctx| Ok(plan_edit(&args.fact, ctx)?.0.into_display(&ctx.workspace))).await.ok()
     }
 
-    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
-        blocking(ctx, move |ctx| {
-            let (edit, fact) = plan(&args.fact, ctx)?;
-            edit.check_shown(ctx)?;
+    async fn run(&self, args: SaveMemoryArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        run_blocking(ctx, move |ctx| {
+            let (edit, fact) = plan_edit(&args.fact, ctx)?;
+            edit.check_matches_approved(ctx)?;
             if edit.before.as_ref() != Some(&edit.after) {
-                disk::write_privately(&edit.path, &edit.encoding.encode(&edit.after))?;
+                file_io::write_private(&edit.path, &edit.encoding.encode(&edit.after))?;
             }
             let note = if fact.contains("\\@") { " (written \\@, so that it imports no file)" } else { "" };
             let said = format!("Okay, I've remembered that: \"{fact}\"{note}");
@@ -69,18 +69,18 @@ impl Builtin for SaveMemory {
 }
 
 /// What the file will be, and the fact on one line.
-fn plan(fact: &str, ctx: &ToolContext) -> Result<(Edit, String), ToolFailure> {
+fn plan_edit(fact: &str, ctx: &ToolContext) -> Result<(PlannedEdit, String), ToolFailure> {
     let fact = fact.split_whitespace().collect::<Vec<_>>().join(" ");
-    let fact = without_imports(fact.trim_start_matches(['-', ' ']));
+    let fact = strip_imports(fact.trim_start_matches(['-', ' ']));
     if fact.is_empty() {
-        return Err(ToolFailure::invalid("Parameter \"fact\" must be a non-empty string."));
+        return Err(ToolFailure::invalid_params("Parameter \"fact\" must be a non-empty string."));
     }
     let path = ctx.memory_file.clone().ok_or_else(|| {
         ToolFailure::new(ToolErrorKind::MemoryToolExecutionError, "there is no memory file in this session")
     })?;
     // A linked memory file is common among people who keep their settings in a repository; the link stays.
-    let path = ctx.workspace.leads_to(&path).unwrap_or(path);
-    let existing = disk::read_text_if_any(&path)?;
+    let path = ctx.workspace.real_path(&path).unwrap_or(path);
+    let existing = file_io::read_text_if_exists(&path)?;
     if existing.as_ref().is_some_and(|existing| existing.fidelity == Fidelity::Lossy) {
         return Err(ToolFailure::new(
             ToolErrorKind::MemoryToolExecutionError,
@@ -89,13 +89,13 @@ fn plan(fact: &str, ctx: &ToolContext) -> Result<(Edit, String), ToolFailure> {
     }
     let encoding = existing.as_ref().map_or(Encoding::Utf8, |existing| existing.encoding);
     let before = existing.map(|existing| existing.text);
-    let after = with_fact(before.as_deref().unwrap_or_default(), &fact);
-    Ok((Edit { path, encoding, before, after }, fact))
+    let after = insert_fact(before.as_deref().unwrap_or_default(), &fact);
+    Ok((PlannedEdit { path, encoding, before, after }, fact))
 }
 
 /// A fact that brings no file along: `@path` in a memory file is the file's text, and what the model remembers must not have
 /// files read that nobody was asked about. Only inside a word, as in an address, does an `@` stay as it is.
-fn without_imports(fact: &str) -> String {
+fn strip_imports(fact: &str) -> String {
     let mut safe = String::with_capacity(fact.len());
     for char in fact.chars() {
         if char == '@' && !safe.ends_with(|before: char| before.is_alphanumeric() || "._-+\\".contains(before)) {
@@ -107,8 +107,8 @@ fn without_imports(fact: &str) -> String {
 }
 
 /// `text` with the fact as the last item under the heading; unchanged if it is there.
-fn with_fact(text: &str, fact: &str) -> String {
-    let ending = LineEnding::of(text);
+fn insert_fact(text: &str, fact: &str) -> String {
+    let ending = LineEnding::detect(text);
     let item = format!("- {fact}");
     let Some(section) = find_heading(text) else {
         let gap = match text {
@@ -117,7 +117,7 @@ fn with_fact(text: &str, fact: &str) -> String {
             text if text.ends_with('\n') => "\n",
             _ => "\n\n",
         };
-        return format!("{text}{}", ending.apply(&format!("{gap}{HEADING}\n{item}\n")));
+        return format!("{text}{}", ending.apply(&format!("{gap}{MEMORY_HEADING}\n{item}\n")));
     };
     let body_start = text[section..].find('\n').map_or(text.len(), |at| section + at + 1);
     let body_end = next_heading(&text[body_start..]).map_or(text.len(), |at| body_start + at);
@@ -133,7 +133,7 @@ fn with_fact(text: &str, fact: &str) -> String {
 }
 
 fn find_heading(text: &str) -> Option<usize> {
-    line_starts(text).find(|at| text[*at..].lines().next().is_some_and(|line| line.trim_end() == HEADING))
+    line_starts(text).find(|at| text[*at..].lines().next().is_some_and(|line| line.trim_end() == MEMORY_HEADING))
 }
 
 /// The next heading of this level or above.
@@ -152,26 +152,26 @@ mod tests {
     #[test]
     fn a_fact_imports_nothing() {
         let defused = r"see \@~/.ssh/id_rsa, (\@a.md) \@'b' \@\@c me@example.org \@d";
-        assert_eq!(without_imports(r"see @~/.ssh/id_rsa, (@a.md) @'b' @@c me@example.org \@d"), defused);
-        assert_eq!(without_imports("@a"), r"\@a");
+        assert_eq!(strip_imports(r"see @~/.ssh/id_rsa, (@a.md) @'b' @@c me@example.org \@d"), defused);
+        assert_eq!(strip_imports("@a"), r"\@a");
     }
 
     #[test]
     fn a_file_without_memories_gets_the_heading() {
-        assert_eq!(with_fact("", "a"), format!("{HEADING}\n- a\n"));
-        assert_eq!(with_fact("# Me\n", "a"), format!("# Me\n\n{HEADING}\n- a\n"));
-        assert_eq!(with_fact("# Me", "a"), format!("# Me\n\n{HEADING}\n- a\n"));
-        assert_eq!(with_fact("# Me\r\n", "a"), format!("# Me\r\n\r\n{HEADING}\r\n- a\r\n"));
+        assert_eq!(insert_fact("", "a"), format!("{MEMORY_HEADING}\n- a\n"));
+        assert_eq!(insert_fact("# Me\n", "a"), format!("# Me\n\n{MEMORY_HEADING}\n- a\n"));
+        assert_eq!(insert_fact("# Me", "a"), format!("# Me\n\n{MEMORY_HEADING}\n- a\n"));
+        assert_eq!(insert_fact("# Me\r\n", "a"), format!("# Me\r\n\r\n{MEMORY_HEADING}\r\n- a\r\n"));
     }
 
     #[test]
     fn facts_are_added_in_order_and_what_follows_stays() {
-        let one = with_fact("", "a");
-        let two = with_fact(&one, "b");
-        assert_eq!(two, format!("{HEADING}\n- a\n- b\n"));
-        assert_eq!(with_fact(&two, "a"), two);
-        let between = format!("x\n\n{HEADING}\n- a\n\n## Other\ny\n");
-        assert_eq!(with_fact(&between, "b"), format!("x\n\n{HEADING}\n- a\n- b\n\n## Other\ny\n"));
-        assert_eq!(with_fact(HEADING, "b"), format!("{HEADING}\n- b\n"));
+        let one = insert_fact("", "a");
+        let two = insert_fact(&one, "b");
+        assert_eq!(two, format!("{MEMORY_HEADING}\n- a\n- b\n"));
+        assert_eq!(insert_fact(&two, "a"), two);
+        let between = format!("x\n\n{MEMORY_HEADING}\n- a\n\n## Other\ny\n");
+        assert_eq!(insert_fact(&between, "b"), format!("x\n\n{MEMORY_HEADING}\n- a\n- b\n\n## Other\ny\n"));
+        assert_eq!(insert_fact(MEMORY_HEADING, "b"), format!("{MEMORY_HEADING}\n- b\n"));
     }
 }

@@ -1,14 +1,14 @@
 //! `search_file_content`: lines that match a regular expression, by ripgrep's own engine.
 
-use super::content::cut_line;
-use super::pattern::{Case, compile};
+use super::file_content::truncate_line;
+use super::glob_pattern::{CaseSensitivity, compile_globs};
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
-use crate::disk;
 use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::file_io;
 use crate::filter::{FileFilter, Recursion};
-use crate::result::{Display, Match, ResultContent, ToolResult};
-use crate::tool::{Builtin, blocking, whole};
+use crate::result::{ResultContent, SearchMatch, ToolDisplay, ToolResult};
+use crate::tool::{BuiltinTool, lenient_u64, run_blocking};
 use globset::GlobSet;
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -20,13 +20,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const DEFAULT_MATCHES: u64 = 100;
-const TIME_LIMIT: Duration = Duration::from_secs(30);
+const DEFAULT_MAX_MATCHES: u64 = 100;
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) struct SearchFileContent;
 
 #[derive(Deserialize)]
-pub(crate) struct Args {
+pub(crate) struct SearchFileContentArgs {
     pattern: String,
     dir_path: Option<String>,
     include_pattern: Option<String>,
@@ -37,22 +37,22 @@ pub(crate) struct Args {
     case_sensitive: bool,
     #[serde(default)]
     fixed_strings: bool,
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "lenient_u64")]
     context: Option<u64>,
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "lenient_u64")]
     after: Option<u64>,
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "lenient_u64")]
     before: Option<u64>,
     #[serde(default)]
     no_ignore: bool,
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "lenient_u64")]
     max_matches_per_file: Option<u64>,
-    #[serde(default, deserialize_with = "whole")]
+    #[serde(default, deserialize_with = "lenient_u64")]
     total_max_matches: Option<u64>,
 }
 
-impl Builtin for SearchFileContent {
-    type Args = Args;
+impl BuiltinTool for SearchFileContent {
+    type Args = SearchFileContentArgs;
 
     fn info(&self) -> &'static BuiltinInfo {
         &catalog::SEARCH_FILE_CONTENT
@@ -102,7 +102,7 @@ impl Builtin for SearchFileContent {
         })
     }
 
-    fn describe(&self, args: &Args) -> String {
+    fn describe(&self, args: &SearchFileContentArgs) -> String {
         let mut text = format!("'{}'", args.pattern);
         if let Some(include) = &args.include_pattern {
             let _ = write!(text, " in {include}");
@@ -111,62 +111,62 @@ impl Builtin for SearchFileContent {
         text
     }
 
-    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
-        blocking(ctx, move |ctx| search(&args, ctx)).await
+    async fn run(&self, args: SearchFileContentArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        run_blocking(ctx, move |ctx| search_content(&args, ctx)).await
     }
 }
 
 /// What is looked for, compiled.
-struct Query {
-    wanted: RegexMatcher,
-    unwanted: Option<RegexMatcher>,
-    per_file: u64,
+struct ContentQuery {
+    pattern_matcher: RegexMatcher,
+    exclude_matcher: Option<RegexMatcher>,
+    max_per_file: u64,
     before: usize,
     after: usize,
 }
 
 /// The hits of one file.
-struct Hits {
+struct FileMatches {
     path: PathBuf,
     name: String,
-    lines: Vec<Line>,
+    lines: Vec<SearchedLine>,
 }
 
-struct Line {
+struct SearchedLine {
     number: u64,
     text: String,
     is_match: bool,
 }
 
-impl Hits {
-    fn matches(&self) -> u64 {
+impl FileMatches {
+    fn match_count(&self) -> u64 {
         self.lines.iter().filter(|line| line.is_match).count() as u64
     }
 }
 
-fn search(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+fn search_content(args: &SearchFileContentArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
     let asked = args.dir_path.as_deref().filter(|path| !path.trim().is_empty()).unwrap_or(".");
     let start = ctx.workspace.resolve_to_read(asked)?;
     if !start.exists() {
         return Err(ToolFailure::new(ToolErrorKind::FileNotFound, format!("Path does not exist: {}", start.display())));
     }
-    let mut query = Query::new(args)?;
-    let total = args.total_max_matches.unwrap_or(DEFAULT_MATCHES).max(1);
+    let mut query = ContentQuery::new(args)?;
+    let total = args.total_max_matches.unwrap_or(DEFAULT_MAX_MATCHES).max(1);
     // The agent's own ignore file is the user's way to hide things from the model, so the model cannot switch it off.
     let filter = FileFilter { git_ignore: ctx.filter.git_ignore && !args.no_ignore, ..ctx.filter };
-    let mut found = search_all(args, &query, &start, filter, total, ctx)?;
+    let mut found = search_files(args, &query, &start, filter, total, ctx)?;
 
-    let count: u64 = found.iter().map(Hits::matches).sum();
+    let count: u64 = found.iter().map(FileMatches::match_count).sum();
     let asked_for_context = args.context.or(args.before).or(args.after).is_some();
     if (1..=3).contains(&count) && !args.names_only && !asked_for_context {
         let around = if count == 1 { 50 } else { 15 };
         (query.before, query.after) = (around, around);
         for hits in &mut found {
-            let limit = hits.matches();
+            let limit = hits.match_count();
             hits.lines = search_file(&query, &hits.path, &start, limit, ctx)?;
         }
     }
-    let mut result = show(args, asked, &found, count, total);
+    let mut result = format_matches(args, asked, &found, count, total);
     if count == 0
         && filter.is_ignored(&start, &ctx.workspace)
         && let ResultContent::Text(text) = &mut result.llm_content
@@ -176,8 +176,8 @@ fn search(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
     Ok(result)
 }
 
-impl Query {
-    fn new(args: &Args) -> Result<Self, ToolFailure> {
+impl ContentQuery {
+    fn new(args: &SearchFileContentArgs) -> Result<Self, ToolFailure> {
         let compile = |pattern: &str, literal: bool| {
             RegexMatcherBuilder::new()
                 .case_insensitive(!args.case_sensitive)
@@ -185,7 +185,7 @@ impl Query {
                 .line_terminator(Some(b'\n'))
                 .build(pattern)
                 .map_err(|error| {
-                    ToolFailure::invalid(format!(
+                    ToolFailure::invalid_params(format!(
                         "Invalid regular expression pattern provided: {pattern}. Error: {error}"
                     ))
                     .hint("Look-around, back-references and line breaks are not supported; fixed_strings takes the pattern literally.")
@@ -196,9 +196,9 @@ impl Query {
             usize::try_from(count).unwrap_or(usize::MAX).min(1000)
         };
         Ok(Self {
-            wanted: compile(&args.pattern, args.fixed_strings)?,
-            unwanted: args.exclude_pattern.as_deref().map(|pattern| compile(pattern, false)).transpose()?,
-            per_file: args.max_matches_per_file.unwrap_or(u64::MAX),
+            pattern_matcher: compile(&args.pattern, args.fixed_strings)?,
+            exclude_matcher: args.exclude_pattern.as_deref().map(|pattern| compile(pattern, false)).transpose()?,
+            max_per_file: args.max_matches_per_file.unwrap_or(u64::MAX),
             before: lines(args.before),
             after: lines(args.after),
         })
@@ -206,17 +206,17 @@ impl Query {
 }
 
 /// File by file in the order of their paths, until there are enough matches or no more time.
-fn search_all(
-    args: &Args,
-    query: &Query,
+fn search_files(
+    args: &SearchFileContentArgs,
+    query: &ContentQuery,
     start: &Path,
     filter: FileFilter,
     total: u64,
     ctx: &ToolContext,
-) -> Result<Vec<Hits>, ToolFailure> {
+) -> Result<Vec<FileMatches>, ToolFailure> {
     let base = if start.is_dir() { start } else { start.parent().unwrap_or(start) };
     let include = include_set(args, base)?;
-    let deadline = Instant::now() + TIME_LIMIT;
+    let deadline = Instant::now() + SEARCH_TIMEOUT;
     let mut found = Vec::new();
     let mut left = total;
     for path in filter.walk(start, &ctx.workspace, Recursion::Yes) {
@@ -226,7 +226,7 @@ fn search_all(
         if Instant::now() > deadline {
             return Err(ToolFailure::new(
                 ToolErrorKind::GrepExecutionError,
-                format!("the search took longer than {} seconds", TIME_LIMIT.as_secs()),
+                format!("the search took longer than {} seconds", SEARCH_TIMEOUT.as_secs()),
             )
             .hint("Narrow it with dir_path or include_pattern."));
         }
@@ -239,8 +239,8 @@ fn search_all(
         if lines.is_empty() {
             continue;
         }
-        let hits = Hits { name: relative.display().to_string(), path, lines };
-        left = left.saturating_sub(hits.matches());
+        let hits = FileMatches { name: relative.display().to_string(), path, lines };
+        left = left.saturating_sub(hits.match_count());
         found.push(hits);
         if left == 0 {
             break;
@@ -250,33 +250,37 @@ fn search_all(
 }
 
 /// A pattern without a slash means files of that name anywhere, as in ignore files.
-fn include_set(args: &Args, base: &Path) -> Result<Option<GlobSet>, ToolFailure> {
+fn include_set(args: &SearchFileContentArgs, base: &Path) -> Result<Option<GlobSet>, ToolFailure> {
     let Some(pattern) = args.include_pattern.as_deref().filter(|pattern| !pattern.trim().is_empty()) else {
         return Ok(None);
     };
     let anywhere = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
     let pattern = anywhere.trim_start_matches('/').to_owned();
-    compile(&[pattern], base, Case::Counts).map(Some).map_err(ToolFailure::invalid)
+    compile_globs(&[pattern], base, CaseSensitivity::Sensitive).map(Some).map_err(ToolFailure::invalid_params)
 }
 
 fn search_file(
-    query: &Query,
+    query: &ContentQuery,
     path: &Path,
     start: &Path,
     limit: u64,
     ctx: &ToolContext,
-) -> Result<Vec<Line>, ToolFailure> {
-    let (file, _) = disk::open_regular(&disk::found(path, &[start.to_owned()], &ctx.workspace)?)?;
-    let mut collector =
-        Collector { lines: Vec::new(), left: query.per_file.min(limit), unwanted: query.unwanted.as_ref(), ctx };
+) -> Result<Vec<SearchedLine>, ToolFailure> {
+    let (file, _) = file_io::open_regular(&file_io::resolve_found(path, &[start.to_owned()], &ctx.workspace)?)?;
+    let mut collector = MatchCollector {
+        lines: Vec::new(),
+        remaining: query.max_per_file.min(limit),
+        exclude_matcher: query.exclude_matcher.as_ref(),
+        ctx,
+    };
     SearcherBuilder::new()
         .binary_detection(BinaryDetection::quit(0))
         .line_number(true)
         .before_context(query.before)
         .after_context(query.after)
         .build()
-        .search_file(&query.wanted, &file, &mut collector)
-        .map_err(|error| ToolFailure::reading(path, &error))?;
+        .search_file(&query.pattern_matcher, &file, &mut collector)
+        .map_err(|error| ToolFailure::from_read_error(path, &error))?;
     let mut lines = collector.lines;
     // Context that led up to matches that were left out, or followed none.
     if !lines.iter().any(|line| line.is_match) {
@@ -285,35 +289,35 @@ fn search_file(
     Ok(lines)
 }
 
-struct Collector<'a> {
-    lines: Vec<Line>,
-    left: u64,
-    unwanted: Option<&'a RegexMatcher>,
+struct MatchCollector<'a> {
+    lines: Vec<SearchedLine>,
+    remaining: u64,
+    exclude_matcher: Option<&'a RegexMatcher>,
     ctx: &'a ToolContext,
 }
 
-impl Collector<'_> {
+impl MatchCollector<'_> {
     fn push(&mut self, number: Option<u64>, bytes: &[u8], is_match: bool) {
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim_end();
-        let text = cut_line(text).unwrap_or_else(|| text.to_owned());
-        self.lines.push(Line { number: number.unwrap_or(0), text, is_match });
+        let text = truncate_line(text).unwrap_or_else(|| text.to_owned());
+        self.lines.push(SearchedLine { number: number.unwrap_or(0), text, is_match });
     }
 }
 
-impl Sink for Collector<'_> {
+impl Sink for MatchCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        if self.left == 0 || self.ctx.cancel.is_cancelled() {
+        if self.remaining == 0 || self.ctx.cancel.is_cancelled() {
             return Ok(false);
         }
         let line = found.bytes().strip_suffix(b"\n").unwrap_or(found.bytes());
-        if self.unwanted.is_some_and(|unwanted| unwanted.is_match(line).unwrap_or(false)) {
+        if self.exclude_matcher.is_some_and(|unwanted| unwanted.is_match(line).unwrap_or(false)) {
             return Ok(true);
         }
         self.push(found.line_number(), line, true);
-        self.left -= 1;
+        self.remaining -= 1;
         Ok(true)
     }
 
@@ -325,13 +329,19 @@ impl Sink for Collector<'_> {
     }
 }
 
-fn show(args: &Args, asked: &str, found: &[Hits], count: u64, total: u64) -> ToolResult {
+fn format_matches(
+    args: &SearchFileContentArgs,
+    asked: &str,
+    found: &[FileMatches],
+    count: u64,
+    total: u64,
+) -> ToolResult {
     let filter = args.include_pattern.as_ref().map(|include| format!(" (filter: \"{include}\")")).unwrap_or_default();
     let place = format!("for pattern \"{}\" in path \"{asked}\"{filter}", args.pattern);
     if found.is_empty() {
         return ToolResult::new(
             ResultContent::Text(format!("No matches found {place}.")),
-            Display::Matches { summary: "No matches found".to_owned(), matches: Vec::new() },
+            ToolDisplay::Matches { summary: "No matches found".to_owned(), matches: Vec::new() },
         );
     }
     let limited = count >= total;
@@ -345,7 +355,7 @@ fn show(args: &Args, asked: &str, found: &[Hits], count: u64, total: u64) -> Too
                 names.len(),
                 names.join("\n")
             )),
-            Display::Matches { summary: format!("Found {} files{suffix}", names.len()), matches: Vec::new() },
+            ToolDisplay::Matches { summary: format!("Found {} files{suffix}", names.len()), matches: Vec::new() },
         );
     }
     let noun = if count == 1 { "match" } else { "matches" };
@@ -362,7 +372,7 @@ fn show(args: &Args, asked: &str, found: &[Hits], count: u64, total: u64) -> Too
     let matches = found
         .iter()
         .flat_map(|hits| hits.lines.iter().filter(|line| line.is_match).map(move |line| (hits, line)))
-        .map(|(hits, line)| Match {
+        .map(|(hits, line)| SearchMatch {
             file_path: hits.name.clone(),
             absolute_path: hits.path.display().to_string(),
             line_number: line.number,
@@ -371,6 +381,6 @@ fn show(args: &Args, asked: &str, found: &[Hits], count: u64, total: u64) -> Too
         .collect();
     ToolResult::new(
         ResultContent::Text(text),
-        Display::Matches { summary: format!("Found {count} {noun}{suffix}"), matches },
+        ToolDisplay::Matches { summary: format!("Found {count} {noun}{suffix}"), matches },
     )
 }

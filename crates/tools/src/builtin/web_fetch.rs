@@ -5,9 +5,9 @@ use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::encoding;
 use crate::failure::{ToolErrorKind, ToolFailure};
-use crate::http::Fetched;
-use crate::result::{Display, ResultContent, ResultPart, ToolResult, untrusted};
-use crate::tool::{Builtin, blocking};
+use crate::http::FetchedPage;
+use crate::result::{ResultContent, ResultPart, ToolDisplay, ToolResult, wrap_untrusted};
+use crate::tool::{BuiltinTool, run_blocking};
 use base64::Engine as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 const MAX_URLS: usize = 20;
 /// Characters of all pages together.
-const MAX_CHARS: usize = 250_000;
+const MAX_PAGES_CHARS: usize = 250_000;
 /// HTML is broken into lines of this length.
-const WIDTH: usize = 120;
+const HTML_TEXT_COLUMNS: usize = 120;
 
 /// As many requests go to one host within [`RATE_WINDOW`].
 const MAX_REQUESTS_PER_HOST: usize = 10;
@@ -63,13 +63,13 @@ fn host_of(url: &str) -> String {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Args {
+pub(crate) struct WebFetchArgs {
     prompt: Option<String>,
     url: Option<String>,
 }
 
-impl Builtin for WebFetch {
-    type Args = Args;
+impl BuiltinTool for WebFetch {
+    type Args = WebFetchArgs;
 
     fn info(&self) -> &'static BuiltinInfo {
         &catalog::WEB_FETCH
@@ -94,14 +94,14 @@ impl Builtin for WebFetch {
         })
     }
 
-    fn describe(&self, args: &Args) -> String {
+    fn describe(&self, args: &WebFetchArgs) -> String {
         match args.urls() {
             Ok(urls) => format!("Fetching {}", urls.join(", ")),
             Err(_) => args.prompt.clone().unwrap_or_default(),
         }
     }
 
-    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+    async fn run(&self, args: WebFetchArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
         let urls = args.urls()?;
         let mut pages = Vec::new();
         for url in &urls {
@@ -114,21 +114,21 @@ impl Builtin for WebFetch {
                 () = ctx.cancel.cancelled() => return Err(ToolFailure::cancelled()),
             };
             pages.push(match fetched {
-                Ok(fetched) => read(fetched, ctx).await,
+                Ok(fetched) => page_content(fetched, ctx).await,
                 Err(error) => Err(error.to_string()),
             });
         }
-        report(&urls, pages)
+        format_pages(&urls, pages)
     }
 }
 
-impl Args {
+impl WebFetchArgs {
     /// The URLs that are asked for, each once.
     fn urls(&self) -> Result<Vec<String>, ToolFailure> {
         let text = match (&self.url, &self.prompt) {
             (Some(url), _) if !url.trim().is_empty() => url,
             (_, Some(prompt)) => prompt,
-            _ => return Err(ToolFailure::invalid("params must have required property 'prompt'")),
+            _ => return Err(ToolFailure::invalid_params("params must have required property 'prompt'")),
         };
         let mut urls: Vec<String> = Vec::new();
         for word in text.split_whitespace().filter(|word| word.contains("://")) {
@@ -136,11 +136,11 @@ impl Args {
             let word = word.trim_start_matches(['(', '[', '<', '{', '"', '\'', '`']);
             let word = word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '>', '}', '"', '\'', '`']);
             if !(word.starts_with("http://") || word.starts_with("https://")) {
-                return Err(ToolFailure::invalid(format!(
+                return Err(ToolFailure::invalid_params(format!(
                     "Unsupported protocol in URL: \"{word}\". Only http and https are supported."
                 )));
             }
-            let url = raw_github(word);
+            let url = raw_github_url(word);
             if !urls.contains(&url) {
                 urls.push(url);
             }
@@ -151,7 +151,7 @@ impl Args {
                 "The 'prompt' must contain at least one valid URL (starting with http:// or https://).",
             )),
             count if count > MAX_URLS => {
-                Err(ToolFailure::invalid(format!("at most {MAX_URLS} URLs can be fetched at once, not {count}")))
+                Err(ToolFailure::invalid_params(format!("at most {MAX_URLS} URLs can be fetched at once, not {count}")))
             }
             _ => Ok(urls),
         }
@@ -159,7 +159,7 @@ impl Args {
 }
 
 /// A page of GitHub that shows a file, as the file itself.
-fn raw_github(url: &str) -> String {
+fn raw_github_url(url: &str) -> String {
     url.strip_prefix("https://github.com/")
         .and_then(|path| path.split_once("/blob/"))
         .filter(|(repository, _)| repository.split('/').count() == 2)
@@ -170,7 +170,7 @@ fn raw_github(url: &str) -> String {
 }
 
 /// What was fetched, as something the model can read.
-async fn read(fetched: Fetched, ctx: &ToolContext) -> Result<ResultPart, String> {
+async fn page_content(fetched: FetchedPage, ctx: &ToolContext) -> Result<ResultPart, String> {
     let mime_type = fetched.content_type.split(';').next().unwrap_or_default().trim().to_owned();
     if mime_type.starts_with("image/") && mime_type != "image/svg+xml" || mime_type == "application/pdf" {
         let data = base64::engine::general_purpose::STANDARD.encode(&fetched.body);
@@ -184,9 +184,9 @@ async fn read(fetched: Fetched, ctx: &ToolContext) -> Result<ResultPart, String>
     if !is_html {
         return Ok(ResultPart::Text(text));
     }
-    blocking(ctx, move |_| {
+    run_blocking(ctx, move |_| {
         html2text::config::plain()
-            .string_from_read(text.as_bytes(), WIDTH)
+            .string_from_read(text.as_bytes(), HTML_TEXT_COLUMNS)
             .map(ResultPart::Text)
             .map_err(|error| ToolFailure::new(ToolErrorKind::WebFetchProcessingError, error.to_string()))
     })
@@ -200,7 +200,7 @@ fn charset(content_type: &str) -> &str {
     charset.split(';').next().unwrap_or_default().trim_matches([' ', '"', '\''])
 }
 
-fn report(urls: &[String], pages: Vec<Result<ResultPart, String>>) -> Result<ToolResult, ToolFailure> {
+fn format_pages(urls: &[String], pages: Vec<Result<ResultPart, String>>) -> Result<ToolResult, ToolFailure> {
     let problems: Vec<String> = urls
         .iter()
         .zip(&pages)
@@ -210,7 +210,7 @@ fn report(urls: &[String], pages: Vec<Result<ResultPart, String>>) -> Result<Too
         return Err(ToolFailure::new(ToolErrorKind::WebFetchProcessingError, problems.join("\n")));
     }
     let mut parts = Vec::new();
-    let mut room = MAX_CHARS;
+    let mut room = MAX_PAGES_CHARS;
     let mut text = String::new();
     let count = urls.len();
     for (index, (url, page)) in urls.iter().zip(pages).enumerate() {
@@ -218,7 +218,7 @@ fn report(urls: &[String], pages: Vec<Result<ResultPart, String>>) -> Result<Too
         match page {
             Ok(ResultPart::Text(page)) => {
                 let share = room / (count - index);
-                let page = shorten(page, share);
+                let page = truncate_chars(page, share);
                 room = room.saturating_sub(page.chars().count());
                 text.push_str(page.trim_end());
                 text.push_str("\n\n");
@@ -230,7 +230,7 @@ fn report(urls: &[String], pages: Vec<Result<ResultPart, String>>) -> Result<Too
             Err(error) => text.push_str(&format!("Error: {error}\n\n")),
         }
     }
-    let text = untrusted(text.trim_end());
+    let text = wrap_untrusted(text.trim_end());
     let content = if parts.is_empty() {
         ResultContent::Text(text)
     } else {
@@ -241,10 +241,10 @@ fn report(urls: &[String], pages: Vec<Result<ResultPart, String>>) -> Result<Too
     for problem in problems {
         shown.push_str(&format!("\n{problem}"));
     }
-    Ok(ToolResult::new(content, Display::Text(shown)))
+    Ok(ToolResult::new(content, ToolDisplay::Text(shown)))
 }
 
-fn shorten(mut text: String, limit: usize) -> String {
+fn truncate_chars(mut text: String, limit: usize) -> String {
     if let Some((at, _)) = text.char_indices().nth(limit) {
         text.truncate(at);
         text.push_str("\n\n[the rest of the page is left out]");
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     fn urls(prompt: &str) -> Result<Vec<String>, ToolErrorKind> {
-        Args { prompt: Some(prompt.to_owned()), url: None }.urls().map_err(|failure| failure.kind)
+        WebFetchArgs { prompt: Some(prompt.to_owned()), url: None }.urls().map_err(|failure| failure.kind)
     }
 
     #[test]
@@ -280,13 +280,13 @@ mod tests {
         assert_eq!(urls("ftp://a.com"), Err(ToolErrorKind::InvalidToolParams));
         let many: String = (0..21).map(|n| format!("https://a.com/{n} ")).collect();
         assert_eq!(urls(&many), Err(ToolErrorKind::InvalidToolParams));
-        assert!(Args { prompt: None, url: None }.urls().is_err());
-        let one = Args { prompt: None, url: Some("https://a.com".into()) };
+        assert!(WebFetchArgs { prompt: None, url: None }.urls().is_err());
+        let one = WebFetchArgs { prompt: None, url: Some("https://a.com".into()) };
         assert_eq!(one.urls().unwrap(), ["https://a.com"]);
     }
 
     #[test]
-    fn a_host_is_asked_so_often_and_no_more() {
+    fn requests_per_host_are_limited() {
         let (fetch, now) = (WebFetch::default(), Instant::now());
         let spellings = ["https://a.com/1", "http://A.com:8080/2", "https://user@a.com./3?x", "https://a.com#4"];
         for url in spellings.iter().cycle().take(MAX_REQUESTS_PER_HOST) {
@@ -312,13 +312,13 @@ mod tests {
     }
 
     #[test]
-    fn pages_share_the_room() {
-        let long = "x".repeat(MAX_CHARS);
+    fn pages_share_the_character_limit() {
+        let long = "x".repeat(MAX_PAGES_CHARS);
         let pages = vec![Ok(ResultPart::Text("short".into())), Ok(ResultPart::Text(long)), Err("gone".to_owned())];
         let urls: Vec<String> = ["u1", "u2", "u3"].map(str::to_owned).to_vec();
-        let result = report(&urls, pages).unwrap();
+        let result = format_pages(&urls, pages).unwrap();
         let text = result.llm_content.to_text();
-        assert!(text.len() < MAX_CHARS && text.contains("short") && text.contains("Error: gone"));
+        assert!(text.len() < MAX_PAGES_CHARS && text.contains("short") && text.contains("Error: gone"));
         assert!(text.contains("[the rest of the page is left out]"));
         assert_eq!(result.return_display.to_json(), json!("Fetched 2 of 3 URL(s)\nu3: gone"));
     }

@@ -1,24 +1,24 @@
 //! `write_file`: gives a file its whole content.
 
-use super::edit::Edit;
+use super::planned_edit::PlannedEdit;
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
-use crate::result::{Display, ToolResult};
-use crate::tool::{Builtin, blocking};
+use crate::result::{ToolDisplay, ToolResult};
+use crate::tool::{BuiltinTool, run_blocking};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(crate) struct WriteFile;
 
 #[derive(Deserialize)]
-pub(crate) struct Args {
+pub(crate) struct WriteFileArgs {
     file_path: String,
     content: String,
 }
 
-impl Builtin for WriteFile {
-    type Args = Args;
+impl BuiltinTool for WriteFile {
+    type Args = WriteFileArgs;
 
     fn info(&self) -> &'static BuiltinInfo {
         &catalog::WRITE_FILE
@@ -44,17 +44,17 @@ impl Builtin for WriteFile {
         })
     }
 
-    fn describe(&self, args: &Args) -> String {
+    fn describe(&self, args: &WriteFileArgs) -> String {
         format!("Writing to {}", args.file_path)
     }
 
-    async fn preview(&self, args: Args, ctx: &ToolContext) -> Option<Display> {
-        blocking(ctx, move |ctx| Ok(plan(&args, ctx)?.into_display(&ctx.workspace))).await.ok()
+    async fn preview(&self, args: WriteFileArgs, ctx: &ToolContext) -> Option<ToolDisplay> {
+        run_blocking(ctx, move |ctx| Ok(plan_edit(&args, ctx)?.into_display(&ctx.workspace))).await.ok()
     }
 
-    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
-        blocking(ctx, move |ctx| {
-            let edit = plan(&args, ctx)?;
+    async fn run(&self, args: WriteFileArgs, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        run_blocking(ctx, move |ctx| {
+            let edit = plan_edit(&args, ctx)?;
             let path = edit.path.display();
             let headline = match edit.before {
                 None => format!("Successfully created and wrote to new file: {path}."),
@@ -66,7 +66,7 @@ impl Builtin for WriteFile {
     }
 }
 
-fn plan(args: &Args, ctx: &ToolContext) -> Result<Edit, ToolFailure> {
+fn plan_edit(args: &WriteFileArgs, ctx: &ToolContext) -> Result<PlannedEdit, ToolFailure> {
     let path = ctx.workspace.resolve(&args.file_path)?;
     if args.file_path.ends_with('/') {
         return Err(ToolFailure::new(
@@ -74,5 +74,5 @@ fn plan(args: &Args, ctx: &ToolContext) -> Result<Edit, ToolFailure> {
             format!("Target is a directory, not a file: {}", path.display()),
         ));
     }
-    Edit::overwrite(path, &args.content)
+    PlannedEdit::overwrite(path, &args.content)
 }

@@ -3,20 +3,20 @@
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::ToolFailure;
-use crate::result::{Display, ResultContent, Todo, TodoStatus, ToolResult};
-use crate::tool::Builtin;
+use crate::result::{ResultContent, Todo, TodoStatus, ToolDisplay, ToolResult};
+use crate::tool::BuiltinTool;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(crate) struct WriteTodos;
 
 #[derive(Deserialize)]
-pub(crate) struct Args {
+pub(crate) struct WriteTodosArgs {
     todos: Vec<Todo>,
 }
 
-impl Builtin for WriteTodos {
-    type Args = Args;
+impl BuiltinTool for WriteTodos {
+    type Args = WriteTodosArgs;
 
     fn info(&self) -> &'static BuiltinInfo {
         &catalog::WRITE_TODOS
@@ -57,20 +57,20 @@ impl Builtin for WriteTodos {
         })
     }
 
-    fn describe(&self, args: &Args) -> String {
+    fn describe(&self, args: &WriteTodosArgs) -> String {
         match args.todos.len() {
             0 => "Cleared todo list".to_owned(),
             count => format!("Set {count} todo(s)"),
         }
     }
 
-    async fn run(&self, args: Args, _ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
-        let Args { todos } = args;
+    async fn run(&self, args: WriteTodosArgs, _ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        let WriteTodosArgs { todos } = args;
         if todos.iter().any(|todo| todo.description.trim().is_empty()) {
-            return Err(ToolFailure::invalid("Each todo must have a non-empty description string"));
+            return Err(ToolFailure::invalid_params("Each todo must have a non-empty description string"));
         }
         if todos.iter().filter(|todo| todo.status == TodoStatus::InProgress).count() > 1 {
-            return Err(ToolFailure::invalid("Only one task can be \"in_progress\" at a time."));
+            return Err(ToolFailure::invalid_params("Only one task can be \"in_progress\" at a time."));
         }
         let lines: Vec<String> = todos
             .iter()
@@ -82,6 +82,6 @@ impl Builtin for WriteTodos {
         } else {
             format!("Successfully updated the todo list. The current list is now:\n{}", lines.join("\n"))
         };
-        Ok(ToolResult::new(ResultContent::Text(text), Display::Todos(todos)))
+        Ok(ToolResult::new(ResultContent::Text(text), ToolDisplay::Todos(todos)))
     }
 }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::read::shown;
+use super::remote::printable_name;
 
 /// Why a server, or one request to it, failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum McpError {
     /// Its program can't be started.
     #[error("`{command}` can't be started: {why}")]
-    NotStarted {
+    SpawnFailed {
         /// The program.
         command: String,
         /// Why.
@@ -20,7 +20,7 @@ pub enum McpError {
     Unreachable(String),
     /// Nobody is there at its address.
     #[error("nobody answers at {place}: {why}")]
-    NobodyThere {
+    ConnectFailed {
         /// The address, without secrets.
         place: String,
         /// Why.
@@ -48,7 +48,7 @@ pub enum McpError {
     },
     /// What it answers makes no sense.
     #[error("{0}")]
-    Nonsense(String),
+    InvalidResponse(String),
     /// Nobody wants the answer any more.
     #[error("cancelled")]
     Cancelled,
@@ -58,13 +58,13 @@ impl McpError {
     /// What to do about it, for whoever named the server.
     pub fn hint(&self, server: &str) -> Option<String> {
         Some(match self {
-            McpError::NotStarted { .. } => "install the program, or write its whole path as `command`".to_owned(),
-            McpError::NobodyThere { .. } => "start the server, or look at its address in the settings".to_owned(),
-            McpError::Unauthorized { .. } => format!("sign in with `hookwright mcp auth {}`", shown(server)),
+            McpError::SpawnFailed { .. } => "install the program, or write its whole path as `command`".to_owned(),
+            McpError::ConnectFailed { .. } => "start the server, or look at its address in the settings".to_owned(),
+            McpError::Unauthorized { .. } => format!("sign in with `hookwright mcp auth {}`", printable_name(server)),
             McpError::Unreachable(why) if why.starts_with("HTTP 4") => {
                 "the address is not an MCP server's: look at its path (often /mcp or /sse)".to_owned()
             }
-            McpError::Nonsense(_) => "what is there does not speak MCP; look at `command` or `url`".to_owned(),
+            McpError::InvalidResponse(_) => "what is there does not speak MCP; look at `command` or `url`".to_owned(),
             McpError::TimedOut(_) => "raise its `timeout`, or look whether it waits for something".to_owned(),
             _ => return None,
         })

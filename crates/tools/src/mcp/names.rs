@@ -7,40 +7,42 @@ use hookwright_hooks::Source;
 use hookwright_settings::McpServer;
 
 /// What providers take.
-const LONGEST: usize = 64;
+const MAX_TOOL_NAME_BYTES: usize = 64;
 /// A server's own part: what is left is enough for a tool's shortened name with its mark.
-const LONGEST_SERVER: usize = LONGEST - "mcp____".len() - 12;
+const MAX_SERVER_ALIAS_BYTES: usize = MAX_TOOL_NAME_BYTES - "mcp____".len() - 12;
 
 /// Who names a server; those before choose first, so that nobody renames the tools of a server that guards already know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
+pub(super) enum AliasPriority {
     Own,
     Extension,
     Project,
 }
 
-impl From<&Source> for Rank {
+impl From<&Source> for AliasPriority {
     fn from(origin: &Source) -> Self {
         match origin {
-            Source::Project => Rank::Project,
-            Source::Extension(_) => Rank::Extension,
-            Source::User | Source::System | Source::Runtime => Rank::Own,
+            Source::Project => AliasPriority::Project,
+            Source::Extension(_) => AliasPriority::Extension,
+            Source::User | Source::System | Source::Runtime => AliasPriority::Own,
         }
     }
 }
 
 /// What each server is called in the names of its tools: by its name, where that can be part of one and nobody of a higher
 /// rank is called so.
-pub(super) fn server_aliases<'a>(servers: impl IntoIterator<Item = (Rank, &'a str)>) -> HashMap<String, String> {
-    let mut servers: Vec<(Rank, &str)> = servers.into_iter().collect();
-    servers.sort_by_key(|(rank, name)| (*rank, as_server(name) != *name));
+pub(super) fn assign_aliases<'a>(
+    servers: impl IntoIterator<Item = (AliasPriority, &'a str)>,
+) -> HashMap<String, String> {
+    let mut servers: Vec<(AliasPriority, &str)> = servers.into_iter().collect();
+    servers.sort_by_key(|(rank, name)| (*rank, server_alias(name) != *name));
     let mut taken: HashSet<String> = HashSet::new();
     let mut aliases = HashMap::new();
     for (_, name) in servers {
-        let simple = as_server(name);
+        let simple = server_alias(name);
         let alias = match taken.insert(simple.clone()) {
             true => simple,
-            false => marked(&simple, name, LONGEST_SERVER),
+            false => with_fingerprint(&simple, name, MAX_SERVER_ALIAS_BYTES),
         };
         aliases.insert(name.to_owned(), alias);
     }
@@ -54,43 +56,43 @@ pub fn session_names(servers: &[McpServer], server: &str, tools: &[&str]) -> Vec
 
 /// What each of these servers is called in the names of its tools.
 pub fn aliases(servers: &[McpServer]) -> HashMap<String, String> {
-    server_aliases(servers.iter().map(|one| (Rank::from(&one.origin), one.name.as_str())))
+    assign_aliases(servers.iter().map(|one| (AliasPriority::from(&one.origin), one.name.as_str())))
 }
 
 /// The whole names of a server's tools, in their order.
 pub(super) fn tool_names(alias: &str, tools: &[&str]) -> Vec<String> {
-    let room = LONGEST - "mcp____".len() - alias.len().min(LONGEST_SERVER);
-    let fits = |tool: &str| safe(tool) == tool && (1..=room).contains(&tool.len());
+    let room = MAX_TOOL_NAME_BYTES - "mcp____".len() - alias.len().min(MAX_SERVER_ALIAS_BYTES);
+    let fits = |tool: &str| sanitize(tool) == tool && (1..=room).contains(&tool.len());
     let mut taken: HashSet<String> = tools.iter().filter(|tool| fits(tool)).map(|tool| (*tool).to_owned()).collect();
     let mut own = |tool: &str| {
-        let simple = safe(tool);
+        let simple = sanitize(tool);
         let is_free = fits(tool) || ((1..=room).contains(&simple.len()) && taken.insert(simple.clone()));
-        if is_free { simple } else { marked(&simple, tool, room) }
+        if is_free { simple } else { with_fingerprint(&simple, tool, room) }
     };
     tools.iter().map(|tool| format!("mcp__{alias}__{}", own(tool))).collect()
 }
 
 /// Letters, digits, `_` and `-` stay.
-fn safe(name: &str) -> String {
+fn sanitize(name: &str) -> String {
     name.chars().map(|letter| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' }).collect()
 }
 
 /// A server's name as part of a tool's: what ends at the first `__` must be the whole of it.
-fn as_server(name: &str) -> String {
-    let mut simple = safe(name);
+fn server_alias(name: &str) -> String {
+    let mut simple = sanitize(name);
     while simple.contains("__") {
         simple = simple.replace("__", "_");
     }
     let simple = simple.trim_matches('_');
     match simple.len() {
-        0 => marked("server", name, LONGEST_SERVER),
-        1..=LONGEST_SERVER => simple.to_owned(),
-        _ => marked(simple, name, LONGEST_SERVER),
+        0 => with_fingerprint("server", name, MAX_SERVER_ALIAS_BYTES),
+        1..=MAX_SERVER_ALIAS_BYTES => simple.to_owned(),
+        _ => with_fingerprint(simple, name, MAX_SERVER_ALIAS_BYTES),
     }
 }
 
 /// The name with a mark of the original, in the middle where it is too long: both ends tell more than the beginning alone.
-fn marked(simple: &str, original: &str, longest: usize) -> String {
+fn with_fingerprint(simple: &str, original: &str, longest: usize) -> String {
     let mark = format!("_{:08x}", fingerprint(original.as_bytes()) as u32);
     if simple.len() + mark.len() <= longest {
         return format!("{simple}{mark}");
@@ -112,12 +114,16 @@ mod tests {
     use super::*;
 
     fn own_aliases<'a>(names: impl IntoIterator<Item = &'a str>) -> HashMap<String, String> {
-        server_aliases(names.into_iter().map(|name| (Rank::Own, name)))
+        assign_aliases(names.into_iter().map(|name| (AliasPriority::Own, name)))
     }
 
     #[test]
-    fn a_project_renames_nobodys_tools() {
-        let aliases = server_aliases([(Rank::Project, "s_v"), (Rank::Own, "s.v"), (Rank::Extension, "s v")]);
+    fn a_project_server_cannot_rename_other_tools() {
+        let aliases = assign_aliases([
+            (AliasPriority::Project, "s_v"),
+            (AliasPriority::Own, "s.v"),
+            (AliasPriority::Extension, "s v"),
+        ]);
         assert_eq!(aliases["s.v"], "s_v");
         assert!(aliases["s_v"] != "s_v" && aliases["s v"] != "s_v" && aliases["s_v"] != aliases["s v"]);
     }
@@ -170,7 +176,7 @@ mod tests {
             let names = tool_names(&alias, &tools);
             proptest::prop_assert_eq!(names.iter().collect::<HashSet<_>>().len(), tools.len());
             for name in names {
-                proptest::prop_assert!(name.len() <= LONGEST && name.starts_with("mcp__"));
+                proptest::prop_assert!(name.len() <= MAX_TOOL_NAME_BYTES && name.starts_with("mcp__"));
                 proptest::prop_assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'));
                 let split = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
                 proptest::prop_assert_eq!(split.map(|(server, _)| server), Some(alias.as_str()));

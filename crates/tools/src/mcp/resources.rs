@@ -4,20 +4,20 @@ use std::sync::Weak;
 
 use serde_json::{Value, json};
 
-use super::read::{RemoteResource, shown, text};
+use super::remote::{RemoteResource, printable_name, text_field};
 use super::result;
-use super::servers::Servers;
-use super::tool::failure;
+use super::servers::McpServerSet;
+use super::tool::request_failure;
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::result::ToolResult;
 use crate::tool::{BoxFuture, Declaration, Tool, ToolKind, one_line};
 
 /// Lists what can be read.
-pub(super) struct ListResources(pub(super) Weak<Servers>);
+pub(super) struct ListResources(pub(super) Weak<McpServerSet>);
 
 /// Reads one of them.
-pub(super) struct ReadResource(pub(super) Weak<Servers>);
+pub(super) struct ReadResource(pub(super) Weak<McpServerSet>);
 
 impl Tool for ListResources {
     fn name(&self) -> &str {
@@ -45,24 +45,24 @@ impl Tool for ListResources {
         }
     }
 
-    fn reads_from(&self, args: &Value) -> Option<String> {
-        text(args, "serverName")
+    fn source_server(&self, args: &Value) -> Option<String> {
+        text_field(args, "serverName")
     }
 
     fn describe(&self, args: &Value) -> String {
-        text(args, "serverName").map_or_else(|| "all servers".to_owned(), |server| one_line(&server, 200))
+        text_field(args, "serverName").map_or_else(|| "all servers".to_owned(), |server| one_line(&server, 200))
     }
 
     fn run<'a>(&'a self, args: &'a Value, _: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
         Box::pin(async move {
-            let only = text(args, "serverName");
+            let only = text_field(args, "serverName");
             let all = self.0.upgrade().map(|servers| servers.resources()).unwrap_or_default();
             let all: Vec<_> = all.into_iter().filter(|(of, _)| only.as_ref().is_none_or(|only| only == of)).collect();
             let count = all.len();
-            let lines: Vec<String> = all.iter().map(|(server, resource)| line(server, resource)).collect();
+            let lines: Vec<String> = all.iter().map(|(server, resource)| resource_line(server, resource)).collect();
             match only {
                 _ if count > 0 => {
-                    let said = crate::result::untrusted(&lines.join("\n"));
+                    let said = crate::result::wrap_untrusted(&lines.join("\n"));
                     ToolResult::text(
                         format!("The resources of MCP servers:\n{said}"),
                         if count == 1 { "Listed 1 resource".to_owned() } else { format!("Listed {count} resources") },
@@ -75,7 +75,7 @@ impl Tool for ListResources {
     }
 }
 
-fn line(server: &str, resource: &RemoteResource) -> String {
+fn resource_line(server: &str, resource: &RemoteResource) -> String {
     let more = [&resource.name, &resource.description].into_iter().filter(|words| !words.is_empty());
     let more: String = more.map(|words| format!(" | {}", one_line(words, 200))).collect();
     format!("- {server}:{}{more}", one_line(&resource.uri, 400))
@@ -106,25 +106,25 @@ impl Tool for ReadResource {
         }
     }
 
-    fn reads_from(&self, args: &Value) -> Option<String> {
-        let (client, _) = self.0.upgrade()?.find_resource(&text(args, "uri")?)?;
+    fn source_server(&self, args: &Value) -> Option<String> {
+        let (client, _) = self.0.upgrade()?.find_resource(&text_field(args, "uri")?)?;
         Some(client.server.name.clone())
     }
 
     fn describe(&self, args: &Value) -> String {
-        one_line(&text(args, "uri").unwrap_or_default(), 200)
+        one_line(&text_field(args, "uri").unwrap_or_default(), 200)
     }
 
     fn run<'a>(&'a self, args: &'a Value, ctx: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
         Box::pin(async move {
-            let uri = text(args, "uri").unwrap_or_default();
+            let uri = text_field(args, "uri").unwrap_or_default();
             let Some((client, resource)) = self.0.upgrade().and_then(|servers| servers.find_resource(&uri)) else {
-                let message = format!("Resource not found for URI: {}", shown(&uri));
+                let message = format!("Resource not found for URI: {}", printable_name(&uri));
                 return ToolFailure::new(ToolErrorKind::McpResourceNotFound, message).into();
             };
             match client.read_resource(&resource.uri, &ctx.cancel).await {
-                Ok(answer) => result::of_resource(&shown(&resource.uri), &answer),
-                Err(error) => failure(&client.server.name, error).into(),
+                Ok(answer) => result::from_resource(&printable_name(&resource.uri), &answer),
+                Err(error) => request_failure(&client.server.name, error).into(),
             }
         })
     }

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use hookwright_hooks::McpName;
-use hookwright_settings::{McpServer, Transport};
+use hookwright_hooks::McpToolName;
+use hookwright_settings::{McpServer, McpTransport};
 use serde_json::{Map, Value, json};
 
-use super::client::Client;
+use super::client::McpClient;
 use super::error::McpError;
 use super::names::tool_names;
-use super::read::{RemoteTool, shown};
+use super::remote::{RemoteTool, printable_name};
 use super::result;
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
@@ -19,7 +19,7 @@ use crate::tool::{BoxFuture, Declaration, Tool, ToolKind, one_line};
 
 /// Where a tool comes from that a server has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerTool {
+pub struct McpToolOrigin {
     /// The server's name in the settings.
     pub server: String,
     /// The tool's name there.
@@ -27,26 +27,26 @@ pub struct ServerTool {
     /// Whether the settings want no questions about it.
     pub trusted: bool,
     /// What was agreed to: another one is another tool.
-    pub print: u64,
+    pub fingerprint: u64,
 }
 
-impl ServerTool {
+impl McpToolOrigin {
     /// All that it is called, where models call it this.
-    pub fn named<'a>(&'a self, name: &'a str) -> McpName<'a> {
-        McpName { name, server: &self.server, tool: &self.tool }
+    pub fn mcp_name<'a>(&'a self, name: &'a str) -> McpToolName<'a> {
+        McpToolName { name, server: &self.server, tool: &self.tool }
     }
 }
 
 struct McpTool {
-    client: Arc<Client>,
+    client: Arc<McpClient>,
     name: String,
     display_name: String,
     remote: RemoteTool,
-    of: ServerTool,
+    origin: McpToolOrigin,
 }
 
 /// The tools that a server has now.
-pub(super) fn tools(client: &Arc<Client>, alias: &str) -> Vec<Arc<dyn Tool>> {
+pub(super) fn server_tools(client: &Arc<McpClient>, alias: &str) -> Vec<Arc<dyn Tool>> {
     let inventory = client.inventory();
     let own: Vec<&str> = inventory.tools.iter().map(|tool| tool.name.as_str()).collect();
     let server = &client.server.name;
@@ -54,13 +54,13 @@ pub(super) fn tools(client: &Arc<Client>, alias: &str) -> Vec<Arc<dyn Tool>> {
         Arc::new(McpTool {
             client: client.clone(),
             name,
-            display_name: format!("{} ({} MCP Server)", shown(&remote.name), shown(server)),
+            display_name: format!("{} ({} MCP Server)", printable_name(&remote.name), printable_name(server)),
             remote: remote.clone(),
-            of: ServerTool {
+            origin: McpToolOrigin {
                 server: server.clone(),
                 tool: remote.name.clone(),
                 trusted: client.server.trust,
-                print: remote.print,
+                fingerprint: remote.fingerprint,
             },
         })
     };
@@ -94,37 +94,37 @@ impl Tool for McpTool {
 
     fn mcp_context(&self) -> Option<Value> {
         let mut context = Map::new();
-        context.insert("server_name".to_owned(), json!(self.of.server));
-        context.insert("tool_name".to_owned(), json!(self.of.tool));
-        let McpServer { transport, written, .. } = &self.client.server;
+        context.insert("server_name".to_owned(), json!(self.origin.server));
+        context.insert("tool_name".to_owned(), json!(self.origin.tool));
+        let McpServer { transport, unresolved: written, .. } = &self.client.server;
         match transport {
-            Transport::Stdio { command, cwd, .. } => {
+            McpTransport::Stdio { command, cwd, .. } => {
                 context.insert("command".to_owned(), json!(command));
                 // What variables are filled in with may be secret.
                 context.insert("args".to_owned(), json!(written.args));
                 context.extend(cwd.as_ref().map(|cwd| ("cwd".to_owned(), json!(cwd))));
             }
-            _ => context.extend(written.url.as_deref().map(|url| ("url".to_owned(), json!(bare(url))))),
+            _ => context.extend(written.url.as_deref().map(|url| ("url".to_owned(), json!(redact_written_url(url))))),
         }
         Some(Value::Object(context))
     }
 
-    fn server(&self) -> Option<&ServerTool> {
-        Some(&self.of)
+    fn mcp_origin(&self) -> Option<&McpToolOrigin> {
+        Some(&self.origin)
     }
 
     fn run<'a>(&'a self, args: &'a Value, ctx: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
         Box::pin(async move {
-            match self.client.call(&self.of.tool, self.of.print, args, &ctx.cancel).await {
-                Ok(answer) => result::of_call(&shown(&self.of.tool), &answer),
-                Err(error) => failure(&self.of.server, error).into(),
+            match self.client.call_tool(&self.origin.tool, self.origin.fingerprint, args, &ctx.cancel).await {
+                Ok(answer) => result::from_call(&printable_name(&self.origin.tool), &answer),
+                Err(error) => request_failure(&self.origin.server, error).into(),
             }
         })
     }
 }
 
 /// An address as it is written, without what may be secret in it: a user, a password, a query.
-fn bare(url: &str) -> String {
+fn redact_written_url(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(_, rest)| (&url[..url.len() - rest.len()], rest));
     let (place, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -133,9 +133,10 @@ fn bare(url: &str) -> String {
 }
 
 /// A request that failed, as the model is told.
-pub(super) fn failure(server: &str, error: McpError) -> ToolFailure {
+pub(super) fn request_failure(server: &str, error: McpError) -> ToolFailure {
     let failure = |hint: Option<&str>| {
-        let failure = ToolFailure::new(ToolErrorKind::McpToolError, format!("MCP server '{}': {error}", shown(server)));
+        let failure =
+            ToolFailure::new(ToolErrorKind::McpToolError, format!("MCP server '{}': {error}", printable_name(server)));
         match hint {
             Some(hint) => failure.hint(hint),
             None => failure,
@@ -164,7 +165,7 @@ mod tests {
             ("http://h", "http://h"),
             ("https://h?key=s3cret", "https://h"),
         ] {
-            assert_eq!(bare(written), told);
+            assert_eq!(redact_written_url(written), told);
         }
     }
 }

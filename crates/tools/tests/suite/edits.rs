@@ -1,8 +1,8 @@
 //! `write_file` and `replace`.
 
-use super::support::{Project, told};
+use super::support::{ToolTestProject, result_text};
 use hookwright_testkit::fs;
-use hookwright_tools::{Display, ToolErrorKind};
+use hookwright_tools::{ToolDisplay, ToolErrorKind};
 use serde_json::{Value, json};
 
 fn edit(old: &str, new: &str) -> Value {
@@ -11,11 +11,11 @@ fn edit(old: &str, new: &str) -> Value {
 
 #[tokio::test]
 async fn a_new_file_is_made_with_its_directories() {
-    let project = Project::new();
+    let project = ToolTestProject::new();
     let args = json!({ "file_path": "deep/er/a.txt", "content": "one\ntwo\n" });
     let result = project.call("write_file", args).await;
     let path = project.root.join("deep/er/a.txt");
-    assert_eq!(told(&result), format!("Successfully created and wrote to new file: {}.", path.display()));
+    assert_eq!(result_text(&result), format!("Successfully created and wrote to new file: {}.", path.display()));
     assert_eq!(project.text("deep/er/a.txt"), "one\ntwo\n");
     let shown = &result.to_json()["returnDisplay"];
     assert_eq!(shown["fileName"], "a.txt");
@@ -27,87 +27,87 @@ async fn a_new_file_is_made_with_its_directories() {
 
 #[tokio::test]
 async fn overwriting_shows_what_changes_before_and_after() {
-    let project = Project::with(&[("a.txt", "one\ntwo\n")]);
+    let project = ToolTestProject::with(&[("a.txt", "one\ntwo\n")]);
     let args = json!({ "file_path": "a.txt", "content": "one\nTWO\n" });
     let preview = project.preview("write_file", args.clone()).await;
     assert_eq!(project.text("a.txt"), "one\ntwo\n", "a preview writes nothing");
     let result = project.call("write_file", args).await;
     assert_eq!(Some(&result.return_display), preview.as_ref());
-    let Display::Diff(diff) = &result.return_display else { panic!("{result:?}") };
+    let ToolDisplay::Diff(diff) = &result.return_display else { panic!("{result:?}") };
     assert!(diff.unified.ends_with("@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"), "{}", diff.unified);
     assert_eq!(diff.original.as_deref(), Some("one\ntwo\n"));
-    assert!(told(&result).starts_with("Successfully overwrote file: "));
-    assert!(told(&result).ends_with("Here is the updated code:\none\nTWO"));
+    assert!(result_text(&result).starts_with("Successfully overwrote file: "));
+    assert!(result_text(&result).ends_with("Here is the updated code:\none\nTWO"));
     assert_eq!(result.return_display.summary(), "1 added, 1 removed");
 }
 
 #[tokio::test]
 async fn encoding_and_line_endings_stay() {
-    let project = Project::new();
+    let project = ToolTestProject::new();
     project.write("a.txt", b"\xEF\xBB\xBFone\r\ntwo\r\n");
-    project.told("write_file", json!({ "file_path": "a.txt", "content": "1\n2\n3\n" })).await;
+    project.call_text("write_file", json!({ "file_path": "a.txt", "content": "1\n2\n3\n" })).await;
     assert_eq!(project.bytes("a.txt"), b"\xEF\xBB\xBF1\r\n2\r\n3\r\n");
-    project.told("replace", edit("1\n2", "x\ny")).await;
+    project.call_text("replace", edit("1\n2", "x\ny")).await;
     assert_eq!(project.bytes("a.txt"), b"\xEF\xBB\xBFx\r\ny\r\n3\r\n");
 
     project.write("a.txt", b"\xFF\xFEa\0\n\0b\0");
-    project.told("replace", edit("b", "\u{e9}")).await;
+    project.call_text("replace", edit("b", "\u{e9}")).await;
     assert_eq!(project.bytes("a.txt"), b"\xFF\xFEa\0\n\0\xE9\0");
 
     project.write("a.txt", "lf\ncrlf\r\nlf\nlast");
-    project.told("replace", edit("crlf\nlf", "changed\nlf")).await;
+    project.call_text("replace", edit("crlf\nlf", "changed\nlf")).await;
     assert_eq!(project.text("a.txt"), "lf\nchanged\nlf\nlast", "lines that are not touched keep their endings");
 }
 
 #[tokio::test]
 async fn exactly_one_place_is_replaced_unless_asked() {
-    let project = Project::with(&[("a.txt", "x\ny\nx\n")]);
-    let (kind, text) = project.refused("replace", edit("x", "z")).await;
+    let project = ToolTestProject::with(&[("a.txt", "x\ny\nx\n")]);
+    let (kind, text) = project.call_failure("replace", edit("x", "z")).await;
     assert_eq!(kind, ToolErrorKind::EditExpectedOccurrenceMismatch);
     assert!(text.contains("Expected 1 occurrence but found 2") && text.contains("at lines 1, 3."), "{text}");
     assert_eq!(project.text("a.txt"), "x\ny\nx\n");
 
     let mut args = edit("x", "z");
     args["expected_replacements"] = json!(3);
-    assert!(project.refused("replace", args.clone()).await.1.contains("Expected 3 occurrences but found 2"));
+    assert!(project.call_failure("replace", args.clone()).await.1.contains("Expected 3 occurrences but found 2"));
     args["expected_replacements"] = json!(2);
-    let text = project.told("replace", args).await;
+    let text = project.call_text("replace", args).await;
     assert!(text.contains("(2 replacements)"), "{text}");
     let mut args = edit("z", "$1 \\n");
     args["allow_multiple"] = json!(true);
-    project.told("replace", args).await;
+    project.call_text("replace", args).await;
     assert_eq!(project.text("a.txt"), "$1 \\n\ny\n$1 \\n\n", "new text is literal");
 }
 
 #[tokio::test]
 async fn a_miss_shows_the_nearest_text() {
-    let project = Project::with(&[("a.txt", "fn main() {\n\tlet a = 1;\n}\n")]);
-    let (kind, text) = project.refused("replace", edit("    let a = 1;", "    let a = 2;")).await;
+    let project = ToolTestProject::with(&[("a.txt", "fn main() {\n\tlet a = 1;\n}\n")]);
+    let (kind, text) = project.call_failure("replace", edit("    let a = 1;", "    let a = 2;")).await;
     assert_eq!(kind, ToolErrorKind::EditNoOccurrenceFound);
     assert!(text.starts_with("Could not find an exact match for 'old_string' in '"), "{text}");
     assert!(text.contains("Lines 2-2 differ from it only in white space:\n     2| \tlet a = 1;"), "{text}");
-    let (_, text) = project.refused("replace", edit("let a = 100;", "x")).await;
+    let (_, text) = project.call_failure("replace", edit("let a = 100;", "x")).await;
     assert!(text.contains("The closest text is at lines 2-2:"), "{text}");
     assert!(project.preview("replace", edit("nope", "x")).await.is_none());
 }
 
 #[tokio::test]
 async fn creating_by_an_empty_old_text() {
-    let project = Project::new();
-    let text = project.told("replace", edit("", "new")).await;
+    let project = ToolTestProject::new();
+    let text = project.call_text("replace", edit("", "new")).await;
     assert!(text.starts_with("Created new file: "), "{text}");
     assert_eq!(project.text("a.txt"), "new");
-    let (kind, _) = project.refused("replace", edit("", "newer")).await;
+    let (kind, _) = project.call_failure("replace", edit("", "newer")).await;
     assert_eq!(kind, ToolErrorKind::AttemptToCreateExistingFile);
-    let (kind, _) = project.refused("replace", edit("new", "new")).await;
+    let (kind, _) = project.call_failure("replace", edit("new", "new")).await;
     assert_eq!(kind, ToolErrorKind::EditNoChange);
     let missing = json!({ "file_path": "b.txt", "old_string": "a", "new_string": "b" });
-    assert_eq!(project.refused("replace", missing).await.0, ToolErrorKind::FileNotFound);
+    assert_eq!(project.call_failure("replace", missing).await.0, ToolErrorKind::FileNotFound);
 }
 
 #[tokio::test]
 async fn edits_that_cannot_be() {
-    let project = Project::with(&[("dir/x", ""), ("file", "")]);
+    let project = ToolTestProject::with(&[("dir/x", ""), ("file", "")]);
     fs::write(project.outside.join("o.txt"), "o").unwrap();
     let write = |path: &str| json!({ "file_path": path, "content": "x" });
     for (path, kind) in [
@@ -118,14 +118,14 @@ async fn edits_that_cannot_be() {
         ("../outside/new.txt", ToolErrorKind::PathNotInWorkspace),
         ("/tmp/hookwright-should-not-exist", ToolErrorKind::PathNotInWorkspace),
     ] {
-        assert_eq!(project.refused("write_file", write(path)).await.0, kind, "{path}");
+        assert_eq!(project.call_failure("write_file", write(path)).await.0, kind, "{path}");
         assert!(project.preview("write_file", write(path)).await.is_none(), "{path}");
     }
     assert_eq!(fs::read_to_string(project.outside.join("o.txt")).unwrap(), "o");
     assert_eq!(fs::read_dir(&project.outside).unwrap().count(), 1);
 
     project.write("a.txt", b"caf\xE9 x");
-    let (kind, text) = project.refused("replace", edit("x", "y")).await;
+    let (kind, text) = project.call_failure("replace", edit("x", "y")).await;
     assert_eq!(kind, ToolErrorKind::EditPreparationFailure);
     assert!(text.contains("would damage it"), "{text}");
     assert_eq!(project.bytes("a.txt"), b"caf\xE9 x");
@@ -135,22 +135,22 @@ async fn edits_that_cannot_be() {
 #[tokio::test]
 async fn links_are_followed_and_modes_kept() {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    let project = Project::with(&[("real.sh", "old")]);
+    let project = ToolTestProject::with(&[("real.sh", "old")]);
     fs::set_permissions(project.root.join("real.sh"), fs::Permissions::from_mode(0o755)).unwrap();
     symlink("real.sh", project.root.join("a.txt")).unwrap();
     symlink(project.outside.join("new.txt"), project.root.join("dangling")).unwrap();
-    project.told("replace", edit("old", "new")).await;
+    project.call_text("replace", edit("old", "new")).await;
     assert_eq!(project.text("real.sh"), "new");
     assert!(fs::symlink_metadata(project.root.join("a.txt")).unwrap().is_symlink());
     assert_eq!(fs::metadata(project.root.join("real.sh")).unwrap().permissions().mode() & 0o777, 0o755);
-    let (kind, _) = project.refused("write_file", json!({ "file_path": "dangling", "content": "x" })).await;
+    let (kind, _) = project.call_failure("write_file", json!({ "file_path": "dangling", "content": "x" })).await;
     assert_eq!(kind, ToolErrorKind::PathNotInWorkspace);
     assert!(!project.outside.join("new.txt").exists());
 }
 
 #[tokio::test]
 async fn calls_are_described_in_a_line() {
-    let project = Project::new();
+    let project = ToolTestProject::new();
     let describe = |tool: &str, args: Value| project.registry.get(tool).unwrap().describe(&args);
     assert_eq!(describe("write_file", json!({ "file_path": "a", "content": "" })), "Writing to a");
     assert_eq!(describe("replace", edit("old\ntext", "new")), "a.txt: old => new");
@@ -166,13 +166,13 @@ async fn calls_are_described_in_a_line() {
 async fn a_swapped_directory_leads_nothing_out() {
     use rustix::fs::{CWD, RenameFlags};
     use std::sync::atomic::{AtomicBool, Ordering};
-    struct Over<'o>(&'o AtomicBool);
-    impl Drop for Over<'_> {
+    struct StopOnDrop<'o>(&'o AtomicBool);
+    impl Drop for StopOnDrop<'_> {
         fn drop(&mut self) {
             self.0.store(true, Ordering::Relaxed);
         }
     }
-    let project = Project::with(&[("sub/f.txt", "own")]);
+    let project = ToolTestProject::with(&[("sub/f.txt", "own")]);
     fs::write(project.outside.join("f.txt"), "secret").unwrap();
     let (root, outside, over) = (project.root.clone(), project.outside.clone(), AtomicBool::new(false));
     std::os::unix::fs::symlink(&outside, root.join("link")).unwrap();
@@ -185,7 +185,7 @@ async fn a_swapped_directory_leads_nothing_out() {
             }
         });
         // Also if an assertion fails.
-        let _over = Over(&over);
+        let _over = StopOnDrop(&over);
         let calls = async {
             for at in 0..300 {
                 let read = project.call("read_file", json!({ "file_path": "sub/f.txt" })).await;

@@ -1,6 +1,6 @@
 //! `run_shell_command`.
 
-use super::support::{Project, told};
+use super::support::{ToolTestProject, result_text};
 use hookwright_testkit::fs;
 use hookwright_tools::{CommandEnd, ToolErrorKind};
 use serde_json::json;
@@ -14,11 +14,11 @@ fn lines(text: &str) -> Vec<&str> {
 
 #[tokio::test]
 async fn output_of_both_streams_in_order() {
-    let project = Project::new();
+    let project = ToolTestProject::new();
     let command = "echo out; echo err >&2; echo \"$GREETING $GEMINI_CLI ${HOME-none}\"";
     let result = project.call("run_shell_command", json!({ "command": command })).await;
     assert_eq!(result.error, None);
-    let text = told(&result);
+    let text = result_text(&result);
     let lines = lines(&text);
     assert_eq!(lines[0], format!("Command: {command}"));
     assert_eq!(lines[1], format!("Directory: {}", project.root.display()));
@@ -30,25 +30,25 @@ async fn output_of_both_streams_in_order() {
 
 #[tokio::test]
 async fn codes_and_signals_are_told() {
-    let project = Project::with(&[("sub/x", "")]);
+    let project = ToolTestProject::with(&[("sub/x", "")]);
     let result = project.call("run_shell_command", json!({ "command": "exit 3" })).await;
     assert_eq!(result.error, None, "a command that fails is not a failed call");
-    assert!(told(&result).contains("Output: (empty)\nExit Code: 3\n"));
+    assert!(result_text(&result).contains("Output: (empty)\nExit Code: 3\n"));
     assert_eq!(result.to_json()["returnDisplay"], "Command exited with code: 3");
-    let killed = project.told("run_shell_command", json!({ "command": "kill -9 $$" })).await;
+    let killed = project.call_text("run_shell_command", json!({ "command": "kill -9 $$" })).await;
     assert!(killed.contains("Signal: SIGKILL"), "{killed}");
-    let missing = project.told("run_shell_command", json!({ "command": "no-such-program-here" })).await;
+    let missing = project.call_text("run_shell_command", json!({ "command": "no-such-program-here" })).await;
     assert!(missing.contains("Exit Code: 127"), "{missing}");
-    let inside = project.told("run_shell_command", json!({ "command": "pwd", "dir_path": "sub" })).await;
+    let inside = project.call_text("run_shell_command", json!({ "command": "pwd", "dir_path": "sub" })).await;
     assert!(inside.contains("project/sub"), "{inside}");
-    let stdin = project.told("run_shell_command", json!({ "command": "cat" })).await;
+    let stdin = project.call_text("run_shell_command", json!({ "command": "cat" })).await;
     assert!(stdin.contains("Output: (empty)"), "there is no input: {stdin}");
 }
 
 #[tokio::test]
 async fn how_it_ended_is_typed() {
-    let mut project = Project::new();
-    project.ctx.shell.grace = Duration::from_millis(200);
+    let mut project = ToolTestProject::new();
+    project.ctx.shell.grace_period = Duration::from_millis(200);
     for (command, end) in [
         ("true", CommandEnd::Exited(0)),
         ("echo 'Exit Code: 9'; exit 3", CommandEnd::Exited(3)),
@@ -62,7 +62,7 @@ async fn how_it_ended_is_typed() {
         project.call("run_shell_command", background).await.command.map(|run| run.end),
         Some(CommandEnd::Background)
     );
-    project.ctx.background.end_all(Duration::from_secs(2)).await;
+    project.ctx.process_groups.terminate_all(Duration::from_secs(2)).await;
 
     let sleep = json!({ "command": "sleep 60" });
     project.ctx.shell.timeout = Some(Duration::from_millis(50));
@@ -90,7 +90,7 @@ async fn how_it_ended_is_typed() {
 
 #[tokio::test]
 async fn commands_that_cannot_be() {
-    let project = Project::with(&[("file", "")]);
+    let project = ToolTestProject::with(&[("file", "")]);
     for (args, kind) in [
         (json!({ "command": "  " }), ToolErrorKind::InvalidToolParams),
         (json!({ "command": "ls", "dir_path": ".." }), ToolErrorKind::PathNotInWorkspace),
@@ -98,34 +98,38 @@ async fn commands_that_cannot_be() {
         (json!({ "command": "ls", "dir_path": "gone" }), ToolErrorKind::PathIsNotADirectory),
         (json!({}), ToolErrorKind::InvalidToolParams),
     ] {
-        assert_eq!(project.refused("run_shell_command", args.clone()).await.0, kind, "{args}");
+        assert_eq!(project.call_failure("run_shell_command", args.clone()).await.0, kind, "{args}");
     }
 }
 
 #[tokio::test]
 async fn a_flood_is_bounded() {
-    let mut project = Project::new();
+    let mut project = ToolTestProject::new();
     project.ctx.shell.max_output_bytes = 1000;
     let command = "printf 'first\\n'; head -c 20000000 /dev/zero | tr '\\0' x; printf '\\nlast'";
-    let text = project.told("run_shell_command", json!({ "command": command })).await;
+    let text = project.call_text("run_shell_command", json!({ "command": command })).await;
     assert!(text.len() < 2000, "{}", text.len());
     assert!(text.contains("Output: first") && text.contains("bytes left out") && text.contains("last"), "{text}");
 }
 
 #[tokio::test]
 async fn silence_and_length_have_limits() {
-    let mut project = Project::new();
+    let mut project = ToolTestProject::new();
     project.ctx.shell.inactivity_timeout = Some(Duration::from_secs(1));
-    project.ctx.shell.grace = Duration::from_millis(200);
+    project.ctx.shell.grace_period = Duration::from_millis(200);
     let started = Instant::now();
     let result = project.call("run_shell_command", json!({ "command": "echo begun; sleep 60" })).await;
     assert!(started.elapsed() < Duration::from_secs(10));
-    assert!(told(&result).contains("gave no output for 1.0 seconds. Below is the output"), "{}", told(&result));
-    assert!(told(&result).contains("begun"));
+    assert!(
+        result_text(&result).contains("gave no output for 1.0 seconds. Below is the output"),
+        "{}",
+        result_text(&result)
+    );
+    assert!(result_text(&result).contains("begun"));
 
     project.ctx.shell.timeout = Some(Duration::from_secs(1));
     let command = "while true; do echo tick; sleep 0.05; done";
-    let text = project.told("run_shell_command", json!({ "command": command })).await;
+    let text = project.call_text("run_shell_command", json!({ "command": command })).await;
     assert!(text.contains("ran longer than 1.0 seconds") && text.contains("tick"), "{text}");
 }
 
@@ -148,8 +152,8 @@ async fn wait_until(what: impl Fn() -> bool) -> bool {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn cancelling_ends_the_whole_group_even_if_it_resists() {
-    let mut project = Project::new();
-    project.ctx.shell.grace = Duration::from_millis(200);
+    let mut project = ToolTestProject::new();
+    project.ctx.shell.grace_period = Duration::from_millis(200);
     let cancel = project.ctx.cancel.clone();
     let live = project.live.clone();
     tokio::spawn(async move {
@@ -159,7 +163,7 @@ async fn cancelling_ends_the_whole_group_even_if_it_resists() {
     let command = "trap '' TERM; (trap '' TERM; echo $BASHPID > child; while true; do sleep 0.1; done) & \
                    echo $$ > parent; sleep 0.1; echo ready; while true; do sleep 0.1; done";
     let started = Instant::now();
-    let (kind, text) = project.refused("run_shell_command", json!({ "command": command })).await;
+    let (kind, text) = project.call_failure("run_shell_command", json!({ "command": command })).await;
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     assert_eq!(kind, ToolErrorKind::Cancelled);
     assert!(text.contains("cancelled by user") && text.contains("ready"), "{text}");
@@ -172,43 +176,43 @@ async fn cancelling_ends_the_whole_group_even_if_it_resists() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_grandchild_that_holds_the_pipe_does_not_hold_the_call() {
-    let project = Project::new();
+    let project = ToolTestProject::new();
     let started = Instant::now();
     let result = project.call("run_shell_command", json!({ "command": "sleep 60 & echo done" })).await;
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
-    let text = told(&result);
+    let text = result_text(&result);
     let pids = text.lines().find_map(|line| line.strip_prefix("Background PIDs: ")).unwrap_or_default();
     assert!(is_running(pids), "{text}");
-    assert_eq!(project.ctx.background.pids().len(), 1);
-    project.ctx.background.end_all(Duration::from_secs(2)).await;
+    assert_eq!(project.ctx.process_groups.pids().len(), 1);
+    project.ctx.process_groups.terminate_all(Duration::from_secs(2)).await;
     assert!(wait_until(|| !is_running(pids)).await);
-    assert!(project.ctx.background.pids().is_empty());
+    assert!(project.ctx.process_groups.pids().is_empty());
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_background_command_runs_on() {
-    let project = Project::new();
+    let project = ToolTestProject::new();
     let command = "echo up; echo $$ > pid; while true; do echo more; sleep 0.05; done";
     let args = json!({ "command": command, "is_background": true, "delay_ms": 1200 });
     let result = project.call("run_shell_command", args).await;
-    assert!(told(&result).contains("Command is running in background. PID: "), "{}", told(&result));
-    assert!(told(&result).contains("Initial output:\nup\nmore"));
+    assert!(result_text(&result).contains("Command is running in background. PID: "), "{}", result_text(&result));
+    assert!(result_text(&result).contains("Initial output:\nup\nmore"));
     let pid = project.text("pid");
     assert!(is_running(&pid));
-    assert_eq!(project.ctx.background.pids(), [pid.trim().parse::<u32>().unwrap()]);
-    project.ctx.background.end_all(Duration::from_secs(2)).await;
+    assert_eq!(project.ctx.process_groups.pids(), [pid.trim().parse::<u32>().unwrap()]);
+    project.ctx.process_groups.terminate_all(Duration::from_secs(2)).await;
     assert!(wait_until(|| !is_running(&pid)).await);
 
     let early = json!({ "command": "echo oops; exit 4", "is_background": true, "delay_ms": 5000 });
-    let text = project.told("run_shell_command", early).await;
+    let text = project.call_text("run_shell_command", early).await;
     assert!(text.contains("Output: oops") && text.contains("Exit Code: 4"), "{text}");
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_dropped_call_leaves_nothing_running() {
-    let project = Project::new();
+    let project = ToolTestProject::new();
     let args = json!({ "command": "echo $$ > pid; sleep 60" });
     let tool = project.registry.get("run_shell_command").unwrap();
     let written = || fs::read_to_string(project.root.join("pid")).is_ok_and(|pid| pid.ends_with('\n'));
@@ -224,9 +228,9 @@ async fn a_dropped_call_leaves_nothing_running() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_command_has_no_terminal() {
-    let project = Project::new();
+    let project = ToolTestProject::new();
     let command = "echo x > /dev/tty && touch drawn; cat /proc/$$/stat > stat; echo $$ > pid";
-    project.told("run_shell_command", json!({ "command": command })).await;
+    project.call_text("run_shell_command", json!({ "command": command })).await;
     assert!(!project.root.join("drawn").exists());
     let (stat, pid) = (project.text("stat"), project.text("pid"));
     let fields: Vec<&str> = stat.split(") ").nth(1).unwrap().split(' ').collect();
@@ -236,13 +240,13 @@ async fn a_command_has_no_terminal() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn killing_now_ends_what_runs_and_what_was_left() {
-    let project = Project::new();
-    project.told("run_shell_command", json!({ "command": "sleep 60 & echo $! > left" })).await;
+    let project = ToolTestProject::new();
+    project.call_text("run_shell_command", json!({ "command": "sleep 60 & echo $! > left" })).await;
     let command = json!({ "command": "trap 'touch asked' TERM; echo $$ > runs; while true; do sleep 0.1; done" });
     let written = || fs::read_to_string(project.root.join("runs")).is_ok_and(|pid| pid.ends_with('\n'));
     let (result, ()) = tokio::join!(project.call("run_shell_command", command), async {
         assert!(wait_until(written).await);
-        project.ctx.background.kill_now();
+        project.ctx.process_groups.kill_all();
     });
     assert_eq!(result.command.map(|run| run.end), Some(CommandEnd::Signaled(9)));
     for file in ["runs", "left"] {
@@ -256,9 +260,9 @@ async fn killing_now_ends_what_runs_and_what_was_left() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_background_command_that_is_over_is_forgotten() {
-    let project = Project::new();
+    let project = ToolTestProject::new();
     let args = json!({ "command": "(sleep 0.3 >/dev/null 2>&1) & sleep 0.1", "is_background": true, "delay_ms": 10 });
-    project.told("run_shell_command", args).await;
-    assert_eq!(project.ctx.background.pids().len(), 1);
-    assert!(wait_until(|| project.ctx.background.pids().is_empty()).await);
+    project.call_text("run_shell_command", args).await;
+    assert_eq!(project.ctx.process_groups.pids().len(), 1);
+    assert!(wait_until(|| project.ctx.process_groups.pids().is_empty()).await);
 }

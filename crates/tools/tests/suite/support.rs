@@ -2,14 +2,15 @@
 
 use hookwright_testkit::fs;
 use hookwright_tools::{
-    Display, OutputSink, ResultContent, ToolContext, ToolErrorKind, ToolResult, ToolSet, WebSearching, Workspace,
+    OutputSink, ResultContent, ToolContext, ToolDisplay, ToolErrorKind, ToolResult, ToolSet, WebSearchSupport,
+    Workspace,
 };
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-pub(crate) struct Project {
+pub(crate) struct ToolTestProject {
     _dir: tempfile::TempDir,
     pub(crate) root: PathBuf,
     /// Next to the root, not in the workspace.
@@ -19,7 +20,7 @@ pub(crate) struct Project {
     pub(crate) live: Arc<Mutex<String>>,
 }
 
-impl Project {
+impl ToolTestProject {
     pub(crate) fn new() -> Self {
         hookwright_testkit::watchdog::watch();
         let dir = tempfile::tempdir().unwrap();
@@ -33,7 +34,7 @@ impl Project {
         let live = Arc::new(Mutex::new(String::new()));
         let sink = Arc::clone(&live);
         ctx.output = OutputSink::new(move |text| sink.lock().unwrap().push_str(text));
-        Self { _dir: dir, root, outside, ctx, registry: ToolSet::builtin(WebSearching::Impossible), live }
+        Self { _dir: dir, root, outside, ctx, registry: ToolSet::builtin(WebSearchSupport::Unavailable), live }
     }
 
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
@@ -60,35 +61,35 @@ impl Project {
 
     /// Checks and runs a call, as an agent does.
     pub(crate) async fn call(&self, tool: &str, args: Value) -> ToolResult {
-        match self.registry.check(tool, &args) {
+        match self.registry.check_call(tool, &args) {
             Ok(tool) => {
                 let run = tool.run(&args, &self.ctx);
-                tokio::time::timeout(hookwright_testkit::deadline::limit(), run).await.unwrap()
+                tokio::time::timeout(hookwright_testkit::deadline::wait_limit(), run).await.unwrap()
             }
             Err(failure) => failure.into(),
         }
     }
 
     /// What the model is told; the call must succeed.
-    pub(crate) async fn told(&self, tool: &str, args: Value) -> String {
+    pub(crate) async fn call_text(&self, tool: &str, args: Value) -> String {
         let result = self.call(tool, args).await;
         assert_eq!(result.error, None);
-        told(&result)
+        result_text(&result)
     }
 
     /// What kind of failure it is and what the model is told; the call must fail.
-    pub(crate) async fn refused(&self, tool: &str, args: Value) -> (ToolErrorKind, String) {
+    pub(crate) async fn call_failure(&self, tool: &str, args: Value) -> (ToolErrorKind, String) {
         let result = self.call(tool, args).await;
         let kind = result.error.as_ref().map(|failure| failure.kind);
-        (kind.unwrap_or_else(|| panic!("{result:?}")), told(&result))
+        (kind.unwrap_or_else(|| panic!("{result:?}")), result_text(&result))
     }
 
-    pub(crate) async fn preview(&self, tool: &str, args: Value) -> Option<Display> {
+    pub(crate) async fn preview(&self, tool: &str, args: Value) -> Option<ToolDisplay> {
         self.registry.get(tool).unwrap().preview(&args, &self.ctx).await
     }
 }
 
-pub(crate) fn told(result: &ToolResult) -> String {
+pub(crate) fn result_text(result: &ToolResult) -> String {
     match &result.llm_content {
         ResultContent::Text(text) => text.clone(),
         parts @ ResultContent::Parts(_) => parts.to_text(),

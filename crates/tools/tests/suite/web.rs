@@ -1,6 +1,6 @@
 //! `web_fetch`, against a server on this machine.
 
-use super::support::{Project, told};
+use super::support::{ToolTestProject, result_text};
 use hookwright_model::ProxyOptions;
 use hookwright_tools::{HttpAccess, HttpPolicy, PrivateAddresses, ToolErrorKind};
 use serde_json::json;
@@ -44,8 +44,8 @@ fn redirect(to: &str) -> Vec<u8> {
     format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").into_bytes()
 }
 
-fn project(change: impl FnOnce(&mut HttpPolicy)) -> Project {
-    let mut project = Project::new();
+fn project(change: impl FnOnce(&mut HttpPolicy)) -> ToolTestProject {
+    let mut project = ToolTestProject::new();
     let mut policy = HttpPolicy { private_addresses: PrivateAddresses::Allowed, ..HttpPolicy::default() };
     change(&mut policy);
     project.ctx.http = Arc::new(HttpAccess::new(policy));
@@ -59,7 +59,7 @@ async fn html_becomes_text() {
     let server = serve(move |_| ok("text/html; charset=utf-8", html)).await;
     let project = project(|_| {});
     let result = project.call("web_fetch", json!({ "prompt": format!("Read {server}/page, please") })).await;
-    let text = told(&result);
+    let text = result_text(&result);
     assert!(text.starts_with(&format!("<untrusted_context>\n--- {server}/page ---\n")), "{text}");
     assert!(text.contains("Hello") && text.contains("two") && text.contains("/x"), "{text}");
     assert!(!text.contains("evil") && !text.contains("<p>"), "{text}");
@@ -76,15 +76,15 @@ async fn other_content_comes_as_it_is() {
     })
     .await;
     let project = project(|_| {});
-    assert!(project.told("web_fetch", json!({ "url": format!("{server}/json") })).await.contains("{\"a\": 1}"));
+    assert!(project.call_text("web_fetch", json!({ "url": format!("{server}/json") })).await.contains("{\"a\": 1}"));
     let image = project.call("web_fetch", json!({ "url": format!("{server}/png") })).await;
     assert_eq!(image.to_json()["llmContent"][1]["inlineData"]["mimeType"], "image/png");
-    let (kind, text) = project.refused("web_fetch", json!({ "url": format!("{server}/bin") })).await;
+    let (kind, text) = project.call_failure("web_fetch", json!({ "url": format!("{server}/bin") })).await;
     assert_eq!(kind, ToolErrorKind::WebFetchProcessingError);
     assert!(text.contains("neither text nor a picture"), "{text}");
-    let (_, text) = project.refused("web_fetch", json!({ "url": format!("{server}/gone") })).await;
+    let (_, text) = project.call_failure("web_fetch", json!({ "url": format!("{server}/gone") })).await;
     assert!(text.contains("the server answered 404 Not Found"), "{text}");
-    let both = project.told("web_fetch", json!({ "prompt": format!("{server}/json {server}/gone") })).await;
+    let both = project.call_text("web_fetch", json!({ "prompt": format!("{server}/json {server}/gone") })).await;
     assert!(both.contains("{\"a\": 1}") && both.contains("Error: the server answered 404"), "{both}");
 }
 
@@ -92,7 +92,7 @@ async fn other_content_comes_as_it_is() {
 async fn private_addresses_are_refused_unless_allowed() {
     let server = serve(|_| ok("text/plain", "secret")).await;
     let port = server.rsplit(':').next().unwrap_or_default().to_owned();
-    let project = Project::new();
+    let project = ToolTestProject::new();
     for url in [
         server.clone(),
         format!("http://localhost:{port}/"),
@@ -101,7 +101,7 @@ async fn private_addresses_are_refused_unless_allowed() {
         "http://169.254.169.254/latest/meta-data".to_owned(),
         "http://10.0.0.1/".to_owned(),
     ] {
-        let (kind, text) = project.refused("web_fetch", json!({ "url": url })).await;
+        let (kind, text) = project.call_failure("web_fetch", json!({ "url": url })).await;
         assert_eq!(kind, ToolErrorKind::WebFetchProcessingError, "{url}");
         assert!(text.contains("not allowed") && !text.contains("secret"), "{url}: {text}");
     }
@@ -118,10 +118,10 @@ async fn redirects_are_followed_and_counted() {
     })
     .await;
     let project = project(|policy| policy.max_redirects = 3);
-    assert!(project.told("web_fetch", json!({ "url": format!("{server}/a") })).await.contains("arrived"));
-    let (_, text) = project.refused("web_fetch", json!({ "url": format!("{server}/loop") })).await;
+    assert!(project.call_text("web_fetch", json!({ "url": format!("{server}/a") })).await.contains("arrived"));
+    let (_, text) = project.call_failure("web_fetch", json!({ "url": format!("{server}/loop") })).await;
     assert!(text.contains("more than 3 redirects"), "{text}");
-    let (_, text) = project.refused("web_fetch", json!({ "url": format!("{server}/file") })).await;
+    let (_, text) = project.call_failure("web_fetch", json!({ "url": format!("{server}/file") })).await;
     assert!(text.contains("no valid http or https URL"), "{text}");
 }
 
@@ -139,9 +139,12 @@ async fn a_redirect_to_a_private_address_is_refused() {
         policy.private_addresses = PrivateAddresses::Refused;
         policy.proxy = Some(ProxyOptions { url: server, no_proxy: None });
     });
-    assert!(project.told("web_fetch", json!({ "url": "http://public.example/fine" })).await.contains("public text"));
+    assert!(
+        project.call_text("web_fetch", json!({ "url": "http://public.example/fine" })).await.contains("public text")
+    );
     for path in ["start", "other"] {
-        let (_, text) = project.refused("web_fetch", json!({ "url": format!("http://public.example/{path}") })).await;
+        let (_, text) =
+            project.call_failure("web_fetch", json!({ "url": format!("http://public.example/{path}") })).await;
         assert!(text.contains("private network") && !text.contains("secret text"), "{text}");
     }
 }
@@ -152,14 +155,14 @@ async fn hosts_without_a_proxy_are_reached_and_judged_directly() {
     let server = serve(|_| ok("text/plain", "direct")).await;
     let direct = ProxyOptions { url: proxy, no_proxy: Some("example.org, 127.0.0.1, localhost.example".into()) };
     let open = project(|policy| policy.proxy = Some(direct.clone()));
-    assert!(open.told("web_fetch", json!({ "url": server })).await.contains("direct"));
-    assert!(open.told("web_fetch", json!({ "url": "http://a.example/" })).await.contains("by way of the proxy"));
+    assert!(open.call_text("web_fetch", json!({ "url": server })).await.contains("direct"));
+    assert!(open.call_text("web_fetch", json!({ "url": "http://a.example/" })).await.contains("by way of the proxy"));
     let closed = project(|policy| {
         policy.private_addresses = PrivateAddresses::Refused;
         policy.proxy = Some(direct);
     });
-    assert!(closed.told("web_fetch", json!({ "url": "http://a.example/" })).await.contains("by way of the proxy"));
-    let (_, text) = closed.refused("web_fetch", json!({ "url": server })).await;
+    assert!(closed.call_text("web_fetch", json!({ "url": "http://a.example/" })).await.contains("by way of the proxy"));
+    let (_, text) = closed.call_failure("web_fetch", json!({ "url": server })).await;
     assert!(text.contains("private network"), "{text}");
 }
 
@@ -181,7 +184,7 @@ async fn pages_are_read_in_the_encoding_they_name() {
         ("wrong", "caf\u{e9} \u{20ac}"),
         ("other", "caf\u{e9}"),
     ] {
-        let told = project.told("web_fetch", json!({ "url": format!("{server}/{path}") })).await;
+        let told = project.call_text("web_fetch", json!({ "url": format!("{server}/{path}") })).await;
         assert!(told.contains(&format!("---\n{text}\n")), "{path}: {told:?}");
     }
 }
@@ -198,9 +201,9 @@ async fn sizes_and_times_are_bounded() {
         policy.max_bytes = 50_000;
         policy.timeout = Duration::from_millis(1500);
     });
-    let (_, text) = project.refused("web_fetch", json!({ "url": format!("{server}/big") })).await;
+    let (_, text) = project.call_failure("web_fetch", json!({ "url": format!("{server}/big") })).await;
     assert!(text.contains("larger than 50000 bytes"), "{text}");
-    let (_, text) = project.refused("web_fetch", json!({ "url": format!("{server}/hang") })).await;
+    let (_, text) = project.call_failure("web_fetch", json!({ "url": format!("{server}/hang") })).await;
     assert!(text.contains("timed out") || text.contains("timeout"), "{text}");
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
@@ -209,7 +212,7 @@ async fn sizes_and_times_are_bounded() {
         project.ctx.cancel.cancel();
         connection
     };
-    let ((kind, _), _) = tokio::join!(project.refused("web_fetch", json!({ "url": url })), cancelling);
+    let ((kind, _), _) = tokio::join!(project.call_failure("web_fetch", json!({ "url": url })), cancelling);
     assert_eq!(kind, ToolErrorKind::Cancelled);
 }
 
@@ -226,6 +229,6 @@ async fn odd_html_is_survived() {
     let project = project(|_| {});
     for path in ["deep", "table", "junk"] {
         let result = project.call("web_fetch", json!({ "url": format!("{server}/{path}") })).await;
-        assert!(!told(&result).is_empty(), "{path}");
+        assert!(!result_text(&result).is_empty(), "{path}");
     }
 }

@@ -4,306 +4,324 @@ use std::time::Duration;
 
 use hookwright_hooks::EventKind;
 
-use super::Hook::{Missing, NotExecutable, Script};
-use super::Meaning::{No, Nothing, Otherwise, Tell};
-use super::Words::{Claude, Gemini};
-use super::{Behaviour, Hook, Meaning, Place, Wanted, Words};
+use super::HookIntent::{AddContext, Allow, Deny, Rewrite};
+use super::ScriptDialect::{Claude, Gemini};
+use super::TrialHook::{Missing, NotExecutable, Script};
+use super::{Behaviour, HookIntent, ScriptDialect, TrialCallKind, TrialHook, TrialSetup};
 
-const fn row(
+const fn behaviour(
     name: &'static str,
     what: &'static str,
-    means: Meaning,
-    words: Words,
-    hooks: &'static [Hook],
+    means: HookIntent,
+    words: ScriptDialect,
+    hooks: &'static [TrialHook],
 ) -> Behaviour {
     Behaviour {
         name,
-        what,
-        means,
-        words,
+        description: what,
+        intent: means,
+        dialect: words,
         event: EventKind::BeforeTool,
-        wants: Wanted::Command,
+        call_kind: TrialCallKind::Command,
         hooks,
-        patience: None,
-        place: Place::Usual,
-        short: false,
+        timeout: None,
+        setup: TrialSetup::Normal,
+        in_live_trial: false,
     }
 }
 
-const fn short(row: Behaviour) -> Behaviour {
-    Behaviour { short: true, ..row }
+const fn in_live_trial(row: Behaviour) -> Behaviour {
+    Behaviour { in_live_trial: true, ..row }
 }
 
-const fn within(milliseconds: u64, row: Behaviour) -> Behaviour {
-    Behaviour { patience: Some(Duration::from_millis(milliseconds)), ..row }
+const fn with_timeout(milliseconds: u64, row: Behaviour) -> Behaviour {
+    Behaviour { timeout: Some(Duration::from_millis(milliseconds)), ..row }
 }
 
-const fn at(event: EventKind, row: Behaviour) -> Behaviour {
+const fn at_event(event: EventKind, row: Behaviour) -> Behaviour {
     Behaviour { event, ..row }
 }
 
-const fn wants(wants: Wanted, row: Behaviour) -> Behaviour {
-    Behaviour { wants, ..row }
+const fn with_call_kind(wants: TrialCallKind, row: Behaviour) -> Behaviour {
+    Behaviour { call_kind: wants, ..row }
 }
 
-const fn place(place: Place, row: Behaviour) -> Behaviour {
-    Behaviour { place, ..row }
+const fn with_setup(place: TrialSetup, row: Behaviour) -> Behaviour {
+    Behaviour { setup: place, ..row }
 }
 
 /// A deny in Claude Code's words, as it should be.
-const DENY: &str = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'"#;
+const DENY_SCRIPT: &str = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'"#;
 
-const NOTHING: Hook = Script("exit 0");
+const SILENT_HOOK: TrialHook = Script("exit 0");
 
 /// Every behaviour, in the order in which it is shown.
 pub const BEHAVIOURS: &[Behaviour] = &[
-    short(row("silence", "says nothing", Nothing, Claude, &[NOTHING])),
-    short(row("claude-deny", "deny in Claude's words", No, Claude, &[Script(DENY)])),
-    short(row(
+    in_live_trial(behaviour("silence", "says nothing", Allow, Claude, &[SILENT_HOOK])),
+    in_live_trial(behaviour("claude-deny", "deny in Claude's words", Deny, Claude, &[Script(DENY_SCRIPT)])),
+    in_live_trial(behaviour(
         "gemini-deny",
         r#"deny in Gemini's words: `{"decision":"deny"}`"#,
-        No,
+        Deny,
         Gemini,
         &[Script(r#"echo '{"decision":"deny","reason":"TRIAL-REASON"}'"#)],
     )),
-    row(
+    behaviour(
         "block",
         r#"the old `{"decision":"block"}`"#,
-        No,
+        Deny,
         Claude,
         &[Script(r#"echo '{"decision":"block","reason":"TRIAL-REASON"}'"#)],
     ),
-    short(row(
+    in_live_trial(behaviour(
         "ask",
         "`ask`, with nobody there",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask","permissionDecisionReason":"TRIAL-REASON"}}'"#,
         )],
     )),
-    row(
+    behaviour(
         "unknown-field",
         "deny, and one unknown field",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"echo '{"rule":7,"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'"#,
         )],
     ),
-    row(
+    behaviour(
         "suppress-output",
         "deny, and `suppressOutput`",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"echo '{"suppressOutput":true,"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'"#,
         )],
     ),
-    row(
+    behaviour(
         "no-reason",
         "deny without a reason",
-        No,
+        Deny,
         Claude,
         &[Script(r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}'"#)],
     ),
-    row(
+    behaviour(
         "no-event-name",
         "deny without `hookEventName`",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"echo '{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'"#,
         )],
     ),
-    row(
+    behaviour(
         "other-event-name",
         "deny with another event's name",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"echo '{"hookSpecificOutput":{"hookEventName":"PostToolUse","permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'"#,
         )],
     ),
-    row(
+    behaviour(
         "wrong-casing",
         "deny in the wrong casing: `Deny`",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"Deny","permissionDecisionReason":"TRIAL-REASON"}}'"#,
         )],
     ),
-    row(
+    behaviour(
         "stop",
         "`continue: false` alone",
-        No,
+        Deny,
         Claude,
         &[Script(r#"echo '{"continue":false,"stopReason":"TRIAL-REASON"}'"#)],
     ),
-    row(
+    behaviour(
         "stop-and-deny",
         "`continue: false` and deny",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"echo '{"continue":false,"stopReason":"TRIAL-REASON","hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'"#,
         )],
     ),
-    row("exit-2", "exit 2 with words", No, Claude, &[Script("echo TRIAL-REASON >&2; exit 2")]),
-    short(row("exit-2-silent", "exit 2 in silence", No, Claude, &[Script("exit 2")])),
-    row(
+    behaviour("exit-2", "exit 2 with words", Deny, Claude, &[Script("echo TRIAL-REASON >&2; exit 2")]),
+    in_live_trial(behaviour("exit-2-silent", "exit 2 in silence", Deny, Claude, &[Script("exit 2")])),
+    behaviour(
         "exit-2-allow",
         "exit 2, and JSON that allows",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'; echo TRIAL-REASON >&2; exit 2"#,
         )],
     ),
-    short(row("exit-1", "exit 1", No, Claude, &[Script("echo TRIAL-REASON >&2; exit 1")])),
-    row("signal", "killed by a signal", No, Claude, &[Script("kill -9 $$")]),
-    short(within(1_000, row("timeout", "runs into its time-out", No, Claude, &[Script("sleep 60")]))),
-    row("missing", "the script is missing", No, Claude, &[Missing]),
-    row("not-executable", "the script is not executable", No, Claude, &[NotExecutable(DENY)]),
-    short(row(
+    in_live_trial(behaviour("exit-1", "exit 1", Deny, Claude, &[Script("echo TRIAL-REASON >&2; exit 1")])),
+    behaviour("signal", "killed by a signal", Deny, Claude, &[Script("kill -9 $$")]),
+    in_live_trial(with_timeout(
+        1_000,
+        behaviour("timeout", "runs into its time-out", Deny, Claude, &[Script("sleep 60")]),
+    )),
+    behaviour("missing", "the script is missing", Deny, Claude, &[Missing]),
+    behaviour("not-executable", "the script is not executable", Deny, Claude, &[NotExecutable(DENY_SCRIPT)]),
+    in_live_trial(behaviour(
         "cut-off",
         "its JSON is cut off",
-        No,
+        Deny,
         Claude,
         &[Script(r#"printf '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permi'"#)],
     )),
-    short(row(
+    in_live_trial(behaviour(
         "log-before",
         "a log line before the deny",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"echo 'guard: checking'; echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'"#,
         )],
     )),
-    row(
+    behaviour(
         "log-after",
         "a log line after the deny",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'; echo 'guard: done'"#,
         )],
     ),
-    row(
+    behaviour(
         "log-before-gemini",
         "a log line before the deny, in Gemini's words",
-        No,
+        Deny,
         Gemini,
         &[Script(r#"echo 'guard: checking'; echo '{"decision":"deny","reason":"TRIAL-REASON"}'"#)],
     ),
-    row(
+    behaviour(
         "wrong-type",
         "a field of the wrong type",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":["deny"],"permissionDecisionReason":"TRIAL-REASON"}}'"#,
         )],
     ),
-    row(
+    behaviour(
         "flood",
         "floods stdout with 8 MB, then denies",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"head -c 8000000 /dev/zero | tr '\0' x; echo; echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'"#,
         )],
     ),
-    row(
+    behaviour(
         "daemon",
         "leaves a process behind that holds its pipes, and denies",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"sleep 20 & echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'"#,
         )],
     ),
-    row(
+    behaviour(
         "slow",
         "slow, but in time",
-        No,
+        Deny,
         Claude,
         &[Script(
             r#"sleep 2; echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'"#,
         )],
     ),
-    row("allow-then-deny", "the first hook says nothing, the second denies", No, Claude, &[NOTHING, Script(DENY)]),
-    row(
+    behaviour(
+        "allow-then-deny",
+        "the first hook says nothing, the second denies",
+        Deny,
+        Claude,
+        &[SILENT_HOOK, Script(DENY_SCRIPT)],
+    ),
+    behaviour(
         "approve-then-deny",
         "the first hook allows, the second denies",
-        No,
+        Deny,
         Claude,
         &[
             Script(r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'"#),
-            Script(DENY),
+            Script(DENY_SCRIPT),
         ],
     ),
-    short(row(
+    in_live_trial(behaviour(
         "rewrite",
         "allows, and rewrites the command",
-        Otherwise,
+        Rewrite,
         Claude,
         &[Script(
             r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{"command":"touch RW"}}}'"#,
         )],
     )),
-    row(
+    behaviour(
         "rewrite-only",
         "rewrites without a decision",
-        Otherwise,
+        Rewrite,
         Claude,
         &[Script(
             r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"command":"touch RW"}}}'"#,
         )],
     ),
-    row(
+    behaviour(
         "rewrite-gemini",
         "rewrites in Gemini's words",
-        Otherwise,
+        Rewrite,
         Gemini,
         &[Script(r#"echo '{"hookSpecificOutput":{"tool_input":{"command":"touch RW"}}}'"#)],
     ),
-    wants(Wanted::Edit, row("edit", "a guard on edits; the model uses the tool for that", No, Claude, &[Script(DENY)])),
-    wants(
-        Wanted::EditByCommand,
-        row("edit-by-command", "a guard on edits; the model writes the file by a command", No, Claude, &[Script(DENY)]),
+    with_call_kind(
+        TrialCallKind::Edit,
+        behaviour("edit", "a guard on edits; the model uses the tool for that", Deny, Claude, &[Script(DENY_SCRIPT)]),
     ),
-    at(
+    with_call_kind(
+        TrialCallKind::EditByCommand,
+        behaviour(
+            "edit-by-command",
+            "a guard on edits; the model writes the file by a command",
+            Deny,
+            Claude,
+            &[Script(DENY_SCRIPT)],
+        ),
+    ),
+    at_event(
         EventKind::BeforeAgent,
-        row(
+        behaviour(
             "prompt",
             "the prompt is denied",
-            No,
+            Deny,
             Claude,
             &[Script(r#"echo '{"decision":"block","reason":"TRIAL-REASON"}'"#)],
         ),
     ),
-    at(
+    at_event(
         EventKind::AfterTool,
-        row(
+        behaviour(
             "context",
             "tells the model something after the call",
-            Tell,
+            AddContext,
             Claude,
             &[Script(
                 r#"echo '{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"TRIAL-CONTEXT"}}'"#,
             )],
         ),
     ),
-    place(
-        Place::Untrusted,
-        row("untrusted", "denies, but the agent was not told to trust it", No, Claude, &[Script(DENY)]),
+    with_setup(
+        TrialSetup::Untrusted,
+        behaviour("untrusted", "denies, but the agent was not told to trust it", Deny, Claude, &[Script(DENY_SCRIPT)]),
     ),
-    place(
-        Place::ProgramGone,
-        row("gone", "denies, but the program that the agent calls is gone", No, Claude, &[Script(DENY)]),
+    with_setup(
+        TrialSetup::ProgramMissing,
+        behaviour("gone", "denies, but the program that the agent calls is gone", Deny, Claude, &[Script(DENY_SCRIPT)]),
     ),
 ];
 
@@ -312,20 +330,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_behaviour_has_a_name_of_its_own_and_says_whether_it_is_short() {
+    fn every_behaviour_has_a_unique_name() {
         let mut names: Vec<_> = BEHAVIOURS.iter().map(|row| row.name).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), BEHAVIOURS.len());
         assert!(names.len() >= 30, "{}", names.len());
-        assert_eq!(Behaviour::short().count(), 10);
+        assert_eq!(Behaviour::live_trials().count(), 10);
     }
 
     #[test]
-    fn scripts_say_what_is_looked_for() {
-        assert!(DENY.contains(super::super::REASON));
-        for row in BEHAVIOURS.iter().filter(|row| row.means == Tell) {
-            assert!(row.hooks.iter().all(|hook| matches!(hook, Script(text) if text.contains(super::super::CONTEXT))));
+    fn scripts_print_the_expected_markers() {
+        assert!(DENY_SCRIPT.contains(super::super::REASON_MARKER));
+        for row in BEHAVIOURS.iter().filter(|row| row.intent == AddContext) {
+            assert!(
+                row.hooks
+                    .iter()
+                    .all(|hook| matches!(hook, Script(text) if text.contains(super::super::CONTEXT_MARKER)))
+            );
         }
     }
 }

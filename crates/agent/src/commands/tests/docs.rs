@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use hookwright_model::Content;
-use hookwright_settings::commands::{Commands, discover};
-use hookwright_settings::{FolderTrust, Paths, Project, World};
+use hookwright_settings::commands::{CustomCommands, discover};
+use hookwright_settings::{ConfigPaths, FolderTrust, ProcessEnv, ProjectFolder};
 use hookwright_testkit::fs;
 use tokio_util::sync::CancellationToken;
 
-use super::{Case, check, expand, parse_invocation, yolo};
+use super::{CommandCase, check_command, expand, parse_invocation, yolo};
 
 /// The example files: each begins with a comment that names it.
 fn examples() -> Vec<(String, String)> {
@@ -20,13 +20,18 @@ fn examples() -> Vec<(String, String)> {
 }
 
 /// A home with all examples in it.
-fn home(case: &Case) -> Commands {
+fn home(case: &CommandCase) -> CustomCommands {
     for (name, text) in examples() {
         case.write(&format!(".gemini/commands/{name}"), text.as_bytes());
     }
     let home = PathBuf::from(case.dir.path());
-    let world = World { env: Vec::new(), home: Some(home), cwd: "/nowhere".into() };
-    discover(&Paths::new(&world), &Project { root: "/nowhere".into(), trust: FolderTrust::Unknown }, &[], &|_| false)
+    let world = ProcessEnv { env: Vec::new(), home: Some(home), cwd: "/nowhere".into() };
+    discover(
+        &ConfigPaths::new(&world),
+        &ProjectFolder { root: "/nowhere".into(), trust: FolderTrust::Unknown },
+        &[],
+        &|_| false,
+    )
 }
 
 #[test]
@@ -37,13 +42,13 @@ fn every_example_loads_and_is_well_formed() {
     assert!(examples().len() >= 5);
     assert_eq!(commands.list.len(), examples().len());
     for command in &commands.list {
-        check(command).unwrap();
+        check_command(command).unwrap();
         assert!(command.description.is_some(), "{}", command.name);
     }
 }
 
 #[tokio::test]
-async fn examples_expand_as_told() {
+async fn examples_expand_as_documented() {
     let case = yolo(&[("docs/style.md", "Tabs, not blanks."), ("src/a.rs", "// it's complicated\n")]);
     let commands = home(&case);
     for (typed, expected) in [

@@ -10,41 +10,41 @@ use std::sync::Arc;
 
 use hookwright_hooks::{HookEngine, Registry, Source};
 use hookwright_model::{AnyModel, Content, GenerationConfig, Offline, Part};
-use hookwright_settings::commands::{Command, Commands};
-use hookwright_tools::{ShellSettings, ToolContext, ToolSet, WebSearching, Workspace};
+use hookwright_settings::commands::{CustomCommand, CustomCommands};
+use hookwright_tools::{ShellCommandOptions, ToolContext, ToolSet, WebSearchSupport, Workspace};
 use tokio_util::sync::CancellationToken;
 
-use super::{CommandError, Invoked, check, parse_invocation};
-use crate::scope::Scope;
+use super::{CommandError, CommandInvocation, check_command, parse_invocation};
+use crate::scope::TurnScope;
 use crate::{
-    AgentEvent, ApprovalMode, ApprovalReply, Approvals, Budget, Door, EventStream, Events, Interaction, Policy,
-    Services,
+    AgentEvent, ApprovalMode, ApprovalReply, Approvals, EventSender, EventStream, Interaction, ModelGateway, Policy,
+    RequestBudget, Services,
 };
 
 /// A project, what is allowed in it, and what the user will say.
-struct Case {
+struct CommandCase {
     dir: tempfile::TempDir,
     mode: ApprovalMode,
     allowed: Vec<String>,
     policy: Policy,
     replies: Option<Vec<ApprovalReply>>,
     tools: ToolSet,
-    limits: ShellSettings,
+    limits: ShellCommandOptions,
     hooks: HookEngine,
     more_roots: Vec<std::path::PathBuf>,
     cancel: CancellationToken,
 }
 
 /// What came of an expansion.
-struct Ran {
+struct CommandCaseRun {
     result: Result<Vec<Part>, CommandError>,
     /// Commands that the user was asked about.
-    asked: Vec<String>,
+    approvals: Vec<String>,
     notes: Vec<String>,
     warnings: Vec<String>,
 }
 
-impl Ran {
+impl CommandCaseRun {
     fn text(&self) -> String {
         Content::user(self.result.clone().unwrap()).text()
     }
@@ -55,17 +55,17 @@ impl Ran {
 }
 
 /// Everything runs, nobody is asked.
-fn yolo(files: &[(&str, &str)]) -> Case {
+fn yolo(files: &[(&str, &str)]) -> CommandCase {
     let dir = tempfile::tempdir().unwrap();
     hookwright_testkit::watchdog::watch();
-    let case = Case {
+    let case = CommandCase {
         dir,
         mode: ApprovalMode::Yolo,
         allowed: Vec::new(),
         policy: Policy::default(),
         replies: None,
-        tools: ToolSet::builtin(WebSearching::Impossible),
-        limits: ShellSettings::default(),
+        tools: ToolSet::builtin(WebSearchSupport::Unavailable),
+        limits: ShellCommandOptions::default(),
         hooks: HookEngine::builder(Registry::default()).build(),
         more_roots: Vec::new(),
         cancel: CancellationToken::new(),
@@ -77,16 +77,16 @@ fn yolo(files: &[(&str, &str)]) -> Case {
 }
 
 /// Nothing runs unasked, and nobody is there.
-fn headless(files: &[(&str, &str)]) -> Case {
-    Case { mode: ApprovalMode::Default, ..yolo(files) }
+fn headless(files: &[(&str, &str)]) -> CommandCase {
+    CommandCase { mode: ApprovalMode::Default, ..yolo(files) }
 }
 
 /// Nothing runs unasked, and the user gives these answers; after the last one a question is cancelled by the token.
-fn interactive(replies: &[ApprovalReply]) -> Case {
-    Case { replies: Some(replies.to_vec()), ..headless(&[]) }
+fn interactive(replies: &[ApprovalReply]) -> CommandCase {
+    CommandCase { replies: Some(replies.to_vec()), ..headless(&[]) }
 }
 
-impl Case {
+impl CommandCase {
     fn write(&self, path: &str, bytes: &[u8]) {
         let path = self.dir.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -98,7 +98,7 @@ impl Case {
     }
 
     /// Expands `/test ARGS`.
-    async fn run(&self, prompt: &str, args: &str) -> Ran {
+    async fn run(&self, prompt: &str, args: &str) -> CommandCaseRun {
         let command = command("test", prompt, Path::new("/nowhere/test.toml"));
         let (services, mut events) = self.services();
         let mut replies = self.replies.clone().unwrap_or_default().into_iter();
@@ -107,7 +107,7 @@ impl Case {
             let (mut asked, mut notes, mut warnings, mut open) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
             while let Some(event) = events.recv().await {
                 match event {
-                    AgentEvent::Approval(request, reply) => {
+                    AgentEvent::ApprovalRequested(request, reply) => {
                         asked.push(request.description.clone());
                         match replies.next() {
                             Some(word) => drop(reply.send(word)),
@@ -126,31 +126,31 @@ impl Case {
         });
         let result = expand(services, &command, &format!("/test {args}"), args, &self.cancel).await;
         let (asked, notes, warnings) = screen.await.unwrap();
-        Ran { result, asked, notes, warnings }
+        CommandCaseRun { result, approvals: asked, notes, warnings }
     }
 
     fn services(&self) -> (Services, EventStream) {
-        let (events, receiver) = Events::channel();
+        let (events, receiver) = EventSender::channel();
         let mut tool_context = ToolContext::new(Workspace::new(self.dir.path(), self.more_roots.clone()).unwrap());
         tool_context.environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
         tool_context.shell = self.limits.clone();
         let services = Services {
             checkpoints: std::sync::Arc::default(),
-            model: Door::new(AnyModel::from(Offline::new()), Default::default()).into(),
+            model: ModelGateway::new(AnyModel::from(Offline::new()), Default::default()).into(),
             tools: Arc::new(self.tools.clone().into()),
-            agents: Arc::default(),
-            servers: hookwright_tools::mcp::Servers::none(),
+            subagents: Arc::default(),
+            servers: hookwright_tools::mcp::McpServerSet::none(),
             tool_context,
             hooks: self.hooks.clone(),
             approvals: Approvals::new(self.mode, self.allowed.clone(), self.policy.clone()).into(),
             events,
-            guards: std::sync::Arc::default(),
-            aside: Arc::default(),
-            asking: Arc::default(),
+            tamper_watch: std::sync::Arc::default(),
+            background_hooks: Arc::default(),
+            approval_lock: Arc::default(),
             interaction: if self.replies.is_some() { Interaction::Interactive } else { Interaction::Headless },
             generation: GenerationConfig::default(),
             loop_detection: true,
-            budget: Budget::new(None, None),
+            budget: RequestBudget::new(None, None),
             compression_threshold: 0.5,
             compression_target: None,
         };
@@ -161,25 +161,25 @@ impl Case {
 /// What a command stands for, read and run at once.
 async fn expand(
     services: Services,
-    command: &Command,
+    command: &CustomCommand,
     typed: &str,
     args: &str,
     cancel: &CancellationToken,
 ) -> Result<Vec<Part>, CommandError> {
-    let invoked = Invoked::new(command, typed, args)?;
-    invoked.fill(&Arc::new(services), &Scope::outside(cancel)).await
+    let invoked = CommandInvocation::new(command, typed, args)?;
+    invoked.expand(&Arc::new(services), &TurnScope::outside_turn(cancel)).await
 }
 
-fn command(name: &str, prompt: &str, path: &Path) -> Command {
+fn command(name: &str, prompt: &str, path: &Path) -> CustomCommand {
     let (name, prompt, path) = (name.to_owned(), prompt.to_owned(), path.to_owned());
-    Command { name, description: None, prompt, source: Source::User, path }
+    CustomCommand { name, description: None, prompt, source: Source::User, path }
 }
 
 #[test]
 fn invocations() {
     let named = |name: &str| command(name, "", Path::new(""));
     let names = ["git", "git:commit", "ext.git:commit", "git:commit:all"];
-    let commands = Commands { list: names.map(named).into(), ..Commands::default() };
+    let commands = CustomCommands { list: names.map(named).into(), ..CustomCommands::default() };
     let parse = |text| parse_invocation(text, &commands).map(|(command, args)| (command.name.as_str(), args));
     assert_eq!(parse("/git"), Some(("git", "")));
     assert_eq!(parse(" /git:commit  fix  it \n"), Some(("git:commit", "fix  it")));
@@ -191,7 +191,7 @@ fn invocations() {
 }
 
 #[tokio::test]
-async fn arguments_stand_where_they_are_wanted_or_at_the_end() {
+async fn arguments_replace_the_placeholder_or_are_appended() {
     let case = headless(&[]);
     assert_eq!(case.run("Fix {{args}}, {{args}}!", "it's $x").await.text(), "Fix it's $x, it's $x!");
     assert_eq!(case.run("Fix {{args}}.", "").await.text(), "Fix .");
@@ -201,7 +201,7 @@ async fn arguments_stand_where_they_are_wanted_or_at_the_end() {
 }
 
 #[tokio::test]
-async fn arguments_are_no_template() {
+async fn arguments_are_not_expanded_again() {
     let case = yolo(&[("secret", "S")]);
     let args = "!{touch pwned} @{secret} {{args}}";
     assert_eq!(case.run("Look: {{args}}", args).await.text(), format!("Look: {args}"));
@@ -211,13 +211,13 @@ async fn arguments_are_no_template() {
 }
 
 #[test]
-fn what_is_not_well_formed_is_found_in_the_file() {
+fn malformed_command_is_located_in_its_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("bad.toml");
     let parse = |text: &str| {
         fs::write(&path, text).unwrap();
         let table: toml::Table = toml::from_str(text).unwrap();
-        check(&command("bad", table["prompt"].as_str().unwrap(), &path)).unwrap_err()
+        check_command(&command("bad", table["prompt"].as_str().unwrap(), &path)).unwrap_err()
     };
     let at = |line_and_column: &str| format!("{}{line_and_column}", path.display());
     let error = parse("description = \"é\"\nprompt = '''\nfirst\nsécond !{ls {x}\n'''\n");
@@ -233,7 +233,7 @@ fn what_is_not_well_formed_is_found_in_the_file() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_not_well_formed_does_nothing() {
+async fn malformed_command_runs_nothing() {
     let case = yolo(&[("a", "A")]);
     let ran = case.run("@{a} !{touch ran} !{", "").await;
     assert!(matches!(ran.error(), CommandError::Unclosed { .. }));

@@ -19,7 +19,7 @@ fn image(name: &str) -> Part {
 }
 
 /// Two turns: the first with a call and a picture, the second still under way.
-fn request() -> Request {
+fn request() -> ModelRequest {
     let contents = vec![
         Content::user(vec![Part::text("first question"), image("A")]),
         Content::model(vec![Part::text("I look"), call("1")]),
@@ -29,21 +29,21 @@ fn request() -> Request {
         Content::model(vec![call("2")]),
         Content::user(vec![result("2")]),
     ];
-    Request::new("m", contents.into_iter().map(Arc::new).collect())
+    ModelRequest::new("m", contents.into_iter().map(Arc::new).collect())
 }
 
-fn texts(request: &Request) -> Vec<(Role, String)> {
+fn texts(request: &ModelRequest) -> Vec<(Role, String)> {
     let texts = request.contents.iter().map(|content| (content.role, content.text()));
     texts.filter(|(_, text)| !text.is_empty()).collect()
 }
 
-fn calls(request: &Request) -> Vec<String> {
+fn calls(request: &ModelRequest) -> Vec<String> {
     let parts = request.contents.iter().flat_map(|content| &content.parts);
     parts.filter_map(|part| part.as_function_call()?.id.clone()).collect()
 }
 
 /// Every call is answered in the next message, and nothing else is.
-fn is_paired(request: &Request) -> bool {
+fn is_paired(request: &ModelRequest) -> bool {
     let ids = |content: Option<&Arc<Content>>| -> (Vec<String>, Vec<String>) {
         let parts = || content.into_iter().flat_map(|content| content.parts.iter());
         let called = parts().filter_map(|part| part.as_function_call()?.id.clone()).collect();
@@ -55,34 +55,34 @@ fn is_paired(request: &Request) -> bool {
 }
 
 #[test]
-fn what_a_hook_leaves_out_is_left_out_and_no_question_takes_anothers_place() {
+fn omitted_messages_are_removed_without_shifting_others() {
     let mut request = request();
-    let troubles = put_back(&mut request, &[message("user", "second question")]);
+    let troubles = apply_messages(&mut request, &[message("user", "second question")]);
     assert_eq!((texts(&request), troubles.len()), (vec![(Role::User, "second question".to_owned())], 0));
     assert_eq!((calls(&request), is_paired(&request)), (vec!["2".to_owned()], true));
     assert_eq!(request.contents[0].parts[1], image("C"));
 }
 
 #[test]
-fn the_last_question_may_be_changed_while_the_others_are_left_out() {
+fn last_message_can_change_while_others_are_omitted() {
     let mut request = request();
-    let troubles = put_back(&mut request, &[message("user", "something else")]);
+    let troubles = apply_messages(&mut request, &[message("user", "something else")]);
     assert_eq!(texts(&request), [(Role::User, "something else".to_owned())]);
     assert_eq!(calls(&request), ["2"], "the calls of this turn are still there, or the model would make them again");
     assert!(is_paired(&request) && troubles.is_empty(), "{troubles:?}");
 }
 
 #[test]
-fn a_call_goes_with_its_words_and_takes_its_result_along() {
+fn removed_message_takes_its_call_and_result_along() {
     let mut request = request();
     let left =
         [message("user", "first question"), message("model", "first answer"), message("user", "second question")];
-    assert!(put_back(&mut request, &left).is_empty());
+    assert!(apply_messages(&mut request, &left).is_empty());
     assert_eq!((calls(&request), is_paired(&request)), (vec!["2".to_owned()], true));
 }
 
 #[test]
-fn messages_that_change_places_take_along_what_is_theirs() {
+fn moved_messages_keep_their_calls_and_results() {
     let mut request = request();
     let order = [
         message("user", "second question"),
@@ -90,29 +90,29 @@ fn messages_that_change_places_take_along_what_is_theirs() {
         message("model", "I look"),
         message("user", "first question"),
     ];
-    assert!(put_back(&mut request, &order).is_empty());
+    assert!(apply_messages(&mut request, &order).is_empty());
     assert_eq!(request.contents[0].parts[1], image("C"));
     assert_eq!(request.contents.last().unwrap().parts[1], image("A"));
     assert_eq!((calls(&request), is_paired(&request)), (vec!["2".to_owned(), "1".to_owned()], true));
 }
 
 #[test]
-fn what_is_added_is_added_where_it_stands() {
+fn added_messages_keep_their_position() {
     let mut request = request();
     let mut given = vec![message("user", "rules first")];
     given.extend(super::super::request_view(&request).messages);
     given.push(message("user", "and briefly"));
     let expected: Vec<String> = given.iter().map(|message| message.content.clone()).collect();
-    assert!(put_back(&mut request, &given).is_empty());
+    assert!(apply_messages(&mut request, &given).is_empty());
     assert_eq!(texts(&request).into_iter().map(|(_, text)| text).collect::<Vec<_>>(), expected);
     assert_eq!((calls(&request), is_paired(&request)), (vec!["1".to_owned(), "2".to_owned()], true));
 }
 
 #[test]
-fn what_cannot_be_told_apart_is_said() {
+fn ambiguous_messages_are_reported() {
     let mut request = request();
     let given = [message("user", "x"), message("user", "y"), message("tool", "z"), message("user", "second question")];
-    let troubles = put_back(&mut request, &given);
+    let troubles = apply_messages(&mut request, &given);
     assert_eq!(troubles.len(), 2, "{troubles:?}");
     assert!(troubles[0].contains("the role `tool`") && troubles[1].contains("which is which cannot be told"));
     assert_eq!(texts(&request).len(), 4);
@@ -121,25 +121,25 @@ fn what_cannot_be_told_apart_is_said() {
 
 /// One step of a conversation.
 #[derive(Clone, Debug)]
-enum Step {
+enum ConversationStep {
     User(String, bool),
     Model(String),
     ModelCalls(String, u8),
     Calls(u8),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ConversationStep> {
     // Few words, so that messages are often the same.
     let text = "[abc]{1,3}";
     prop_oneof![
-        (text, any::<bool>()).prop_map(|(text, picture)| Step::User(text, picture)),
-        text.prop_map(Step::Model),
-        (text, 1..3_u8).prop_map(|(text, calls)| Step::ModelCalls(text, calls)),
-        (1..3_u8).prop_map(Step::Calls),
+        (text, any::<bool>()).prop_map(|(text, picture)| ConversationStep::User(text, picture)),
+        text.prop_map(ConversationStep::Model),
+        (text, 1..3_u8).prop_map(|(text, calls)| ConversationStep::ModelCalls(text, calls)),
+        (1..3_u8).prop_map(ConversationStep::Calls),
     ]
 }
 
-fn conversation(steps: &[Step]) -> Request {
+fn conversation(steps: &[ConversationStep]) -> ModelRequest {
     let mut contents = vec![Content::user_text("begin")];
     let mut number = 0;
     let mut ids = |count: u8| -> Vec<String> {
@@ -152,94 +152,94 @@ fn conversation(steps: &[Step]) -> Request {
     };
     for step in steps {
         let (text, count) = match step {
-            Step::User(text, picture) => {
+            ConversationStep::User(text, picture) => {
                 let picture = picture.then(|| image(text));
                 contents.push(Content::user([Part::text(text)].into_iter().chain(picture).collect()));
                 continue;
             }
-            Step::Model(text) => {
+            ConversationStep::Model(text) => {
                 contents.push(Content::model_text(text));
                 continue;
             }
-            Step::ModelCalls(text, count) => (Some(text), *count),
-            Step::Calls(count) => (None, *count),
+            ConversationStep::ModelCalls(text, count) => (Some(text), *count),
+            ConversationStep::Calls(count) => (None, *count),
         };
         let ids = ids(count);
         let words = text.map(Part::text);
         contents.push(Content::model(words.into_iter().chain(ids.iter().map(|id| call(id))).collect()));
         contents.push(Content::user(ids.iter().map(|id| result(id)).collect()));
     }
-    Request::new("m", contents.into_iter().map(Arc::new).collect())
+    ModelRequest::new("m", contents.into_iter().map(Arc::new).collect())
 }
 
 /// What a hook does to the messages.
 #[derive(Clone, Debug)]
-enum Edit {
+enum MessageEdit {
     Drop(prop::sample::Index),
     Insert(prop::sample::Index, bool, String),
     Change(prop::sample::Index, String),
     Swap(prop::sample::Index, prop::sample::Index),
 }
 
-fn edit() -> impl Strategy<Value = Edit> {
+fn edit() -> impl Strategy<Value = MessageEdit> {
     let at = any::<prop::sample::Index>;
     prop_oneof![
-        at().prop_map(Edit::Drop),
-        (at(), any::<bool>(), "[abcd]{1,3}").prop_map(|(at, user, text)| Edit::Insert(at, user, text)),
-        (at(), "[d]{0,2}").prop_map(|(at, text)| Edit::Change(at, text)),
-        (at(), at()).prop_map(|(one, other)| Edit::Swap(one, other)),
+        at().prop_map(MessageEdit::Drop),
+        (at(), any::<bool>(), "[abcd]{1,3}").prop_map(|(at, user, text)| MessageEdit::Insert(at, user, text)),
+        (at(), "[d]{0,2}").prop_map(|(at, text)| MessageEdit::Change(at, text)),
+        (at(), at()).prop_map(|(one, other)| MessageEdit::Swap(one, other)),
     ]
 }
 
-fn apply(edit: &Edit, messages: &mut Vec<LlmMessage>) {
+fn apply(edit: &MessageEdit, messages: &mut Vec<LlmMessage>) {
     let length = messages.len();
     match edit {
-        Edit::Insert(at, user, text) => {
+        MessageEdit::Insert(at, user, text) => {
             messages.insert(at.index(length + 1), message(if *user { "user" } else { "model" }, text));
         }
         _ if length == 0 => {}
-        Edit::Drop(at) => drop(messages.remove(at.index(length))),
-        Edit::Change(at, text) => messages[at.index(length)].content.clone_from(text),
-        Edit::Swap(one, other) => messages.swap(one.index(length), other.index(length)),
+        MessageEdit::Drop(at) => drop(messages.remove(at.index(length))),
+        MessageEdit::Change(at, text) => messages[at.index(length)].content.clone_from(text),
+        MessageEdit::Swap(one, other) => messages.swap(one.index(length), other.index(length)),
     }
 }
 
 proptest! {
     #[test]
-    fn a_request_says_what_the_hook_gave_and_calls_keep_their_results(
+    fn request_has_the_hooks_messages_and_paired_calls(
         steps in prop::collection::vec(step(), 0..12),
         edits in prop::collection::vec(edit(), 0..6),
     ) {
         let mut request = conversation(&steps);
         let mut given = super::super::request_view(&request).messages;
         edits.iter().for_each(|edit| apply(edit, &mut given));
-        put_back(&mut request, &given);
+        apply_messages(&mut request, &given);
         let expected: Vec<(Role, String)> = given
             .iter()
             .filter(|message| !message.content.is_empty())
-            .map(|message| (role(&message.role, &mut Vec::new()), message.content.clone()))
+            .map(|message| (parse_role(&message.role, &mut Vec::new()), message.content.clone()))
             .collect();
         prop_assert_eq!(texts(&request), expected);
         prop_assert!(is_paired(&request), "{:#?}", request.contents);
     }
 
     #[test]
-    fn a_hook_that_changes_nothing_changes_nothing(steps in prop::collection::vec(step(), 0..12)) {
+    fn unchanged_messages_leave_the_request_unchanged(steps in prop::collection::vec(step(), 0..12)) {
         let mut request = conversation(&steps);
         let before = request.contents.clone();
         let given = super::super::request_view(&request).messages;
-        prop_assert!(put_back(&mut request, &given).is_empty());
+        prop_assert!(apply_messages(&mut request, &given).is_empty());
         prop_assert_eq!(request.contents.len(), before.len());
         prop_assert!(request.contents.iter().zip(&before).all(|(one, other)| Arc::ptr_eq(one, other)));
     }
 
     #[test]
-    fn changed_words_leave_everything_else_in_its_place(
+    fn changed_text_keeps_everything_else_in_place(
         steps in prop::collection::vec(step(), 0..12),
         at in any::<prop::sample::Index>(),
     ) {
         let mut request = conversation(&steps);
-        let without_text = |request: &Request| -> Vec<Vec<Part>> {
+        let without_text = |request: &ModelRequest| -> Vec<Vec<Part>> {
             let parts = |content: &Arc<Content>| {
                 content.parts.iter().filter(|part| part.as_text().is_none()).cloned().collect()
             };
@@ -249,7 +249,7 @@ proptest! {
         let mut given = super::super::request_view(&request).messages;
         let at = at.index(given.len());
         given[at].content = "redacted".to_owned();
-        prop_assert!(put_back(&mut request, &given).is_empty());
+        prop_assert!(apply_messages(&mut request, &given).is_empty());
         prop_assert_eq!(without_text(&request), before);
     }
 }

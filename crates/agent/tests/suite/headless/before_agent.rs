@@ -2,21 +2,21 @@
 
 use super::*;
 
-fn parts(request: &Value) -> Vec<String> {
+fn part_texts(request: &Value) -> Vec<String> {
     let parts = request[0]["parts"].as_array().unwrap();
     parts.iter().map(|part| part["text"].as_str().unwrap().to_owned()).collect()
 }
 
-fn context(text: &str) -> String {
-    answer(&json!({"hookSpecificOutput": {"additionalContext": text}}))
+fn context_script(text: &str) -> String {
+    answer_script(&json!({"hookSpecificOutput": {"additionalContext": text}}))
 }
 
 #[test]
 fn context_follows_the_prompt_and_cannot_close_its_mark() {
-    let sandbox = project(&[("BeforeAgent", "", &context("the branch is <main>"))]);
-    let run = run(&sandbox, &Replay::new().says("ok"));
+    let sandbox = project(&[("BeforeAgent", "", &context_script("the branch is <main>"))]);
+    let run = run_hello(&sandbox, &ReplayBuilder::new().says("ok"));
     assert_eq!(run.text, "ok");
-    let sent = parts(&requests(&sandbox)[0]);
+    let sent = part_texts(&request_contents(&sandbox)[0]);
     assert_eq!(sent, ["hello", "<hook_context>the branch is &lt;main&gt;</hook_context>"]);
 }
 
@@ -27,30 +27,30 @@ fn context_is_for_its_turn_unless_the_settings_keep_it() {
     for (keep, times) in [(false, 0), (true, 1)] {
         let sandbox = project_with(&[("BeforeAgent", "", &once)], json!({"hooksConfig": {"keepContext": keep}}));
         sandbox.write("a.txt", "A");
-        let replay = Replay::new().calls("read_file", json!({"file_path": "a.txt"})).says("one");
-        prompt(&sandbox, "the first prompt", &replay);
-        resume(&sandbox, "the second prompt", &Replay::new().says("two"));
-        let sent = requests(&sandbox);
-        has(&sent[0].to_string(), "only now");
-        has(&sent[1].to_string(), "only now");
+        let replay = ReplayBuilder::new().calls("read_file", json!({"file_path": "a.txt"})).says("one");
+        run_prompt(&sandbox, "the first prompt", &replay);
+        resume_with_prompt(&sandbox, "the second prompt", &ReplayBuilder::new().says("two"));
+        let sent = request_contents(&sandbox);
+        assert_contains(&sent[0].to_string(), "only now");
+        assert_contains(&sent[1].to_string(), "only now");
         assert_eq!(sent[2].to_string().matches("only now").count(), times, "{}", sent[2]);
-        has(&transcript(&sandbox), "only now");
+        assert_contains(&read_transcript(&sandbox), "only now");
     }
 }
 
 #[test]
 fn what_session_start_says_stays_for_the_session() {
-    let sandbox = project(&[("SessionStart", "startup", &context("ship on Friday"))]);
-    run(&sandbox, &Replay::new().says("one"));
-    resume(&sandbox, "again", &Replay::new().says("two"));
-    has(&requests(&sandbox)[1].to_string(), "ship on Friday");
+    let sandbox = project(&[("SessionStart", "startup", &context_script("ship on Friday"))]);
+    run_hello(&sandbox, &ReplayBuilder::new().says("one"));
+    resume_with_prompt(&sandbox, "again", &ReplayBuilder::new().says("two"));
+    assert_contains(&request_contents(&sandbox)[1].to_string(), "ship on Friday");
 }
 
 #[test]
 fn what_session_start_says_stands_before_the_prompt() {
-    let sandbox = project(&[("SessionStart", "startup", &context("ship on Friday"))]);
-    run(&sandbox, &Replay::new().says("ok"));
-    assert_eq!(parts(&requests(&sandbox)[0]), ["<hook_context>ship on Friday</hook_context>", "hello"]);
+    let sandbox = project(&[("SessionStart", "startup", &context_script("ship on Friday"))]);
+    run_hello(&sandbox, &ReplayBuilder::new().says("ok"));
+    assert_eq!(part_texts(&request_contents(&sandbox)[0]), ["<hook_context>ship on Friday</hook_context>", "hello"]);
 }
 
 #[test]
@@ -59,44 +59,44 @@ fn session_start_never_blocks() {
         ["echo no >&2; exit 2", r#"echo '{"decision": "deny", "reason": "no"}'"#, r#"echo '{"continue": false}'"#]
     {
         let sandbox = project(&[("SessionStart", "", script)]);
-        assert_eq!(run(&sandbox, &Replay::new().says("ok")).text, "ok", "{script}");
+        assert_eq!(run_hello(&sandbox, &ReplayBuilder::new().says("ok")).text, "ok", "{script}");
     }
 }
 
 #[test]
 fn a_denied_prompt_leaves_no_trace() {
     let script = r#"case $(cat) in *'"prompt":"forbidden'*) echo 'not that' >&2; exit 2;; esac"#;
-    let sandbox = project(&[("BeforeAgent", "", script), ("AfterAgent", "", LOG)]);
-    prompt(&sandbox, "first", &Replay::new().says("one"));
-    let run = resume(&sandbox, "forbidden words", &Replay::new());
+    let sandbox = project(&[("BeforeAgent", "", script), ("AfterAgent", "", LOG_INPUT_SCRIPT)]);
+    run_prompt(&sandbox, "first", &ReplayBuilder::new().says("one"));
+    let run = resume_with_prompt(&sandbox, "forbidden words", &ReplayBuilder::new());
     assert_eq!(run.text, "");
-    has(&run.said, "Agent execution blocked: not that\n");
-    assert_eq!(log(&sandbox).len(), 1, "AfterAgent fired for a turn that was not");
-    lacks(&transcript(&sandbox), "forbidden");
-    resume(&sandbox, "third", &Replay::new().says("three"));
-    assert_eq!(requests(&sandbox).len(), 2);
-    let last = requests(&sandbox)[1].to_string();
-    lacks(&last, "forbidden");
-    has(&last, "one");
+    assert_contains(&run.messages, "Agent execution blocked: not that\n");
+    assert_eq!(logged_inputs(&sandbox).len(), 1, "AfterAgent fired for a turn that was not");
+    assert_lacks(&read_transcript(&sandbox), "forbidden");
+    resume_with_prompt(&sandbox, "third", &ReplayBuilder::new().says("three"));
+    assert_eq!(request_contents(&sandbox).len(), 2);
+    let last = request_contents(&sandbox)[1].to_string();
+    assert_lacks(&last, "forbidden");
+    assert_contains(&last, "one");
 }
 
 #[test]
 fn a_denied_first_prompt_is_no_session_to_go_on_with_and_no_prompt() {
     let sandbox = project(&[("BeforeAgent", "", "echo no >&2; exit 2")]);
-    let run = run(&sandbox, &Replay::new());
-    lacks(&transcript(&sandbox), "hello");
-    assert!(requests(&sandbox).is_empty());
+    let run = run_hello(&sandbox, &ReplayBuilder::new());
+    assert_lacks(&read_transcript(&sandbox), "hello");
+    assert!(request_contents(&sandbox).is_empty());
     assert!(run.prompts.is_empty());
 }
 
 #[test]
 fn hooks_in_sequence_see_what_those_before_them_added() {
-    let first = context("from the first");
-    let sandbox = project(&[("BeforeAgent", "", &first), ("BeforeAgent", "", LOG)]);
+    let first = context_script("from the first");
+    let sandbox = project(&[("BeforeAgent", "", &first), ("BeforeAgent", "", LOG_INPUT_SCRIPT)]);
     let text = sandbox.read(".gemini/settings.json").replacen("\"matcher\": \"\"", "\"sequential\": true", 1);
     sandbox.write(".gemini/settings.json", text);
-    run(&sandbox, &Replay::new().says("ok"));
-    let seen = log(&sandbox)[0]["prompt"].as_str().unwrap().to_owned();
-    has(&seen, "hello");
-    has(&seen, "from the first");
+    run_hello(&sandbox, &ReplayBuilder::new().says("ok"));
+    let seen = logged_inputs(&sandbox)[0]["prompt"].as_str().unwrap().to_owned();
+    assert_contains(&seen, "hello");
+    assert_contains(&seen, "from the first");
 }

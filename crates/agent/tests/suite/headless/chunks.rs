@@ -6,7 +6,7 @@ use hookwright_testkit::replay::{call, chunk};
 const SECRET: &str = "hunter2";
 
 /// Takes the secret out of what it is handed, and keeps all of that in a file of its own.
-const REDACT: &str = r#"input=$(cat); printf '%s\n' "$input" >> "$GEMINI_PROJECT_DIR/../seen.jsonl"
+const REDACT_SCRIPT: &str = r#"input=$(cat); printf '%s\n' "$input" >> "$GEMINI_PROJECT_DIR/../seen.jsonl"
 content=$(printf '%s' "$input" | sed 's/.*"content":"\(.*\)","full_content".*/\1/')
 case $content in
 *hunter2*) printf '{"suppressOutput": true, "hookSpecificOutput": {"llm_response": {"text": "%s"}}}' \
@@ -15,11 +15,11 @@ case $content in
 esac"#;
 
 /// A project with AfterModel hooks: for each its `chunks` and its script.
-fn holding(hooks: &[(Value, &str)]) -> Headless {
+fn project_with_chunk_hooks(hooks: &[(Value, &str)]) -> HeadlessProject {
     let sandbox = project(&[]);
     let hook = |(at, (chunks, script)): (usize, &(Value, &str))| {
         let name = format!("hook{}", at + 1);
-        let command = script_of(&sandbox, &name, script);
+        let command = write_hook_script(&sandbox, &name, script);
         json!({"type": "command", "name": name, "command": command, "chunks": chunks})
     };
     let hooks: Vec<Value> = hooks.iter().enumerate().map(hook).collect();
@@ -27,39 +27,40 @@ fn holding(hooks: &[(Value, &str)]) -> Headless {
     sandbox
 }
 
-fn redacting(chunks: Value) -> Headless {
-    holding(&[(chunks, REDACT)])
+fn redacting_project(chunks: Value) -> HeadlessProject {
+    project_with_chunk_hooks(&[(chunks, REDACT_SCRIPT)])
 }
 
 /// One field of what the redactor was handed, run by run.
-fn seen(sandbox: &Headless, field: &str) -> Vec<Value> {
-    let text = fs::read_to_string(sandbox.beside("seen.jsonl")).unwrap_or_default();
+fn redactor_inputs(sandbox: &HeadlessProject, field: &str) -> Vec<Value> {
+    let text = fs::read_to_string(sandbox.outside_path("seen.jsonl")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()[field].clone()).collect()
 }
 
 /// Nothing that anybody keeps has the secret, or a half of it that no hook has seen with the other.
 #[track_caller]
-fn is_nowhere(sandbox: &Headless, run: &Run) {
-    let kept = files_under(&sandbox.home())
+fn assert_secret_nowhere(sandbox: &HeadlessProject, run: &HeadlessRun) {
+    let kept = files_under(&sandbox.home_dir())
         .into_iter()
         .map(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned());
-    for text in kept.chain([run.text.clone(), run.said.clone()]) {
-        lacks(&text, SECRET);
-        lacks(&text, "ter2");
+    for text in kept.chain([run.text.clone(), run.messages.clone()]) {
+        assert_lacks(&text, SECRET);
+        assert_lacks(&text, "ter2");
     }
 }
 
-fn text(text: &str) -> Value {
+fn text_chunk(text: &str) -> Value {
     chunk(&[json!({"text": text})], false)
 }
 
 #[test]
 fn a_secret_in_two_pieces_is_redacted() {
     for chunks in [json!("sentence"), json!("line"), json!(10), json!(1), json!(65536)] {
-        let sandbox = redacting(chunks.clone());
-        let run = run(&sandbox, &Replay::new().pieces(&["The word is hun", "ter2. I", " think", " so"]));
+        let sandbox = redacting_project(chunks.clone());
+        let run =
+            run_hello(&sandbox, &ReplayBuilder::new().says_in_chunks(&["The word is hun", "ter2. I", " think", " so"]));
         assert_eq!(run.text, "The word is [gone]. I think so", "{chunks}");
-        is_nowhere(&sandbox, &run);
+        assert_secret_nowhere(&sandbox, &run);
     }
 }
 
@@ -69,7 +70,7 @@ fn nothing_in_the_middle_of_a_sentence_ends_it() {
     let usage = |total: u64| json!({"usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": total}});
     let between = [
         ("a call", vec![chunk(&[write], false)]),
-        ("nothing", vec![json!({}), json!({"candidates": []}), chunk(&[], false), text("")]),
+        ("nothing", vec![json!({}), json!({"candidates": []}), chunk(&[], false), text_chunk("")]),
         ("tokens", vec![usage(7)]),
         ("an end", vec![chunk(&[], true)]),
         (
@@ -81,17 +82,21 @@ fn nothing_in_the_middle_of_a_sentence_ends_it() {
         ("sources", vec![json!({"candidates": [{"content": {"parts": []}, "groundingMetadata": {"a": 1}}]})]),
     ];
     for (what, between) in between {
-        let sandbox = redacting(json!("sentence"));
-        let chunks =
-            [vec![text("The word is hun")], between, vec![text("ter2. Yes"), chunk(&[text("")], true)]].concat();
-        let run = run(&sandbox, &Replay::new().stream(chunks).says("Done."));
-        has(&run.text, "The word is [gone]. Yes");
-        is_nowhere(&sandbox, &run);
-        assert_eq!(seen(&sandbox, "content")[0], "The word is hunter2. ", "{what}");
+        let sandbox = redacting_project(json!("sentence"));
+        let chunks = [
+            vec![text_chunk("The word is hun")],
+            between,
+            vec![text_chunk("ter2. Yes"), chunk(&[text_chunk("")], true)],
+        ]
+        .concat();
+        let run = run_hello(&sandbox, &ReplayBuilder::new().stream(chunks).says("Done."));
+        assert_contains(&run.text, "The word is [gone]. Yes");
+        assert_secret_nowhere(&sandbox, &run);
+        assert_eq!(redactor_inputs(&sandbox, "content")[0], "The word is hunter2. ", "{what}");
         if what == "a call" {
             assert_eq!(sandbox.read("a.txt"), "A");
-            assert_eq!(requests(&sandbox)[1][1]["parts"][0]["text"], "The word is [gone]. ");
-            assert_eq!(requests(&sandbox)[1][1]["parts"][1]["functionCall"]["name"], "write_file");
+            assert_eq!(request_contents(&sandbox)[1][1]["parts"][0]["text"], "The word is [gone]. ");
+            assert_eq!(request_contents(&sandbox)[1][1]["parts"][1]["functionCall"]["name"], "write_file");
         }
     }
 }
@@ -101,10 +106,13 @@ fn nothing_in_the_middle_of_a_sentence_ends_it() {
 fn hooks_with_different_wishes_see_the_same_units() {
     let log = |name: &str| format!("cat >> \"$GEMINI_PROJECT_DIR/{name}\"; echo >> \"$GEMINI_PROJECT_DIR/{name}\"");
     let scripts = ["a", "b", "c"].map(log);
-    let sandbox =
-        holding(&[(json!("sentence"), &scripts[0]), (json!("line"), &scripts[1]), (Value::Null, &scripts[2])]);
+    let sandbox = project_with_chunk_hooks(&[
+        (json!("sentence"), &scripts[0]),
+        (json!("line"), &scripts[1]),
+        (Value::Null, &scripts[2]),
+    ]);
     let pieces = ["One. ", "Two.\n", "Three", ". Fo", "ur.\nFive."];
-    assert_eq!(run(&sandbox, &Replay::new().pieces(&pieces)).text, pieces.concat());
+    assert_eq!(run_hello(&sandbox, &ReplayBuilder::new().says_in_chunks(&pieces)).text, pieces.concat());
     for name in ["a", "b", "c"] {
         let inputs = sandbox.read(name);
         let inputs = inputs.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["content"].clone());
@@ -115,71 +123,73 @@ fn hooks_with_different_wishes_see_the_same_units() {
 /// What has arrived when an answer breaks off is shown, past the hooks.
 #[test]
 fn an_answer_that_breaks_off_is_seen_to_its_end() {
-    let sandbox = redacting(json!("line"));
+    let sandbox = redacting_project(json!("line"));
     let broken = json!({"promptFeedback": {"blockReason": "SAFETY"}});
-    let chunks = vec![text("One.\n"), text("The word is hun"), text("ter2 and"), broken, text("never")];
-    let run = run_with(&sandbox, "hello", &Replay::new().stream(chunks), yolo());
+    let chunks =
+        vec![text_chunk("One.\n"), text_chunk("The word is hun"), text_chunk("ter2 and"), broken, text_chunk("never")];
+    let run = run_with_options(&sandbox, "hello", &ReplayBuilder::new().stream(chunks), yolo_options());
     assert!(matches!(run.end, Some(TurnEnd::Failed { .. })), "{run:#?}");
     assert_eq!(run.text, "One.\nThe word is [gone] and");
-    has(&run.said, "SAFETY");
-    is_nowhere(&sandbox, &run);
+    assert_contains(&run.messages, "SAFETY");
+    assert_secret_nowhere(&sandbox, &run);
 }
 
 #[test]
 fn a_stop_keeps_whole_units_and_nothing_that_was_held() {
     let script = r#"case $(cat) in *'"content":"Two'*) echo '{"continue": false, "stopReason": "enough"}';; esac"#;
-    let sandbox = holding(&[(json!("sentence"), script)]);
-    let run = run(&sandbox, &Replay::new().pieces(&["One. T", "wo. Hun", "ter2. "]));
+    let sandbox = project_with_chunk_hooks(&[(json!("sentence"), script)]);
+    let run = run_hello(&sandbox, &ReplayBuilder::new().says_in_chunks(&["One. T", "wo. Hun", "ter2. "]));
     assert_eq!(run.text, "One. ");
-    lacks(&transcript(&sandbox), "Two");
-    lacks(&transcript(&sandbox), "Hun");
+    assert_lacks(&read_transcript(&sandbox), "Two");
+    assert_lacks(&read_transcript(&sandbox), "Hun");
 }
 
 /// A guard that can't say anything of a unit says no.
 #[test]
 fn a_guard_that_takes_too_long_shows_nothing() {
     let sandbox = project(&[]);
-    let command = script_of(&sandbox, "slow", "exec sleep 60");
+    let command = write_hook_script(&sandbox, "slow", "exec sleep 60");
     let hook = json!({"type": "command", "command": command, "name": "slow", "timeout": 300, "guard": true, "chunks": "sentence"});
     sandbox.write_settings(&json!({"hooks": {"AfterModel": [{"hooks": [hook]}]}}));
-    let run = run(&sandbox, &Replay::new().pieces(&["It is hun", "ter2. ", "Yes."]));
-    has(&run.said, "Agent execution blocked: ");
+    let run = run_hello(&sandbox, &ReplayBuilder::new().says_in_chunks(&["It is hun", "ter2. ", "Yes."]));
+    assert_contains(&run.messages, "Agent execution blocked: ");
     assert_eq!(run.text.trim(), "");
-    lacks(&transcript(&sandbox), "hun");
+    assert_lacks(&read_transcript(&sandbox), "hun");
 }
 
 #[test]
 fn a_model_that_repeats_itself_is_noticed_by_the_unit() {
-    let sandbox = redacting(json!("line"));
+    let sandbox = redacting_project(json!("line"));
     let again = "It goes on and on like this, the word is hunter2, and then some more.\n";
-    let run = run_with(&sandbox, "hello", &Replay::new().pieces(&[again; 40]), yolo());
-    has(&run.said, "the model wrote the same text");
-    is_nowhere(&sandbox, &run);
-    assert!(seen(&sandbox, "content").len() < 40);
+    let run = run_with_options(&sandbox, "hello", &ReplayBuilder::new().says_in_chunks(&[again; 40]), yolo_options());
+    assert_contains(&run.messages, "the model wrote the same text");
+    assert_secret_nowhere(&sandbox, &run);
+    assert!(redactor_inputs(&sandbox, "content").len() < 40);
 }
 
 /// There is a bound to what is waited for, and no word is cut at it.
 #[test]
 fn what_never_ends_is_handed_over_at_the_bound() {
-    let sandbox = redacting(json!("sentence"));
+    let sandbox = redacting_project(json!("sentence"));
     sandbox.write_user_settings(&json!({"model": {"disableLoopDetection": true}}));
     let filler = "la ".repeat(1000);
     let mut pieces = vec![filler.as_str(); 21];
     pieces.extend(["la ".repeat(844).leak() as &str, "lahun", "ter2 la", " la"]);
-    let run = run(&sandbox, &Replay::new().pieces(&pieces));
-    is_nowhere(&sandbox, &run);
-    let lengths: Vec<usize> = seen(&sandbox, "content").iter().map(|unit| unit.as_str().unwrap().len()).collect();
+    let run = run_hello(&sandbox, &ReplayBuilder::new().says_in_chunks(&pieces));
+    assert_secret_nowhere(&sandbox, &run);
+    let lengths: Vec<usize> =
+        redactor_inputs(&sandbox, "content").iter().map(|unit| unit.as_str().unwrap().len()).collect();
     assert_eq!(lengths, [63_000 + 2_532 + "lahunter2 ".len(), "la la".len()]);
-    has(&run.text, "la la[gone] la la");
+    assert_contains(&run.text, "la la[gone] la la");
 }
 
 #[test]
 fn a_sub_agents_answer_is_held_too() {
-    let sandbox = redacting(json!("sentence"));
+    let sandbox = redacting_project(json!("sentence"));
     sandbox.write(".gemini/agents/scout.md", "---\nname: scout\ndescription: looks\n---\nLook.\n");
     let delegate = call("delegate_to_agent", json!({"agent_name": "scout", "objective": "look"}));
-    let replay = Replay::new().parts(&[delegate]).pieces(&["I found hun", "ter2. And"]).says("Done.");
-    let run = run(&sandbox, &replay);
-    is_nowhere(&sandbox, &run);
-    has(&requests(&sandbox)[2].to_string(), "I found [gone]. And");
+    let replay = ReplayBuilder::new().parts(&[delegate]).says_in_chunks(&["I found hun", "ter2. And"]).says("Done.");
+    let run = run_hello(&sandbox, &replay);
+    assert_secret_nowhere(&sandbox, &run);
+    assert_contains(&request_contents(&sandbox)[2].to_string(), "I found [gone]. And");
 }

@@ -5,16 +5,16 @@ mod after_agent;
 mod after_model;
 mod after_tool;
 mod answers;
-mod attached;
+mod attachments;
 mod before_agent;
 mod before_model;
 mod before_tool;
 mod chunks;
 mod configuration;
-mod door;
+mod event_order;
 mod guards;
-mod order;
-mod protected;
+mod model_gateway;
+mod protected_files;
 mod tampering;
 
 use std::cell::RefCell;
@@ -22,35 +22,37 @@ use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use hookwright_agent::session::{Opened, Order, Reply, SessionError, SessionOptions, Typed, When};
+use hookwright_agent::session::{
+    InputLine, PreparedSession, Reply, SessionCommand, SessionError, SessionOptions, Shutdown,
+};
 use hookwright_agent::{AgentEvent, ApprovalMode, EndReason, ToolEnd, TurnEnd};
-use hookwright_model::{ReplayOrder, Request};
-use hookwright_settings::World;
+use hookwright_model::{ModelRequest, ReplayOrder};
+use hookwright_settings::ProcessEnv;
 use hookwright_testkit::fs;
-use hookwright_testkit::{EVENTS, Replay, is_running, wait_until};
+use hookwright_testkit::{EVENT_NAMES, ReplayBuilder, is_running, wait_until};
 use serde_json::{Map, Value, json};
 
-use super::support::{Project, told, within};
+use super::support::{TestProject, contents_json, within_hang_timeout};
 
 /// A project, and what its sessions asked the model so far.
-struct Headless {
-    project: Project,
+struct HeadlessProject {
+    project: TestProject,
     environment: Vec<(OsString, OsString)>,
-    requests: RefCell<Vec<Request>>,
+    requests: RefCell<Vec<ModelRequest>>,
 }
 
-impl Deref for Headless {
-    type Target = Project;
+impl Deref for HeadlessProject {
+    type Target = TestProject;
 
-    fn deref(&self) -> &Project {
+    fn deref(&self) -> &TestProject {
         &self.project
     }
 }
 
-impl Headless {
-    fn new(project: Project) -> Self {
+impl HeadlessProject {
+    fn new(project: TestProject) -> Self {
         let environment = project.environment();
-        Headless { project, environment, requests: RefCell::default() }
+        HeadlessProject { project, environment, requests: RefCell::default() }
     }
 
     /// With another variable for the session and all that it runs.
@@ -61,7 +63,7 @@ impl Headless {
     }
 
     /// With the folder's trust up to the settings.
-    fn untrusted(mut self) -> Self {
+    fn without_trust(mut self) -> Self {
         self.environment.retain(|(name, _)| name != "GEMINI_CLI_TRUST_WORKSPACE");
         self
     }
@@ -69,11 +71,11 @@ impl Headless {
 
 /// What came of one prompt.
 #[derive(Debug)]
-struct Run {
+struct HeadlessRun {
     /// The answer, as it was shown.
     text: String,
     /// Everything else that people are told, a line each, as the program prints it.
-    said: String,
+    messages: String,
     /// The tool calls that are over.
     tools: Vec<ToolEnd>,
     /// The prompts that BeforeAgent hooks let pass.
@@ -83,104 +85,116 @@ struct Run {
 }
 
 /// A project with hooks: for each its event, its matcher and its script. The first one is called `hook1`.
-fn project(hooks: &[(&str, &str, &str)]) -> Headless {
+fn project(hooks: &[(&str, &str, &str)]) -> HeadlessProject {
     project_with(hooks, json!({}))
 }
 
 /// The same with more settings.
-fn project_with(hooks: &[(&str, &str, &str)], mut settings: Value) -> Headless {
-    let project = Project::new();
+fn project_with(hooks: &[(&str, &str, &str)], mut settings: Value) -> HeadlessProject {
+    let project = TestProject::new();
     let mut events = settings.get("hooks").and_then(Value::as_object).cloned().unwrap_or_else(Map::new);
     for (at, (event, matcher, script)) in hooks.iter().enumerate() {
         let name = format!("hook{}", at + 1);
-        let command = script_of(&project, &name, script);
+        let command = write_hook_script(&project, &name, script);
         let definition = json!({"matcher": matcher, "hooks": [{"type": "command", "name": name, "command": command}]});
         let list = events.entry(*event).or_insert_with(|| json!([]));
         list.as_array_mut().unwrap().push(definition);
     }
     settings["hooks"] = Value::Object(events);
     project.write_settings(&settings);
-    Headless::new(project)
+    HeadlessProject::new(project)
 }
 
 /// A project without settings.
-fn empty_project() -> Headless {
-    Headless::new(Project::new())
+fn empty_project() -> HeadlessProject {
+    HeadlessProject::new(TestProject::new())
 }
 
 /// Writes a hook's script, and gives back the command that runs it. Not executed itself: a file that is just being written
 /// can't be.
-fn script_of(project: &Project, name: &str, script: &str) -> String {
+fn write_hook_script(project: &TestProject, name: &str, script: &str) -> String {
     project.write(&format!(".gemini/hooks/{name}.sh"), format!("{script}\n"));
     format!("sh \"$GEMINI_PROJECT_DIR\"/.gemini/hooks/{name}.sh")
 }
 
 /// A hook that keeps what it is told.
-const LOG: &str = r#"input=$(cat); printf '%s\n' "$input" >> "$GEMINI_PROJECT_DIR/log.jsonl""#;
+const LOG_INPUT_SCRIPT: &str = r#"input=$(cat); printf '%s\n' "$input" >> "$GEMINI_PROJECT_DIR/log.jsonl""#;
 
 /// A hook on every event that keeps what it is told.
-fn watched() -> Vec<(&'static str, &'static str, &'static str)> {
-    EVENTS.map(|event| (event, "*", LOG)).to_vec()
+fn logging_hooks() -> Vec<(&'static str, &'static str, &'static str)> {
+    EVENT_NAMES.map(|event| (event, "*", LOG_INPUT_SCRIPT)).to_vec()
 }
 
 /// What the logging hooks were told.
-fn log(project: &Project) -> Vec<Value> {
-    if !project.has("log.jsonl") {
+fn logged_inputs(project: &TestProject) -> Vec<Value> {
+    if !project.exists("log.jsonl") {
         return Vec::new();
     }
     project.read("log.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The events that the logging hooks saw.
-fn logged_events(project: &Project) -> Vec<String> {
-    log(project).iter().map(|input| input["hook_event_name"].as_str().unwrap().to_owned()).collect()
+fn logged_events(project: &TestProject) -> Vec<String> {
+    logged_inputs(project).iter().map(|input| input["hook_event_name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// What the logging hooks were told of one event.
-fn logged(project: &Project, event: &str) -> Vec<Value> {
-    log(project).into_iter().filter(|input| input["hook_event_name"] == event).collect()
+fn logged_inputs_of(project: &TestProject, event: &str) -> Vec<Value> {
+    logged_inputs(project).into_iter().filter(|input| input["hook_event_name"] == event).collect()
 }
 
 /// One prompt with recorded answers in a new session; every tool may run.
 #[track_caller]
-fn run(headless: &Headless, replay: &Replay) -> Run {
-    prompt(headless, "hello", replay)
+fn run_hello(headless: &HeadlessProject, replay: &ReplayBuilder) -> HeadlessRun {
+    run_prompt(headless, "hello", replay)
 }
 
 #[track_caller]
-fn prompt(headless: &Headless, prompt: &str, replay: &Replay) -> Run {
-    run_with(headless, prompt, replay, yolo()).ends_well()
+fn run_prompt(headless: &HeadlessProject, prompt: &str, replay: &ReplayBuilder) -> HeadlessRun {
+    run_with_options(headless, prompt, replay, yolo_options()).assert_ended_well()
 }
 
 /// The same in the session that was last.
 #[track_caller]
-fn resume(headless: &Headless, prompt: &str, replay: &Replay) -> Run {
-    run_with(headless, prompt, replay, SessionOptions { resume: Some("latest".to_owned()), ..yolo() }).ends_well()
+fn resume_with_prompt(headless: &HeadlessProject, prompt: &str, replay: &ReplayBuilder) -> HeadlessRun {
+    run_with_options(headless, prompt, replay, SessionOptions { resume: Some("latest".to_owned()), ..yolo_options() })
+        .assert_ended_well()
 }
 
-fn yolo() -> SessionOptions {
+fn yolo_options() -> SessionOptions {
     SessionOptions { approval_mode: Some(ApprovalMode::Yolo), ..SessionOptions::default() }
 }
 
 /// One prompt with recorded answers in a session of these options.
 #[track_caller]
-fn run_with(headless: &Headless, prompt: &str, replay: &Replay, options: SessionOptions) -> Run {
+fn run_with_options(
+    headless: &HeadlessProject,
+    prompt: &str,
+    replay: &ReplayBuilder,
+    options: SessionOptions,
+) -> HeadlessRun {
     try_run(headless, prompt, replay, options).unwrap_or_else(|error| panic!("the session does not start: {error}"))
 }
 
 /// The same; an error if the session does not start.
-fn try_run(headless: &Headless, prompt: &str, replay: &Replay, options: SessionOptions) -> Result<Run, SessionError> {
-    let file = headless.beside("replay.jsonl");
+fn try_run(
+    headless: &HeadlessProject,
+    prompt: &str,
+    replay: &ReplayBuilder,
+    options: SessionOptions,
+) -> Result<HeadlessRun, SessionError> {
+    let file = headless.outside_path("replay.jsonl");
     std::fs::write(&file, replay.text()).unwrap();
     let options = SessionOptions { replay: Some((file, ReplayOrder::Strict)), ..options };
-    let world = World::new(headless.environment.clone(), headless.dir());
+    let world = ProcessEnv::new(headless.environment.clone(), headless.project_dir());
     // As the program has it: all of a session on one thread.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let events = runtime.block_on(within("the session's end", converse(options, world, prompt)))?;
-    let mut run = Run { text: String::new(), said: String::new(), tools: Vec::new(), prompts: Vec::new(), end: None };
+    let events = runtime.block_on(within_hang_timeout("the session's end", run_session(options, world, prompt)))?;
+    let mut run =
+        HeadlessRun { text: String::new(), messages: String::new(), tools: Vec::new(), prompts: Vec::new(), end: None };
     for event in events {
-        if let Some(line) = line_of(&event) {
-            run.said.push_str(&format!("{line}\n"));
+        if let Some(line) = printed_line(&event) {
+            run.messages.push_str(&format!("{line}\n"));
         }
         match event {
             AgentEvent::Text(text) => run.text.push_str(&text),
@@ -189,7 +203,7 @@ fn try_run(headless: &Headless, prompt: &str, replay: &Replay, options: SessionO
             AgentEvent::PromptStarted { prompt, .. } => run.prompts.push(prompt),
             AgentEvent::TurnFinished(end) => run.end = Some(end),
             AgentEvent::ModelRequest { request, .. } => headless.requests.borrow_mut().push(*request),
-            AgentEvent::Within { event, .. } => {
+            AgentEvent::SubAgent { event, .. } => {
                 if let AgentEvent::ModelRequest { request, .. } = *event {
                     headless.requests.borrow_mut().push(*request);
                 }
@@ -202,28 +216,32 @@ fn try_run(headless: &Headless, prompt: &str, replay: &Replay, options: SessionO
 
 /// Why a session does not start that could lack guards, and what to do about it.
 #[track_caller]
-fn refused(headless: &Headless, replay: &Replay) -> String {
-    refused_with(headless, replay, yolo())
+fn refusal(headless: &HeadlessProject, replay: &ReplayBuilder) -> String {
+    refusal_with(headless, replay, yolo_options())
 }
 
 #[track_caller]
-fn refused_with(headless: &Headless, replay: &Replay, options: SessionOptions) -> String {
+fn refusal_with(headless: &HeadlessProject, replay: &ReplayBuilder, options: SessionOptions) -> String {
     match try_run(headless, "go", replay, options) {
         Err(error) if error.is_unguarded() => format!("{error}\n{}", error.hint().unwrap_or_default()),
         other => panic!("{other:#?}"),
     }
 }
 
-async fn converse(options: SessionOptions, world: World, prompt: &str) -> Result<Vec<AgentEvent>, SessionError> {
+async fn run_session(
+    options: SessionOptions,
+    world: ProcessEnv,
+    prompt: &str,
+) -> Result<Vec<AgentEvent>, SessionError> {
     let loaded = options.load(&world)?;
-    let opened = Opened::new(options, world, loaded)?;
-    let order = match opened.view().read(prompt) {
-        Typed::Order(order) => order,
-        _ => Order::Prompt(prompt.to_owned()),
+    let opened = PreparedSession::new(options, world, loaded)?;
+    let order = match opened.view().parse_line(prompt) {
+        InputLine::Command(order) => order,
+        _ => SessionCommand::Prompt(prompt.to_owned()),
     };
     let (session, mut events, task) = opened.start();
-    session.order(order);
-    session.end(When::Done, EndReason::Exit);
+    session.send(order);
+    session.end(Shutdown::Done, EndReason::Exit);
     let mut seen = Vec::new();
     while let Some(event) = events.recv().await {
         seen.push(event);
@@ -233,15 +251,17 @@ async fn converse(options: SessionOptions, world: World, prompt: &str) -> Result
 }
 
 /// What people read of an event, if they read anything.
-fn line_of(event: &AgentEvent) -> Option<String> {
+fn printed_line(event: &AgentEvent) -> Option<String> {
     Some(match event {
         AgentEvent::HookMessage { text, .. } => format!("Hook system message: {text}"),
         AgentEvent::HookWarning { event, hook, source, text } => {
             format!("warning: hook {hook} ({source}, {event}) {text}")
         }
-        AgentEvent::ToolStarted(start) if start.rewritten.is_empty() => format!("{} {}", start.name, start.description),
+        AgentEvent::ToolStarted(start) if start.rewritten_args.is_empty() => {
+            format!("{} {}", start.name, start.description)
+        }
         AgentEvent::ToolStarted(start) => {
-            format!("{} {} (hooks changed {})", start.name, start.description, start.rewritten.join(", "))
+            format!("{} {} (hooks changed {})", start.name, start.description, start.rewritten_args.join(", "))
         }
         AgentEvent::ToolFinished(end) => format!("Error executing tool {}: {}", end.name, end.error.as_ref()?.message),
         AgentEvent::AgentRetry { reason, .. } => format!("Agent execution blocked: {reason}"),
@@ -251,16 +271,16 @@ fn line_of(event: &AgentEvent) -> Option<String> {
         AgentEvent::Reply(Reply::Text(_, text)) => text.clone(),
         AgentEvent::Reply(Reply::Diagnostic(diagnostic)) => diagnostic.to_string(),
         AgentEvent::Reply(Reply::Notice(notice)) => notice.to_string(),
-        AgentEvent::TurnFinished(end) => end.words()?,
-        AgentEvent::Within { agent, event, .. } => format!("{}: {}", agent.name, line_of(event)?),
+        AgentEvent::TurnFinished(end) => end.message()?,
+        AgentEvent::SubAgent { agent, event, .. } => format!("{}: {}", agent.name, printed_line(event)?),
         _ => return None,
     })
 }
 
-impl Run {
+impl HeadlessRun {
     /// Checks that the turn ended as the user or a hook wished.
     #[track_caller]
-    fn ends_well(self) -> Self {
+    fn assert_ended_well(self) -> Self {
         let well = matches!(self.end, None | Some(TurnEnd::Answered | TurnEnd::Blocked(_) | TurnEnd::Stopped(_)));
         assert!(well, "{self:#?}");
         self
@@ -273,19 +293,19 @@ impl Run {
 }
 
 /// The conversations that were sent to the model, one per request.
-fn requests(headless: &Headless) -> Vec<Value> {
+fn request_contents(headless: &HeadlessProject) -> Vec<Value> {
     let requests = headless.requests.borrow();
-    requests.iter().map(|request| serde_json::from_str(&told(&request.contents)).unwrap()).collect()
+    requests.iter().map(|request| serde_json::from_str(&contents_json(&request.contents)).unwrap()).collect()
 }
 
 /// What the model was told of its first call.
-fn result_of_call(headless: &Headless) -> Value {
-    requests(headless)[1][2]["parts"][0]["functionResponse"]["response"].clone()
+fn first_call_result(headless: &HeadlessProject) -> Value {
+    request_contents(headless)[1][2]["parts"][0]["functionResponse"]["response"].clone()
 }
 
 /// The session's transcript; the only one.
-fn transcript(project: &Project) -> String {
-    let files: Vec<_> = files_under(&project.home());
+fn read_transcript(project: &TestProject) -> String {
+    let files: Vec<_> = files_under(&project.home_dir());
     let mut transcripts = files.iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
     let (Some(file), None) = (transcripts.next(), transcripts.next()) else { panic!("{files:?}") };
     fs::read_to_string(file).unwrap()
@@ -297,21 +317,21 @@ fn files_under(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Waits until a process is gone.
-fn assert_gone(pid: &str) {
+fn assert_process_gone(pid: &str) {
     wait_until(&format!("process {pid} is gone"), || !is_running(pid));
 }
 
 /// A script that prints a JSON answer.
-fn answer(answer: &Value) -> String {
+fn answer_script(answer: &Value) -> String {
     format!("cat > /dev/null\ncat <<'END'\n{answer}\nEND")
 }
 
 #[track_caller]
-fn has(text: &str, words: &str) {
+fn assert_contains(text: &str, words: &str) {
     assert!(text.contains(words), "no `{words}` in:\n{text}");
 }
 
 #[track_caller]
-fn lacks(text: &str, words: &str) {
+fn assert_lacks(text: &str, words: &str) {
     assert!(!text.contains(words), "`{words}` in:\n{text}");
 }

@@ -4,30 +4,30 @@
 use super::*;
 
 /// Lets no call pass that holds the word.
-const GUARD: &str = "if grep -q forbidden; then echo 'not allowed' >&2; exit 2; fi; exit 0";
+const GUARD_SCRIPT: &str = "if grep -q forbidden; then echo 'not allowed' >&2; exit 2; fi; exit 0";
 
-fn shell(command: &str) -> Value {
+fn shell_args(command: &str) -> Value {
     json!({"command": command})
 }
 
 /// The agent attacks its guard, then does what that forbids.
-fn attacking(command: &str) -> Replay {
-    Replay::new()
-        .calls("run_shell_command", shell(command))
-        .calls("run_shell_command", shell("echo forbidden > made"))
+fn attack_replay(command: &str) -> ReplayBuilder {
+    ReplayBuilder::new()
+        .calls("run_shell_command", shell_args(command))
+        .calls("run_shell_command", shell_args("echo forbidden > made"))
         .says("done")
 }
 
-fn attack(sandbox: &Headless, command: &str) -> Run {
-    run(sandbox, &attacking(command))
+fn run_attack(sandbox: &HeadlessProject, command: &str) -> HeadlessRun {
+    run_hello(sandbox, &attack_replay(command))
 }
 
-fn guarded() -> Headless {
-    project(&[("BeforeTool", "run_shell_command", GUARD)])
+fn guarded_project() -> HeadlessProject {
+    project(&[("BeforeTool", "run_shell_command", GUARD_SCRIPT)])
 }
 
-fn ledger(sandbox: &Headless) -> Vec<PathBuf> {
-    let folder = sandbox.home().join(".gemini/hookwright/guards");
+fn ledger_files(sandbox: &HeadlessProject) -> Vec<PathBuf> {
+    let folder = sandbox.home_dir().join(".gemini/hookwright/guards");
     if folder.exists() { files_under(&folder) } else { Vec::new() }
 }
 
@@ -52,14 +52,14 @@ fn no_way_to_change_a_guard_puts_it_to_sleep() {
         "mkdir -p ~/.gemini; echo '{\"hooksConfig\": {\"disabled\": [\"hook1\"]}}' > ~/.gemini/settings.json",
         "echo '{\"hooksConfig\": {\"enabled\": false}}' > \"$GEMINI_CLI_SYSTEM_SETTINGS_PATH\"",
     ] {
-        let sandbox = guarded();
-        let ran = attack(&sandbox, command);
-        assert!(!sandbox.has("made"), "{command}\n{ran:#?}");
-        has(&ran.said, "while the agent worked");
-        has(&ran.said, "hookwright hooks trust");
+        let sandbox = guarded_project();
+        let ran = run_attack(&sandbox, command);
+        assert!(!sandbox.exists("made"), "{command}\n{ran:#?}");
+        assert_contains(&ran.messages, "while the agent worked");
+        assert_contains(&ran.messages, "hookwright hooks trust");
         // Nor in the next session.
-        refused(&sandbox, &attacking("true"));
-        assert!(!sandbox.has("made"), "{command}");
+        refusal(&sandbox, &attack_replay("true"));
+        assert!(!sandbox.exists("made"), "{command}");
     }
 }
 
@@ -70,12 +70,12 @@ fn nothing_is_noticed_where_nothing_changed() {
         "cp .gemini/hooks/hook1.sh x; rm .gemini/hooks/hook1.sh; cp -p x .gemini/hooks/hook1.sh",
         "touch .gemini/*.json",
     ] {
-        let sandbox = guarded();
-        let ran = attack(&sandbox, command);
-        has(&ran.said, "Tool execution blocked: not allowed");
-        lacks(&ran.said, "while the agent worked");
-        assert!(ledger(&sandbox).is_empty());
-        attack(&sandbox, "true");
+        let sandbox = guarded_project();
+        let ran = run_attack(&sandbox, command);
+        assert_contains(&ran.messages, "Tool execution blocked: not allowed");
+        assert_lacks(&ran.messages, "while the agent worked");
+        assert!(ledger_files(&sandbox).is_empty());
+        run_attack(&sandbox, "true");
     }
 }
 
@@ -84,25 +84,28 @@ fn a_hook_that_the_agent_adds_does_not_run() {
     let sandbox = empty_project();
     let hook = r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "touch pwned"}]}]}}"#;
     let command = format!("mkdir -p .gemini; echo '{hook}' > .gemini/settings.json");
-    let replay =
-        Replay::new().calls("run_shell_command", shell(&command)).calls("run_shell_command", shell("true")).says("ok");
-    let ran = prompt(&sandbox, "go", &replay);
-    has(&ran.said, ".gemini/settings.json was made while the agent worked");
-    refused(&sandbox, &replay);
-    assert!(!sandbox.has("pwned"));
+    let replay = ReplayBuilder::new()
+        .calls("run_shell_command", shell_args(&command))
+        .calls("run_shell_command", shell_args("true"))
+        .says("ok");
+    let ran = run_prompt(&sandbox, "go", &replay);
+    assert_contains(&ran.messages, ".gemini/settings.json was made while the agent worked");
+    refusal(&sandbox, &replay);
+    assert!(!sandbox.exists("pwned"));
 }
 
 #[test]
 fn an_event_that_cannot_be_denied_goes_on_without_its_changed_hook() {
     let sandbox = project(&[("SessionEnd", "*", "touch ended")]);
-    let replay =
-        Replay::new().calls("run_shell_command", shell("echo 'touch pwned' >> .gemini/hooks/hook1.sh")).says("ok");
-    let ran = prompt(&sandbox, "go", &replay);
-    has(
-        &ran.said,
+    let replay = ReplayBuilder::new()
+        .calls("run_shell_command", shell_args("echo 'touch pwned' >> .gemini/hooks/hook1.sh"))
+        .says("ok");
+    let ran = run_prompt(&sandbox, "go", &replay);
+    assert_contains(
+        &ran.messages,
         "hook1 (project, SessionEnd) did not run: .gemini/hooks/hook1.sh was changed while the agent worked",
     );
-    assert!(!sandbox.has("ended") && !sandbox.has("pwned"));
+    assert!(!sandbox.exists("ended") && !sandbox.exists("pwned"));
 }
 
 #[test]
@@ -110,24 +113,24 @@ fn what_the_agents_code_does_in_a_hook_is_noticed_too() {
     // The hook runs the project's tests, and the agent wrote those.
     let sandbox = project(&[
         ("AfterTool", "write_file", "ls | grep '[.]x$' | xargs -n1 sh"),
-        ("BeforeTool", "run_shell_command", GUARD),
+        ("BeforeTool", "run_shell_command", GUARD_SCRIPT),
     ]);
-    let replay = Replay::new()
+    let replay = ReplayBuilder::new()
         .calls("write_file", json!({"file_path": "t.x", "content": ": > .gemini/hooks/hook2.sh"}))
-        .calls("run_shell_command", shell("echo forbidden > made"))
+        .calls("run_shell_command", shell_args("echo forbidden > made"))
         .says("done");
-    let ran = prompt(&sandbox, "go", &replay);
-    has(&ran.said, ".gemini/hooks/hook2.sh was changed while the agent worked");
-    assert!(!sandbox.has("made"));
+    let ran = run_prompt(&sandbox, "go", &replay);
+    assert_contains(&ran.messages, ".gemini/hooks/hook2.sh was changed while the agent worked");
+    assert!(!sandbox.exists("made"));
 }
 
 #[test]
 fn paths_that_the_user_gives_free_are_not_watched() {
-    let sandbox = guarded();
+    let sandbox = guarded_project();
     sandbox.write_user_settings(&json!({"security": {"protectedPaths": ["!.gemini/hooks/**"]}}));
-    let ran = attack(&sandbox, "printf '#!/bin/sh\\nexit 0\\n' > .gemini/hooks/hook1.sh");
-    lacks(&ran.said, "while the agent worked");
-    assert!(sandbox.has("made"));
+    let ran = run_attack(&sandbox, "printf '#!/bin/sh\\nexit 0\\n' > .gemini/hooks/hook1.sh");
+    assert_lacks(&ran.messages, "while the agent worked");
+    assert!(sandbox.exists("made"));
 }
 
 /// A guard of the user's, who has its settings emptied and the memory of that wiped in one call.
@@ -146,20 +149,20 @@ fn wiping_the_memory_of_a_change_has_no_effect() {
     ] {
         for record in ["echo '{\"files\":{}}' > known_guards.json", "rm known_guards.json; mkdir known_guards.json"] {
             let sandbox = empty_project();
-            let hook = json!({"type": "command", "name": "mine", "command": GUARD, "guard": true});
+            let hook = json!({"type": "command", "name": "mine", "command": GUARD_SCRIPT, "guard": true});
             let settings = json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}});
             sandbox.write_user_settings(&settings);
-            let warnings = attack(&sandbox, &format!("cd ~/.gemini; {empty}; {record}; {wipe}")).said;
+            let warnings = run_attack(&sandbox, &format!("cd ~/.gemini; {empty}; {record}; {wipe}")).messages;
             for file in ["known_guards.json was changed", "json was changed", "settings.json was changed"] {
-                has(&warnings, &format!("{file} while the agent worked"));
+                assert_contains(&warnings, &format!("{file} while the agent worked"));
             }
-            has(&refused(&sandbox, &attacking("true")), ".gemini/settings.json");
-            assert!(!sandbox.has("made"), "{wipe} {record}");
-            let known = fs::read_to_string(sandbox.home().join(".gemini/known_guards.json")).unwrap();
-            has(&known, "mine");
+            assert_contains(&refusal(&sandbox, &attack_replay("true")), ".gemini/settings.json");
+            assert!(!sandbox.exists("made"), "{wipe} {record}");
+            let known = fs::read_to_string(sandbox.home_dir().join(".gemini/known_guards.json")).unwrap();
+            assert_contains(&known, "mine");
             sandbox.write_user_settings(&settings);
-            attack(&sandbox, "true");
-            assert!(!sandbox.has("made") && ledger(&sandbox).is_empty(), "{wipe} {record}");
+            run_attack(&sandbox, "true");
+            assert!(!sandbox.exists("made") && ledger_files(&sandbox).is_empty(), "{wipe} {record}");
         }
     }
 }

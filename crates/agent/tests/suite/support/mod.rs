@@ -1,10 +1,10 @@
 //! A project in a box: a home, a folder, hooks that are `sh` scripts, and pipes to hold them up. What the agent does in
-//! it is `stage.rs`, who answers it `model.rs`, what it can call `tool.rs`, and a whole session `running.rs`.
+//! it is `test_agent.rs`, who answers it `scripted_model.rs`, what it can call `test_tool.rs`, and a whole session `running_session.rs`.
 
-mod model;
-mod running;
-mod stage;
-mod tool;
+mod running_session;
+mod scripted_model;
+mod test_agent;
+mod test_tool;
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -16,45 +16,45 @@ use hookwright_testkit::fs;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-pub(crate) use model::{Script, call, call_as, told};
-pub(crate) use running::{Running, is_idle, is_text, reply_text, turn_end};
-pub(crate) use stage::{Setup, Stage};
-pub(crate) use tool::{TestTool, shared_log};
+pub(crate) use running_session::{RunningSession, is_idle, is_text, reply_text, turn_end};
+pub(crate) use scripted_model::{ScriptedModel, contents_json, tool_call, tool_call_with_id};
+pub(crate) use test_agent::{AgentSetup, TestAgent};
+pub(crate) use test_tool::{TestTool, shared_log};
 
 /// Far longer than anything here takes: only a hang gets there.
-const HANG: Duration = Duration::from_secs(60);
+const HANG_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waits for a future that must not hang.
 #[track_caller]
-pub(crate) fn within<T>(what: &str, future: impl Future<Output = T>) -> impl Future<Output = T> {
+pub(crate) fn within_hang_timeout<T>(what: &str, future: impl Future<Output = T>) -> impl Future<Output = T> {
     let what = what.to_owned();
     let place = std::panic::Location::caller();
     async move {
-        let result = tokio::time::timeout(HANG, future).await;
+        let result = tokio::time::timeout(HANG_TIMEOUT, future).await;
         result.unwrap_or_else(|_| panic!("{place}: waited in vain for {what}"))
     }
 }
 
 /// A script that prints an answer.
-pub(crate) fn answer(answer: &Value) -> String {
+pub(crate) fn answer_script(answer: &Value) -> String {
     format!("cat <<'END'\n{answer}\nEND")
 }
 
 /// A script that answers with something for the event alone.
-pub(crate) fn specific(specific: Value) -> String {
-    answer(&json!({"hookSpecificOutput": specific}))
+pub(crate) fn specific_output_script(specific: Value) -> String {
+    answer_script(&json!({"hookSpecificOutput": specific}))
 }
 
 /// A home and a project that nobody else uses.
-pub(crate) struct Project {
+pub(crate) struct TestProject {
     folder: TempDir,
     hooks: Map<String, Value>,
 }
 
-impl Project {
+impl TestProject {
     pub(crate) fn new() -> Self {
         hookwright_testkit::watchdog::watch();
-        let project = Project { folder: TempDir::new().unwrap(), hooks: Map::new() };
+        let project = TestProject { folder: TempDir::new().unwrap(), hooks: Map::new() };
         for folder in ["home", "project/.gemini/hooks", "inputs"] {
             std::fs::create_dir_all(project.root().join(folder)).unwrap();
         }
@@ -66,22 +66,22 @@ impl Project {
     }
 
     /// The project's folder.
-    pub(crate) fn dir(&self) -> PathBuf {
+    pub(crate) fn project_dir(&self) -> PathBuf {
         self.root().join("project")
     }
 
     /// A place beside home and project.
-    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+    pub(crate) fn outside_path(&self, name: &str) -> PathBuf {
         self.root().join(name)
     }
 
     /// The user's home.
-    pub(crate) fn home(&self) -> PathBuf {
+    pub(crate) fn home_dir(&self) -> PathBuf {
         self.root().join("home")
     }
 
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.dir().join(name);
+        let path = self.project_dir().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path
@@ -89,21 +89,21 @@ impl Project {
 
     #[track_caller]
     pub(crate) fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.dir().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+        fs::read_to_string(self.project_dir().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.dir().join(name).exists()
+    pub(crate) fn exists(&self, name: &str) -> bool {
+        self.project_dir().join(name).exists()
     }
 
     /// Adds a hook: a script that finds what it was given in `$input`.
     pub(crate) fn hook(self, event: &str, name: &str, script: &str) -> Self {
-        self.hook_on(event, "*", name, script)
+        self.hook_with_matcher(event, "*", name, script)
     }
 
     /// Adds a hook with more keys.
     pub(crate) fn hook_with(mut self, event: &str, name: &str, keys: Value, script: &str) -> Self {
-        let mut hook = json!({"type": "command", "name": name, "command": self.script(name, script)});
+        let mut hook = json!({"type": "command", "name": name, "command": self.write_hook_script(name, script)});
         hook.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
         let of_event = self.hooks.entry(event).or_insert_with(|| json!([]));
         of_event.as_array_mut().unwrap().push(json!({"hooks": [hook]}));
@@ -111,7 +111,7 @@ impl Project {
     }
 
     /// Adds a guard without a process, which denies what `when` says.
-    pub(crate) fn rule(mut self, event: &str, name: &str, when: Value) -> Self {
+    pub(crate) fn deny_rule(mut self, event: &str, name: &str, when: Value) -> Self {
         let rule =
             json!({"type": "rule", "name": name, "guard": true, "when": when, "decision": "deny", "reason": "no"});
         let of_event = self.hooks.entry(event).or_insert_with(|| json!([]));
@@ -120,8 +120,8 @@ impl Project {
     }
 
     /// Adds a hook for some subjects only.
-    pub(crate) fn hook_on(mut self, event: &str, matcher: &str, name: &str, script: &str) -> Self {
-        let hook = json!({"type": "command", "name": name, "command": self.script(name, script)});
+    pub(crate) fn hook_with_matcher(mut self, event: &str, matcher: &str, name: &str, script: &str) -> Self {
+        let hook = json!({"type": "command", "name": name, "command": self.write_hook_script(name, script)});
         let of_event = self.hooks.entry(event).or_insert_with(|| json!([]));
         of_event.as_array_mut().unwrap().push(json!({"matcher": matcher, "hooks": [hook]}));
         self
@@ -129,37 +129,37 @@ impl Project {
 
     /// Writes a hook's script, and gives back the command that runs it. Not executed itself: a file that is just being
     /// written can't be.
-    pub(crate) fn script(&self, name: &str, script: &str) -> String {
-        let seen = self.seen_by(name);
+    pub(crate) fn write_hook_script(&self, name: &str, script: &str) -> String {
+        let seen = self.input_log_path(name);
         let text = format!("input=$(cat)\nprintf '%s\\n' \"$input\" >>'{}'\n{script}\n", seen.display());
         self.write(&format!(".gemini/hooks/{name}.sh"), &text);
         format!("sh .gemini/hooks/{name}.sh")
     }
 
-    fn seen_by(&self, hook: &str) -> PathBuf {
+    fn input_log_path(&self, hook: &str) -> PathBuf {
         self.root().join("inputs").join(hook)
     }
 
     /// What a hook was given, run by run.
     pub(crate) fn inputs(&self, hook: &str) -> Vec<Value> {
-        let text = fs::read_to_string(self.seen_by(hook)).unwrap_or_default();
+        let text = fs::read_to_string(self.input_log_path(hook)).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Waits until a hook that nobody else waits for has been given its input so many times; what it was given.
-    pub(crate) async fn heard(&self, hook: &str, times: usize) -> Vec<Value> {
-        let lines = || fs::read_to_string(self.seen_by(hook)).unwrap_or_default().matches('\n').count();
+    pub(crate) async fn wait_for_inputs(&self, hook: &str, times: usize) -> Vec<Value> {
+        let lines = || fs::read_to_string(self.input_log_path(hook)).unwrap_or_default().matches('\n').count();
         let wait = async {
             while lines() < times {
                 tokio::time::sleep(std::time::Duration::from_millis(5)).await;
             }
         };
-        within(&format!("{hook} to hear of it"), wait).await;
+        within_hang_timeout(&format!("{hook} to hear of it"), wait).await;
         self.inputs(hook)
     }
 
     /// One field of what a hook was given, run by run.
-    pub(crate) fn inputs_of(&self, hook: &str, field: &str) -> Vec<Value> {
+    pub(crate) fn input_fields(&self, hook: &str, field: &str) -> Vec<Value> {
         self.inputs(hook).into_iter().map(|input| input[field].clone()).collect()
     }
 
@@ -169,17 +169,17 @@ impl Project {
     }
 
     /// Makes a pipe that a script can wait at, with `read _ <NAME`.
-    pub(crate) fn pipe(self, name: &str) -> Self {
-        let made = std::process::Command::new("mkfifo").arg(self.dir().join(name)).status_in_time().unwrap();
+    pub(crate) fn gate(self, name: &str) -> Self {
+        let made = std::process::Command::new("mkfifo").arg(self.project_dir().join(name)).status_in_time().unwrap();
         assert!(made.success());
         self
     }
 
     /// Waits until a script waits at a pipe, and lets it go on.
-    pub(crate) async fn let_go(&self, pipe: &str) {
-        let path = self.dir().join(pipe);
+    pub(crate) async fn open_gate(&self, pipe: &str) {
+        let path = self.project_dir().join(pipe);
         let write = tokio::task::spawn_blocking(move || std::fs::write(path, "go\n").unwrap());
-        within(&format!("somebody at {pipe}"), write).await.unwrap();
+        within_hang_timeout(&format!("somebody at {pipe}"), write).await.unwrap();
     }
 
     /// The environment of everything that runs in the box.
@@ -188,8 +188,8 @@ impl Project {
         vec![
             ("PATH".into(), std::env::var_os("PATH").unwrap_or_default()),
             ("GEMINI_CLI_TRUST_WORKSPACE".into(), "true".into()),
-            pair("HOME", &self.home()),
-            pair("GEMINI_CLI_SYSTEM_SETTINGS_PATH", &self.home().join("system-settings.json")),
+            pair("HOME", &self.home_dir()),
+            pair("GEMINI_CLI_SYSTEM_SETTINGS_PATH", &self.home_dir().join("system-settings.json")),
         ]
     }
 }

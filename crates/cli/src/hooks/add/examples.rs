@@ -2,7 +2,7 @@
 //! compares it with that folder.
 
 /// An example hook.
-pub(crate) struct Example {
+pub(crate) struct ExampleHook {
     /// What it is called.
     pub(crate) name: &'static str,
     /// The settings that switch it on.
@@ -13,7 +13,7 @@ pub(crate) struct Example {
 
 macro_rules! example {
     ($name:literal: $($file:literal),*) => {
-        Example {
+        ExampleHook {
             name: $name,
             settings: include_str!(concat!("../../../../../examples/hooks/", $name, "/settings.json")),
             files: &[$(($file, include_str!(concat!("../../../../../examples/hooks/", $name, "/", $file)))),*],
@@ -21,7 +21,7 @@ macro_rules! example {
     };
 }
 
-pub(crate) const EXAMPLES: &[Example] = &[
+pub(crate) const EXAMPLES: &[ExampleHook] = &[
     example!("audit-log": "audit-log.hooktest.toml", "audit-log.mjs"),
     example!("dangerous-commands": "dangerous-commands.hooktest.toml", "dangerous-commands.py"),
     example!("format-after-edit": "format-after-edit.hooktest.toml", "format-after-edit.sh", "testing/prettier"),

@@ -1,80 +1,86 @@
 //! What `hooks new` writes: scripts that work as they are and show what the event can do, and a test for each.
 
-use hookwright_hooks::{EventKind, Power, Subject};
+use hookwright_hooks::{EventKind, HookCapability, MatcherSubject};
 
-use crate::args::{Language, New};
+use crate::args::{HookNewArgs, ScriptLanguage};
 
 /// A script that reads its input and answers.
-pub(super) fn script(event: EventKind, language: Language, name: &str) -> String {
-    let about = format!("{name}: runs {}.", event.info().fires);
-    let powers = powers(event);
+pub(super) fn script(event: EventKind, language: ScriptLanguage, name: &str) -> String {
+    let about = format!("{name}: runs {}.", event.info().fires_when);
+    let powers = answer_options(event);
     match language {
-        Language::Sh => sh(event, &about, &powers),
-        Language::Python => python(event, &about, &powers),
-        Language::Node => node(event, &about, &powers),
+        ScriptLanguage::Sh => sh(event, &about, &powers),
+        ScriptLanguage::Python => python(event, &about, &powers),
+        ScriptLanguage::Node => node(event, &about, &powers),
     }
 }
 
 /// What a hook on this event may answer, as lines for a comment.
-pub(super) fn powers(event: EventKind) -> Vec<String> {
+pub(super) fn answer_options(event: EventKind) -> Vec<String> {
     let mut lines = vec![r#"{"systemMessage": "…"}: tells the user something"#.to_owned()];
-    let mut add = |power: Power, text: &str| {
+    let mut add = |power: HookCapability, text: &str| {
         if event.can(power) {
             lines.push(text.to_owned());
         }
     };
-    add(Power::Deny, r#"{"decision": "deny", "reason": "…"}: says no; so does exit code 2 with the reason on stderr"#);
-    add(Power::Ask, r#"{"decision": "ask", "reason": "…"}: lets the user decide"#);
-    add(Power::Stop, r#"{"continue": false, "stopReason": "…"}: ends the agent's loop"#);
-    add(Power::Context, r#"{"hookSpecificOutput": {"additionalContext": "…"}}: tells the model something"#);
-    add(Power::RewriteInput, r#"{"hookSpecificOutput": {"tool_input": {…}}}: changes the tool's arguments"#);
     add(
-        Power::RedactInput,
+        HookCapability::Deny,
+        r#"{"decision": "deny", "reason": "…"}: says no; so does exit code 2 with the reason on stderr"#,
+    );
+    add(HookCapability::Ask, r#"{"decision": "ask", "reason": "…"}: lets the user decide"#);
+    add(HookCapability::Stop, r#"{"continue": false, "stopReason": "…"}: ends the agent's loop"#);
+    add(HookCapability::Context, r#"{"hookSpecificOutput": {"additionalContext": "…"}}: tells the model something"#);
+    add(HookCapability::RewriteInput, r#"{"hookSpecificOutput": {"tool_input": {…}}}: changes the tool's arguments"#);
+    add(
+        HookCapability::RedactInput,
         r#"{"hookSpecificOutput": {"tool_input": {…}, "redact_input": true}}: and keeps the model's own ones nowhere"#,
     );
     add(
-        Power::TailCall,
+        HookCapability::TailCall,
         r#"{"hookSpecificOutput": {"tailToolCallRequest": {"name": "…", "args": {…}}}}: runs a tool next"#,
     );
-    add(Power::RewriteRequest, r#"{"hookSpecificOutput": {"llm_request": {…}}}: changes the request"#);
+    add(HookCapability::RewriteRequest, r#"{"hookSpecificOutput": {"llm_request": {…}}}: changes the request"#);
     add(
-        Power::AnswerForModel,
+        HookCapability::AnswerForModel,
         r#"{"hookSpecificOutput": {"llm_response": {"text": "…"}}}: answers in the model's place"#,
     );
-    add(Power::ReplaceResponse, r#"{"hookSpecificOutput": {"llm_response": {"text": "…"}}}: replaces this piece"#);
     add(
-        Power::SelectTools,
+        HookCapability::ReplaceResponse,
+        r#"{"hookSpecificOutput": {"llm_response": {"text": "…"}}}: replaces this piece"#,
+    );
+    add(
+        HookCapability::SelectTools,
         r#"{"hookSpecificOutput": {"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["…"]}}}"#,
     );
-    add(Power::ClearContext, r#"{"hookSpecificOutput": {"clearContext": true}}: empties the model's memory"#);
+    add(HookCapability::ClearContext, r#"{"hookSpecificOutput": {"clearContext": true}}: empties the model's memory"#);
     lines
 }
 
-fn comment(sign: &str, about: &str, powers: &[String]) -> String {
+fn header_comment(sign: &str, about: &str, powers: &[String]) -> String {
     let how = "One JSON object comes in on stdin; print one on stdout, or nothing for \"no objection\":";
-    commented(sign, about, how, powers)
+    comment_block(sign, about, how, powers)
 }
 
 /// What it is, how it answers, and what it may answer.
-pub(super) fn commented(sign: &str, about: &str, how: &str, powers: &[String]) -> String {
+pub(super) fn comment_block(sign: &str, about: &str, how: &str, powers: &[String]) -> String {
     let mut text = format!("{sign} {about}\n{sign}\n{sign} {how}\n");
     powers.iter().for_each(|line| text.push_str(&format!("{sign}   {line}\n")));
     text
 }
 
 /// What the example looks for in the input, so that the test has something to find.
-pub(super) const TRIGGER: &str = "hookwright-example";
+pub(super) const TRIGGER_TEXT: &str = "hookwright-example";
 
-/// Whether the example answers only to inputs that hold [`TRIGGER`]; events without free text have nowhere to hold it.
+/// Whether the example answers only to inputs that hold [`TRIGGER_TEXT`]; events without free text have nowhere to hold it.
 pub(super) fn is_selective(event: EventKind) -> bool {
-    !matches!(event.info().subject, Subject::Field { .. })
+    !matches!(event.info().subject, MatcherSubject::Field { .. })
 }
 
 fn sh(event: EventKind, about: &str, powers: &[String]) -> String {
-    let head = comment("#", about, powers);
-    let answer = format!("printf '%s\\n' '{}'", answer(event));
+    let head = header_comment("#", about, powers);
+    let answer = format!("printf '%s\\n' '{}'", sample_answer(event));
     let body = if is_selective(event) {
-        format!("case $input in\n*{TRIGGER}*)\n    {answer}\n    ;;\nesac\n")
+        format!("case $input in\n*{TRIGGER_TEXT}*)\n    {answer}\n    ;;\nesac\n")
     } else {
         format!("{answer}\n")
     };
@@ -82,10 +88,10 @@ fn sh(event: EventKind, about: &str, powers: &[String]) -> String {
 }
 
 fn python(event: EventKind, about: &str, powers: &[String]) -> String {
-    let head = comment("#", about, powers);
-    let answer = format!("print('{}')", answer(event));
+    let head = header_comment("#", about, powers);
+    let answer = format!("print('{}')", sample_answer(event));
     let body = if is_selective(event) {
-        format!("if \"{TRIGGER}\" in json.dumps(event):\n    {answer}\n")
+        format!("if \"{TRIGGER_TEXT}\" in json.dumps(event):\n    {answer}\n")
     } else {
         format!("{answer}\n")
     };
@@ -93,10 +99,10 @@ fn python(event: EventKind, about: &str, powers: &[String]) -> String {
 }
 
 fn node(event: EventKind, about: &str, powers: &[String]) -> String {
-    let head = comment("//", about, powers);
-    let answer = format!("console.log('{}');", answer(event));
+    let head = header_comment("//", about, powers);
+    let answer = format!("console.log('{}');", sample_answer(event));
     let body = if is_selective(event) {
-        format!("if (JSON.stringify(event).includes('{TRIGGER}')) {{\n  {answer}\n}}\n")
+        format!("if (JSON.stringify(event).includes('{TRIGGER_TEXT}')) {{\n  {answer}\n}}\n")
     } else {
         format!("{answer}\n")
     };
@@ -104,12 +110,12 @@ fn node(event: EventKind, about: &str, powers: &[String]) -> String {
 }
 
 /// The strongest thing that the event lets a hook say.
-pub(super) fn answer(event: EventKind) -> &'static str {
-    if event.can(Power::Deny) {
+pub(super) fn sample_answer(event: EventKind) -> &'static str {
+    if event.can(HookCapability::Deny) {
         r#"{"decision": "deny", "reason": "the example found what it looks for"}"#
-    } else if event.can(Power::Context) {
+    } else if event.can(HookCapability::Context) {
         r#"{"hookSpecificOutput": {"additionalContext": "the example found what it looks for"}}"#
-    } else if event.can(Power::SelectTools) {
+    } else if event.can(HookCapability::SelectTools) {
         r#"{"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}}"#
     } else {
         r#"{"systemMessage": "the example found what it looks for"}"#
@@ -117,19 +123,19 @@ pub(super) fn answer(event: EventKind) -> &'static str {
 }
 
 /// A test of the script as it was written.
-pub(super) fn test(new: &New, settings: Option<&str>) -> String {
+pub(super) fn hook_test(new: &HookNewArgs, settings: Option<&str>) -> String {
     let requires = match new.lang {
-        Language::Sh => String::new(),
-        Language::Python => "requires = [\"python3\"]\n\n".to_owned(),
-        Language::Node => "requires = [\"node\"]\n\n".to_owned(),
+        ScriptLanguage::Sh => String::new(),
+        ScriptLanguage::Python => "requires = [\"python3\"]\n\n".to_owned(),
+        ScriptLanguage::Node => "requires = [\"node\"]\n\n".to_owned(),
     };
     let settings = settings.map(|file| format!("settings = \"{file}\"\n")).unwrap_or_default();
-    let New { name, event, .. } = new;
-    let expected = if event.can(Power::Deny) {
+    let HookNewArgs { name, event, .. } = new;
+    let expected = if event.can(HookCapability::Deny) {
         "decision = \"deny\"\nreason_contains = \"the example\""
-    } else if event.can(Power::Context) {
+    } else if event.can(HookCapability::Context) {
         "context_contains = \"the example\""
-    } else if event.can(Power::SelectTools) {
+    } else if event.can(HookCapability::SelectTools) {
         "output = { toolConfig = { mode = \"NONE\" } }"
     } else {
         "message_contains = \"the example\""
@@ -141,20 +147,24 @@ pub(super) fn test(new: &New, settings: Option<&str>) -> String {
     };
     let mut text = format!(
         "# Run with: hookwright hooks test\n{settings}{requires}{}",
-        case("finds what it looks for", input(new, TRIGGER), expected)
+        case("finds what it looks for", test_input(new, TRIGGER_TEXT), expected)
     );
     if is_selective(*event) {
         text.push('\n');
-        text.push_str(&case("has no objection to anything else", input(new, "something else"), "decision = \"allow\""));
+        text.push_str(&case(
+            "has no objection to anything else",
+            test_input(new, "something else"),
+            "decision = \"allow\"",
+        ));
     }
     text
 }
 
 /// The event's input with a text somewhere in it.
-fn input(new: &New, text: &str) -> String {
+fn test_input(new: &HookNewArgs, text: &str) -> String {
     match new.event {
         EventKind::BeforeTool | EventKind::AfterTool => {
-            let tool = tool(new);
+            let tool = matching_tool(new);
             format!("tool = \"{tool}\"\nargs = {{ note = \"{text}\" }}\n")
         }
         EventKind::BeforeAgent => format!("prompt = \"{text}\"\n"),
@@ -170,7 +180,7 @@ fn input(new: &New, text: &str) -> String {
             )
         }
         event => match event.info().subject {
-            Subject::Field { name, values } => {
+            MatcherSubject::Field { name, values } => {
                 let value = new.matcher.as_deref().filter(|matcher| values.contains(matcher)).unwrap_or(values[0]);
                 format!("input = {{ {name} = \"{value}\" }}\n")
             }
@@ -180,7 +190,7 @@ fn input(new: &New, text: &str) -> String {
 }
 
 /// A tool that the matcher matches, as far as can be told.
-fn tool(new: &New) -> &str {
+fn matching_tool(new: &HookNewArgs) -> &str {
     let first = new.matcher.as_deref().unwrap_or_default().split('|').next().unwrap_or_default();
     let plain =
         !first.is_empty() && first.chars().all(|char| char.is_ascii_alphanumeric() || char == '_' || char == '-');

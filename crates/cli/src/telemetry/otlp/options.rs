@@ -2,12 +2,12 @@
 //! and what is in it are settings.
 
 use hookwright_model::ProxyOptions;
-use hookwright_settings::World;
+use hookwright_settings::ProcessEnv;
 use percent_encoding::percent_decode_str;
 
 /// How a collector is spoken to.
 #[derive(Clone, Default)]
-pub(crate) struct Options {
+pub(crate) struct CollectorOptions {
     pub(crate) proxy: Option<ProxyOptions>,
     /// Sent with each request.
     pub(crate) headers: Vec<(String, String)>,
@@ -16,25 +16,25 @@ pub(crate) struct Options {
 }
 
 /// Headers hold keys, which stay out of logs.
-impl std::fmt::Debug for Options {
+impl std::fmt::Debug for CollectorOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Options").field("resource", &self.resource).finish_non_exhaustive()
     }
 }
 
-impl Options {
-    pub(crate) fn new(world: &World, proxy: Option<ProxyOptions>) -> Self {
-        let mut resource = pairs(world, "OTEL_RESOURCE_ATTRIBUTES");
+impl CollectorOptions {
+    pub(crate) fn new(world: &ProcessEnv, proxy: Option<ProxyOptions>) -> Self {
+        let mut resource = parse_pairs(world, "OTEL_RESOURCE_ATTRIBUTES");
         if let Some(name) = world.var("OTEL_SERVICE_NAME").filter(|name| !name.is_empty()) {
             resource.retain(|(key, _)| key != "service.name");
             resource.push(("service.name".to_owned(), name.to_owned()));
         }
-        Options { proxy, headers: pairs(world, "OTEL_EXPORTER_OTLP_HEADERS"), resource }
+        CollectorOptions { proxy, headers: parse_pairs(world, "OTEL_EXPORTER_OTLP_HEADERS"), resource }
     }
 }
 
 /// `a=b,c=d`, values percent-encoded.
-fn pairs(world: &World, variable: &str) -> Vec<(String, String)> {
+fn parse_pairs(world: &ProcessEnv, variable: &str) -> Vec<(String, String)> {
     let pairs = world.var(variable).unwrap_or_default().split(',').filter_map(|pair| pair.split_once('='));
     let pairs = pairs.map(|(key, value)| (key.trim(), percent_decode_str(value.trim()).decode_utf8_lossy()));
     pairs.filter(|(key, _)| !key.is_empty()).map(|(key, value)| (key.to_owned(), value.into_owned())).collect()

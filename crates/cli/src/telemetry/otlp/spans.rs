@@ -7,24 +7,24 @@ use hookwright_agent::{AgentEvent, TurnEnd};
 use hookwright_hooks::{EventKind, RunReport, canonical_tool_name};
 use uuid::Uuid;
 
-use crate::telemetry::record::{Field, Fields, Privacy, hook_name, tool_name};
+use crate::telemetry::record::{ContentPolicy, FieldValue, TelemetryFields, hook_name, tool_name};
 
 /// A time in which something happened, and within what.
 #[derive(Debug)]
-pub(super) struct Span {
+pub(super) struct OtlpSpan {
     pub(super) context: SpanContext,
     pub(super) parent: Option<SpanContext>,
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: SpanKind,
     pub(super) start: SystemTime,
     pub(super) end: SystemTime,
-    pub(super) attributes: Fields<'static>,
+    pub(super) attributes: TelemetryFields<'static>,
     pub(super) error: Option<String>,
 }
 
 /// Who does the work of a span.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum SpanKind {
     Internal,
     Client,
 }
@@ -38,7 +38,7 @@ pub(crate) struct SpanContext {
 
 impl SpanContext {
     /// A new one within another, or one that begins a trace.
-    fn within(parent: Option<SpanContext>) -> Self {
+    fn child_of(parent: Option<SpanContext>) -> Self {
         let trace = parent.map_or_else(|| Uuid::new_v4().as_u128(), |parent| parent.trace);
         // The half with the fixed bits that say which kind of id it is, so it is never zero.
         SpanContext { trace, span: Uuid::new_v4().as_u64_pair().1 }
@@ -53,60 +53,67 @@ impl SpanContext {
     }
 }
 
-impl Span {
-    fn set(&mut self, name: &'static str, value: impl Into<Field<'static>>) {
+impl OtlpSpan {
+    fn set(&mut self, name: &'static str, value: impl Into<FieldValue<'static>>) {
         self.attributes.push((name, value.into()));
     }
 }
 
-impl Span {
+impl OtlpSpan {
     /// The clock may have been set back between two turns: nothing ends before it began.
-    fn ended(self, now: SystemTime) -> Span {
-        Span { end: now.max(self.start), ..self }
+    fn ended_at(self, now: SystemTime) -> OtlpSpan {
+        OtlpSpan { end: now.max(self.start), ..self }
     }
 }
 
 /// The spans that are open.
 #[derive(Debug)]
-pub(super) struct Spans {
+pub(super) struct SpanTracker {
     session_id: String,
     /// The name of the last turn.
     prompt: Option<String>,
-    turn: Option<Span>,
-    request: Option<Span>,
+    turn: Option<OtlpSpan>,
+    request: Option<OtlpSpan>,
     tools: Vec<OpenTool>,
-    finished: Vec<Span>,
+    finished: Vec<OtlpSpan>,
 }
 
 #[derive(Debug)]
 struct OpenTool {
     call_id: String,
     name: String,
-    span: Span,
+    span: OtlpSpan,
 }
 
-impl Spans {
+impl SpanTracker {
     pub(super) fn new(session_id: &str) -> Self {
         let (tools, finished) = Default::default();
-        Spans { session_id: session_id.to_owned(), prompt: None, turn: None, request: None, tools, finished }
+        SpanTracker { session_id: session_id.to_owned(), prompt: None, turn: None, request: None, tools, finished }
     }
 
     /// What has ended since this was last asked.
-    pub(super) fn finished(&mut self) -> Vec<Span> {
+    pub(super) fn take_finished(&mut self) -> Vec<OtlpSpan> {
         std::mem::take(&mut self.finished)
     }
 
     /// Opens and closes what an event opens and closes; gives back the span that the event is about.
-    pub(super) fn record(&mut self, event: &AgentEvent, content: Privacy, now: SystemTime) -> Option<SpanContext> {
+    pub(super) fn record(
+        &mut self,
+        event: &AgentEvent,
+        content: ContentPolicy,
+        now: SystemTime,
+    ) -> Option<SpanContext> {
         match event {
             // Agents work side by side, and their requests too; of these the call's own span is told.
-            AgentEvent::Within { call_id, event, .. } => match &**event {
+            AgentEvent::SubAgent { call_id, event, .. } => match &**event {
                 AgentEvent::ToolRequested { .. } | AgentEvent::ToolStarted(_) | AgentEvent::ToolFinished(_) => {
                     self.record(event, content, now)
                 }
                 _ => self.tools.iter().find(|tool| *tool.call_id == **call_id).map(|tool| tool.span.context),
             },
-            AgentEvent::PromptStarted { prompt_id, .. } if self.prompt.as_ref() == Some(prompt_id) => self.turn(),
+            AgentEvent::PromptStarted { prompt_id, .. } if self.prompt.as_ref() == Some(prompt_id) => {
+                self.turn_context()
+            }
             AgentEvent::PromptReceived { prompt_id, .. } | AgentEvent::PromptStarted { prompt_id, .. } => {
                 self.close(now);
                 self.prompt = Some(prompt_id.clone());
@@ -114,7 +121,7 @@ impl Spans {
                     ("gen_ai.conversation.id", self.session_id.clone().into()),
                     ("prompt_id", prompt_id.clone().into()),
                 ];
-                let span = open("user_prompt", Kind::Internal, None, now, attributes);
+                let span = open_span("user_prompt", SpanKind::Internal, None, now, attributes);
                 Some(self.turn.insert(span).context)
             }
             AgentEvent::ModelRequest { request, prompt_id } => {
@@ -123,7 +130,7 @@ impl Spans {
                     ("gen_ai.request.model", request.model.clone().into()),
                     ("prompt_id", prompt_id.clone().into()),
                 ];
-                let span = open("llm_call", Kind::Client, self.turn(), now, attributes);
+                let span = open_span("llm_call", SpanKind::Client, self.turn_context(), now, attributes);
                 Some(self.request.insert(span).context)
             }
             AgentEvent::ModelResponse { usage, .. } => {
@@ -132,11 +139,11 @@ impl Spans {
                     span.set("gen_ai.usage.input_tokens", usage.prompt);
                     span.set("gen_ai.usage.output_tokens", usage.candidates);
                 }
-                Some(self.end(span, None, now))
+                Some(self.end_span(span, None, now))
             }
             AgentEvent::ModelFailed { .. } => {
                 let span = self.request.take()?;
-                Some(self.end(span, Some("api_error"), now))
+                Some(self.end_span(span, Some("api_error"), now))
             }
             AgentEvent::ToolRequested { call_id, name, .. } => Some(self.open_tool(call_id, name, now)),
             AgentEvent::ToolStarted(start) if !self.tools.iter().any(|tool| tool.call_id == start.call_id) => {
@@ -145,18 +152,18 @@ impl Spans {
             AgentEvent::ToolFinished(finished) => {
                 let known = self.tools.iter().position(|tool| tool.call_id == finished.call_id);
                 let at = known.unwrap_or_else(|| {
-                    let began = before(now, finished.duration);
+                    let began = time_before(now, finished.duration);
                     self.open_tool(&finished.call_id, &finished.name, began);
                     self.tools.len() - 1
                 });
                 let mut tool = self.tools.remove(at);
                 tool.span.set("gen_ai.tool.name", canonical_tool_name(tool_name(finished)).to_owned());
-                tool.span.set("success", Field::Flag(finished.error.is_none()));
-                Some(self.end(tool.span, finished.error.as_ref().map(|error| error.kind.as_str()), now))
+                tool.span.set("success", FieldValue::Flag(finished.error.is_none()));
+                Some(self.end_span(tool.span, finished.error.as_ref().map(|error| error.kind.as_str()), now))
             }
-            AgentEvent::HookFinished { report, .. } => Some(self.hook(report, content, now)),
+            AgentEvent::HookFinished { report, .. } => Some(self.record_hook(report, content, now)),
             AgentEvent::TurnFinished(outcome) => {
-                let turn = self.turn();
+                let turn = self.turn_context();
                 if let Some(span) = &mut self.turn {
                     span.set("outcome", outcome_name(outcome));
                     if let TurnEnd::Failed { .. } = outcome {
@@ -166,7 +173,7 @@ impl Spans {
                 self.close(now);
                 turn
             }
-            _ => self.turn(),
+            _ => self.turn_context(),
         }
     }
 
@@ -177,28 +184,28 @@ impl Spans {
             span
         });
         let open = tools.chain(self.request.take()).chain(self.turn.take());
-        self.finished.extend(open.map(|span| span.ended(now)));
+        self.finished.extend(open.map(|span| span.ended_at(now)));
     }
 
     /// Ends a span, well or with an error.
-    fn end(&mut self, mut span: Span, error: Option<&str>, now: SystemTime) -> SpanContext {
+    fn end_span(&mut self, mut span: OtlpSpan, error: Option<&str>, now: SystemTime) -> SpanContext {
         if let Some(error) = error {
             span.set("error.type", error.to_owned());
             span.error = Some(error.to_owned());
         }
         let context = span.context;
-        self.finished.push(span.ended(now));
+        self.finished.push(span.ended_at(now));
         context
     }
 
-    fn turn(&self) -> Option<SpanContext> {
+    fn turn_context(&self) -> Option<SpanContext> {
         self.turn.as_ref().map(|span| span.context)
     }
 
     fn open_tool(&mut self, call_id: &str, name: &str, start: SystemTime) -> SpanContext {
         let attributes =
             [("gen_ai.operation.name", "execute_tool".into()), ("gen_ai.tool.call.id", call_id.to_owned().into())];
-        let span = open("tool_call", Kind::Internal, self.turn(), start, attributes);
+        let span = open_span("tool_call", SpanKind::Internal, self.turn_context(), start, attributes);
         let context = span.context;
         // What is no tool is known at its end.
         let name = canonical_tool_name(name).to_owned();
@@ -206,7 +213,7 @@ impl Spans {
         context
     }
 
-    fn hook(&mut self, report: &RunReport, content: Privacy, now: SystemTime) -> SpanContext {
+    fn record_hook(&mut self, report: &RunReport, content: ContentPolicy, now: SystemTime) -> SpanContext {
         let mut attributes = vec![
             ("hook_event_name", report.event.name().into()),
             ("hook_name", hook_name(report, content).to_owned().into()),
@@ -214,37 +221,37 @@ impl Spans {
             ("event_id", report.id.event.to_string().into()),
             ("run_id", report.id.to_string().into()),
         ];
-        attributes.extend(report.exit_code.map(|code| ("exit_code", Field::Number(code.into()))));
-        let start = before(now, report.duration);
-        let parent = self.parent(report);
-        let span = open("hook_call", Kind::Internal, parent, start, attributes);
+        attributes.extend(report.exit_code.map(|code| ("exit_code", FieldValue::Number(code.into()))));
+        let start = time_before(now, report.duration);
+        let parent = self.hook_parent(report);
+        let span = open_span("hook_call", SpanKind::Internal, parent, start, attributes);
         // A hook that says no has done its work.
         let error = (!report.succeeded()).then_some(report.status.as_str());
-        self.end(span, error, now)
+        self.end_span(span, error, now)
     }
 
     /// Within what a hook ran: the call that it is about, the request whose answer it sees, or the turn.
-    fn parent(&self, report: &RunReport) -> Option<SpanContext> {
-        let call = report.belongs.tool_use_id.as_deref();
+    fn hook_parent(&self, report: &RunReport) -> Option<SpanContext> {
+        let call = report.context.tool_use_id.as_deref();
         let tool = call.and_then(|call| self.tools.iter().find(|tool| tool.call_id == call)).map(|tool| &tool.span);
         let within = if report.event == EventKind::AfterModel { self.request.as_ref() } else { tool };
-        within.map(|span| span.context).or_else(|| self.turn())
+        within.map(|span| span.context).or_else(|| self.turn_context())
     }
 }
 
 /// A span that begins.
-fn open(
+fn open_span(
     name: &'static str,
-    kind: Kind,
+    kind: SpanKind,
     parent: Option<SpanContext>,
     start: SystemTime,
-    attributes: impl Into<Fields<'static>>,
-) -> Span {
-    let (context, attributes) = (SpanContext::within(parent), attributes.into());
-    Span { context, parent, name, kind, start, end: start, attributes, error: None }
+    attributes: impl Into<TelemetryFields<'static>>,
+) -> OtlpSpan {
+    let (context, attributes) = (SpanContext::child_of(parent), attributes.into());
+    OtlpSpan { context, parent, name, kind, start, end: start, attributes, error: None }
 }
 
-fn before(now: SystemTime, duration: Duration) -> SystemTime {
+fn time_before(now: SystemTime, duration: Duration) -> SystemTime {
     now.checked_sub(duration).unwrap_or(now)
 }
 
@@ -260,15 +267,15 @@ mod tests {
     fn nothing_ends_before_it_began_whatever_the_clock_says() {
         let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
         for (prompt_id, next) in [("p1", Some(())), ("p1", None)] {
-            let mut spans = Spans::new("s1");
+            let mut spans = SpanTracker::new("s1");
             let prompt = |id: &str| AgentEvent::PromptStarted { prompt: String::new(), prompt_id: id.to_owned() };
-            spans.record(&prompt(prompt_id), Privacy::LeftOut, now);
+            spans.record(&prompt(prompt_id), ContentPolicy::Omitted, now);
             spans.open_tool("c1", "glob", now);
             match next {
-                Some(()) => drop(spans.record(&prompt("p2"), Privacy::LeftOut, now - hour)),
+                Some(()) => drop(spans.record(&prompt("p2"), ContentPolicy::Omitted, now - hour)),
                 None => spans.close(now - hour),
             }
-            let finished = spans.finished();
+            let finished = spans.take_finished();
             assert_eq!(finished.len(), 2);
             assert!(finished.iter().all(|span| span.end == span.start), "{finished:?}");
         }

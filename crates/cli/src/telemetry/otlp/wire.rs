@@ -4,43 +4,43 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use super::spans::{Kind as SpanKind, Span, SpanContext};
+use super::spans::{OtlpSpan, SpanContext, SpanKind};
 use crate::telemetry::file::timestamp;
-use crate::telemetry::metric::{BOUNDARIES, Kind, METRICS, Metric, Series, Totals};
-use crate::telemetry::record::{Field, Fields, Record};
+use crate::telemetry::metric::{HISTOGRAM_BOUNDARIES, METRICS, Metric, MetricKind, MetricSeries, MetricTotals};
+use crate::telemetry::record::{FieldValue, TelemetryFields, TelemetryRecord};
 
 /// How much of a text a record carries: records wait in memory, and collectors refuse large requests.
-const TEXT_BYTES: usize = 64 << 10;
+const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// A kind of telemetry: where it goes, and the names of the three lists that it lies in.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Signal {
+pub(super) enum OtlpSignal {
     Traces,
     Logs,
     Metrics,
 }
 
-impl Signal {
+impl OtlpSignal {
     /// Below the collector's address.
     pub(super) fn path(self) -> &'static str {
         match self {
-            Signal::Traces => "v1/traces",
-            Signal::Logs => "v1/logs",
-            Signal::Metrics => "v1/metrics",
+            OtlpSignal::Traces => "v1/traces",
+            OtlpSignal::Logs => "v1/logs",
+            OtlpSignal::Metrics => "v1/metrics",
         }
     }
 
-    fn lists(self) -> [&'static str; 3] {
+    fn list_keys(self) -> [&'static str; 3] {
         match self {
-            Signal::Traces => ["resourceSpans", "scopeSpans", "spans"],
-            Signal::Logs => ["resourceLogs", "scopeLogs", "logRecords"],
-            Signal::Metrics => ["resourceMetrics", "scopeMetrics", "metrics"],
+            OtlpSignal::Traces => ["resourceSpans", "scopeSpans", "spans"],
+            OtlpSignal::Logs => ["resourceLogs", "scopeLogs", "logRecords"],
+            OtlpSignal::Metrics => ["resourceMetrics", "scopeMetrics", "metrics"],
         }
     }
 
     /// A request's body: items that are JSON already, and who says them.
     pub(super) fn body(self, resource: &str, items: &[String]) -> String {
-        let [resources, scopes, name] = self.lists();
+        let [resources, scopes, name] = self.list_keys();
         let scope = json!({"name": "hookwright", "version": env!("CARGO_PKG_VERSION")});
         let items = items.join(",");
         format!(r#"{{"{resources}":[{{"resource":{resource},"{scopes}":[{{"scope":{scope},"{name}":[{items}]}}]}}]}}"#)
@@ -48,7 +48,7 @@ impl Signal {
 }
 
 /// Who is speaking; what the environment says about it goes first.
-pub(super) fn resource(said: &[(String, String)], session_id: &str) -> String {
+pub(super) fn resource_json(said: &[(String, String)], session_id: &str) -> String {
     let own =
         [("service.name", "hookwright"), ("service.version", env!("CARGO_PKG_VERSION")), ("session.id", session_id)];
     let own = own.into_iter().filter(|(key, _)| said.iter().all(|(name, _)| name != key));
@@ -58,8 +58,13 @@ pub(super) fn resource(said: &[(String, String)], session_id: &str) -> String {
 }
 
 /// A log record.
-pub(super) fn log(common: &Fields<'_>, record: &Record<'_>, span: Option<&SpanContext>, now: SystemTime) -> String {
-    let own = [("event.name", Field::from(record.name)), ("event.timestamp", timestamp(now).into())];
+pub(super) fn log_json(
+    common: &TelemetryFields<'_>,
+    record: &TelemetryRecord<'_>,
+    span: Option<&SpanContext>,
+    now: SystemTime,
+) -> String {
+    let own = [("event.name", FieldValue::from(record.name)), ("event.timestamp", timestamp(now).into())];
     let mut log = json!({
         "timeUnixNano": nanos(now),
         "observedTimeUnixNano": nanos(now),
@@ -77,7 +82,7 @@ pub(super) fn log(common: &Fields<'_>, record: &Record<'_>, span: Option<&SpanCo
 }
 
 /// A span that has ended.
-pub(super) fn span(span: &Span) -> String {
+pub(super) fn span_json(span: &OtlpSpan) -> String {
     let kind = match span.kind {
         SpanKind::Internal => 1,
         SpanKind::Client => 3,
@@ -102,17 +107,18 @@ pub(super) fn span(span: &Span) -> String {
 }
 
 /// The running totals, in the table's order.
-pub(super) fn metrics(totals: &Totals, common: &Fields<'_>, now: SystemTime) -> Vec<String> {
-    let points = |metric: &Metric| totals.of(metric).map(|series| point(series, common, now)).collect::<Vec<_>>();
+pub(super) fn metrics_json(totals: &MetricTotals, common: &TelemetryFields<'_>, now: SystemTime) -> Vec<String> {
+    let points =
+        |metric: &Metric| totals.series_of(metric).map(|series| data_point(series, common, now)).collect::<Vec<_>>();
     let measured = METRICS.iter().map(|metric| (metric, points(metric))).filter(|(_, points)| !points.is_empty());
     measured
         .map(|(metric, points)| {
             // Cumulative: since the session began.
             let (name, data) = match metric.kind {
-                Kind::Counter => {
+                MetricKind::Counter => {
                     ("sum", json!({"dataPoints": points, "aggregationTemporality": 2, "isMonotonic": true}))
                 }
-                Kind::Histogram => ("histogram", json!({"dataPoints": points, "aggregationTemporality": 2})),
+                MetricKind::Histogram => ("histogram", json!({"dataPoints": points, "aggregationTemporality": 2})),
             };
             let (description, unit) = (metric.description, metric.unit);
             json!({"name": metric.name, "description": description, "unit": unit, name: data}).to_string()
@@ -120,29 +126,29 @@ pub(super) fn metrics(totals: &Totals, common: &Fields<'_>, now: SystemTime) -> 
         .collect()
 }
 
-fn point(series: &Series, common: &Fields<'_>, now: SystemTime) -> Value {
-    let tags = series.tags.iter().map(|(name, value)| attribute(name, tag(value)));
+fn data_point(series: &MetricSeries, common: &TelemetryFields<'_>, now: SystemTime) -> Value {
+    let tags = series.tags.iter().map(|(name, value)| attribute(name, tag_json(value)));
     let mut point = json!({
         "attributes": attributes(common).into_iter().chain(tags).collect::<Vec<_>>(),
         "startTimeUnixNano": nanos(series.since),
         "timeUnixNano": nanos(now.max(series.since)),
     });
     match series.metric.kind {
-        Kind::Counter => point["asInt"] = series.sum.to_string().into(),
-        Kind::Histogram => {
+        MetricKind::Counter => point["asInt"] = series.sum.to_string().into(),
+        MetricKind::Histogram => {
             point["count"] = series.count.to_string().into();
             point["sum"] = series.sum.into();
             point["min"] = series.min.into();
             point["max"] = series.max.into();
-            point["explicitBounds"] = BOUNDARIES.as_slice().into();
+            point["explicitBounds"] = HISTOGRAM_BOUNDARIES.as_slice().into();
             point["bucketCounts"] = series.buckets.iter().map(u64::to_string).collect();
         }
     }
     point
 }
 
-fn attributes<'a>(fields: impl IntoIterator<Item = &'a (&'static str, Field<'a>)>) -> Vec<Value> {
-    fields.into_iter().map(|(name, field)| attribute(name, value(field))).collect()
+fn attributes<'a>(fields: impl IntoIterator<Item = &'a (&'static str, FieldValue<'a>)>) -> Vec<Value> {
+    fields.into_iter().map(|(name, field)| attribute(name, field_json(field))).collect()
 }
 
 fn attribute(name: &str, value: Value) -> Value {
@@ -150,24 +156,24 @@ fn attribute(name: &str, value: Value) -> Value {
 }
 
 /// Whole numbers are written as texts: JSON's own lose their last digits in many readers.
-fn value(field: &Field<'_>) -> Value {
+fn field_json(field: &FieldValue<'_>) -> Value {
     match field {
-        Field::Text(text) => json!({"stringValue": cut(text)}),
-        Field::Texts(texts) => {
-            let values: Vec<Value> = texts.iter().map(|text| json!({"stringValue": cut(text)})).collect();
+        FieldValue::Text(text) => json!({"stringValue": truncate_text(text)}),
+        FieldValue::Texts(texts) => {
+            let values: Vec<Value> = texts.iter().map(|text| json!({"stringValue": truncate_text(text)})).collect();
             json!({"arrayValue": {"values": values}})
         }
-        Field::Number(number) => json!({"intValue": number.to_string()}),
-        Field::Flag(flag) => json!({"boolValue": flag}),
-        Field::Input(input) => json!({"stringValue": cut(&input.to_json())}),
+        FieldValue::Number(number) => json!({"intValue": number.to_string()}),
+        FieldValue::Flag(flag) => json!({"boolValue": flag}),
+        FieldValue::Input(input) => json!({"stringValue": truncate_text(&input.to_json())}),
     }
 }
 
-fn tag(value: &Value) -> Value {
+fn tag_json(value: &Value) -> Value {
     match value {
         Value::Bool(flag) => json!({"boolValue": flag}),
         Value::Number(number) => json!({"intValue": number.to_string()}),
-        Value::String(text) => json!({"stringValue": cut(text)}),
+        Value::String(text) => json!({"stringValue": truncate_text(text)}),
         other => json!({"stringValue": other.to_string()}),
     }
 }
@@ -178,10 +184,10 @@ fn nanos(time: SystemTime) -> String {
 }
 
 /// A text of bounded length that says so if it was cut.
-fn cut(text: &str) -> String {
-    if text.len() <= TEXT_BYTES {
+fn truncate_text(text: &str) -> String {
+    if text.len() <= MAX_TEXT_BYTES {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(TEXT_BYTES);
+    let end = text.floor_char_boundary(MAX_TEXT_BYTES);
     format!("{}… ({} bytes in all)", &text[..end], text.len())
 }

@@ -5,10 +5,10 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Instant;
 
-use hookwright_settings::{OtlpProtocol, World};
+use hookwright_settings::{OtlpProtocol, ProcessEnv};
 use hookwright_testkit::deadline::*;
 
-use super::super::{CollectorOptions, Running, Sink};
+use super::super::{ActiveRecorder, CollectorOptions, TelemetrySink};
 use super::*;
 
 /// What was sent: path and body.
@@ -96,7 +96,7 @@ fn spans(received: &Received) -> Vec<Value> {
 }
 
 fn send(config: &Config, events: &[AgentEvent]) -> Vec<String> {
-    let (mut telemetry, warnings) = Telemetry::start(config, &facts());
+    let (mut telemetry, warnings) = TelemetryRecorder::start(config, &facts());
     assert_eq!(warnings, [""; 0]);
     events.iter().for_each(|event| telemetry.record(event));
     telemetry.shutdown()
@@ -235,7 +235,7 @@ fn a_long_text_is_cut_and_says_so() {
 }
 
 #[test]
-fn nobody_there_is_said_and_costs_nothing() {
+fn a_missing_collector_is_reported_and_costs_nothing() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let endpoint = format!("http://{free}");
     let began = Instant::now();
@@ -248,11 +248,11 @@ fn nobody_there_is_said_and_costs_nothing() {
 }
 
 #[test]
-fn somebody_who_does_not_answer_is_left_after_a_second() {
+fn a_silent_collector_is_given_up_after_a_second() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
     let check = || {
-        let (mut telemetry, _) = Telemetry::start(&config(&endpoint), &facts());
+        let (mut telemetry, _) = TelemetryRecorder::start(&config(&endpoint), &facts());
         telemetry.record(&prompt());
         let began = Instant::now();
         let warnings = telemetry.shutdown();
@@ -269,7 +269,7 @@ fn somebody_who_does_not_answer_is_left_after_a_second() {
 fn grpc_becomes_http_aloud_and_nonsense_is_refused() {
     let (endpoint, _) = serve();
     let start = |endpoint: &str, otlp_protocol| {
-        let (telemetry, warnings) = Telemetry::start(&Config { otlp_protocol, ..config(endpoint) }, &facts());
+        let (telemetry, warnings) = TelemetryRecorder::start(&Config { otlp_protocol, ..config(endpoint) }, &facts());
         (telemetry.0.is_some(), warnings)
     };
     let (on, warnings) = start(&endpoint, OtlpProtocol::Grpc);
@@ -327,9 +327,9 @@ fn the_environment_adds_headers_and_says_who_is_speaking() {
         ("OTEL_RESOURCE_ATTRIBUTES", "team=red,service.name=no"),
         ("OTEL_SERVICE_NAME", "mine"),
     ];
-    let world = World::new(env.map(|(name, value)| (name.into(), value.into())).to_vec(), Default::default());
-    let facts = SessionFacts { collector: CollectorOptions::new(&world, None), ..facts() };
-    let (telemetry, warnings) = Telemetry::start(&config(&endpoint), &facts);
+    let world = ProcessEnv::new(env.map(|(name, value)| (name.into(), value.into())).to_vec(), Default::default());
+    let facts = TelemetrySession { collector: CollectorOptions::new(&world, None), ..facts() };
+    let (telemetry, warnings) = TelemetryRecorder::start(&config(&endpoint), &facts);
     assert_eq!(warnings, [""; 0]);
     drop(telemetry);
     let request = request.join_in_time().unwrap();
@@ -359,11 +359,13 @@ fn more_than_one_request_holds_arrives_whole_and_in_order() {
 fn what_a_silent_collector_leaves_waiting_is_bounded() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
-    let (mut telemetry, _) = Telemetry::start(&config(&endpoint), &facts());
+    let (mut telemetry, _) = TelemetryRecorder::start(&config(&endpoint), &facts());
     let long = AgentEvent::PromptStarted { prompt: "x".repeat(60_000), prompt_id: "p1".into() };
     (0..400).for_each(|_| telemetry.record(&long));
-    let Some(Running { sink: Sink::Collector(collector), .. }) = telemetry.0.as_deref() else { panic!("no collector") };
-    let waiting = collector.waiting();
+    let Some(ActiveRecorder { sink: TelemetrySink::Collector(collector), .. }) = telemetry.0.as_deref() else {
+        panic!("no collector")
+    };
+    let waiting = collector.queued_bytes();
     assert!((1 << 20..=16 << 20).contains(&waiting), "{waiting} bytes of 24 MB");
     assert_eq!(telemetry.shutdown().len(), 1);
 }

@@ -9,26 +9,26 @@ use std::time::Duration;
 
 use hookwright_agent::{AgentEvent, CallError, ToolEnd, TurnEnd};
 use hookwright_hooks::{
-    AnyEvent, EventKind, HookEngine, HookInput, Layer, Observer, Registry, RunReport, Session, Source, declare,
+    AnyEvent, EventKind, HookEngine, HookInput, Layer, Observer, Registry, RunReport, Session, Source, parse_layer,
 };
-use hookwright_model::{Chunk, Content as Message, FinishReason, Request, Usage};
-use hookwright_settings::{Telemetry as Config, TelemetryTarget};
+use hookwright_model::{Chunk, Content as Message, FinishReason, ModelRequest, Usage};
+use hookwright_settings::{TelemetrySettings as Config, TelemetryTarget};
 use serde_json::{Map, Value, json};
 
-use super::{SessionFacts, Telemetry};
+use super::{TelemetryRecorder, TelemetrySession};
 
 /// What must not be seen where content is left out.
 const SECRET: &str = "hunter2";
 
-fn facts() -> SessionFacts {
-    SessionFacts {
+fn facts() -> TelemetrySession {
+    TelemetrySession {
         session_id: "s1".into(),
         model: "gemini-2.5-flash".into(),
         auth_type: Some("gemini-api-key".into()),
         approval_mode: "yolo".into(),
         output_format: "text".into(),
         extensions: vec!["a".into(), "b".into()],
-        ..SessionFacts::default()
+        ..TelemetrySession::default()
     }
 }
 
@@ -39,16 +39,16 @@ fn map(value: Value) -> Map<String, Value> {
 /// Runs commands as hooks of an event and says how they ended.
 fn run_hooks(event: EventKind, fields: Value, hooks: Value) -> Vec<AgentEvent> {
     #[derive(Default)]
-    struct Seen(Mutex<Vec<(RunReport, HookInput)>>);
-    impl Observer for Seen {
-        fn finished(&self, run: &RunReport, input: &HookInput) {
+    struct ObservedRuns(Mutex<Vec<(RunReport, HookInput)>>);
+    impl Observer for ObservedRuns {
+        fn run_finished(&self, run: &RunReport, input: &HookInput) {
             self.0.lock().unwrap().push((run.clone(), input.clone()));
         }
     }
     let settings = json!({"hooks": {(event.name()): [{"sequential": true, "hooks": hooks}]}}).to_string();
-    let declared = declare(&Layer::new(Source::User, "settings.json".as_ref(), &settings));
+    let declared = parse_layer(&Layer::new(Source::User, "settings.json".as_ref(), &settings));
     assert!(declared.diagnostics.is_empty(), "{:?}", declared.diagnostics);
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(ObservedRuns::default());
     let engine = HookEngine::builder(Registry::new(vec![declared]))
         .session(Session { id: "s1".into(), cwd: std::env::temp_dir(), ..Session::default() })
         .environment(std::env::vars_os())
@@ -76,12 +76,12 @@ fn prompt() -> AgentEvent {
 
 fn request() -> AgentEvent {
     let contents = vec![Arc::new(Message::user_text(format!("say {SECRET}")))];
-    AgentEvent::ModelRequest { request: Box::new(Request::new("m", contents)), prompt_id: "p1".into() }
+    AgentEvent::ModelRequest { request: Box::new(ModelRequest::new("m", contents)), prompt_id: "p1".into() }
 }
 
 fn response() -> AgentEvent {
     let usage = Usage { prompt: 10, candidates: 5, total: 18, thoughts: 3, cached: 2, tool_use: 0 };
-    let mut chunk = Chunk::text_piece(SECRET);
+    let mut chunk = Chunk::from_text(SECRET);
     chunk.finish_reason = Some(FinishReason::Stop);
     AgentEvent::ModelResponse {
         model: "m".into(),
@@ -111,7 +111,7 @@ fn tool_finished(call_id: &str, error: Option<CallError>) -> AgentEvent {
         call_id: call_id.into(),
         name: "run_shell_command".into(),
         args: map(json!({"command": format!("echo {SECRET}")})),
-        display: hookwright_tools::Display::Text(SECRET.into()),
+        display: hookwright_tools::ToolDisplay::Text(SECRET.into()),
         content: format!("Output: {SECRET}"),
         decision: error.is_none().then_some(hookwright_agent::CallDecision::AutoAccept),
         command: None,
@@ -156,5 +156,5 @@ fn turn() -> Vec<AgentEvent> {
 #[test]
 fn it_can_be_handed_to_another_thread() {
     fn sendable<T: Send + 'static>() {}
-    sendable::<Telemetry>();
+    sendable::<TelemetryRecorder>();
 }

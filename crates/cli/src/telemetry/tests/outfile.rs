@@ -11,7 +11,7 @@ fn config(outfile: &Path) -> Config {
 
 /// Records events into a new file and gives back its text.
 fn written(config: &Config, events: &[AgentEvent]) -> String {
-    let (mut telemetry, warnings) = Telemetry::start(config, &facts());
+    let (mut telemetry, warnings) = TelemetryRecorder::start(config, &facts());
     assert_eq!(warnings, [""; 0]);
     events.iter().for_each(|event| telemetry.record(event));
     assert_eq!(telemetry.shutdown(), [""; 0]);
@@ -30,10 +30,10 @@ fn name(record: &Value) -> &str {
 fn off_it_is_nothing_at_all() {
     let dir = tempfile::tempdir().unwrap();
     let config = Config { enabled: false, ..config(&dir.path().join("t.log")) };
-    let (mut telemetry, warnings) = Telemetry::start(&config, &facts());
+    let (mut telemetry, warnings) = TelemetryRecorder::start(&config, &facts());
     telemetry.record(&prompt());
     assert!(warnings.is_empty() && telemetry.0.is_none());
-    assert_eq!(size_of::<Telemetry>(), size_of::<usize>());
+    assert_eq!(size_of::<TelemetryRecorder>(), size_of::<usize>());
     drop(telemetry);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
@@ -112,7 +112,7 @@ fn records_are_there_as_soon_as_they_happen_and_sessions_share_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.log");
     let first = written(&config(&path), &[]);
-    let (mut telemetry, _) = Telemetry::start(&config(&path), &facts());
+    let (mut telemetry, _) = TelemetryRecorder::start(&config(&path), &facts());
     telemetry.record(&prompt());
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(&first) && name(lines(&text).last().unwrap()) == "gemini_cli.user_prompt");
@@ -195,7 +195,7 @@ fn totals_add_up() {
 fn what_is_wrong_with_the_settings_is_said_and_stops_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let start = |config: Config| {
-        let (mut telemetry, warnings) = Telemetry::start(&config, &facts());
+        let (mut telemetry, warnings) = TelemetryRecorder::start(&config, &facts());
         telemetry.record(&prompt());
         assert!(telemetry.0.is_none() && telemetry.shutdown().is_empty());
         let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
@@ -212,7 +212,7 @@ fn what_is_wrong_with_the_settings_is_said_and_stops_nothing() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_device_is_no_place_for_telemetry() {
-    let (mut telemetry, warnings) = Telemetry::start(&config(Path::new("/dev/full")), &facts());
+    let (mut telemetry, warnings) = TelemetryRecorder::start(&config(Path::new("/dev/full")), &facts());
     assert!(
         matches!(warnings.as_slice(), [warning] if warning.contains("/dev/full cannot be opened: this is not a regular file"))
     );
@@ -224,7 +224,7 @@ fn a_device_is_no_place_for_telemetry() {
 fn a_clock_that_is_set_back_makes_no_total_late_or_negative() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.log");
-    let (mut telemetry, _) = Telemetry::start(&config(&path), &facts());
+    let (mut telemetry, _) = TelemetryRecorder::start(&config(&path), &facts());
     let running = telemetry.0.as_mut().unwrap();
     let before = std::time::SystemTime::now() - Duration::from_secs(3600);
     running.record(&AgentEvent::TurnFinished(TurnEnd::Answered), before);

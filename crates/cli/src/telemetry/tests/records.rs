@@ -1,24 +1,24 @@
 //! What records say.
 
-use super::super::record::{self, Privacy, Record, program};
+use super::super::record::{self, ContentPolicy, TelemetryRecord, program};
 use super::*;
 
 /// A record's fields as JSON, without those that differ from run to run.
-fn fields(record: &Record<'_>) -> Value {
+fn fields(record: &TelemetryRecord<'_>) -> Value {
     let fields = record.fields.iter().map(|(name, field)| ((*name).to_owned(), json!(field)));
     Value::Object(fields.filter(|(name, _)| name != "hook_input").collect())
 }
 
-fn of(event: &AgentEvent, content: Privacy) -> Record<'_> {
-    record::of(event, content).expect("a record")
+fn record_of(event: &AgentEvent, content: ContentPolicy) -> TelemetryRecord<'_> {
+    record::record_for(event, content).expect("a record")
 }
 
 /// A hook's record, which took no time.
-fn hook(command: &str, content: Privacy) -> Value {
+fn hook(command: &str, content: ContentPolicy) -> Value {
     let AgentEvent::HookFinished { mut report, input } = run_hook(command) else { panic!("no hook ran") };
     report.duration = Duration::from_millis(6);
     let event = AgentEvent::HookFinished { report, input };
-    let record = of(&event, content);
+    let record = record_of(&event, content);
     assert_eq!(record.name, "gemini_cli.hook_call");
     fields(&record)
 }
@@ -27,13 +27,13 @@ fn hook(command: &str, content: Privacy) -> Value {
 fn a_hook_is_recorded_with_what_it_read_and_printed() {
     let command = "cat >/dev/null; echo '{\"decision\": \"allow\"}'; echo careful >&2";
     let event = run_hook(command);
-    let record = of(&event, Privacy::Kept);
+    let record = record_of(&event, ContentPolicy::Included);
     let input = record.fields.iter().find(|(name, _)| *name == "hook_input").map(|(_, field)| json!(field)).unwrap();
     let input: Value = serde_json::from_str(input.as_str().unwrap()).unwrap();
     assert_eq!(input["session_id"], "s1");
     assert_eq!(input["tool_input"], json!({"command": "echo hunter2"}));
     assert_eq!(
-        hook(command, Privacy::Kept),
+        hook(command, ContentPolicy::Included),
         json!({
             "hook_event_name": "BeforeTool", "hook_type": "command", "hook_name": command,
             "duration_ms": 6, "success": true, "event_id": "1", "run_id": "1.1", "exit_code": 0,
@@ -44,23 +44,23 @@ fn a_hook_is_recorded_with_what_it_read_and_printed() {
 
 #[test]
 fn a_hook_that_blocks_fails_or_talks_is_recorded_with_what_was_made_of_it() {
-    let blocked = hook("echo no way >&2; exit 2", Privacy::Kept);
+    let blocked = hook("echo no way >&2; exit 2", ContentPolicy::Included);
     assert_eq!(
         (&blocked["success"], &blocked["exit_code"], &blocked["error"]),
         (&json!(false), &json!(2), &Value::Null)
     );
     assert_eq!(blocked["hook_output"], r#"{"decision":"deny","reason":"no way"}"#);
-    let text = hook("echo plain text", Privacy::Kept);
+    let text = hook("echo plain text", ContentPolicy::Included);
     assert_eq!(text["hook_output"], r#"{"decision":"allow","systemMessage":"plain text"}"#);
-    let failed = hook("echo oh >&2; exit 3", Privacy::Kept);
+    let failed = hook("echo oh >&2; exit 3", ContentPolicy::Included);
     assert_eq!((&failed["success"], &failed["exit_code"]), (&json!(false), &json!(3)));
     assert_eq!((&failed["error"], &failed["hook_output"]), (&json!("exited with code 3: oh"), &Value::Null));
-    let silent = hook("true", Privacy::Kept);
+    let silent = hook("true", ContentPolicy::Included);
     assert_eq!((&silent["hook_output"], &silent["stdout"]), (&Value::Null, &json!("")));
     let fields = json!({"llm_request": {"model": "m", "messages": []}});
     let events =
         run_hooks(EventKind::BeforeToolSelection, fields, json!([{"type": "command", "command": "echo glob"}]));
-    let record = self::fields(&of(&events[0], Privacy::Kept));
+    let record = self::fields(&record_of(&events[0], ContentPolicy::Included));
     assert!(record["hook_output"].as_str().unwrap().contains("glob"), "{record}");
 }
 
@@ -71,15 +71,15 @@ fn a_hook_that_suppresses_its_output_leaves_its_name_and_times_only() {
         "hook_event_name": "BeforeTool", "hook_type": "command", "hook_name": command,
         "duration_ms": 6, "success": true, "event_id": "1", "run_id": "1.1", "exit_code": 0, "output_suppressed": true,
     });
-    assert_eq!(hook(command, Privacy::Kept), expected);
+    assert_eq!(hook(command, ContentPolicy::Included), expected);
     let event = run_hook(command);
-    assert!(of(&event, Privacy::Kept).fields.iter().all(|(name, _)| *name != "hook_input"));
+    assert!(record_of(&event, ContentPolicy::Included).fields.iter().all(|(name, _)| *name != "hook_input"));
 }
 
 #[test]
 fn without_content_a_hook_is_known_by_its_program() {
     assert_eq!(
-        hook("/bin/sh -c 'echo hunter2 >&2; exit 3'", Privacy::LeftOut),
+        hook("/bin/sh -c 'echo hunter2 >&2; exit 3'", ContentPolicy::Omitted),
         json!({
             "hook_event_name": "BeforeTool", "hook_type": "command", "hook_name": "sh",
             "duration_ms": 6, "success": false, "event_id": "1", "run_id": "1.1", "exit_code": 3, "error": "exited with code 3",
@@ -90,13 +90,13 @@ fn without_content_a_hook_is_known_by_its_program() {
 #[test]
 fn without_content_nothing_of_it_is_in_any_record() {
     for event in turn() {
-        if let Some(record) = record::of(&event, Privacy::LeftOut) {
+        if let Some(record) = record::record_for(&event, ContentPolicy::Omitted) {
             let (body, fields) =
                 (&record.body, json!(record.fields.iter().map(|(_, field)| field).collect::<Vec<_>>()));
             assert!(!body.contains(SECRET) && !fields.to_string().contains(SECRET), "{body}: {fields}");
         }
-        if let Some(record) =
-            record::of(&event, Privacy::Kept).filter(|record| record.name != "gemini_cli.chat_compression")
+        if let Some(record) = record::record_for(&event, ContentPolicy::Included)
+            .filter(|record| record.name != "gemini_cli.chat_compression")
         {
             let fields = json!(record.fields.iter().map(|(_, field)| field).collect::<Vec<_>>());
             assert!(fields.to_string().contains(SECRET), "{}: {fields}", record.body);
@@ -107,7 +107,7 @@ fn without_content_nothing_of_it_is_in_any_record() {
 #[test]
 fn a_tool_call_is_recorded_with_the_arguments_it_ran_with() {
     let event = tool_finished("c1", None);
-    let record = of(&event, Privacy::Kept);
+    let record = record_of(&event, ContentPolicy::Included);
     assert_eq!(record.body, "Tool call: run_shell_command. Decision: auto_accept. Success: true. Duration: 82ms.");
     assert_eq!(
         fields(&record),
@@ -122,19 +122,19 @@ fn a_tool_call_is_recorded_with_the_arguments_it_ran_with() {
 #[test]
 fn a_refused_tool_call_says_why() {
     let event = tool_finished("c1", Some(refused()));
-    let record = of(&event, Privacy::Kept);
+    let record = record_of(&event, ContentPolicy::Included);
     assert_eq!(record.body, "Tool call: run_shell_command. Success: false. Duration: 82ms.");
     let with = fields(&record);
     assert_eq!((&with["success"], &with["error_type"]), (&json!(false), &json!("policy_violation")));
     assert_eq!(with["error"], "Tool execution blocked: hunter2");
-    let without = fields(&of(&event, Privacy::LeftOut));
+    let without = fields(&record_of(&event, ContentPolicy::Omitted));
     assert_eq!((&without["error"], &without["function_args"]), (&json!("policy_violation"), &Value::Null));
 }
 
 #[test]
 fn prompts_requests_and_answers_are_recorded() {
     let record = |event: &AgentEvent| {
-        let record = of(event, Privacy::Kept);
+        let record = record_of(event, ContentPolicy::Included);
         (record.name, record.body.clone(), fields(&record))
     };
     assert_eq!(
@@ -175,9 +175,9 @@ fn prompts_requests_and_answers_are_recorded() {
 #[test]
 fn a_failed_request_is_recorded_and_its_quotes_only_with_content() {
     let event = failure();
-    let error = |content| fields(&of(&event, content))["error"].clone();
-    assert_eq!(error(Privacy::Kept), "No more mock responses, got request:\nhunter2");
-    assert_eq!(error(Privacy::LeftOut), "No more mock responses, got request:");
+    let error = |content| fields(&record_of(&event, content))["error"].clone();
+    assert_eq!(error(ContentPolicy::Included), "No more mock responses, got request:\nhunter2");
+    assert_eq!(error(ContentPolicy::Omitted), "No more mock responses, got request:");
 }
 
 #[test]

@@ -1,54 +1,54 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use hookwright_agent::Activity;
+use hookwright_agent::SessionActivity;
 
-use super::super::view::view;
+use super::super::view::render;
 use super::*;
 
 fn app() -> App {
     App::new(
-        History::default(),
-        Status { model: "model".to_owned(), folder: "~/x".to_owned(), window: 1000, ..Status::default() },
+        PromptHistory::default(),
+        StatusLine { model: "model".to_owned(), folder: "~/x".to_owned(), window: 1000, ..StatusLine::default() },
     )
 }
 
-fn press(app: &mut App, code: KeyCode) -> Vec<Effect> {
-    app.key(KeyEvent::new(code, KeyModifiers::NONE), Instant::now())
+fn press(app: &mut App, code: KeyCode) -> Vec<AppEffect> {
+    app.handle_key(KeyEvent::new(code, KeyModifiers::NONE), Instant::now())
 }
 
-fn typed(app: &mut App, text: &str) -> Vec<Effect> {
+fn typed(app: &mut App, text: &str) -> Vec<AppEffect> {
     text.chars().for_each(|char| drop(press(app, KeyCode::Char(char))));
     press(app, KeyCode::Enter)
 }
 
 fn shown(app: &mut App, columns: usize) -> String {
-    let drawn = super::super::block::render_all(app.take_out(), columns, &mut true);
-    let mut lines: Vec<Line> = drawn.into_iter().flat_map(|(_, lines)| lines).collect();
-    lines.extend(view(app, columns, 24, Instant::now()).lines);
+    let drawn = super::super::block::render_all(app.take_finished(), columns, &mut true);
+    let mut lines: Vec<StyledLine> = drawn.into_iter().flat_map(|(_, lines)| lines).collect();
+    lines.extend(render(app, columns, 24, Instant::now()).lines);
     lines.iter().map(|line| line.plain().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
 fn what_is_written_becomes_an_effect() {
     let mut app = app();
-    assert_eq!(typed(&mut app, "hello"), [Effect::Submit("hello".to_owned())]);
+    assert_eq!(typed(&mut app, "hello"), [AppEffect::Submit("hello".to_owned())]);
     assert!(typed(&mut app, "   ").is_empty());
     press(&mut app, KeyCode::Esc);
-    app.agent(AgentEvent::Busy(Activity::Working), Instant::now());
-    assert_eq!(press(&mut app, KeyCode::Esc), [Effect::Order(Order::Cancel)]);
-    app.agent(AgentEvent::Waiting(vec!["later".to_owned()]), Instant::now());
+    app.handle_event(AgentEvent::Busy(SessionActivity::Working), Instant::now());
+    assert_eq!(press(&mut app, KeyCode::Esc), [AppEffect::Command(SessionCommand::Cancel)]);
+    app.handle_event(AgentEvent::PromptsQueued(vec!["later".to_owned()]), Instant::now());
     assert!(shown(&mut app, 80).contains("later"));
-    assert_eq!(press(&mut app, KeyCode::Up), [Effect::Order(Order::TakeBack)]);
+    assert_eq!(press(&mut app, KeyCode::Up), [AppEffect::Command(SessionCommand::RecallPrompt)]);
     let idle = AgentEvent::Idle { model: "model".to_owned(), tokens: 7 };
-    app.agent(idle, Instant::now());
+    app.handle_event(idle, Instant::now());
     assert!(press(&mut app, KeyCode::Esc).is_empty() && app.status.tokens == 7);
 }
 
 #[test]
 fn prompts_that_are_given_back_are_written_again() {
     let mut app = app();
-    app.agent(AgentEvent::GivenBack(vec!["two".to_owned(), "three".to_owned()]), Instant::now());
+    app.handle_event(AgentEvent::PromptsReturned(vec!["two".to_owned(), "three".to_owned()]), Instant::now());
     assert_eq!(app.composer.text(), "two\nthree");
-    app.agent(AgentEvent::GivenBack(vec!["one".to_owned()]), Instant::now());
+    app.handle_event(AgentEvent::PromptsReturned(vec!["one".to_owned()]), Instant::now());
     assert_eq!(app.composer.text(), "one\ntwo\nthree");
 }
 
@@ -64,7 +64,7 @@ fn every_end_of_a_turn_says_what_happened_and_what_to_do() {
     ];
     for (end, words) in ends {
         let mut app = app();
-        app.agent(AgentEvent::TurnFinished(end), Instant::now());
+        app.handle_event(AgentEvent::TurnFinished(end), Instant::now());
         let screen = shown(&mut app, 80);
         assert!(screen.starts_with(words), "{screen}");
     }
@@ -73,12 +73,12 @@ fn every_end_of_a_turn_says_what_happened_and_what_to_do() {
 #[test]
 fn text_after_a_note_begins_a_new_answer() {
     let mut app = app();
-    app.agent(AgentEvent::Thought("**Thinking**\nhard".to_owned()), Instant::now());
-    app.agent(AgentEvent::Text("Some *te".to_owned()), Instant::now());
-    app.agent(AgentEvent::Text("xt*".to_owned()), Instant::now());
-    app.agent(AgentEvent::Warning("careful".to_owned()), Instant::now());
-    app.agent(AgentEvent::Text("More".to_owned()), Instant::now());
-    assert_eq!(app.answer, "More");
+    app.handle_event(AgentEvent::Thought("**Thinking**\nhard".to_owned()), Instant::now());
+    app.handle_event(AgentEvent::Text("Some *te".to_owned()), Instant::now());
+    app.handle_event(AgentEvent::Text("xt*".to_owned()), Instant::now());
+    app.handle_event(AgentEvent::Warning("careful".to_owned()), Instant::now());
+    app.handle_event(AgentEvent::Text("More".to_owned()), Instant::now());
+    assert_eq!(app.last_answer, "More");
     let screen = shown(&mut app, 40);
     assert!(screen.starts_with("Thinking\nSome text\n\n! careful\nMore\n"), "{screen}");
 }
@@ -86,15 +86,15 @@ fn text_after_a_note_begins_a_new_answer() {
 #[test]
 fn everything_fits_into_any_terminal() {
     let mut app = app();
-    app.begin("Working", Instant::now());
+    app.set_busy("Working", Instant::now());
     app.queue.push("a queued prompt with 日本語 and 👩‍👩‍👧 in it, and more words than fit".to_owned());
     app.composer.insert("a long text\n".repeat(50).as_str());
-    app.agent(AgentEvent::Text("- item\n".repeat(30)), Instant::now());
+    app.handle_event(AgentEvent::Text("- item\n".repeat(30)), Instant::now());
     for columns in [1, 2, 10, 40, 300] {
         for rows in [1, 3, 10, 50] {
-            let frame = view(&app, columns, rows, Instant::now());
+            let frame = render(&app, columns, rows, Instant::now());
             assert!(frame.lines.len() <= rows.max(3), "{columns}x{rows}: {} lines", frame.lines.len());
-            let widest = frame.lines.iter().map(Line::width).max().unwrap_or(0);
+            let widest = frame.lines.iter().map(StyledLine::width).max().unwrap_or(0);
             assert!(widest <= columns.max(3), "{columns}x{rows}: {widest}");
         }
     }
@@ -105,16 +105,19 @@ fn two_interrupts_leave_and_one_only_clears() {
     let mut app = app();
     let now = Instant::now();
     app.composer.insert("text");
-    assert!(app.interrupt(now).is_empty() && app.composer.is_empty());
+    assert!(app.handle_interrupt(now).is_empty() && app.composer.is_empty());
     assert!(shown(&mut app, 80).contains("Press Ctrl+C again to exit"));
-    assert_eq!(app.interrupt(now + Duration::from_secs(1)), [Effect::Quit(hookwright_agent::EndReason::Exit)]);
+    assert_eq!(
+        app.handle_interrupt(now + Duration::from_secs(1)),
+        [AppEffect::Quit(hookwright_agent::EndReason::Exit)]
+    );
     app.tick(now + Duration::from_secs(10));
-    assert!(app.interrupt(now + Duration::from_secs(10)).is_empty());
+    assert!(app.handle_interrupt(now + Duration::from_secs(10)).is_empty());
 }
 
 fn question() -> (AgentEvent, tokio::sync::oneshot::Receiver<hookwright_agent::ApprovalReply>) {
     let request = hookwright_agent::ApprovalRequest {
-        always: Vec::new(),
+        rule_offer_texts: Vec::new(),
         call_id: "1".to_owned(),
         name: "run_shell_command".to_owned(),
         title: "Shell".to_owned(),
@@ -122,30 +125,30 @@ fn question() -> (AgentEvent, tokio::sync::oneshot::Receiver<hookwright_agent::A
         args: serde_json::Map::from_iter([("command".to_owned(), "rm x".into())]),
         description: "rm x".to_owned(),
         preview: None,
-        rewritten: Vec::new(),
-        before: None,
-        number: None,
+        rewritten_args: Vec::new(),
+        original_args: None,
+        call_number: None,
         requested_by: hookwright_hooks::RequestedBy::Model,
-        asked_by: None,
+        approval_demand: None,
         server: None,
-        protected: None,
+        protected_file: None,
     };
     let (sender, receiver) = tokio::sync::oneshot::channel();
-    (AgentEvent::Approval(Box::new(request), sender), receiver)
+    (AgentEvent::ApprovalRequested(Box::new(request), sender), receiver)
 }
 
 #[test]
 fn a_word_begun_before_the_question_does_not_answer_it() {
     let mut app = app();
     let now = Instant::now();
-    let key = |app: &mut App, char, now| app.key(KeyEvent::new(KeyCode::Char(char), KeyModifiers::NONE), now);
+    let key = |app: &mut App, char, now| app.handle_key(KeyEvent::new(KeyCode::Char(char), KeyModifiers::NONE), now);
     typed(&mut app, "go");
     key(&mut app, 'm', now);
     let (event, mut reply) = question();
-    app.agent(event, now);
+    app.handle_event(event, now);
     key(&mut app, 'y', now + Duration::from_millis(100));
-    let sent = app.key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now + Duration::from_millis(200));
-    assert!(reply.try_recv().is_err() && sent == [Effect::Submit("my".to_owned())]);
+    let sent = app.handle_key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now + Duration::from_millis(200));
+    assert!(reply.try_recv().is_err() && sent == [AppEffect::Submit("my".to_owned())]);
     key(&mut app, 'y', now + Duration::from_secs(2));
     assert!(reply.try_recv().is_err(), "another key may follow");
     app.tick(now + Duration::from_secs(3));
@@ -158,16 +161,16 @@ fn a_reply_of_the_terminal_or_a_sentence_does_not_answer_a_question() {
         let mut app = app();
         let (event, mut reply) = question();
         let mut now = Instant::now();
-        app.agent(event, now);
+        app.handle_event(event, now);
         for character in text.chars() {
             let code = if character == '\r' { KeyCode::Enter } else { KeyCode::Char(character) };
-            app.key(KeyEvent::new(code, KeyModifiers::NONE), now);
+            app.handle_key(KeyEvent::new(code, KeyModifiers::NONE), now);
             now += Duration::from_millis(30);
             app.tick(now);
         }
         app.tick(now + Duration::from_secs(5));
         assert!(reply.try_recv().is_err(), "{text:?}");
-        app.key(KeyEvent::new(KeyCode::Char('1'), KeyModifiers::NONE), now + Duration::from_secs(6));
+        app.handle_key(KeyEvent::new(KeyCode::Char('1'), KeyModifiers::NONE), now + Duration::from_secs(6));
         app.tick(now + Duration::from_secs(7));
         assert_eq!(reply.try_recv(), Ok(hookwright_agent::ApprovalReply::Once), "{text:?}");
     }
@@ -178,7 +181,7 @@ fn a_question_right_after_a_prompt_is_answered_at_once() {
     let mut app = app();
     typed(&mut app, "go");
     let (event, mut reply) = question();
-    app.agent(event, Instant::now());
+    app.handle_event(event, Instant::now());
     assert!(shown(&mut app, 80).contains("Allow exactly this for this session"));
     press(&mut app, KeyCode::Char('n'));
     app.tick(Instant::now() + Duration::from_secs(1));

@@ -1,33 +1,33 @@
 //! What is said before the first prompt.
 
-use hookwright_agent::session::Order;
+use hookwright_agent::session::SessionCommand;
 
-use super::Driver;
-use crate::greeting::{NO_MODEL, NO_MODEL_HOW, TIPS};
-use crate::tui::block::Block;
-use crate::tui::text::{BOLD, DIM, Line, PLAIN, WARN};
+use super::ScreenDriver;
+use crate::greeting::{NO_MODEL_HINT, NO_MODEL_NOTICE, STARTUP_TIPS};
+use crate::tui::block::ScrollbackBlock;
+use crate::tui::styled_text::{BOLD, DIM, PLAIN, StyledLine, WARN};
 
-impl Driver<'_> {
+impl ScreenDriver<'_> {
     /// What is said before the first prompt.
-    pub(super) fn greet(&mut self, problems: &[String]) {
+    pub(super) fn show_greeting(&mut self, problems: &[String]) {
         let ui = self.session.view().loaded.settings.ui.clone();
         if !ui.hide_banner {
-            let line = Line::of(BOLD, "Hookwright").with(DIM, format!(" {}", env!("CARGO_PKG_VERSION")));
-            let tips = if ui.hide_tips { String::new() } else { format!("  {TIPS}") };
-            self.app.say(Block::line(line.with(DIM, tips)));
+            let line = StyledLine::styled(BOLD, "Hookwright").with_text(DIM, format!(" {}", env!("CARGO_PKG_VERSION")));
+            let tips = if ui.hide_tips { String::new() } else { format!("  {STARTUP_TIPS}") };
+            self.app.push_block(ScrollbackBlock::line(line.with_text(DIM, tips)));
         }
         if self.app.status.model == "offline" {
-            let line = Line::of(WARN, format!("{NO_MODEL}: ")).hanging(2);
-            self.app.say(Block::line(line.with(PLAIN, NO_MODEL_HOW)));
+            let line = StyledLine::styled(WARN, format!("{NO_MODEL_NOTICE}: ")).with_hanging_indent(2);
+            self.app.push_block(ScrollbackBlock::line(line.with_text(PLAIN, NO_MODEL_HINT)));
         }
         for problem in problems {
-            self.app.tell(WARN, format!("! {problem}"));
+            self.app.push_text(WARN, format!("! {problem}"));
         }
         if let Some(prompt) = crate::tui::first_prompt(self.args) {
             if let Some(trouble) = self.app.history.add(&prompt) {
-                self.app.tell(WARN, trouble);
+                self.app.push_text(WARN, trouble);
             }
-            self.session.order(Order::Prompt(prompt));
+            self.session.send(SessionCommand::Prompt(prompt));
         }
     }
 }

@@ -2,10 +2,10 @@ use super::super::block::render_all;
 use super::*;
 
 fn drawn(text: &str, columns: usize) -> String {
-    let mut stream = Stream::default();
+    let mut stream = MarkdownStream::default();
     // In small pieces, as models send it.
     let chars: Vec<char> = text.chars().collect();
-    let mut blocks: Vec<Block> =
+    let mut blocks: Vec<ScrollbackBlock> =
         chars.chunks(3).flat_map(|piece| stream.push(&piece.iter().collect::<String>())).collect();
     blocks.extend(stream.finish());
     let lines = render_all(blocks, columns, &mut true).into_iter().flat_map(|(_, lines)| lines);
@@ -80,7 +80,7 @@ fn forty_columns_and_less() {
 
 #[test]
 fn a_long_answer_is_final_piece_by_piece() {
-    let mut stream = Stream::default();
+    let mut stream = MarkdownStream::default();
     let mut pieces = 0;
     for number in 0..10_000 {
         pieces += stream.push(&format!("- item {number}\n")).len();
@@ -92,7 +92,7 @@ fn a_long_answer_is_final_piece_by_piece() {
         assert_eq!(stream.push("code\n").len(), 1);
     }
     assert!(matches!(stream.push("co").as_slice(), []));
-    assert!(matches!(stream.live(), Some(Block::Code { .. })));
+    assert!(matches!(stream.live_block(), Some(ScrollbackBlock::Code { .. })));
 }
 
 #[test]

@@ -3,16 +3,16 @@
 use super::*;
 
 /// What keys make of a text whose cursor is marked by `|`, in normal mode.
-fn after(text: &str, keys: &str) -> String {
+fn text_after(text: &str, keys: &str) -> String {
     let mut composer = Composer::default();
     composer.set(text.replace('|', ""));
     composer.set_cursor(text.find('|').unwrap());
-    let mut vim = Vim { mode: Mode::Normal, ..Vim::default() };
+    let mut vim = Vim { mode: VimMode::Normal, ..Vim::default() };
     for letter in keys.chars() {
         let code = if letter == '\u{1b}' { KeyCode::Esc } else { KeyCode::Char(letter) };
         let key = KeyEvent::new(code, KeyModifiers::NONE);
-        if vim.key(&mut composer, key) == Became::Passed {
-            crate::tui::keys::edit(&mut composer, key);
+        if vim.handle_key(&mut composer, key) == VimKeyResult::NotHandled {
+            crate::tui::keys::edit_text(&mut composer, key);
         }
     }
     let mut shown = composer.text().to_owned();
@@ -21,7 +21,7 @@ fn after(text: &str, keys: &str) -> String {
 }
 
 /// A text with its cursor, keys, and what becomes of it.
-const KEYS: &[(&str, &str, &str)] = &[
+const KEY_CASES: &[(&str, &str, &str)] = &[
     // Motions.
     ("|one two, three", "w", "one |two, three"),
     ("|one two, three", "2w", "one two|, three"),
@@ -81,8 +81,8 @@ const KEYS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn keys_do_what_vi_does() {
-    for (text, keys, expected) in KEYS {
-        assert_eq!(after(text, keys), *expected, "{keys} on {text:?}");
+    for (text, keys, expected) in KEY_CASES {
+        assert_eq!(text_after(text, keys), *expected, "{keys} on {text:?}");
     }
 }
 
@@ -91,18 +91,18 @@ fn a_label_goes_whole_or_not_at_all() {
     let mut composer = Composer::default();
     composer.paste(&"x\n".repeat(50));
     composer.insert(" end");
-    let mut vim = Vim { mode: Mode::Normal, ..Vim::default() };
+    let mut vim = Vim { mode: VimMode::Normal, ..Vim::default() };
     let mut keys = |composer: &mut Composer, keys: &str| {
         for letter in keys.chars() {
-            vim.key(composer, KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE));
+            vim.handle_key(composer, KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE));
         }
     };
     keys(&mut composer, "0ll");
-    assert!(composer.whole().starts_with("x\n"), "moving breaks nothing");
+    assert!(composer.expanded_text().starts_with("x\n"), "moving breaks nothing");
     keys(&mut composer, "0x");
     assert_eq!(composer.text(), " end");
     keys(&mut composer, "uww");
-    assert_eq!(composer.whole().matches('x').count(), 50);
+    assert_eq!(composer.expanded_text().matches('x').count(), 50);
 }
 
 proptest::proptest! {
@@ -110,12 +110,12 @@ proptest::proptest! {
     fn no_keys_on_no_text_ever_panic(text in ".{0,40}", keys in "[hjklwbeWBE0$^xXdcyDCSYrupPiaAIoOG1-9\u{1b}é ]{0,40}") {
         let mut composer = Composer::default();
         composer.set(text);
-        let mut vim = Vim { mode: Mode::Normal, ..Vim::default() };
+        let mut vim = Vim { mode: VimMode::Normal, ..Vim::default() };
         for letter in keys.chars() {
             let code = if letter == '\u{1b}' { KeyCode::Esc } else { KeyCode::Char(letter) };
             let key = KeyEvent::new(code, KeyModifiers::NONE);
-            if vim.key(&mut composer, key) == Became::Passed {
-                crate::tui::keys::edit(&mut composer, key);
+            if vim.handle_key(&mut composer, key) == VimKeyResult::NotHandled {
+                crate::tui::keys::edit_text(&mut composer, key);
             }
             proptest::prop_assert!(composer.text().is_char_boundary(composer.cursor()));
         }

@@ -7,64 +7,70 @@ use hookwright_testkit::replay::chunk;
 const SECRET: &str = "hunter2";
 
 /// Replaces a piece that holds the secret, and keeps what it read out of the logs.
-const REDACT: &str = r#"case $(sed 's/.*"content":"\([^"]*\)","full_content".*/\1/') in
+const REDACT_SCRIPT: &str = r#"case $(sed 's/.*"content":"\([^"]*\)","full_content".*/\1/') in
 *hunter2*) echo '{"suppressOutput": true, "hookSpecificOutput": {"llm_response": {"candidates": [{"content": {"role": "model", "parts": ["[gone] "]}}]}}}';;
 *) echo '{"suppressOutput": true}';;
 esac"#;
 
-fn secret_replay() -> Replay {
-    Replay::new().pieces(&["the word is ", "hunter2 ", "I think"])
+fn secret_replay() -> ReplayBuilder {
+    ReplayBuilder::new().says_in_chunks(&["the word is ", "hunter2 ", "I think"])
 }
 
 #[test]
 fn what_is_redacted_is_nowhere() {
-    let sandbox = project(&[("AfterModel", "", REDACT)]);
-    let run_text = run(&sandbox, &secret_replay(), &[]).exits(0);
+    let sandbox = project(&[("AfterModel", "", REDACT_SCRIPT)]);
+    let run_text = run(&sandbox, &secret_replay(), &[]).expect_exit_code(0);
     assert_eq!(run_text.stdout, "the word is [gone] I think\n");
-    prompt(&sandbox, "and now?", &Replay::new().says("ok"), &["--resume"]).exits(0);
+    prompt(&sandbox, "and now?", &ReplayBuilder::new().says("ok"), &["--resume"]).expect_exit_code(0);
     let later = requests(&sandbox)[1].to_string();
-    has(&later, "the word is [gone] I think");
-    for file in
-        files_under(&sandbox.home()).into_iter().chain([sandbox.beside("telemetry.log").to_str().unwrap().to_owned()])
+    assert_contains(&later, "the word is [gone] I think");
+    for file in files_under(&sandbox.home()).into_iter().chain([sandbox
+        .sibling_path("telemetry.log")
+        .to_str()
+        .unwrap()
+        .to_owned()])
     {
-        lacks(&String::from_utf8_lossy(&fs::read(file).unwrap()), SECRET);
+        assert_lacks(&String::from_utf8_lossy(&fs::read(file).unwrap()), SECRET);
     }
-    lacks(&run_text.stderr, SECRET);
+    assert_lacks(&run_text.stderr, SECRET);
 }
 
 #[test]
 fn what_is_redacted_is_in_no_format_and_in_no_later_event() {
     for format in ["json", "stream-json"] {
-        let sandbox = project(&[("AfterModel", "", REDACT), ("AfterAgent", "", LOG)]);
-        let run = run(&sandbox, &secret_replay(), &["-o", format]).exits(0);
-        lacks(&run.stdout, SECRET);
-        has(&run.stdout, "[gone]");
-        assert_eq!(log(&sandbox)[0]["prompt_response"], "the word is [gone] I think");
+        let sandbox = project(&[("AfterModel", "", REDACT_SCRIPT), ("AfterAgent", "", LOG_INPUT_SCRIPT)]);
+        let run = run(&sandbox, &secret_replay(), &["-o", format]).expect_exit_code(0);
+        assert_lacks(&run.stdout, SECRET);
+        assert_contains(&run.stdout, "[gone]");
+        assert_eq!(logged_inputs(&sandbox)[0]["prompt_response"], "the word is [gone] I think");
     }
 }
 
 #[test]
 fn a_denied_piece_is_not_shown_and_ends_the_turn() {
     let script = r#"case $(cat) in *'"content":"hunter2'*) echo 'a secret' >&2; exit 2;; esac"#;
-    let sandbox = project(&[("AfterModel", "", script), ("AfterAgent", "", LOG)]);
-    let plain = run(&sandbox, &Replay::new().pieces(&["well, ", "hunter2", "never"]), &[]).exits(0);
-    has(&plain.stderr, "[WARNING] Agent execution blocked: a secret\n");
-    lacks(&plain.stdout, SECRET);
-    lacks(&plain.stdout, "never");
-    assert!(log(&sandbox).is_empty());
+    let sandbox = project(&[("AfterModel", "", script), ("AfterAgent", "", LOG_INPUT_SCRIPT)]);
+    let plain =
+        run(&sandbox, &ReplayBuilder::new().says_in_chunks(&["well, ", "hunter2", "never"]), &[]).expect_exit_code(0);
+    assert_contains(&plain.stderr, "[WARNING] Agent execution blocked: a secret\n");
+    assert_lacks(&plain.stdout, SECRET);
+    assert_lacks(&plain.stdout, "never");
+    assert!(logged_inputs(&sandbox).is_empty());
     let text = transcript(&sandbox);
-    lacks(&text, SECRET);
+    assert_lacks(&text, SECRET);
     // Nothing of the answer counts.
-    lacks(&text, "well, ");
+    assert_lacks(&text, "well, ");
     let sandbox = project(&[("AfterModel", "", script)]);
-    let answer = run(&sandbox, &Replay::new().pieces(&["well, ", "hunter2"]), &["-o", "json"]).exits(0).json();
+    let answer = run(&sandbox, &ReplayBuilder::new().says_in_chunks(&["well, ", "hunter2"]), &["-o", "json"])
+        .expect_exit_code(0)
+        .json();
     assert_eq!(answer["response"], "");
     assert_eq!(answer["warnings"], json!(["Agent execution blocked: a secret"]));
 }
 
 #[test]
 fn thoughts_are_neither_printed_nor_among_the_text() {
-    let sandbox = project(&[("AfterModel", "", LOG)]);
+    let sandbox = project(&[("AfterModel", "", LOG_INPUT_SCRIPT)]);
     let chunks = vec![
         chunk(&[json!({"text": "let me think", "thought": true})], false),
         json!({"usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}}),
@@ -73,10 +79,10 @@ fn thoughts_are_neither_printed_nor_among_the_text() {
         chunk(&[json!({"text": "thinking", "thought": true}), json!({"text": "ok"})], true),
     ];
     for format in ["text", "json", "stream-json"] {
-        let run = run(&sandbox, &Replay::new().stream(chunks.clone()), &["-o", format]).exits(0);
-        has(&run.stdout, "ok");
-        lacks(&run.stdout, "think");
-        lacks(&run.stderr, "think");
+        let run = run(&sandbox, &ReplayBuilder::new().stream(chunks.clone()), &["-o", format]).expect_exit_code(0);
+        assert_contains(&run.stdout, "ok");
+        assert_lacks(&run.stdout, "think");
+        assert_lacks(&run.stderr, "think");
     }
-    assert!(log(&sandbox).iter().all(|input| !input["llm_response"].to_string().contains("think")));
+    assert!(logged_inputs(&sandbox).iter().all(|input| !input["llm_response"].to_string().contains("think")));
 }

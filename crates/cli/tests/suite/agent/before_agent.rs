@@ -8,11 +8,11 @@ use hookwright_testkit::fs;
 fn a_stopped_prompt_stays() {
     let script = r#"case $(cat) in *'"prompt":"stop'*) echo '{"continue": false, "stopReason": "enough"}';; esac"#;
     let sandbox = project(&[("BeforeAgent", "", script)]);
-    let run = prompt(&sandbox, "stop here", &Replay::new(), &[]).exits(0);
+    let run = prompt(&sandbox, "stop here", &ReplayBuilder::new(), &[]).expect_exit_code(0);
     assert_eq!(run.stdout, "");
-    has(&run.stderr, "Agent execution stopped: Agent execution stopped by hook: enough\n");
-    prompt(&sandbox, "go on", &Replay::new().says("ok"), &["--resume", "latest"]).exits(0);
-    has(&requests(&sandbox)[0].to_string(), "stop here");
+    assert_contains(&run.stderr, "Agent execution stopped: Agent execution stopped by hook: enough\n");
+    prompt(&sandbox, "go on", &ReplayBuilder::new().says("ok"), &["--resume", "latest"]).expect_exit_code(0);
+    assert_contains(&requests(&sandbox)[0].to_string(), "stop here");
 }
 
 #[test]
@@ -21,16 +21,20 @@ fn a_denied_prompt_is_nowhere() {
     let hooks = [("BeforeAgent", "", "echo no >&2; exit 2"), ("BeforeAgent", "", "cat > /dev/null")];
     for format in ["text", "json", "stream-json"] {
         let sandbox = project(&hooks);
-        let run = prompt(&sandbox, "the word is hunter2", &Replay::new(), &["-o", format, "--debug"]).exits(0);
-        lacks(&run.stdout, "hunter2");
-        lacks(&run.stderr, "hunter2");
-        lacks(&transcript(&sandbox), "hunter2");
-        lacks(&fs::read_to_string(sandbox.beside("telemetry.log")).unwrap(), "hunter2");
+        let run = prompt(&sandbox, "the word is hunter2", &ReplayBuilder::new(), &["-o", format, "--debug"])
+            .expect_exit_code(0);
+        assert_lacks(&run.stdout, "hunter2");
+        assert_lacks(&run.stderr, "hunter2");
+        assert_lacks(&transcript(&sandbox), "hunter2");
+        assert_lacks(&fs::read_to_string(sandbox.sibling_path("telemetry.log")).unwrap(), "hunter2");
         assert_eq!(records(&sandbox, "hook_call").len(), 2);
     }
-    let sandbox = project(&[("BeforeAgent", "", LOG)]);
-    let replay = Replay::new().says("ok");
-    has(&prompt(&sandbox, "fine", &replay, &["-o", "stream-json"]).exits(0).stdout, r#""content":"fine""#);
+    let sandbox = project(&[("BeforeAgent", "", LOG_INPUT_SCRIPT)]);
+    let replay = ReplayBuilder::new().says("ok");
+    assert_contains(
+        &prompt(&sandbox, "fine", &replay, &["-o", "stream-json"]).expect_exit_code(0).stdout,
+        r#""content":"fine""#,
+    );
     assert_eq!(records(&sandbox, "user_prompt")[0]["prompt"], "fine");
-    has(&records(&sandbox, "hook_call")[0]["hook_input"].to_string(), "fine");
+    assert_contains(&records(&sandbox, "hook_call")[0]["hook_input"].to_string(), "fine");
 }

@@ -3,29 +3,29 @@
 
 use super::*;
 
-fn write_a() -> Replay {
-    Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("I see")
+fn write_file_replay() -> ReplayBuilder {
+    ReplayBuilder::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("I see")
 }
 
 #[test]
 fn asking_nobody_is_a_no() {
     let sandbox = project(&[("BeforeTool", "", r#"echo '{"decision": "ask", "reason": "are you sure?"}'"#)]);
-    let run = run(&sandbox, &write_a(), &[]).exits(0);
-    has(
+    let run = run(&sandbox, &write_file_replay(), &[]).expect_exit_code(0);
+    assert_contains(
         &run.stderr,
         "Error executing tool write_file: Tool execution blocked: are you sure? (hook hook1 wants the user asked, and nobody is there)",
     );
-    assert!(!sandbox.has("a.txt"));
-    has(&requests(&sandbox)[1][2]["parts"][0]["functionResponse"].to_string(), "are you sure?");
+    assert!(!sandbox.has_file("a.txt"));
+    assert_contains(&requests(&sandbox)[1][2]["parts"][0]["functionResponse"].to_string(), "are you sure?");
 }
 
 #[test]
 fn plan_mode_and_the_lists_of_allowed_tools_have_the_last_word() {
     let sandbox = project(&[("BeforeTool", "", r#"echo '{"decision": "allow"}'"#)]);
-    let file = sandbox.replay(&write_a());
-    let plan = sandbox.run(&["-p", "x", "--fake-responses", &file, "--approval-mode=plan"]).exits(0);
-    has(&plan.stderr, "plan mode only looks");
-    assert!(!sandbox.has("a.txt"));
-    sandbox.run(&["-p", "x", "--fake-responses", &file, "--allowed-tools", "write_file"]).exits(0);
+    let file = sandbox.replay(&write_file_replay());
+    let plan = sandbox.run(&["-p", "x", "--fake-responses", &file, "--approval-mode=plan"]).expect_exit_code(0);
+    assert_contains(&plan.stderr, "plan mode only looks");
+    assert!(!sandbox.has_file("a.txt"));
+    sandbox.run(&["-p", "x", "--fake-responses", &file, "--allowed-tools", "write_file"]).expect_exit_code(0);
     assert_eq!(sandbox.read("a.txt"), "A");
 }

@@ -11,15 +11,15 @@ use hookwright_testkit::replay::{call, chunk};
 use super::*;
 
 /// The most memory that the program may ever have, in MiB; unoptimised and with everything below.
-const MOST_MEMORY: u64 = 200;
+const MAX_MEMORY_MIB: u64 = 200;
 
-fn measured(sandbox: &Sandbox, prompt: &str, replay: &Replay) -> Run {
+fn measured(sandbox: &Sandbox, prompt: &str, replay: &ReplayBuilder) -> ProgramRun {
     let file = sandbox.replay(replay);
     let args = ["-p", prompt, "--fake-responses", file.as_str(), "--approval-mode=yolo"];
     let (run, peak) = finish_measured(sandbox.command(&args).spawn().unwrap());
     match peak {
-        Some(peak) => assert!(peak < MOST_MEMORY, "{peak} MiB"),
-        None => hookwright_testkit::skipped("the most memory", "this system does not tell"),
+        Some(peak) => assert!(peak < MAX_MEMORY_MIB, "{peak} MiB"),
+        None => hookwright_testkit::report_skipped("the most memory", "this system does not tell"),
     }
     run
 }
@@ -51,10 +51,10 @@ fn an_answer_beyond_all_measure_is_given_up_and_nothing_of_it_runs() {
         vec![write_first(), chunk(&vec![small; 40_000], true)],
     ] {
         let sandbox = crate::sandbox();
-        let run = measured(&sandbox, "hi", &Replay::new().stream(chunks).says("done")).exits(1);
-        has(&run.stderr, "error: the answer is larger than 16 MiB and is given up; nothing of it counts");
-        has(&run.stderr, "hint: ");
-        assert!(!sandbox.has("a.txt"), "{run:#?}");
+        let run = measured(&sandbox, "hi", &ReplayBuilder::new().stream(chunks).says("done")).expect_exit_code(1);
+        assert_contains(&run.stderr, "error: the answer is larger than 16 MiB and is given up; nothing of it counts");
+        assert_contains(&run.stderr, "hint: ");
+        assert!(!sandbox.has_file("a.txt"), "{run:#?}");
         assert!(transcript(&sandbox).len() < 10_000);
     }
 }
@@ -67,21 +67,21 @@ fn hooks_do_not_blow_up_an_answer_beyond_the_bound() {
     let sandbox = unrecorded(&[("AfterModel", "*", piece)]);
     sandbox.user_settings(&json!({"model": {"disableLoopDetection": true}}));
     let pieces = vec!["a"; 40];
-    let run = measured(&sandbox, "hi", &Replay::new().pieces(&pieces)).exits(1);
-    has(&run.stderr, "the answer is larger than 16 MiB");
+    let run = measured(&sandbox, "hi", &ReplayBuilder::new().says_in_chunks(&pieces)).expect_exit_code(1);
+    assert_contains(&run.stderr, "the answer is larger than 16 MiB");
 }
 
 /// A replay file that would fill the memory is refused before.
 #[test]
 fn a_replay_file_of_too_many_values_is_refused() {
     let sandbox = project(&[]);
-    let file = sandbox.beside("many.jsonl");
+    let file = sandbox.sibling_path("many.jsonl");
     let pieces = "{},".repeat(1_100_000);
     std::fs::write(&file, format!(r#"{{"method":"generateContentStream","response":[{pieces}{{}}]}}"#)).unwrap();
     let child = sandbox.command(&["-p", "hi", "--fake-responses", file.to_str().unwrap()]).spawn().unwrap();
     let (run, peak) = finish_measured(child);
-    has(&run.exits(1).stderr, "many.jsonl:1: an answer of more than 1000000 values");
-    assert!(peak.is_none_or(|peak| peak < MOST_MEMORY), "{peak:?}");
+    assert_contains(&run.expect_exit_code(1).stderr, "many.jsonl:1: an answer of more than 1000000 values");
+    assert!(peak.is_none_or(|peak| peak < MAX_MEMORY_MIB), "{peak:?}");
 }
 
 /// A server that answers with this over and over, after a beginning.
@@ -132,21 +132,21 @@ fn a_server_without_end_is_left() {
         let (run, peak) = finish_measured(sandbox.command(&["-p", "hi"]).spawn().unwrap());
         assert_eq!(run.code, Some(1), "{shown}: {}", run.stderr);
         assert!(run.stderr.contains("more than ") || run.stderr.contains("larger than "), "{shown}: {}", run.stderr);
-        assert!(peak.is_none_or(|peak| peak < MOST_MEMORY), "{shown}: {peak:?} MiB");
+        assert!(peak.is_none_or(|peak| peak < MAX_MEMORY_MIB), "{shown}: {peak:?} MiB");
     }
 }
 
 /// Calls that are never twice the same.
-fn looks(count: usize) -> Replay {
+fn looks(count: usize) -> ReplayBuilder {
     let look = |at: usize| json!({"dir_path": ".", "ignore": [at.to_string()]});
-    (0..count).fold(Replay::new(), |replay, at| replay.calls("list_directory", look(at)))
+    (0..count).fold(ReplayBuilder::new(), |replay, at| replay.calls("list_directory", look(at)))
 }
 
 #[test]
 fn one_prompt_makes_so_many_requests_and_no_more() {
-    let run = run(&crate::sandbox(), &looks(501).says("done"), &[]).exits(53);
-    has(&run.stderr, "error: this prompt has made its 500 model requests");
-    has(&run.stderr, "model.maxPromptTurns");
+    let run = run(&crate::sandbox(), &looks(501).says("done"), &[]).expect_exit_code(53);
+    assert_contains(&run.stderr, "error: this prompt has made its 500 model requests");
+    assert_contains(&run.stderr, "model.maxPromptTurns");
     assert_eq!(run.stderr.matches("list_directory .\n").count(), 500, "{}", run.stderr);
 }
 
@@ -155,12 +155,15 @@ fn the_users_own_bound_on_requests_counts_and_a_project_tightens_it() {
     for (user, project, limit) in [(json!(3), json!({}), 3), (json!(600), json!({"maxPromptTurns": 2}), 2)] {
         let sandbox = project_with(&[], json!({"model": project}));
         sandbox.user_settings(&json!({"model": {"maxPromptTurns": user}}));
-        let run = super::run(&sandbox, &looks(5).says("done"), &["-o", "json"]).exits(53);
-        has(&run.json()["error"]["message"].to_string(), &format!("this prompt has made its {limit} model requests"));
+        let run = super::run(&sandbox, &looks(5).says("done"), &["-o", "json"]).expect_exit_code(53);
+        assert_contains(
+            &run.json()["error"]["message"].to_string(),
+            &format!("this prompt has made its {limit} model requests"),
+        );
     }
     let sandbox = crate::sandbox();
     sandbox.user_settings(&json!({"model": {"maxPromptTurns": -1}}));
-    super::run(&sandbox, &looks(501).says("done"), &[]).exits(0);
+    super::run(&sandbox, &looks(501).says("done"), &[]).expect_exit_code(0);
 }
 
 #[test]
@@ -168,11 +171,11 @@ fn an_interactive_session_goes_on_after_a_prompt_that_was_too_long() {
     let sandbox = crate::sandbox();
     sandbox.user_settings(&json!({"model": {"maxPromptTurns": 2}}));
     let file = sandbox.replay(&looks(2).says("the second answer"));
-    let mut terminal = crate::suite::tui::Terminal::start(&sandbox, &["--fake-responses", &file]);
-    terminal.ready().keys("go\r");
-    terminal.sees("this prompt has made its 2 model requests");
-    terminal.ready().keys("go on\r");
-    terminal.sees("the second answer");
+    let mut terminal = crate::suite::tui::TestTerminal::start(&sandbox, &["--fake-responses", &file]);
+    terminal.wait_until_ready().keys("go\r");
+    terminal.wait_for_new_text("this prompt has made its 2 model requests");
+    terminal.wait_until_ready().keys("go on\r");
+    terminal.wait_for_new_text("the second answer");
 }
 
 /// Retries that hooks demand are requests for the same prompt.
@@ -181,13 +184,17 @@ fn retries_count_among_a_prompts_requests() {
     let again = r#"cat > /dev/null; echo '{"decision": "deny", "reason": "again"}'"#;
     let sandbox = project_with(&[("AfterAgent", "*", again)], json!({"hooksConfig": {"maxAgentRetries": 50}}));
     sandbox.user_settings(&json!({"model": {"maxPromptTurns": 4}}));
-    let answers = (0..9).fold(Replay::new(), |replay, at| replay.says(&format!("answer {at}")));
-    has(&run(&sandbox, &answers, &[]).exits(53).stderr, "this prompt has made its 4 model requests");
+    let answers = (0..9).fold(ReplayBuilder::new(), |replay, at| replay.says(&format!("answer {at}")));
+    assert_contains(
+        &run(&sandbox, &answers, &[]).expect_exit_code(53).stderr,
+        "this prompt has made its 4 model requests",
+    );
 }
 
 #[test]
 fn ten_thousand_calls_in_one_answer_fit_into_memory() {
-    let run = measured(&crate::sandbox(), "hi", &Replay::new().parts(&looks_at_once(10_000)).says("done")).exits(0);
+    let run = measured(&crate::sandbox(), "hi", &ReplayBuilder::new().parts(&looks_at_once(10_000)).says("done"))
+        .expect_exit_code(0);
     assert_eq!(run.stdout.trim(), "done");
 }
 
@@ -198,9 +205,9 @@ fn results_of_one_answer_are_bounded_together() {
     sandbox.write("a.txt", "a line of some length, which is read over and over again\n".repeat(400));
     let read = |at: usize| call("read_file", json!({"file_path": "a.txt", "start_line": 1, "end_line": 400 + at}));
     let calls: Vec<Value> = (0..800).map(read).collect();
-    measured(&sandbox, "hi", &Replay::new().parts(&calls).says("done")).exits(0);
+    measured(&sandbox, "hi", &ReplayBuilder::new().parts(&calls).says("done")).expect_exit_code(0);
     let sent = requests(&sandbox)[1].to_string();
-    has(&sent, "its result is left out");
+    assert_contains(&sent, "its result is left out");
     assert!(sent.len() < 20 << 20, "{}", sent.len());
 }
 
@@ -210,7 +217,7 @@ fn ten_thousand_files_of_a_directory_fit_into_memory() {
     for at in 0..10_000 {
         sandbox.write(&format!("d/f{at}.txt"), format!("line {at}\n").repeat(60));
     }
-    measured(&sandbox, "look at @d", &Replay::new().says("done")).exits(0);
+    measured(&sandbox, "look at @d", &ReplayBuilder::new().says("done")).expect_exit_code(0);
 }
 
 /// A tenth of a gigabyte, for the sake of time; docs/reliability.md has the figures for a whole one.
@@ -218,13 +225,13 @@ fn ten_thousand_files_of_a_directory_fit_into_memory() {
 fn a_long_log_fits_into_memory() {
     let flood = "yes a line of a log | head -c 100000000";
     for command in [flood.to_owned(), format!("{flood} >&2"), "head -c 100000000 /dev/zero | tr '\\0' x".to_owned()] {
-        let replay = Replay::new().calls("run_shell_command", json!({"command": command})).says("done");
-        measured(&crate::sandbox(), "hi", &replay).exits(0);
+        let replay = ReplayBuilder::new().calls("run_shell_command", json!({"command": command})).says("done");
+        measured(&crate::sandbox(), "hi", &replay).expect_exit_code(0);
     }
     for script in [flood.to_owned(), format!("{flood} >&2; exit 1"), format!("{flood} >&2; exit 2")] {
         for event in ["BeforeAgent", "AfterModel"] {
             let sandbox = unrecorded(&[(event, "*", &script)]);
-            measured(&sandbox, "hi", &Replay::new().says("done")).exits(0);
+            measured(&sandbox, "hi", &ReplayBuilder::new().says("done")).expect_exit_code(0);
         }
     }
 }
@@ -232,7 +239,7 @@ fn a_long_log_fits_into_memory() {
 #[test]
 fn messages_of_hooks_without_number_fit_into_memory() {
     let sandbox = unrecorded(&[("BeforeTool", "*", "yes message | head -c 50000")]);
-    measured(&sandbox, "hi", &Replay::new().parts(&looks_at_once(300)).says("done")).exits(0);
+    measured(&sandbox, "hi", &ReplayBuilder::new().parts(&looks_at_once(300)).says("done")).expect_exit_code(0);
 }
 
 fn looks_at_once(count: usize) -> Vec<Value> {

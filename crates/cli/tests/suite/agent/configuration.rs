@@ -4,10 +4,10 @@
 use super::*;
 use hookwright_testkit::deadline::*;
 
-const MARK: &str = "cat > /dev/null; touch ran";
+const TOUCH_SCRIPT: &str = "cat > /dev/null; touch ran";
 
-fn hello() -> Replay {
-    Replay::new().says("ok")
+fn ok_replay() -> ReplayBuilder {
+    ReplayBuilder::new().says("ok")
 }
 
 #[test]
@@ -24,16 +24,19 @@ fn a_switch_off_by_the_project_takes_effect_after_trust() {
         let _ = std::fs::remove_file(file);
         ran
     };
-    let first = run(&sandbox, &hello(), &[]).exits(0);
-    has(&first.stderr, "this project's settings disable `mine` (user); it stays on until you trust that");
+    let first = run(&sandbox, &ok_replay(), &[]).expect_exit_code(0);
+    assert_contains(&first.stderr, "this project's settings disable `mine` (user); it stays on until you trust that");
     assert!(ran("mine") && ran("other"));
-    has(&sandbox.run(&["hooks", "trust"]).exits(0).stdout, "switched off by this project's settings, waits for trust");
-    sandbox.run(&["hooks", "trust", "mine"]).exits(0);
-    run(&sandbox, &hello(), &[]).exits(0);
+    assert_contains(
+        &sandbox.run(&["hooks", "trust"]).expect_exit_code(0).stdout,
+        "switched off by this project's settings, waits for trust",
+    );
+    sandbox.run(&["hooks", "trust", "mine"]).expect_exit_code(0);
+    run(&sandbox, &ok_replay(), &[]).expect_exit_code(0);
     assert!(!ran("mine") && ran("other"));
     // The user's own switch needs no second word, though it stands in the project's settings.
-    sandbox.run(&["hooks", "disable", "other"]).exits(0);
-    run(&sandbox, &hello(), &[]).exits(0);
+    sandbox.run(&["hooks", "disable", "other"]).expect_exit_code(0);
+    run(&sandbox, &ok_replay(), &[]).expect_exit_code(0);
     assert!(!ran("mine") && !ran("other"));
 }
 
@@ -52,15 +55,15 @@ fn paths_with_spaces_and_quotes_work_quoted_and_unquoted() {
         hook("d", &format!("{script} bare-in-shell && true")),
     ];
     sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"sequential": true, "hooks": hooks}]}}));
-    let run = run(&sandbox, &hello(), &[]).exits(0);
+    let run = run(&sandbox, &ok_replay(), &[]).expect_exit_code(0);
     assert_eq!(sandbox.read("ran"), "quoted\nbare\nwhole\nbare-in-shell\n", "{}", run.stderr);
 }
 
 #[test]
 fn debugging_shows_every_hook_run() {
-    let sandbox = project(&[("BeforeAgent", "", MARK)]);
-    let run = run(&sandbox, &hello(), &["--debug"]).exits(0);
-    has(&run.stderr, "hook hook1 (project, BeforeAgent) ok in ");
+    let sandbox = project(&[("BeforeAgent", "", TOUCH_SCRIPT)]);
+    let run = run(&sandbox, &ok_replay(), &["--debug"]).expect_exit_code(0);
+    assert_contains(&run.stderr, "hook hook1 (project, BeforeAgent) ok in ");
     assert_eq!(run.stdout, "ok\n");
 }
 
@@ -89,8 +92,8 @@ fn a_request_is_tried_as_often_as_the_settings_say() {
 fn a_command_that_is_broken_is_no_prompt() {
     let sandbox = crate::sandbox();
     sandbox.write(".gemini/commands/git/bad.toml", "description = 'x'\nprompt = \n");
-    let run = sandbox.run(&["-p", "/git:bad now"]).exits(42);
-    has(&run.stderr, "bad.toml:2:");
+    let run = sandbox.run(&["-p", "/git:bad now"]).expect_exit_code(42);
+    assert_contains(&run.stderr, "bad.toml:2:");
     assert_eq!(run.stdout, "");
-    sandbox.run(&["-p", "/nothing of ours"]).exits(0);
+    sandbox.run(&["-p", "/nothing of ours"]).expect_exit_code(0);
 }

@@ -6,22 +6,22 @@ use std::process::Command;
 
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
-use hookwright_testkit::{finish, skipped, wait_until};
+use hookwright_testkit::{finish, report_skipped, wait_until};
 
 use super::*;
 
 /// Nothing may grow: what a full disk is to whoever writes.
-const FULL: &str = "ulimit -f 0";
+const FULL_DISK_LIMIT: &str = "ulimit -f 0";
 
-const GUARD: (&str, &str, &str) = ("BeforeTool", "*", "exit 0");
+const GUARD_HOOK: (&str, &str, &str) = ("BeforeTool", "*", "exit 0");
 
 /// A long text that does not repeat itself.
-fn long() -> String {
+fn long_text() -> String {
     (0..50_000).map(|at| format!("{at} ")).collect::<String>().trim_end().to_owned()
 }
 
-fn limited(sandbox: &Sandbox, limits: &str, args: &[&str]) -> Run {
-    finish(sandbox.limited(limits, args).spawn().unwrap())
+fn run_limited(sandbox: &Sandbox, limits: &str, args: &[&str]) -> ProgramRun {
+    finish(sandbox.limited_command(limits, args).spawn().unwrap())
 }
 
 fn is_root() -> bool {
@@ -38,7 +38,7 @@ fn set_modes(directory: &Path, mode: u32) {
 
 /// Runs the program with a directory that can't be written. Modes do not hold for root, who has a mount for it; nothing where
 /// that can't be done, which is said.
-fn with_read_only(test: &str, sandbox: &Sandbox, directory: &Path, args: &[&str]) -> Option<Run> {
+fn with_read_only(test: &str, sandbox: &Sandbox, directory: &Path, args: &[&str]) -> Option<ProgramRun> {
     if !is_root() {
         set_modes(directory, 0o555);
         let run = sandbox.run(args);
@@ -54,10 +54,10 @@ fn with_read_only(test: &str, sandbox: &Sandbox, directory: &Path, args: &[&str]
         command.envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let output = command.output_in_time().ok()?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Some(Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
+        Some(ProgramRun { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
     };
     if inside(&mount, &[]).is_none_or(|run| run.code != Some(0)) {
-        skipped(test, "nothing can be mounted here");
+        report_skipped(test, "nothing can be mounted here");
         return None;
     }
     // The working directory is looked up again: it may be what was mounted.
@@ -66,8 +66,8 @@ fn with_read_only(test: &str, sandbox: &Sandbox, directory: &Path, args: &[&str]
 
 #[test]
 fn a_full_disk_is_said_and_settings_and_trust_stay_as_they_were() {
-    let sandbox = project(&[GUARD]);
-    sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+    let sandbox = project(&[GUARD_HOOK]);
+    sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
     let record = sandbox.home().join(".gemini/trusted_hooks.json");
     sandbox.write(".gemini/hooks/hook1.sh", "#!/bin/sh\nexit 1\n");
     let settings = sandbox.project().join(".gemini/settings.json");
@@ -77,12 +77,12 @@ fn a_full_disk_is_said_and_settings_and_trust_stay_as_they_were() {
         (&["hooks", "new", "other", "--event", "AfterTool"], &settings),
     ] {
         let before = fs::read(file).unwrap();
-        let run = limited(&sandbox, FULL, args).exits(1);
-        has(&run.stderr, "File too large");
+        let run = run_limited(&sandbox, FULL_DISK_LIMIT, args).expect_exit_code(1);
+        assert_contains(&run.stderr, "File too large");
         assert_eq!(fs::read(file).unwrap(), before, "{args:?}");
     }
-    let run = limited(&sandbox, FULL, &["hooks", "disable", "hook1"]);
-    has(&run.stderr, "the old file is intact\nhint: free some space and try again");
+    let run = run_limited(&sandbox, FULL_DISK_LIMIT, &["hooks", "disable", "hook1"]);
+    assert_contains(&run.stderr, "the old file is intact\nhint: free some space and try again");
     assert_eq!(drafts(&sandbox), Vec::<String>::new());
 }
 
@@ -90,23 +90,23 @@ fn a_full_disk_is_said_and_settings_and_trust_stay_as_they_were() {
 fn without_hooks_a_session_goes_on_where_nothing_can_be_kept() {
     const TEST: &str = "without_hooks_a_session_goes_on_where_nothing_can_be_kept";
     let sandbox = crate::sandbox();
-    let file = sandbox.replay(&Replay::new().says("done"));
+    let file = sandbox.replay(&ReplayBuilder::new().says("done"));
     let args = ["-p", "go", "--fake-responses", file.as_str()];
-    let full = limited(&sandbox, FULL, &args);
+    let full = run_limited(&sandbox, FULL_DISK_LIMIT, &args);
     let read_only = with_read_only(TEST, &sandbox, &sandbox.home(), &args);
     fs::remove_dir_all(sandbox.home()).unwrap();
     fs::write(sandbox.home(), "").unwrap();
     let no_directory = sandbox.run(&args);
     for run in [Some(full), read_only, Some(no_directory)].into_iter().flatten() {
-        let run = run.exits(0);
+        let run = run.expect_exit_code(0);
         assert_eq!(run.stdout.trim(), "done", "{run:#?}");
-        has(&run.stderr, "this conversation is not kept: cannot create the transcript");
+        assert_contains(&run.stderr, "this conversation is not kept: cannot create the transcript");
     }
     // One that is missing is made.
     fs::remove_file(sandbox.home()).unwrap();
-    let run = sandbox.run(&args).exits(0);
-    lacks(&run.stderr, "not kept");
-    has(&transcript(&sandbox), "done");
+    let run = sandbox.run(&args).expect_exit_code(0);
+    assert_lacks(&run.stderr, "not kept");
+    assert_contains(&transcript(&sandbox), "done");
 }
 
 /// What agents change of the guards could not be kept.
@@ -115,12 +115,16 @@ fn with_hooks_no_session_starts_where_nothing_can_be_kept() {
     const TEST: &str = "with_hooks_no_session_starts_where_nothing_can_be_kept";
     let sandbox = crate::sandbox();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}));
-    let file = sandbox.replay(&Replay::new().says("done"));
+    let file = sandbox.replay(&ReplayBuilder::new().says("done"));
     let args = ["-p", "go", "--fake-responses", file.as_str()];
-    let runs = [Some(limited(&sandbox, FULL, &args)), with_read_only(TEST, &sandbox, &sandbox.home(), &args)];
+    let runs =
+        [Some(run_limited(&sandbox, FULL_DISK_LIMIT, &args)), with_read_only(TEST, &sandbox, &sandbox.home(), &args)];
     for run in runs.into_iter().flatten() {
-        let run = run.exits(52);
-        has(&run.stderr, "hookwright/guards, where it is kept what agents changed of the guards, can't be used: ");
+        let run = run.expect_exit_code(52);
+        assert_contains(
+            &run.stderr,
+            "hookwright/guards, where it is kept what agents changed of the guards, can't be used: ",
+        );
         assert_eq!(run.stdout, "");
     }
 }
@@ -129,53 +133,53 @@ fn with_hooks_no_session_starts_where_nothing_can_be_kept() {
 #[test]
 fn with_hooks_that_only_comment_a_session_goes_on_where_nothing_can_be_kept() {
     let sandbox = crate::sandbox();
-    let file = sandbox.replay(&Replay::new().says("done"));
+    let file = sandbox.replay(&ReplayBuilder::new().says("done"));
     let args = ["-p", "go", "--fake-responses", file.as_str()];
     let declared = |event: &str, more: Value| {
         let mut hook = json!({"type": "command", "name": "h", "command": "exit 0"});
         hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         sandbox.settings(&json!({"hooks": {event: [{"hooks": [hook]}]}}));
-        limited(&sandbox, FULL, &args)
+        run_limited(&sandbox, FULL_DISK_LIMIT, &args)
     };
     for event in ["SessionStart", "SessionEnd", "PreCompress", "Notification"] {
-        let run = declared(event, json!({})).exits(0);
+        let run = declared(event, json!({})).expect_exit_code(0);
         assert_eq!(run.stdout.trim(), "done", "{event}: {run:#?}");
-        has(&run.stderr, "this conversation is not kept");
+        assert_contains(&run.stderr, "this conversation is not kept");
     }
     for event in ["BeforeAgent", "BeforeModel", "BeforeToolSelection", "AfterModel", "AfterTool", "AfterAgent"] {
-        declared(event, json!({})).exits(52);
+        declared(event, json!({})).expect_exit_code(52);
     }
     // One that is switched off says nothing either.
-    declared("BeforeTool", json!({"enabled": false})).exits(0);
+    declared("BeforeTool", json!({"enabled": false})).expect_exit_code(0);
     declared("BeforeTool", json!({}));
     let off = [&args[..], &["--no-hooks"]].concat();
-    limited(&sandbox, FULL, &off).exits(0);
-    declared("BeforeTool", json!({"guard": true})).exits(52);
-    limited(&sandbox, FULL, &off).exits(52);
+    run_limited(&sandbox, FULL_DISK_LIMIT, &off).expect_exit_code(0);
+    declared("BeforeTool", json!({"guard": true})).expect_exit_code(52);
+    run_limited(&sandbox, FULL_DISK_LIMIT, &off).expect_exit_code(52);
 }
 
 #[test]
 fn a_disk_that_fills_up_in_the_middle_ends_no_session_and_harms_no_file() {
     let sandbox = project(&[]);
     sandbox.write("a.txt", "old");
-    run(&sandbox, &Replay::new().says("first"), &[]).exits(0);
-    let (before, telemetry) = (transcript(&sandbox), fs::read(sandbox.beside("telemetry.log")).unwrap());
-    let long = long();
-    let write = Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": long}));
+    run(&sandbox, &ReplayBuilder::new().says("first"), &[]).expect_exit_code(0);
+    let (before, telemetry) = (transcript(&sandbox), fs::read(sandbox.sibling_path("telemetry.log")).unwrap());
+    let long = long_text();
+    let write = ReplayBuilder::new().calls("write_file", json!({"file_path": "a.txt", "content": long}));
     let file = sandbox.replay(&write.says(&long));
     let args = ["-p", "more", "--fake-responses", file.as_str(), "--approval-mode=yolo", "--resume", "latest"];
     // In blocks of 512 bytes or of 1024, depending on the shell.
-    let run = limited(&sandbox, "ulimit -f 100", &args).exits(0);
+    let run = run_limited(&sandbox, "ulimit -f 100", &args).expect_exit_code(0);
     assert_eq!(run.stdout.trim(), long);
-    has(&run.stderr, "the transcript could not be written: cannot write to the transcript");
-    has(&run.stderr, "telemetry.log is incomplete: File too large");
+    assert_contains(&run.stderr, "the transcript could not be written: cannot write to the transcript");
+    assert_contains(&run.stderr, "telemetry.log is incomplete: File too large");
     assert_eq!(sandbox.read("a.txt"), "old");
     assert!(transcript(&sandbox).starts_with(&before), "{run:#?}");
-    assert!(fs::read(sandbox.beside("telemetry.log")).unwrap().starts_with(&telemetry));
+    assert!(fs::read(sandbox.sibling_path("telemetry.log")).unwrap().starts_with(&telemetry));
     records(&sandbox, "api_request");
     assert_eq!(drafts(&sandbox), Vec::<String>::new());
     // What is there of it can be gone on with.
-    let run = super::run(&sandbox, &Replay::new().says("again"), &["--resume", "latest"]).exits(0);
+    let run = super::run(&sandbox, &ReplayBuilder::new().says("again"), &["--resume", "latest"]).expect_exit_code(0);
     assert_eq!(run.stdout.trim(), "again", "{run:#?}");
     transcript(&sandbox).lines().for_each(|line| drop(serde_json::from_str::<Value>(line).unwrap()));
 }
@@ -186,8 +190,8 @@ fn a_disk_without_room_harms_neither_project_nor_settings() {
     const TEST: &str = "a_disk_without_room_harms_neither_project_nor_settings";
     let sandbox = crate::sandbox();
     let hook = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "g", "command": "true"}]}]}});
-    fs::write(sandbox.beside("settings.json"), hook.to_string()).unwrap();
-    let write = Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": long()}));
+    fs::write(sandbox.sibling_path("settings.json"), hook.to_string()).unwrap();
+    let write = ReplayBuilder::new().calls("write_file", json!({"file_path": "a.txt", "content": long_text()}));
     let file = sandbox.replay(&write.says("done"));
     let script = r#"mount -t tmpfs -o size=64k none . && cd "$PWD" && mkdir .gemini && cp ../settings.json .gemini &&
         echo old > a.txt || exit 99
@@ -201,10 +205,10 @@ fn a_disk_without_room_harms_neither_project_nor_settings() {
     command.current_dir(sandbox.project()).env_clear();
     command.envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = command.output_in_time().ok().filter(|_| is_root()).filter(|output| output.status.code() != Some(99));
-    let Some(output) = output else { return skipped(TEST, "nothing can be mounted here") };
+    let Some(output) = output else { return report_skipped(TEST, "nothing can be mounted here") };
     let said = String::from_utf8_lossy(&output.stderr);
-    has(&said, "No space left on device: ");
-    has(&said, "No space left on device (os error 28); the old file is intact\nhint: free some space");
+    assert_contains(&said, "No space left on device: ");
+    assert_contains(&said, "No space left on device (os error 28); the old file is intact\nhint: free some space");
     let listed = String::from_utf8_lossy(&output.stdout);
     assert_eq!(listed, "done\n.:\n.gemini\na.txt\nfill\n\n.gemini:\nsettings.json\n", "{said}");
 }
@@ -213,24 +217,24 @@ fn a_disk_without_room_harms_neither_project_nor_settings() {
 #[test]
 fn a_recording_has_whole_lines_only() {
     let sandbox = crate::sandbox();
-    let record = sandbox.beside("recorded").to_str().unwrap().to_owned();
-    let long = long();
-    run(&sandbox, &Replay::new().says("first"), &["--record-responses", &record]).exits(0);
-    let file = sandbox.replay(&Replay::new().says(&long));
+    let record = sandbox.sibling_path("recorded").to_str().unwrap().to_owned();
+    let long = long_text();
+    run(&sandbox, &ReplayBuilder::new().says("first"), &["--record-responses", &record]).expect_exit_code(0);
+    let file = sandbox.replay(&ReplayBuilder::new().says(&long));
     let args = ["-p", "more", "--fake-responses", file.as_str(), "--record-responses", &record];
-    let run = limited(&sandbox, "ulimit -f 100", &args).exits(1);
-    has(&run.stderr, "error: cannot record to ");
-    assert_eq!(sandbox.run(&["-p", "again", "--fake-responses", &record]).exits(0).stdout.trim(), "first");
+    let run = run_limited(&sandbox, "ulimit -f 100", &args).expect_exit_code(1);
+    assert_contains(&run.stderr, "error: cannot record to ");
+    assert_eq!(sandbox.run(&["-p", "again", "--fake-responses", &record]).expect_exit_code(0).stdout.trim(), "first");
 }
 
 /// Who reads is told that nothing came, or not all of it.
 #[test]
 fn a_full_stdout_is_an_error_that_says_so() {
     if !Path::new("/dev/full").exists() {
-        return skipped("a_full_stdout_is_an_error_that_says_so", "there is no /dev/full");
+        return report_skipped("a_full_stdout_is_an_error_that_says_so", "there is no /dev/full");
     }
-    let sandbox = project(&[GUARD]);
-    let file = sandbox.replay(&Replay::new().says("done"));
+    let sandbox = project(&[GUARD_HOOK]);
+    let file = sandbox.replay(&ReplayBuilder::new().says("done"));
     let prompt = ["-p", "go", "--fake-responses", file.as_str()];
     for args in [
         &prompt[..],
@@ -249,11 +253,11 @@ fn a_full_stdout_is_an_error_that_says_so() {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let run = finish(sandbox.command(args).stdout(full).spawn().unwrap());
         assert!(run.code.is_some_and(|code| code != 0), "{args:?}: {run:#?}");
-        has(&run.stderr, "No space left on device");
+        assert_contains(&run.stderr, "No space left on device");
     }
     // Whoever wants no words gets the answer nevertheless.
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
-    let run = finish(sandbox.command(&prompt).stderr(full).spawn().unwrap()).exits(0);
+    let run = finish(sandbox.command(&prompt).stderr(full).spawn().unwrap()).expect_exit_code(0);
     assert_eq!(run.stdout.trim(), "done");
 }
 
@@ -263,7 +267,8 @@ fn hooks_and_commands_have_the_signal_for_full_files_as_the_system_has_it() {
     let write = "sh -c 'ulimit -f 0; echo x > f'; echo $?";
     let sandbox = project(&[("BeforeTool", "*", &format!("cd \"$GEMINI_PROJECT_DIR\"; {write} > by_hook"))]);
     let command = format!("{write} > by_command");
-    run(&sandbox, &Replay::new().calls("run_shell_command", json!({"command": command})).says("done"), &[]).exits(0);
+    run(&sandbox, &ReplayBuilder::new().calls("run_shell_command", json!({"command": command})).says("done"), &[])
+        .expect_exit_code(0);
     assert_eq!((sandbox.read("by_hook").trim(), sandbox.read("by_command").trim()), ("153", "153"));
 }
 
@@ -272,7 +277,7 @@ fn a_project_that_can_t_be_written_is_said_and_read() {
     const TEST: &str = "a_project_that_can_t_be_written_is_said_and_read";
     let sandbox = project(&[]);
     sandbox.write("a.txt", "old");
-    let replay = Replay::new()
+    let replay = ReplayBuilder::new()
         .calls("write_file", json!({"file_path": "a.txt", "content": "new"}))
         .calls("write_file", json!({"file_path": "b/c.txt", "content": "new"}))
         .calls("read_file", json!({"file_path": "a.txt"}))
@@ -281,45 +286,48 @@ fn a_project_that_can_t_be_written_is_said_and_read() {
     let file = sandbox.replay(&replay);
     let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
     let Some(run) = with_read_only(TEST, &sandbox, &sandbox.project(), &args) else { return };
-    let run = run.exits(0);
+    let run = run.expect_exit_code(0);
     assert_eq!(run.stdout.trim(), "done");
-    assert_eq!((sandbox.read("a.txt").as_str(), sandbox.has("b")), ("old", false));
+    assert_eq!((sandbox.read("a.txt").as_str(), sandbox.has_file("b")), ("old", false));
     let calls = records(&sandbox, "tool_call");
     assert_eq!(calls.iter().map(|call| call["success"] == true).collect::<Vec<_>>(), [false, false, true], "{run:#?}");
     let Some(run) = with_read_only(TEST, &sandbox, &sandbox.project(), &["hooks", "new", "x", "--event", "AfterTool"])
     else {
         return;
     };
-    has(&run.exits(1).stderr, "error: can't create ");
+    assert_contains(&run.expect_exit_code(1).stderr, "error: can't create ");
 }
 
 /// A command needs no file of ours, wherever temporary ones would go.
 #[test]
 fn without_a_place_for_temporary_files_everything_works() {
-    let sandbox = project(&[GUARD]).env("TMPDIR", "/nonexistent");
-    let replay = Replay::new()
+    let sandbox = project(&[GUARD_HOOK]).env("TMPDIR", "/nonexistent");
+    let replay = ReplayBuilder::new()
         .calls("run_shell_command", json!({"command": "echo ran > ran"}))
         .calls("write_file", json!({"file_path": "a.txt", "content": "x"}))
         .says("done");
-    assert_eq!(run(&sandbox, &replay, &[]).exits(0).stdout.trim(), "done");
-    assert!(sandbox.has("ran") && sandbox.has("a.txt"));
+    assert_eq!(run(&sandbox, &replay, &[]).expect_exit_code(0).stdout.trim(), "done");
+    assert!(sandbox.has_file("ran") && sandbox.has_file("a.txt"));
     // An untrusted folder's hooks run in a directory of their own, which is in the home.
-    let run = crate::sandbox().env("TMPDIR", "/nonexistent").run(&["hooks", "list"]).exits(0);
-    lacks(&run.stderr, "error");
+    let run = crate::sandbox().env("TMPDIR", "/nonexistent").run(&["hooks", "list"]).expect_exit_code(0);
+    assert_lacks(&run.stderr, "error");
 }
 
 /// A lock that somebody never lets go is an error after a while.
 #[test]
 fn whoever_holds_a_lock_for_ever_holds_up_nobody_for_ever() {
-    let sandbox = project(&[GUARD]);
+    let sandbox = project(&[GUARD_HOOK]);
     let before = sandbox.read(".gemini/settings.json");
     let held = fs::File::open(sandbox.project().join(".gemini")).unwrap();
     held.lock().unwrap();
-    let run = sandbox.run(&["hooks", "disable", "hook1"]).exits(1);
-    has(&run.stderr, "another program has held the lock for 5 seconds; nothing was changed\nhint: end the program");
+    let run = sandbox.run(&["hooks", "disable", "hook1"]).expect_exit_code(1);
+    assert_contains(
+        &run.stderr,
+        "another program has held the lock for 5 seconds; nothing was changed\nhint: end the program",
+    );
     assert_eq!(sandbox.read(".gemini/settings.json"), before);
     drop(held);
-    sandbox.run(&["hooks", "disable", "hook1"]).exits(0);
+    sandbox.run(&["hooks", "disable", "hook1"]).expect_exit_code(0);
 }
 
 /// What is left of files that were being written.
@@ -331,7 +339,7 @@ fn drafts(sandbox: &Sandbox) -> Vec<String> {
 #[test]
 fn killed_at_any_moment_the_program_leaves_no_drafts_for_longer_than_to_the_next_start() {
     let sandbox = project(&[]);
-    let mut replay = Replay::new();
+    let mut replay = ReplayBuilder::new();
     for at in 0..100 {
         let text = format!("{at} {}", "x".repeat(10_000));
         replay = replay.calls("write_file", json!({"file_path": format!("d{}/f.txt", at % 3), "content": text}));
@@ -353,7 +361,7 @@ fn killed_at_any_moment_the_program_leaves_no_drafts_for_longer_than_to_the_next
             assert!(text.is_empty() || text.ends_with('x') && text.len() > 10_000, "half a file: {}", text.len());
         }
     }
-    sandbox.run(&["hooks", "list"]).exits(0);
+    sandbox.run(&["hooks", "list"]).expect_exit_code(0);
     assert_eq!(drafts(&sandbox), Vec::<String>::new(), "{left} were left on the way");
 }
 
@@ -371,10 +379,10 @@ fn only_drafts_of_programs_that_are_no_more_are_swept() {
     fs::write(notes.join("4000002-0.drafts"), format!("{}\0", living.display())).unwrap();
     let alive = fs::File::open(notes.join("4000002-0.drafts")).unwrap();
     alive.lock().unwrap();
-    sandbox.run(&["hooks", "list"]).exits(0);
+    sandbox.run(&["hooks", "list"]).expect_exit_code(0);
     assert!(!dead.exists() && living.exists());
     strangers.iter().for_each(|path| assert!(path.exists(), "{path:?}"));
     drop(alive);
-    sandbox.run(&["hooks", "list"]).exits(0);
+    sandbox.run(&["hooks", "list"]).expect_exit_code(0);
     assert!(!living.exists());
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn read_a() -> Replay {
-    Replay::new().calls("read_file", json!({"file_path": "a.txt"})).pieces(&["one ", "two"])
+fn read_file_replay() -> ReplayBuilder {
+    ReplayBuilder::new().calls("read_file", json!({"file_path": "a.txt"})).says_in_chunks(&["one ", "two"])
 }
 
 /// `security.auth.enforcedType`: what scripts look for in the error, and no request.
@@ -32,33 +32,33 @@ fn an_enforced_authentication_type_ends_a_session_before_any_request() {
             "The auth type 'gemini-api-key' is enforced, but no authentication is configured.".to_owned(),
         ),
     ] {
-        let run = sandbox.run(&args).exits(41);
+        let run = sandbox.run(&args).expect_exit_code(41);
         let told = run.json();
         assert!(told["error"]["message"].as_str().unwrap().contains(&expected), "{told}");
         assert_eq!((&told["error"]["type"], &told["error"]["code"]), (&json!("Error"), &json!(41)));
         assert!(!told["session_id"].as_str().unwrap().is_empty());
-        sandbox.run(&["-p", "hello"]).exits(41);
+        sandbox.run(&["-p", "hello"]).expect_exit_code(41);
     }
     let replayed = enforced("vertex-ai");
-    let replay = replayed.replay(&Replay::new().says("hi"));
-    replayed.run(&["--fake-responses", &replay, "-p", "hello"]).exits(0);
+    let replay = replayed.replay(&ReplayBuilder::new().says("hi"));
+    replayed.run(&["--fake-responses", &replay, "-p", "hello"]).expect_exit_code(0);
 }
 
 #[test]
 fn text_is_the_answer_and_nothing_else() {
     let sandbox = project(&[("BeforeTool", "", r#"echo '{"systemMessage": "hey"}'"#)]);
     sandbox.write("a.txt", "A");
-    let run = run(&sandbox, &read_a(), &[]).exits(0);
+    let run = run(&sandbox, &read_file_replay(), &[]).expect_exit_code(0);
     assert_eq!(run.stdout, "one two\n");
-    has(&run.stderr, "Hook system message: hey\n");
-    has(&run.stderr, "read_file");
+    assert_contains(&run.stderr, "Hook system message: hey\n");
+    assert_contains(&run.stderr, "read_file");
 }
 
 #[test]
 fn json_is_one_object() {
     let sandbox = project(&[("BeforeTool", "", r#"echo '{"systemMessage": "hey"}'"#)]);
     sandbox.write("a.txt", "A");
-    let run = run(&sandbox, &read_a(), &["-o", "json", "--session-id", "s-1"]).exits(0);
+    let run = run(&sandbox, &read_file_replay(), &["-o", "json", "--session-id", "s-1"]).expect_exit_code(0);
     let answer = run.json();
     assert_eq!((&answer["session_id"], &answer["response"]), (&json!("s-1"), &json!("one two")));
     assert!(answer.get("error").is_none());
@@ -66,14 +66,14 @@ fn json_is_one_object() {
     assert_eq!(stats["models"]["gemini-2.5-pro"]["api"]["totalRequests"], 2);
     assert_eq!(stats["tools"]["byName"]["read_file"]["decisions"]["auto_accept"], 1);
     assert_eq!(stats["files"]["totalLinesAdded"], 0);
-    has(&run.stderr, "Hook system message: hey\n");
+    assert_contains(&run.stderr, "Hook system message: hey\n");
 }
 
 #[test]
 fn stream_json_tells_everything_as_it_happens() {
     let sandbox = project(&[("BeforeTool", "", "exit 0"), ("AfterTool", "", "exit 3")]);
     sandbox.write("a.txt", "A");
-    let lines = run(&sandbox, &read_a(), &["-o", "stream-json"]).exits(0).json_lines();
+    let lines = run(&sandbox, &read_file_replay(), &["-o", "stream-json"]).expect_exit_code(0).json_lines();
     let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(
         kinds,
@@ -107,10 +107,10 @@ fn a_blocked_and_a_stopped_turn_are_good_ends_with_a_warning() {
         (r#"echo '{"continue": false, "stopReason": "no"}'"#, "Agent execution stopped by hook: no"),
     ] {
         let sandbox = project(&[("BeforeAgent", "", script)]);
-        let answer = run(&sandbox, &Replay::new(), &["-o", "json"]).exits(0).json();
+        let answer = run(&sandbox, &ReplayBuilder::new(), &["-o", "json"]).expect_exit_code(0).json();
         assert_eq!((&answer["response"], &answer["warnings"]), (&json!(""), &json!([words])));
         assert!(answer.get("error").is_none());
-        let lines = run(&sandbox, &Replay::new(), &["-o", "stream-json"]).exits(0).json_lines();
+        let lines = run(&sandbox, &ReplayBuilder::new(), &["-o", "stream-json"]).expect_exit_code(0).json_lines();
         let told = lines.iter().find(|line| line["type"] == "error").unwrap();
         assert_eq!((&told["severity"], &told["message"]), (&json!("warning"), &json!(words)));
         let result = lines.last().unwrap();
@@ -123,27 +123,27 @@ fn a_blocked_and_a_stopped_turn_are_good_ends_with_a_warning() {
 fn replay_that_runs_out_is_an_error_with_the_known_words() {
     let sandbox = project(&[]);
     let words = "No more mock responses for generateContentStream, got request:";
-    let plain = run(&sandbox, &Replay::new(), &[]).exits(1);
-    has(&plain.stderr, words);
-    let answer = run(&sandbox, &Replay::new(), &["-o", "json"]).exits(1).json();
-    has(answer["error"]["message"].as_str().unwrap(), words);
-    let lines = run(&sandbox, &Replay::new(), &["-o", "stream-json"]).exits(1).json_lines();
+    let plain = run(&sandbox, &ReplayBuilder::new(), &[]).expect_exit_code(1);
+    assert_contains(&plain.stderr, words);
+    let answer = run(&sandbox, &ReplayBuilder::new(), &["-o", "json"]).expect_exit_code(1).json();
+    assert_contains(answer["error"]["message"].as_str().unwrap(), words);
+    let lines = run(&sandbox, &ReplayBuilder::new(), &["-o", "stream-json"]).expect_exit_code(1).json_lines();
     assert_eq!(lines.last().unwrap()["status"], "error");
 }
 
 #[test]
 fn a_replay_file_that_is_not_there_is_named() {
-    let run = project(&[]).run(&["-p", "x", "--fake-responses", "absent.jsonl"]).exits(1);
-    has(&run.stderr, "absent.jsonl");
+    let run = project(&[]).run(&["-p", "x", "--fake-responses", "absent.jsonl"]).expect_exit_code(1);
+    assert_contains(&run.stderr, "absent.jsonl");
 }
 
 #[test]
 fn bad_input_exits_42() {
     let sandbox = project(&[]);
-    has(&sandbox.run(&[]).exits(42).stderr, "there is no prompt");
-    sandbox.run(&["-p", ""]).exits(42);
-    sandbox.run(&["--no-such-flag"]).exits(42);
-    sandbox.run(&["-p", "x", "--approval-mode=sometimes"]).exits(42);
+    assert_contains(&sandbox.run(&[]).expect_exit_code(42).stderr, "there is no prompt");
+    sandbox.run(&["-p", ""]).expect_exit_code(42);
+    sandbox.run(&["--no-such-flag"]).expect_exit_code(42);
+    sandbox.run(&["-p", "x", "--approval-mode=sometimes"]).expect_exit_code(42);
 }
 
 #[test]
@@ -153,18 +153,18 @@ fn words_behind_a_prompt_are_no_prompt_and_nothing_is_sent() {
         (&["-p", "fix", "the", "bug", "now"][..], "hookwright -p 'fix the bug now'"),
         (&["-p", "don't", "stop"], r"hookwright -p 'don'\''t stop'"),
     ] {
-        let run = sandbox.run(args).exits(42);
-        has(&run.stderr, hint);
+        let run = sandbox.run(args).expect_exit_code(42);
+        assert_contains(&run.stderr, hint);
         assert_eq!(run.stdout, "", "{args:?}");
     }
-    sandbox.run(&["-p", "say hello"]).exits(0);
+    sandbox.run(&["-p", "say hello"]).expect_exit_code(0);
 }
 
 #[test]
 fn an_interactive_prompt_needs_a_terminal() {
     for words in [&["-i", "say x"][..], &["-i", "say x", "say y"]] {
-        let run = project(&[]).run_with_input(words, "piped\n").exits(42);
-        has(&run.stderr, "--prompt-interactive flag cannot be used when input is piped");
+        let run = project(&[]).run_with_input(words, "piped\n").expect_exit_code(42);
+        assert_contains(&run.stderr, "--prompt-interactive flag cannot be used when input is piped");
         assert_eq!(run.stdout, "");
     }
 }
@@ -182,55 +182,58 @@ fn commands_and_what_looks_like_one_never_go_to_the_model() {
         (&["hooks", "lsit"], 1),
         (&["hooks"], 1),
     ] {
-        let run = sandbox.run(args).exits(code);
+        let run = sandbox.run(args).expect_exit_code(code);
         assert!(!run.stdout.contains("offline model"), "{args:?}: {}", run.stdout);
         if code != 0 {
             assert!(run.stderr.contains("hookwright"), "{args:?}: {}", run.stderr);
         }
     }
-    has(&sandbox.run(&["hooks", "lsit"]).stderr, "'list'");
+    assert_contains(&sandbox.run(&["hooks", "lsit"]).stderr, "'list'");
 }
 
-fn failing_command() -> Replay {
-    Replay::new().calls("run_shell_command", json!({"command": "echo one; echo two; exit 3"})).says("done")
+fn failing_command() -> ReplayBuilder {
+    ReplayBuilder::new().calls("run_shell_command", json!({"command": "echo one; echo two; exit 3"})).says("done")
 }
 
 #[test]
 fn a_failed_command_is_no_success_and_its_output_is_whole() {
     let sandbox = project(&[]);
-    let lines = run(&sandbox, &failing_command(), &["-o", "stream-json"]).exits(0).json_lines();
+    let lines = run(&sandbox, &failing_command(), &["-o", "stream-json"]).expect_exit_code(0).json_lines();
     let result = lines.iter().find(|line| line["type"] == "tool_result").unwrap();
     assert_eq!((&result["status"], &result["exit_code"]), (&json!("error"), &json!(3)));
     assert_eq!(result["output"], "one\ntwo\n");
     assert_eq!(result["error"], json!({"type": "command_failed", "message": "exit code 3"}));
-    let fine = Replay::new().calls("run_shell_command", json!({"command": "echo one; echo two"})).says("done");
-    let lines = run(&sandbox, &fine, &["-o", "stream-json"]).exits(0).json_lines();
+    let fine = ReplayBuilder::new().calls("run_shell_command", json!({"command": "echo one; echo two"})).says("done");
+    let lines = run(&sandbox, &fine, &["-o", "stream-json"]).expect_exit_code(0).json_lines();
     let result = lines.iter().find(|line| line["type"] == "tool_result").unwrap();
     assert_eq!(
         (&result["status"], &result["exit_code"], &result["output"]),
         (&json!("success"), &json!(0), &json!("one\ntwo\n"))
     );
     for format in ["text", "json"] {
-        let run = run(&sandbox, &failing_command(), &["-o", format]).exits(0);
-        has(&run.stderr, "run_shell_command failed: exit code 3\n");
+        let run = run(&sandbox, &failing_command(), &["-o", format]).expect_exit_code(0);
+        assert_contains(&run.stderr, "run_shell_command failed: exit code 3\n");
     }
-    let killed = Replay::new().calls("run_shell_command", json!({"command": "kill -9 $$"})).says("done");
-    has(&run(&sandbox, &killed, &[]).exits(0).stderr, "run_shell_command failed: ended by signal SIGKILL\n");
+    let killed = ReplayBuilder::new().calls("run_shell_command", json!({"command": "kill -9 $$"})).says("done");
+    assert_contains(
+        &run(&sandbox, &killed, &[]).expect_exit_code(0).stderr,
+        "run_shell_command failed: ended by signal SIGKILL\n",
+    );
 }
 
 #[test]
 fn a_broken_command_file_is_said_and_its_command_goes_to_nobody() {
     let sandbox = project(&[]);
     sandbox.write(".gemini/commands/bad.toml", "prompt = \n");
-    let run = sandbox.run(&["-p", "/bad"]).exits(42);
-    has(&run.stderr, "bad.toml:1");
+    let run = sandbox.run(&["-p", "/bad"]).expect_exit_code(42);
+    assert_contains(&run.stderr, "bad.toml:1");
     assert_eq!(run.stdout, "");
-    let answer = super::run(&sandbox, &Replay::new().says("done"), &["-o", "json"]).exits(0).json();
-    has(&answer["warnings"].to_string(), "bad.toml:1");
+    let answer = super::run(&sandbox, &ReplayBuilder::new().says("done"), &["-o", "json"]).expect_exit_code(0).json();
+    assert_contains(&answer["warnings"].to_string(), "bad.toml:1");
     sandbox.write(".gemini/commands/good.toml", "prompt = \"x\"\n");
-    has(&sandbox.run(&["-p", "/help"]).exits(0).stdout, "custom command from good.toml");
-    let run = sandbox.run(&["-p", "/hepl"]).exits(42);
-    has(&run.stderr, "there is no command /hepl; did you mean /help?");
+    assert_contains(&sandbox.run(&["-p", "/help"]).expect_exit_code(0).stdout, "custom command from good.toml");
+    let run = sandbox.run(&["-p", "/hepl"]).expect_exit_code(42);
+    assert_contains(&run.stderr, "there is no command /hepl; did you mean /help?");
     assert_eq!(run.stdout, "");
 }
 
@@ -239,15 +242,15 @@ fn a_broken_command_file_is_said_and_its_command_goes_to_nobody() {
 fn a_hook_that_outlives_the_session_is_said_and_counted() {
     let settings = json!({"hooksConfig": {"sessionEndGrace": 500}});
     let sandbox = project_with(&[("SessionEnd", "", "exec sleep 600")], settings);
-    let replay = Replay::new().says("done");
-    let run = super::run(&sandbox, &replay, &[]).exits(0);
-    has(&run.stderr, "waiting for SessionEnd hooks (hook1), 0.5 s at most");
-    has(
+    let replay = ReplayBuilder::new().says("done");
+    let run = super::run(&sandbox, &replay, &[]).expect_exit_code(0);
+    assert_contains(&run.stderr, "waiting for SessionEnd hooks (hook1), 0.5 s at most");
+    assert_contains(
         &run.stderr,
         "warning: hook hook1 (project, SessionEnd) was still running at the end of the session when its time was over",
     );
-    let answer = super::run(&sandbox, &replay, &["-o", "json"]).exits(0).json();
-    has(&answer["warnings"].to_string(), "was still running");
+    let answer = super::run(&sandbox, &replay, &["-o", "json"]).expect_exit_code(0).json();
+    assert_contains(&answer["warnings"].to_string(), "was still running");
     assert_eq!((&answer["stats"]["hooks"]["runs"], &answer["stats"]["hooks"]["failures"]), (&json!(1), &json!(1)));
 }
 
@@ -257,28 +260,32 @@ fn a_project_shortens_the_end_and_the_user_decides() {
     let sandbox =
         project_with(&[("SessionEnd", "", "exec sleep 600")], json!({"hooksConfig": {"sessionEndGrace": 600_000}}));
     sandbox.user_settings(&json!({"hooksConfig": {"sessionEndGrace": 400}}));
-    has(&super::run(&sandbox, &Replay::new().says("done"), &[]).exits(0).stderr, "0.4 s at most");
+    assert_contains(
+        &super::run(&sandbox, &ReplayBuilder::new().says("done"), &[]).expect_exit_code(0).stderr,
+        "0.4 s at most",
+    );
 }
 
 /// Scripts made for Gemini CLI look for these words where a tool could not be approved.
 #[test]
 fn a_tool_that_nobody_can_approve_is_refused_in_the_known_words() {
     let sandbox = project(&[]);
-    let file = sandbox.replay(&Replay::new().calls("run_shell_command", json!({"command": "touch made"})).says("done"));
-    let run = sandbox.run(&["-p", "x", "--fake-responses", &file]).exits(0);
-    has(&run.stderr, "Error executing tool run_shell_command: Tool execution blocked:");
-    has(&run.stderr, "Tool \"run_shell_command\" not found");
-    assert!(!sandbox.has("made"));
+    let file =
+        sandbox.replay(&ReplayBuilder::new().calls("run_shell_command", json!({"command": "touch made"})).says("done"));
+    let run = sandbox.run(&["-p", "x", "--fake-responses", &file]).expect_exit_code(0);
+    assert_contains(&run.stderr, "Error executing tool run_shell_command: Tool execution blocked:");
+    assert_contains(&run.stderr, "Tool \"run_shell_command\" not found");
+    assert!(!sandbox.has_file("made"));
 }
 
 #[test]
 fn what_is_wrong_with_the_configuration_is_among_the_warnings() {
     let sandbox = project_with(&[], json!({"hooks": {"BeforeTol": []}, "model": {"maxSessionTurns": "many"}}));
-    let replay = Replay::new().says("done");
-    let answer = run(&sandbox, &replay, &["-o", "json"]).exits(0).json();
+    let replay = ReplayBuilder::new().says("done");
+    let answer = run(&sandbox, &replay, &["-o", "json"]).expect_exit_code(0).json();
     let warnings = answer["warnings"].to_string();
     assert!(warnings.contains("BeforeTol") && warnings.contains("maxSessionTurns"), "{answer:#}");
-    let lines = run(&sandbox, &replay, &["-o", "stream-json"]).exits(0).json_lines();
+    let lines = run(&sandbox, &replay, &["-o", "stream-json"]).expect_exit_code(0).json_lines();
     let told = |word: &str| lines.iter().any(|line| line["severity"] == "warning" && line.to_string().contains(word));
     assert!(told("BeforeTol") && told("maxSessionTurns"), "{lines:#?}");
 }
@@ -287,37 +294,38 @@ fn what_is_wrong_with_the_configuration_is_among_the_warnings() {
 fn used_up_turns_exit_53() {
     let sandbox = project_with(&[], json!({"model": {"maxSessionTurns": 1}}));
     sandbox.write("a.txt", "A");
-    let run = run(&sandbox, &read_a(), &[]).exits(53);
-    has(&run.stderr, "model.maxSessionTurns");
+    let run = run(&sandbox, &read_file_replay(), &[]).expect_exit_code(53);
+    assert_contains(&run.stderr, "model.maxSessionTurns");
 }
 
 #[test]
 fn a_model_that_repeats_a_call_is_stopped() {
     let sandbox = project(&[]);
     sandbox.write("a.txt", "A");
-    let replay = (0..6).fold(Replay::new(), |replay, _| replay.calls("read_file", json!({"file_path": "a.txt"})));
-    has(&run(&sandbox, &replay, &[]).exits(1).stderr, "5 times in a row");
+    let replay =
+        (0..6).fold(ReplayBuilder::new(), |replay, _| replay.calls("read_file", json!({"file_path": "a.txt"})));
+    assert_contains(&run(&sandbox, &replay, &[]).expect_exit_code(1).stderr, "5 times in a row");
 }
 
 #[test]
 fn piped_input_goes_ahead_of_the_prompt() {
-    let sandbox = project(&[("BeforeAgent", "", LOG)]);
-    let file = sandbox.replay(&Replay::new().says("ok"));
-    sandbox.run_with_input(&["-p", "review this", "--fake-responses", &file], "the diff\n").exits(0);
-    let said = log(&sandbox)[0]["prompt"].as_str().unwrap().to_owned();
+    let sandbox = project(&[("BeforeAgent", "", LOG_INPUT_SCRIPT)]);
+    let file = sandbox.replay(&ReplayBuilder::new().says("ok"));
+    sandbox.run_with_input(&["-p", "review this", "--fake-responses", &file], "the diff\n").expect_exit_code(0);
+    let said = logged_inputs(&sandbox)[0]["prompt"].as_str().unwrap().to_owned();
     assert!(said.starts_with("the diff\n") && said.ends_with("review this"), "{said}");
-    sandbox.run_with_input(&["--fake-responses", &file], "only piped").exits(0);
-    assert_eq!(log(&sandbox)[1]["prompt"], "only piped");
-    sandbox.run(&["--fake-responses", &file, "a", "positional", "prompt"]).exits(0);
-    assert_eq!(log(&sandbox)[2]["prompt"], "a positional prompt");
+    sandbox.run_with_input(&["--fake-responses", &file], "only piped").expect_exit_code(0);
+    assert_eq!(logged_inputs(&sandbox)[1]["prompt"], "only piped");
+    sandbox.run(&["--fake-responses", &file, "a", "positional", "prompt"]).expect_exit_code(0);
+    assert_eq!(logged_inputs(&sandbox)[2]["prompt"], "a positional prompt");
 }
 
 #[test]
 fn without_any_model_the_offline_one_runs_a_whole_loop() {
-    let sandbox = project(&[("BeforeTool", "", LOG), ("AfterTool", "", LOG)]);
+    let sandbox = project(&[("BeforeTool", "", LOG_INPUT_SCRIPT), ("AfterTool", "", LOG_INPUT_SCRIPT)]);
     let run = sandbox
         .run(&["-y", "-p", "call write_file {\"file_path\": \"a.txt\", \"content\": \"A\"}\nsay Done."])
-        .exits(0);
+        .expect_exit_code(0);
     assert_eq!(run.stdout, "Done.\n");
     assert_eq!(sandbox.read("a.txt"), "A");
     assert_eq!(logged_events(&sandbox), ["BeforeTool", "AfterTool"]);
@@ -326,56 +334,57 @@ fn without_any_model_the_offline_one_runs_a_whole_loop() {
 #[test]
 fn non_strict_replay_takes_what_fits() {
     let sandbox = project(&[]);
-    let file = sandbox.replay(&Replay::new().whole("unused").says("ok"));
-    assert_eq!(sandbox.run(&["-p", "x", "--fake-responses-non-strict", &file]).exits(0).stdout, "ok\n");
-    sandbox.run(&["-p", "x", "--fake-responses", &file]).exits(1);
+    let file = sandbox.replay(&ReplayBuilder::new().says_unstreamed("unused").says("ok"));
+    assert_eq!(sandbox.run(&["-p", "x", "--fake-responses-non-strict", &file]).expect_exit_code(0).stdout, "ok\n");
+    sandbox.run(&["-p", "x", "--fake-responses", &file]).expect_exit_code(1);
 }
 
 #[test]
 fn recorded_answers_can_be_replayed() {
     let sandbox = project(&[]);
-    let first = sandbox.run(&["-p", "say hello there, you", "--record-responses", "../recorded.jsonl"]).exits(0);
-    let again = sandbox.run(&["-p", "anything", "--fake-responses", "../recorded.jsonl"]).exits(0);
+    let first =
+        sandbox.run(&["-p", "say hello there, you", "--record-responses", "../recorded.jsonl"]).expect_exit_code(0);
+    let again = sandbox.run(&["-p", "anything", "--fake-responses", "../recorded.jsonl"]).expect_exit_code(0);
     assert_eq!((first.stdout.as_str(), again.stdout.as_str()), ("hello there, you\n", "hello there, you\n"));
 }
 
 #[test]
 fn version_and_help_are_no_errors() {
     let sandbox = project(&[]);
-    has(&sandbox.run(&["--version"]).exits(0).stdout, "hookwright");
-    has(&sandbox.run(&["--help"]).exits(0).stdout, "--fake-responses");
+    assert_contains(&sandbox.run(&["--version"]).expect_exit_code(0).stdout, "hookwright");
+    assert_contains(&sandbox.run(&["--help"]).expect_exit_code(0).stdout, "--fake-responses");
 }
 
 #[test]
 fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
     let sandbox = project(&[]);
-    let file = sandbox.replay(&Replay::new().says("ok"));
+    let file = sandbox.replay(&ReplayBuilder::new().says("ok"));
     let mut command = sandbox.command(&["-p", "x", "--fake-responses", &file]);
     let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
     let held_open = child.stdin.take();
-    assert_eq!(hookwright_testkit::finish(child).exits(0).stdout, "ok\n");
+    assert_eq!(hookwright_testkit::finish(child).expect_exit_code(0).stdout, "ok\n");
     drop(held_open);
 }
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
-    let sandbox = project(&[("SessionEnd", "", LOG)]);
-    let file = sandbox.replay(&Replay::new().pieces(&["one ", "two ", "three"]));
+    let sandbox = project(&[("SessionEnd", "", LOG_INPUT_SCRIPT)]);
+    let file = sandbox.replay(&ReplayBuilder::new().says_in_chunks(&["one ", "two ", "three"]));
     let mut child = sandbox.command(&["-p", "x", "--fake-responses", &file]).spawn().unwrap();
     drop(child.stdout.take());
-    let run = hookwright_testkit::finish(child).exits(0);
-    lacks(&run.stderr, "panic");
-    assert_eq!(log(&sandbox).len(), 1);
+    let run = hookwright_testkit::finish(child).expect_exit_code(0);
+    assert_lacks(&run.stderr, "panic");
+    assert_eq!(logged_inputs(&sandbox).len(), 1);
     assert_eq!(records(&sandbox, "hook_call").len(), 1, "what happened after it is recorded too");
 }
 
 #[test]
 fn files_named_in_the_prompt_go_along_and_hooks_see_it_as_typed() {
-    let sandbox = project(&[("BeforeAgent", "", LOG)]);
+    let sandbox = project(&[("BeforeAgent", "", LOG_INPUT_SCRIPT)]);
     sandbox.write("notes.txt", "three bugs left");
-    prompt(&sandbox, "sum up @notes.txt", &Replay::new().says("ok"), &[]).exits(0);
-    assert_eq!(log(&sandbox)[0]["prompt"], "sum up @notes.txt");
-    has(&requests(&sandbox)[0].to_string(), "three bugs left");
+    prompt(&sandbox, "sum up @notes.txt", &ReplayBuilder::new().says("ok"), &[]).expect_exit_code(0);
+    assert_eq!(logged_inputs(&sandbox)[0]["prompt"], "sum up @notes.txt");
+    assert_contains(&requests(&sandbox)[0].to_string(), "three bugs left");
 }
 
 #[test]
@@ -383,7 +392,7 @@ fn calls_keep_their_ids_and_signatures() {
     let sandbox = project(&[]);
     sandbox.write("a.txt", "A");
     let call = json!({"functionCall": {"id": "call-7", "name": "read_file", "args": {"file_path": "a.txt"}}, "thoughtSignature": "c2ln"});
-    run(&sandbox, &Replay::new().parts(std::slice::from_ref(&call)).says("ok"), &[]).exits(0);
+    run(&sandbox, &ReplayBuilder::new().parts(std::slice::from_ref(&call)).says("ok"), &[]).expect_exit_code(0);
     let sent = &requests(&sandbox)[1];
     assert_eq!(sent[1]["parts"][0], call);
     assert_eq!(sent[2]["parts"][0]["functionResponse"]["id"], "call-7");
@@ -393,7 +402,9 @@ fn calls_keep_their_ids_and_signatures() {
 fn a_retry_is_told_to_those_who_follow_along() {
     let script = r#"case $(cat) in *'"stop_hook_active":true'*) ;; *) echo better >&2; exit 2;; esac"#;
     let sandbox = project(&[("AfterAgent", "", script)]);
-    let lines = run(&sandbox, &Replay::new().says("a").says("b"), &["-o", "stream-json"]).exits(0).json_lines();
+    let lines = run(&sandbox, &ReplayBuilder::new().says("a").says("b"), &["-o", "stream-json"])
+        .expect_exit_code(0)
+        .json_lines();
     let told = lines.iter().find(|line| line["type"] == "error").unwrap();
     assert_eq!((&told["severity"], &told["message"]), (&json!("warning"), &json!("Agent execution blocked: better")));
     assert_eq!(lines.last().unwrap()["status"], "success");

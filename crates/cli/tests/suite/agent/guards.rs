@@ -3,8 +3,8 @@
 
 use super::*;
 
-fn writes() -> Replay {
-    Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done")
+fn write_file_replay() -> ReplayBuilder {
+    ReplayBuilder::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done")
 }
 
 #[test]
@@ -12,59 +12,68 @@ fn settings_that_cannot_be_read_keep_a_session_from_starting() {
     for (broken, place) in [("{ \"hooks\": {", "settings.json"), ("[]", "settings.json")] {
         let sandbox = crate::sandbox();
         sandbox.write(".gemini/settings.json", broken);
-        let run = prompt(&sandbox, "go", &writes(), &[]).exits(52);
-        has(&run.stderr, place);
-        has(&run.stderr, "--ignore-broken-settings");
-        assert!(!sandbox.has("a.txt") && run.stdout.is_empty());
+        let run = prompt(&sandbox, "go", &write_file_replay(), &[]).expect_exit_code(52);
+        assert_contains(&run.stderr, place);
+        assert_contains(&run.stderr, "--ignore-broken-settings");
+        assert!(!sandbox.has_file("a.txt") && run.stdout.is_empty());
         // Without them, on purpose: then nothing runs unasked because of a mode.
-        let run = prompt(&sandbox, "go", &writes(), &["--ignore-broken-settings", "-o", "json"]).exits(0);
-        has(&run.json().to_string(), "so the approval mode is default, not yolo");
-        assert!(!sandbox.has("a.txt"));
+        let run = prompt(&sandbox, "go", &write_file_replay(), &["--ignore-broken-settings", "-o", "json"])
+            .expect_exit_code(0);
+        assert_contains(&run.json().to_string(), "so the approval mode is default, not yolo");
+        assert!(!sandbox.has_file("a.txt"));
     }
 }
 
 /// One hook on BeforeTool, as a guard.
-fn guard(name: &str, command: &str) -> Value {
+fn guard_hook(name: &str, command: &str) -> Value {
     json!({"type": "command", "name": name, "command": command, "guard": true})
 }
 
-fn guarded(hooks: &[Value]) -> Value {
+fn settings_with_guards(hooks: &[Value]) -> Value {
     json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}})
 }
 
-const NO: &str = "cat > /dev/null; echo guarded >&2; exit 2";
+const DENY_SCRIPT: &str = "cat > /dev/null; echo guarded >&2; exit 2";
 
 #[test]
 fn a_guard_is_not_put_to_sleep_by_anything_else() {
     let project = json!({
         "hooks": {"enabled": false, "BeforeTool": [{"matcher": "glob", "hooks": [
-            {"type": "command", "name": "guard", "command": NO, "timeout": 1, "env": {"PATH": "/nowhere"}, "onError": "allow"}]}]},
+            {"type": "command", "name": "guard", "command": DENY_SCRIPT, "timeout": 1, "env": {"PATH": "/nowhere"}, "onError": "allow"}]}]},
         "hooksConfig": {"enabled": false, "disabled": ["guard"], "onError": "allow"},
         "tools": {"enableHooks": false},
     });
     let sandbox = crate::sandbox();
     sandbox.settings(&project);
-    sandbox.user_settings(&guarded(&[guard("guard", NO)]));
+    sandbox.user_settings(&settings_with_guards(&[guard_hook("guard", DENY_SCRIPT)]));
     for more in [&[][..], &["--no-hooks"]] {
-        let run = prompt(&sandbox, "go", &writes(), more).exits(0);
-        has(&run.stderr, "Tool execution blocked: guarded");
-        assert!(!sandbox.has("a.txt"), "{more:?}");
+        let run = prompt(&sandbox, "go", &write_file_replay(), more).expect_exit_code(0);
+        assert_contains(&run.stderr, "Tool execution blocked: guarded");
+        assert!(!sandbox.has_file("a.txt"), "{more:?}");
     }
-    let run = sandbox.run(&["hooks", "disable", "guard"]).exits(1);
-    has(&run.stderr, "hook `guard` is a guard of the user settings and can't be switched off from anywhere else");
-    let run = sandbox.run(&["hooks", "disable-all"]).exits(0);
-    has(&run.stderr, "hook `guard` is a guard of the user settings");
-    assert!(prompt(&sandbox, "go", &writes(), &[]).stderr.contains("guarded") && !sandbox.has("a.txt"));
+    let run = sandbox.run(&["hooks", "disable", "guard"]).expect_exit_code(1);
+    assert_contains(
+        &run.stderr,
+        "hook `guard` is a guard of the user settings and can't be switched off from anywhere else",
+    );
+    let run = sandbox.run(&["hooks", "disable-all"]).expect_exit_code(0);
+    assert_contains(&run.stderr, "hook `guard` is a guard of the user settings");
+    assert!(prompt(&sandbox, "go", &write_file_replay(), &[]).stderr.contains("guarded") && !sandbox.has_file("a.txt"));
 }
 
 #[test]
 fn no_session_starts_unattended_without_its_guards() {
-    let mut off = guarded(&[guard("asleep", "true")]);
+    let mut off = settings_with_guards(&[guard_hook("asleep", "true")]);
     off["hooksConfig"] = json!({"disabled": ["asleep"]});
-    let never = json!({"hooks": {"BeforeTool": [{"matcher": "write_flie", "hooks": [guard("asleep", "true")]}]}});
-    let broken = json!({"hooks": {"PreToolUse": [{"hooks": [guard("asleep", "true")]}]}});
+    let never = json!({"hooks": {"BeforeTool": [{"matcher": "write_flie", "hooks": [guard_hook("asleep", "true")]}]}});
+    let broken = json!({"hooks": {"PreToolUse": [{"hooks": [guard_hook("asleep", "true")]}]}});
     let cases = [
-        (guarded(&[guard("asleep", "./nowhere.sh")]), "inert", "./nowhere.sh: no such file", "create ./nowhere.sh"),
+        (
+            settings_with_guards(&[guard_hook("asleep", "./nowhere.sh")]),
+            "inert",
+            "./nowhere.sh: no such file",
+            "create ./nowhere.sh",
+        ),
         (off, "disabled", "the project settings switch it off", "hookwright hooks enable asleep"),
         (never, "never_matches", "its matcher `write_flie` matches nothing that is known", "correct its matcher"),
         (broken, "broken", "unknown hook event `PreToolUse`", "correct its declaration"),
@@ -78,24 +87,25 @@ fn no_session_starts_unattended_without_its_guards() {
     for (settings, why, reason, advice) in cases {
         let sandbox = crate::sandbox();
         sandbox.settings(&settings);
-        let run = prompt(&sandbox, "go", &writes(), &[]).exits(52);
+        let run = prompt(&sandbox, "go", &write_file_replay(), &[]).expect_exit_code(52);
         for words in ["guard asleep (", "settings.json:", "is not armed", reason, advice] {
-            has(&run.stderr, words);
+            assert_contains(&run.stderr, words);
         }
-        assert!(run.stdout.is_empty() && !sandbox.has("a.txt"));
+        assert!(run.stdout.is_empty() && !sandbox.has_file("a.txt"));
         // No flag gets around it.
-        prompt(&sandbox, "go", &writes(), &["--no-hooks", "--ignore-broken-settings"]).exits(52);
-        let run = prompt(&sandbox, "go", &writes(), &["-o", "json"]).exits(52);
+        prompt(&sandbox, "go", &write_file_replay(), &["--no-hooks", "--ignore-broken-settings"]).expect_exit_code(52);
+        let run = prompt(&sandbox, "go", &write_file_replay(), &["-o", "json"]).expect_exit_code(52);
         let error = &run.json()["error"];
         assert_eq!((&error["type"], &error["code"]), (&json!("unguarded"), &json!(52)));
         let told = &error["guards"][0];
         assert_eq!((&told["name"], &told["why"]), (&json!("asleep"), &json!(why)), "{told}");
         assert!(told["line"].is_number() && told["file"].as_str().unwrap().ends_with("settings.json"), "{told}");
-        let lines = prompt(&sandbox, "go", &writes(), &["-o", "stream-json"]).exits(52).json_lines();
+        let lines =
+            prompt(&sandbox, "go", &write_file_replay(), &["-o", "stream-json"]).expect_exit_code(52).json_lines();
         let kinds: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["error", "result"]);
         assert_eq!((&lines[1]["status"], &lines[1]["error"]["code"]), (&json!("error"), &json!(52)));
-        assert!(!sandbox.has("a.txt"));
+        assert!(!sandbox.has_file("a.txt"));
     }
 }
 
@@ -103,58 +113,61 @@ fn no_session_starts_unattended_without_its_guards() {
 fn a_guard_that_waits_for_trust_keeps_a_session_from_starting() {
     let sandbox = crate::sandbox();
     sandbox.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
-    sandbox.settings(&guarded(&[guard("new", NO)]));
-    let run = prompt(&sandbox, "go", &writes(), &[]).exits(52);
-    has(&run.stderr, "not trusted yet");
-    has(&run.stderr, "hookwright hooks trust new");
-    sandbox.run(&["hooks", "trust", "new"]).exits(0);
-    has(&prompt(&sandbox, "go", &writes(), &[]).exits(0).stderr, "guarded");
-    assert!(!sandbox.has("a.txt"));
+    sandbox.settings(&settings_with_guards(&[guard_hook("new", DENY_SCRIPT)]));
+    let run = prompt(&sandbox, "go", &write_file_replay(), &[]).expect_exit_code(52);
+    assert_contains(&run.stderr, "not trusted yet");
+    assert_contains(&run.stderr, "hookwright hooks trust new");
+    sandbox.run(&["hooks", "trust", "new"]).expect_exit_code(0);
+    assert_contains(&prompt(&sandbox, "go", &write_file_replay(), &[]).expect_exit_code(0).stderr, "guarded");
+    assert!(!sandbox.has_file("a.txt"));
 }
 
 #[test]
 fn guards_are_shown_wherever_hooks_are() {
     let sandbox = crate::sandbox();
-    sandbox.user_settings(&guarded(&[guard("awake", "true"), guard("asleep", "./nowhere.sh")]));
+    sandbox.user_settings(&settings_with_guards(&[guard_hook("awake", "true"), guard_hook("asleep", "./nowhere.sh")]));
     sandbox.settings(&json!({"hooksConfig": {"required": ["absent"]}}));
-    let run = sandbox.run(&["hooks", "list"]).exits(0);
-    has(&run.stdout, "armed, guard");
-    has(&run.stdout, "inert, guard: ./nowhere.sh: no such file");
-    has(&run.stderr, "guard absent (");
-    let listed = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    let run = sandbox.run(&["hooks", "list"]).expect_exit_code(0);
+    assert_contains(&run.stdout, "armed, guard");
+    assert_contains(&run.stdout, "inert, guard: ./nowhere.sh: no such file");
+    assert_contains(&run.stderr, "guard absent (");
+    let listed = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
     let of = |name: &str| listed.as_array().unwrap().iter().find(|hook| hook["name"] == name).unwrap().clone();
     assert_eq!((&of("awake")["guard"], &of("awake")["armed"]), (&json!(true), &json!(true)));
     assert_eq!((&of("asleep")["guard"], &of("asleep")["armed"]), (&json!(true), &json!(false)));
-    has(&sandbox.run(&["hooks", "show", "awake"]).exits(0).stdout, "guard        yes");
-    let run = sandbox.run(&["hooks", "doctor"]).exits(1);
-    has(&run.stdout, "FAIL guard absent (");
-    has(&run.stdout, "guards: 1 armed, 2 not armed");
-    assert_eq!(sandbox.run(&["hooks", "doctor", "--json"]).exits(1).json()["unarmed"].as_array().unwrap().len(), 2);
-    let run = sandbox.run(&["hooks", "validate"]).exits(0);
-    has(&run.stderr, "guard asleep (");
+    assert_contains(&sandbox.run(&["hooks", "show", "awake"]).expect_exit_code(0).stdout, "guard        yes");
+    let run = sandbox.run(&["hooks", "doctor"]).expect_exit_code(1);
+    assert_contains(&run.stdout, "FAIL guard absent (");
+    assert_contains(&run.stdout, "guards: 1 armed, 2 not armed");
+    assert_eq!(
+        sandbox.run(&["hooks", "doctor", "--json"]).expect_exit_code(1).json()["unarmed"].as_array().unwrap().len(),
+        2
+    );
+    let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(0);
+    assert_contains(&run.stderr, "guard asleep (");
     assert_eq!(sandbox.run(&["hooks", "validate", "--json"]).json()["unarmed"].as_array().unwrap().len(), 2);
 }
 
 #[test]
 fn a_guards_own_settings_switch_it_off_and_say_what_that_means() {
     let sandbox = crate::sandbox();
-    sandbox.settings(&guarded(&[guard("own", NO)]));
-    let run = sandbox.run(&["hooks", "disable", "own"]).exits(0);
-    has(&run.stderr, "unattended sessions do not start here any more");
-    prompt(&sandbox, "go", &writes(), &[]).exits(52);
-    sandbox.run(&["hooks", "enable", "own"]).exits(0);
-    has(&prompt(&sandbox, "go", &writes(), &[]).exits(0).stderr, "guarded");
+    sandbox.settings(&settings_with_guards(&[guard_hook("own", DENY_SCRIPT)]));
+    let run = sandbox.run(&["hooks", "disable", "own"]).expect_exit_code(0);
+    assert_contains(&run.stderr, "unattended sessions do not start here any more");
+    prompt(&sandbox, "go", &write_file_replay(), &[]).expect_exit_code(52);
+    sandbox.run(&["hooks", "enable", "own"]).expect_exit_code(0);
+    assert_contains(&prompt(&sandbox, "go", &write_file_replay(), &[]).expect_exit_code(0).stderr, "guarded");
 }
 
 #[test]
 fn a_new_guard_is_written_and_awake() {
     let sandbox = crate::sandbox();
-    sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool", "--guard"]).exits(0);
-    has(&sandbox.read(".gemini/settings.json"), "\"guard\": true");
-    has(&sandbox.run(&["hooks", "list"]).exits(0).stdout, "armed, guard");
-    sandbox.run(&["hooks", "test"]).exits(0);
-    let run = sandbox.run(&["hooks", "new", "other", "--event", "SessionEnd", "--guard"]).exits(1);
-    has(&run.stderr, "SessionEnd can't be denied");
+    sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool", "--guard"]).expect_exit_code(0);
+    assert_contains(&sandbox.read(".gemini/settings.json"), "\"guard\": true");
+    assert_contains(&sandbox.run(&["hooks", "list"]).expect_exit_code(0).stdout, "armed, guard");
+    sandbox.run(&["hooks", "test"]).expect_exit_code(0);
+    let run = sandbox.run(&["hooks", "new", "other", "--event", "SessionEnd", "--guard"]).expect_exit_code(1);
+    assert_contains(&run.stderr, "SessionEnd can't be denied");
 }
 
 #[test]
@@ -162,21 +175,22 @@ fn keys_that_change_nothing_are_no_warnings_and_enabled_false_counts() {
     let sandbox = crate::sandbox();
     let common = json!({"type": "command", "name": "common", "command": "true", "enabled": true, "async": false,
         "shell": "bash", "statusMessage": "checks", "$schema": "x"});
-    let off = json!({"type": "command", "name": "off", "command": NO, "enabled": false});
-    let mut settings = guarded(&[common, off]);
+    let off = json!({"type": "command", "name": "off", "command": DENY_SCRIPT, "enabled": false});
+    let mut settings = settings_with_guards(&[common, off]);
     settings["$schema"] = json!("https://example.com/schema.json");
     sandbox.settings(&settings);
-    has(&sandbox.run(&["hooks", "validate"]).exits(0).stdout, "no problems");
-    has(&sandbox.run(&["hooks", "list"]).exits(0).stdout, "disabled: by project settings");
-    prompt(&sandbox, "go", &writes(), &[]).exits(0);
-    assert!(sandbox.has("a.txt"));
+    assert_contains(&sandbox.run(&["hooks", "validate"]).expect_exit_code(0).stdout, "no problems");
+    assert_contains(&sandbox.run(&["hooks", "list"]).expect_exit_code(0).stdout, "disabled: by project settings");
+    prompt(&sandbox, "go", &write_file_replay(), &[]).expect_exit_code(0);
+    assert!(sandbox.has_file("a.txt"));
 }
 
 #[test]
 fn machines_are_told_of_settings_that_cannot_be_read() {
     let sandbox = crate::sandbox();
     sandbox.write(".gemini/settings.json", "{");
-    let error = prompt(&sandbox, "go", &writes(), &["-o", "json"]).exits(52).json()["error"].clone();
+    let error =
+        prompt(&sandbox, "go", &write_file_replay(), &["-o", "json"]).expect_exit_code(52).json()["error"].clone();
     assert_eq!((&error["type"], &error["code"]), (&json!("unguarded"), &json!(52)));
-    has(error["hint"].as_str().unwrap(), "--ignore-broken-settings");
+    assert_contains(error["hint"].as_str().unwrap(), "--ignore-broken-settings");
 }

@@ -1,6 +1,6 @@
 //! What a guard imports, sources, mentions or runs through others is watched as the guard itself.
 
-use super::tampering::{attack, ledger};
+use super::tampering::{ledger_files, run_attack};
 use super::*;
 
 /// A guard of the user's, in files of the project.
@@ -43,11 +43,11 @@ fn what_a_guard_loads_puts_it_to_sleep_no_more_than_the_guard_itself() {
     ] {
         for change in attacks {
             let sandbox = guarded_with(command, files, true);
-            let ran = attack(&sandbox, change, &[]).exits(0);
-            assert!(!sandbox.has("made"), "{change}\n{ran:#?}");
+            let ran = run_attack(&sandbox, change, &[]).expect_exit_code(0);
+            assert!(!sandbox.has_file("made"), "{change}\n{ran:#?}");
             assert!(ran.stderr.contains("while the agent worked"), "{change}\n{ran:#?}");
-            attack(&sandbox, "true", &[]).exits(52);
-            assert!(!sandbox.has("made"), "{change}");
+            run_attack(&sandbox, "true", &[]).expect_exit_code(52);
+            assert!(!sandbox.has_file("made"), "{change}");
         }
     }
 }
@@ -57,24 +57,24 @@ fn what_an_agent_makes_beside_a_guard_is_its_own_affair_if_nothing_loads_it() {
     let files = &[("tools/guard.py", "import rules\n"), ("tools/rules.py", "forbidden")];
     let sandbox = guarded_with("python3 tools/guard.py", files, true);
     let change = "touch tools/notes.txt; mkdir -p tools/__pycache__ src; touch src/new.py";
-    let ran = attack(&sandbox, change, &[]).exits(0);
-    lacks(&ran.stderr, "while the agent worked");
-    assert!(!sandbox.has("made") && ledger(&sandbox).is_empty(), "{ran:#?}");
+    let ran = run_attack(&sandbox, change, &[]).expect_exit_code(0);
+    assert_lacks(&ran.stderr, "while the agent worked");
+    assert!(!sandbox.has_file("made") && ledger_files(&sandbox).is_empty(), "{ran:#?}");
 }
 
 #[test]
 fn an_ordinary_hook_does_not_watch_the_code_that_it_runs() {
     let sandbox = guarded_with("sh tools/guard.sh", &[SOURCING, SOURCED], false);
-    let ran = attack(&sandbox, "echo 'check() { :; }' > tools/lib.sh", &[]).exits(0);
-    lacks(&ran.stderr, "while the agent worked");
-    attack(&sandbox, "true", &[]).exits(0);
+    let ran = run_attack(&sandbox, "echo 'check() { :; }' > tools/lib.sh", &[]).expect_exit_code(0);
+    assert_lacks(&ran.stderr, "while the agent worked");
+    run_attack(&sandbox, "true", &[]).expect_exit_code(0);
 }
 
 #[test]
 fn a_program_that_appears_earlier_on_the_search_path_does_not_stand_in_for_a_guard() {
     let sandbox = crate::sandbox();
     let path = std::env::var("PATH").unwrap_or_default();
-    let (first, second) = (sandbox.beside("first"), sandbox.beside("second"));
+    let (first, second) = (sandbox.sibling_path("first"), sandbox.sibling_path("second"));
     let sandbox = sandbox.env("PATH", &format!("{}:{}:{path}", first.display(), second.display()));
     std::fs::create_dir(&second).unwrap();
     std::fs::write(second.join("keeper"), "#!/bin/sh\nif grep -q forbidden; then exit 2; fi\n").unwrap();
@@ -82,9 +82,9 @@ fn a_program_that_appears_earlier_on_the_search_path_does_not_stand_in_for_a_gua
     let hook = json!({"type": "command", "command": "keeper", "guard": true});
     sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}}));
     let at = first.display();
-    let ran = attack(&sandbox, &format!("mkdir {at}; cp /bin/true {at}/keeper"), &[]).exits(0);
-    has(&ran.stderr, "first/keeper was made while the agent worked");
-    assert!(!sandbox.has("made"), "{ran:#?}");
-    attack(&sandbox, "true", &[]).exits(52);
-    assert!(!sandbox.has("made"));
+    let ran = run_attack(&sandbox, &format!("mkdir {at}; cp /bin/true {at}/keeper"), &[]).expect_exit_code(0);
+    assert_contains(&ran.stderr, "first/keeper was made while the agent worked");
+    assert!(!sandbox.has_file("made"), "{ran:#?}");
+    run_attack(&sandbox, "true", &[]).expect_exit_code(52);
+    assert!(!sandbox.has_file("made"));
 }

@@ -4,12 +4,13 @@ use super::*;
 use hookwright_testkit::finish;
 
 /// A project in which every form of the program has something to do, and the command lines of these forms.
-fn forms() -> (Sandbox, Vec<Vec<String>>) {
+fn command_lines() -> (Sandbox, Vec<Vec<String>>) {
     let sandbox = project(&[("BeforeTool", "*", "cat > /dev/null"), ("SessionEnd", "*", "cat > /dev/null")]);
     let case =
         "[[case]]\nname = \"passes\"\nevent = \"BeforeTool\"\ntool = \"glob\"\n[case.expect]\ndecision = \"allow\"\n";
     sandbox.write(".gemini/a.hooktest.toml", format!("settings = \"settings.json\"\n{case}"));
-    let file = sandbox.replay(&Replay::new().calls("run_shell_command", json!({"command": "true"})).says("done"));
+    let file =
+        sandbox.replay(&ReplayBuilder::new().calls("run_shell_command", json!({"command": "true"})).says("done"));
     let session = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
     let others = ["hooks list", "hooks fire BeforeTool --tool glob", "hooks test", "policy list"];
     let words = |line: &&str| line.split(' ').map(str::to_owned).collect();
@@ -17,18 +18,18 @@ fn forms() -> (Sandbox, Vec<Vec<String>>) {
     (sandbox, forms)
 }
 
-fn limited(sandbox: &Sandbox, limits: &str, args: &[String]) -> Run {
+fn run_limited(sandbox: &Sandbox, limits: &str, args: &[String]) -> ProgramRun {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    finish(sandbox.limited(limits, &args).spawn().unwrap())
+    finish(sandbox.limited_command(limits, &args).spawn().unwrap())
 }
 
 #[test]
 fn a_small_stack_is_enough() {
-    let (sandbox, forms) = forms();
+    let (sandbox, forms) = command_lines();
     for stack in ["64", "128", "256", "1024", "unlimited"] {
         for form in &forms {
             // Where nobody may raise the limit, there is nothing to try.
-            let run = limited(&sandbox, &format!("{{ ulimit -s {stack} 2> /dev/null || true; }}"), form);
+            let run = run_limited(&sandbox, &format!("{{ ulimit -s {stack} 2> /dev/null || true; }}"), form);
             assert_eq!(run.code, Some(0), "{stack} {form:?} {run:#?}");
         }
     }
@@ -36,9 +37,9 @@ fn a_small_stack_is_enough() {
 
 /// The least memory, in kilobytes, with which the system starts the program at all; before that nobody asks us.
 #[cfg(target_os = "linux")]
-fn least(sandbox: &Sandbox) -> u32 {
+fn least_startup_kilobytes(sandbox: &Sandbox) -> u32 {
     let starts = |kilobytes: &u32| {
-        let run = limited(sandbox, &format!("ulimit -v {kilobytes}"), &["--version".to_owned()]);
+        let run = run_limited(sandbox, &format!("ulimit -v {kilobytes}"), &["--version".to_owned()]);
         matches!(run.code, Some(0 | 71))
     };
     (2..).map(|step| step * 4_000).find(starts).unwrap()
@@ -47,16 +48,16 @@ fn least(sandbox: &Sandbox) -> u32 {
 #[cfg(target_os = "linux")]
 #[test]
 fn with_little_memory_the_program_works_or_says_why_not() {
-    let (sandbox, forms) = forms();
-    let least = least(&sandbox);
+    let (sandbox, forms) = command_lines();
+    let least = least_startup_kilobytes(&sandbox);
     for form in &forms {
         let mut codes = Vec::new();
         for more in [1, 2, 5, 10, 20, 40, 60, 64, 68, 72, 76, 80, 90, 200] {
-            let run = limited(&sandbox, &format!("ulimit -v {}", least + more * 1_000), form);
+            let run = run_limited(&sandbox, &format!("ulimit -v {}", least + more * 1_000), form);
             if run.code != Some(0) {
                 assert_eq!(run.code, Some(71), "{more} {form:?} {run:#?}");
-                has(&run.stderr, "error: this machine has no room to start: ");
-                has(&run.stderr, "memory (`ulimit -v`)");
+                assert_contains(&run.stderr, "error: this machine has no room to start: ");
+                assert_contains(&run.stderr, "memory (`ulimit -v`)");
             }
             codes.extend(run.code);
         }
@@ -70,12 +71,12 @@ fn with_little_memory_the_program_works_or_says_why_not() {
 fn memory_that_runs_out_later_is_told_of() {
     let sandbox = project(&[]);
     let long = "word ".repeat(10_000_000);
-    let file = sandbox.replay(&Replay::new().says(&long));
+    let file = sandbox.replay(&ReplayBuilder::new().says(&long));
     let args = ["-p", "go", "--fake-responses", file.as_str()].map(str::to_owned);
-    let run = limited(&sandbox, &format!("ulimit -v {}", least(&sandbox) + 80_000), &args);
+    let run = run_limited(&sandbox, &format!("ulimit -v {}", least_startup_kilobytes(&sandbox) + 80_000), &args);
     assert_ne!(run.code, Some(0), "{run:#?}");
-    has(&run.stderr, "memory");
-    has(&run.stderr, "hint: ");
+    assert_contains(&run.stderr, "memory");
+    assert_contains(&run.stderr, "hint: ");
 }
 
 /// Where memory becomes scarce in the middle, a stack that was to grow would end the program without a word.
@@ -83,9 +84,9 @@ fn memory_that_runs_out_later_is_told_of() {
 #[test]
 fn the_stack_is_taken_at_the_start() {
     let sandbox = project(&[("BeforeTool", "*", "grep VmStk: /proc/$PPID/status > stack; cat > /dev/null")]);
-    let file = sandbox.replay(&Replay::new().calls("glob", json!({"pattern": "*"})).says("done"));
+    let file = sandbox.replay(&ReplayBuilder::new().calls("glob", json!({"pattern": "*"})).says("done"));
     let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"].map(str::to_owned);
-    let run = limited(&sandbox, "ulimit -s 8192", &args);
+    let run = run_limited(&sandbox, "ulimit -s 8192", &args);
     assert_eq!(run.code, Some(0), "{run:#?}");
     let line = sandbox.read("stack");
     let kilobytes: u32 = line.split_whitespace().nth(1).and_then(|size| size.parse().ok()).unwrap();

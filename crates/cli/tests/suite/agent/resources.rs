@@ -7,12 +7,12 @@ use hookwright_testkit::replay::call;
 use super::*;
 
 /// A guard that says no to everything.
-const NEVER: (&str, &str, &str) = ("BeforeTool", "*", "exec 2>&1; echo never; exit 2");
+const DENY_ALL_HOOK: (&str, &str, &str) = ("BeforeTool", "*", "exec 2>&1; echo never; exit 2");
 
-fn limited(sandbox: &Sandbox, limits: &str, replay: &Replay) -> Run {
+fn run_limited(sandbox: &Sandbox, limits: &str, replay: &ReplayBuilder) -> ProgramRun {
     let file = sandbox.replay(replay);
     let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
-    hookwright_testkit::finish(sandbox.limited(limits, &args).spawn().unwrap())
+    hookwright_testkit::finish(sandbox.limited_command(limits, &args).spawn().unwrap())
 }
 
 /// How many calls were refused, and how many ran.
@@ -25,20 +25,20 @@ fn refused_and_ran(sandbox: &Sandbox) -> (usize, usize) {
 #[test]
 fn of_a_thousand_calls_at_once_none_slips_past_a_guard() {
     for limits in ["ulimit -n 64", "ulimit -n 200"] {
-        let sandbox = project(&[NEVER]);
+        let sandbox = project(&[DENY_ALL_HOOK]);
         let calls: Vec<Value> = (0..1000)
             .map(|at| call("list_directory", json!({"dir_path": format!(".{}", "/.".repeat(at % 2))})))
             .collect();
-        let run = limited(&sandbox, limits, &Replay::new().parts(&calls).says("done")).exits(0);
+        let run = run_limited(&sandbox, limits, &ReplayBuilder::new().parts(&calls).says("done")).expect_exit_code(0);
         assert_eq!(run.stdout.trim(), "done", "{run:#?}");
         assert_eq!(refused_and_ran(&sandbox), (1000, 0), "{limits}");
         // None of them was refused for want of room: all waited for one another.
-        lacks(&run.stderr, "for want of room");
+        assert_lacks(&run.stderr, "for want of room");
     }
 }
 
 /// Hooks that say when they start and end, of which two at once would be told.
-fn in_turn(settings: Value, timeout: u64) -> Sandbox {
+fn project_with_exclusive_hooks(settings: Value, timeout: u64) -> Sandbox {
     let sandbox = crate::sandbox();
     let command = sandbox
         .script("turn.sh", "cd \"$GEMINI_PROJECT_DIR\"; mkdir busy || echo two >> log; echo x >> log; rmdir busy");
@@ -49,21 +49,21 @@ fn in_turn(settings: Value, timeout: u64) -> Sandbox {
     sandbox
 }
 
-const FIRE: [&str; 5] = ["hooks", "fire", "BeforeTool", "--tool", "glob"];
+const FIRE_ARGS: [&str; 5] = ["hooks", "fire", "BeforeTool", "--tool", "glob"];
 
 #[test]
 fn max_parallel_is_the_most_at_once_and_the_smallest_layer_counts() {
     for (project, user) in
         [(json!({"maxParallel": 1}), json!({})), (json!({"maxParallel": 9}), json!({"maxParallel": 1}))]
     {
-        let sandbox = in_turn(project, 60_000);
+        let sandbox = project_with_exclusive_hooks(project, 60_000);
         sandbox.user_settings(&json!({"hooksConfig": user}));
-        let run = sandbox.run(&FIRE).exits(0);
+        let run = sandbox.run(&FIRE_ARGS).expect_exit_code(0);
         assert_eq!(sandbox.read("log"), "x\n".repeat(12), "{run:#?}");
     }
-    let sandbox = in_turn(json!({"maxParallel": 0}), 60_000);
-    let run = sandbox.run(&["hooks", "validate"]).exits(1);
-    has(&(run.stdout + &run.stderr), "`maxParallel` should be a whole number, 1 or more");
+    let sandbox = project_with_exclusive_hooks(json!({"maxParallel": 0}), 60_000);
+    let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(1);
+    assert_contains(&(run.stdout + &run.stderr), "`maxParallel` should be a whole number, 1 or more");
 }
 
 /// The clock of a hook that waits its turn has not started.
@@ -73,8 +73,8 @@ fn waiting_for_ones_turn_is_no_timeout() {
     let hook = |name: &str, command: &str, timeout: u64| json!({"type": "command", "name": name, "command": command, "timeout": timeout});
     let hooks = [hook("slow", "sleep 3.5", 60_000), hook("guard", "exit 2", 3_000)];
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}, "hooksConfig": {"maxParallel": 1}}));
-    let run = sandbox.run(&FIRE).exits(2);
-    lacks(&(run.stdout + &run.stderr), "timed out");
+    let run = sandbox.run(&FIRE_ARGS).expect_exit_code(2);
+    assert_lacks(&(run.stdout + &run.stderr), "timed out");
 }
 
 #[test]
@@ -84,9 +84,9 @@ fn of_many_hooks_on_one_event_all_run() {
     let hooks: Vec<Value> =
         (0..500).map(|at| json!({"type": "command", "name": format!("h{at}"), "command": note})).collect();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}}));
-    let run = hookwright_testkit::finish(sandbox.limited("ulimit -n 64", &FIRE).spawn().unwrap());
+    let run = hookwright_testkit::finish(sandbox.limited_command("ulimit -n 64", &FIRE_ARGS).spawn().unwrap());
     assert_eq!(sandbox.read("ran").lines().count(), 500, "{run:#?}");
-    run.exits(0);
+    run.expect_exit_code(0);
 }
 
 /// The program has all the descriptors it may have; what it starts has as many as the program was given.
@@ -98,8 +98,8 @@ fn hooks_have_the_limit_on_descriptors_that_was_there_before_it_was_raised() {
         while [ "$(ulimit -Sn)" != 100 ] && [ $tries -lt 300 ]; do sleep 0.1; tries=$((tries + 1)); done
         echo "$(ulimit -Sn) $(ulimit -Hn)" > theirs"#;
     let sandbox = project(&[("BeforeTool", "*", script)]);
-    let fire = sandbox.limited("ulimit -Sn 100 && ulimit -Hn 500", &FIRE).spawn().unwrap();
-    hookwright_testkit::finish(fire).exits(0);
+    let fire = sandbox.limited_command("ulimit -Sn 100 && ulimit -Hn 500", &FIRE_ARGS).spawn().unwrap();
+    hookwright_testkit::finish(fire).expect_exit_code(0);
     assert_eq!(sandbox.read("theirs").trim(), "100 500");
     let ours: Vec<String> = sandbox.read("ours").split_whitespace().map(str::to_owned).collect();
     assert_eq!(ours[3..5], ["500", "500"]);
@@ -110,22 +110,22 @@ fn denied_write() -> (Sandbox, Vec<String>) {
     let sandbox = crate::sandbox();
     let hook = json!({"type": "command", "name": "guard", "command": "exit 2", "timeout": 300});
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
-    let file =
-        sandbox.replay(&Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "x"})).says("done"));
+    let file = sandbox
+        .replay(&ReplayBuilder::new().calls("write_file", json!({"file_path": "a.txt", "content": "x"})).says("done"));
     let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"].map(str::to_owned);
     (sandbox, args.to_vec())
 }
 
 /// It works, guarded, or says in words why not.
 #[track_caller]
-fn works_or_says_why_not(sandbox: &Sandbox, run: &Run) {
-    lacks(&run.stderr, "panicked");
+fn assert_works_or_explains(sandbox: &Sandbox, run: &ProgramRun) {
+    assert_lacks(&run.stderr, "panicked");
     match run.code {
         Some(0) => assert_eq!(run.stdout.trim(), "done", "{run:#?}"),
-        Some(71) => has(&run.stderr, "error: this machine has no room to start: "),
+        Some(71) => assert_contains(&run.stderr, "error: this machine has no room to start: "),
         _ => panic!("{run:#?}"),
     }
-    assert!(!sandbox.has("a.txt"), "{run:#?}");
+    assert!(!sandbox.has_file("a.txt"), "{run:#?}");
 }
 
 #[test]
@@ -134,29 +134,29 @@ fn with_few_descriptors_the_program_works_or_says_why_not() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut codes = Vec::new();
     for descriptors in [7, 8, 10, 12, 14, 16, 17, 18, 19, 20, 22, 24, 32, 64] {
-        let limited = sandbox.limited(&format!("ulimit -n {descriptors}"), &args).spawn().unwrap();
+        let limited = sandbox.limited_command(&format!("ulimit -n {descriptors}"), &args).spawn().unwrap();
         let run = hookwright_testkit::finish(limited);
-        works_or_says_why_not(&sandbox, &run);
+        assert_works_or_explains(&sandbox, &run);
         codes.extend(run.code);
     }
     assert_eq!((codes.first(), codes.last()), (Some(&71), Some(&0)));
 }
 
 /// Nobody's number, another one for each test: it has no processes, so that the limit is all there is.
-fn nobody(test: &str) -> u32 {
+fn unused_user_id(test: &str) -> u32 {
     100_000 + std::process::id() * 2 + u32::from(test.len().is_multiple_of(2))
 }
 
 /// Runs a session with so many processes and threads; no limit holds for root, who becomes somebody else for it. `None`
 /// where that can't be done, which is said.
-fn with_processes(test: &str, sandbox: &Sandbox, args: &[&str], limit: u32) -> Option<Run> {
+fn with_processes(test: &str, sandbox: &Sandbox, args: &[&str], limit: u32) -> Option<ProgramRun> {
     if !cfg!(target_os = "linux") || !["bash", "setpriv"].iter().all(|name| hookwright_testkit::has_program(name)) {
-        hookwright_testkit::skipped(test, "it takes Linux, bash and setpriv");
+        hookwright_testkit::report_skipped(test, "it takes Linux, bash and setpriv");
         return None;
     }
-    let (root, nobody) = (is_root(), nobody(test));
+    let (root, nobody) = (is_root(), unused_user_id(test));
     if root {
-        hand_over(sandbox.home().parent().unwrap(), nobody);
+        chown_recursively(sandbox.home().parent().unwrap(), nobody);
     }
     let start = |args: &[&str], limit: u32| {
         let free = sandbox.command(args);
@@ -167,10 +167,10 @@ fn with_processes(test: &str, sandbox: &Sandbox, args: &[&str], limit: u32) -> O
         limited.envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let output = limited.output_in_time().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        ProgramRun { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
     };
     if root && start(&["--version"], 5000).code != Some(0) {
-        hookwright_testkit::skipped(test, "another user can't run the program here");
+        hookwright_testkit::report_skipped(test, "another user can't run the program here");
         return None;
     }
     Some(start(args, limit))
@@ -189,7 +189,7 @@ fn with_few_processes_the_program_works_or_says_why_not() {
     for limit in limits {
         let test = "with_few_processes_the_program_works_or_says_why_not";
         let Some(run) = with_processes(test, &sandbox, &args, *limit) else { return };
-        works_or_says_why_not(&sandbox, &run);
+        assert_works_or_explains(&sandbox, &run);
         assert!(*limit > 1 || run.code == Some(71), "{run:#?}");
     }
 }
@@ -199,7 +199,7 @@ fn with_few_processes_the_program_works_or_says_why_not() {
 fn commands_that_start_all_they_can_leave_processes_for_guards() {
     const TEST: &str = "commands_that_start_all_they_can_leave_processes_for_guards";
     if !is_root() {
-        return hookwright_testkit::skipped(
+        return hookwright_testkit::report_skipped(
             TEST,
             "it takes a user without other processes, which only root can become",
         );
@@ -207,23 +207,23 @@ fn commands_that_start_all_they_can_leave_processes_for_guards() {
     let guard = r#"word=$(echo never | cat); [ "$word" = never ] && echo "$word" >&2 && exit 2; exit 0"#;
     let sandbox = project(&[("BeforeTool", "write_file", guard)]);
     let hoard = "for i in $(seq 150); do sleep 600 & done";
-    let replay = Replay::new()
+    let replay = ReplayBuilder::new()
         .calls("run_shell_command", json!({"command": hoard, "is_background": true, "delay_ms": 1500}))
         .calls("write_file", json!({"file_path": "a.txt", "content": "x"}))
         .says("done");
     let file = sandbox.replay(&replay);
     let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
     let Some(run) = with_processes(TEST, &sandbox, &args, 100) else { return };
-    has(&run.stderr, "Tool execution blocked: never");
-    assert!(!sandbox.has("a.txt"), "{run:#?}");
+    assert_contains(&run.stderr, "Tool execution blocked: never");
+    assert!(!sandbox.has_file("a.txt"), "{run:#?}");
 }
 
 /// Gives a folder and all that is in it to another user, as far as that is allowed.
-fn hand_over(folder: &std::path::Path, user: u32) {
+fn chown_recursively(folder: &std::path::Path, user: u32) {
     let _ = std::os::unix::fs::chown(folder, Some(user), None);
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.path() {
-            path if path.is_dir() => hand_over(&path, user),
+            path if path.is_dir() => chown_recursively(&path, user),
             path => drop(std::os::unix::fs::chown(path, Some(user), None)),
         }
     }
@@ -233,7 +233,7 @@ fn hand_over(folder: &std::path::Path, user: u32) {
 #[test]
 fn commands_that_are_left_running_take_no_descriptors_from_guards() {
     let sandbox = project(&[("BeforeTool", "write_file", "echo never >&2; exit 2")]);
-    let mut replay = Replay::new();
+    let mut replay = ReplayBuilder::new();
     for at in 0..30 {
         // In the background as the tool has it, as the shell has it, and both.
         let args = match at % 3 {
@@ -244,11 +244,11 @@ fn commands_that_are_left_running_take_no_descriptors_from_guards() {
         replay = replay.calls("run_shell_command", args);
     }
     let replay = replay.calls("write_file", json!({"file_path": "a.txt", "content": "x"})).says("done");
-    let run = limited(&sandbox, "ulimit -n 100", &replay).exits(0);
-    has(&run.stderr, "which is all that there is room for; end some first");
-    has(&run.stderr, "Error executing tool write_file: Tool execution blocked: never");
-    lacks(&run.stderr, "for want of room");
-    assert!(!sandbox.has("a.txt"));
+    let run = run_limited(&sandbox, "ulimit -n 100", &replay).expect_exit_code(0);
+    assert_contains(&run.stderr, "which is all that there is room for; end some first");
+    assert_contains(&run.stderr, "Error executing tool write_file: Tool execution blocked: never");
+    assert_lacks(&run.stderr, "for want of room");
+    assert!(!sandbox.has_file("a.txt"));
 }
 
 /// A project of its own, whose guard says no to writing and notes where it is.
@@ -262,13 +262,13 @@ fn guarded(command: &str) -> Sandbox {
 }
 
 /// The model runs a command, then writes a file.
-fn command_then_write(sandbox: &Sandbox, command: &str) -> Run {
-    let replay = Replay::new()
+fn command_then_write(sandbox: &Sandbox, command: &str) -> ProgramRun {
+    let replay = ReplayBuilder::new()
         .calls("run_shell_command", json!({"command": command}))
         .calls("write_file", json!({"file_path": "denied.txt", "content": "x"}))
         .calls("run_shell_command", json!({"command": "pwd > shell"}))
         .says("done");
-    prompt(sandbox, "go", &replay, &[]).exits(0)
+    prompt(sandbox, "go", &replay, &[]).expect_exit_code(0)
 }
 
 #[test]
@@ -284,10 +284,10 @@ fn a_directory_that_is_moved_away_takes_its_guards_along() {
         ),
     ] {
         let sandbox = guarded(command);
-        let moved = sandbox.beside("moved");
+        let moved = sandbox.sibling_path("moved");
         let run = command_then_write(&sandbox, &format!("mv ../project ../moved && {replaced}"));
-        has(&run.stderr, "never");
-        assert!(!sandbox.has("denied.txt") && !moved.join("denied.txt").exists(), "{command}");
+        assert_contains(&run.stderr, "never");
+        assert!(!sandbox.has_file("denied.txt") && !moved.join("denied.txt").exists(), "{command}");
         let moved = moved.to_str().unwrap();
         let ran = fs::read_to_string(format!("{moved}/ran")).unwrap();
         assert_eq!(ran.lines().collect::<Vec<_>>(), [moved, moved], "{command}: {run:#?}");
@@ -304,10 +304,10 @@ fn a_guard_that_was_left_behind_by_a_move_blocks() {
     ] {
         let sandbox = guarded(command);
         let run = command_then_write(&sandbox, "mv ../project ../moved");
-        has(&run.stderr, "for want of room: the working directory");
-        has(&run.stderr, "was moved to");
-        let moved = sandbox.beside("moved/denied.txt");
-        assert!(!sandbox.has("denied.txt") && !moved.exists(), "{command}: {run:#?}");
+        assert_contains(&run.stderr, "for want of room: the working directory");
+        assert_contains(&run.stderr, "was moved to");
+        let moved = sandbox.sibling_path("moved/denied.txt");
+        assert!(!sandbox.has_file("denied.txt") && !moved.exists(), "{command}: {run:#?}");
     }
 }
 
@@ -317,9 +317,9 @@ fn where_the_directory_is_gone_nothing_runs_unguarded() {
     {
         let sandbox = guarded(command);
         let run = command_then_write(&sandbox, &format!("rm -rf ../project && {replaced}"));
-        has(&run.stderr, "did not run: the working directory");
-        has(&run.stderr, "does not exist");
-        assert!(!sandbox.has("denied.txt"), "{command}: {run:#?}");
+        assert_contains(&run.stderr, "did not run: the working directory");
+        assert_contains(&run.stderr, "does not exist");
+        assert!(!sandbox.has_file("denied.txt"), "{command}: {run:#?}");
     }
 }
 
@@ -328,9 +328,9 @@ fn a_directory_of_the_settings_that_is_not_there_is_said_and_holds_up_nobody() {
     let sandbox = crate::sandbox();
     sandbox.settings(&json!({"context": {"includeDirectories": ["gone", "there"]}}));
     std::fs::create_dir(sandbox.project().join("there")).unwrap();
-    let file = sandbox.replay(&Replay::new().says("done"));
-    let run = sandbox.run(&["-p", "go", "--fake-responses", &file]).exits(0);
-    has(&run.stderr, "context.includeDirectories: there is no directory gone; it is left out");
+    let file = sandbox.replay(&ReplayBuilder::new().says("done"));
+    let run = sandbox.run(&["-p", "go", "--fake-responses", &file]).expect_exit_code(0);
+    assert_contains(&run.stderr, "context.includeDirectories: there is no directory gone; it is left out");
     assert!(!run.stderr.contains("there is no directory there"), "{}", run.stderr);
     let run = sandbox.run(&["-p", "go", "--fake-responses", &file, "--include-directories", "gone"]);
     assert_ne!(run.code, Some(0), "what was asked for by hand must be there: {run:#?}");
@@ -340,10 +340,10 @@ fn a_directory_of_the_settings_that_is_not_there_is_said_and_holds_up_nobody() {
 fn a_directory_that_lets_nobody_in_lets_no_call_run() {
     const TEST: &str = "a_directory_that_lets_nobody_in_lets_no_call_run";
     let sandbox = guarded(".gemini/hooks/guard.sh");
-    let beside = sandbox.beside("beside");
+    let beside = sandbox.sibling_path("beside");
     std::fs::create_dir(&beside).unwrap();
     let denied = beside.join("denied.txt");
-    let replay = Replay::new()
+    let replay = ReplayBuilder::new()
         .calls("run_shell_command", json!({"command": "chmod 000 ."}))
         .calls("write_file", json!({"file_path": denied, "content": "x"}))
         .says("done");
@@ -355,6 +355,6 @@ fn a_directory_that_lets_nobody_in_lets_no_call_run() {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(sandbox.project(), open).unwrap();
     let Some(run) = run else { return };
-    has(&run.stderr, "lets nobody in");
+    assert_contains(&run.stderr, "lets nobody in");
     assert!(!denied.exists(), "{run:#?}");
 }

@@ -12,14 +12,14 @@ use hookwright_testkit::fs;
 
 use super::*;
 
-fn mode(path: &Path) -> u32 {
+fn file_mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
 }
 
 /// Everything below a folder, with the folders on the way.
-fn everything(folder: &Path) -> Vec<PathBuf> {
+fn paths_below(folder: &Path) -> Vec<PathBuf> {
     let entries: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
-    let below: Vec<PathBuf> = entries.iter().filter(|path| path.is_dir()).flat_map(|path| everything(path)).collect();
+    let below: Vec<PathBuf> = entries.iter().filter(|path| path.is_dir()).flat_map(|path| paths_below(path)).collect();
     entries.into_iter().chain(below).collect()
 }
 
@@ -27,51 +27,51 @@ fn everything(folder: &Path) -> Vec<PathBuf> {
 fn what_the_program_keeps_is_its_owners_alone_whatever_the_mask() {
     for (mask, of_tools) in [("000", 0o666), ("022", 0o644), ("077", 0o600), ("777", 0)] {
         let sandbox = project(&[("BeforeTool", "*", "exit 0")]);
-        let record = sandbox.beside("new/recorded").to_str().unwrap().to_owned();
-        fs::create_dir(sandbox.beside("new")).unwrap();
+        let record = sandbox.sibling_path("new/recorded").to_str().unwrap().to_owned();
+        fs::create_dir(sandbox.sibling_path("new")).unwrap();
         let sandbox = sandbox.env("HOOKWRIGHT_LOG", "debug");
-        let replay = Replay::new()
+        let replay = ReplayBuilder::new()
             .calls("save_memory", json!({"fact": "it rains"}))
             .calls("write_file", json!({"file_path": "a.txt", "content": "x"}))
             .says("done");
         let file = sandbox.replay(&replay);
         let args = ["-p", "go", "--fake-responses", &file, "--approval-mode=yolo", "--record-responses", &record];
-        let run = finish(sandbox.limited(&format!("umask {mask}"), &args).spawn().unwrap()).exits(0);
+        let run = finish(sandbox.limited_command(&format!("umask {mask}"), &args).spawn().unwrap()).expect_exit_code(0);
         assert_eq!(run.stdout.trim(), "done", "{run:#?}");
-        let kept = everything(&sandbox.home());
+        let kept = paths_below(&sandbox.home());
         for name in [".jsonl", "GEMINI.md", "trusted_hooks.json", "hookwright.log"] {
             assert!(kept.iter().any(|path| path.to_str().unwrap().ends_with(name)), "no {name}: {kept:?}");
         }
-        for path in kept.iter().chain([&PathBuf::from(&record), &sandbox.beside("telemetry.log")]) {
-            assert_eq!(mode(path), if path.is_dir() { 0o700 } else { 0o600 }, "umask {mask}: {path:?}");
+        for path in kept.iter().chain([&PathBuf::from(&record), &sandbox.sibling_path("telemetry.log")]) {
+            assert_eq!(file_mode(path), if path.is_dir() { 0o700 } else { 0o600 }, "umask {mask}: {path:?}");
         }
         // What tools write is the user's, and so is the mask.
-        assert_eq!(mode(&sandbox.project().join("a.txt")), of_tools);
+        assert_eq!(file_mode(&sandbox.project().join("a.txt")), of_tools);
     }
 }
 
 #[test]
 fn laxer_modes_are_tightened_where_the_file_is_the_programs_own() {
     let sandbox = project(&[("BeforeTool", "*", "exit 0")]).env("HOOKWRIGHT_LOG", "debug");
-    let record = sandbox.beside("recorded").to_str().unwrap().to_owned();
+    let record = sandbox.sibling_path("recorded").to_str().unwrap().to_owned();
     let go = |more: &[&str]| {
-        let file = sandbox.replay(&Replay::new().says("done"));
+        let file = sandbox.replay(&ReplayBuilder::new().says("done"));
         let args = ["-p", "go", "--fake-responses", &file, "--record-responses", &record];
-        sandbox.run(&[&args, more].concat()).exits(0);
+        sandbox.run(&[&args, more].concat()).expect_exit_code(0);
     };
     go(&[]);
     sandbox.write(".gemini/hooks/hook1.sh", "#!/bin/sh\ntrue\n");
-    let own: Vec<PathBuf> = everything(&sandbox.home()).into_iter().filter(|path| path.is_file()).collect();
-    let users = [PathBuf::from(&record), sandbox.beside("telemetry.log")];
+    let own: Vec<PathBuf> = paths_below(&sandbox.home()).into_iter().filter(|path| path.is_file()).collect();
+    let users = [PathBuf::from(&record), sandbox.sibling_path("telemetry.log")];
     for path in own.iter().chain(&users) {
         fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
     }
     go(&["--resume", "latest"]);
-    let lax: Vec<&PathBuf> = own.iter().filter(|path| path.exists() && mode(path) != 0o600).collect();
+    let lax: Vec<&PathBuf> = own.iter().filter(|path| path.exists() && file_mode(path) != 0o600).collect();
     // This one was not written: nothing in it has changed.
     assert!(lax.iter().all(|path| path.ends_with("known_guards.json")), "{lax:?}");
     // Whose files the user names, the user may have let others read.
-    users.iter().for_each(|path| assert_eq!(mode(path), 0o644, "{path:?}"));
+    users.iter().for_each(|path| assert_eq!(file_mode(path), 0o644, "{path:?}"));
 }
 
 /// Looks like no key, so that only who knows it can take it out.
@@ -103,7 +103,7 @@ fn response(head: &str, body: &str) -> String {
 }
 
 /// A box whose model is at that server, and which keeps everything there is to keep.
-fn asking(server: &str) -> Sandbox {
+fn sandbox_with_server(server: &str) -> Sandbox {
     let sandbox = project(&[]);
     sandbox.user_settings(&json!({"general": {"maxAttempts": 2}}));
     let sandbox = sandbox.env("GEMINI_API_KEY", KEY).env("HOOKWRIGHT_LOG", "trace");
@@ -111,8 +111,8 @@ fn asking(server: &str) -> Sandbox {
 }
 
 /// All that is on disk of a session.
-fn kept(sandbox: &Sandbox) -> String {
-    let files = everything(sandbox.home().parent().unwrap()).into_iter().filter(|path| path.is_file());
+fn all_files_text(sandbox: &Sandbox) -> String {
+    let files = paths_below(sandbox.home().parent().unwrap()).into_iter().filter(|path| path.is_file());
     files.map(|path| format!("{}:\n{}\n", path.display(), fs::read_to_string(&path).unwrap_or_default())).collect()
 }
 
@@ -137,24 +137,24 @@ fn a_key_that_a_server_repeats_is_in_no_error_and_no_record() {
         response("200 OK", &format!("<html>{said}</html>")),
     ] {
         let head = answer.lines().next().unwrap().to_owned();
-        let sandbox = asking(&server(answer));
-        let record = sandbox.beside("recorded").to_str().unwrap().to_owned();
+        let sandbox = sandbox_with_server(&server(answer));
+        let record = sandbox.sibling_path("recorded").to_str().unwrap().to_owned();
         for format in ["text", "stream-json"] {
             let run = sandbox.run(&["-p", "go", "--output-format", format, "--record-responses", &record, "--debug"]);
             assert_eq!(run.code, Some(1), "{head}: {run:#?}");
-            let all = format!("{}{}{}", run.stdout, run.stderr, kept(&sandbox));
+            let all = format!("{}{}{}", run.stdout, run.stderr, all_files_text(&sandbox));
             for secret in [KEY, in_address, "AIzaSy", "abcdefgh"] {
                 let found = all.lines().find(|line| line.contains(secret));
                 assert_eq!(found, None, "{head}: {secret} was kept or shown");
             }
-            has(&all, "***");
+            assert_contains(&all, "***");
         }
     }
-    let sandbox = asking("nonsense://user:pa55word@host/?key=abcdefgh");
-    let run = sandbox.run(&["-p", "go"]).exits(1);
-    has(&run.stderr, "is not the address of a server");
-    lacks(&run.stderr, "pa55word");
-    lacks(&run.stderr, "abcdefgh");
+    let sandbox = sandbox_with_server("nonsense://user:pa55word@host/?key=abcdefgh");
+    let run = sandbox.run(&["-p", "go"]).expect_exit_code(1);
+    assert_contains(&run.stderr, "is not the address of a server");
+    assert_lacks(&run.stderr, "pa55word");
+    assert_lacks(&run.stderr, "abcdefgh");
 }
 
 /// The user sees what the model says; what is kept for others to read does not have the key.
@@ -162,21 +162,21 @@ fn a_key_that_a_server_repeats_is_in_no_error_and_no_record() {
 fn a_key_in_an_answer_is_in_no_recording_and_no_telemetry() {
     let chunk = hookwright_testkit::replay::chunk(&[json!({"text": format!("it is {KEY}.")})], true);
     let head = "200 OK\r\nContent-Type: text/event-stream";
-    let sandbox = asking(&server(response(head, &format!("data: {chunk}\n\n"))));
-    let record = sandbox.beside("recorded").to_str().unwrap().to_owned();
-    let run = sandbox.run(&["-p", "go", "--record-responses", &record]).exits(0);
+    let sandbox = sandbox_with_server(&server(response(head, &format!("data: {chunk}\n\n"))));
+    let record = sandbox.sibling_path("recorded").to_str().unwrap().to_owned();
+    let run = sandbox.run(&["-p", "go", "--record-responses", &record]).expect_exit_code(0);
     assert_eq!(run.stdout.trim(), format!("it is {KEY}."));
     let log = sandbox.home().join(".gemini/hookwright/logs/hookwright.log");
-    for file in [PathBuf::from(&record), sandbox.beside("telemetry.log"), log] {
+    for file in [PathBuf::from(&record), sandbox.sibling_path("telemetry.log"), log] {
         let text = fs::read_to_string(&file).unwrap();
-        lacks(&text, KEY);
-        has(&text, "it is ***.");
+        assert_lacks(&text, KEY);
+        assert_contains(&text, "it is ***.");
     }
-    assert_eq!(sandbox.run(&["-p", "go", "--fake-responses", &record]).exits(0).stdout.trim(), "it is ***.");
+    assert_eq!(sandbox.run(&["-p", "go", "--fake-responses", &record]).expect_exit_code(0).stdout.trim(), "it is ***.");
 }
 
 /// What a command prints of its environment.
-const PRINT: &str = "echo \"[$GEMINI_API_KEY|$GOOGLE_API_KEY|$OPENAI_API_KEY|$MY_TOKEN|$PLAIN]\"";
+const PRINT_ENV_SCRIPT: &str = "echo \"[$GEMINI_API_KEY|$GOOGLE_API_KEY|$OPENAI_API_KEY|$MY_TOKEN|$PLAIN]\"";
 
 fn with_keys(sandbox: Sandbox) -> Sandbox {
     let vars = [("GEMINI_API_KEY", "gemini"), ("OPENAI_API_KEY", "openai"), ("MY_TOKEN", "mine"), ("PLAIN", "plain")];
@@ -184,14 +184,15 @@ fn with_keys(sandbox: Sandbox) -> Sandbox {
 }
 
 /// What a hook and a command have seen of the environment.
-fn seen(sandbox: &Sandbox) -> (String, String) {
-    let command = format!("{PRINT} > by_command");
-    run(sandbox, &Replay::new().calls("run_shell_command", json!({"command": command})).says("done"), &[]).exits(0);
+fn seen_environments(sandbox: &Sandbox) -> (String, String) {
+    let command = format!("{PRINT_ENV_SCRIPT} > by_command");
+    run(sandbox, &ReplayBuilder::new().calls("run_shell_command", json!({"command": command})).says("done"), &[])
+        .expect_exit_code(0);
     (sandbox.read("by_hook").trim().to_owned(), sandbox.read("by_command").trim().to_owned())
 }
 
 fn with_hook(user: &Value) -> Sandbox {
-    let sandbox = project(&[("BeforeTool", "*", &format!("{PRINT} > \"$GEMINI_PROJECT_DIR/by_hook\""))]);
+    let sandbox = project(&[("BeforeTool", "*", &format!("{PRINT_ENV_SCRIPT} > \"$GEMINI_PROJECT_DIR/by_hook\""))]);
     sandbox.user_settings(user);
     // A key of a trusted project's own is the model's too.
     sandbox.write(".gemini/.env", "GOOGLE_API_KEY=google\n");
@@ -213,7 +214,7 @@ fn commands_have_no_keys_of_the_model_and_hooks_have() {
         ),
         (redaction(json!({"blocked": ["PLAIN"]})), all, "[|||mine|plain]"),
     ] {
-        let seen = seen(&with_hook(&settings));
+        let seen = seen_environments(&with_hook(&settings));
         assert_eq!(seen, (hook.to_owned(), command.to_owned()), "{settings}");
     }
 }
@@ -224,15 +225,15 @@ fn no_project_gives_a_key_to_commands() {
     let mut settings: Value = serde_json::from_str(&sandbox.read(".gemini/settings.json")).unwrap();
     settings["security"] = json!({"environmentVariableRedaction": {"allowed": ["GEMINI_API_KEY"]}});
     sandbox.settings(&settings);
-    assert_eq!(seen(&sandbox).1, "[|||mine|plain]");
+    assert_eq!(seen_environments(&sandbox).1, "[|||mine|plain]");
 }
 
 #[test]
 fn commands_of_custom_commands_have_no_keys_either() {
     let sandbox = with_keys(project(&[]));
-    sandbox.write(".gemini/commands/print.toml", format!("prompt = '''it is !{{{PRINT}}}'''\n"));
-    prompt(&sandbox, "/print", &Replay::new().says("done"), &[]).exits(0);
-    has(&requests(&sandbox)[0].to_string(), "it is [|||mine|plain]");
+    sandbox.write(".gemini/commands/print.toml", format!("prompt = '''it is !{{{PRINT_ENV_SCRIPT}}}'''\n"));
+    prompt(&sandbox, "/print", &ReplayBuilder::new().says("done"), &[]).expect_exit_code(0);
+    assert_contains(&requests(&sandbox)[0].to_string(), "it is [|||mine|plain]");
 }
 
 /// The environment that the program was started with is in the system's books, where others of the same user can read.
@@ -244,7 +245,7 @@ fn commands_do_not_read_the_programs_own_environment_or_memory() {
     let command = "cat /proc/$PPID/environ > environ 2>/dev/null; echo $? > code; \
                    head -c 1 /proc/$PPID/mem > mem 2>/dev/null; ls /proc/$PPID/fd > fds 2>/dev/null; id -u > user";
     let file = sandbox.replay(
-        &Replay::new()
+        &ReplayBuilder::new()
             .calls("run_shell_command", json!({"command": command}))
             .calls("write_file", json!({"file_path": "user", "content": "overwritten"}))
             .says("done"),
@@ -257,18 +258,18 @@ fn commands_do_not_read_the_programs_own_environment_or_memory() {
     for file in ["environ", "mem", "fds"] {
         assert_eq!(sandbox.read(file), "", "{file}");
     }
-    has(&transcript(&sandbox), "done");
+    assert_contains(&transcript(&sandbox), "done");
 }
 
 /// Runs the program as an ordinary user; root becomes one for it. Nothing where that can't be done, which is said.
 #[cfg(target_os = "linux")]
-fn as_somebody(test: &str, sandbox: &Sandbox, args: &[&str]) -> Option<Run> {
+fn as_somebody(test: &str, sandbox: &Sandbox, args: &[&str]) -> Option<ProgramRun> {
     let is_root = std::process::Command::new("id").arg("-u").output_in_time().unwrap().stdout.trim_ascii() == b"0";
     if !is_root {
         return Some(sandbox.run(args));
     }
     let root = sandbox.home().parent().unwrap().to_owned();
-    for path in everything(&root).iter().chain([&root]) {
+    for path in paths_below(&root).iter().chain([&root]) {
         std::os::unix::fs::lchown(path, Some(65_534), Some(65_534)).unwrap();
     }
     let start = |args: &[&str]| {
@@ -282,10 +283,10 @@ fn as_somebody(test: &str, sandbox: &Sandbox, args: &[&str]) -> Option<Run> {
         command.envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let output = command.output_in_time().ok()?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Some(Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
+        Some(ProgramRun { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
     };
     if start(&["--version"]).is_none_or(|run| run.code != Some(0)) {
-        hookwright_testkit::skipped(test, "another user can't run the program here");
+        hookwright_testkit::report_skipped(test, "another user can't run the program here");
         return None;
     }
     start(args)

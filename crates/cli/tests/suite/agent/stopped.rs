@@ -7,10 +7,10 @@ use hookwright_testkit::{finish, is_stopped, wait_until};
 
 /// A project with one hook on BeforeTool, which has so many milliseconds.
 fn guarded(script: &str, timeout: u64) -> Sandbox {
-    hooked(script, timeout, true)
+    project_with_hook(script, timeout, true)
 }
 
-fn hooked(script: &str, timeout: u64, guard: bool) -> Sandbox {
+fn project_with_hook(script: &str, timeout: u64, guard: bool) -> Sandbox {
     let sandbox = crate::sandbox();
     let command = sandbox.script("guard.sh", &format!("cd \"$GEMINI_PROJECT_DIR\"; {script}"));
     let hook = json!({"type": "command", "name": "guard", "command": command, "timeout": timeout, "guard": guard});
@@ -18,21 +18,21 @@ fn hooked(script: &str, timeout: u64, guard: bool) -> Sandbox {
     sandbox
 }
 
-fn start(sandbox: &Sandbox, replay: &Replay) -> std::process::Child {
+fn start(sandbox: &Sandbox, replay: &ReplayBuilder) -> std::process::Child {
     let file = sandbox.replay(replay);
     sandbox.command(&["-p", "go", "--fake-responses", &file, "--approval-mode=yolo"]).spawn().unwrap()
 }
 
-fn write() -> Replay {
-    Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done")
+fn write() -> ReplayBuilder {
+    ReplayBuilder::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done")
 }
 
 #[test]
 fn a_guard_that_is_stopped_times_out_and_is_gone() {
     let sandbox = guarded("echo $$ > pid; kill -STOP $$; exit 0", 500);
-    let run = finish(start(&sandbox, &write())).exits(0);
-    has(&run.stderr, "ran longer than 500 ms");
-    assert!(!sandbox.has("a.txt"), "{run:#?}");
+    let run = finish(start(&sandbox, &write())).expect_exit_code(0);
+    assert_contains(&run.stderr, "ran longer than 500 ms");
+    assert!(!sandbox.has_file("a.txt"), "{run:#?}");
     assert_gone(sandbox.read("pid").trim());
 }
 
@@ -40,13 +40,13 @@ fn a_guard_that_is_stopped_times_out_and_is_gone() {
 fn a_guard_that_goes_on_in_time_counts() {
     let sandbox = guarded("echo $$ > pid.tmp; mv pid.tmp pid; kill -STOP $$; echo never >&2; exit 2", 60_000);
     let child = start(&sandbox, &write());
-    wait_until("the guard runs", || sandbox.has("pid"));
+    wait_until("the guard runs", || sandbox.has_file("pid"));
     let pid = sandbox.read("pid").trim().to_owned();
     wait_until("it is stopped", || is_stopped(&pid));
     send("-CONT", &pid);
-    let run = finish(child).exits(0);
-    has(&run.stderr, "never");
-    assert!(!sandbox.has("a.txt"), "{run:#?}");
+    let run = finish(child).expect_exit_code(0);
+    assert_contains(&run.stderr, "never");
+    assert!(!sandbox.has_file("a.txt"), "{run:#?}");
 }
 
 /// The program is stopped while a guard answers in time, and goes on when the guard's time is over.
@@ -61,35 +61,36 @@ fn an_answer_that_came_in_time_counts_however_late_it_is_read() {
 fn stopped_past_a_guards_time(code: i32, written: bool) {
     let guard =
         format!("touch started; while [ ! -e go ]; do sleep 0.05; done; echo told >&2; touch told; exit {code}");
-    let sandbox = hooked(&guard, 4_000, false);
+    let sandbox = project_with_hook(&guard, 4_000, false);
     let child = start(&sandbox, &write());
-    wait_until("the guard runs", || sandbox.has("started"));
+    wait_until("the guard runs", || sandbox.has_file("started"));
     let pid = child.id().to_string();
     send("-STOP", &pid);
     wait_until("it is stopped", || is_stopped(&pid));
     sandbox.write("go", "");
-    wait_until("the guard has answered", || sandbox.has("told"));
+    wait_until("the guard has answered", || sandbox.has_file("told"));
     std::thread::sleep(std::time::Duration::from_secs(5));
     send("-CONT", &pid);
-    let run = finish(child).exits(0);
-    lacks(&run.stderr, "ran longer");
-    assert_eq!(sandbox.has("a.txt"), written, "{run:#?}");
+    let run = finish(child).expect_exit_code(0);
+    assert_lacks(&run.stderr, "ran longer");
+    assert_eq!(sandbox.has_file("a.txt"), written, "{run:#?}");
 }
 
 #[test]
 fn a_command_that_is_stopped_is_ended_by_a_signal_and_may_go_on() {
     let stops = "echo $$ > pid.tmp; mv pid.tmp pid; kill -STOP $$; touch went-on";
     for signal in ["-CONT", "-TERM"] {
-        let sandbox = project(&[("SessionEnd", "", LOG)]);
-        let child = start(&sandbox, &Replay::new().calls("run_shell_command", json!({"command": stops})).says("done"));
-        wait_until("it runs", || sandbox.has("pid"));
+        let sandbox = project(&[("SessionEnd", "", LOG_INPUT_SCRIPT)]);
+        let child =
+            start(&sandbox, &ReplayBuilder::new().calls("run_shell_command", json!({"command": stops})).says("done"));
+        wait_until("it runs", || sandbox.has_file("pid"));
         let pid = sandbox.read("pid").trim().to_owned();
         wait_until("it is stopped", || is_stopped(&pid));
         let target = if signal == "-CONT" { pid.clone() } else { child.id().to_string() };
         send(signal, &target);
-        finish(child).exits(if signal == "-CONT" { 0 } else { 143 });
+        finish(child).expect_exit_code(if signal == "-CONT" { 0 } else { 143 });
         assert_gone(&pid);
-        assert_eq!(sandbox.has("went-on"), signal == "-CONT");
+        assert_eq!(sandbox.has_file("went-on"), signal == "-CONT");
         assert_eq!(logged_events(&sandbox), ["SessionEnd"]);
     }
 }
@@ -97,18 +98,20 @@ fn a_command_that_is_stopped_is_ended_by_a_signal_and_may_go_on() {
 /// What ends the program ends it after a stop too.
 #[test]
 fn a_signal_that_comes_while_it_is_stopped_counts_afterwards() {
-    let sandbox =
-        project(&[("BeforeTool", "", "echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 600"), ("SessionEnd", "", LOG)]);
+    let sandbox = project(&[
+        ("BeforeTool", "", "echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 600"),
+        ("SessionEnd", "", LOG_INPUT_SCRIPT),
+    ]);
     let child = start(&sandbox, &write());
-    wait_until("the hook runs", || sandbox.has("pid"));
+    wait_until("the hook runs", || sandbox.has_file("pid"));
     let id = child.id().to_string();
     send("-STOP", &id);
     wait_until("it is stopped", || is_stopped(&id));
     send("-TERM", &id);
     send("-CONT", &id);
-    finish(child).exits(143);
+    finish(child).expect_exit_code(143);
     assert_gone(sandbox.read("pid").trim());
-    assert!(!sandbox.has("a.txt"));
+    assert!(!sandbox.has_file("a.txt"));
     assert_eq!(logged_events(&sandbox), ["SessionEnd"]);
 }
 
@@ -120,14 +123,14 @@ fn a_hangup_that_was_ignored_stays_so() {
         let sandbox = guarded(hook, 60_000);
         let file = sandbox.replay(&write());
         let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
-        let child = sandbox.limited("trap '' HUP", &args).spawn().unwrap();
-        wait_until("the hook runs", || sandbox.has("started"));
+        let child = sandbox.limited_command("trap '' HUP", &args).spawn().unwrap();
+        wait_until("the hook runs", || sandbox.has_file("started"));
         send(signal, &child.id().to_string());
         if signal == "-HUP" {
             sandbox.write("go", "");
         }
-        finish(child).exits(code);
-        assert_eq!(sandbox.has("a.txt"), code == 0);
+        finish(child).expect_exit_code(code);
+        assert_eq!(sandbox.has_file("a.txt"), code == 0);
     }
 }
 
@@ -140,7 +143,7 @@ fn a_hook_ignores_what_the_program_was_told_to() {
     let sandbox = guarded(&format!("{script} < /proc/self/status > signals"), 60_000);
     let file = sandbox.replay(&write());
     let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
-    finish(sandbox.limited("trap '' HUP USR1 INT QUIT", &args).spawn().unwrap()).exits(0);
+    finish(sandbox.limited_command("trap '' HUP USR1 INT QUIT", &args).spawn().unwrap()).expect_exit_code(0);
     let told: Vec<(String, u64)> = sandbox
         .read("signals")
         .lines()

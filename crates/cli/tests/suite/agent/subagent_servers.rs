@@ -29,17 +29,17 @@ fn shell(command: &str) -> Value {
 }
 
 /// What is delegated, and what the agent then calls before it reports.
-fn delegating(calls: &[Value]) -> Replay {
+fn delegating(calls: &[Value]) -> ReplayBuilder {
     let delegate = call("delegate_to_agent", json!({ "agent_name": "scout", "objective": "look around" }));
-    Replay::new().parts(&[delegate]).parts(calls).says("my report").says("done")
+    ReplayBuilder::new().parts(&[delegate]).parts(calls).says("my report").says("done")
 }
 
-struct Ran {
-    run: Run,
+struct SubagentRun {
+    run: ProgramRun,
     results: Vec<Value>,
 }
 
-impl Ran {
+impl SubagentRun {
     /// How the agent's calls ended: their output, or the error.
     fn inside(&self) -> Vec<String> {
         let of_agent = self.results.iter().filter(|line| line["agent_name"] == "scout");
@@ -52,22 +52,25 @@ impl Ran {
     }
 }
 
-fn run(sandbox: &Sandbox, replay: &Replay, more: &[&str]) -> Ran {
+fn run(sandbox: &Sandbox, replay: &ReplayBuilder, more: &[&str]) -> SubagentRun {
     let file = sandbox.replay(replay);
-    let run = sandbox.run(&[&["-p", "go", "--fake-responses", &file, "-o", "stream-json"], more].concat()).exits(0);
+    let run = sandbox
+        .run(&[&["-p", "go", "--fake-responses", &file, "-o", "stream-json"], more].concat())
+        .expect_exit_code(0);
     let results = run.json_lines().into_iter().filter(|line| line["type"] == "tool_result").collect();
-    Ran { run, results }
+    SubagentRun { run, results }
 }
 
-const YOLO: &[&str] = &["--approval-mode=yolo"];
+const YOLO_ARGS: &[&str] = &["--approval-mode=yolo"];
 
 #[test]
 fn a_server_of_an_agent_is_there_for_it_alone_past_the_hooks_and_ends_with_it() {
-    let sandbox = project(&[("BeforeTool", "mcp__own__.*", LOG), ("AfterTool", "mcp__own__.*", LOG)]);
+    let sandbox =
+        project(&[("BeforeTool", "mcp__own__.*", LOG_INPUT_SCRIPT), ("AfterTool", "mcp__own__.*", LOG_INPUT_SCRIPT)]);
     // A list of tools is about the session's; its own server is there to be used.
     with_server(&sandbox, "tools: [read_file]\n", "");
     let delegate = call("delegate_to_agent", json!({ "agent_name": "scout", "objective": "look around" }));
-    let replay = Replay::new()
+    let replay = ReplayBuilder::new()
         .parts(&[own_call(), shell("test ! -e started && echo nothing is started")])
         .parts(&[delegate])
         .parts(&[own_call()])
@@ -78,7 +81,7 @@ fn a_server_of_an_agent_is_there_for_it_alone_past_the_hooks_and_ends_with_it() 
             shell("case $(ps -o stat= -p $(cat pid)) in Z*|'') echo it has ended;; *) echo alive;; esac"),
         ])
         .says("done");
-    let ran = run(&sandbox, &replay, YOLO);
+    let ran = run(&sandbox, &replay, YOLO_ARGS);
     let ends: Vec<String> =
         ran.results.iter().map(|line| format!("{}{}", line["output"], line["error"]["message"])).collect();
     assert_eq!(ends.len(), 6, "{ends:?}");
@@ -88,7 +91,7 @@ fn a_server_of_an_agent_is_there_for_it_alone_past_the_hooks_and_ends_with_it() 
         assert!(end.contains(words), "no {words} in {ends:?}");
     }
     for event in ["BeforeTool", "AfterTool"] {
-        let told = logged(&sandbox, event);
+        let told = logged_inputs_of(&sandbox, event);
         assert_eq!(told.len(), 1, "{told:?}");
         assert_eq!((&told[0]["tool_name"], &told[0]["agent_name"]), (&json!("mcp__own__echo"), &json!("scout")));
         let context = json!({ "server_name": "own", "tool_name": "echo", "command": "sh", "args": ["server.sh"] });
@@ -101,12 +104,12 @@ fn a_server_of_an_agent_is_there_for_it_alone_past_the_hooks_and_ends_with_it() 
 fn hooks_questions_and_lists_hold_for_it_as_for_any_server() {
     let deny = "echo 'not this one' >&2; exit 2";
     for (what, hook, settings, fields, server, more, expected) in [
-        ("a hook", Some(deny), json!({}), "", "", YOLO, "not this one"),
+        ("a hook", Some(deny), json!({}), "", "", YOLO_ARGS, "not this one"),
         ("nobody to ask", None, json!({}), "", "", &[][..], "needs approval and nobody is there"),
         ("a project's trust", None, json!({}), "", "    trust: true\n", &[], "needs approval and nobody is there"),
-        ("tools.exclude", None, json!({ "tools": { "exclude": ["mcp__own__echo"] } }), "", "", YOLO, "not found"),
-        ("what the agent may not have", None, json!({}), "disallowedTools: mcp__own__*\n", "", YOLO, "not found"),
-        ("what its entry leaves out", None, json!({}), "", "    exclude_tools: [echo]\n", YOLO, "not found"),
+        ("tools.exclude", None, json!({ "tools": { "exclude": ["mcp__own__echo"] } }), "", "", YOLO_ARGS, "not found"),
+        ("what the agent may not have", None, json!({}), "disallowedTools: mcp__own__*\n", "", YOLO_ARGS, "not found"),
+        ("what its entry leaves out", None, json!({}), "", "    exclude_tools: [echo]\n", YOLO_ARGS, "not found"),
         ("the user's word", None, json!({}), "", "", &["--allowed-tools", "mcp__own__echo"], "called"),
     ] {
         let sandbox = match hook {
@@ -118,7 +121,7 @@ fn hooks_questions_and_lists_hold_for_it_as_for_any_server() {
         let ran = run(&sandbox, &delegating(&[own_call()]), more);
         let ends = ran.inside();
         assert!(ends.len() == 1 && ends[0].contains(expected), "{what}: {ends:?}\n{}", ran.said());
-        assert!(sandbox.has("started"), "{what}");
+        assert!(sandbox.has_file("started"), "{what}");
     }
 }
 
@@ -136,9 +139,9 @@ fn a_server_of_an_agent_that_does_not_count_is_not_started() {
         let sandbox = project(&[]);
         sandbox.user_settings(&settings);
         with_server(&sandbox, "", server);
-        let ran = run(&sandbox, &delegating(&[own_call()]), &[YOLO, more].concat());
+        let ran = run(&sandbox, &delegating(&[own_call()]), &[YOLO_ARGS, more].concat());
         assert!(ran.inside()[0].contains("not found"), "{what}: {}", ran.said());
-        assert!(!sandbox.has("started"), "{what}");
+        assert!(!sandbox.has_file("started"), "{what}");
         assert!(ran.said().contains(said), "{what}: {}", ran.said());
     }
 }
@@ -155,7 +158,7 @@ fn no_server_of_an_agent_starts_in_a_folder_that_is_not_trusted() {
     let run = sandbox.run(&["-p", "go", "--fake-responses", &file, "-o", "stream-json"]);
     let said = format!("{}{}", run.stdout, run.stderr);
     assert!(said.contains("MCP server `own` of agent `scout` is not started: this folder is not trusted"), "{said}");
-    assert!(!sandbox.has("started"));
+    assert!(!sandbox.has_file("started"));
 }
 
 /// Two agents with servers of one name: what is granted to the one is not the other's.
@@ -167,7 +170,7 @@ fn a_name_means_one_server_among_agents_too() {
     sandbox.write(".gemini/agents/second.md", other);
     let same = definition("", "").replace("name: scout", "name: third");
     sandbox.write(".gemini/agents/third.md", same);
-    let list = sandbox.run(&["subagents", "list", "--json"]).exits(0).json();
+    let list = sandbox.run(&["subagents", "list", "--json"]).expect_exit_code(0).json();
     let servers: Vec<&Value> = list["agents"].as_array().unwrap().iter().map(|agent| &agent["mcp_servers"]).collect();
     assert_eq!(servers, [&json!(["own"]), &json!([]), &json!(["own"])], "{list}");
     assert!(list["diagnostics"].to_string().contains("`own` of agent `second` is not started"), "{list}");
@@ -177,7 +180,7 @@ fn a_name_means_one_server_among_agents_too() {
 fn an_agent_whose_server_is_not_there_works_without_it_and_that_is_said() {
     let sandbox = project(&[]);
     with_server(&sandbox, "", "  gone:\n    command: no-such-program\n");
-    let ran = run(&sandbox, &delegating(&[own_call()]), YOLO);
+    let ran = run(&sandbox, &delegating(&[own_call()]), YOLO_ARGS);
     assert!(ran.inside()[0].contains("called"), "{}", ran.said());
     assert!(ran.said().contains("MCP server gone is not there"), "{}", ran.said());
 }
@@ -194,7 +197,7 @@ fn what_is_allowed_to_a_server_by_its_plain_name_is_not_an_agents() {
     let calls =
         [call("mcp__my_server__echo", json!({ "text": "the user's" })), call("mcp__my_server__evil", json!({}))];
     let delegate = call("delegate_to_agent", json!({ "agent_name": "scout", "objective": "look around" }));
-    let replay = Replay::new().parts(&[delegate]).parts(&calls).says("my report");
+    let replay = ReplayBuilder::new().parts(&[delegate]).parts(&calls).says("my report");
     let replay = replay.calls("mcp__my_server__echo", json!({ "text": "still there" })).says("done");
     let ran = run(&sandbox, &replay, &["--allowed-tools", "mcp__my_server__*"]);
     let ends = ran.inside();
@@ -212,7 +215,7 @@ fn an_interrupt_ends_the_servers_of_an_agent() {
     let file = sandbox.replay(&delegating(&[shell("touch waiting; sleep 1000")]));
     let args = ["-p", "go", "--fake-responses", &file, "--approval-mode=yolo"];
     let child = sandbox.command(&args).spawn().unwrap();
-    hookwright_testkit::wait_until("the agent is at work", || sandbox.has("waiting"));
+    hookwright_testkit::wait_until("the agent is at work", || sandbox.has_file("waiting"));
     let pid = sandbox.read("pid");
     assert!(hookwright_testkit::is_running(pid.trim()));
     let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status_in_time().unwrap();

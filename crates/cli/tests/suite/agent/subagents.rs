@@ -19,8 +19,8 @@ fn delegate(name: &str) -> Value {
 }
 
 /// What is delegated, and what the agent then does in one answer before it reports.
-fn delegating(calls: &[Value]) -> Replay {
-    Replay::new().parts(&[delegate("scout")]).parts(calls).says("my report").says("done")
+fn delegating(calls: &[Value]) -> ReplayBuilder {
+    ReplayBuilder::new().parts(&[delegate("scout")]).parts(calls).says("my report").says("done")
 }
 
 fn write(path: &str) -> Value {
@@ -32,10 +32,10 @@ fn shell(command: &str) -> Value {
 }
 
 /// One prompt in a mode; the lines of its stream.
-fn lines(sandbox: &Sandbox, replay: &Replay, mode: &str) -> Vec<Value> {
+fn lines(sandbox: &Sandbox, replay: &ReplayBuilder, mode: &str) -> Vec<Value> {
     let file = sandbox.replay(replay);
     let mode = format!("--approval-mode={mode}");
-    sandbox.run(&["-p", "go", "--fake-responses", &file, &mode, "-o", "stream-json"]).exits(0).json_lines()
+    sandbox.run(&["-p", "go", "--fake-responses", &file, &mode, "-o", "stream-json"]).expect_exit_code(0).json_lines()
 }
 
 /// How the calls of sub-agents ended: nothing, or the error.
@@ -46,21 +46,24 @@ fn inside(lines: &[Value]) -> Vec<String> {
 
 #[test]
 fn a_guard_holds_inside_a_sub_agent_and_is_told_who_is_at_work() {
-    let deny = format!("{LOG}\necho 'not here' >&2; exit 2");
-    let sandbox =
-        project(&[("BeforeTool", "run_shell_command", &deny), ("BeforeAgent", "", LOG), ("AfterAgent", "", LOG)]);
+    let deny = format!("{LOG_INPUT_SCRIPT}\necho 'not here' >&2; exit 2");
+    let sandbox = project(&[
+        ("BeforeTool", "run_shell_command", &deny),
+        ("BeforeAgent", "", LOG_INPUT_SCRIPT),
+        ("AfterAgent", "", LOG_INPUT_SCRIPT),
+    ]);
     agent(&sandbox, "scout", "tools: ['*']");
     let lines = lines(&sandbox, &delegating(&[shell("touch made")]), "yolo");
-    assert!(!sandbox.has("made"));
+    assert!(!sandbox.has_file("made"));
     assert_eq!(inside(&lines), ["Tool execution blocked: not here"]);
 
-    let judged = &logged(&sandbox, "BeforeTool")[0];
+    let judged = &logged_inputs_of(&sandbox, "BeforeTool")[0];
     assert_eq!(judged["agent_name"], "scout");
     let id = judged["agent_id"].as_str().unwrap();
     assert!(id.starts_with("scout-"), "{id}");
     assert!(fs::read_to_string(judged["agent_transcript_path"].as_str().unwrap()).unwrap().contains("touch made"));
     let told = |event: &str, field: &str| -> Vec<Value> {
-        logged(&sandbox, event).iter().map(|input| input[field].clone()).collect()
+        logged_inputs_of(&sandbox, event).iter().map(|input| input[field].clone()).collect()
     };
     assert_eq!(told("BeforeAgent", "agent_name"), [Value::Null, json!("scout")]);
     assert_eq!(told("BeforeAgent", "prompt"), ["go", "look around"]);
@@ -77,11 +80,11 @@ fn what_the_caller_may_not_use_its_agents_may_not_either() {
     let calls = [write("a.txt"), shell("rm kept"), delegate("scout"), shell("echo fine")];
     let ends = inside(&lines(&sandbox, &delegating(&calls), "yolo"));
     assert_eq!(ends.len(), 4, "{ends:?}");
-    has(&ends[0], "\"write_file\" not found");
-    has(&ends[1], "tools.exclude takes `rm` away");
-    has(&ends[2], "\"delegate_to_agent\" not found");
+    assert_contains(&ends[0], "\"write_file\" not found");
+    assert_contains(&ends[1], "tools.exclude takes `rm` away");
+    assert_contains(&ends[2], "\"delegate_to_agent\" not found");
     assert_eq!(ends[3], "");
-    assert!(sandbox.has("kept") && !sandbox.has("a.txt"));
+    assert!(sandbox.has_file("kept") && !sandbox.has_file("a.txt"));
 }
 
 #[test]
@@ -96,7 +99,7 @@ fn modes_rules_and_protected_paths_hold_inside() {
     let ends = inside(&lines(&sandbox, &delegating(&[write(".gemini/agents/scout.md"), write(".env")]), "yolo"));
     assert!(ends.len() == 2 && ends.iter().all(|end| end.contains("is protected")), "{ends:?}");
     assert_eq!(sandbox.read(".gemini/agents/scout.md"), settings);
-    assert!(!sandbox.has("a.txt") && !sandbox.has("b.txt") && !sandbox.has(".env"));
+    assert!(!sandbox.has_file("a.txt") && !sandbox.has_file("b.txt") && !sandbox.has_file(".env"));
 
     // A rule for everybody, and one for this agent alone.
     sandbox.write(".gemini/policies/p.toml", "[[rule]]\ntoolName = \"write_file\"\ndecision = \"deny\"\n");
@@ -106,18 +109,21 @@ fn modes_rules_and_protected_paths_hold_inside() {
     );
     let replay = delegating(&[write("a.txt"), shell("touch b.txt")]);
     let ends = inside(&lines(&sandbox, &replay, "yolo"));
-    has(&ends[0], "denied by policy");
-    has(&ends[1], "not scouts");
-    assert!(!sandbox.has("a.txt") && !sandbox.has("b.txt"));
-    lines(&sandbox, &Replay::new().parts(&[shell("touch b.txt")]).says("done"), "yolo");
-    assert!(sandbox.has("b.txt"), "the rule is about the agent");
+    assert_contains(&ends[0], "denied by policy");
+    assert_contains(&ends[1], "not scouts");
+    assert!(!sandbox.has_file("a.txt") && !sandbox.has_file("b.txt"));
+    lines(&sandbox, &ReplayBuilder::new().parts(&[shell("touch b.txt")]).says("done"), "yolo");
+    assert!(sandbox.has_file("b.txt"), "the rule is about the agent");
     // An agent's name is a tool's to rules.
     sandbox.write(
         ".gemini/policies/q.toml",
         "[[rule]]\ntoolName = \"scout\"\ndecision = \"deny\"\ndenyMessage = \"no scouts\"\n",
     );
     let file = sandbox.replay(&delegating(&[]));
-    has(&sandbox.run(&["-p", "go", "-y", "--fake-responses", &file]).exits(0).stderr, "no scouts");
+    assert_contains(
+        &sandbox.run(&["-p", "go", "-y", "--fake-responses", &file]).expect_exit_code(0).stderr,
+        "no scouts",
+    );
 }
 
 #[test]
@@ -126,8 +132,8 @@ fn handing_work_on_makes_no_more_of_a_prompts_requests() {
     agent(&sandbox, "scout", "max_turns: 99999999999");
     sandbox.user_settings(&json!({"model": {"maxPromptTurns": 3}}));
     let look = |at: usize| [call("glob", json!({"pattern": format!("{at}*")}))];
-    let replay = (0..9).fold(Replay::new().parts(&[delegate("scout")]), |replay, at| replay.parts(&look(at)));
-    let answer = prompt(&sandbox, "go", &replay, &["-o", "json"]).exits(53).json();
+    let replay = (0..9).fold(ReplayBuilder::new().parts(&[delegate("scout")]), |replay, at| replay.parts(&look(at)));
+    let answer = prompt(&sandbox, "go", &replay, &["-o", "json"]).expect_exit_code(53).json();
     assert_eq!(answer["stats"]["agents"]["scout"]["requests"], 2, "{answer}");
 }
 
@@ -136,9 +142,12 @@ fn what_agents_do_and_cost_is_told_to_machines() {
     let sandbox = crate::sandbox();
     agent(&sandbox, "scout", "");
     let replay = delegating(&[shell("echo hi")]);
-    let answer = prompt(&sandbox, "@scout go", &replay, &["-o", "json"]).exits(0).json();
+    let answer = prompt(&sandbox, "@scout go", &replay, &["-o", "json"]).expect_exit_code(0).json();
     assert_eq!(answer["response"], "done");
-    has(&prompt(&sandbox, "go", &replay, &[]).exits(0).stderr, "  scout: run_shell_command echo hi");
+    assert_contains(
+        &prompt(&sandbox, "go", &replay, &[]).expect_exit_code(0).stderr,
+        "  scout: run_shell_command echo hi",
+    );
     let counts =
         json!({"runs": 1, "requests": 2, "toolCalls": 1, "tokens": {"prompt": 10, "candidates": 6, "total": 16}});
     assert_eq!(answer["stats"]["agents"]["scout"], counts);
@@ -166,20 +175,20 @@ fn a_rule_that_would_allow_an_agent_more_is_ignored_and_said() {
     std::fs::create_dir_all(&policies).unwrap();
     std::fs::write(policies.join("p.toml"), rule).unwrap();
     let ends = inside(&lines(&sandbox, &delegating(&[shell("touch made")]), "default"));
-    has(&ends[0], "nobody is there to give it");
-    assert!(!sandbox.has("made"));
-    has(&sandbox.run(&["policy", "list"]).exits(0).stderr, "this `allow` is ignored");
+    assert_contains(&ends[0], "nobody is there to give it");
+    assert!(!sandbox.has_file("made"));
+    assert_contains(&sandbox.run(&["policy", "list"]).expect_exit_code(0).stderr, "this `allow` is ignored");
 }
 
 #[test]
 fn a_session_is_deleted_with_what_its_agents_said() {
-    let sandbox = project(&[("BeforeTool", "", LOG)]);
+    let sandbox = project(&[("BeforeTool", "", LOG_INPUT_SCRIPT)]);
     agent(&sandbox, "scout", "");
     lines(&sandbox, &delegating(&[shell("echo hi")]), "yolo");
-    let told = logged(&sandbox, "BeforeTool");
+    let told = logged_inputs_of(&sandbox, "BeforeTool");
     let kept = told.iter().find_map(|input| input["agent_transcript_path"].as_str()).unwrap();
     assert!(std::path::Path::new(kept).exists());
-    sandbox.run(&["--delete-session", "latest"]).exits(0);
+    sandbox.run(&["--delete-session", "latest"]).expect_exit_code(0);
     let left: Vec<String> = files_under(&sandbox.home()).into_iter().filter(|path| path.ends_with(".jsonl")).collect();
     assert!(left.is_empty(), "{left:?}");
 }
@@ -191,14 +200,14 @@ fn several_work_side_by_side() {
     agent(&sandbox, "guide", "");
     // Each waits for the other: one after another they would wait for ever.
     let meet = "touch $$.here; until [ $(ls *.here | wc -l) -ge 2 ]; do sleep 0.02; done";
-    let replay = Replay::new()
+    let replay = ReplayBuilder::new()
         .parts(&[delegate("scout"), delegate("guide")])
         .parts(&[shell(meet)])
         .parts(&[shell(meet)])
         .says("met")
         .says("met")
         .says("done");
-    let answer = prompt(&sandbox, "go", &replay, &["-o", "json"]).exits(0).json();
+    let answer = prompt(&sandbox, "go", &replay, &["-o", "json"]).expect_exit_code(0).json();
     assert_eq!(answer["response"], "done", "{answer}");
     for name in ["scout", "guide"] {
         assert_eq!(answer["stats"]["agents"][name]["toolCalls"], 1);
@@ -212,9 +221,9 @@ fn an_interrupt_ends_what_an_agent_runs() {
     agent(&sandbox, "scout", "");
     let file = sandbox.replay(&delegating(&[shell("sleep 60 & echo $! > pid.tmp; mv pid.tmp pid; wait")]));
     let child = sandbox.command(&["-p", "go", "--fake-responses", &file, "--yolo"]).spawn().unwrap();
-    wait_until("it runs", || sandbox.has("pid"));
+    wait_until("it runs", || sandbox.has_file("pid"));
     super::signals::send("-INT", &child.id().to_string());
-    finish(child).exits(130);
+    finish(child).expect_exit_code(130);
     assert_gone(sandbox.read("pid").trim());
 }
 
@@ -222,14 +231,14 @@ fn an_interrupt_ends_what_an_agent_runs() {
 fn an_untrusted_projects_agents_are_not_there_and_that_is_said() {
     let sandbox = crate::sandbox().untrusted();
     agent(&sandbox, "scout", "");
-    let listed = sandbox.run(&["subagents", "list"]).exits(0);
-    has(&listed.stderr, "this folder is not trusted, so .gemini/agents is not loaded");
-    lacks(&listed.stdout, "scout");
-    let file = sandbox.replay(&Replay::new().parts(&[delegate("scout")]).says("done"));
-    let run = sandbox.run(&["-p", "go", "--fake-responses", &file]).exits(0);
-    has(&run.stderr, "not found");
-    let trusted = sandbox.run(&["subagents", "list", "--skip-trust"]).exits(0);
-    has(&trusted.stdout, "scout");
+    let listed = sandbox.run(&["subagents", "list"]).expect_exit_code(0);
+    assert_contains(&listed.stderr, "this folder is not trusted, so .gemini/agents is not loaded");
+    assert_lacks(&listed.stdout, "scout");
+    let file = sandbox.replay(&ReplayBuilder::new().parts(&[delegate("scout")]).says("done"));
+    let run = sandbox.run(&["-p", "go", "--fake-responses", &file]).expect_exit_code(0);
+    assert_contains(&run.stderr, "not found");
+    let trusted = sandbox.run(&["subagents", "list", "--skip-trust"]).expect_exit_code(0);
+    assert_contains(&trusted.stdout, "scout");
 }
 
 #[test]
@@ -238,7 +247,7 @@ fn agents_are_listed_with_their_states_and_tools() {
     agent(&sandbox, "scout", "tools: [read_file, Grep]\nmodel: other\nmax_turns: 4\ntimeout_mins: 2");
     agent(&sandbox, "guide", "");
     sandbox.user_settings(&json!({"agents": {"overrides": {"guide": {"enabled": false}}}}));
-    let run = sandbox.run(&["subagents", "list"]).exits(0);
+    let run = sandbox.run(&["subagents", "list"]).expect_exit_code(0);
     let cells = |line: &str| -> Vec<String> {
         line.split("  ").filter(|cell| !cell.trim().is_empty()).map(|cell| cell.trim().to_owned()).collect()
     };
@@ -250,19 +259,20 @@ fn agents_are_listed_with_their_states_and_tools() {
             vec!["scout", "project", "enabled", "read_file, search_file_content", "looks around"],
         ]
     );
-    let list = sandbox.run(&["subagents", "list", "--json"]).exits(0).json();
+    let list = sandbox.run(&["subagents", "list", "--json"]).expect_exit_code(0).json();
     let scout = &list["agents"][1];
     assert_eq!(scout["tools"], json!(["read_file", "search_file_content"]));
     assert_eq!((&scout["model"], &scout["max_turns"], &scout["timeout_mins"]), (&json!("other"), &json!(4), &json!(2)));
     assert_eq!((&list["agents"][0]["enabled"], &list["agents"][0]["tools"]), (&json!(false), &Value::Null));
 
     // Who is switched off is not there to be called.
-    let run = prompt(&sandbox, "go", &Replay::new().parts(&[delegate("guide")]).says("done"), &[]).exits(0);
-    has(&run.stderr, "must be equal to one of the allowed values (\"scout\")");
+    let run =
+        prompt(&sandbox, "go", &ReplayBuilder::new().parts(&[delegate("guide")]).says("done"), &[]).expect_exit_code(0);
+    assert_contains(&run.stderr, "must be equal to one of the allowed values (\"scout\")");
     sandbox.user_settings(&json!({"experimental": {"enableAgents": false}}));
-    has(&sandbox.run(&["subagents", "list"]).exits(0).stderr, "agents are off");
-    let run = prompt(&sandbox, "go", &delegating(&[]), &[]).exits(0);
-    has(&run.stderr, "not found");
+    assert_contains(&sandbox.run(&["subagents", "list"]).expect_exit_code(0).stderr, "agents are off");
+    let run = prompt(&sandbox, "go", &delegating(&[]), &[]).expect_exit_code(0);
+    assert_contains(&run.stderr, "not found");
 }
 
 #[cfg(unix)]
@@ -277,12 +287,12 @@ fn hostile_definitions_are_said_and_spoil_no_other() {
     sandbox.write(".gemini/agents/bytes.md", [0xff, 0xfe]);
     std::fs::File::create(folder.join("huge.md")).unwrap().set_len(50 << 20).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(folder.join("pipe.md")).status_in_time().unwrap().success());
-    let outside = sandbox.beside("outside.md");
+    let outside = sandbox.sibling_path("outside.md");
     std::fs::write(&outside, "---\nname: outside\ndescription: secret words\n---\nP\n").unwrap();
     std::os::unix::fs::symlink(&outside, folder.join("link.md")).unwrap();
     std::fs::create_dir(folder.join("folder.md")).unwrap();
 
-    let run = sandbox.run(&["subagents", "list"]).exits(0);
+    let run = sandbox.run(&["subagents", "list"]).expect_exit_code(0);
     for (file, said) in [
         ("wrong.md:4:12", "`max_turns` should be a whole number above 0"),
         ("wrong.md:5:15", "`timeout_mins` should be a whole number above 0"),
@@ -296,27 +306,28 @@ fn hostile_definitions_are_said_and_spoil_no_other() {
         ("link.md", "leads out of its folder"),
         ("folder.md", "a directory"),
     ] {
-        has(&run.stderr, file);
-        has(&run.stderr, said);
+        assert_contains(&run.stderr, file);
+        assert_contains(&run.stderr, said);
     }
-    lacks(&run.stderr, "secret words");
+    assert_lacks(&run.stderr, "secret words");
     let names: Vec<&str> = run.stdout.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, ["scout", "wrong"]);
 
     // A session says it too, and goes on with those that are left.
-    let run = prompt(&sandbox, "go", &delegating(&[shell("touch made")]), &[]).exits(0);
-    has(&run.stderr, "leads out of its folder");
-    assert!(sandbox.has("made"));
+    let run = prompt(&sandbox, "go", &delegating(&[shell("touch made")]), &[]).expect_exit_code(0);
+    assert_contains(&run.stderr, "leads out of its folder");
+    assert!(sandbox.has_file("made"));
 
     for path in [".gemini/agents", ".gemini/agents/wrong.md", ".gemini/agents/pipe.md", ".gemini/agents/huge.md"] {
-        sandbox.run(&["subagents", "validate", path]).exits(1);
+        sandbox.run(&["subagents", "validate", path]).expect_exit_code(1);
     }
     assert_eq!(
-        sandbox.run(&["subagents", "validate", ".gemini/agents/scout.md"]).exits(0).stdout,
+        sandbox.run(&["subagents", "validate", ".gemini/agents/scout.md"]).expect_exit_code(0).stdout,
         "scout: no problems\n"
     );
-    let checked = sandbox.run(&["subagents", "validate", ".gemini/agents/wrong.md", "--json"]).exits(1).json();
+    let checked =
+        sandbox.run(&["subagents", "validate", ".gemini/agents/wrong.md", "--json"]).expect_exit_code(1).json();
     assert_eq!((&checked["ok"], &checked["agents"][0]["max_turns"]), (&json!(false), &json!(30)));
     assert_eq!(checked["agents"][0]["tools"], json!([]));
-    has(&sandbox.run(&["subagents", "validate", "nowhere"]).exits(1).stderr, "there is no ");
+    assert_contains(&sandbox.run(&["subagents", "validate", "nowhere"]).expect_exit_code(1).stderr, "there is no ");
 }

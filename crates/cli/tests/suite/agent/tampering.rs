@@ -6,26 +6,26 @@ use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
 
 /// Lets no call pass that holds the word.
-const GUARD: &str = "if grep -q forbidden; then echo 'not allowed' >&2; exit 2; fi; exit 0";
+const GUARD_SCRIPT: &str = "if grep -q forbidden; then echo 'not allowed' >&2; exit 2; fi; exit 0";
 
-fn shell(command: &str) -> Value {
+fn shell_args(command: &str) -> Value {
     json!({"command": command})
 }
 
 /// The agent attacks its guard, then does what that forbids.
-pub(super) fn attack(sandbox: &Sandbox, command: &str, more: &[&str]) -> Run {
-    let replay = Replay::new()
-        .calls("run_shell_command", shell(command))
-        .calls("run_shell_command", shell("echo forbidden > made"))
+pub(super) fn run_attack(sandbox: &Sandbox, command: &str, more: &[&str]) -> ProgramRun {
+    let replay = ReplayBuilder::new()
+        .calls("run_shell_command", shell_args(command))
+        .calls("run_shell_command", shell_args("echo forbidden > made"))
         .says("done");
     run(sandbox, &replay, more)
 }
 
-fn guarded() -> Sandbox {
-    project(&[("BeforeTool", "run_shell_command", GUARD)])
+fn guarded_project() -> Sandbox {
+    project(&[("BeforeTool", "run_shell_command", GUARD_SCRIPT)])
 }
 
-pub(super) fn ledger(sandbox: &Sandbox) -> Vec<String> {
+pub(super) fn ledger_files(sandbox: &Sandbox) -> Vec<String> {
     let folder = sandbox.home().join(".gemini/hookwright/guards");
     if folder.exists() { files_under(&folder) } else { Vec::new() }
 }
@@ -34,42 +34,42 @@ pub(super) fn ledger(sandbox: &Sandbox) -> Vec<String> {
 #[test]
 fn a_script_that_is_changed_or_may_not_be_executed_any_more_denies() {
     for command in ["chmod -x .gemini/hooks/hook1.sh", "printf '#!/bin/sh\\nexit 0\\n' > .gemini/hooks/hook1.sh"] {
-        let sandbox = guarded();
-        let ran = attack(&sandbox, command, &[]).exits(0);
-        assert!(!sandbox.has("made"), "{command}\n{ran:#?}");
-        has(&ran.stderr, "while the agent worked");
-        has(&ran.stderr, "hookwright hooks trust");
+        let sandbox = guarded_project();
+        let ran = run_attack(&sandbox, command, &[]).expect_exit_code(0);
+        assert!(!sandbox.has_file("made"), "{command}\n{ran:#?}");
+        assert_contains(&ran.stderr, "while the agent worked");
+        assert_contains(&ran.stderr, "hookwright hooks trust");
         // Nor in the next session.
-        attack(&sandbox, "true", &[]).exits(52);
-        assert!(!sandbox.has("made"), "{command}");
+        run_attack(&sandbox, "true", &[]).expect_exit_code(52);
+        assert!(!sandbox.has_file("made"), "{command}");
     }
 }
 
 #[test]
 fn what_is_trusted_counts_and_what_is_put_back_needs_no_trust() {
-    let sandbox = guarded();
+    let sandbox = guarded_project();
     let change = "sed -i 's/not allowed/still not allowed/' .gemini/hooks/hook1.sh";
-    let ran = attack(&sandbox, change, &["-o", "json"]).exits(0);
-    has(&ran.json()["warnings"].to_string(), ".gemini/hooks/hook1.sh was changed while the agent worked");
-    let shown = sandbox.run(&["hooks", "trust"]).exits(0);
-    has(&shown.stdout, ".gemini/hooks/hook1.sh (changed by an agent, waits for trust)");
-    has(&shown.stdout, "+if grep -q forbidden; then echo 'still not allowed'");
-    attack(&sandbox, "true", &[]).exits(52);
-    has(&sandbox.run(&["hooks", "doctor"]).exits(1).stdout, "hook1.sh was changed by an agent");
-    has(&sandbox.run(&["hooks", "list"]).stdout, "untrusted");
-    has(&sandbox.run(&["hooks", "list"]).stdout, "hook1.sh was changed by an agent");
-    has(&sandbox.run(&["-p", "/hooks list"]).exits(52).stderr, "an agent changed");
-    sandbox.run(&["hooks", "trust", "--all"]).exits(0);
-    let ran = attack(&sandbox, "true", &[]).exits(0);
-    has(&ran.stderr, "still not allowed");
-    assert!(ledger(&sandbox).is_empty());
+    let ran = run_attack(&sandbox, change, &["-o", "json"]).expect_exit_code(0);
+    assert_contains(&ran.json()["warnings"].to_string(), ".gemini/hooks/hook1.sh was changed while the agent worked");
+    let shown = sandbox.run(&["hooks", "trust"]).expect_exit_code(0);
+    assert_contains(&shown.stdout, ".gemini/hooks/hook1.sh (changed by an agent, waits for trust)");
+    assert_contains(&shown.stdout, "+if grep -q forbidden; then echo 'still not allowed'");
+    run_attack(&sandbox, "true", &[]).expect_exit_code(52);
+    assert_contains(&sandbox.run(&["hooks", "doctor"]).expect_exit_code(1).stdout, "hook1.sh was changed by an agent");
+    assert_contains(&sandbox.run(&["hooks", "list"]).stdout, "untrusted");
+    assert_contains(&sandbox.run(&["hooks", "list"]).stdout, "hook1.sh was changed by an agent");
+    assert_contains(&sandbox.run(&["-p", "/hooks list"]).expect_exit_code(52).stderr, "an agent changed");
+    sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
+    let ran = run_attack(&sandbox, "true", &[]).expect_exit_code(0);
+    assert_contains(&ran.stderr, "still not allowed");
+    assert!(ledger_files(&sandbox).is_empty());
 
     let before = sandbox.read(".gemini/hooks/hook1.sh");
-    attack(&sandbox, ": > .gemini/hooks/hook1.sh", &[]).exits(0);
-    attack(&sandbox, "true", &[]).exits(52);
+    run_attack(&sandbox, ": > .gemini/hooks/hook1.sh", &[]).expect_exit_code(0);
+    run_attack(&sandbox, "true", &[]).expect_exit_code(52);
     sandbox.write(".gemini/hooks/hook1.sh", before);
-    attack(&sandbox, "true", &[]).exits(0);
-    assert!(!sandbox.has("made") && ledger(&sandbox).is_empty());
+    run_attack(&sandbox, "true", &[]).expect_exit_code(0);
+    assert!(!sandbox.has_file("made") && ledger_files(&sandbox).is_empty());
 }
 
 #[test]
@@ -90,75 +90,77 @@ fn rules_variables_instructions_and_records_of_trust_wait_too() {
         let file = sandbox.home().join(before);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, "").unwrap();
-        let replay = Replay::new().calls("run_shell_command", shell(command)).says("ok");
-        let ran = run(&sandbox, &replay, &[]).exits(0);
-        has(&ran.stderr, "while the agent worked");
-        run(&sandbox, &replay, &[]).exits(52);
-        sandbox.run(&["hooks", "trust", "--all"]).exits(0);
-        run(&sandbox, &Replay::new().says("ok"), &[]).exits(0);
+        let replay = ReplayBuilder::new().calls("run_shell_command", shell_args(command)).says("ok");
+        let ran = run(&sandbox, &replay, &[]).expect_exit_code(0);
+        assert_contains(&ran.stderr, "while the agent worked");
+        run(&sandbox, &replay, &[]).expect_exit_code(52);
+        sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
+        run(&sandbox, &ReplayBuilder::new().says("ok"), &[]).expect_exit_code(0);
     }
 }
 
 #[test]
 fn the_agent_cannot_trust_its_own_changes() {
-    let sandbox = guarded();
+    let sandbox = guarded_project();
     let own = env!("CARGO_BIN_EXE_hookwright");
     for command in [
         format!(": > .gemini/hooks/hook1.sh; {own} hooks trust --all"),
         ": > .gemini/hooks/hook1.sh; rm -rf ~/.gemini/hookwright".to_owned(),
     ] {
-        attack(&sandbox, &command, &[]).exits(0);
-        attack(&sandbox, "true", &[]).exits(52);
-        assert!(!sandbox.has("made"), "{command}");
-        sandbox.script("hook1.sh", GUARD);
-        sandbox.run(&["hooks", "trust", "--all"]).exits(0);
-        attack(&sandbox, "true", &[]).exits(0);
+        run_attack(&sandbox, &command, &[]).expect_exit_code(0);
+        run_attack(&sandbox, "true", &[]).expect_exit_code(52);
+        assert!(!sandbox.has_file("made"), "{command}");
+        sandbox.script("hook1.sh", GUARD_SCRIPT);
+        sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
+        run_attack(&sandbox, "true", &[]).expect_exit_code(0);
     }
     // Nor in a later call.
-    let replay = Replay::new()
-        .calls("run_shell_command", shell(": > .gemini/hooks/hook1.sh"))
-        .calls("run_shell_command", shell(&format!("{own} hooks trust --all")))
+    let replay = ReplayBuilder::new()
+        .calls("run_shell_command", shell_args(": > .gemini/hooks/hook1.sh"))
+        .calls("run_shell_command", shell_args(&format!("{own} hooks trust --all")))
         .says("ok");
-    let sandbox = project(&[("BeforeTool", "nothing", GUARD)]);
-    run(&sandbox, &replay, &[]).exits(0);
-    run(&sandbox, &replay, &[]).exits(52);
+    let sandbox = project(&[("BeforeTool", "nothing", GUARD_SCRIPT)]);
+    run(&sandbox, &replay, &[]).expect_exit_code(0);
+    run(&sandbox, &replay, &[]).expect_exit_code(52);
 }
 
 #[test]
 fn a_session_that_is_killed_leaves_word() {
-    let sandbox = guarded();
-    let replay =
-        Replay::new().calls("run_shell_command", shell(": > .gemini/hooks/hook1.sh; kill -9 $PPID")).says("ok");
+    let sandbox = guarded_project();
+    let replay = ReplayBuilder::new()
+        .calls("run_shell_command", shell_args(": > .gemini/hooks/hook1.sh; kill -9 $PPID"))
+        .says("ok");
     assert_eq!(run(&sandbox, &replay, &[]).code, None);
-    attack(&sandbox, "true", &[]).exits(52);
-    assert!(!sandbox.has("made"));
+    run_attack(&sandbox, "true", &[]).expect_exit_code(52);
+    assert!(!sandbox.has_file("made"));
 }
 
 /// The record of trust that the user's word writes is not taken for the dead session's doing.
 #[test]
 fn what_a_killed_session_left_is_trusted_once() {
-    let sandbox = guarded();
-    let replay = Replay::new().calls("run_shell_command", shell("echo : >> .gemini/hooks/hook1.sh; kill -9 $PPID"));
+    let sandbox = guarded_project();
+    let replay =
+        ReplayBuilder::new().calls("run_shell_command", shell_args("echo : >> .gemini/hooks/hook1.sh; kill -9 $PPID"));
     assert_eq!(run(&sandbox, &replay, &[]).code, None);
-    run(&sandbox, &Replay::new().says("ok"), &[]).exits(52);
-    sandbox.run(&["hooks", "trust", "--all"]).exits(0);
-    attack(&sandbox, "true", &[]).exits(0);
-    assert!(!sandbox.has("made"));
+    run(&sandbox, &ReplayBuilder::new().says("ok"), &[]).expect_exit_code(52);
+    sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
+    run_attack(&sandbox, "true", &[]).expect_exit_code(0);
+    assert!(!sandbox.has_file("made"));
 }
 
 #[test]
 fn what_is_put_back_after_it_was_trusted_needs_no_more_trust() {
     let sandbox = crate::sandbox();
-    let replay =
-        Replay::new().calls("run_shell_command", shell("mkdir -p ~/.gemini; echo x > ~/.gemini/settings.json"));
-    run(&sandbox, &replay.says("ok"), &[]).exits(0);
-    let again = Replay::new().says("ok");
-    run(&sandbox, &again, &[]).exits(52);
+    let replay = ReplayBuilder::new()
+        .calls("run_shell_command", shell_args("mkdir -p ~/.gemini; echo x > ~/.gemini/settings.json"));
+    run(&sandbox, &replay.says("ok"), &[]).expect_exit_code(0);
+    let again = ReplayBuilder::new().says("ok");
+    run(&sandbox, &again, &[]).expect_exit_code(52);
     sandbox.run(&["hooks", "trust"]);
     sandbox.run(&["hooks", "trust", "--all"]);
-    run(&sandbox, &again, &[]).exits(52);
+    run(&sandbox, &again, &[]).expect_exit_code(52);
     std::fs::remove_file(sandbox.home().join(".gemini/settings.json")).unwrap();
-    run(&sandbox, &again, &[]).exits(0);
+    run(&sandbox, &again, &[]).expect_exit_code(0);
 }
 
 #[test]
@@ -167,19 +169,21 @@ fn trust_in_another_folder_is_no_change_of_this_one() {
     let own = env!("CARGO_BIN_EXE_hookwright");
     // As if somebody did so in another terminal.
     let trusts = format!("mkdir -p ~/other && cd ~/other && {own} hooks trust --folder");
-    let ran = run(&sandbox, &Replay::new().calls("run_shell_command", shell(&trusts)).says("ok"), &[]).exits(0);
-    lacks(&ran.stderr, "while the agent worked");
+    let ran = run(&sandbox, &ReplayBuilder::new().calls("run_shell_command", shell_args(&trusts)).says("ok"), &[])
+        .expect_exit_code(0);
+    assert_lacks(&ran.stderr, "while the agent worked");
     let record = fs::read_to_string(sandbox.home().join(".gemini/trustedFolders.json")).unwrap();
     assert!(record.contains("/other"), "{record}");
-    run(&sandbox, &Replay::new().says("ok"), &[]).exits(0);
+    run(&sandbox, &ReplayBuilder::new().says("ok"), &[]).expect_exit_code(0);
     // One about this folder is, and is no other folder's business.
     let own_rule = format!("{own} hooks trust --folder");
-    run(&sandbox, &Replay::new().calls("run_shell_command", shell(&own_rule)).says("ok"), &[]).exits(0);
-    let replay = sandbox.replay(&Replay::new().says("ok"));
-    run(&sandbox, &Replay::new().says("ok"), &[]).exits(52);
+    run(&sandbox, &ReplayBuilder::new().calls("run_shell_command", shell_args(&own_rule)).says("ok"), &[])
+        .expect_exit_code(0);
+    let replay = sandbox.replay(&ReplayBuilder::new().says("ok"));
+    run(&sandbox, &ReplayBuilder::new().says("ok"), &[]).expect_exit_code(52);
     let mut command = sandbox.command(&["-p", "go", "-y", "--fake-responses", &replay]);
     let elsewhere = command.current_dir(sandbox.home().join("other")).spawn().unwrap();
-    hookwright_testkit::finish(elsewhere).exits(0);
+    hookwright_testkit::finish(elsewhere).expect_exit_code(0);
 }
 
 /// What a call leaves behind, with no hold on its output, is still the call's, and ends with the session.
@@ -196,19 +200,20 @@ fn nothing_that_a_call_leaves_behind_changes_a_guard_unseen() {
         format!("(ulimit -x 7; setsid sh -c '({waits}) &' >/dev/null 2>&1 </dev/null &)"),
     ] {
         // It waits for a later call.
-        let sandbox = guarded();
-        let replay = Replay::new()
-            .calls("run_shell_command", shell(&command))
-            .calls("run_shell_command", shell("touch go; until [ -e rewritten ]; do sleep 0.02; done"))
-            .calls("run_shell_command", shell("echo forbidden > made"))
+        let sandbox = guarded_project();
+        let replay = ReplayBuilder::new()
+            .calls("run_shell_command", shell_args(&command))
+            .calls("run_shell_command", shell_args("touch go; until [ -e rewritten ]; do sleep 0.02; done"))
+            .calls("run_shell_command", shell_args("echo forbidden > made"))
             .says("done");
-        let ran = run(&sandbox, &replay, &[]).exits(0);
-        has(&ran.stderr, ".gemini/hooks/hook1.sh was changed while the agent worked");
-        assert!(!sandbox.has("made"), "{command}");
+        let ran = run(&sandbox, &replay, &[]).expect_exit_code(0);
+        assert_contains(&ran.stderr, ".gemini/hooks/hook1.sh was changed while the agent worked");
+        assert!(!sandbox.has_file("made"), "{command}");
         // It waits for the session's end, and is gone with it.
-        let sandbox = guarded();
+        let sandbox = guarded_project();
         let command = format!("echo $$ > pid; {command}");
-        run(&sandbox, &Replay::new().calls("run_shell_command", shell(&command)).says("ok"), &[]).exits(0);
+        run(&sandbox, &ReplayBuilder::new().calls("run_shell_command", shell_args(&command)).says("ok"), &[])
+            .expect_exit_code(0);
         let session = sandbox.read("pid").trim().to_owned();
         assert_eq!(living_in(&session), Vec::<String>::new(), "{command}");
     }
@@ -236,14 +241,14 @@ fn a_guard_of_which_nobody_can_tell_what_it_runs_is_all_of_its_folder() {
         let settings = json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}});
         std::fs::write(root.join(".gemini/settings.json"), settings.to_string()).unwrap();
         let replay = sandbox.replay(
-            &Replay::new()
+            &ReplayBuilder::new()
                 .calls("save_memory", json!({"fact": "likes tea"}))
-                .calls("run_shell_command", shell(change))
-                .calls("run_shell_command", shell("echo forbidden > made"))
+                .calls("run_shell_command", shell_args(change))
+                .calls("run_shell_command", shell_args("echo forbidden > made"))
                 .says("ok"),
         );
         let mut command = sandbox.command(&["-p", "go", "-y", "--fake-responses", &replay]);
-        let ran = hookwright_testkit::finish(command.current_dir(&root).spawn().unwrap()).exits(0);
+        let ran = hookwright_testkit::finish(command.current_dir(&root).spawn().unwrap()).expect_exit_code(0);
         assert_eq!(ran.stderr.contains("while the agent worked"), !root_is_home, "{ran:#?}");
         assert!(!root.join("made").exists());
     }
@@ -251,15 +256,22 @@ fn a_guard_of_which_nobody_can_tell_what_it_runs_is_all_of_its_folder() {
 
 #[test]
 fn one_hook_is_trusted_by_name_but_not_with_the_settings_of_others() {
-    let sandbox = guarded();
-    attack(&sandbox, "echo '# noted' >> .gemini/hooks/hook1.sh", &[]).exits(0);
-    has(&sandbox.run(&["hooks", "trust", "hook1"]).exits(0).stderr, "hook1.sh, as an agent left it, is trusted now");
-    has(&attack(&sandbox, "true", &[]).exits(0).stderr, "Tool execution blocked: not allowed");
-    attack(&sandbox, "sed -i 's/\"run_shell_command\"/\"nothing\"/' .gemini/settings.json", &[]).exits(0);
-    let run = sandbox.run(&["hooks", "trust", "hook1"]).exits(1);
-    has(&run.stderr, "settings.json was changed by an agent and holds more than this hook");
-    attack(&sandbox, "true", &[]).exits(52);
-    assert!(!sandbox.has("made"));
+    let sandbox = guarded_project();
+    run_attack(&sandbox, "echo '# noted' >> .gemini/hooks/hook1.sh", &[]).expect_exit_code(0);
+    assert_contains(
+        &sandbox.run(&["hooks", "trust", "hook1"]).expect_exit_code(0).stderr,
+        "hook1.sh, as an agent left it, is trusted now",
+    );
+    assert_contains(
+        &run_attack(&sandbox, "true", &[]).expect_exit_code(0).stderr,
+        "Tool execution blocked: not allowed",
+    );
+    run_attack(&sandbox, "sed -i 's/\"run_shell_command\"/\"nothing\"/' .gemini/settings.json", &[])
+        .expect_exit_code(0);
+    let run = sandbox.run(&["hooks", "trust", "hook1"]).expect_exit_code(1);
+    assert_contains(&run.stderr, "settings.json was changed by an agent and holds more than this hook");
+    run_attack(&sandbox, "true", &[]).expect_exit_code(52);
+    assert!(!sandbox.has_file("made"));
 }
 
 #[test]
@@ -268,19 +280,19 @@ fn without_a_ledger_no_session_starts_unattended() {
         "mkdir -p hookwright; touch hookwright/guards",
         "mkdir -p hookwright/guards; echo x > hookwright/guards/a.json",
     ] {
-        let sandbox = guarded();
+        let sandbox = guarded_project();
         let folder = sandbox.home().join(".gemini");
         let made = format!("mkdir -p '{0}'; cd '{0}'; {damage}", folder.display());
         assert!(std::process::Command::new("sh").args(["-c", &made]).status_in_time().unwrap().success());
-        let ran = attack(&sandbox, "touch made", &[]).exits(52);
-        has(
+        let ran = run_attack(&sandbox, "touch made", &[]).expect_exit_code(52);
+        assert_contains(
             &ran.stderr,
             ".gemini/hookwright/guards, where it is kept what agents changed of the guards, can't be used",
         );
-        let error = attack(&sandbox, "touch made", &["-o", "json"]).exits(52).json()["error"].clone();
+        let error = run_attack(&sandbox, "touch made", &["-o", "json"]).expect_exit_code(52).json()["error"].clone();
         assert_eq!((&error["type"], &error["code"]), (&json!("unguarded"), &json!(52)));
-        has(error["message"].as_str().unwrap(), ".gemini/hookwright/guards");
-        assert!(!sandbox.has("made"), "{damage}");
+        assert_contains(error["message"].as_str().unwrap(), ".gemini/hookwright/guards");
+        assert!(!sandbox.has_file("made"), "{damage}");
     }
 }
 
@@ -288,19 +300,19 @@ fn without_a_ledger_no_session_starts_unattended() {
 #[test]
 fn without_hooks_the_ledger_begins_with_the_first_call() {
     let sandbox = crate::sandbox();
-    run(&sandbox, &Replay::new().says("done"), &[]).exits(0);
+    run(&sandbox, &ReplayBuilder::new().says("done"), &[]).expect_exit_code(0);
     assert!(!sandbox.home().join(".gemini/hookwright/guards").exists());
-    attack(&sandbox, "ls ~/.gemini/hookwright/guards > seen", &[]).exits(0);
+    run_attack(&sandbox, "ls ~/.gemini/hookwright/guards > seen", &[]).expect_exit_code(0);
     let seen = sandbox.read("seen");
     assert!(seen.contains(".json") && seen.contains(".lock"), "{seen}");
-    assert!(ledger(&sandbox).is_empty() && sandbox.has("made"));
+    assert!(ledger_files(&sandbox).is_empty() && sandbox.has_file("made"));
     let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch planted"}]}]}});
     let plant = format!("mkdir .gemini; echo '{hook}' > .gemini/settings.json; kill -9 $PPID; sleep 5");
-    let killed = attack(&sandbox, &plant, &[]);
+    let killed = run_attack(&sandbox, &plant, &[]);
     assert_ne!(killed.code, Some(0), "{killed:?}");
-    let ran = attack(&sandbox, "true", &[]).exits(52);
-    has(&ran.stderr, ".gemini/settings.json");
-    assert!(!sandbox.has("planted"));
+    let ran = run_attack(&sandbox, "true", &[]).expect_exit_code(52);
+    assert_contains(&ran.stderr, ".gemini/settings.json");
+    assert!(!sandbox.has_file("planted"));
 }
 
 /// Files beside an extension decide whether its guards are there.
@@ -314,7 +326,7 @@ fn no_extension_is_switched_off_unseen() {
         std::fs::create_dir_all(folder.join("hooks")).unwrap();
         std::fs::create_dir_all(&installed).unwrap();
         std::fs::write(folder.join("gemini-extension.json"), r#"{"name": "ext", "version": "1.0.0"}"#).unwrap();
-        let hook = json!({"type": "command", "name": "theirs", "command": GUARD, "guard": true});
+        let hook = json!({"type": "command", "name": "theirs", "command": GUARD_SCRIPT, "guard": true});
         let hooks = json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}});
         std::fs::write(folder.join("hooks/hooks.json"), hooks.to_string()).unwrap();
         let install = installed.join(".gemini-extension-install.json");
@@ -328,25 +340,25 @@ fn no_extension_is_switched_off_unseen() {
             None => drop(std::fs::remove_file(&file)),
         };
         put_back();
-        has(&attack(&sandbox, "true", &[]).exits(0).stderr, "not allowed");
+        assert_contains(&run_attack(&sandbox, "true", &[]).expect_exit_code(0).stderr, "not allowed");
         // By the agent.
-        let ran = attack(&sandbox, &format!("echo '{after}' > '{}'", file.display()), &[]).exits(0);
-        has(&ran.stderr, "while the agent worked");
-        attack(&sandbox, "true", &[]).exits(52);
-        has(&sandbox.run(&["hooks", "trust"]).stdout, file.file_name().unwrap().to_str().unwrap());
+        let ran = run_attack(&sandbox, &format!("echo '{after}' > '{}'", file.display()), &[]).expect_exit_code(0);
+        assert_contains(&ran.stderr, "while the agent worked");
+        run_attack(&sandbox, "true", &[]).expect_exit_code(52);
+        assert_contains(&sandbox.run(&["hooks", "trust"]).stdout, file.file_name().unwrap().to_str().unwrap());
         put_back();
-        has(&attack(&sandbox, "true", &[]).exits(0).stderr, "not allowed");
+        assert_contains(&run_attack(&sandbox, "true", &[]).expect_exit_code(0).stderr, "not allowed");
         // By whoever else, between sessions: as often as one is started.
         std::fs::write(&file, after).unwrap();
         for _ in 0..2 {
-            let ran = attack(&sandbox, "true", &[]).exits(52);
-            has(&ran.stderr, "guard theirs (");
-            has(&ran.stderr, "was active here and is not any more");
+            let ran = run_attack(&sandbox, "true", &[]).expect_exit_code(52);
+            assert_contains(&ran.stderr, "guard theirs (");
+            assert_contains(&ran.stderr, "was active here and is not any more");
         }
-        assert!(!sandbox.has("made"), "{linked}");
+        assert!(!sandbox.has_file("made"), "{linked}");
         // Whoever does not want it says so for good.
         sandbox.user_settings(&json!({"extensions": {"disabled": ["ext"]}}));
-        attack(&sandbox, "true", &[]).exits(0);
-        assert!(sandbox.has("made"), "{linked}");
+        run_attack(&sandbox, "true", &[]).expect_exit_code(0);
+        assert!(sandbox.has_file("made"), "{linked}");
     }
 }

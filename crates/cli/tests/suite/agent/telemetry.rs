@@ -9,8 +9,8 @@ fn hooks_prompts_requests_answers_and_calls_are_recorded() {
     let hook = json!({"type": "command", "command": command});
     let sandbox = project_with(&[], json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
     sandbox.write("a.txt", "A");
-    let replay = Replay::new().calls("read_file", json!({"file_path": "a.txt"})).says("done");
-    prompt(&sandbox, "look", &replay, &["--session-id", "s-1"]).exits(0);
+    let replay = ReplayBuilder::new().calls("read_file", json!({"file_path": "a.txt"})).says("done");
+    prompt(&sandbox, "look", &replay, &["--session-id", "s-1"]).expect_exit_code(0);
     let hooks = records(&sandbox, "hook_call");
     assert_eq!(hooks.len(), 1);
     let hook = &hooks[0];
@@ -31,15 +31,15 @@ fn hooks_prompts_requests_answers_and_calls_are_recorded() {
     assert_eq!(records(&sandbox, "api_response").len(), 2);
     let prompts = records(&sandbox, "user_prompt");
     assert_eq!((prompts.len(), &prompts[0]["prompt"]), (1, &json!("look")));
-    let text = fs::read_to_string(sandbox.beside("telemetry.log")).unwrap();
-    has(&text, "scopeMetrics");
-    has(&text, "gemini_cli.session.count");
+    let text = fs::read_to_string(sandbox.sibling_path("telemetry.log")).unwrap();
+    assert_contains(&text, "scopeMetrics");
+    assert_contains(&text, "gemini_cli.session.count");
 }
 
 #[test]
 fn it_is_complete_on_disk_after_the_last_hook() {
     let sandbox = project(&[("SessionEnd", "", "exit 0")]);
-    run(&sandbox, &Replay::new().says("ok"), &[]).exits(0);
+    run(&sandbox, &ReplayBuilder::new().says("ok"), &[]).expect_exit_code(0);
     assert_eq!(records(&sandbox, "hook_call").pop().unwrap()["hook_event_name"], "SessionEnd");
 }
 
@@ -47,13 +47,13 @@ fn it_is_complete_on_disk_after_the_last_hook() {
 fn failures_of_hooks_are_recorded() {
     let sandbox =
         project(&[("BeforeAgent", "", "echo broken >&2; exit 3"), ("BeforeAgent", "", "echo no >&2; exit 2")]);
-    run(&sandbox, &Replay::new(), &[]).exits(0);
+    run(&sandbox, &ReplayBuilder::new(), &[]).expect_exit_code(0);
     let mut records = records(&sandbox, "hook_call");
     records.sort_by_key(|record| record["exit_code"].as_i64());
     assert_eq!((&records[0]["exit_code"], &records[1]["exit_code"]), (&json!(2), &json!(3)));
     assert_eq!(records[1]["success"], false);
-    has(records[1]["error"].as_str().unwrap(), "broken");
-    has(records[0]["hook_output"].as_str().unwrap(), "deny");
+    assert_contains(records[1]["error"].as_str().unwrap(), "broken");
+    assert_contains(records[0]["hook_output"].as_str().unwrap(), "deny");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn without_prompts_in_logs_no_content_is_in_them() {
     let sandbox =
         project(&[("BeforeAgent", "", "cat > /dev/null; echo private")]).env("GEMINI_TELEMETRY_LOG_PROMPTS", "false");
     sandbox.write("private.txt", "private");
-    let replay = Replay::new().calls("read_file", json!({"file_path": "private.txt"})).says("private");
-    prompt(&sandbox, "private", &replay, &[]).exits(0);
-    lacks(&fs::read_to_string(sandbox.beside("telemetry.log")).unwrap(), "private");
+    let replay = ReplayBuilder::new().calls("read_file", json!({"file_path": "private.txt"})).says("private");
+    prompt(&sandbox, "private", &replay, &[]).expect_exit_code(0);
+    assert_lacks(&fs::read_to_string(sandbox.sibling_path("telemetry.log")).unwrap(), "private");
 }

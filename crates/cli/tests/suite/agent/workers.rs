@@ -3,7 +3,7 @@
 
 use super::signals::{assert_gone, send};
 use super::*;
-use hookwright_testkit::{finish, has_program, skipped, wait_until};
+use hookwright_testkit::{finish, has_program, report_skipped, wait_until};
 
 /// A guard in sh that stays: it notes its number and its end, and says no to everything, with a count.
 const GUARD: &str = r#"echo $$ >> pids
@@ -25,26 +25,26 @@ fn guarded_by(script: &str, more: Value) -> Sandbox {
     project_in(sandbox, &[], json!({"hooks": {"BeforeTool": [{"hooks": [hook(&command, more)]}]}}))
 }
 
-fn writes(count: usize) -> Replay {
-    let call = |replay: Replay, at: usize| {
+fn writes(count: usize) -> ReplayBuilder {
+    let call = |replay: ReplayBuilder, at: usize| {
         replay.calls("write_file", json!({"file_path": format!("{at}.txt"), "content": "x"}))
     };
-    (0..count).fold(Replay::new(), call).says("done")
+    (0..count).fold(ReplayBuilder::new(), call).says("done")
 }
 
 fn pids(sandbox: &Sandbox) -> Vec<String> {
-    let noted = if sandbox.has("pids") { sandbox.read("pids") } else { String::new() };
+    let noted = if sandbox.has_file("pids") { sandbox.read("pids") } else { String::new() };
     noted.lines().map(str::to_owned).collect()
 }
 
 #[test]
 fn one_process_judges_every_call_of_a_session_and_is_told_of_its_end() {
     let sandbox = guarded_by(GUARD, json!({}));
-    let run = run(&sandbox, &writes(5), &[]).exits(0);
+    let run = run(&sandbox, &writes(5), &[]).expect_exit_code(0);
     for at in 1..=5 {
-        has(&run.stderr, &format!("Tool execution blocked: no {at}"));
+        assert_contains(&run.stderr, &format!("Tool execution blocked: no {at}"));
     }
-    assert!((0..5).all(|at| !sandbox.has(&format!("{at}.txt"))));
+    assert!((0..5).all(|at| !sandbox.has_file(&format!("{at}.txt"))));
     let pids = pids(&sandbox);
     assert_eq!(pids.len(), 1);
     assert_gone(&pids[0]);
@@ -52,7 +52,7 @@ fn one_process_judges_every_call_of_a_session_and_is_told_of_its_end() {
     let calls = records(&sandbox, "hook_call");
     assert_eq!(calls.len(), 5);
     assert!(calls.iter().all(|call| call["hook_type"] == "worker" && call["hook_name"] == "guard"), "{calls:#?}");
-    has(calls[0]["hook_output"].as_str().unwrap(), "no 1");
+    assert_contains(calls[0]["hook_output"].as_str().unwrap(), "no 1");
 }
 
 /// However the agent ends while a worker judges, nobody is left; one that listens to nothing is no exception.
@@ -62,18 +62,18 @@ fn a_worker_does_not_outlive_the_agent_however_that_ends() {
     let deaf = "trap '' TERM HUP INT; echo $$ >> pids; (trap '' TERM HUP INT; echo $BASHPID >> pids; sleep 600) & \
                 read -r line; : > asked; while :; do sleep 1; done";
     for (signal, code) in [("-INT", Some(130)), ("-TERM", Some(143)), ("-HUP", Some(129)), ("-KILL", None)] {
-        if signal == "-HUP" && !hookwright_testkit::hears_hangups("a_worker_does_not_outlive_the_agent") {
+        if signal == "-HUP" && !hookwright_testkit::receives_hangups("a_worker_does_not_outlive_the_agent") {
             continue;
         }
         let sandbox = guarded_by(deaf, json!({}));
         let file = sandbox.replay(&writes(1));
         let agent = sandbox.command(&["-p", "go", "--fake-responses", &file, "--approval-mode=yolo"]).spawn().unwrap();
-        wait_until("the worker was asked", || sandbox.has("asked"));
+        wait_until("the worker was asked", || sandbox.has_file("asked"));
         send(signal, &agent.id().to_string());
         let run = finish(agent);
         assert_eq!(run.code, code, "{signal}: {run:?}");
         pids(&sandbox).iter().filter(|pid| !pid.is_empty()).for_each(|pid| assert_gone(pid));
-        assert!(!sandbox.has("0.txt"));
+        assert!(!sandbox.has_file("0.txt"));
     }
 }
 
@@ -81,40 +81,40 @@ fn a_worker_does_not_outlive_the_agent_however_that_ends() {
 fn one_that_is_killed_in_mid_session_is_started_again_and_no_call_slips_by() {
     let sandbox = guarded_by(&GUARD.replace("decision\":\"deny\"", "decision\":\"allow\""), json!({}));
     let kill = json!({"command": "kill -9 $(tail -n 1 pids)"});
-    let replay = Replay::new()
+    let replay = ReplayBuilder::new()
         .calls("run_shell_command", kill.clone())
         .calls("run_shell_command", kill)
         .calls("write_file", json!({"file_path": "a.txt", "content": "x"}))
         .says("done");
-    let run = run(&sandbox, &replay, &[]).exits(0);
-    assert!(sandbox.has("a.txt"), "{run:#?}");
+    let run = run(&sandbox, &replay, &[]).expect_exit_code(0);
+    assert!(sandbox.has_file("a.txt"), "{run:#?}");
     assert_eq!(pids(&sandbox).len(), 3);
 }
 
 #[test]
 fn one_that_can_only_crash_closes_the_door_and_says_so() {
     let sandbox = guarded_by("echo 'no such list' >&2; exit 3", json!({"onError": "allow"}));
-    let run = run(&sandbox, &writes(7), &[]).exits(0);
-    has(&run.stderr, "hook guard lost its worker: it ended with code 3");
-    has(&run.stderr, "no such list");
-    has(&run.stderr, "failed 5 times in a row");
-    assert!((0..7).all(|at| !sandbox.has(&format!("{at}.txt"))));
+    let run = run(&sandbox, &writes(7), &[]).expect_exit_code(0);
+    assert_contains(&run.stderr, "hook guard lost its worker: it ended with code 3");
+    assert_contains(&run.stderr, "no such list");
+    assert_contains(&run.stderr, "failed 5 times in a row");
+    assert!((0..7).all(|at| !sandbox.has_file(&format!("{at}.txt"))));
 }
 
 /// Started with the session, and not before somebody trusts it.
 #[test]
 fn one_that_starts_early_waits_for_trust() {
     let sandbox = guarded_by(GUARD, json!({"start": "session", "guard": false}));
-    let hello = Replay::new().says("hello");
-    run(&sandbox, &hello, &[]).exits(0);
+    let hello = ReplayBuilder::new().says("hello");
+    run(&sandbox, &hello, &[]).expect_exit_code(0);
     let started = pids(&sandbox).len();
     assert!(started <= 1, "whether it came up before the end is a matter of time");
     let held = guarded_by(GUARD, json!({"start": "session", "guard": false}));
     held.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
-    run(&held, &writes(1), &[]).exits(0);
+    run(&held, &writes(1), &[]).expect_exit_code(0);
     assert!(pids(&held).is_empty());
     let foreign = guarded_by(GUARD, json!({"start": "session", "guard": false})).untrusted();
-    run(&foreign, &hello, &[]).exits(0);
+    run(&foreign, &hello, &[]).expect_exit_code(0);
     assert!(pids(&foreign).is_empty());
 }
 
@@ -123,39 +123,42 @@ fn one_that_starts_early_waits_for_trust() {
 fn a_changed_worker_is_reviewed() {
     let sandbox = guarded_by(GUARD, json!({}));
     sandbox.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
-    sandbox.run(&["hooks", "trust", "--all"]).exits(0);
-    let run = sandbox.run(&["hooks", "fire", "BeforeTool"]).exits(2);
-    has(&run.stdout, "no 1");
+    sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
+    let run = sandbox.run(&["hooks", "fire", "BeforeTool"]).expect_exit_code(2);
+    assert_contains(&run.stdout, "no 1");
     sandbox.script("guard.sh", &format!("# looks harmless\n{GUARD}"));
-    let run = sandbox.run(&["hooks", "list", "--json"]).exits(0);
+    let run = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0);
     assert_eq!(run.json()[0]["state"], "untrusted", "{}", run.stdout);
     // And so is one that is to be kept in another way.
     sandbox.script("guard.sh", GUARD);
-    sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+    sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
     let command = "$GEMINI_PROJECT_DIR/.gemini/hooks/guard.sh";
     let other = hook(command, json!({"concurrency": 8}));
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [other]}]}}));
-    let list = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    let list = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
     assert_eq!((&list[0]["state"], &list[0]["type"]), (&json!("untrusted"), &json!("worker")), "{list:#}");
 }
 
 #[test]
 fn the_toolbox_fires_tests_shows_and_examines_it() {
     let sandbox = guarded_by(GUARD, json!({"idleTimeout": 60_000, "maxMemoryMb": 200}));
-    let fired = sandbox.run(&["hooks", "fire", "BeforeTool", "--json"]).exits(2).json();
+    let fired = sandbox.run(&["hooks", "fire", "BeforeTool", "--json"]).expect_exit_code(2).json();
     assert_eq!(fired["runs"][0]["status"], "ok");
     sandbox.write(
         ".gemini/guard.hooktest.toml",
         "[[case]]\nname = \"no\"\nevent = \"BeforeTool\"\ntool = \"write_file\"\n[case.expect]\ndecision = \"deny\"\n",
     );
-    sandbox.run(&["hooks", "test"]).exits(0);
-    let shown = sandbox.run(&["hooks", "show", "guard"]).exits(0).stdout;
+    sandbox.run(&["hooks", "test"]).expect_exit_code(0);
+    let shown = sandbox.run(&["hooks", "show", "guard"]).expect_exit_code(0).stdout;
     for words in ["worker", "idleTimeout", "60000 ms", "maxMemoryMb"] {
-        has(&shown, words);
+        assert_contains(&shown, words);
     }
-    let doctor = sandbox.run(&["hooks", "doctor"]).exits(0);
-    has(&doctor.stdout, "answered a sample in");
-    assert_eq!(sandbox.run(&["hooks", "doctor", "--json"]).exits(0).json()["hooks"][0]["canary"]["ok"], true);
+    let doctor = sandbox.run(&["hooks", "doctor"]).expect_exit_code(0);
+    assert_contains(&doctor.stdout, "answered a sample in");
+    assert_eq!(
+        sandbox.run(&["hooks", "doctor", "--json"]).expect_exit_code(0).json()["hooks"][0]["canary"]["ok"],
+        true
+    );
     for pid in pids(&sandbox) {
         assert_gone(&pid);
     }
@@ -166,10 +169,13 @@ fn the_toolbox_fires_tests_shows_and_examines_it() {
         ("exit 4", "ended with code 4"),
     ] {
         let sandbox = guarded_by(script, json!({"timeout": 400}));
-        let doctor = sandbox.run(&["hooks", "doctor"]).exits(1);
-        has(&doctor.stdout, words);
-        has(&doctor.stdout, "FAIL BeforeTool guard");
-        assert_eq!(sandbox.run(&["hooks", "doctor", "--json"]).exits(1).json()["hooks"][0]["canary"]["ok"], false);
+        let doctor = sandbox.run(&["hooks", "doctor"]).expect_exit_code(1);
+        assert_contains(&doctor.stdout, words);
+        assert_contains(&doctor.stdout, "FAIL BeforeTool guard");
+        assert_eq!(
+            sandbox.run(&["hooks", "doctor", "--json"]).expect_exit_code(1).json()["hooks"][0]["canary"]["ok"],
+            false
+        );
     }
 }
 
@@ -177,17 +183,17 @@ fn the_toolbox_fires_tests_shows_and_examines_it() {
 #[test]
 fn a_guard_that_fails_its_sample_is_counted_as_one_that_does_not_do_its_work() {
     let sandbox = guarded_by("exit 4", json!({"timeout": 5000}));
-    insta::assert_snapshot!(sandbox.run(&["hooks", "doctor"]).exits(1).stdout, @r"
+    insta::assert_snapshot!(sandbox.run(&["hooks", "doctor"]).expect_exit_code(1).stdout, @r"
     FAIL BeforeTool guard (project, guard)
            asked about a sample, it lost its worker: it ended with code 4
            to do: correct its program; `hookwright hooks fire BeforeTool` asks it again
     0 armed, 0 inert, 1 failed its sample, 0 off or held, 0 broken declarations
     guards: 0 armed, 1 not armed (1 failed its sample and does not do its work)
     ");
-    let told = sandbox.run(&["hooks", "doctor", "--json"]).exits(1).json();
+    let told = sandbox.run(&["hooks", "doctor", "--json"]).expect_exit_code(1).json();
     let hook = &told["hooks"][0];
     assert_eq!((&hook["armed"], &hook["state"]), (&json!(false), &json!("failing")), "{told:#}");
-    has(hook["advice"].as_str().unwrap(), "hookwright hooks fire BeforeTool");
+    assert_contains(hook["advice"].as_str().unwrap(), "hookwright hooks fire BeforeTool");
     assert_eq!(told["counts"], json!({"armed": 0, "inert": 0, "failing": 1, "off_or_held": 0, "broken": 0}));
     let unarmed = &told["unarmed"][0];
     assert_eq!((&unarmed["name"], &unarmed["why"]), (&json!("guard"), &json!("failed_sample")), "{told:#}");
@@ -206,7 +212,7 @@ fn what_is_wrong_with_a_declaration_is_said_with_its_place() {
         {"type": "plugin", "package": "a/../../b"},
     ]);
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}}));
-    let run = sandbox.run(&["hooks", "validate"]).exits(1);
+    let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(1);
     for words in [
         "a hook needs `command`",
         "`concurrency` should be a whole number",
@@ -218,7 +224,7 @@ fn what_is_wrong_with_a_declaration_is_said_with_its_place() {
         "`command` has no effect here; a plugin is a package",
         "`package` is no package's name and no path",
     ] {
-        has(&format!("{}{}", run.stdout, run.stderr), words);
+        assert_contains(&format!("{}{}", run.stdout, run.stderr), words);
     }
 }
 
@@ -228,19 +234,19 @@ fn a_new_worker_passes_its_own_test_and_runs_as_a_command_too() {
     const TEST: &str = "a_new_worker_passes_its_own_test_and_runs_as_a_command_too";
     for (language, program) in [("sh", "sh"), ("python", "python3"), ("node", "node")] {
         if !has_program(program) {
-            skipped(TEST, &format!("{program} is not installed"));
+            report_skipped(TEST, &format!("{program} is not installed"));
             continue;
         }
         for event in ["BeforeTool", "AfterModel", "SessionStart", "BeforeAgent"] {
             let sandbox = crate::sandbox();
-            sandbox.run(&["hooks", "new", "w", "--event", event, "--worker", "--lang", language]).exits(0);
-            has(&sandbox.read(".gemini/settings.json"), "\"worker\"");
+            sandbox.run(&["hooks", "new", "w", "--event", event, "--worker", "--lang", language]).expect_exit_code(0);
+            assert_contains(&sandbox.read(".gemini/settings.json"), "\"worker\"");
             let run = sandbox.run(&["hooks", "test"]);
             assert_eq!(run.code, Some(0), "{language} {event}: {run:#?}");
-            sandbox.run(&["hooks", "doctor"]).exits(0);
+            sandbox.run(&["hooks", "doctor"]).expect_exit_code(0);
             let settings = sandbox.read(".gemini/settings.json").replace("\"worker\"", "\"command\"");
             sandbox.write(".gemini/settings.json", settings);
-            sandbox.run(&["hooks", "test"]).exits(0);
+            sandbox.run(&["hooks", "test"]).expect_exit_code(0);
         }
     }
 }
@@ -257,19 +263,19 @@ fn a_new_worker_may_say_no_as_a_command_does() {
     for (language, ending, head, body) in languages {
         let program = if language == "python" { "python3" } else { language };
         if !has_program(program) {
-            skipped(TEST, &format!("{program} is not installed"));
+            report_skipped(TEST, &format!("{program} is not installed"));
             continue;
         }
         for (code, expected) in [("2", "reason: not here\n"), ("1", "lost its worker: it ended with code 1")] {
             let sandbox = crate::sandbox();
             let new = ["hooks", "new", "w", "--event", "BeforeTool", "--worker", "--guard", "--lang", language];
-            sandbox.run(&new).exits(0);
+            sandbox.run(&new).expect_exit_code(0);
             let file = format!(".gemini/hooks/w.{ending}");
             let script = sandbox.read(&file);
-            has(&script, head);
+            assert_contains(&script, head);
             sandbox.write(&file, script.replace(head, &format!("{head}{}", body.replace("CODE", code))));
-            let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file"]).exits(2);
-            has(&run.stdout, expected);
+            let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file"]).expect_exit_code(2);
+            assert_contains(&run.stdout, expected);
         }
     }
 }
@@ -280,13 +286,13 @@ fn a_worker_stands_guard_under_another_agent() {
     let payload = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": sandbox.project(),
         "tool_name": "Bash", "tool_input": {"command": "ls"}});
     let run = sandbox.run_with_input(&["bridge", "claude-code"], &payload.to_string());
-    has(&format!("{}{}", run.stdout, run.stderr), "no 1");
+    assert_contains(&format!("{}{}", run.stdout, run.stderr), "no 1");
     pids(&sandbox).iter().for_each(|pid| assert_gone(pid));
 }
 
 fn with_plugin(test: &str, package: &str, files: &[(&str, &str)]) -> Option<Sandbox> {
     if !has_program("node") {
-        skipped(test, "node is not installed");
+        report_skipped(test, "node is not installed");
         return None;
     }
     let sandbox = crate::sandbox();
@@ -307,17 +313,17 @@ fn a_plugin_is_a_module_whose_handlers_are_asked() {
         ("policy", vec![("node_modules/policy/package.json", manifest), ("node_modules/policy/main.js", modern)]),
     ] {
         let Some(sandbox) = with_plugin(TEST, package, &files) else { return };
-        let run = run(&sandbox, &writes(3), &[]).exits(0);
+        let run = run(&sandbox, &writes(3), &[]).expect_exit_code(0);
         for at in 1..=3 {
-            has(&run.stderr, &format!("Tool execution blocked: write_file {at}"));
+            assert_contains(&run.stderr, &format!("Tool execution blocked: write_file {at}"));
         }
         assert!(records(&sandbox, "hook_call").iter().all(|call| call["hook_type"] == "plugin"));
-        let list = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+        let list = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
         assert_eq!(list[0]["type"], "plugin");
         // What it is made of is what trust extends to.
-        let files_of = sandbox.run(&["hooks", "show", "plugin", "--json"]).exits(0).json();
+        let files_of = sandbox.run(&["hooks", "show", "plugin", "--json"]).expect_exit_code(0).json();
         let named = files.last().unwrap().0;
-        has(&files_of.to_string(), named);
+        assert_contains(&files_of.to_string(), named);
     }
 }
 
@@ -332,21 +338,21 @@ fn a_plugin_that_is_none_closes_the_door() {
         ("./p.mjs", "export function BeforeTool() { return 'just words'; }", "a handler answers an object"),
     ] {
         let Some(sandbox) = with_plugin(TEST, package, &[("p.mjs", text)]) else { return };
-        let run = run(&sandbox, &writes(1), &[]).exits(0);
-        has(&run.stderr, words);
-        assert!(!sandbox.has("0.txt"), "{text}");
+        let run = run(&sandbox, &writes(1), &[]).expect_exit_code(0);
+        assert_contains(&run.stderr, words);
+        assert!(!sandbox.has_file("0.txt"), "{text}");
     }
     // One that is not there is known before anything happens.
     let Some(sandbox) = with_plugin(TEST, "not-installed", &[]) else { return };
-    run(&sandbox, &writes(1), &[]).exits(52);
-    has(&sandbox.run(&["hooks", "doctor"]).exits(1).stdout, "`npm install not-installed`");
+    run(&sandbox, &writes(1), &[]).expect_exit_code(52);
+    assert_contains(&sandbox.run(&["hooks", "doctor"]).expect_exit_code(1).stdout, "`npm install not-installed`");
 }
 
 #[test]
 fn an_extension_brings_a_plugin_of_its_own_folder() {
     const TEST: &str = "an_extension_brings_a_plugin_of_its_own_folder";
     if !has_program("node") {
-        return skipped(TEST, "node is not installed");
+        return report_skipped(TEST, "node is not installed");
     }
     let guard =
         "export function BeforeTool(input) { return { decision: 'deny', reason: `theirs: ${input.tool_name}` }; }";
@@ -359,11 +365,11 @@ fn an_extension_brings_a_plugin_of_its_own_folder() {
         let hook = json!({"type": "plugin", "name": "theirs", "package": package, "guard": true});
         let hooks = json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}});
         std::fs::write(folder.join("hooks/hooks.json"), hooks.to_string()).unwrap();
-        let run = run(&sandbox, &writes(1), &[]).exits(0);
-        has(&run.stderr, "Tool execution blocked: theirs: write_file");
-        assert!(!sandbox.has("0.txt"), "{package}");
-        let shown = sandbox.run(&["hooks", "show", "theirs", "--json"]).exits(0).json();
+        let run = run(&sandbox, &writes(1), &[]).expect_exit_code(0);
+        assert_contains(&run.stderr, "Tool execution blocked: theirs: write_file");
+        assert!(!sandbox.has_file("0.txt"), "{package}");
+        let shown = sandbox.run(&["hooks", "show", "theirs", "--json"]).expect_exit_code(0).json();
         assert_eq!(shown[0]["files"], json!(["guard.mjs"]), "{shown}");
-        has(shown[0]["package"].as_str().unwrap(), "guard.mjs");
+        assert_contains(shown[0]["package"].as_str().unwrap(), "guard.mjs");
     }
 }

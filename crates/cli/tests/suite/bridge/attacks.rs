@@ -2,15 +2,15 @@
 
 use hookwright_hooks::BridgeCall;
 use hookwright_testkit::deadline::*;
-use hookwright_testkit::{Run, Sandbox};
+use hookwright_testkit::{ProgramRun, Sandbox};
 use serde_json::{Value, json};
 
-use super::{HOSTS, answer, bridge, guarded, no, shell, yes};
+use super::{HOSTS, answer, bridge, expected_allow, expected_denial, guarded, shell};
 use crate::sandbox;
 
 const DENY: &str = "echo '{\"decision\": \"deny\", \"reason\": \"no\"}'";
 
-fn raw(sandbox: &Sandbox, args: &[&str], bytes: &[u8]) -> Run {
+fn raw(sandbox: &Sandbox, args: &[&str], bytes: &[u8]) -> ProgramRun {
     use std::io::Write;
     let mut child = sandbox.command(&[&["bridge"], args].concat()).stdin(std::process::Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -25,7 +25,7 @@ fn raw(sandbox: &Sandbox, args: &[&str], bytes: &[u8]) -> Run {
 
 /// Whether an agent that was not told its event takes this for a no.
 #[track_caller]
-fn is_blind_no(host: &str, run: &Run) {
+fn is_blind_no(host: &str, run: &ProgramRun) {
     match host {
         "antigravity" | "opencode" => assert_eq!(answer(run)["decision"], "deny", "{host}: {run:#?}"),
         _ => assert_eq!((run.code, run.stderr.trim().is_empty()), (Some(2), false), "{host}: {run:#?}"),
@@ -56,12 +56,12 @@ fn payloads_that_cannot_be_read_are_no_for_guards() {
     // Told its event, the bridge says it in the event's own form.
     for (host, event) in HOSTS {
         let run = raw(&sandbox, &[host, "--event", event], b"");
-        let (_, code) = no(host, "");
+        let (_, code) = expected_denial(host, "");
         assert!(run.stdout.contains("deny") && run.code == Some(code), "{host}: {run:#?}");
     }
     // A byte order mark is no reason not to read what follows.
     let marked = format!("\u{feff}{}", shell("claude-code", "PreToolUse", "ls"));
-    assert_eq!(answer(&raw(&sandbox, &["claude-code"], marked.as_bytes())), no("claude-code", "no").0);
+    assert_eq!(answer(&raw(&sandbox, &["claude-code"], marked.as_bytes())), expected_denial("claude-code", "no").0);
 }
 
 /// Where nobody guards anything, nobody is held up either, and what was wrong is said.
@@ -70,7 +70,7 @@ fn without_guards_an_unreadable_payload_passes_with_words() {
     let sandbox = sandbox();
     for (host, event) in HOSTS {
         let run = raw(&sandbox, &[host, "--event", event], b"{");
-        assert_eq!((answer(&run), run.code), (yes(host), Some(0)), "{host}: {run:#?}");
+        assert_eq!((answer(&run), run.code), (expected_allow(host), Some(0)), "{host}: {run:#?}");
         assert!(run.stderr.contains("can't read this event"), "{host}: {run:#?}");
     }
 }
@@ -104,7 +104,7 @@ fn a_tool_that_nobody_knows_is_a_no_for_guards_alone() {
     }
     for harmless in ["AskUserQuestion", "ExitPlanMode", "mcp__git__log"] {
         let payload = json!({"hook_event_name": "PreToolUse", "tool_name": harmless, "tool_input": {}});
-        bridge(&guarded, &["claude-code"], &payload).exits(0);
+        bridge(&guarded, &["claude-code"], &payload).expect_exit_code(0);
         assert_eq!(answer(&bridge(&guarded, &["claude-code"], &payload)), Value::Null, "{harmless}");
     }
     let unknown = json!({"hook_event_name": "PreToolUse", "tool_name": "Frobnicate", "tool_input": {}});
@@ -138,14 +138,18 @@ fn leaving_the_project_does_not_leave_its_guards() {
     for cwd in ["/", "/tmp", "/nonexistent/folder", "", "relative", "."] {
         let mut payload = shell("claude-code", "PreToolUse", "rm");
         payload["cwd"] = cwd.into();
-        assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &payload)), no("claude-code", "no").0, "{cwd:?}");
+        assert_eq!(
+            answer(&bridge(&sandbox, &["claude-code"], &payload)),
+            expected_denial("claude-code", "no").0,
+            "{cwd:?}"
+        );
     }
     // A folder below the project belongs to it, whatever the agent says of itself.
     let below = sandbox.project().join("src/deep");
     std::fs::create_dir_all(&below).unwrap();
     let mut payload = shell("codex", "PreToolUse", "rm");
     payload["cwd"] = below.to_string_lossy().into_owned().into();
-    assert_eq!(answer(&bridge(&sandbox, &["codex"], &payload)), no("codex", "no").0);
+    assert_eq!(answer(&bridge(&sandbox, &["codex"], &payload)), expected_denial("codex", "no").0);
 }
 
 /// A repository inside of the project, made a moment ago, does not leave the project's guards behind.
@@ -159,21 +163,21 @@ fn a_repository_within_the_project_is_under_its_guards() {
             let mut payload = shell(host, event, "rm");
             payload["cwd"] = nested.to_string_lossy().into_owned().into();
             let run = bridge(&sandbox, &[host], &payload);
-            assert_eq!((answer(&run), run.code), (no(host, "no").0, Some(0)), "{host} {made}: {run:#?}");
+            assert_eq!((answer(&run), run.code), (expected_denial(host, "no").0, Some(0)), "{host} {made}: {run:#?}");
         }
     }
     // Nor does a link that leads there from elsewhere.
-    let link = sandbox.beside("elsewhere");
+    let link = sandbox.sibling_path("elsewhere");
     std::os::unix::fs::symlink(&nested, &link).unwrap();
     let mut payload = shell("codex", "PreToolUse", "rm");
     payload["cwd"] = link.to_string_lossy().into_owned().into();
-    assert_eq!(answer(&bridge(&sandbox, &["codex"], &payload)), no("codex", "no").0);
+    assert_eq!(answer(&bridge(&sandbox, &["codex"], &payload)), expected_denial("codex", "no").0);
     // Its own settings are asked, and the guards above as well.
     let own = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "guard": true, "command": "true"}]}]}});
     std::fs::write(nested.join(".gemini/settings.json"), own.to_string()).unwrap();
     let mut payload = shell("codex", "PreToolUse", "rm");
     payload["cwd"] = nested.to_string_lossy().into_owned().into();
-    assert_eq!(answer(&bridge(&sandbox, &["codex"], &payload)), no("codex", "no").0);
+    assert_eq!(answer(&bridge(&sandbox, &["codex"], &payload)), expected_denial("codex", "no").0);
     // What is above and not trusted has no say.
     let sandbox = guarded("touch $GEMINI_PROJECT_DIR/RAN").untrusted();
     let nested = sandbox.project().join("nested");
@@ -184,7 +188,7 @@ fn a_repository_within_the_project_is_under_its_guards() {
     let mut child = command.spawn().unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), payload.to_string().as_bytes()).unwrap();
     let run = hookwright_testkit::finish(child);
-    assert_eq!((answer(&run), run.code, sandbox.has("RAN")), (Value::Null, Some(0), false), "{run:#?}");
+    assert_eq!((answer(&run), run.code, sandbox.has_file("RAN")), (Value::Null, Some(0), false), "{run:#?}");
 }
 
 /// What Cursor sends to an entry of Claude Code's that it reads too.
@@ -196,7 +200,8 @@ fn borrowed() -> Value {
 /// An entry of Cursor's as `agents install` writes it, but for the program.
 fn cursors_entry(program: &str, event: &str) -> Value {
     let patience = std::time::Duration::from_secs(60);
-    let command = BridgeCall::command(program, "cursor", event, patience, hookwright_hooks::WithoutAnswer::Refused);
+    let command =
+        BridgeCall::install_command(program, "cursor", event, patience, hookwright_hooks::NoAnswerPolicy::Deny);
     json!({"type": "command", "command": command, "timeout": 60, "failClosed": true})
 }
 
@@ -210,7 +215,11 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_hookwright");
 #[test]
 fn nobody_fakes_the_bridge_into_standing_down() {
     let is_no = |sandbox: &Sandbox, payload: &Value, why: &str| {
-        assert_eq!(answer(&bridge(sandbox, &["claude-code"], payload)), no("claude-code", "no").0, "{why}");
+        assert_eq!(
+            answer(&bridge(sandbox, &["claude-code"], payload)),
+            expected_denial("claude-code", "no").0,
+            "{why}"
+        );
     };
     let stands_down = |sandbox: &Sandbox| {
         let run = bridge(sandbox, &["claude-code"], &borrowed());
@@ -258,14 +267,14 @@ fn nobody_fakes_the_bridge_into_standing_down() {
     // In the user's own settings as well.
     std::fs::remove_dir_all(sandbox.project().join(".cursor")).unwrap();
     is_no(&sandbox, &borrowed(), "it was taken out");
-    sandbox.run(&["agents", "install", "cursor", "--yes"]).exits(0);
+    sandbox.run(&["agents", "install", "cursor", "--yes"]).expect_exit_code(0);
     stands_down(&sandbox);
     // Claude Code in a terminal of Cursor's is still Claude Code.
     let sandbox = sandbox.env("CURSOR_VERSION", "3.9").env("CLAUDE_CODE_SESSION_ID", "s1").env("COPILOT_CLI", "1");
     is_no(&sandbox, &shell("claude-code", "PreToolUse", "rm"), "by environment alone");
     is_no(&sandbox, &borrowed(), "with Claude Code's own session");
     let other = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash", "cursor_version": "3.9"});
-    bridge(&sandbox, &["claude-code"], &other).exits(0);
+    bridge(&sandbox, &["claude-code"], &other).expect_exit_code(0);
 }
 
 /// Whatever a repository brings along, the user's own guard is asked until the user trusts it.
@@ -276,19 +285,19 @@ fn an_untrusted_repository_does_not_put_the_users_guard_to_sleep() {
         {"type": "command", "name": "guard", "guard": true, "command": DENY},
     ]}]}}));
     sandbox.write(".cursor/hooks.json", cursors_settings(&cursors_entry(PROGRAM, "preToolUse")));
-    assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &borrowed())), no("claude-code", "no").0);
+    assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &borrowed())), expected_denial("claude-code", "no").0);
     let groks = json!({"hookEventName": "PreToolUse", "sessionId": "s1", "workspaceRoot": "/p",
         "toolName": "Bash", "toolInput": {"command": "rm"}});
-    let entry = BridgeCall::command(
+    let entry = BridgeCall::install_command(
         PROGRAM,
         "grok",
         "PreToolUse",
         std::time::Duration::from_secs(60),
-        hookwright_hooks::WithoutAnswer::Refused,
+        hookwright_hooks::NoAnswerPolicy::Deny,
     );
     let entry = json!({"type": "command", "command": entry, "timeout": 60});
     sandbox.write(".grok/hooks/hookwright.json", json!({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}).to_string());
-    assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &groks)), no("claude-code", "no").0);
+    assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &groks)), expected_denial("claude-code", "no").0);
 }
 
 /// One argument in two spellings, in other letters, within other values: each is a no, even of a guard that would allow all.
@@ -355,7 +364,7 @@ fn a_known_name_that_is_another_tools_is_a_no_for_guards() {
     let sandbox = guarded("exit 0");
     let question = json!({"hook_event_name": "tool.execute.before", "tool_name": "question", "tool_input": {},
         "cwd": sandbox.project().to_string_lossy()});
-    assert_eq!(answer(&bridge(&sandbox, &["opencode"], &question)), yes("opencode"));
+    assert_eq!(answer(&bridge(&sandbox, &["opencode"], &question)), expected_allow("opencode"));
     sandbox.write(".opencode/tool/question.ts", "export default {}");
     assert_eq!(answer(&bridge(&sandbox, &["opencode"], &question))["decision"], "deny");
     let gone = json!({"hook_event_name": "PreToolUse", "tool_name": "KillShell", "tool_input": {}});
@@ -376,7 +385,7 @@ fn a_guard_rule_lets_tools_pass_that_touch_nothing() {
     let call = |tool: &str| json!({"hook_event_name": "PreToolUse", "cwd": cwd, "tool_name": tool, "tool_input": {}});
     for (agent, tool) in [("codex", "update_plan"), ("claude-code", "AskUserQuestion"), ("claude-code", "TaskList")] {
         let run = bridge(&sandbox, &[agent, "--event", "PreToolUse"], &call(tool));
-        assert_eq!(answer(&run), yes(agent), "{agent} {tool}");
+        assert_eq!(answer(&run), expected_allow(agent), "{agent} {tool}");
         let run = bridge(&sandbox, &[agent, "--event", "PreToolUse"], &call("NoSuchTool"));
         assert!(run.stdout.contains("deny") || run.stdout.contains("ask"), "{agent}: {run:#?}");
     }
@@ -415,13 +424,13 @@ fn broken_settings_are_a_no() {
     sandbox.write(".gemini/settings.json", "{ \"hooks\": ");
     for (host, event) in HOSTS {
         let run = bridge(&sandbox, &[host], &shell(host, event, "ls"));
-        let (_, code) = no(host, "");
+        let (_, code) = expected_denial(host, "");
         assert!(run.stdout.contains("deny") && run.stdout.contains("settings.json"), "{host}: {run:#?}");
         assert_eq!(run.code, Some(code), "{host}");
     }
     // What can't be refused goes on.
     let end = json!({"hook_event_name": "SessionEnd", "session_id": "s", "reason": "other"});
-    bridge(&sandbox, &["claude-code"], &end).exits(0);
+    bridge(&sandbox, &["claude-code"], &end).expect_exit_code(0);
     let stop = json!({"hook_event_name": "Stop", "session_id": "s"});
     assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &stop)), Value::Null);
 }
@@ -432,7 +441,7 @@ fn a_guard_of_an_untrusted_folder_is_a_no() {
     let sandbox = guarded("touch $GEMINI_PROJECT_DIR/RAN").untrusted();
     let run = bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "ls"));
     assert!(run.stdout.contains("deny") && run.stdout.contains("not trusted"), "{run:#?}");
-    assert!(!sandbox.has("RAN"));
+    assert!(!sandbox.has_file("RAN"));
 }
 
 #[test]
@@ -450,7 +459,7 @@ fn a_large_call_is_judged_like_any_other() {
 #[test]
 fn a_home_that_is_no_folder_changes_nothing_about_a_no() {
     let sandbox = guarded(DENY);
-    let nowhere = sandbox.beside("file");
+    let nowhere = sandbox.sibling_path("file");
     std::fs::write(&nowhere, "x").unwrap();
     let sandbox = sandbox.env("HOME", &nowhere.to_string_lossy());
     let run = bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "rm"));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use hookwright_testkit::{Sandbox, finish};
 use serde_json::{Value, json};
 
-use super::{HOSTS, answer, bridge, guarded, no, shell};
+use super::{HOSTS, answer, bridge, expected_denial, guarded, shell};
 use crate::sandbox;
 
 /// Commands that kept an analysis busy for hours, or took all memory.
@@ -57,9 +57,9 @@ fn little_memory_is_enough_to_judge_a_command_that_asks_for_much() {
     }
 }
 
-fn limited(sandbox: &Sandbox, limits: &str, args: &[&str], payload: &Value) -> hookwright_testkit::Run {
+fn limited(sandbox: &Sandbox, limits: &str, args: &[&str], payload: &Value) -> hookwright_testkit::ProgramRun {
     let file = sandbox.write("payload.json", payload.to_string());
-    let mut command = sandbox.limited(limits, args);
+    let mut command = sandbox.limited_command(limits, args);
     finish(command.stdin(std::fs::File::open(file).unwrap()).spawn().unwrap())
 }
 
@@ -71,7 +71,7 @@ fn a_stack_of_64_kb_is_enough_to_judge() {
         for (host, event) in HOSTS {
             let run =
                 limited(&sandbox, "ulimit -s 64", &["bridge", host, "--event", event], &shell(host, event, &command));
-            let (expected, code) = no(host, "not here");
+            let (expected, code) = expected_denial(host, "not here");
             assert_eq!((answer(&run), run.code), (expected, Some(code)), "{host}: {command}: {run:#?}");
         }
     }
@@ -91,7 +91,7 @@ fn a_judgement_that_does_not_end_in_time_is_every_agents_no() {
         assert!(said.contains("did not finish judging this before"), "{host}: {run:#?}");
         let title = said.split("before ").nth(1).unwrap().split(" stops").next().unwrap().to_owned();
         let words = format!("hookwright did not finish judging this before {title} stops waiting for it");
-        let (expected, code) = no(host, &words);
+        let (expected, code) = expected_denial(host, &words);
         assert_eq!((answer(&run), run.code), (expected, Some(code)), "{host}: {run:#?}");
     }
 }

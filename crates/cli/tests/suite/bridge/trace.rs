@@ -65,18 +65,18 @@ fn nobody_else_may_read_it() {
 #[test]
 fn the_trace_is_shown_to_people_and_to_machines() {
     let sandbox = guarded("grep -q push && echo '{\"decision\": \"ask\", \"reason\": \"sure?\"}'; exit 0");
-    let none = sandbox.run(&["agents", "trace"]).exits(0);
+    let none = sandbox.run(&["agents", "trace"]).expect_exit_code(0);
     assert!(none.stderr.contains("no event has come through the bridge yet"), "{none:#?}");
     bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "git push"));
     bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
-    let shown = sandbox.run(&["agents", "trace"]).exits(0).stdout;
+    let shown = sandbox.run(&["agents", "trace"]).expect_exit_code(0).stdout;
     let lines: Vec<&str> = shown.lines().collect();
     assert!(lines[0].contains("codex") && lines[0].contains("ask") && lines[0].contains("PreToolUse Bash"), "{shown}");
     assert!(shown.contains("guard (project): ask") && shown.contains("because: sure?"), "{shown}");
     assert!(shown.contains("lost: ask became deny"), "{shown}");
     assert!(lines.last().unwrap().contains("claude-code") && lines.last().unwrap().contains("1 hook"), "{shown}");
     let json = |args: &[&str]| {
-        let run = sandbox.run(&[&["agents", "trace", "--json"], args].concat()).exits(0);
+        let run = sandbox.run(&[&["agents", "trace", "--json"], args].concat()).expect_exit_code(0);
         run.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(json(&[]), lines_of(&sandbox));
@@ -84,7 +84,7 @@ fn the_trace_is_shown_to_people_and_to_machines() {
     assert_eq!(json(&["--refused"])[0]["host"], "codex");
     assert_eq!(json(&["--last", "1"])[0]["host"], "claude-code");
     assert!(json(&["-n", "0"]).is_empty() && json(&["--session", "other"]).is_empty());
-    sandbox.run(&["agents", "trace", "--agent", "nobody"]).exits(1);
+    sandbox.run(&["agents", "trace", "--agent", "nobody"]).expect_exit_code(1);
 }
 
 /// A trace that somebody has damaged is read as far as it is one, and steers no terminal.
@@ -96,7 +96,7 @@ fn a_damaged_trace_is_read_as_far_as_it_goes() {
     let mut text = fs::read(&file).unwrap();
     text.extend_from_slice(b"{\"host\": \n\xff\xfe\n[1]\n7\n{\"host\": \"codex\", \"verdict\": {}, \"hooks\": 3, \"tool\": \"\\u001b[2J\", \"why\": \"a\\nb\"}\n{\"host\"");
     std::fs::write(&file, text).unwrap();
-    let shown = sandbox.run(&["agents", "trace"]).exits(0).stdout;
+    let shown = sandbox.run(&["agents", "trace"]).expect_exit_code(0).stdout;
     assert_eq!(shown.lines().filter(|line| line.contains("codex")).count(), 2, "{shown}");
     assert!(!shown.contains('\u{1b}') && shown.contains("because: a b"), "{shown:?}");
 }
@@ -127,7 +127,7 @@ fn a_follower_without_a_reader_ends() {
         let mut follower =
             follower.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
         let stdout = follower.stdout.take().unwrap();
-        let first = hookwright_testkit::deadline::in_time(move || {
+        let first = hookwright_testkit::deadline::run_in_time(move || {
             let mut first = String::new();
             BufReader::new(stdout).read_line(&mut first).unwrap();
             first

@@ -37,12 +37,12 @@ fn reply(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) {
 fn packed(sandbox: &Sandbox, version: &str) -> Option<Vec<u8>> {
     guard(sandbox, "packed/guard", version);
     let mut tar = Command::new("tar");
-    tar.args(["-czf", "x.tar.gz", "-C", "packed", "guard"]).current_dir(sandbox.beside(""));
+    tar.args(["-czf", "x.tar.gz", "-C", "packed", "guard"]).current_dir(sandbox.sibling_path(""));
     if !tar.status_in_time().is_ok_and(|status| status.success()) {
-        hookwright_testkit::skipped("an archive at an address", "there is no tar");
+        hookwright_testkit::report_skipped("an archive at an address", "there is no tar");
         return None;
     }
-    Some(fs::read(sandbox.beside("x.tar.gz")).unwrap())
+    Some(fs::read(sandbox.sibling_path("x.tar.gz")).unwrap())
 }
 
 #[test]
@@ -57,21 +57,21 @@ fn an_archive_at_an_address_is_installed_and_updated() {
         _ => reply(stream, "404 Not Found", "", b"no"),
     });
     let url = format!("{address}/moved/x.tar.gz?raw=1");
-    extensions(&sandbox, &["install", &url, "--consent"]).exits(0);
+    extensions(&sandbox, &["install", &url, "--consent"]).expect_exit_code(0);
     assert_eq!(fire(&sandbox).code, Some(2));
-    let shown = extensions(&sandbox, &["list", "--json"]).exits(0).json();
+    let shown = extensions(&sandbox, &["list", "--json"]).expect_exit_code(0).json();
     assert_eq!((&shown[0]["source"], &shown[0]["type"]), (&json!(url), &json!("archive")));
 
     *shelf.lock().unwrap() = packed(&sandbox, "1.1.0").unwrap();
     // One that fails is no reason to leave out the others.
     let gone = guard(&sandbox, "gone", "1.0.0");
     std::fs::write(gone.join("gemini-extension.json"), r#"{"name": "another", "version": "1.0.0"}"#).unwrap();
-    extensions(&sandbox, &["install", text(&gone), "--consent"]).exits(0);
+    extensions(&sandbox, &["install", text(&gone), "--consent"]).expect_exit_code(0);
     std::fs::remove_dir_all(&gone).unwrap();
-    let run = extensions(&sandbox, &["update", "--all", "--consent"]).exits(1);
+    let run = extensions(&sandbox, &["update", "--all", "--consent"]).expect_exit_code(1);
     assert!(run.stdout.contains("1.0.0 → 1.1.0"), "{}", run.stdout);
     assert!(run.stderr.contains("`guard` is at 1.1.0 now") && run.stderr.contains("no such folder"), "{}", run.stderr);
-    let shown = extensions(&sandbox, &["list", "--json"]).exits(0).json();
+    let shown = extensions(&sandbox, &["list", "--json"]).expect_exit_code(0).json();
     let versions: Vec<_> = shown.as_array().unwrap().iter().map(|one| one["version"].as_str().unwrap()).collect();
     assert_eq!(versions, ["1.0.0", "1.1.0"], "another, guard");
 }
@@ -101,7 +101,7 @@ fn what_a_server_gets_wrong_leaves_nothing() {
         ("cut.tar.gz", "can't download"),
         ("missing.tar.gz", "404"),
     ] {
-        let run = extensions(&sandbox, &["install", &format!("{address}/{path}"), "--consent"]).exits(1);
+        let run = extensions(&sandbox, &["install", &format!("{address}/{path}"), "--consent"]).expect_exit_code(1);
         assert!(run.stderr.contains(why), "{path}: {}", run.stderr);
         assert!(!run.stderr.contains("root:"), "{path}: {}", run.stderr);
     }

@@ -6,12 +6,12 @@ use hookwright_testkit::deadline::*;
 fn installed_guard() -> (Sandbox, PathBuf) {
     let sandbox = sandbox();
     let folder = guard(&sandbox, "g", "1.0.0");
-    extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(0);
+    extensions(&sandbox, &["install", "--consent", text(&folder)]).expect_exit_code(0);
     (sandbox, folder)
 }
 
 fn version(sandbox: &Sandbox) -> String {
-    extensions(sandbox, &["list", "--json"]).exits(0).json()[0]["version"].as_str().unwrap().to_owned()
+    extensions(sandbox, &["list", "--json"]).expect_exit_code(0).json()[0]["version"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -19,10 +19,10 @@ fn an_update_that_changes_no_code_needs_no_consent() {
     let (sandbox, folder) = installed_guard();
     guard(&sandbox, "g", "1.1.0");
     std::fs::write(folder.join("NOTES.md"), "other notes").unwrap();
-    let run = extensions(&sandbox, &["update", "guard"]).exits(0);
+    let run = extensions(&sandbox, &["update", "guard"]).expect_exit_code(0);
     assert!(run.stdout.contains("1.0.0 → 1.1.0") && run.stdout.contains("NOTES.md has changed"), "{}", run.stdout);
     assert_eq!(version(&sandbox), "1.1.0");
-    let run = extensions(&sandbox, &["update", "--all"]).exits(0);
+    let run = extensions(&sandbox, &["update", "--all"]).expect_exit_code(0);
     assert!(run.stderr.contains("is the newest"), "{}", run.stderr);
 }
 
@@ -33,10 +33,10 @@ fn a_piped_yes_is_consent_and_anything_else_is_none() {
     let folder = guard(&sandbox, "g", "1.0.0").to_string_lossy().into_owned();
     let install = ["--debug", "extensions", "install", folder.as_str()];
     for answer in ["", "n\n", "maybe\n", "\ny\n"] {
-        let run = sandbox.run_with_input(&install, answer).exits(1);
+        let run = sandbox.run_with_input(&install, answer).expect_exit_code(1);
         assert!(run.stderr.contains("nobody has agreed to install"), "{answer:?}: {}", run.stderr);
     }
-    sandbox.run_with_input(&install, "y\n").exits(0);
+    sandbox.run_with_input(&install, "y\n").expect_exit_code(0);
     assert_eq!(version(&sandbox), "1.0.0");
 }
 
@@ -45,11 +45,11 @@ fn a_changed_script_is_shown_and_asked_about_again() {
     let (sandbox, folder) = installed_guard();
     guard(&sandbox, "g", "1.1.0");
     std::fs::write(folder.join("check.sh"), "#!/bin/sh\ncurl evil\nexit 0\n").unwrap();
-    let run = extensions(&sandbox, &["update", "guard"]).exits(1);
+    let run = extensions(&sandbox, &["update", "guard"]).expect_exit_code(1);
     assert!(run.stdout.contains("+curl evil") && run.stdout.contains("-exit 2"), "{}", run.stdout);
     assert!(run.stderr.contains("nobody has agreed to update"), "{}", run.stderr);
     assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.0.0", Some(2)));
-    extensions(&sandbox, &["update", "guard", "--consent"]).exits(0);
+    extensions(&sandbox, &["update", "guard", "--consent"]).expect_exit_code(0);
     assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.1.0", Some(0)));
 }
 
@@ -82,7 +82,7 @@ fn a_new_server_policy_or_hook_is_asked_about() {
     for (shown, change) in changes {
         guard(&sandbox, "g", "1.0.0");
         change();
-        let run = extensions(&sandbox, &["update", "guard"]).exits(1);
+        let run = extensions(&sandbox, &["update", "guard"]).expect_exit_code(1);
         assert!(run.stdout.contains(shown), "{shown}: {}", run.stdout);
         assert_eq!(version(&sandbox), "1.0.0");
     }
@@ -91,17 +91,17 @@ fn a_new_server_policy_or_hook_is_asked_about() {
 #[test]
 fn values_of_settings_outlive_an_update() {
     let (sandbox, _) = installed_guard();
-    sandbox.run_with_input(&["extensions", "config", "guard", "API_KEY"], "kept\n").exits(0);
+    sandbox.run_with_input(&["extensions", "config", "guard", "API_KEY"], "kept\n").expect_exit_code(0);
     guard(&sandbox, "g", "1.1.0");
-    extensions(&sandbox, &["update", "guard"]).exits(0);
-    assert!(format!("{:?}", fire(&sandbox).exits(2)).contains("no, kept"));
+    extensions(&sandbox, &["update", "guard"]).expect_exit_code(0);
+    assert!(format!("{:?}", fire(&sandbox).expect_exit_code(2)).contains("no, kept"));
 }
 
 #[test]
 fn a_version_that_goes_back_is_said_and_asked_about() {
     let (sandbox, _) = installed_guard();
     guard(&sandbox, "g", "0.9.0");
-    let run = extensions(&sandbox, &["update", "guard"]).exits(1);
+    let run = extensions(&sandbox, &["update", "guard"]).expect_exit_code(1);
     assert!(run.stderr.contains("0.9.0 is lower than 1.0.0"), "{}", run.stderr);
     assert_eq!(version(&sandbox), "1.0.0");
 }
@@ -115,11 +115,11 @@ fn a_failed_update_leaves_what_was_there() {
                 .unwrap();
         }),
         ("no manifest", &|| std::fs::write(folder.join("gemini-extension.json"), "{").unwrap()),
-        ("no folder", &|| std::fs::rename(&folder, sandbox.beside("away")).unwrap()),
+        ("no folder", &|| std::fs::rename(&folder, sandbox.sibling_path("away")).unwrap()),
     ];
     for (why, spoil) in spoilt {
         spoil();
-        let run = extensions(&sandbox, &["update", "guard", "--consent"]).exits(1);
+        let run = extensions(&sandbox, &["update", "guard", "--consent"]).expect_exit_code(1);
         assert!(!run.stderr.is_empty(), "{why}");
         assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.0.0", Some(2)), "{why}");
     }
@@ -132,12 +132,12 @@ fn a_repository_is_updated_to_its_newest_commit() {
     let sandbox = sandbox();
     let folder = guard(&sandbox, "repo", "1.0.0");
     commit(&folder);
-    extensions(&sandbox, &["install", "--consent", &format!("file://{}", text(&folder))]).exits(0);
+    extensions(&sandbox, &["install", "--consent", &format!("file://{}", text(&folder))]).expect_exit_code(0);
     guard(&sandbox, "repo", "2.0.0");
     commit(&folder);
-    extensions(&sandbox, &["update", "--all"]).exits(0);
+    extensions(&sandbox, &["update", "--all"]).expect_exit_code(0);
     assert_eq!(version(&sandbox), "2.0.0");
-    let run = extensions(&sandbox, &["update", "--all"]).exits(0);
+    let run = extensions(&sandbox, &["update", "--all"]).expect_exit_code(0);
     assert!(run.stderr.contains("is the newest"), "{}", run.stderr);
 }
 
@@ -186,7 +186,7 @@ fn an_update_without_a_question_trusts_nothing() {
     assert_eq!(fire(&sandbox).code, Some(1));
     guard(&sandbox, "g", "1.1.0");
     std::fs::write(folder.join("NOTES.md"), "other notes").unwrap();
-    extensions(&sandbox, &["update", "guard"]).exits(0);
+    extensions(&sandbox, &["update", "guard"]).expect_exit_code(0);
     assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.1.0", Some(1)));
 }
 
@@ -199,17 +199,17 @@ fn what_runs_is_asked_about_however_it_is_run() {
     let hook = json!([{"hooks": [{"type": "command", "name": "any", "command": "cd \"$CLAUDE_PLUGIN_ROOT\" && make -s $(cat which)"}]}]);
     std::fs::write(folder.join("hooks/hooks.json"), json!({"hooks": {"AfterTool": hook}}).to_string()).unwrap();
     std::fs::write(folder.join("rules.mk"), "all:\n").unwrap();
-    extensions(&sandbox, &["update", "guard", "--consent"]).exits(0);
+    extensions(&sandbox, &["update", "guard", "--consent"]).expect_exit_code(0);
     // What the user has told it is not shown, nor what the installation knows.
-    sandbox.run_with_input(&["extensions", "config", "guard", "API_KEY"], "hunter2\n").exits(0);
-    let run = extensions(&sandbox, &["update", "guard"]).exits(0);
+    sandbox.run_with_input(&["extensions", "config", "guard", "API_KEY"], "hunter2\n").expect_exit_code(0);
+    let run = extensions(&sandbox, &["update", "guard"]).expect_exit_code(0);
     assert!(!run.stdout.contains("hunter2") && run.stderr.contains("is the newest"), "{run:?}");
     large[1] = b'x';
     std::fs::write(folder.join("server.js"), &large).unwrap();
-    let run = extensions(&sandbox, &["update", "guard"]).exits(1);
+    let run = extensions(&sandbox, &["update", "guard"]).expect_exit_code(1);
     assert!(run.stdout.contains("server.js") && !run.stdout.contains("hunter2"), "{}", run.stdout);
-    extensions(&sandbox, &["update", "guard", "--consent"]).exits(0);
+    extensions(&sandbox, &["update", "guard", "--consent"]).expect_exit_code(0);
     std::fs::write(folder.join("rules.mk"), "all:\n\tevil\n").unwrap();
-    let run = extensions(&sandbox, &["update", "guard"]).exits(1);
+    let run = extensions(&sandbox, &["update", "guard"]).expect_exit_code(1);
     assert!(run.stdout.contains("rules.mk"), "{}", run.stdout);
 }

@@ -5,19 +5,19 @@ use hookwright_testkit::wait_until;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An answer in so many pieces.
-fn pieces(count: usize) -> Replay {
+fn pieces(count: usize) -> ReplayBuilder {
     let texts: Vec<String> = (0..count).map(|at| format!("piece {at} ")).collect();
-    Replay::new().pieces(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+    ReplayBuilder::new().says_in_chunks(&texts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Asks about every piece; the piece is only shown if the answer came.
-fn asked_about(service: &Service, count: usize) -> Run {
+fn asked_about(service: &TestHttpService, count: usize) -> ProgramRun {
     let sandbox = project("AfterModel", policy(&service.address, json!({"onError": "block"})));
-    let run = prompt(&sandbox, &pieces(count), &[]).exits(0);
+    let run = prompt(&sandbox, &pieces(count), &[]).expect_exit_code(0);
     for at in 0..count {
-        has(&run.stdout, &format!("piece {at}"));
+        assert_contains(&run.stdout, &format!("piece {at}"));
     }
-    lacks(&run.stderr, "service");
+    assert_lacks(&run.stderr, "service");
     run
 }
 
@@ -25,25 +25,25 @@ fn asked_about(service: &Service, count: usize) -> Run {
 fn fifty_events_go_over_one_connection() {
     let service = saying(json!({}));
     asked_about(&service, 50);
-    assert_eq!((service.heard().len(), service.connections()), (50, 1));
-    let service = Service::start(|_| Reply::status(204, "", ""));
+    assert_eq!((service.requests().len(), service.connections()), (50, 1));
+    let service = TestHttpService::start(|_| ServiceReply::status(204, "", ""));
     asked_about(&service, 50);
-    assert_eq!((service.heard().len(), service.connections()), (50, 1));
+    assert_eq!((service.requests().len(), service.connections()), (50, 1));
 }
 
 #[test]
 fn a_connection_that_the_service_has_closed_is_no_failure() {
     // Right behind the answer, without having said so.
-    let service = Service::start(|_| Reply::json(&json!({})).and_hangs_up());
+    let service = TestHttpService::start(|_| ServiceReply::json(&json!({})).and_close());
     asked_about(&service, 20);
     // As the next question arrives, which is when it can't be known any earlier.
-    let service = Service::start(|asked| match asked.nth {
-        1 => Reply::json(&json!({})),
-        _ => Reply::Last(Vec::new()),
+    let service = TestHttpService::start(|asked| match asked.nth {
+        1 => ServiceReply::json(&json!({})),
+        _ => ServiceReply::Close(Vec::new()),
     });
     asked_about(&service, 20);
     // As it says.
-    let service = Service::start(|_| Reply::status(200, "connection: close\r\n", "{}").and_hangs_up());
+    let service = TestHttpService::start(|_| ServiceReply::status(200, "connection: close\r\n", "{}").and_close());
     asked_about(&service, 5);
     assert_eq!(service.connections(), 5);
 }
@@ -51,45 +51,47 @@ fn a_connection_that_the_service_has_closed_is_no_failure() {
 /// Whoever says yes before being asked has not judged.
 #[test]
 fn what_was_left_on_a_connection_answers_no_other_question() {
-    let service = Service::start(|asked| {
+    let service = TestHttpService::start(|asked| {
         let yes = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
         match asked.body.contains("second.txt") {
-            true => Reply::json(&json!({"decision": "deny", "reason": "the second"})),
-            false => Reply::Kept([yes.as_slice(), yes.as_slice()].concat()),
+            true => ServiceReply::json(&json!({"decision": "deny", "reason": "the second"})),
+            false => ServiceReply::KeepAlive([yes.as_slice(), yes.as_slice()].concat()),
         }
     });
     let sandbox = guarded(&service);
     let write = |name: &str| json!({"file_path": name, "content": "x"});
-    let replay =
-        Replay::new().calls("write_file", write("first.txt")).calls("write_file", write("second.txt")).says("done");
-    let run = prompt(&sandbox, &replay, &[]).exits(0);
-    assert!(sandbox.has("first.txt") && !sandbox.has("second.txt"), "{run:#?}");
+    let replay = ReplayBuilder::new()
+        .calls("write_file", write("first.txt"))
+        .calls("write_file", write("second.txt"))
+        .says("done");
+    let run = prompt(&sandbox, &replay, &[]).expect_exit_code(0);
+    assert!(sandbox.has_file("first.txt") && !sandbox.has_file("second.txt"), "{run:#?}");
 }
 
 #[test]
 fn events_and_hooks_do_not_wait_for_one_another() {
     let met = AtomicUsize::new(0);
-    let service = Service::start(move |_| {
+    let service = TestHttpService::start(move |_| {
         met.fetch_add(1, Ordering::SeqCst);
         wait_until("all four are asked at the same time", || met.load(Ordering::SeqCst) == 4);
-        Reply::json(&json!({}))
+        ServiceReply::json(&json!({}))
     });
     let hooks = ["a", "b", "c", "d"].map(|name| policy(&service.address, json!({"name": name, "guard": true})));
     let sandbox = sandbox();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}}));
-    fire(&sandbox, &[]).exits(0);
-    assert_eq!(service.heard().len(), 4);
+    fire(&sandbox, &[]).expect_exit_code(0);
+    assert_eq!(service.requests().len(), 4);
 }
 
 /// A service may answer by what it is told beside the input.
 #[test]
 fn one_address_with_two_headers_is_asked_twice_and_a_double_once() {
-    let service = Service::start(|asked| {
-        Reply::json(&if asked.header("x-policy") == "strict" { json!({"decision": "deny"}) } else { json!({}) })
+    let service = TestHttpService::start(|asked| {
+        ServiceReply::json(&if asked.header("x-policy") == "strict" { json!({"decision": "deny"}) } else { json!({}) })
     });
     let hook = |policy: &str| json!({"type": "http", "url": service.address, "headers": {"X-Policy": policy}});
     let sandbox = sandbox();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("lax"), hook("strict"), hook("lax")]}]}}));
-    fire(&sandbox, &[]).exits(2);
-    assert_eq!(service.heard().len(), 2);
+    fire(&sandbox, &[]).expect_exit_code(2);
+    assert_eq!(service.requests().len(), 2);
 }

@@ -13,7 +13,7 @@ fn folder() -> PathBuf {
 fn has_python(test: &str) -> bool {
     let found = hookwright_testkit::has_program("python3");
     if !found {
-        hookwright_testkit::skipped(test, "python3 is not installed");
+        hookwright_testkit::report_skipped(test, "python3 is not installed");
     }
     found
 }
@@ -50,13 +50,16 @@ fn the_policy_service_judges_until_it_is_gone() {
         let args = json!({"command": command}).to_string();
         sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "run_shell_command", "--args", &args])
     };
-    has(&fire(&sandbox, "git push --force").exits(2).stdout, "history that others have is not rewritten");
-    fire(&sandbox, "kubectl get pods").exits(3);
-    fire(&sandbox, "ls").exits(0);
-    sandbox.run(&["hooks", "doctor"]).exits(0);
+    assert_contains(
+        &fire(&sandbox, "git push --force").expect_exit_code(2).stdout,
+        "history that others have is not rewritten",
+    );
+    fire(&sandbox, "kubectl get pods").expect_exit_code(3);
+    fire(&sandbox, "ls").expect_exit_code(0);
+    sandbox.run(&["hooks", "doctor"]).expect_exit_code(0);
     let sandbox = sandbox.env("POLICY_TOKEN", "somebody-elses");
-    has(&fire(&sandbox, "ls").exits(2).stdout, "got 401 Unauthorized from its service");
+    assert_contains(&fire(&sandbox, "ls").expect_exit_code(2).stdout, "got 401 Unauthorized from its service");
     service.kill().unwrap();
     service.wait_in_time().unwrap();
-    fire(&sandbox, "ls").exits(2);
+    fire(&sandbox, "ls").expect_exit_code(2);
 }

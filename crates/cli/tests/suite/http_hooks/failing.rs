@@ -28,9 +28,9 @@ fn fails_in(sandbox: Sandbox, what: &str, url: &str, words: &str) {
 #[test]
 fn what_is_no_answer_is_a_failure() {
     let page = "<html><title>Please sign in</title>";
-    let plain = |status, body: &str| Reply::status(status, "", body);
+    let plain = |status, body: &str| ServiceReply::status(status, "", body);
     let packed = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xabNIM\xce,\xc9\xcc\xcfS\xb2RPJI\xcd\xab\xac\x05\x00";
-    let raw = |text: &str| Reply::Last(text.as_bytes().to_vec());
+    let raw = |text: &str| ServiceReply::Close(text.as_bytes().to_vec());
     for (what, reply, words) in [
         (
             "500 with a page",
@@ -54,7 +54,7 @@ fn what_is_no_answer_is_a_failure() {
         ("two objects", plain(200, "{}{\"decision\": \"deny\"}"), "looks like JSON but does not parse"),
         ("an object and words", plain(200, "{} ok"), "looks like JSON but does not parse"),
         ("a template", plain(200, "{{ decision }}"), "looks like JSON but does not parse"),
-        ("UTF-16", Reply::status(200, "", "{\0\"\0d\0\"\0:\x001\0}\0"), "UTF-16"),
+        ("UTF-16", ServiceReply::status(200, "", "{\0\"\0d\0\"\0:\x001\0}\0"), "UTF-16"),
         ("a part", plain(206, "{}"), "with a part of an answer"),
         ("204 with a body", raw("HTTP/1.1 204 X\r\ncontent-length: 20\r\n\r\n{\"decision\": \"deny\"}"), "with a body"),
         (
@@ -62,9 +62,9 @@ fn what_is_no_answer_is_a_failure() {
             raw("HTTP/1.1 204 X\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"),
             "with a body",
         ),
-        ("gzip", Reply::status(200, "content-encoding: gzip\r\n", packed), "packed as gzip"),
-        ("gzip that is none", Reply::status(200, "content-encoding: gzip\r\n", "{}"), "packed as gzip"),
-        ("gzip, unsaid", Reply::status(200, "", packed), "no JSON object"),
+        ("gzip", ServiceReply::status(200, "content-encoding: gzip\r\n", packed), "packed as gzip"),
+        ("gzip that is none", ServiceReply::status(200, "content-encoding: gzip\r\n", "{}"), "packed as gzip"),
+        ("gzip, unsaid", ServiceReply::status(200, "", packed), "no JSON object"),
         ("an answer that breaks off", raw("HTTP/1.1 200 X\r\ncontent-length: 99\r\n\r\n{}"), "broke off"),
         ("pieces that break off", raw("HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n"), "broke off"),
         ("pieces that are none", raw("HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}"), "broke off"),
@@ -74,11 +74,11 @@ fn what_is_no_answer_is_a_failure() {
         ("nothing", raw(""), "could not start"),
         (
             "a head that never ends",
-            Reply::Endless(b"HTTP/1.1 200 X\r\n".to_vec(), b"x: y\r\n".repeat(100)),
+            ServiceReply::Endless(b"HTTP/1.1 200 X\r\n".to_vec(), b"x: y\r\n".repeat(100)),
             "could not start",
         ),
     ] {
-        let service = Service::start(move |_| reply.clone());
+        let service = TestHttpService::start(move |_| reply.clone());
         fails(what, &service.address, words);
     }
 }
@@ -87,49 +87,50 @@ fn what_is_no_answer_is_a_failure() {
 fn a_no_that_was_said_is_heard_whatever_came_behind_it() {
     let no = "{\"decision\": \"deny\", \"reason\": \"said so\"}";
     for (what, reply) in [
-        ("a status of an error", Reply::status(403, "", no)),
+        ("a status of an error", ServiceReply::status(403, "", no)),
         (
             "an answer that breaks off",
-            Reply::Last(format!("HTTP/1.1 200 X\r\ncontent-length: 99\r\n\r\n{no}").into_bytes()),
+            ServiceReply::Close(format!("HTTP/1.1 200 X\r\ncontent-length: 99\r\n\r\n{no}").into_bytes()),
         ),
         (
             "an answer that does not end",
-            Reply::Stuck(format!("HTTP/1.1 200 X\r\ncontent-length: 99\r\n\r\n{no}").into_bytes()),
+            ServiceReply::Stall(format!("HTTP/1.1 200 X\r\ncontent-length: 99\r\n\r\n{no}").into_bytes()),
         ),
     ] {
         for dialect in ["gemini", "claude"] {
             let reply = reply.clone();
-            let service = Service::start(move |_| reply.clone());
+            let service = TestHttpService::start(move |_| reply.clone());
             let hook = policy(&service.address, json!({"timeout": 1500, "dialect": dialect}));
             let run = fire(&project("BeforeTool", hook), &[]);
             assert_eq!(run.code, Some(2), "{what}, {dialect}: {run:#?}");
-            has(&run.stdout, "said so");
+            assert_contains(&run.stdout, "said so");
         }
     }
 }
 
 #[test]
 fn whoever_is_too_slow_has_not_answered() {
-    let check = |(what, reply): (&str, Reply)| {
-        let service = Service::start(move |_| reply.clone());
+    let check = |(what, reply): (&str, ServiceReply)| {
+        let service = TestHttpService::start(move |_| reply.clone());
         let sandbox = project("BeforeTool", policy(&service.address, json!({"guard": true, "timeout": 1000})));
         let run = fire(&sandbox, &[]);
         assert_eq!(run.code, Some(2), "{what}: {run:#?}");
     };
     let cases = [
-        ("nothing", Reply::Stuck(Vec::new())),
-        ("half a head", Reply::Stuck(b"HTTP/1.1 200 OK\r\ncontent-le".to_vec())),
-        ("half a body", Reply::Stuck(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{".to_vec())),
-        ("a yes that does not end", Reply::Stuck(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{}".to_vec())),
-        ("only 100 Continue", Reply::Endless(Vec::new(), b"HTTP/1.1 100 Continue\r\n\r\n".to_vec())),
+        ("nothing", ServiceReply::Stall(Vec::new())),
+        ("half a head", ServiceReply::Stall(b"HTTP/1.1 200 OK\r\ncontent-le".to_vec())),
+        ("half a body", ServiceReply::Stall(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{".to_vec())),
+        ("a yes that does not end", ServiceReply::Stall(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{}".to_vec())),
+        ("only 100 Continue", ServiceReply::Endless(Vec::new(), b"HTTP/1.1 100 Continue\r\n\r\n".to_vec())),
     ];
     // All of them at once: what takes time is waiting.
     let since = std::time::Instant::now();
     std::thread::scope(|scope| cases.into_iter().for_each(|case| drop(scope.spawn(|| check(case)))));
     assert!(since.elapsed().as_secs() < 60, "{:?}", since.elapsed());
-    let service = Service::start(|_| Reply::Stuck(Vec::new()));
-    let run = fire(&project("BeforeTool", policy(&service.address, json!({"timeout": 700}))), &["--json"]).exits(0);
-    has(run.json()["runs"][0]["error"].as_str().unwrap(), "ran longer than 700 ms");
+    let service = TestHttpService::start(|_| ServiceReply::Stall(Vec::new()));
+    let run = fire(&project("BeforeTool", policy(&service.address, json!({"timeout": 700}))), &["--json"])
+        .expect_exit_code(0);
+    assert_contains(run.json()["runs"][0]["error"].as_str().unwrap(), "ran longer than 700 ms");
     let run = fire(
         &project("BeforeTool", policy(&service.address, json!({"timeout": 700, "onError": {"timeout": "ask"}}))),
         &[],
@@ -143,13 +144,13 @@ fn bodies_without_end_cost_neither_memory_nor_time() {
     let huge = {
         let mut bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n{\"reason\": \"".to_vec();
         bytes.resize(100_000_000, b'x');
-        Reply::Last(bytes)
+        ServiceReply::Close(bytes)
     };
-    let spaces = Reply::Endless(b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n".to_vec(), many());
-    let object = Reply::Endless(b"HTTP/1.1 200 OK\r\n\r\n{\"decision\": \"allow\", ".to_vec(), many());
-    let page = Reply::Endless(b"HTTP/1.1 503 X\r\n\r\n".to_vec(), b"<p>sorry".repeat(1000));
+    let spaces = ServiceReply::Endless(b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n".to_vec(), many());
+    let object = ServiceReply::Endless(b"HTTP/1.1 200 OK\r\n\r\n{\"decision\": \"allow\", ".to_vec(), many());
+    let page = ServiceReply::Endless(b"HTTP/1.1 503 X\r\n\r\n".to_vec(), b"<p>sorry".repeat(1000));
     for (what, reply) in [("huge", huge), ("white space", spaces), ("an object", object), ("a page", page)] {
-        let service = Service::start(move |_| reply.clone());
+        let service = TestHttpService::start(move |_| reply.clone());
         let sandbox = guarded(&service);
         let (run, peak) =
             finish_measured(sandbox.command(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).spawn().unwrap());
@@ -158,10 +159,13 @@ fn bodies_without_end_cost_neither_memory_nor_time() {
         assert!(peak.is_none_or(|peak| peak < 120), "{what}: {peak:?} MiB");
     }
     // A no at the start of it counts.
-    let service = Service::start(|_| {
-        Reply::Endless(b"HTTP/1.1 200 OK\r\n\r\n{\"decision\": \"deny\", \"reason\": \"".to_vec(), b"x".repeat(1 << 16))
+    let service = TestHttpService::start(|_| {
+        ServiceReply::Endless(
+            b"HTTP/1.1 200 OK\r\n\r\n{\"decision\": \"deny\", \"reason\": \"".to_vec(),
+            b"x".repeat(1 << 16),
+        )
     });
-    fire(&project("BeforeTool", policy(&service.address, json!({}))), &[]).exits(2);
+    fire(&project("BeforeTool", policy(&service.address, json!({}))), &[]).expect_exit_code(2);
 }
 
 #[test]
@@ -178,21 +182,21 @@ fn nobody_there() {
 
 #[test]
 fn a_certificate_that_nobody_vouches_for_is_none() {
-    use hookwright_testkit::http::service::AUTHORITY;
-    let service = Service::start_tls(|_| Reply::json(&json!({"decision": "ask"})));
+    use hookwright_testkit::http::service::CA_CERTIFICATE_PATH;
+    let service = TestHttpService::start_tls(|_| ServiceReply::json(&json!({"decision": "ask"})));
     fails("an unknown authority", &service.address, "certificate");
-    assert_eq!(service.heard().len(), 0, "nothing was said to it");
-    let trusting = || sandbox().env("SSL_CERT_FILE", AUTHORITY);
+    assert_eq!(service.requests().len(), 0, "nothing was said to it");
+    let trusting = || sandbox().env("SSL_CERT_FILE", CA_CERTIFICATE_PATH);
     fails_in(trusting(), "another machine's", &service.address.replace("127.0.0.1", "localhost"), "certificate");
-    assert_eq!(service.heard().len(), 0, "nothing was said to it");
+    assert_eq!(service.requests().len(), 0, "nothing was said to it");
     let sandbox = trusting();
     sandbox
         .settings(&json!({"hooks": {"BeforeTool": [{"hooks": [policy(&service.address, json!({"guard": true}))]}]}}));
-    fire(&sandbox, &[]).exits(3);
-    assert_eq!(service.heard().len(), 1);
+    fire(&sandbox, &[]).expect_exit_code(3);
+    assert_eq!(service.requests().len(), 1);
     // A project has no say in whom to trust.
     let sandbox = super::sandbox();
-    sandbox.write(".gemini/.env", format!("SSL_CERT_FILE={AUTHORITY}\n"));
+    sandbox.write(".gemini/.env", format!("SSL_CERT_FILE={CA_CERTIFICATE_PATH}\n"));
     fails_in(sandbox, "an authority of the project", &service.address, "certificate");
 }
 
@@ -211,10 +215,10 @@ fn a_proxy_that_is_not_there_is_no_way_around() {
     let own = saying(json!({"decision": "ask"}));
     let sandbox =
         project("BeforeTool", policy("http://policy.invalid/hook", json!({}))).env("http_proxy", &proxy.address);
-    has(&fire(&sandbox, &[]).exits(2).stdout, "by way of the proxy");
+    assert_contains(&fire(&sandbox, &[]).expect_exit_code(2).stdout, "by way of the proxy");
     for address in [own.address.clone(), own.address.replace("127.0.0.1", "localhost")] {
         sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [policy(&address, json!({}))]}]}}));
-        fire(&sandbox, &[]).exits(3);
+        fire(&sandbox, &[]).expect_exit_code(3);
     }
-    assert_eq!((proxy.heard().len(), own.heard().len()), (1, 2));
+    assert_eq!((proxy.requests().len(), own.requests().len()), (1, 2));
 }

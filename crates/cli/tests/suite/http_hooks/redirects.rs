@@ -3,12 +3,12 @@
 use super::*;
 
 /// A service that answers at `/there`, and elsewhere with this status and place.
-fn moving(status: u16, to: impl Fn(&str) -> String + Send + Sync + 'static) -> Service {
-    Service::start(move |asked| {
+fn moving(status: u16, to: impl Fn(&str) -> String + Send + Sync + 'static) -> TestHttpService {
+    TestHttpService::start(move |asked| {
         if asked.path == "/there" {
-            return Reply::json(&json!({"decision": "deny", "reason": "found there"}));
+            return ServiceReply::json(&json!({"decision": "deny", "reason": "found there"}));
         }
-        Reply::status(status, &format!("location: {}\r\n", to(asked.header("host"))), "")
+        ServiceReply::status(status, &format!("location: {}\r\n", to(asked.header("host"))), "")
     })
 }
 
@@ -23,8 +23,8 @@ fn to_the_same_service_the_question_goes_on_as_it_was() {
                 json!({"headers": {"X-Token": "$TOKEN"}, "allowedEnvVars": ["TOKEN"]}),
             );
             sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
-            has(&fire(&sandbox, &[]).exits(2).stdout, "found there");
-            let heard = service.heard();
+            assert_contains(&fire(&sandbox, &[]).expect_exit_code(2).stdout, "found there");
+            let heard = service.requests();
             assert_eq!((heard[0].body.as_str(), heard[1].header("x-token")), (heard[1].body.as_str(), "abc-token"));
             assert_eq!((heard[1].method.as_str(), heard.len()), ("POST", 2));
         }
@@ -49,13 +49,13 @@ fn to_anybody_else_nothing_is_sent() {
             let service = moving(status, move |host| place.replace("{host}", host));
             let run = fire(&guarded(&service), &[]);
             assert_eq!(run.code, Some(2), "{status} to {to}: {run:#?}");
-            lacks(&run.stdout, "found there");
-            assert_eq!(service.heard().len(), 1, "{status} to {to}");
+            assert_lacks(&run.stdout, "found there");
+            assert_eq!(service.requests().len(), 1, "{status} to {to}");
         }
     }
     assert_eq!(other.connections(), 0, "nobody even knocked there");
     let service = moving(307, |_| "http://evil.invalid/?steal=1".to_owned());
-    has(
+    assert_contains(
         &fire(&guarded(&service), &[]).stdout,
         "redirected to http://evil.invalid by its service, and nothing is sent to another place",
     );
@@ -65,17 +65,17 @@ fn to_anybody_else_nothing_is_sent() {
 fn another_request_than_the_one_it_got_is_not_made() {
     for status in [300, 301, 302, 303, 304] {
         let service = moving(status, |_| "/there".to_owned());
-        let run = fire(&guarded(&service), &[]).exits(2);
-        lacks(&run.stdout, "found there");
-        assert_eq!(service.heard().len(), 1, "{status}");
+        let run = fire(&guarded(&service), &[]).expect_exit_code(2);
+        assert_lacks(&run.stdout, "found there");
+        assert_eq!(service.requests().len(), 1, "{status}");
     }
-    let nowhere = Service::start(|_| Reply::status(307, "", ""));
-    has(&fire(&guarded(&nowhere), &[]).exits(2).stdout, "does not say where to go");
+    let nowhere = TestHttpService::start(|_| ServiceReply::status(307, "", ""));
+    assert_contains(&fire(&guarded(&nowhere), &[]).expect_exit_code(2).stdout, "does not say where to go");
 }
 
 #[test]
 fn round_and_round_has_an_end() {
     let service = moving(307, |_| "/hook".to_owned());
-    has(&fire(&guarded(&service), &[]).exits(2).stdout, "redirected more than 5 times");
-    assert_eq!(service.heard().len(), 6);
+    assert_contains(&fire(&guarded(&service), &[]).expect_exit_code(2).stdout, "redirected more than 5 times");
+    assert_eq!(service.requests().len(), 6);
 }

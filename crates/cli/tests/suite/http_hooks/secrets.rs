@@ -6,7 +6,7 @@ use hookwright_testkit::fs;
 const TOKEN: &str = "tok-9f3c-nobody-reads-this";
 const LITERAL: &str = "lit-77aa-nobody-reads-this-either";
 
-fn with_secrets(service: &Service) -> Sandbox {
+fn with_secrets(service: &TestHttpService) -> Sandbox {
     let hook = policy(
         &service.address,
         json!({"headers": {"Authorization": "Bearer $POLICY_TOKEN", "X-Api-Key": LITERAL}, "allowedEnvVars": ["POLICY_TOKEN"]}),
@@ -23,12 +23,12 @@ fn files_under(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 }
 
 #[track_caller]
-fn is_nowhere(sandbox: &Sandbox, run: &Run) {
+fn assert_secrets_nowhere(sandbox: &Sandbox, run: &ProgramRun) {
     for text in [&run.stdout, &run.stderr] {
-        lacks(text, TOKEN);
-        lacks(text, LITERAL);
+        assert_lacks(text, TOKEN);
+        assert_lacks(text, LITERAL);
     }
-    let telemetry = sandbox.beside("telemetry.log");
+    let telemetry = sandbox.sibling_path("telemetry.log");
     let kept = files_under(&sandbox.home()).into_iter().chain(telemetry.exists().then_some(telemetry));
     for file in kept {
         let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
@@ -39,17 +39,17 @@ fn is_nowhere(sandbox: &Sandbox, run: &Run) {
 #[test]
 fn they_are_in_no_list_log_trace_record_or_message() {
     // It shows what it was asked, as pages of errors do.
-    let echo = Service::start(|asked| {
+    let echo = TestHttpService::start(|asked| {
         let page = format!("failed for {}", asked.header("authorization"));
-        Reply::status(500, "", page)
+        ServiceReply::status(500, "", page)
     });
     let sandbox = with_secrets(&echo);
-    let outfile = sandbox.beside("telemetry.log");
+    let outfile = sandbox.sibling_path("telemetry.log");
     let sandbox = sandbox
         .env("GEMINI_TELEMETRY_ENABLED", "true")
         .env("GEMINI_TELEMETRY_OUTFILE", outfile.to_str().unwrap())
         .env("HOOKWRIGHT_LOG", "trace");
-    is_nowhere(&sandbox, &sandbox.run(&["hooks", "trust", "--all"]).exits(0));
+    assert_secrets_nowhere(&sandbox, &sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0));
     for args in [
         &["hooks", "list"][..],
         &["hooks", "list", "--json"],
@@ -63,33 +63,33 @@ fn they_are_in_no_list_log_trace_record_or_message() {
         &["hooks", "fire", "BeforeTool", "--tool", "glob"],
         &["hooks", "fire", "BeforeTool", "--tool", "glob", "--json"],
     ] {
-        is_nowhere(&sandbox, &sandbox.run(args));
+        assert_secrets_nowhere(&sandbox, &sandbox.run(args));
     }
     let run = prompt(&sandbox, &writes(), &["--debug"]);
-    has(&run.stderr, "500");
-    is_nowhere(&sandbox, &run);
+    assert_contains(&run.stderr, "500");
+    assert_secrets_nowhere(&sandbox, &run);
     assert!(
-        echo.heard()
+        echo.requests()
             .iter()
             .all(|asked| asked.header("authorization").ends_with(TOKEN) && asked.header("x-api-key") == LITERAL)
     );
     let payload = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}});
-    is_nowhere(&sandbox, &sandbox.run_with_input(&["bridge", "claude-code"], &payload.to_string()));
+    assert_secrets_nowhere(&sandbox, &sandbox.run_with_input(&["bridge", "claude-code"], &payload.to_string()));
     // Those that are not reached, and those that can't be sent.
     let gone = with_secrets(&echo);
     let text = gone.read(".gemini/settings.json").replace(&echo.address, "https://no-such-name.invalid");
     gone.write(".gemini/settings.json", text);
-    is_nowhere(&gone, &fire(&gone, &["--json"]));
+    assert_secrets_nowhere(&gone, &fire(&gone, &["--json"]));
     let broken = with_secrets(&echo).env("POLICY_TOKEN", &format!("{TOKEN}\r\nX-Evil: 1"));
-    is_nowhere(&broken, &fire(&broken, &["--json"]));
-    is_nowhere(&broken, &broken.run(&["hooks", "doctor"]));
+    assert_secrets_nowhere(&broken, &fire(&broken, &["--json"]));
+    assert_secrets_nowhere(&broken, &broken.run(&["hooks", "doctor"]));
 }
 
 #[test]
 fn show_names_headers_and_their_variables() {
     let service = saying(json!({}));
     let sandbox = with_secrets(&service);
-    let headers = &sandbox.run(&["hooks", "show", "policy", "--json"]).exits(0).json()[0]["headers"];
+    let headers = &sandbox.run(&["hooks", "show", "policy", "--json"]).expect_exit_code(0).json()[0]["headers"];
     assert_eq!(*headers, json!({"Authorization": "Bearer ${POLICY_TOKEN}", "X-Api-Key": "…"}));
 }
 
@@ -105,7 +105,7 @@ fn a_value_that_would_be_more_than_one_header_is_not_sent() {
         sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
         let run = fire(&sandbox, &[]);
         assert_eq!(run.code, Some(2), "{value:?}: {run:#?}");
-        has(&run.stdout, "the header X-Token");
+        assert_contains(&run.stdout, "the header X-Token");
     }
     assert_eq!(service.connections(), 0);
 }
@@ -118,12 +118,12 @@ fn a_variable_that_is_not_set_is_said_and_keeps_an_unattended_session_from_start
         json!({"guard": true, "headers": {"Authorization": "Bearer $POLICY_TOKEN"}, "allowedEnvVars": ["POLICY_TOKEN"]}),
     );
     let sandbox = project("BeforeTool", hook);
-    let doctor = sandbox.run(&["hooks", "doctor"]).exits(1);
-    has(&doctor.stdout, "the header Authorization needs $POLICY_TOKEN, which is not set");
-    has(&sandbox.run(&["hooks", "list"]).stdout, "inert");
-    has(&sandbox.run(&["hooks", "show", "policy"]).stdout, "set the variable where the agent is started");
-    let run = prompt(&sandbox, &writes(), &[]).exits(52);
-    has(&run.stderr, "policy");
-    fire(&sandbox, &[]).exits(2);
-    assert!(!sandbox.has("a.txt") && service.connections() == 0);
+    let doctor = sandbox.run(&["hooks", "doctor"]).expect_exit_code(1);
+    assert_contains(&doctor.stdout, "the header Authorization needs $POLICY_TOKEN, which is not set");
+    assert_contains(&sandbox.run(&["hooks", "list"]).stdout, "inert");
+    assert_contains(&sandbox.run(&["hooks", "show", "policy"]).stdout, "set the variable where the agent is started");
+    let run = prompt(&sandbox, &writes(), &[]).expect_exit_code(52);
+    assert_contains(&run.stderr, "policy");
+    fire(&sandbox, &[]).expect_exit_code(2);
+    assert!(!sandbox.has_file("a.txt") && service.connections() == 0);
 }

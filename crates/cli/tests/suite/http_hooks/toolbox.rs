@@ -1,13 +1,13 @@
 //! What is told of HTTP hooks: by the toolbox, the review of trust, the bridge and the screen.
 
 use super::*;
-use crate::suite::tui::{COMPOSER, Terminal};
+use crate::suite::tui::{COMPOSER, TestTerminal};
 
 /// A service that does not want anything written into `/etc`.
-fn no_etc() -> Service {
-    Service::start(|asked| {
+fn no_etc() -> TestHttpService {
+    TestHttpService::start(|asked| {
         let is_etc = asked.body.contains("/etc/");
-        Reply::json(&if is_etc { json!({"decision": "deny", "reason": "not into /etc"}) } else { json!({}) })
+        ServiceReply::json(&if is_etc { json!({"decision": "deny", "reason": "not into /etc"}) } else { json!({}) })
     })
 }
 
@@ -16,12 +16,12 @@ fn lists_show_the_type_and_the_address() {
     let service = saying(json!({}));
     let sandbox = guarded(&service);
     let url = format!("{}/hook", service.address);
-    has(&sandbox.run(&["hooks", "list"]).exits(0).stdout, "policy");
-    let list = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    assert_contains(&sandbox.run(&["hooks", "list"]).expect_exit_code(0).stdout, "policy");
+    let list = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
     assert_eq!((&list[0]["type"], &list[0]["url"], &list[0]["command"]), (&json!("http"), &json!(url), &Value::Null));
-    let shown = sandbox.run(&["hooks", "show", "policy"]).exits(0).stdout;
+    let shown = sandbox.run(&["hooks", "show", "policy"]).expect_exit_code(0).stdout;
     for words in ["http", url.as_str(), "yes"] {
-        has(&shown, words);
+        assert_contains(&shown, words);
     }
 }
 
@@ -29,12 +29,12 @@ fn lists_show_the_type_and_the_address() {
 fn the_doctor_asks_about_a_sample() {
     let service = saying(json!({}));
     let sandbox = guarded(&service);
-    has(&sandbox.run(&["hooks", "doctor"]).exits(0).stdout, "answered a sample in");
-    assert_eq!(service.heard().len(), 1);
-    let broken = Service::start(|_| Reply::status(502, "", "no upstream"));
+    assert_contains(&sandbox.run(&["hooks", "doctor"]).expect_exit_code(0).stdout, "answered a sample in");
+    assert_eq!(service.requests().len(), 1);
+    let broken = TestHttpService::start(|_| ServiceReply::status(502, "", "no upstream"));
     let run = guarded(&broken).run(&["hooks", "doctor"]);
     assert_ne!(run.code, Some(0), "{run:#?}");
-    has(&run.stdout, "asked about a sample, it got 502 Bad Gateway from its service: no upstream");
+    assert_contains(&run.stdout, "asked about a sample, it got 502 Bad Gateway from its service: no upstream");
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn tests_are_written_as_for_a_command() {
     };
     let write = |text: String| sandbox.write(".gemini/policy.hooktest.toml", text);
     write(format!("{}{}", case("/etc/passwd", "deny"), case("a.txt", "allow")));
-    has(&sandbox.run(&["hooks", "test"]).exits(0).stdout, "2 passed");
+    assert_contains(&sandbox.run(&["hooks", "test"]).expect_exit_code(0).stdout, "2 passed");
     write(case("a.txt", "deny"));
-    sandbox.run(&["hooks", "test"]).exits(1);
+    sandbox.run(&["hooks", "test"]).expect_exit_code(1);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn every_wrong_key_is_said_with_its_place() {
         let run = sandbox.run(&["hooks", "validate"]);
         let said = format!("{}{}", run.stdout, run.stderr);
         assert!(said.contains(words), "{hook}: no `{words}`: {run:#?}");
-        has(&said, "settings.json:");
+        assert_contains(&said, "settings.json:");
         // A warning is no error, except to whoever asks for none.
         assert_eq!(run.code, Some(i32::from(said.contains("error:"))), "{hook}: {run:#?}");
     }
@@ -93,37 +93,37 @@ fn every_wrong_key_is_said_with_its_place() {
 fn a_new_one_is_announced_with_its_address_and_a_changed_one_is_reviewed() {
     let service = no_etc();
     let sandbox = guarded(&service);
-    let run = prompt(&sandbox, &Replay::new().says("hi"), &[]).exits(0);
-    has(&run.stderr, &service.address);
+    let run = prompt(&sandbox, &ReplayBuilder::new().says("hi"), &[]).expect_exit_code(0);
+    assert_contains(&run.stderr, &service.address);
     sandbox.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
     let hook = |url: &str, header: &str| {
         let hook = json!({"type": "http", "name": "policy", "url": url, "headers": {"X-Team": header, "X-Of": "v $HOME"}, "allowedEnvVars": ["HOME"]});
         sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
     };
     let is_held = || sandbox.run(&["hooks", "list", "--json"]).json()[0]["state"] == "untrusted";
-    let trust = || sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+    let trust = || sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
     hook(&service.address, "a");
     assert!(is_held());
-    fire(&sandbox, &[]).exits(1);
-    has(&sandbox.run(&["hooks", "trust"]).stdout, &service.address);
+    fire(&sandbox, &[]).expect_exit_code(1);
+    assert_contains(&sandbox.run(&["hooks", "trust"]).stdout, &service.address);
     trust();
     assert!(!is_held());
-    fire(&sandbox, &[]).exits(0);
+    fire(&sandbox, &[]).expect_exit_code(0);
     // What is not shown counts too.
     hook(&service.address, "b");
     assert!(is_held());
-    has(&sandbox.run(&["hooks", "trust"]).stdout, "its header X-Team changed");
+    assert_contains(&sandbox.run(&["hooks", "trust"]).stdout, "its header X-Team changed");
     trust();
     hook(&format!("{}/other", service.address), "b");
     assert!(is_held());
-    has(&sandbox.run(&["hooks", "trust"]).stdout, "its url was");
+    assert_contains(&sandbox.run(&["hooks", "trust"]).stdout, "its url was");
     trust();
     let text = sandbox.read(".gemini/settings.json").replace("v $HOME", "w $HOME");
     sandbox.write(".gemini/settings.json", text);
     assert!(is_held());
-    let asked = service.heard().len();
-    fire(&sandbox, &[]).exits(1);
-    assert_eq!(service.heard().len(), asked, "what is held is not asked");
+    let asked = service.requests().len();
+    fire(&sandbox, &[]).expect_exit_code(1);
+    assert_eq!(service.requests().len(), asked, "what is held is not asked");
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn the_bridge_asks_it_too() {
     let no = bridge(&sandbox, "echo x > /etc/passwd").json();
     assert_eq!(no["hookSpecificOutput"]["permissionDecision"], "deny");
     assert_eq!(no["hookSpecificOutput"]["permissionDecisionReason"], "not into /etc");
-    assert_eq!(bridge(&sandbox, "ls").exits(0).stdout, "");
-    let down = Service::start(|_| Reply::Last(Vec::new()));
+    assert_eq!(bridge(&sandbox, "ls").expect_exit_code(0).stdout, "");
+    let down = TestHttpService::start(|_| ServiceReply::Close(Vec::new()));
     let no = bridge(&guarded(&down), "ls").json();
     assert_eq!(no["hookSpecificOutput"]["permissionDecision"], "deny", "{no}");
 }
@@ -148,17 +148,17 @@ fn the_panel_and_the_question_of_trust_show_the_address() {
     let service = saying(json!({}));
     let port = service.address.rsplit(':').next().unwrap().to_owned();
     let sandbox = guarded(&service);
-    let mut terminal = Terminal::sized(&sandbox, &[], 120, 30);
-    terminal.ready().keys("/hooks panel\r").sees("Hooks 1/1");
-    let screen = terminal.shows(&format!("{port}/hook"));
-    has(&screen, "http");
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 30);
+    terminal.wait_until_ready().keys("/hooks panel\r").wait_for_new_text("Hooks 1/1");
+    let screen = terminal.wait_for_text(&format!("{port}/hook"));
+    assert_contains(&screen, "http");
     terminal.keys("c");
-    terminal.sees("canary: policy");
+    terminal.wait_for_new_text("canary: policy");
     terminal.keys("\x1b");
-    terminal.sees(COMPOSER);
+    terminal.wait_for_new_text(COMPOSER);
     drop(terminal);
     let untrusted = guarded(&service).untrusted();
-    let mut terminal = Terminal::sized(&untrusted, &[], 120, 30);
-    terminal.sees("Do you want to trust this folder?");
-    has(&terminal.sees(&format!("{port}/hook")), "POST http://127.0.0.1");
+    let mut terminal = TestTerminal::sized(&untrusted, &[], 120, 30);
+    terminal.wait_for_new_text("Do you want to trust this folder?");
+    assert_contains(&terminal.wait_for_new_text(&format!("{port}/hook")), "POST http://127.0.0.1");
 }

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hookwright_testkit::Sandbox;
 use hookwright_testkit::fs;
-use hookwright_testkit::http::{Answer, Asked, Http, field};
+use hookwright_testkit::http::{TestHttpRequest, TestHttpResponse, TestHttpServer, form_field};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -15,32 +15,32 @@ use super::remote;
 
 /// How the authorisation server behaves.
 #[derive(Clone, Copy)]
-pub(crate) enum Mood {
+pub(crate) enum AuthorityBehaviour {
     /// It gives out tokens that are good for so many seconds.
-    Gives(u64),
+    Grants(u64),
     /// The user says no there.
     Refuses,
 }
 
 #[derive(Default)]
-struct State {
+struct AuthorityState {
     /// The challenge behind each code.
     codes: HashMap<String, String>,
     /// How many tokens were given out; only the last is taken.
     tokens: usize,
 }
 
-pub(crate) struct Authority {
-    pub(crate) http: Http,
-    state: Arc<Mutex<State>>,
+pub(crate) struct FakeAuthority {
+    pub(crate) http: TestHttpServer,
+    state: Arc<Mutex<AuthorityState>>,
 }
 
-impl Authority {
-    pub(crate) fn new(mood: Mood) -> Authority {
-        let state: Arc<Mutex<State>> = Arc::default();
+impl FakeAuthority {
+    pub(crate) fn new(mood: AuthorityBehaviour) -> FakeAuthority {
+        let state: Arc<Mutex<AuthorityState>> = Arc::default();
         let own = state.clone();
-        let http = Http::serve(move |asked| answer(asked, mood, &mut own.lock().unwrap()));
-        Authority { http, state }
+        let http = TestHttpServer::serve(move |asked| answer(asked, mood, &mut own.lock().unwrap()));
+        FakeAuthority { http, state }
     }
 
     /// Settings that name the server.
@@ -55,7 +55,11 @@ impl Authority {
 
     /// How many times a code or an older token was turned into a token.
     pub(crate) fn grants(&self, kind: &str) -> usize {
-        self.http.heard("/token").iter().filter(|asked| asked.field("grant_type").as_deref() == Some(kind)).count()
+        self.http
+            .requests_to("/token")
+            .iter()
+            .filter(|asked| asked.field("grant_type").as_deref() == Some(kind))
+            .count()
     }
 }
 
@@ -68,7 +72,7 @@ pub(crate) fn kept(sandbox: &Sandbox) -> Option<String> {
 pub(crate) fn page_in(text: &str) -> Option<String> {
     let page = text.split_whitespace().find(|word| word.starts_with("http://") && word.contains("/authorize?"))?;
     // A page that is still being drawn lacks its end.
-    field(page.split_once('?')?.1, "scope").filter(|scope| scope == "use")?;
+    form_field(page.split_once('?')?.1, "scope").filter(|scope| scope == "use")?;
     Some(page.to_owned())
 }
 
@@ -76,48 +80,53 @@ fn token(number: usize) -> String {
     format!("s3cret-token-{number}")
 }
 
-fn answer(asked: &Asked, mood: Mood, state: &mut State) -> Answer {
+fn answer(asked: &TestHttpRequest, mood: AuthorityBehaviour, state: &mut AuthorityState) -> TestHttpResponse {
     let base = format!("http://{}", asked.header("host"));
     match asked.path.as_str() {
         "/mcp" if asked.header("authorization") == format!("Bearer {}", token(state.tokens)) => remote::answer(asked),
         "/mcp" => {
             let about = format!("Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\"");
-            Answer::status(401).with("www-authenticate", &about)
+            TestHttpResponse::status(401).with_header("www-authenticate", &about)
         }
-        "/.well-known/oauth-protected-resource/mcp" => Answer::json(
+        "/.well-known/oauth-protected-resource/mcp" => TestHttpResponse::json(
             &json!({ "resource": format!("{base}/mcp"), "authorization_servers": [base], "scopes_supported": ["use"] }),
         ),
-        "/.well-known/oauth-authorization-server" => Answer::json(&json!({
+        "/.well-known/oauth-authorization-server" => TestHttpResponse::json(&json!({
             "issuer": base, "authorization_endpoint": format!("{base}/authorize"),
             "token_endpoint": format!("{base}/token"), "registration_endpoint": format!("{base}/register"),
             "code_challenge_methods_supported": ["S256"], "authorization_response_iss_parameter_supported": true,
         })),
-        "/register" => Answer::json(&json!({ "client_id": "this-program" })),
+        "/register" => TestHttpResponse::json(&json!({ "client_id": "this-program" })),
         "/authorize" => authorize(asked, &base, mood, state),
         "/token" => given(asked, mood, state),
-        _ => Answer::status(404),
+        _ => TestHttpResponse::status(404),
     }
 }
 
 /// The user has read the page, and the browser goes back.
-fn authorize(asked: &Asked, base: &str, mood: Mood, state: &mut State) -> Answer {
+fn authorize(
+    asked: &TestHttpRequest,
+    base: &str,
+    mood: AuthorityBehaviour,
+    state: &mut AuthorityState,
+) -> TestHttpResponse {
     let of = |name: &str| asked.field(name).unwrap_or_default();
     assert_eq!((of("code_challenge_method"), of("client_id")), ("S256".to_owned(), "this-program".to_owned()));
     assert_eq!((of("resource"), of("response_type")), (format!("{base}/mcp"), "code".to_owned()));
     let said = match mood {
-        Mood::Refuses => "error=access_denied&error_description=not%20today".to_owned(),
-        Mood::Gives(_) => {
+        AuthorityBehaviour::Refuses => "error=access_denied&error_description=not%20today".to_owned(),
+        AuthorityBehaviour::Grants(_) => {
             let code = format!("s3cret-code-{}", state.codes.len());
             state.codes.insert(code.clone(), of("code_challenge"));
             format!("code={code}")
         }
     };
     let back = format!("{}?{said}&state={}&iss={base}", of("redirect_uri"), of("state"));
-    Answer::status(302).with("location", &back)
+    TestHttpResponse::status(302).with_header("location", &back)
 }
 
 /// A code with the word that its challenge was made of, or the last token's renewal.
-fn given(asked: &Asked, mood: Mood, state: &mut State) -> Answer {
+fn given(asked: &TestHttpRequest, mood: AuthorityBehaviour, state: &mut AuthorityState) -> TestHttpResponse {
     let of = |name: &str| asked.field(name).unwrap_or_default();
     let is_good = match of("grant_type").as_str() {
         "authorization_code" => {
@@ -128,14 +137,14 @@ fn given(asked: &Asked, mood: Mood, state: &mut State) -> Answer {
         "refresh_token" => of("refresh_token").starts_with("s3cret-refresh"),
         _ => false,
     };
-    let Mood::Gives(seconds) = mood else { return Answer::status(400) };
+    let AuthorityBehaviour::Grants(seconds) = mood else { return TestHttpResponse::status(400) };
     if !is_good {
-        return Answer::Whole(400, Vec::new(), json!({ "error": "invalid_grant" }).to_string());
+        return TestHttpResponse::Full(400, Vec::new(), json!({ "error": "invalid_grant" }).to_string());
     }
     state.tokens += 1;
     // Only the first ends soon: whoever renews it has one for long.
     let seconds = if state.tokens == 1 { seconds } else { 3600 };
-    Answer::json(&json!({
+    TestHttpResponse::json(&json!({
         "access_token": token(state.tokens), "token_type": "Bearer", "expires_in": seconds,
         "refresh_token": format!("s3cret-refresh-{}", state.tokens),
     }))

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use hookwright_testkit::deadline::*;
-use hookwright_testkit::{has_program, skipped};
+use hookwright_testkit::{has_program, report_skipped};
 
 /// What must pass. Not among them: elicitation (a server gets no user), tokens without a user (`client-credentials-*`) and of
 /// another identity provider (`cross-app-access-complete-flow`).
@@ -38,11 +38,11 @@ const SCENARIOS: [&str; 22] = [
 fn the_protocols_own_conformance_suite_passes() {
     let name = "the_protocols_own_conformance_suite_passes";
     let Some(modules) = std::env::var_os("HOOKWRIGHT_MCP_CONFORMANCE").filter(|path| !path.is_empty()) else {
-        return skipped(name, "HOOKWRIGHT_MCP_CONFORMANCE names none");
+        return report_skipped(name, "HOOKWRIGHT_MCP_CONFORMANCE names none");
     };
     let suite = Path::new(&modules).join("@modelcontextprotocol/conformance/dist/index.js");
     if !suite.is_file() || !has_program("node") {
-        return skipped(name, "the suite or node is not there");
+        return report_skipped(name, "the suite or node is not there");
     }
     let client = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/mcp_session/conformance_client.mjs");
     let node = |words: &[&str]| {
@@ -52,7 +52,7 @@ fn the_protocols_own_conformance_suite_passes() {
     };
     // It wants a newer node than some have.
     if !node(&["list"]).status.success() {
-        return skipped(name, "the suite does not start with this node");
+        return report_skipped(name, "the suite does not start with this node");
     }
     let command = format!("node '{client}'");
     let failed = SCENARIOS.iter().filter_map(|scenario| {

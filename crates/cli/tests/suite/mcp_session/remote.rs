@@ -6,11 +6,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 
 use hookwright_testkit::deadline::*;
-use hookwright_testkit::http::{Answer, Asked, Http};
-use hookwright_testkit::{Replay, has_program, skipped, wait_until};
+use hookwright_testkit::http::{TestHttpRequest, TestHttpResponse, TestHttpServer};
+use hookwright_testkit::{ReplayBuilder, has_program, report_skipped, wait_until};
 use serde_json::{Value, json};
 
-use super::{YOLO, ask, echo, results, sandbox, seen};
+use super::{YOLO_ARGS, echo_replay, run_prompt, sandbox, seen_inputs, tool_results};
 
 /// What a small server says to a message; nothing to a notification.
 pub(super) fn said_to(asked: &Value) -> Option<Value> {
@@ -26,40 +26,40 @@ pub(super) fn said_to(asked: &Value) -> Option<Value> {
 }
 
 /// Over streamable HTTP, in its smallest: every request is answered with JSON.
-pub(super) fn answer(asked: &Asked) -> Answer {
+pub(super) fn answer(asked: &TestHttpRequest) -> TestHttpResponse {
     match (asked.method.as_str(), said_to(&asked.json())) {
-        ("POST", Some(said)) => Answer::json(&said),
-        ("POST", None) => Answer::status(202),
-        _ => Answer::status(405),
+        ("POST", Some(said)) => TestHttpResponse::json(&said),
+        ("POST", None) => TestHttpResponse::status(202),
+        _ => TestHttpResponse::status(405),
     }
 }
 
 #[test]
 fn a_server_over_http_is_called_past_the_hooks() {
-    let http = Http::serve(answer);
+    let http = TestHttpServer::serve(answer);
     let address = format!("{}/mcp", http.address);
     let server = json!({ "httpUrl": format!("{address}?key=s3cret"), "headers": { "X-Key": "s3cret" } });
     let sandbox = sandbox(json!({ "demo": server }));
-    let run = ask(&sandbox, "hi", &echo(), YOLO).exits(0);
-    assert_eq!(results(&run)[0]["output"], "hello there", "{}", run.stdout);
-    let context = &seen(&sandbox)[0]["mcp_context"];
+    let run = run_prompt(&sandbox, "hi", &echo_replay(), YOLO_ARGS).expect_exit_code(0);
+    assert_eq!(tool_results(&run)[0]["output"], "hello there", "{}", run.stdout);
+    let context = &seen_inputs(&sandbox)[0]["mcp_context"];
     assert_eq!(context, &json!({ "server_name": "demo", "tool_name": "echo", "url": address }));
     assert!(!sandbox.read("seen").contains("s3cret"));
-    assert!(http.heard("/mcp").iter().all(|asked| asked.header("x-key") == "s3cret"));
+    assert!(http.requests_to("/mcp").iter().all(|asked| asked.header("x-key") == "s3cret"));
 }
 
 /// Over a stream of events: `GET /sse` opens one and is told where to speak, `POST` there is answered in the stream.
 /// `heard` may do something else with a message first, and says whether that was all.
-fn older(heard: impl Fn(&Value, &Sender<String>) -> bool + Send + Sync + 'static) -> Http {
+fn older(heard: impl Fn(&Value, &Sender<String>) -> bool + Send + Sync + 'static) -> TestHttpServer {
     let streams: Mutex<Vec<Sender<String>>> = Mutex::default();
-    Http::serve(move |asked| {
+    TestHttpServer::serve(move |asked| {
         let mut streams = streams.lock().unwrap();
         match (asked.method.as_str(), asked.path.strip_prefix("/messages/")) {
             ("GET", _) if asked.path == "/sse" => {
                 let (sender, events) = channel();
                 sender.send(format!(": hello\n\nevent: endpoint\ndata: /messages/{}?k=v\n\n", streams.len())).unwrap();
                 streams.push(sender);
-                Answer::Events(events)
+                TestHttpResponse::Events(events)
             }
             ("POST", Some(number)) if asked.query == "k=v" => {
                 let message = asked.json();
@@ -77,9 +77,9 @@ fn older(heard: impl Fn(&Value, &Sender<String>) -> bool + Send + Sync + 'static
                     // Whoever listens hears the end of the stream.
                     streams[number] = channel().0;
                 }
-                Answer::status(202)
+                TestHttpResponse::status(202)
             }
-            _ => Answer::status(405),
+            _ => TestHttpResponse::status(405),
         }
     })
 }
@@ -98,12 +98,12 @@ fn a_server_over_events_is_called_past_the_hooks_with_or_without_its_kind() {
             server["type"] = kind.clone();
         }
         let sandbox = sandbox(json!({ "demo": server }));
-        let run = ask(&sandbox, "hi", &echo(), YOLO).exits(0);
-        assert_eq!(results(&run)[0]["output"], "hello there", "{kind}: {run:?}");
-        let context = &seen(&sandbox)[0]["mcp_context"];
+        let run = run_prompt(&sandbox, "hi", &echo_replay(), YOLO_ARGS).expect_exit_code(0);
+        assert_eq!(tool_results(&run)[0]["output"], "hello there", "{kind}: {run:?}");
+        let context = &seen_inputs(&sandbox)[0]["mcp_context"];
         assert_eq!(context, &json!({ "server_name": "demo", "tool_name": "echo", "url": address }));
         assert!(!sandbox.read("seen").contains("s3cret"));
-        let told = http.heard("/messages/0");
+        let told = http.requests_to("/messages/0");
         assert!(!told.is_empty() && told.iter().all(|asked| asked.header("x-key") == "s3cret"), "{told:?}");
     }
 }
@@ -111,20 +111,20 @@ fn a_server_over_events_is_called_past_the_hooks_with_or_without_its_kind() {
 /// Whoever names another server's address would have the headers sent there.
 #[test]
 fn what_is_told_over_events_goes_to_nobody_else() {
-    let other = Http::serve(|_| Answer::status(200));
+    let other = TestHttpServer::serve(|_| TestHttpResponse::status(200));
     let address = other.address.clone();
-    let http = Http::serve(move |_| {
+    let http = TestHttpServer::serve(move |_| {
         let (sender, events) = channel();
         sender.send(format!("event: endpoint\ndata: {address}/take\n\n")).unwrap();
         // The stream stays open.
         std::mem::forget(sender);
-        Answer::Events(events)
+        TestHttpResponse::Events(events)
     });
     let server = json!({ "type": "sse", "url": format!("{}/sse", http.address), "headers": { "X-Key": "s3cret" } });
     let sandbox = sandbox(json!({ "demo": server }));
-    let run = sandbox.run(&["mcp", "test", "demo"]).exits(1);
+    let run = sandbox.run(&["mcp", "test", "demo"]).expect_exit_code(1);
     assert!(run.stdout.contains("it wants what it is told sent to another server"), "{run:?}");
-    assert!(other.heard("/take").is_empty());
+    assert!(other.requests_to("/take").is_empty());
 }
 
 /// A stream that ends in a call costs that call; the server is connected to again.
@@ -132,15 +132,15 @@ fn what_is_told_over_events_goes_to_nobody_else() {
 fn a_stream_that_ends_costs_the_call_it_ended_in() {
     let http = older(|message, _| message["method"] == "tools/call" && gone(message));
     let sandbox = sandbox(json!({ "demo": { "type": "sse", "url": format!("{}/sse", http.address) } }));
-    let replay = Replay::new()
+    let replay = ReplayBuilder::new()
         .calls("mcp__demo__echo", json!({ "text": "go away" }))
         .calls("mcp__demo__echo", json!({ "text": "hello again" }))
         .says("done");
-    let run = ask(&sandbox, "hi", &replay, YOLO).exits(0);
-    let results = results(&run);
+    let run = run_prompt(&sandbox, "hi", &replay, YOLO_ARGS).expect_exit_code(0);
+    let results = tool_results(&run);
     assert!(results[0].to_string().contains("its stream of events ended"), "{}", results[0]);
     assert_eq!(results[1]["output"], "hello again", "{}", run.stdout);
-    assert_eq!(http.heard("/sse").len(), 2, "{}", run.stdout);
+    assert_eq!(http.requests_to("/sse").len(), 2, "{}", run.stdout);
 }
 
 /// News of a server come by the same stream.
@@ -165,13 +165,13 @@ fn a_list_that_changes_is_heard_of_over_events() {
     });
     let sandbox = sandbox(json!({ "demo": { "type": "sse", "url": format!("{}/sse", http.address) } }));
     let replay = echo_then(&["mcp__demo__more"]);
-    let run = ask(&sandbox, "hi", &replay, YOLO).exits(0);
-    let results = results(&run);
+    let run = run_prompt(&sandbox, "hi", &replay, YOLO_ARGS).expect_exit_code(0);
+    let results = tool_results(&run);
     assert_eq!(results[1]["output"], "more words", "{}", run.stdout);
 }
 
-fn echo_then(tools: &[&str]) -> Replay {
-    let first = Replay::new().calls("mcp__demo__echo", json!({ "text": "hello there" }));
+fn echo_then(tools: &[&str]) -> ReplayBuilder {
+    let first = ReplayBuilder::new().calls("mcp__demo__echo", json!({ "text": "hello there" }));
     tools.iter().fold(first, |replay, tool| replay.calls(tool, json!({ "text": "more words" }))).says("done")
 }
 
@@ -200,11 +200,11 @@ fn listening(program: &Path, kind: &str) -> (std::process::Child, u16) {
 fn server_everything_over_http_and_events() {
     let name = "server_everything_over_http_and_events";
     let Some(modules) = std::env::var_os("HOOKWRIGHT_MCP_SERVERS").filter(|path| !path.is_empty()) else {
-        return skipped(name, "HOOKWRIGHT_MCP_SERVERS names none");
+        return report_skipped(name, "HOOKWRIGHT_MCP_SERVERS names none");
     };
     let program = Path::new(&modules).join("@modelcontextprotocol/server-everything/dist/index.js");
     if !program.exists() || !has_program("node") {
-        return skipped(name, "server-everything or node is not there");
+        return report_skipped(name, "server-everything or node is not there");
     }
     for (kind, path, key) in [("streamableHttp", "mcp", "httpUrl"), ("sse", "sse", "url")] {
         let (mut child, port) = listening(&program, kind);
@@ -213,11 +213,14 @@ fn server_everything_over_http_and_events() {
             server["type"] = json!("sse");
         }
         let sandbox = sandbox(json!({ "all": server }));
-        let replay = Replay::new().calls("mcp__all__echo", json!({ "message": "hello there" })).says("done");
-        let run = ask(&sandbox, "hi", &replay, YOLO);
+        let replay = ReplayBuilder::new().calls("mcp__all__echo", json!({ "message": "hello there" })).says("done");
+        let run = run_prompt(&sandbox, "hi", &replay, YOLO_ARGS);
         let _ = child.kill();
         let _ = child.wait_in_time();
-        assert!(results(&run)[0]["output"].as_str().unwrap_or_default().contains("hello there"), "{kind}: {run:?}");
-        assert!(seen(&sandbox)[0]["mcp_context"]["url"].as_str().unwrap().contains(&port.to_string()));
+        assert!(
+            tool_results(&run)[0]["output"].as_str().unwrap_or_default().contains("hello there"),
+            "{kind}: {run:?}"
+        );
+        assert!(seen_inputs(&sandbox)[0]["mcp_context"]["url"].as_str().unwrap().contains(&port.to_string()));
     }
 }

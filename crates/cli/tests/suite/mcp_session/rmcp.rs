@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hookwright_testkit::fs;
-use hookwright_testkit::{Replay, Sandbox, make_executable};
+use hookwright_testkit::{ReplayBuilder, Sandbox, make_executable};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -22,12 +22,12 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 
-use super::{YOLO, ask, results, sandbox, seen};
+use super::{YOLO_ARGS, run_prompt, sandbox, seen_inputs, tool_results};
 
 /// A shelf: things to call, to read and to ask for, and one more tool once somebody has called `grow`.
 #[derive(Clone, Default)]
-struct Shelf {
-    grown: Arc<AtomicBool>,
+struct RmcpTestServer {
+    has_extra_tool: Arc<AtomicBool>,
 }
 
 fn object(value: Value) -> Arc<JsonObject> {
@@ -38,7 +38,7 @@ fn tool(name: &'static str, about: &'static str, properties: Value) -> Tool {
     Tool::new(name, about, object(json!({ "type": "object", "properties": properties })))
 }
 
-impl ServerHandler for Shelf {
+impl ServerHandler for RmcpTestServer {
     fn get_info(&self) -> ServerConfig {
         let can = ServerCapabilities::builder()
             .enable_tools()
@@ -64,7 +64,7 @@ impl ServerHandler for Shelf {
             tool("picture", "a picture", json!({})),
             tool("grow", "has one tool more from now on", json!({})),
         ];
-        if self.grown.load(Ordering::SeqCst) {
+        if self.has_extra_tool.load(Ordering::SeqCst) {
             tools.push(tool("late", "came later", json!({})));
         }
         Ok(ListToolsResult::with_all_items(tools))
@@ -91,7 +91,7 @@ impl ServerHandler for Shelf {
             }
             "picture" => CallToolResult::success(vec![ContentBlock::image("AAAA", "image/png")]),
             "grow" => {
-                self.grown.store(true, Ordering::SeqCst);
+                self.has_extra_tool.store(true, Ordering::SeqCst);
                 context.peer.notify_tool_list_changed().await.unwrap();
                 text("grown".to_owned())
             }
@@ -146,7 +146,7 @@ fn serves_on_its_pipes() {
     runtime.block_on(async {
         let out = std::fs::OpenOptions::new().write(true).open("/dev/fd/3").unwrap();
         let transport = (tokio::io::stdin(), tokio::fs::File::from_std(out));
-        Shelf::default().serve(transport).await.unwrap().waiting().await.unwrap();
+        RmcpTestServer::default().serve(transport).await.unwrap().waiting().await.unwrap();
     });
 }
 
@@ -173,7 +173,7 @@ fn over_http() -> String {
             let listener = tokio::net::TcpListener::from_std(listener).unwrap();
             let sessions = Arc::new(LocalSessionManager::default());
             let config = StreamableHttpServerConfig::default();
-            let service = StreamableHttpService::new(|| Ok(Shelf::default()), sessions, config);
+            let service = StreamableHttpService::new(|| Ok(RmcpTestServer::default()), sessions, config);
             while let Ok((stream, _)) = listener.accept().await {
                 let service = service.clone();
                 tokio::spawn(async move {
@@ -201,7 +201,7 @@ fn with_shelf(make: impl FnOnce(&Sandbox) -> Value) -> Sandbox {
 
 /// Everything that a server has, asked for by a model, past the hooks.
 fn all_of_it(sandbox: &Sandbox) {
-    let replay = Replay::new()
+    let replay = ReplayBuilder::new()
         .calls("mcp__shelf__shout", json!({ "text": "hello there" }))
         .calls("mcp__shelf__add", json!({ "a": 2, "b": 3 }))
         .calls("mcp__shelf__picture", json!({}))
@@ -211,8 +211,8 @@ fn all_of_it(sandbox: &Sandbox) {
         .calls("mcp__shelf__grow", json!({}))
         .calls("mcp__shelf__late", json!({}))
         .says("done");
-    let run = ask(sandbox, "hi", &replay, YOLO).exits(0);
-    let results = results(&run);
+    let run = run_prompt(sandbox, "hi", &replay, YOLO_ARGS).expect_exit_code(0);
+    let results = tool_results(&run);
     let expected = ["HELLO THERE", "{", "[image: image/png]", "nothing to shout", "what the note says", "not found"];
     for (result, words) in results.iter().zip(expected.iter().chain(&["grown", "better late"])) {
         assert!(result.to_string().contains(words), "no {words} in {result}");
@@ -220,7 +220,7 @@ fn all_of_it(sandbox: &Sandbox) {
     assert_eq!(results.len(), 8, "{}", run.stdout);
     let failed: Vec<bool> = results.iter().map(|result| result["status"] == "error").collect();
     assert_eq!(failed, [false, false, false, true, false, true, false, false], "{results:?}");
-    let seen = seen(sandbox);
+    let seen = seen_inputs(sandbox);
     assert_eq!(seen.len(), 14, "each call that there was a tool for, before and after");
     assert_eq!(seen[0]["mcp_context"]["server_name"], "shelf");
     let structure = seen[3]["tool_response"]["llmContent"].as_str().unwrap();
@@ -229,7 +229,7 @@ fn all_of_it(sandbox: &Sandbox) {
 
 /// What it looks like from outside of a session, and its prompt as a command.
 fn looked_at(sandbox: &Sandbox) {
-    let test = sandbox.run(&["mcp", "test", "shelf", "--json"]).exits(0).json();
+    let test = sandbox.run(&["mcp", "test", "shelf", "--json"]).expect_exit_code(0).json();
     assert_eq!(test["about"], "shelf 7.1", "{test}");
     let tools: Vec<&str> =
         test["tools"].as_array().unwrap().iter().map(|tool| tool["tool_name"].as_str().unwrap()).collect();
@@ -237,7 +237,7 @@ fn looked_at(sandbox: &Sandbox) {
     let keep = sandbox.script("prompt.sh", "cat > \"$GEMINI_PROJECT_DIR/prompt\"; echo '{}'");
     let hook = json!([{ "hooks": [{ "type": "command", "command": keep }] }]);
     sandbox.settings(&json!({ "hooks": { "BeforeAgent": hook } }));
-    ask(sandbox, "/greet Ada", &Replay::new().says("ok"), &[]).exits(0);
+    run_prompt(sandbox, "/greet Ada", &ReplayBuilder::new().says("ok"), &[]).expect_exit_code(0);
     let told: Value = serde_json::from_str(&sandbox.read("prompt")).unwrap();
     assert_eq!(told["prompt"], "Say hello to Ada.");
 }
@@ -254,7 +254,7 @@ fn a_server_of_the_sdk_is_used_whole_over_streamable_http() {
     let address = over_http();
     let sandbox = with_shelf(|_| json!({ "httpUrl": address }));
     all_of_it(&sandbox);
-    assert_eq!(seen(&sandbox)[0]["mcp_context"]["url"], address);
+    assert_eq!(seen_inputs(&sandbox)[0]["mcp_context"]["url"], address);
     looked_at(&sandbox);
 }
 
@@ -262,6 +262,6 @@ fn a_server_of_the_sdk_is_used_whole_over_streamable_http() {
 #[test]
 fn an_address_of_the_sdk_needs_no_kind() {
     let sandbox = with_shelf(|_| json!({ "url": over_http() }));
-    let test = sandbox.run(&["mcp", "test", "shelf"]).exits(0);
+    let test = sandbox.run(&["mcp", "test", "shelf"]).expect_exit_code(0);
     assert!(test.stdout.contains("shelf 7.1"), "{}", test.stdout);
 }

@@ -1,16 +1,16 @@
 //! Hooks written with the libraries under real agents: this program, and Gemini CLI.
 
-use hookwright_testkit::replay::Replay;
+use hookwright_testkit::replay::ReplayBuilder;
 use hookwright_testkit::{Sandbox, finish};
 use serde_json::json;
 
-use super::language::Language;
+use super::language::SdkLanguage;
 use crate::suite::differential;
 
 /// A guard in five lines, more or less.
-fn guard(language: Language) -> &'static str {
+fn guard(language: SdkLanguage) -> &'static str {
     match language {
-        Language::Node => {
+        SdkLanguage::Node => {
             "import { context, deny, hook } from 'hookwright-hook';
             hook.on('BeforeTool', ({ tool_input }) => {
               if (tool_input.file_path?.includes('secret')) return deny('off limits');
@@ -18,7 +18,7 @@ fn guard(language: Language) -> &'static str {
             });
             hook.on('BeforeAgent', () => context('said by a library'));"
         }
-        Language::Python => {
+        SdkLanguage::Python => {
             "from hookwright_hook import context, deny, hook\n\
             @hook.on('BeforeTool')\n\
             def check(event):\n\
@@ -31,11 +31,11 @@ fn guard(language: Language) -> &'static str {
             \x20   return context('said by a library')\n\
             hook.run()\n"
         }
-        Language::Rust => "guard",
+        SdkLanguage::Rust => "guard",
     }
 }
 
-fn project(language: Language, kind: &str) -> Sandbox {
+fn project(language: SdkLanguage, kind: &str) -> Sandbox {
     let sandbox = crate::sandbox();
     let words = language.install(&sandbox.project().join(".gemini/hooks"), "guard", guard(language));
     let hook = json!([{"hooks": [{"type": kind, "name": "guard", "guard": true, "command": words.join(" ")}]}]);
@@ -45,7 +45,7 @@ fn project(language: Language, kind: &str) -> Sandbox {
 
 #[test]
 fn hooks_fire_and_test_run_hooks_of_every_language() {
-    let languages = Language::here("hooks_fire_and_test_run_hooks_of_every_language").into_iter();
+    let languages = SdkLanguage::here("hooks_fire_and_test_run_hooks_of_every_language").into_iter();
     for (language, kind) in languages.flat_map(|language| [(language, "command"), (language, "worker")]) {
         let sandbox = project(language, kind);
         let fire = |path: &str| {
@@ -56,7 +56,7 @@ fn hooks_fire_and_test_run_hooks_of_every_language() {
         for (path, code, words) in
             [("secret.txt", 2, "off limits"), ("plain.txt", 0, "decision: allowed"), ("broken.txt", 2, "broken")]
         {
-            let run = fire(path).exits(code);
+            let run = fire(path).expect_exit_code(code);
             assert!(run.stdout.contains(words), "{language:?} {kind}: {run:?}");
         }
         sandbox.write(
@@ -66,7 +66,7 @@ fn hooks_fire_and_test_run_hooks_of_every_language() {
              [[case]]\nname = \"context\"\nevent = \"BeforeAgent\"\n[case.input]\nprompt = \"hi\"\n[case.expect]\ndecision = \"allow\"\n\
              output = { additionalContext = \"said by a library\" }\n",
         );
-        let tested = sandbox.run(&["hooks", "test"]).exits(0);
+        let tested = sandbox.run(&["hooks", "test"]).expect_exit_code(0);
         assert!(tested.stdout.contains("2 passed"), "{language:?} {kind}: {tested:?}");
     }
 }
@@ -76,7 +76,7 @@ fn hooks_fire_and_test_run_hooks_of_every_language() {
 fn the_same_file_runs_under_gemini_cli() {
     let test = "the_same_file_runs_under_gemini_cli";
     let Some(gemini) = differential::gemini(test) else { return };
-    for language in Language::here(test) {
+    for language in SdkLanguage::here(test) {
         for program in [None, Some(gemini.as_slice())] {
             let sandbox = project(language, "command").untrusted();
             sandbox.user_settings(&json!({
@@ -85,13 +85,13 @@ fn the_same_file_runs_under_gemini_cli() {
                 "privacy": {"usageStatisticsEnabled": false},
             }));
             let write = |path: &str| json!({"file_path": path, "content": "x"});
-            let replay = Replay::new()
+            let replay = ReplayBuilder::new()
                 .calls("write_file", write("secret.txt"))
                 .calls("write_file", write("plain.txt"))
                 .says("done");
             let run = finish(differential::command(&sandbox, &replay, program).spawn().unwrap());
             let about = format!("{language:?} {program:?}: {run:#?}");
-            assert!(sandbox.has("plain.txt") && !sandbox.has("secret.txt"), "{about}");
+            assert!(sandbox.has_file("plain.txt") && !sandbox.has_file("secret.txt"), "{about}");
             assert!(run.stderr.contains("off limits"), "{about}");
         }
     }
@@ -100,14 +100,14 @@ fn the_same_file_runs_under_gemini_cli() {
 /// A session with a worker in every language: what is sent once is there for every piece, and what a handler answers counts.
 #[test]
 fn a_session_asks_workers_of_every_language_about_every_piece() {
-    for language in Language::here("a_session_asks_workers_of_every_language_about_every_piece") {
+    for language in SdkLanguage::here("a_session_asks_workers_of_every_language_about_every_piece") {
         let sandbox = crate::sandbox();
-        let words = language.install(&sandbox.beside("hooks"), "every", language.every());
+        let words = language.install(&sandbox.sibling_path("hooks"), "every", language.every());
         let hook = json!([{"hooks": [{"type": "worker", "name": "every", "guard": true, "command": words.join(" ")}]}]);
         sandbox.settings(&json!({"hooks": {"AfterModel": hook}}));
         let pieces = ["one ", "two ", "three"];
-        let replay = sandbox.replay(&Replay::new().pieces(&pieces));
-        let run = sandbox.run(&["--fake-responses", &replay, "-p", "hello there"]).exits(0);
+        let replay = sandbox.replay(&ReplayBuilder::new().says_in_chunks(&pieces));
+        let run = sandbox.run(&["--fake-responses", &replay, "-p", "hello there"]).expect_exit_code(0);
         // How many messages, how long the first is, how it starts, and the text so far, of which the earlier pieces were replaced.
         let shown = |so_far: String, piece: &&str| format!("{so_far}1 11 hello {so_far}{piece}");
         let expected = pieces.iter().fold(String::new(), shown);
@@ -118,7 +118,7 @@ fn a_session_asks_workers_of_every_language_about_every_piece() {
 /// A plugin in a session, as the settings name it.
 #[test]
 fn hooks_fire_runs_plugins() {
-    if !Language::here("hooks_fire_runs_plugins").contains(&Language::Node) {
+    if !SdkLanguage::here("hooks_fire_runs_plugins").contains(&SdkLanguage::Node) {
         return;
     }
     let module = "export function BeforeTool({ tool_input }) { console.log('log'); if (tool_input.file_path.includes('secret')) return { decision: 'deny', reason: 'off limits' } }";
@@ -142,9 +142,9 @@ fn hooks_fire_runs_plugins() {
             let args = json!({"file_path": path, "content": "x"}).to_string();
             sandbox.run(&["hooks", "fire", event, "--tool", "write_file", "--args", &args])
         };
-        assert!(fire("BeforeTool", "secret").exits(2).stdout.contains("off limits"), "{package}");
-        fire("BeforeTool", "plain").exits(0);
+        assert!(fire("BeforeTool", "secret").expect_exit_code(2).stdout.contains("off limits"), "{package}");
+        fire("BeforeTool", "plain").expect_exit_code(0);
         // It has no handler for this one, and it is a guard.
-        assert!(fire("AfterTool", "plain").exits(2).stdout.contains("no handler"), "{package}");
+        assert!(fire("AfterTool", "plain").expect_exit_code(2).stdout.contains("no handler"), "{package}");
     }
 }

@@ -9,50 +9,50 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use hookwright_testkit::deadline::*;
-use hookwright_testkit::{has_program, skipped};
+use hookwright_testkit::{has_program, report_skipped};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::root;
 
 /// Long enough for anything that will ever come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Language {
+pub(super) enum SdkLanguage {
     Node,
     Python,
     Rust,
 }
 
-impl Language {
+impl SdkLanguage {
     /// Those that can run here; of the others it is said that they can't.
-    pub(super) fn here(test: &str) -> Vec<Language> {
-        let can_run = |language: &Language| match language.interpreter() {
+    pub(super) fn here(test: &str) -> Vec<SdkLanguage> {
+        let can_run = |language: &SdkLanguage| match language.interpreter() {
             Some(interpreter) if !has_program(interpreter) => {
-                skipped(test, &format!("there is no {interpreter}"));
+                report_skipped(test, &format!("there is no {interpreter}"));
                 false
             }
             _ => true,
         };
-        [Language::Node, Language::Python, Language::Rust].into_iter().filter(can_run).collect()
+        [SdkLanguage::Node, SdkLanguage::Python, SdkLanguage::Rust].into_iter().filter(can_run).collect()
     }
 
     /// The program that hooks in it need to run.
     fn interpreter(self) -> Option<&'static str> {
         match self {
-            Language::Node => Some("node"),
-            Language::Python => Some("python3"),
-            Language::Rust => None,
+            SdkLanguage::Node => Some("node"),
+            SdkLanguage::Python => Some("python3"),
+            SdkLanguage::Rust => None,
         }
     }
 
     /// The hook that does what its input asks for.
     pub(super) fn every(self) -> &'static str {
         match self {
-            Language::Node => include_str!("programs/every.mjs"),
-            Language::Python => include_str!("programs/every.py"),
-            Language::Rust => "every",
+            SdkLanguage::Node => include_str!("programs/every.mjs"),
+            SdkLanguage::Python => include_str!("programs/every.py"),
+            SdkLanguage::Rust => "every",
         }
     }
 
@@ -61,7 +61,7 @@ impl Language {
     pub(super) fn install(self, folder: &Path, name: &str, text: &str) -> Vec<String> {
         std::fs::create_dir_all(folder).unwrap();
         match self {
-            Language::Node => {
+            SdkLanguage::Node => {
                 let file = folder.join(format!("{name}.mjs"));
                 std::fs::write(&file, text).unwrap();
                 let package = folder.join("node_modules/hookwright-hook");
@@ -71,7 +71,7 @@ impl Language {
                 }
                 vec!["node".to_owned(), file.to_string_lossy().into_owned()]
             }
-            Language::Python => {
+            SdkLanguage::Python => {
                 let file = folder.join(format!("{name}.py"));
                 std::fs::write(&file, text).unwrap();
                 let package = folder.join("hookwright_hook");
@@ -85,7 +85,7 @@ impl Language {
                 // Nothing that is written beside the sources by running them is wanted.
                 ["python3", "-B", &file.to_string_lossy()].map(str::to_owned).to_vec()
             }
-            Language::Rust => vec![built(text).to_string_lossy().into_owned()],
+            SdkLanguage::Rust => vec![built(text).to_string_lossy().into_owned()],
         }
     }
 }
@@ -104,25 +104,25 @@ fn built(name: &str) -> PathBuf {
 }
 
 /// A folder with a hook in it.
-pub(super) struct Program {
+pub(super) struct SdkProgram {
     folder: TempDir,
     words: Vec<String>,
 }
 
-impl Program {
+impl SdkProgram {
     /// The hook that does what its input asks for.
-    pub(super) fn every(language: Language) -> Program {
-        Program::of(language, language.every())
+    pub(super) fn every(language: SdkLanguage) -> SdkProgram {
+        SdkProgram::of(language, language.every())
     }
 
-    pub(super) fn of(language: Language, text: &str) -> Program {
+    pub(super) fn of(language: SdkLanguage, text: &str) -> SdkProgram {
         let folder = tempfile::Builder::new().prefix("hw").tempdir().unwrap();
         let words = language.install(folder.path(), "hook", text);
-        Program { folder, words }
+        SdkProgram { folder, words }
     }
 
     /// The program, started in another way.
-    pub(super) fn started_by(mut self, words: &[&str]) -> Program {
+    pub(super) fn started_by(mut self, words: &[&str]) -> SdkProgram {
         self.words = words.iter().map(|word| (*word).to_owned()).collect();
         self
     }
@@ -139,30 +139,30 @@ impl Program {
     }
 
     /// Runs it as a command hook, with these bytes on stdin.
-    pub(super) fn run(&self, input: impl AsRef<[u8]>) -> Ended {
-        let mut talk = Talk::with(self.command());
+    pub(super) fn run(&self, input: impl AsRef<[u8]>) -> SdkProgramEnd {
+        let mut talk = SdkWorkerConnection::with(self.command());
         talk.send_bytes(input.as_ref());
         talk.end()
     }
 
     /// Starts it as a worker.
-    pub(super) fn worker(&self) -> Talk {
+    pub(super) fn worker(&self) -> SdkWorkerConnection {
         let mut command = self.command();
         command.env("HOOKWRIGHT_WORKER", "1");
-        Talk::with(command)
+        SdkWorkerConnection::with(command)
     }
 }
 
 /// How a program ended.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct SdkProgramEnd {
     pub code: Option<i32>,
     /// What it printed and nobody had read.
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Ended {
+impl SdkProgramEnd {
     #[track_caller]
     pub(super) fn json(&self) -> Value {
         assert_eq!(self.code, Some(0), "{self:#?}");
@@ -180,16 +180,16 @@ impl Ended {
 }
 
 /// A running program.
-pub(super) struct Talk {
+pub(super) struct SdkWorkerConnection {
     child: Child,
     stdin: Option<TimedWriter<ChildStdin>>,
     stdout: Receiver<String>,
     stderr: Receiver<String>,
-    is_deaf: Arc<AtomicBool>,
+    is_reading_stopped: Arc<AtomicBool>,
 }
 
-impl Talk {
-    fn with(mut command: Command) -> Talk {
+impl SdkWorkerConnection {
+    fn with(mut command: Command) -> SdkWorkerConnection {
         let mut child = command.spawn().unwrap();
         let (lines, stdout) = channel();
         let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -210,7 +210,13 @@ impl Talk {
             let _ = log.read_to_end(&mut text);
             let _ = words.send(String::from_utf8_lossy(&text).into_owned());
         });
-        Talk { stdin: child.stdin.take().map(TimedWriter::new), child, stdout, stderr, is_deaf }
+        SdkWorkerConnection {
+            stdin: child.stdin.take().map(TimedWriter::new),
+            child,
+            stdout,
+            stderr,
+            is_reading_stopped: is_deaf,
+        }
     }
 
     pub(super) fn send(&mut self, line: &Value) {
@@ -229,8 +235,8 @@ impl Talk {
 
     /// The next answer.
     #[track_caller]
-    pub(super) fn hear(&mut self) -> Value {
-        match self.stdout.recv_timeout(PATIENCE) {
+    pub(super) fn next_answer(&mut self) -> Value {
+        match self.stdout.recv_timeout(PROGRAM_TIMEOUT) {
             Ok(line) => serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")),
             Err(_) => panic!("no answer: {:?}", self.stderr.recv_timeout(Duration::from_secs(1))),
         }
@@ -238,7 +244,7 @@ impl Talk {
 
     /// After its next answer, nobody reads them any more.
     pub(super) fn stop_reading(&mut self) {
-        self.is_deaf.store(true, Ordering::SeqCst);
+        self.is_reading_stopped.store(true, Ordering::SeqCst);
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -247,21 +253,21 @@ impl Talk {
 
     /// Closes stdin and waits for the end.
     #[track_caller]
-    pub(super) fn end(mut self) -> Ended {
+    pub(super) fn end(mut self) -> SdkProgramEnd {
         drop(self.stdin.take());
         self.ends_by_itself()
     }
 
     /// Waits for the end, whoever brings it about.
     #[track_caller]
-    pub(super) fn ends_by_itself(mut self) -> Ended {
-        let stderr = self.stderr.recv_timeout(PATIENCE);
+    pub(super) fn ends_by_itself(mut self) -> SdkProgramEnd {
+        let stderr = self.stderr.recv_timeout(PROGRAM_TIMEOUT);
         if stderr.is_err() {
             let _ = self.child.kill();
         }
         let stderr = stderr.unwrap_or_else(|_| panic!("it does not end"));
         let code = self.child.wait_in_time().unwrap().code();
-        Ended { code, stdout: self.stdout.iter_in_time().collect(), stderr }
+        SdkProgramEnd { code, stdout: self.stdout.iter_in_time().collect(), stderr }
     }
 }
 

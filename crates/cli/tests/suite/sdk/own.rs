@@ -4,10 +4,10 @@ use std::process::Command;
 
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
-use hookwright_testkit::{has_program, skipped};
+use hookwright_testkit::{has_program, report_skipped};
 use serde_json::json;
 
-use super::language::{Language, Program, before_tool};
+use super::language::{SdkLanguage, SdkProgram, before_tool};
 use super::root;
 
 #[test]
@@ -42,22 +42,22 @@ fn type_checkers_agree_with_the_types() {
 #[test]
 fn the_hooks_in_the_docs_run() {
     let test = "the_hooks_in_the_docs_run";
-    for language in Language::here(test) {
+    for language in SdkLanguage::here(test) {
         let (fence, folder) = match language {
-            Language::Node => ("```js\n", "sdk/node"),
-            Language::Python => ("```python\n", "sdk/python"),
-            Language::Rust => ("```rust\n", "crates/sdk"),
+            SdkLanguage::Node => ("```js\n", "sdk/node"),
+            SdkLanguage::Python => ("```python\n", "sdk/python"),
+            SdkLanguage::Rust => ("```rust\n", "crates/sdk"),
         };
         for page in [format!("{folder}/README.md"), "docs/sdk.md".to_owned()] {
             let text = fs::read_to_string(root().join(&page)).unwrap();
             let shown = text.split_once(fence).unwrap().1.split_once("```").unwrap().0;
             let program = match language {
-                Language::Rust => {
+                SdkLanguage::Rust => {
                     let example = fs::read_to_string(root().join("crates/sdk/examples/keep_out.rs")).unwrap();
                     assert!(example.contains(shown), "{page} shows another program than examples/keep_out.rs");
-                    Program::of(language, "keep_out")
+                    SdkProgram::of(language, "keep_out")
                 }
-                _ => Program::of(language, shown),
+                _ => SdkProgram::of(language, shown),
             };
             let denied = program.run(before_tool("write_file", json!({"file_path": "secrets/key"})).to_string()).json();
             assert_eq!(denied, json!({"decision": "deny", "reason": "secrets/ is off limits"}), "{page}");
@@ -68,7 +68,7 @@ fn the_hooks_in_the_docs_run() {
 
 fn run_in(test: &str, folder: &str, words: &[&str]) {
     if !has_program(words[0]) {
-        return skipped(test, &format!("there is no {}", words[0]));
+        return report_skipped(test, &format!("there is no {}", words[0]));
     }
     let folder = root().join(folder);
     let run = Command::new(words[0])
@@ -81,12 +81,12 @@ fn run_in(test: &str, folder: &str, words: &[&str]) {
     assert!(run.status.success(), "{words:?}: {said}");
 }
 
-fn node(test: &str, text: &str) -> Option<Program> {
-    Language::here(test).contains(&Language::Node).then(|| Program::of(Language::Node, text))
+fn node(test: &str, text: &str) -> Option<SdkProgram> {
+    SdkLanguage::here(test).contains(&SdkLanguage::Node).then(|| SdkProgram::of(SdkLanguage::Node, text))
 }
 
-fn python(test: &str, text: &str) -> Option<Program> {
-    Language::here(test).contains(&Language::Python).then(|| Program::of(Language::Python, text))
+fn python(test: &str, text: &str) -> Option<SdkProgram> {
+    SdkLanguage::here(test).contains(&SdkLanguage::Python).then(|| SdkProgram::of(SdkLanguage::Python, text))
 }
 
 /// What keeps node running keeps a worker running, and holds up no answer of a command.
@@ -99,7 +99,7 @@ fn a_program_with_a_timer_answers_and_ends() {
     assert_eq!(program.run(before_tool("x", json!({})).to_string()).json()["reason"], "no");
     let mut worker = program.worker();
     worker.ask(1, "x", json!({}));
-    assert_eq!(worker.hear()["output"]["reason"], "no");
+    assert_eq!(worker.next_answer()["output"]["reason"], "no");
     assert_eq!(worker.end().code, Some(0));
 }
 
@@ -136,10 +136,10 @@ fn a_coroutine_that_nobody_awaits_is_no_yes() {
         let mut worker = program.worker();
         for id in 1..=3 {
             worker.ask(id, "x", json!({}));
-            assert!(worker.hear()["error"].as_str().unwrap().contains("never awaited"), "{handler} {id}");
+            assert!(worker.next_answer()["error"].as_str().unwrap().contains("never awaited"), "{handler} {id}");
         }
         worker.ask(4, "y", json!({}));
-        assert_eq!(worker.hear(), json!({"id": 4, "output": {}}));
+        assert_eq!(worker.next_answer(), json!({"id": 4, "output": {}}));
     }
 }
 
@@ -154,13 +154,13 @@ fn a_forgotten_coroutine_is_found_beside_others() {
     let mut worker = program.worker();
     worker.ask(1, "guilty", json!({}));
     worker.ask(2, "other", json!({}));
-    let mut answers = [worker.hear(), worker.hear()];
+    let mut answers = [worker.next_answer(), worker.next_answer()];
     answers.sort_by_key(|answer| answer["id"].as_u64());
     assert!(answers[0]["error"].as_str().is_some_and(|error| error.contains("never awaited")), "{answers:?}");
     worker.ask(3, "other", json!({}));
-    assert_eq!(worker.hear(), json!({"id": 3, "output": {}}));
+    assert_eq!(worker.next_answer(), json!({"id": 3, "output": {}}));
     worker.ask(4, "task", json!({}));
-    assert!(worker.hear()["error"].as_str().unwrap().contains("never retrieved"));
+    assert!(worker.next_answer()["error"].as_str().unwrap().contains("never retrieved"));
     program.run(before_tool("guilty", json!({})).to_string()).fails("never awaited");
 }
 
@@ -183,7 +183,7 @@ fn a_no_does_not_wait_for_others() {
     let mut worker = program.worker();
     let line = |id: u64, tool: &str| format!("{}\n", json!({"id": id, "input": before_tool(tool, json!({}))}));
     worker.send_bytes((line(1, "x") + &line(2, "y")).as_bytes());
-    assert_eq!(worker.hear(), json!({"id": 1, "output": {"decision": "deny", "reason": "no"}}));
+    assert_eq!(worker.next_answer(), json!({"id": 1, "output": {"decision": "deny", "reason": "no"}}));
     assert_eq!(worker.ends_by_itself().code, Some(1));
 }
 
@@ -224,7 +224,7 @@ fn a_handler_that_lost_its_object_does_not_find_another() {
     program.run(before_tool("x", json!({})).to_string()).fails("rules");
     let mut worker = program.worker();
     worker.ask(1, "x", json!({}));
-    assert!(worker.hear()["error"].as_str().unwrap().contains("rules"));
+    assert!(worker.next_answer()["error"].as_str().unwrap().contains("rules"));
     assert_eq!(worker.end().code, Some(0));
 }
 
@@ -241,7 +241,7 @@ fn a_handler_may_look_at_stdin() {
     let mut worker = program.worker();
     for id in 1..=2 {
         worker.ask(id, "x", json!({}));
-        assert_eq!(worker.hear(), json!({"id": id, "output": {"systemMessage": "false true"}}));
+        assert_eq!(worker.next_answer(), json!({"id": id, "output": {"systemMessage": "false true"}}));
     }
     assert_eq!(worker.end().code, Some(0));
 }
@@ -262,9 +262,9 @@ fn what_all_objects_inherit_is_in_no_request() {
     };
     let first = with(json!({"llm_request": {"model": "m"}, "full_content": "a"}));
     worker.send(&json!({"id": 1, "keep": {"llm_request": 1, "full_content": 2}, "input": first}));
-    assert_eq!(worker.hear()["output"]["systemMessage"], "m a");
+    assert_eq!(worker.next_answer()["output"]["systemMessage"], "m a");
     worker.send(&json!({"id": 2, "kept": {"llm_request": 1}, "grow": {"full_content": [2, "é"]}, "input": base}));
-    assert_eq!(worker.hear()["output"]["systemMessage"], "m aé");
+    assert_eq!(worker.next_answer()["output"]["systemMessage"], "m aé");
     assert_eq!(worker.end().code, Some(0));
 }
 
@@ -328,7 +328,7 @@ fn two_copies_of_the_library_are_one() {
     assert_eq!(program.run(before_tool("x", json!({})).to_string()).json()["reason"], "of the copy");
     let mut worker = program.worker();
     worker.ask(1, "x", json!({}));
-    assert_eq!(worker.hear()["output"]["reason"], "of the copy");
+    assert_eq!(worker.next_answer()["output"]["reason"], "of the copy");
     assert_eq!(worker.end().code, Some(0));
 }
 
@@ -351,7 +351,7 @@ hook.run()";
         worker.ask(1, "x", json!({}));
         worker.ask(2, "x", json!({}));
         for id in [1, 2] {
-            assert_eq!(worker.hear(), json!({"id": id, "output": {"systemMessage": "[]"}}));
+            assert_eq!(worker.next_answer(), json!({"id": id, "output": {"systemMessage": "[]"}}));
         }
         assert_eq!(worker.end().code, Some(0));
     }
@@ -379,7 +379,7 @@ hook.run()";
     worker.ask(3, "throw", json!({}));
     worker.send_bytes(b"garbage\n");
     worker.send(&json!({"id": 4, "input": {"hook_event_name": "BeforeAgent", "prompt": "an awaitable"}}));
-    let mut said = vec![worker.hear(), worker.hear(), worker.hear(), worker.hear()];
+    let mut said = vec![worker.next_answer(), worker.next_answer(), worker.next_answer(), worker.next_answer()];
     assert!(said[2]["error"].take().is_string());
     let of = |id: u64, text: &str| json!({"id": id, "output": {"systemMessage": text}});
     assert_eq!(said, [of(1, "first"), of(2, "second"), json!({"id": 3, "error": null}), of(4, "an awaitable")]);

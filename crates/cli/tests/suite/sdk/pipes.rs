@@ -3,12 +3,12 @@
 use hookwright_testkit::wait_until;
 use serde_json::{Value, json};
 
-use super::language::{Language, Program, before_tool};
+use super::language::{SdkLanguage, SdkProgram, before_tool};
 
 /// Runs a test for every language.
-fn each(test: &str, run: impl Fn(Language, &Program)) {
-    for language in Language::here(test) {
-        run(language, &Program::every(language));
+fn each(test: &str, run: impl Fn(SdkLanguage, &SdkProgram)) {
+    for language in SdkLanguage::here(test) {
+        run(language, &SdkProgram::every(language));
     }
 }
 
@@ -27,7 +27,7 @@ fn a_command_prints_one_answer() {
             ("late", json!({"decision": "deny", "reason": "late"})),
             ("print", json!({"systemMessage": "printed"})),
         ] {
-            if tool == "print" && language == Language::Rust {
+            if tool == "print" && language == SdkLanguage::Rust {
                 continue; // What a Rust program prints is printed.
             }
             let ended = program.run(call(tool, "why 🎉\u{2028}"));
@@ -59,7 +59,7 @@ fn later_handlers_see_what_earlier_ones_changed() {
 fn a_command_that_fails_never_says_yes() {
     each("a_command_that_fails_never_says_yes", |language, program| {
         program.run(call("throw", "broken")).fails("broken");
-        if language == Language::Rust {
+        if language == SdkLanguage::Rust {
             program.run(call("panic", "broken")).fails("broken");
         } else {
             program.run(call("leave", "")).fails("");
@@ -73,7 +73,7 @@ fn a_command_that_fails_never_says_yes() {
             program.run(garbage).fails("");
         }
         program.run(b"{\"hook_event_name\": \"BeforeTool\", \"tool_name\": \"\xff\"}").fails("");
-        if language == Language::Node {
+        if language == SdkLanguage::Node {
             program.run(call("never", "")).fails("before its handler had answered");
         }
     });
@@ -87,7 +87,7 @@ fn input_may_have_a_byte_order_mark_and_other_ends_of_lines() {
         let mut worker = program.worker();
         let line = json!({"id": 1, "input": before_tool("deny", json!({"say": "a\u{2028}b\u{2029}c\u{85}d"}))});
         worker.send_bytes(format!("\u{feff}{line}\r\n\r\n\n \n").as_bytes());
-        assert_eq!(worker.hear()["output"]["reason"], "a\u{2028}b\u{2029}c\u{85}d");
+        assert_eq!(worker.next_answer()["output"]["reason"], "a\u{2028}b\u{2029}c\u{85}d");
         let ended = worker.end();
         assert_eq!((ended.code, ended.stdout, ended.stderr), (Some(0), String::new(), String::new()));
     });
@@ -99,17 +99,20 @@ fn a_worker_answers_one_after_the_other() {
         let mut worker = program.worker();
         for id in 1..=200 {
             worker.ask(id, "deny", json!({"say": format!("no {id}")}));
-            assert_eq!(worker.hear(), json!({"id": id, "output": {"decision": "deny", "reason": format!("no {id}")}}));
+            assert_eq!(
+                worker.next_answer(),
+                json!({"id": id, "output": {"decision": "deny", "reason": format!("no {id}")}})
+            );
         }
-        if language != Language::Rust {
+        if language != SdkLanguage::Rust {
             worker.ask(201, "print", json!({}));
-            assert_eq!(worker.hear(), json!({"id": 201, "output": {"systemMessage": "printed"}}));
+            assert_eq!(worker.next_answer(), json!({"id": 201, "output": {"systemMessage": "printed"}}));
         }
         worker.ask(202, "late", json!({}));
-        assert_eq!(worker.hear()["output"]["reason"], "late");
+        assert_eq!(worker.next_answer()["output"]["reason"], "late");
         let ended = worker.end();
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{ended:?}");
-        assert_eq!(ended.stderr.contains("stdout.write"), language != Language::Rust, "{ended:?}");
+        assert_eq!(ended.stderr.contains("stdout.write"), language != SdkLanguage::Rust, "{ended:?}");
     });
 }
 
@@ -123,16 +126,16 @@ fn a_workers_failures_are_told_with_their_ids() {
             (3, "not a decision", "decision is one of"),
             (4, "large", "longer than"),
         ] {
-            let tool = if language == Language::Rust && tool.starts_with("not") { "panic" } else { tool };
+            let tool = if language == SdkLanguage::Rust && tool.starts_with("not") { "panic" } else { tool };
             let words = if tool == "panic" { "broken" } else { words };
             worker.ask(id, tool, json!({"say": "broken"}));
-            let answer = worker.hear();
+            let answer = worker.next_answer();
             assert_eq!(answer["id"], id);
             assert!(answer["error"].as_str().unwrap().contains(words), "{answer}");
             assert!(answer.get("output").is_none() && answer.to_string().len() < 4096, "{answer}");
         }
         worker.ask(5, "throw", json!({"say": "long ".repeat(100_000)}));
-        assert!(worker.hear()["error"].as_str().unwrap().len() < 10_000);
+        assert!(worker.next_answer()["error"].as_str().unwrap().len() < 10_000);
         for (id, line, words) in [
             (6, json!({"id": 6, "input": {"hook_event_name": "AfterTool"}}), "no handler"),
             (7, json!({"id": 7, "input": {"hook_event_name": "NoSuchEvent"}}), "no handler"),
@@ -144,11 +147,11 @@ fn a_workers_failures_are_told_with_their_ids() {
             (13, json!({"id": 13, "input": {}, "keep": {"llm_request": 3}}), "does not have"),
         ] {
             worker.send(&line);
-            let answer = worker.hear();
+            let answer = worker.next_answer();
             assert!(answer["id"] == id && answer["error"].as_str().unwrap().contains(words), "{answer}");
         }
         worker.ask(14, "deny", json!({"say": "still here"}));
-        assert_eq!(worker.hear()["output"]["reason"], "still here");
+        assert_eq!(worker.next_answer()["output"]["reason"], "still here");
         assert_eq!(worker.end().code, Some(0));
     });
 }
@@ -184,7 +187,7 @@ fn a_worker_lives_through_garbage() {
         }
         worker.send_bytes(&[b"x".repeat(8 << 20), b"\n".to_vec()].concat());
         worker.ask(1, "deny", json!({"say": "here"}));
-        assert_eq!(worker.hear(), json!({"id": 1, "output": {"decision": "deny", "reason": "here"}}));
+        assert_eq!(worker.next_answer(), json!({"id": 1, "output": {"decision": "deny", "reason": "here"}}));
         // Half a line: the agent is gone.
         worker.send_bytes(b"{\"id\": 2, \"input\": {\"hook_event_na");
         let ended = worker.end();
@@ -199,7 +202,7 @@ fn a_giant_line_arrives_whole() {
     each("a_giant_line_arrives_whole", |_, program| {
         let mut worker = program.worker();
         worker.ask(1, "deny", json!({"say": "x", "content": "0123456789".repeat(1 << 20)}));
-        assert_eq!(worker.hear()["output"]["decision"], "deny");
+        assert_eq!(worker.next_answer()["output"]["decision"], "deny");
         assert_eq!(worker.end().code, Some(0));
     });
 }
@@ -211,8 +214,8 @@ fn answers_come_as_they_are_ready_and_an_end_waits_for_them() {
         worker.ask(1, "wait", json!({"wait": 3000}));
         worker.ask(2, "deny", json!({"say": "at once"}));
         worker.ask(3, "wait", json!({"wait": 10}));
-        assert_eq!(worker.hear()["id"], 2);
-        assert_eq!(worker.hear()["id"], 3);
+        assert_eq!(worker.next_answer()["id"], 2);
+        assert_eq!(worker.next_answer()["id"], 3);
         let ended = worker.end();
         assert_eq!(ended.code, Some(0), "{ended:?}");
         assert_eq!(ended.stdout, "{\"id\":1,\"output\":{\"systemMessage\":\"waited 3000\"}}\n");
@@ -224,7 +227,7 @@ fn large_fields_are_sent_once() {
     each("large_fields_are_sent_once", |language, program| {
         let mut worker = program.worker();
         worker.send(&json!({"id": 0, "hello": {"version": 1, "features": ["refs"]}}));
-        assert_eq!(worker.hear(), json!({"id": 0, "features": ["refs"]}));
+        assert_eq!(worker.next_answer(), json!({"id": 0, "features": ["refs"]}));
         let text = "hello ".repeat(10 << 17);
         let messages = json!([{"role": "user", "content": text}, {"role": "model", "content": "hi"}]);
         let request = json!({"model": "m", "messages": messages, "config": {}});
@@ -242,31 +245,31 @@ fn large_fields_are_sent_once() {
         let parts = |answer: &Value| {
             answer["output"]["hookSpecificOutput"]["llm_response"]["candidates"][0]["content"]["parts"].clone()
         };
-        assert_eq!(parts(&worker.hear()), seen("a"), "{language:?}");
+        assert_eq!(parts(&worker.next_answer()), seen("a"), "{language:?}");
         // The handler spoilt what it was given, which is nobody else's.
         let mut second = chunk(2, "b");
         second["kept"] = json!({"llm_request": 1});
         second["grow"] = json!({"full_content": [2, "b"]});
         worker.send(&second);
-        assert_eq!(parts(&worker.hear()), seen("ab"), "{language:?}");
+        assert_eq!(parts(&worker.next_answer()), seen("ab"), "{language:?}");
         // Were the request copied for each of these, this would take minutes.
         for id in 3..2000 {
             let mut next = chunk(id, "unseen");
             next["kept"] = json!({"llm_request": 1});
             next["grow"] = json!({"full_content": [2, "c"]});
             worker.send(&next);
-            assert_eq!(worker.hear(), json!({"id": id, "output": {"systemMessage": "unseen"}}));
+            assert_eq!(worker.next_answer(), json!({"id": id, "output": {"systemMessage": "unseen"}}));
         }
         second["id"] = json!(2000);
         worker.send(&second);
-        assert_eq!(parts(&worker.hear()), seen(&format!("ab{}b", "c".repeat(1997))));
+        assert_eq!(parts(&worker.next_answer()), seen(&format!("ab{}b", "c".repeat(1997))));
         // Another value in the first one's place.
         let mut other = chunk(2001, "a");
         other["input"]["llm_request"] = json!({"model": "m", "messages": [{"role": "user", "content": "other"}]});
         other["input"]["full_content"] = json!("");
         other["keep"] = json!({"llm_request": 1});
         worker.send(&other);
-        assert_eq!(parts(&worker.hear()), json!(["1 5 other "]));
+        assert_eq!(parts(&worker.next_answer()), json!(["1 5 other "]));
         assert_eq!(worker.end().code, Some(0));
     });
 }
@@ -277,7 +280,7 @@ fn a_worker_whose_answers_nobody_reads_leaves() {
     each("a_worker_whose_answers_nobody_reads_leaves", |_, program| {
         let mut worker = program.worker();
         worker.ask(1, "deny", json!({"say": "x"}));
-        worker.hear();
+        worker.next_answer();
         worker.stop_reading();
         let pid = worker.pid().to_string();
         let mut id = 1;

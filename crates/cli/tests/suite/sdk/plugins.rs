@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::language::{Ended, Language, Program, before_tool};
+use super::language::{SdkLanguage, SdkProgram, SdkProgramEnd, before_tool};
 
 /// A project with these files, and the program that serves a plugin of it.
-fn plugin(test: &str, name: &str, files: &[(&str, &str)]) -> Option<Program> {
-    if !Language::here(test).contains(&Language::Node) {
+fn plugin(test: &str, name: &str, files: &[(&str, &str)]) -> Option<SdkProgram> {
+    if !SdkLanguage::here(test).contains(&SdkLanguage::Node) {
         return None;
     }
-    let program = Program::of(Language::Node, "");
+    let program = SdkProgram::of(SdkLanguage::Node, "");
     let project = program.folder().join("project");
     for (file, text) in files {
         let file = project.join(file);
@@ -22,15 +22,15 @@ fn plugin(test: &str, name: &str, files: &[(&str, &str)]) -> Option<Program> {
 }
 
 /// What a plugin says to a tool call, as a worker.
-fn reason(program: &Program) -> String {
+fn reason(program: &SdkProgram) -> String {
     let mut worker = program.worker();
     worker.ask(1, "x", json!({"path": "p"}));
-    let answer = worker.hear();
+    let answer = worker.next_answer();
     assert_eq!(worker.end().code, Some(0));
     answer["output"]["reason"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
 
-fn fails(program: &Program) -> Ended {
+fn fails(program: &SdkProgram) -> SdkProgramEnd {
     let ended = program.worker().end();
     assert!(ended.code == Some(1) && ended.stdout.is_empty(), "{ended:?}");
     ended
@@ -180,7 +180,7 @@ fn a_misspelt_event_is_said_beside_those_that_are_right() {
     let Some(program) = plugin(test, "./guard.mjs", &[("guard.mjs", text)]) else { return };
     let mut worker = program.worker();
     worker.ask(1, "x", json!({}));
-    assert!(worker.hear()["error"].as_str().unwrap().contains("no handler"));
+    assert!(worker.next_answer()["error"].as_str().unwrap().contains("no handler"));
     let ended = worker.end();
     assert!(ended.stderr.contains("there is no event BeforeTol; did you mean BeforeTool?"), "{ended:?}");
     assert!(!ended.stderr.contains("helper"), "{ended:?}");

@@ -1,6 +1,6 @@
 //! `/agents`: listed, switched and read again while the session runs; what one does is on the screen.
 
-use super::{Terminal, sandbox};
+use super::{TestTerminal, sandbox};
 
 #[test]
 fn agents_are_listed_switched_and_read_again() {
@@ -10,15 +10,15 @@ fn agents_are_listed_switched_and_read_again() {
         sandbox.write(&format!(".gemini/agents/{name}.md"), text)
     };
     define("scout", "looks around");
-    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
-    terminal.ready().keys("/agents list\r").sees("looks around (project)");
-    terminal.ready().keys("/agents disable scout\r").sees("disabled scout in");
-    terminal.ready().keys("/agents\r").sees("(project, disabled)");
-    terminal.ready().keys("/agents disable scout\r").sees("agent scout is disabled already");
-    terminal.ready().keys("/agents enable nobody\r").sees("there is no agent `nobody`");
-    terminal.ready().keys("/agents enable scout\r").sees("enabled scout in");
+    let mut terminal = TestTerminal::start(&sandbox, &["--yolo"]);
+    terminal.wait_until_ready().keys("/agents list\r").wait_for_new_text("looks around (project)");
+    terminal.wait_until_ready().keys("/agents disable scout\r").wait_for_new_text("disabled scout in");
+    terminal.wait_until_ready().keys("/agents\r").wait_for_new_text("(project, disabled)");
+    terminal.wait_until_ready().keys("/agents disable scout\r").wait_for_new_text("agent scout is disabled already");
+    terminal.wait_until_ready().keys("/agents enable nobody\r").wait_for_new_text("there is no agent `nobody`");
+    terminal.wait_until_ready().keys("/agents enable scout\r").wait_for_new_text("enabled scout in");
     define("guide", "shows the way");
-    terminal.ready().keys("/agents reload\r").sees("shows the way (project)");
-    terminal.ready().keys("\x04");
-    assert_eq!(terminal.ends(), 0);
+    terminal.wait_until_ready().keys("/agents reload\r").wait_for_new_text("shows the way (project)");
+    terminal.wait_until_ready().keys("\x04");
+    assert_eq!(terminal.wait_for_exit(), 0);
 }

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::{Terminal, sandbox};
+use super::{TestTerminal, sandbox};
 
 const CALL: &str = "call run_shell_command {\"command\": \"echo made > made.txt\"}\r";
 
@@ -8,11 +8,11 @@ const CALL: &str = "call run_shell_command {\"command\": \"echo made > made.txt\
 fn y_and_1_allow() {
     for key in ["y", "1", "\r"] {
         let sandbox = sandbox();
-        let mut terminal = Terminal::start(&sandbox, &[]);
-        terminal.ready().keys(CALL).sees("Allow once");
+        let mut terminal = TestTerminal::start(&sandbox, &[]);
+        terminal.wait_until_ready().keys(CALL).wait_for_new_text("Allow once");
         assert!(terminal.screen().contains("echo made > made.txt"));
         terminal.keys(key);
-        terminal.ready();
+        terminal.wait_until_ready();
         assert_eq!(sandbox.read("made.txt"), "made\n", "{key:?}");
     }
 }
@@ -21,37 +21,37 @@ fn y_and_1_allow() {
 fn the_last_number_and_escape_cancel() {
     for key in ["5", "\x1b"] {
         let sandbox = sandbox();
-        let mut terminal = Terminal::start(&sandbox, &[]);
-        terminal.ready().keys(CALL).sees("5. Cancel");
+        let mut terminal = TestTerminal::start(&sandbox, &[]);
+        terminal.wait_until_ready().keys(CALL).wait_for_new_text("5. Cancel");
         terminal.keys(key);
-        terminal.sees("Cancelled");
-        terminal.ready();
-        assert!(!sandbox.has("made.txt"));
+        terminal.wait_for_new_text("Cancelled");
+        terminal.wait_until_ready();
+        assert!(!sandbox.has_file("made.txt"));
     }
 }
 
 #[test]
 fn a_denial_takes_a_word_to_the_model() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys(CALL).sees("Allow once");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys(CALL).wait_for_new_text("Allow once");
     terminal.keys("4");
-    terminal.sees("A word to the model");
+    terminal.wait_for_new_text("A word to the model");
     terminal.keys("use another file\r");
-    terminal.sees("the user did not allow this: use another file");
-    terminal.ready();
-    assert!(!sandbox.has("made.txt"));
+    terminal.wait_for_new_text("the user did not allow this: use another file");
+    terminal.wait_until_ready();
+    assert!(!sandbox.has_file("made.txt"));
 }
 
 #[test]
 fn a_command_is_edited_before_it_runs() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys(CALL).sees("Allow once");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys(CALL).wait_for_new_text("Allow once");
     terminal.keys("3");
-    terminal.sees("Edit, then Enter");
+    terminal.wait_for_new_text("Edit, then Enter");
     terminal.keys("\x15echo edited > made.txt\r");
-    terminal.ready();
+    terminal.wait_until_ready();
     assert_eq!(sandbox.read("made.txt"), "edited\n");
 }
 
@@ -59,17 +59,17 @@ fn a_command_is_edited_before_it_runs() {
 fn an_edit_shows_its_diff_and_a_session_is_not_asked_twice() {
     let sandbox = sandbox();
     sandbox.write("a.txt", "one\ntwo\n");
-    let mut terminal = Terminal::start(&sandbox, &[]);
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
     terminal
-        .ready()
+        .wait_until_ready()
         .keys("call write_file {\"file_path\": \"a.txt\", \"content\": \"one\\nthree\\n\"}\r")
-        .sees("Allow once");
+        .wait_for_new_text("Allow once");
     let screen = terminal.screen();
     assert!(screen.contains("-two") && screen.contains("+three"), "{screen}");
     terminal.keys("2");
-    terminal.ready().keys("call write_file {\"file_path\": \"b.txt\", \"content\": \"new\"}\r");
-    terminal.sees("b.txt new file +1");
-    terminal.ready();
+    terminal.wait_until_ready().keys("call write_file {\"file_path\": \"b.txt\", \"content\": \"new\"}\r");
+    terminal.wait_for_new_text("b.txt new file +1");
+    terminal.wait_until_ready();
     assert_eq!(sandbox.read("b.txt"), "new");
 }
 
@@ -80,11 +80,11 @@ fn a_hook_that_asks_is_named_with_its_reason() {
     sandbox.settings(
         &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "doubter", "command": command}]}]}}),
     );
-    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
-    terminal.ready().keys(CALL).sees("hook doubter wants you to decide: this looks risky");
+    let mut terminal = TestTerminal::start(&sandbox, &["--yolo"]);
+    terminal.wait_until_ready().keys(CALL).wait_for_new_text("hook doubter wants you to decide: this looks risky");
     terminal.keys("y");
-    terminal.ready();
-    assert!(sandbox.has("made.txt"));
+    terminal.wait_until_ready();
+    assert!(sandbox.has_file("made.txt"));
 }
 
 #[test]
@@ -95,58 +95,61 @@ fn what_hooks_rewrote_is_what_is_asked_about() {
     sandbox.settings(
         &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "tamer", "command": command}]}]}}),
     );
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys(CALL).sees("hooks changed command: echo made > made.txt → echo safe > made.txt");
-    terminal.sees("  echo safe > made.txt\n");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal
+        .wait_until_ready()
+        .keys(CALL)
+        .wait_for_new_text("hooks changed command: echo made > made.txt → echo safe > made.txt");
+    terminal.wait_for_new_text("  echo safe > made.txt\n");
     terminal.keys("\x1b[B\x1b[A\r");
-    terminal.ready().sees("(hooks changed command)");
+    terminal.wait_until_ready().wait_for_new_text("(hooks changed command)");
     assert_eq!(sandbox.read("made.txt"), "safe\n");
 }
 
 #[test]
 fn nobody_steps_into_yolo_by_accident() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready();
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready();
     for mode in ["· auto-edit ·", "· plan ·", "· asks first ·", "· auto-edit ·"] {
         terminal.keys("\x1b[Z");
-        terminal.sees(mode);
+        terminal.wait_for_new_text(mode);
     }
-    let mut terminal = Terminal::start(&sandbox, &["-y"]);
-    terminal.ready();
-    terminal.sees("· yolo ·");
+    let mut terminal = TestTerminal::start(&sandbox, &["-y"]);
+    terminal.wait_until_ready();
+    terminal.wait_for_new_text("· yolo ·");
     terminal.keys("\x1b[Z");
-    terminal.sees("· asks first ·");
+    terminal.wait_for_new_text("· asks first ·");
 }
 
 #[test]
 fn settings_that_cannot_be_read_are_asked_about() {
     let sandbox = sandbox();
     sandbox.write(".gemini/settings.json", "{ \"hooks\": {");
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.sees("Go on without these settings?");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_for_new_text("Go on without these settings?");
     terminal.keys("\r");
-    assert_eq!(terminal.ends(), 52);
-    let mut terminal = Terminal::start(&sandbox, &["-y"]);
-    terminal.sees("Go on without these settings?");
+    assert_eq!(terminal.wait_for_exit(), 52);
+    let mut terminal = TestTerminal::start(&sandbox, &["-y"]);
+    terminal.wait_for_new_text("Go on without these settings?");
     terminal.keys("2");
-    terminal.sees("not yolo");
+    terminal.wait_for_new_text("not yolo");
     let said: String = terminal.everything().split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("so the approval mode is default, not yolo"), "{said}");
-    terminal.sees("· asks first ·");
+    terminal.wait_for_new_text("· asks first ·");
 }
 
 #[test]
 fn a_guard_is_asked_about_every_time_in_yolo_too() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &["-y"]);
+    let mut terminal = TestTerminal::start(&sandbox, &["-y"]);
     for content in ["one", "two"] {
         let call = format!("call write_file {{\"file_path\": \".gemini/hooks/a.sh\", \"content\": \"{content}\"}}\r");
-        terminal.ready().keys(&call).sees("is protected: guards are made of it");
+        terminal.wait_until_ready().keys(&call).wait_for_new_text("is protected: guards are made of it");
         let screen = terminal.screen();
         assert!(!screen.contains("for this session") && screen.contains("4. Cancel"), "{screen}");
         terminal.keys("y");
-        terminal.ready();
+        terminal.wait_until_ready();
         assert_eq!(sandbox.read(".gemini/hooks/a.sh"), content);
     }
 }
@@ -156,10 +159,10 @@ fn what_nobody_would_see_is_spelt_out_where_it_is_asked_about() {
     let sandbox = sandbox();
     let call = r#"call run_shell_command {"description": "lists", "command": "echo a\u202eb \u001b[2K\u200bc\rd"}"#;
     for mode in [&[][..], &["--screen-reader"]] {
-        let mut terminal = Terminal::start(&sandbox, mode);
-        terminal.sees("Type your message");
+        let mut terminal = TestTerminal::start(&sandbox, mode);
+        terminal.wait_for_new_text("Type your message");
         terminal.keys(call).keys("\r");
-        terminal.sees(r"echo a\u{202e}b \u{1b}[2K\u{200b}c\rd");
+        terminal.wait_for_new_text(r"echo a\u{202e}b \u{1b}[2K\u{200b}c\rd");
     }
 }
 
@@ -184,8 +187,8 @@ fn two_edits(sandbox: &hookwright_testkit::Sandbox) -> String {
 fn an_edit_is_asked_about_with_its_path_numbers_description_and_place() {
     let sandbox = sandbox();
     let replay = two_edits(&sandbox);
-    let mut terminal = Terminal::start(&sandbox, &["--fake-responses", &replay]);
-    terminal.ready().keys("go\r").sees("Allow once");
+    let mut terminal = TestTerminal::start(&sandbox, &["--fake-responses", &replay]);
+    terminal.wait_until_ready().keys("go\r").wait_for_new_text("Allow once");
     let screen = terminal.screen();
     for wanted in [
         "call 1 of 2",
@@ -200,11 +203,11 @@ fn an_edit_is_asked_about_with_its_path_numbers_description_and_place() {
     let raw = terminal.raw();
     assert!(raw.contains("\x1b[34mconst\x1b[0m") && raw.contains("\x1b[32m\"zwei\"\x1b[0m"), "{raw:?}");
     terminal.keys("y");
-    terminal.sees("  c/index.ts changed +1 -1");
-    terminal.sees("call 2 of 2");
+    terminal.wait_for_new_text("  c/index.ts changed +1 -1");
+    terminal.wait_for_new_text("call 2 of 2");
     terminal.keys("y");
-    terminal.sees("\ndone");
-    terminal.ready();
+    terminal.wait_for_new_text("\ndone");
+    terminal.wait_until_ready();
     assert_eq!(sandbox.read("c/index.ts"), "let y;\n");
 }
 
@@ -212,9 +215,9 @@ fn an_edit_is_asked_about_with_its_path_numbers_description_and_place() {
 fn an_edit_is_asked_about_in_lines_too() {
     let sandbox = sandbox();
     let replay = two_edits(&sandbox);
-    let mut terminal = Terminal::start(&sandbox, &["--fake-responses", &replay, "--screen-reader"]);
-    terminal.sees("Type your message");
-    terminal.keys("go\r").sees("1 or y: allow once");
+    let mut terminal = TestTerminal::start(&sandbox, &["--fake-responses", &replay, "--screen-reader"]);
+    terminal.wait_for_new_text("Type your message");
+    terminal.keys("go\r").wait_for_new_text("1 or y: allow once");
     let screen = terminal.screen();
     for wanted in ["call 1 of 2", "the model says: count further", "a/b/index.ts changed +1 -1", "2 -const two = 2;"] {
         assert!(screen.contains(wanted), "no {wanted:?}:\n{screen}");
@@ -228,30 +231,30 @@ fn the_text_of_a_file_is_edited_before_it_is_written() {
     sandbox.script("editor", "case $1 in *.txt) sed 's/two/zwei/' \"$1\" > \"$1.new\"; cat \"$1.new\" > \"$1\";; esac");
     let editor = sandbox.project().join(".gemini/hooks/editor").display().to_string();
     let sandbox = sandbox.env("EDITOR", &editor);
-    let mut terminal = Terminal::start(&sandbox, &[]);
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
     terminal
-        .ready()
+        .wait_until_ready()
         .keys("call write_file {\"file_path\": \"n/a.txt\", \"content\": \"one\\ntwo\"}\r")
-        .sees("Allow once");
+        .wait_for_new_text("Allow once");
     terminal.keys("e");
-    let screen = terminal.sees("> one\n  two");
+    let screen = terminal.wait_for_new_text("> one\n  two");
     let written = screen.split("Edit, then Enter").nth(1).unwrap();
     assert!(!written.contains("content"), "{screen}");
     terminal.keys("\x18");
-    terminal.sees("  zwei");
+    terminal.wait_for_new_text("  zwei");
     terminal.keys("!\r");
-    terminal.ready();
+    terminal.wait_until_ready();
     assert_eq!(sandbox.read("n/a.txt"), "one\nzwei!");
 }
 
 #[test]
 fn a_command_is_written_anew_in_lines() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &["--screen-reader"]);
-    terminal.sees("Type your message");
-    terminal.keys(CALL).sees("3, with another command: run that instead.");
+    let mut terminal = TestTerminal::start(&sandbox, &["--screen-reader"]);
+    terminal.wait_for_new_text("Type your message");
+    terminal.keys(CALL).wait_for_new_text("3, with another command: run that instead.");
     terminal.keys("3 echo anew > made.txt\r");
-    hookwright_testkit::wait_until("it runs", || sandbox.has("made.txt") && sandbox.read("made.txt") == "anew\n");
+    hookwright_testkit::wait_until("it runs", || sandbox.has_file("made.txt") && sandbox.read("made.txt") == "anew\n");
 }
 
 /// The question about an edit that a hook changed, down to the foot.
@@ -262,9 +265,9 @@ fn question(columns: u16) -> String {
     let command = sandbox.script("change.sh", &format!("cat > /dev/null; cat <<'END'\n{change}\nEND"));
     let hook = json!({"type": "command", "name": "french", "command": command});
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "replace", "hooks": [hook]}]}}));
-    let mut terminal = Terminal::sized(&sandbox, &["--fake-responses", &replay], columns, 30);
-    terminal.ready().keys("go\r").sees("Cancel the turn");
-    let screen = terminal.sees("this is what will run");
+    let mut terminal = TestTerminal::sized(&sandbox, &["--fake-responses", &replay], columns, 30);
+    terminal.wait_until_ready().keys("go\r").wait_for_new_text("Cancel the turn");
+    let screen = terminal.wait_for_new_text("this is what will run");
     let from = screen.find("? Allow").unwrap();
     let to = screen.rfind("(esc)").unwrap();
     screen[from..to].to_owned()
@@ -290,24 +293,24 @@ fn what_is_selected_is_seen_in_the_smallest_window() {
     let sandbox = sandbox();
     let content = format!("{}the end", "a long line that a narrow window wraps\n".repeat(9));
     let call = format!("call write_file {}\r", serde_json::json!({"file_path": "z.txt", "content": content}));
-    let mut terminal = Terminal::sized(&sandbox, &[], 80, 24);
-    terminal.ready().keys(&call).sees("› 1. Allow once");
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 80, 24);
+    terminal.wait_until_ready().keys(&call).wait_for_new_text("› 1. Allow once");
     terminal.resize(20, 5);
-    terminal.sees("more lines");
-    let screen = terminal.shows("› 1. Allow once");
+    terminal.wait_for_new_text("more lines");
+    let screen = terminal.wait_for_text("› 1. Allow once");
     assert!(screen.contains("? Allow WriteFile?"), "{screen}");
-    terminal.keys("\x1b[B").sees("› 2. Allow WriteFi");
-    terminal.keys("3").sees("  the end");
-    terminal.keys("\x1b").sees("› 3. Edit before");
-    terminal.keys("a").sees("› 1. ");
+    terminal.keys("\x1b[B").wait_for_new_text("› 2. Allow WriteFi");
+    terminal.keys("3").wait_for_new_text("  the end");
+    terminal.keys("\x1b").wait_for_new_text("› 3. Edit before");
+    terminal.keys("a").wait_for_new_text("› 1. ");
     terminal.resize(12, 3);
-    terminal.sees("› 1.");
-    assert!(!sandbox.has("z.txt"));
+    terminal.wait_for_new_text("› 1.");
+    assert!(!sandbox.has_file("z.txt"));
     // A key that comes together with a resize may lie there until the next one.
     terminal.resize(80, 24);
-    terminal.sees("› 1. edits in this project");
-    terminal.keys("\x1b").sees("› 3. Edit before it runs");
-    terminal.keys("\x1b").sees("Cancelled");
+    terminal.wait_for_new_text("› 1. edits in this project");
+    terminal.keys("\x1b").wait_for_new_text("› 3. Edit before it runs");
+    terminal.keys("\x1b").wait_for_new_text("Cancelled");
 }
 
 #[test]
@@ -316,13 +319,13 @@ fn a_reply_of_the_terminal_answers_no_question() {
     let call = format!("call write_file {}\r", serde_json::json!({"file_path": "z.txt", "content": "z"}));
     let replies =
         ["\x1b]11;rgb:1111/1111/1111\x1b\\", "\x1b[>1;10;0c", "\x1bP>|xterm(1)\x1b\\", "\x1bP1$r1m\x1b\\", "\x1by"];
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys(&call).sees("› 1. Allow once");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys(&call).wait_for_new_text("› 1. Allow once");
     for reply in replies {
         terminal.keys(reply);
     }
-    terminal.keys("\x1b[B").sees("› 2. Allow WriteFile");
-    assert!(!sandbox.has("z.txt"));
-    terminal.keys("\x1b").sees("Cancelled");
-    assert!(!sandbox.has("z.txt"));
+    terminal.keys("\x1b[B").wait_for_new_text("› 2. Allow WriteFile");
+    assert!(!sandbox.has_file("z.txt"));
+    terminal.keys("\x1b").wait_for_new_text("Cancelled");
+    assert!(!sandbox.has_file("z.txt"));
 }

@@ -6,23 +6,23 @@ use std::path::Path;
 use hookwright_testkit::fs;
 use serde_json::{Value, json};
 
-use super::{Terminal, sandbox};
+use super::{TestTerminal, sandbox};
 use crate::suite::model_server::ModelServer;
 
 const KEY: &str = "AIzaTest-0123456789-abcdefghijk";
-const WRONG: &str = "AIzaWrong-9876543210-zyxwvutsrq";
+const WRONG_KEY: &str = "AIzaWrong-9876543210-zyxwvutsrq";
 
-fn kept(home: &Path) -> std::path::PathBuf {
+fn connections_file(home: &Path) -> std::path::PathBuf {
     home.join(".gemini/hookwright/connections.json")
 }
 
 /// The text of every file below a folder, but for one.
-fn everything_but(folder: &Path, but: &Path) -> String {
+fn texts_except(folder: &Path, but: &Path) -> String {
     let mut text = String::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            text.push_str(&everything_but(&path, but));
+            text.push_str(&texts_except(&path, but));
         } else if path != but {
             text.push_str(&String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()));
         }
@@ -31,15 +31,15 @@ fn everything_but(folder: &Path, but: &Path) -> String {
 }
 
 /// A box whose hooks write down all that they see, and whose log says everything.
-fn watched(server: &ModelServer) -> hookwright_testkit::Sandbox {
+fn logging_sandbox(server: &ModelServer) -> hookwright_testkit::Sandbox {
     let sandbox = sandbox()
         .env("GOOGLE_GEMINI_BASE_URL", &format!("http://{}", server.address))
         .env("HOOKWRIGHT_LOG", "trace")
         .env("OLLAMA_HOST", "127.0.0.1:1");
-    let seen = sandbox.beside("seen.txt");
+    let seen = sandbox.sibling_path("seen.txt");
     let dump = format!("{{ env; cat; echo; }} >> {}", seen.display());
     let hook = |name: &str| json!([{"hooks": [{"type": "command", "name": name, "command": dump}]}]);
-    let telemetry = sandbox.beside("telemetry.jsonl");
+    let telemetry = sandbox.sibling_path("telemetry.jsonl");
     sandbox.user_settings(&json!({
         "telemetry": {"enabled": true, "outfile": telemetry},
         "hooks": {"BeforeModel": hook("m"), "AfterModel": hook("a"), "SessionStart": hook("s"), "SessionEnd": hook("e")},
@@ -50,41 +50,41 @@ fn watched(server: &ModelServer) -> hookwright_testkit::Sandbox {
 #[test]
 fn a_key_is_typed_unseen_checked_kept_and_nowhere_else() {
     let server = ModelServer::start("gemini", KEY, &["gemini-2.5-flash", "gemini-2.5-pro"]);
-    let sandbox = watched(&server);
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("/auth\r").sees("Which model is to be connected?");
-    terminal.keys("gem").sees("1 of 3 with `gem`");
-    terminal.keys("\r").sees("The key for the Gemini API");
-    terminal.keys(WRONG).sees("•••••");
-    terminal.keys("\r").sees("That did not work: ");
-    assert_eq!(server.asked(), 0, "a key that is refused asks no model");
-    terminal.keys(KEY).sees("•••••");
-    terminal.keys("\r").sees("Which model of 127.0.0.1");
-    terminal.sees("› 2. gemini-2.5-pro");
-    terminal.keys("1").sees("the model is gemini-2.5-flash");
-    terminal.sees("only you can read");
-    assert_eq!(server.asked(), 1, "it was asked for a word");
-    terminal.ready().keys("good morning\r").sees("hello from gemini");
-    terminal.ready();
+    let sandbox = logging_sandbox(&server);
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("/auth\r").wait_for_new_text("Which model is to be connected?");
+    terminal.keys("gem").wait_for_new_text("1 of 3 with `gem`");
+    terminal.keys("\r").wait_for_new_text("The key for the Gemini API");
+    terminal.keys(WRONG_KEY).wait_for_new_text("•••••");
+    terminal.keys("\r").wait_for_new_text("That did not work: ");
+    assert_eq!(server.model_request_count(), 0, "a key that is refused asks no model");
+    terminal.keys(KEY).wait_for_new_text("•••••");
+    terminal.keys("\r").wait_for_new_text("Which model of 127.0.0.1");
+    terminal.wait_for_new_text("› 2. gemini-2.5-pro");
+    terminal.keys("1").wait_for_new_text("the model is gemini-2.5-flash");
+    terminal.wait_for_new_text("only you can read");
+    assert_eq!(server.model_request_count(), 1, "it was asked for a word");
+    terminal.wait_until_ready().keys("good morning\r").wait_for_new_text("hello from gemini");
+    terminal.wait_until_ready();
     let everything = terminal.raw();
-    assert_eq!(terminal.keys("\x04").ends(), 0);
+    assert_eq!(terminal.keys("\x04").wait_for_exit(), 0);
 
-    let file = kept(&sandbox.home());
+    let file = connections_file(&sandbox.home());
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let text = fs::read_to_string(&file).unwrap();
-    assert!(text.contains(KEY) && !text.contains(WRONG), "{text}");
-    let elsewhere = everything_but(sandbox.beside("x").parent().unwrap(), &file);
-    for secret in [KEY, WRONG] {
+    assert!(text.contains(KEY) && !text.contains(WRONG_KEY), "{text}");
+    let elsewhere = texts_except(sandbox.sibling_path("x").parent().unwrap(), &file);
+    for secret in [KEY, WRONG_KEY] {
         assert!(!everything.contains(secret), "not on the screen");
         assert!(!elsewhere.contains(secret), "not in logs, transcripts, telemetry, hooks' input or environment");
     }
-    let hooks = fs::read_to_string(sandbox.beside("seen.txt")).unwrap();
+    let hooks = fs::read_to_string(sandbox.sibling_path("seen.txt")).unwrap();
     assert!(hooks.contains(r#""purpose":"check""#), "hooks see the request that checks: {hooks}");
 
     // From now on it counts, without any variable.
-    let run = sandbox.run(&["-p", "hi"]).exits(0);
+    let run = sandbox.run(&["-p", "hi"]).expect_exit_code(0);
     assert_eq!(run.stdout.trim(), "hello from gemini", "{run:?}");
-    let last = server.seen().pop().unwrap();
+    let last = server.received_requests().pop().unwrap();
     assert_eq!(last.key, KEY);
     assert!(last.line.contains("gemini-2.5-flash"), "{last:?}");
 }
@@ -95,14 +95,14 @@ fn a_guard_that_refuses_the_check_keeps_it_from_being_connected() {
     let sandbox = sandbox().env("GOOGLE_GEMINI_BASE_URL", &format!("http://{}", server.address));
     sandbox.user_settings(&json!({"hooks": {"BeforeModel": [{"hooks": [
         {"type": "command", "name": "no", "command": "echo not from here >&2; exit 2", "guard": true}]}]}}));
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("/auth\r").sees("Gemini API");
-    terminal.keys("Gemini\r").sees("The key for");
-    terminal.keys(&format!("{KEY}\r")).sees("Which model of");
-    terminal.keys("\r").sees("That did not work: a hook refused the request: not from here");
-    terminal.keys("\x1b").sees(super::COMPOSER);
-    assert_eq!(server.asked(), 0);
-    assert!(!kept(&sandbox.home()).exists());
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("/auth\r").wait_for_new_text("Gemini API");
+    terminal.keys("Gemini\r").wait_for_new_text("The key for");
+    terminal.keys(&format!("{KEY}\r")).wait_for_new_text("Which model of");
+    terminal.keys("\r").wait_for_new_text("That did not work: a hook refused the request: not from here");
+    terminal.keys("\x1b").wait_for_new_text(super::COMPOSER);
+    assert_eq!(server.model_request_count(), 0);
+    assert!(!connections_file(&sandbox.home()).exists());
 }
 
 #[test]
@@ -110,28 +110,28 @@ fn a_server_on_this_machine_is_offered_and_models_of_both_can_be_picked() {
     let local = ModelServer::start("local", "", &["tiny", "large"]);
     let far = ModelServer::start("far", KEY, &["far-1"]);
     let sandbox = sandbox().env("OLLAMA_HOST", &local.address);
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("/auth\r").sees("1. Ollama");
-    terminal.keys("1").sees("Which model of");
-    terminal.keys("2").sees("the model is large");
-    terminal.ready().keys("hi\r").sees("hello from local");
-    terminal.ready().keys("/auth\r").sees("Another server");
-    terminal.keys("another\r").sees("The server's address");
-    terminal.keys(&format!("http://{}/v1\r", far.address)).sees("The key for");
-    terminal.keys(&format!("{KEY}\r")).sees("1. far-1");
-    terminal.keys("1").sees("the model is far-1");
-    terminal.ready().keys("hi\r").sees("hello from far");
-    terminal.ready().keys("/model\r").sees("(now)");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("/auth\r").wait_for_new_text("1. Ollama");
+    terminal.keys("1").wait_for_new_text("Which model of");
+    terminal.keys("2").wait_for_new_text("the model is large");
+    terminal.wait_until_ready().keys("hi\r").wait_for_new_text("hello from local");
+    terminal.wait_until_ready().keys("/auth\r").wait_for_new_text("Another server");
+    terminal.keys("another\r").wait_for_new_text("The server's address");
+    terminal.keys(&format!("http://{}/v1\r", far.address)).wait_for_new_text("The key for");
+    terminal.keys(&format!("{KEY}\r")).wait_for_new_text("1. far-1");
+    terminal.keys("1").wait_for_new_text("the model is far-1");
+    terminal.wait_until_ready().keys("hi\r").wait_for_new_text("hello from far");
+    terminal.wait_until_ready().keys("/model\r").wait_for_new_text("(now)");
     let screen = terminal.screen();
     assert!(screen.contains("tiny") && screen.contains("large") && screen.contains("far-1"), "{screen}");
-    terminal.keys("tiny\r").sees("the model is tiny");
+    terminal.keys("tiny\r").wait_for_new_text("the model is tiny");
     terminal.blank();
-    terminal.keys("and now?\r").sees("hello from local");
-    let last = local.seen().pop().unwrap();
+    terminal.keys("and now?\r").wait_for_new_text("hello from local");
+    let last = local.received_requests().pop().unwrap();
     assert!(last.line.contains("/v1/chat/completions") && last.body.contains(r#""tiny""#), "{last:?}");
     assert!(last.key.is_empty(), "no key goes where none is wanted");
-    assert_eq!(terminal.keys("\x04").ends(), 0);
-    let text = fs::read_to_string(kept(&sandbox.home())).unwrap();
+    assert_eq!(terminal.keys("\x04").wait_for_exit(), 0);
+    let text = fs::read_to_string(connections_file(&sandbox.home())).unwrap();
     let all: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(all["connections"][0]["model"], "tiny", "{text}");
     assert_eq!(all["connections"].as_array().unwrap().len(), 2);
@@ -141,17 +141,17 @@ fn a_server_on_this_machine_is_offered_and_models_of_both_can_be_picked() {
 fn logout_forgets_fires_and_leaves() {
     let local = ModelServer::start("local", "", &["tiny"]);
     let sandbox = sandbox().env("OLLAMA_HOST", &local.address);
-    let ended = sandbox.beside("ended.json");
+    let ended = sandbox.sibling_path("ended.json");
     sandbox.user_settings(&json!({"hooks": {"SessionEnd": [{"matcher": "logout", "hooks": [
         {"type": "command", "name": "end", "command": format!("cat > {}", ended.display())}]}]}}));
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("/auth\r").sees("1. Ollama");
-    terminal.keys("1").sees("Which model of");
-    terminal.keys("1").sees("kept in ");
-    assert!(kept(&sandbox.home()).exists());
-    assert_eq!(terminal.ready().keys("/logout\r").ends(), 0);
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("/auth\r").wait_for_new_text("1. Ollama");
+    terminal.keys("1").wait_for_new_text("Which model of");
+    terminal.keys("1").wait_for_new_text("kept in ");
+    assert!(connections_file(&sandbox.home()).exists());
+    assert_eq!(terminal.wait_until_ready().keys("/logout\r").wait_for_exit(), 0);
     assert!(terminal.everything().contains("forgot what was connected"), "{}", terminal.everything());
-    assert!(!kept(&sandbox.home()).exists());
+    assert!(!connections_file(&sandbox.home()).exists());
     let input: Value = serde_json::from_str(&fs::read_to_string(ended).unwrap()).unwrap();
     assert_eq!(input["reason"], "logout");
 }
@@ -159,18 +159,18 @@ fn logout_forgets_fires_and_leaves() {
 #[test]
 fn in_lines_the_key_is_not_echoed() {
     let server = ModelServer::start("gemini", KEY, &["gemini-2.5-pro"]);
-    let sandbox = watched(&server);
-    let mut terminal = Terminal::start(&sandbox, &["--screen-reader"]);
-    terminal.sees(super::COMPOSER);
-    terminal.keys("/auth\r").sees("Answer with a number or a name");
-    terminal.keys("7\r").sees("that is none of them");
-    terminal.keys("gemini api\r").sees("what you type is not shown");
-    terminal.keys(&format!("{KEY}\r")).sees("1. gemini-2.5-pro");
-    terminal.keys("1\r").sees("the model is gemini-2.5-pro");
-    terminal.keys("hi\r").sees("hello from gemini");
-    assert_eq!(terminal.keys("/logout\r").ends(), 0);
+    let sandbox = logging_sandbox(&server);
+    let mut terminal = TestTerminal::start(&sandbox, &["--screen-reader"]);
+    terminal.wait_for_new_text(super::COMPOSER);
+    terminal.keys("/auth\r").wait_for_new_text("Answer with a number or a name");
+    terminal.keys("7\r").wait_for_new_text("that is none of them");
+    terminal.keys("gemini api\r").wait_for_new_text("what you type is not shown");
+    terminal.keys(&format!("{KEY}\r")).wait_for_new_text("1. gemini-2.5-pro");
+    terminal.keys("1\r").wait_for_new_text("the model is gemini-2.5-pro");
+    terminal.keys("hi\r").wait_for_new_text("hello from gemini");
+    assert_eq!(terminal.keys("/logout\r").wait_for_exit(), 0);
     assert!(!terminal.raw().contains(KEY));
-    assert!(!kept(&sandbox.home()).exists());
+    assert!(!connections_file(&sandbox.home()).exists());
 }
 
 #[test]
@@ -181,29 +181,29 @@ fn no_tool_reads_or_prints_a_kept_key() {
     let text = json!({"connections": [{"service": "gemini", "key": KEY}]}).to_string();
     fs::write(folder.join("connections.json"), text).unwrap();
     let path = ".gemini/hookwright/connections.json";
-    let replay = hookwright_testkit::Replay::new()
+    let replay = hookwright_testkit::ReplayBuilder::new()
         .calls("read_file", json!({"file_path": path}))
         .calls("search_file_content", json!({"pattern": "AIza"}))
         .calls("run_shell_command", json!({"command": format!("cat {path}")}))
         .says("done");
     let file = sandbox.replay(&replay);
-    let run = sandbox.run(&["-p", "go", "--fake-responses", &file, "--yolo", "-o", "stream-json"]).exits(0);
+    let run = sandbox.run(&["-p", "go", "--fake-responses", &file, "--yolo", "-o", "stream-json"]).expect_exit_code(0);
     assert!(run.stdout.contains("\\\"key\\\":\\\"***\\\"") || run.stdout.contains("***"), "{}", run.stdout);
-    let elsewhere = everything_but(&sandbox.home(), &folder.join("connections.json"));
+    let elsewhere = texts_except(&sandbox.home(), &folder.join("connections.json"));
     assert!(!run.stdout.contains(KEY) && !elsewhere.contains(KEY), "{}", run.stdout);
 }
 
 fn dialog(columns: u16, steps: &[(&str, &str)]) -> String {
     let server = ModelServer::start("local", "", &["tiny", "large"]);
     let sandbox = sandbox().env("OLLAMA_HOST", &server.address).env("NO_COLOR", "1");
-    let mut terminal = Terminal::sized(&sandbox, &[], columns, 24);
-    terminal.ready().keys("/auth\r").sees("Another server");
+    let mut terminal = TestTerminal::sized(&sandbox, &[], columns, 24);
+    terminal.wait_until_ready().keys("/auth\r").wait_for_new_text("Another server");
     for (keys, until) in steps {
-        terminal.keys(keys).sees(until);
+        terminal.keys(keys).wait_for_new_text(until);
     }
     let port = server.address.split(':').nth(1).unwrap().to_owned();
     // The status line below the dialog is drawn last.
-    let screen = terminal.shows("\noffline · ");
+    let screen = terminal.wait_for_text("\noffline · ");
     let from = screen.find("? ").unwrap();
     let end = screen.rfind("offline · ").unwrap();
     screen[from..end].replace(&port, &"9".repeat(port.len()))

@@ -1,40 +1,40 @@
 use serde_json::json;
 
-use super::{COMPOSER, Terminal, sandbox};
+use super::{COMPOSER, TestTerminal, sandbox};
 
 #[test]
 fn a_prompt_is_typed_and_its_answer_streams_in() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("say # A **title** and `code`\r");
-    terminal.sees("A title and code");
-    terminal.ready();
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("say # A **title** and `code`\r");
+    terminal.wait_for_new_text("A title and code");
+    terminal.wait_until_ready();
     assert!(terminal.everything().contains("no model is connected"));
 }
 
 #[test]
 fn a_prompt_on_the_command_line_starts_the_session_with_it() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &["-i", "say first words"]);
-    terminal.sees("> say first words");
-    terminal.ready().keys("say second words\r");
-    terminal.sees("\nsecond words");
-    let mut other = Terminal::start(&sandbox, &["say", "positional"]);
-    other.sees("> say positional");
-    other.ready();
+    let mut terminal = TestTerminal::start(&sandbox, &["-i", "say first words"]);
+    terminal.wait_for_new_text("> say first words");
+    terminal.wait_until_ready().keys("say second words\r");
+    terminal.wait_for_new_text("\nsecond words");
+    let mut other = TestTerminal::start(&sandbox, &["say", "positional"]);
+    other.wait_for_new_text("> say positional");
+    other.wait_until_ready();
 }
 
 #[test]
 fn several_lines_by_backslash_alt_enter_and_paste() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("say one\\\r");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("say one\\\r");
     terminal.keys("say two\x1b\r");
     terminal.keys("\x1b[200~say three\rsay four\x1b[201~");
-    let screen = terminal.shows("say four");
+    let screen = terminal.wait_for_text("say four");
     assert!(!screen.contains("esc to cancel"), "a paste is not sent:\n{screen}");
     terminal.keys("\r");
-    let screen = terminal.ready().shows("> say one\n  say two\n  say three\n  say four");
+    let screen = terminal.wait_until_ready().wait_for_text("> say one\n  say two\n  say three\n  say four");
     for word in ["one", "two", "three", "four"] {
         assert!(screen.matches(word).count() >= 2, "{word} is not answered:\n{screen}");
     }
@@ -43,55 +43,57 @@ fn several_lines_by_backslash_alt_enter_and_paste() {
 #[test]
 fn undo_words_and_history() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("say alpha\r").sees("\nalpha");
-    terminal.ready().keys("some words here").shows("> some words here");
-    terminal.keys("\x17\x17").loses("words");
-    terminal.shows("> some");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("say alpha\r").wait_for_new_text("\nalpha");
+    terminal.wait_until_ready().keys("some words here").wait_for_text("> some words here");
+    terminal.keys("\x17\x17").wait_until_gone("words");
+    terminal.wait_for_text("> some");
     terminal.keys("\x1f");
-    terminal.sees("> some words");
+    terminal.wait_for_new_text("> some words");
     terminal.keys("\x1bZ");
-    terminal.loses("> some words");
+    terminal.wait_until_gone("> some words");
     terminal.keys("\x1bz");
-    terminal.sees("> some words");
+    terminal.wait_for_new_text("> some words");
     terminal.keys("\x15");
-    terminal.ready().keys("\x1b[A");
-    terminal.sees("> say alpha\n─");
+    terminal.wait_until_ready().keys("\x1b[A");
+    terminal.wait_for_new_text("> say alpha\n─");
     terminal.keys("\x15");
-    terminal.ready().keys("\x04");
-    terminal.ends();
+    terminal.wait_until_ready().keys("\x04");
+    terminal.wait_for_exit();
     // Across sessions, by search.
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("\x12lph");
-    terminal.sees("search: lph");
-    terminal.sees("> say alpha\n─");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("\x12lph");
+    terminal.wait_for_new_text("search: lph");
+    terminal.wait_for_new_text("> say alpha\n─");
     terminal.keys("\r");
-    terminal.loses("search:");
-    terminal.keys("\r").sees("\nalpha");
+    terminal.wait_until_gone("search:");
+    terminal.keys("\r").wait_for_new_text("\nalpha");
 }
 
 #[test]
 fn prompts_typed_while_the_agent_works_are_queued() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
-    terminal.ready().keys("call run_shell_command {\"command\": \"sleep 2; echo slept\"}\r");
-    terminal.sees("esc to cancel");
+    let mut terminal = TestTerminal::start(&sandbox, &["--yolo"]);
+    terminal.wait_until_ready().keys("call run_shell_command {\"command\": \"sleep 2; echo slept\"}\r");
+    terminal.wait_for_new_text("esc to cancel");
     terminal.keys("say the next one\r");
-    terminal.sees("queued: say the next one");
-    terminal.sees("\nthe next one");
-    terminal.ready().shows("> say the next one");
+    terminal.wait_for_new_text("queued: say the next one");
+    terminal.wait_for_new_text("\nthe next one");
+    terminal.wait_until_ready().wait_for_text("> say the next one");
 }
 
 #[test]
 fn escape_cancels_the_turn_and_kills_the_command() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
-    terminal.ready().keys("call run_shell_command {\"command\": \"echo begun; sleep 60; echo over > done.txt\"}\r");
-    terminal.sees("\n  begun");
+    let mut terminal = TestTerminal::start(&sandbox, &["--yolo"]);
+    terminal
+        .wait_until_ready()
+        .keys("call run_shell_command {\"command\": \"echo begun; sleep 60; echo over > done.txt\"}\r");
+    terminal.wait_for_new_text("\n  begun");
     terminal.keys("\x1b");
-    terminal.sees("Cancelled");
-    terminal.ready();
-    assert!(!sandbox.has("done.txt"));
+    terminal.wait_for_new_text("Cancelled");
+    terminal.wait_until_ready();
+    assert!(!sandbox.has_file("done.txt"));
 }
 
 #[test]
@@ -104,10 +106,10 @@ fn clear_begins_a_new_session() {
         "SessionStart": [{"hooks": [{"type": "command", "command": start}]}],
         "SessionEnd": [{"hooks": [{"type": "command", "command": end}]}],
     }}));
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("/clear\r").sees("the conversation is cleared");
-    terminal.ready().keys("say still here\r").sees("\nstill here");
-    terminal.ready();
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("/clear\r").wait_for_new_text("the conversation is cleared");
+    terminal.wait_until_ready().keys("say still here\r").wait_for_new_text("\nstill here");
+    terminal.wait_until_ready();
     let starts = sandbox.read("starts.txt");
     assert!(starts.contains("\"source\":\"startup\"") && starts.contains("\"source\":\"clear\""), "{starts}");
     assert!(sandbox.read("ends.txt").contains("\"reason\":\"clear\""));
@@ -122,18 +124,18 @@ fn commands_complete_and_unknown_ones_are_named() {
     sandbox
         .write(".gemini/commands/git/commit.toml", "description = \"commits\"\nprompt = \"say committing {{args}}\"\n");
     sandbox.write("src/deep/file.rs", "fn main() {}");
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("/ho");
-    terminal.sees("the hooks panel");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("/ho");
+    terminal.wait_for_new_text("the hooks panel");
     terminal.keys("\t");
-    terminal.sees("> /hooks ");
-    terminal.keys("\x15").ready().keys("/nonsense\r").sees("there is no command /nonsense");
-    terminal.ready().keys("/git:commit now\r").sees("\ncommitting now");
-    terminal.ready().keys("@fil");
-    terminal.sees("src/deep/file.rs");
+    terminal.wait_for_new_text("> /hooks ");
+    terminal.keys("\x15").wait_until_ready().keys("/nonsense\r").wait_for_new_text("there is no command /nonsense");
+    terminal.wait_until_ready().keys("/git:commit now\r").wait_for_new_text("\ncommitting now");
+    terminal.wait_until_ready().keys("@fil");
+    terminal.wait_for_new_text("src/deep/file.rs");
     terminal.keys("\t");
-    terminal.sees("> @src/deep/file.rs");
-    terminal.keys("\x15").ready().keys("/help\r").sees("Shift+Tab");
+    terminal.wait_for_new_text("> @src/deep/file.rs");
+    terminal.keys("\x15").wait_until_ready().keys("/help\r").wait_for_new_text("Shift+Tab");
 }
 
 #[test]
@@ -141,53 +143,53 @@ fn a_custom_commands_shell_block_is_asked_about() {
     let sandbox = sandbox();
     sandbox.write(".gemini/commands/ask.toml", "prompt = \"say the shell said !{echo {{args}}}\"\n");
     sandbox.write(".gemini/commands/bad.toml", "prompt = \n");
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("/ask it's fine\r").sees("Allow once");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("/ask it's fine\r").wait_for_new_text("Allow once");
     terminal.keys("y");
-    terminal.sees("the shell said it's fine");
-    terminal.ready().keys("/commands list\r").sees("  /ask ");
-    terminal.shows("bad.toml:1");
+    terminal.wait_for_new_text("the shell said it's fine");
+    terminal.wait_until_ready().keys("/commands list\r").wait_for_new_text("  /ask ");
+    terminal.wait_for_text("bad.toml:1");
 }
 
 #[test]
 fn a_shell_command_of_the_users_own() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("!echo from-$((40 + 2))\r").sees("from-42");
-    terminal.ready();
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("!echo from-$((40 + 2))\r").wait_for_new_text("from-42");
+    terminal.wait_until_ready();
 }
 
 #[test]
 fn plain_commands_answer() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("/memory add likes tests\r").sees("added to");
-    terminal.ready().keys("/memory show\r").sees("- likes tests");
-    terminal.ready().keys("/tools\r").sees("run_shell_command");
-    terminal.ready().keys("/model other-model\r").sees("the model is other-model");
-    terminal.ready().keys("\x1b[Z").sees("auto-edit");
-    terminal.ready().keys("/stats\r").sees("Hooks  0 runs");
-    terminal.ready().keys("say to keep\r").sees("\nto keep");
-    terminal.ready().keys("/chat save one\r").sees("kept this conversation");
-    terminal.ready().keys("/chat list\r").sees("\none");
-    terminal.ready().keys("/chat resume one\r").sees("going on with `one`");
-    terminal.ready().keys("/copy\r").sees("copied");
-    terminal.ready().keys("/quit\r");
-    assert_eq!(terminal.ends(), 0);
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("/memory add likes tests\r").wait_for_new_text("added to");
+    terminal.wait_until_ready().keys("/memory show\r").wait_for_new_text("- likes tests");
+    terminal.wait_until_ready().keys("/tools\r").wait_for_new_text("run_shell_command");
+    terminal.wait_until_ready().keys("/model other-model\r").wait_for_new_text("the model is other-model");
+    terminal.wait_until_ready().keys("\x1b[Z").wait_for_new_text("auto-edit");
+    terminal.wait_until_ready().keys("/stats\r").wait_for_new_text("Hooks  0 runs");
+    terminal.wait_until_ready().keys("say to keep\r").wait_for_new_text("\nto keep");
+    terminal.wait_until_ready().keys("/chat save one\r").wait_for_new_text("kept this conversation");
+    terminal.wait_until_ready().keys("/chat list\r").wait_for_new_text("\none");
+    terminal.wait_until_ready().keys("/chat resume one\r").wait_for_new_text("going on with `one`");
+    terminal.wait_until_ready().keys("/copy\r").wait_for_new_text("copied");
+    terminal.wait_until_ready().keys("/quit\r");
+    assert_eq!(terminal.wait_for_exit(), 0);
     assert!(terminal.raw().contains("\x1b]52;c;"));
 }
 
 #[test]
 fn a_screen_reader_gets_lines() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &["--screen-reader"]);
-    terminal.sees(COMPOSER);
+    let mut terminal = TestTerminal::start(&sandbox, &["--screen-reader"]);
+    terminal.wait_for_new_text(COMPOSER);
     terminal.keys("call run_shell_command {\"command\": \"echo lines\"}\r");
-    terminal.sees("Allow Shell? echo lines");
+    terminal.wait_for_new_text("Allow Shell? echo lines");
     terminal.keys("y\r");
-    terminal.sees("run_shell_command done: lines");
+    terminal.wait_for_new_text("run_shell_command done: lines");
     terminal.keys("/quit\r");
-    assert_eq!(terminal.ends(), 0);
+    assert_eq!(terminal.wait_for_exit(), 0);
     assert!(!terminal.raw().contains('\x1b'), "{}", terminal.raw());
 }
 
@@ -195,9 +197,9 @@ fn a_screen_reader_gets_lines() {
 fn a_model_that_fails_does_not_end_the_session() {
     let sandbox = sandbox();
     let file = sandbox.write("replay.jsonl", "");
-    let mut terminal = Terminal::start(&sandbox, &["--fake-responses", file.to_str().unwrap()]);
-    terminal.ready().keys("anything\r").sees("No more mock responses");
-    terminal.ready();
+    let mut terminal = TestTerminal::start(&sandbox, &["--fake-responses", file.to_str().unwrap()]);
+    terminal.wait_until_ready().keys("anything\r").wait_for_new_text("No more mock responses");
+    terminal.wait_until_ready();
 }
 
 #[test]
@@ -206,53 +208,56 @@ fn a_prompt_is_written_in_an_editor() {
     sandbox.script("editor", "printf 'say from the editor' > \"$1\"");
     let editor = sandbox.project().join(".gemini/hooks/editor").display().to_string();
     let sandbox = sandbox.env("EDITOR", &editor);
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("draft\x18");
-    terminal.sees("> say from the editor");
-    terminal.keys("\r").sees("\nfrom the editor");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("draft\x18");
+    terminal.wait_for_new_text("> say from the editor");
+    terminal.keys("\r").wait_for_new_text("\nfrom the editor");
 }
 
 #[test]
 fn an_earlier_session_goes_on() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("say the first session\r").sees("\nthe first session");
-    terminal.ready().keys("/quit\r");
-    terminal.ends();
-    let mut terminal = Terminal::start(&sandbox, &["--resume", "latest"]);
-    terminal.ready().sees("\nthe first session");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("say the first session\r").wait_for_new_text("\nthe first session");
+    terminal.wait_until_ready().keys("/quit\r");
+    terminal.wait_for_exit();
+    let mut terminal = TestTerminal::start(&sandbox, &["--resume", "latest"]);
+    terminal.wait_until_ready().wait_for_new_text("\nthe first session");
     terminal.keys("/quit\r");
-    terminal.ends();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("/resume\r").sees("Sessions 1/1");
+    terminal.wait_for_exit();
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("/resume\r").wait_for_new_text("Sessions 1/1");
     terminal.keys("\x1b");
-    terminal.ready().keys("/resume 1\r").sees("\nthe first session");
-    terminal.ready().keys("/resume 77\r").sees("error:");
+    terminal.wait_until_ready().keys("/resume 1\r").wait_for_new_text("\nthe first session");
+    terminal.wait_until_ready().keys("/resume 77\r").wait_for_new_text("error:");
 }
 
 #[test]
 fn a_command_that_kills_itself_leaves_the_session_alive() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
-    terminal.ready().keys("call run_shell_command {\"command\": \"echo begun; kill -9 $$\"}\r").sees("\n  begun");
-    terminal.ready().keys("say alive\r").sees("\nalive");
-    terminal.ready().keys("\x04");
-    assert_eq!(terminal.ends(), 0);
-    terminal.is_restored();
+    let mut terminal = TestTerminal::start(&sandbox, &["--yolo"]);
+    terminal
+        .wait_until_ready()
+        .keys("call run_shell_command {\"command\": \"echo begun; kill -9 $$\"}\r")
+        .wait_for_new_text("\n  begun");
+    terminal.wait_until_ready().keys("say alive\r").wait_for_new_text("\nalive");
+    terminal.wait_until_ready().keys("\x04");
+    assert_eq!(terminal.wait_for_exit(), 0);
+    terminal.assert_restored();
 }
 
 #[test]
 fn words_typed_ahead_trust_no_folder() {
     let sandbox = sandbox().untrusted();
     sandbox.settings(&json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}}));
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.sees("Do you want to trust this folder?");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_for_new_text("Do you want to trust this folder?");
     // Once the selection has moved, everything before that key has been read.
-    terminal.keys("fix issue 12 please\r").keys("\x1b[A").sees("› 2.");
-    terminal.shows("Do you want to trust this folder?");
+    terminal.keys("fix issue 12 please\r").keys("\x1b[A").wait_for_new_text("› 2.");
+    terminal.wait_for_text("Do you want to trust this folder?");
     terminal.keys("\x1b");
-    terminal.ready();
-    assert!(!sandbox.has("ran"));
+    terminal.wait_until_ready();
+    assert!(!sandbox.has_file("ran"));
 }
 
 #[test]
@@ -260,10 +265,10 @@ fn a_hook_cannot_draw_on_the_screen() {
     let sandbox = sandbox();
     let command = sandbox.script("writer.sh", "echo scribble > /dev/tty && touch drawn; echo over > over");
     sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "command": command}]}]}}));
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("say hello there\r").sees("\nhello there");
-    hookwright_testkit::wait_until("the hook is over", || sandbox.has("over"));
-    assert!(!sandbox.has("drawn"));
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("say hello there\r").wait_for_new_text("\nhello there");
+    hookwright_testkit::wait_until("the hook is over", || sandbox.has_file("over"));
+    assert!(!sandbox.has_file("drawn"));
 }
 
 #[test]
@@ -271,10 +276,10 @@ fn a_hook_that_reads_the_terminal_fails_at_once() {
     let sandbox = sandbox();
     let command = sandbox.script("reader.sh", "read line < /dev/tty && touch read-it; echo over > over");
     sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "command": command}]}]}}));
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("say hello there\r").sees("\nhello there");
-    hookwright_testkit::wait_until("the hook is over", || sandbox.has("over"));
-    assert!(!sandbox.has("read-it"));
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("say hello there\r").wait_for_new_text("\nhello there");
+    hookwright_testkit::wait_until("the hook is over", || sandbox.has_file("over"));
+    assert!(!sandbox.has_file("read-it"));
 }
 
 #[test]
@@ -283,15 +288,19 @@ fn letters_of_a_name_find_it() {
     sandbox.write("src/new_module.py", "");
     sandbox.write(".geminiignore", "vault\n");
     sandbox.write("vault/new_mode.py", "");
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("see @newmod").sees("› src/new_module.py");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("see @newmod").wait_for_new_text("› src/new_module.py");
     assert!(!terminal.screen().contains("vault"));
-    terminal.keys("\t").sees("> see @src/new_module.py");
-    terminal.keys("\x15").ready().keys("/hkspan").sees("› hooks panel");
-    terminal.keys("\t").sees("> /hooks panel");
-    terminal.keys("\x15").ready().keys("say a rather long prompt\r").sees("\na rather long prompt");
-    terminal.ready().keys("\x12ratpro");
-    terminal.sees("> say a rather long prompt\n─");
+    terminal.keys("\t").wait_for_new_text("> see @src/new_module.py");
+    terminal.keys("\x15").wait_until_ready().keys("/hkspan").wait_for_new_text("› hooks panel");
+    terminal.keys("\t").wait_for_new_text("> /hooks panel");
+    terminal
+        .keys("\x15")
+        .wait_until_ready()
+        .keys("say a rather long prompt\r")
+        .wait_for_new_text("\na rather long prompt");
+    terminal.wait_until_ready().keys("\x12ratpro");
+    terminal.wait_for_new_text("> say a rather long prompt\n─");
 }
 
 /// Among more files than can be looked through at once, beside the loop.
@@ -301,10 +310,10 @@ fn letters_find_a_file_among_very_many() {
     for number in 0..2_500 {
         sandbox.write(&format!("src/d{}/module_{number}.rs", number % 20), "");
     }
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("@mod2481").sees("› src/d1/module_2481.rs");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("@mod2481").wait_for_new_text("› src/d1/module_2481.rs");
     terminal.keys("\x15@zzzzqqq");
-    terminal.loses("module_");
+    terminal.wait_until_gone("module_");
 }
 
 #[test]
@@ -312,21 +321,21 @@ fn a_long_paste_is_shown_in_short_opened_and_sent_whole() {
     let sandbox = sandbox();
     let command = sandbox.script("count.sh", "cat > \"$GEMINI_PROJECT_DIR/prompt.json\"");
     sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "command": command}]}]}}));
-    let mut terminal = Terminal::start(&sandbox, &[]);
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
     let pasted: String = (1..=3000).map(|number| format!("say pasted {number}\r")).collect();
-    terminal.ready().keys(&format!("\x1b[200~{pasted}\x1b[201~")).sees("> [pasted 3000 lines]");
-    terminal.keys("\x0f").sees("your draft");
-    terminal.keys("G").sees("say pasted 3000");
-    terminal.keys("q").sees("> [pasted 3000 lines]");
-    terminal.keys("say the end\r").sees("3000 the end");
-    let screen = terminal.ready().screen();
+    terminal.wait_until_ready().keys(&format!("\x1b[200~{pasted}\x1b[201~")).wait_for_new_text("> [pasted 3000 lines]");
+    terminal.keys("\x0f").wait_for_new_text("your draft");
+    terminal.keys("G").wait_for_new_text("say pasted 3000");
+    terminal.keys("q").wait_for_new_text("> [pasted 3000 lines]");
+    terminal.keys("say the end\r").wait_for_new_text("3000 the end");
+    let screen = terminal.wait_until_ready().screen();
     let everything = terminal.everything();
     assert!(everything.contains("> [pasted 3000 lines]say the end"), "{screen}");
     assert!(!everything.contains("> say pasted 1\r\n"), "it is not echoed");
     let prompt = sandbox.read("prompt.json");
     assert!(prompt.contains("say pasted 1\\nsay pasted 2\\n") && prompt.contains("say pasted 3000\\nsay the end"));
     // From the history it comes back as it was.
-    terminal.keys("\x1b[A").sees("> [3001 lines]");
+    terminal.keys("\x1b[A").wait_for_new_text("> [3001 lines]");
 }
 
 #[test]
@@ -334,11 +343,11 @@ fn what_is_attached_says_its_size_and_what_names_no_file_is_said() {
     let sandbox = sandbox();
     sandbox.write("notes.md", "x".repeat(3_400));
     for mode in [&[][..], &["--screen-reader"]] {
-        let mut terminal = Terminal::start(&sandbox, mode);
-        terminal.sees(COMPOSER);
+        let mut terminal = TestTerminal::start(&sandbox, mode);
+        terminal.wait_for_new_text(COMPOSER);
         terminal.keys("say with @notes.md and @nope.txt\r");
-        terminal.sees("attached @notes.md (3.4 kB)");
-        terminal.sees("@nope.txt names no file, so nothing is attached for it");
+        terminal.wait_for_new_text("attached @notes.md (3.4 kB)");
+        terminal.wait_for_new_text("@nope.txt names no file, so nothing is attached for it");
     }
     let run = sandbox.run(&["-p", "say with @nope.txt", "-o", "json"]);
     assert!(
@@ -350,24 +359,24 @@ fn what_is_attached_says_its_size_and_what_names_no_file_is_said() {
 #[test]
 fn an_earlier_session_shows_its_calls() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
+    let mut terminal = TestTerminal::start(&sandbox, &["--yolo"]);
     let keys = "call run_shell_command {\"command\": \"echo from before; exit 0\"}\x1b\r\
                 also read_file {\"file_path\": \"gone.txt\"}\r";
-    terminal.ready().keys(keys).sees("✓ run_shell_command");
-    terminal.ready().keys("say and the end\r").sees("\nand the end");
-    terminal.ready().keys("/quit\r");
-    terminal.ends();
-    let mut terminal = Terminal::start(&sandbox, &["--resume", "latest"]);
-    let screen = terminal.ready().sees("\nand the end");
+    terminal.wait_until_ready().keys(keys).wait_for_new_text("✓ run_shell_command");
+    terminal.wait_until_ready().keys("say and the end\r").wait_for_new_text("\nand the end");
+    terminal.wait_until_ready().keys("/quit\r");
+    terminal.wait_for_exit();
+    let mut terminal = TestTerminal::start(&sandbox, &["--resume", "latest"]);
+    let screen = terminal.wait_until_ready().wait_for_new_text("\nand the end");
     for wanted in ["✓ run_shell_command echo from before", "\n  from before\n", "✗ read_file gone.txt"] {
         assert!(screen.contains(wanted), "no {wanted:?}:\n{screen}");
     }
     assert!(!screen.contains("untrusted_context"), "{screen}");
-    terminal.keys("\x0f").sees("q close");
-    terminal.keys("q").loses("q close");
-    terminal.ready().keys("/quit\r");
-    terminal.ends();
-    let mut terminal = Terminal::start(&sandbox, &["--resume", "latest", "--screen-reader"]);
-    terminal.sees("run_shell_command echo from before; exit 0 done: from before");
-    terminal.sees("and the end");
+    terminal.keys("\x0f").wait_for_new_text("q close");
+    terminal.keys("q").wait_until_gone("q close");
+    terminal.wait_until_ready().keys("/quit\r");
+    terminal.wait_for_exit();
+    let mut terminal = TestTerminal::start(&sandbox, &["--resume", "latest", "--screen-reader"]);
+    terminal.wait_for_new_text("run_shell_command echo from before; exit 0 done: from before");
+    terminal.wait_for_new_text("and the end");
 }

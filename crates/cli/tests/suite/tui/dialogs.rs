@@ -3,13 +3,13 @@
 use hookwright_testkit::Sandbox;
 use serde_json::json;
 
-use super::{Terminal, sandbox};
+use super::{TestTerminal, sandbox};
 use crate::suite::model_server::ModelServer;
 
 const WIDTHS: [u16; 3] = [40, 80, 120];
 
 /// The screen from a line that begins so, down to the line at the foot.
-fn from(terminal: &Terminal, begin: &str) -> String {
+fn from(terminal: &TestTerminal, begin: &str) -> String {
     // A part of a frame may come before the rest.
     let ends = [" · asks first", " · yolo", "4. Nothing (esc)"];
     let is_whole =
@@ -24,11 +24,17 @@ fn from(terminal: &Terminal, begin: &str) -> String {
 }
 
 /// One snapshot for each width, of what a session shows from such a line on.
-fn at_every_width(name: &str, begin: &str, args: &[&str], prepare: impl Fn() -> Sandbox, act: impl Fn(&mut Terminal)) {
+fn at_every_width(
+    name: &str,
+    begin: &str,
+    args: &[&str],
+    prepare: impl Fn() -> Sandbox,
+    act: impl Fn(&mut TestTerminal),
+) {
     for columns in WIDTHS {
         let sandbox = prepare().env("NO_COLOR", "1");
-        let mut terminal = Terminal::sized(&sandbox, args, columns, 30);
-        terminal.ready();
+        let mut terminal = TestTerminal::sized(&sandbox, args, columns, 30);
+        terminal.wait_until_ready();
         act(&mut terminal);
         let shown = from(&terminal, begin);
         let widest = shown.lines().map(|line| line.chars().count()).max().unwrap_or(0);
@@ -45,7 +51,7 @@ fn write(content: &str) -> String {
 #[test]
 fn themes_to_choose_from() {
     at_every_width("theme", "? Which theme", &[], sandbox, |terminal| {
-        terminal.keys("/theme\r").sees("Enter to choose");
+        terminal.keys("/theme\r").wait_for_new_text("Enter to choose");
     });
 }
 
@@ -56,8 +62,8 @@ fn models_to_choose_from() {
         || sandbox().env("OPENAI_BASE_URL", &format!("http://{}/v1", server.address)).env("OPENAI_MODEL", "tiny-8b");
     for columns in WIDTHS {
         let sandbox = prepare().env("NO_COLOR", "1");
-        let mut terminal = Terminal::sized(&sandbox, &[], columns, 30);
-        terminal.ready().keys("/model\r").sees("(now)");
+        let mut terminal = TestTerminal::sized(&sandbox, &[], columns, 30);
+        terminal.wait_until_ready().keys("/model\r").wait_for_new_text("(now)");
         // The port is another one each time.
         let shown = from(&terminal, "? ").replace(&server.address, "127.0.0.1:…");
         let shown = shown.lines().map(|line| line.split("127.0").next().unwrap_or_default().trim_end().to_owned());
@@ -70,26 +76,28 @@ fn arguments_that_are_edited() {
     at_every_width("edit", "? Allow", &[], sandbox, |terminal| {
         terminal
             .keys(&write("one line\nand another one that is longer than a narrow window is wide"))
-            .sees("Allow once");
-        terminal.keys("3").sees("Edit, then Enter");
+            .wait_for_new_text("Allow once");
+        terminal.keys("3").wait_for_new_text("Edit, then Enter");
     });
 }
 
 #[test]
 fn a_word_to_the_model() {
     at_every_width("deny", "? Allow", &[], sandbox, |terminal| {
-        terminal.keys("call run_shell_command {\"command\": \"git push --force origin main\"}\r").sees("Allow once");
-        terminal.keys("4").sees("A word to the model");
-        terminal.keys("not today").shows("> not today");
+        terminal
+            .keys("call run_shell_command {\"command\": \"git push --force origin main\"}\r")
+            .wait_for_new_text("Allow once");
+        terminal.keys("4").wait_for_new_text("A word to the model");
+        terminal.keys("not today").wait_for_text("> not today");
     });
 }
 
 #[test]
 fn what_to_bring_back() {
     at_every_width("bring_back", "Bring back what", &["-y"], sandbox, |terminal| {
-        terminal.keys(&write("x\n")).sees("write_file: done");
-        terminal.ready().keys("/restore\r").sees("Turns 1/1");
-        terminal.keys("\r").sees("Bring back what?");
+        terminal.keys(&write("x\n")).wait_for_new_text("write_file: done");
+        terminal.wait_until_ready().keys("/restore\r").wait_for_new_text("Turns 1/1");
+        terminal.keys("\r").wait_for_new_text("Bring back what?");
     });
 }
 
@@ -105,10 +113,10 @@ fn a_change_of_the_guards() {
     };
     for columns in WIDTHS {
         let sandbox = prepare().env("NO_COLOR", "1");
-        let mut terminal = Terminal::sized(&sandbox, &["-y"], columns, 30);
-        terminal.ready();
+        let mut terminal = TestTerminal::sized(&sandbox, &["-y"], columns, 30);
+        terminal.wait_until_ready();
         let call = r#"call run_shell_command {"command": "sed -i s/exit/true/ .gemini/hooks/guard.sh"}"#;
-        terminal.keys(&format!("{call}\r")).sees("1. Leave it distrusted");
+        terminal.keys(&format!("{call}\r")).wait_for_new_text("1. Leave it distrusted");
         // Which project it is, is said in a path of its own.
         let shown = from(&terminal, "? The agent");
         let (question, diff) = (shown.lines().next().unwrap(), &shown[shown.find("    @@").unwrap()..]);
@@ -120,14 +128,17 @@ fn a_change_of_the_guards() {
 fn the_composer_in_shell_mode_and_with_a_paste() {
     for columns in WIDTHS {
         let sandbox = sandbox().env("NO_COLOR", "1");
-        let mut terminal = Terminal::sized(&sandbox, &[], columns, 30);
-        terminal.ready().keys("!\r").sees("Type a shell command");
+        let mut terminal = TestTerminal::sized(&sandbox, &[], columns, 30);
+        terminal.wait_until_ready().keys("!\r").wait_for_new_text("Type a shell command");
         let shell = from(&terminal, "! ");
         terminal.keys("\x1b");
-        terminal.ready().keys(&format!("\x1b[200~{}\x1b[201~", "line\n".repeat(3000))).sees("[pasted 3000 lines]");
+        terminal
+            .wait_until_ready()
+            .keys(&format!("\x1b[200~{}\x1b[201~", "line\n".repeat(3000)))
+            .wait_for_new_text("[pasted 3000 lines]");
         let paste = from(&terminal, "> ");
-        terminal.keys("\x15").loses("[pasted");
-        terminal.keys("/dir").sees("› ");
+        terminal.keys("\x15").wait_until_gone("[pasted");
+        terminal.keys("/dir").wait_for_new_text("› ");
         let menu = from(&terminal, "> /dir");
         insta::assert_snapshot!(format!("composer_{columns}"), [shell, paste, menu].join("\n\n"));
     }
@@ -137,12 +148,15 @@ fn the_composer_in_shell_mode_and_with_a_paste() {
 fn what_is_allowed_for_good() {
     for columns in WIDTHS {
         let sandbox = sandbox().env("NO_COLOR", "1");
-        let mut terminal = Terminal::sized(&sandbox, &[], columns, 30);
+        let mut terminal = TestTerminal::sized(&sandbox, &[], columns, 30);
         let command = "git log --oneline --all --graph";
-        terminal.ready().keys(&format!("call run_shell_command {}\r", json!({"command": command}))).sees("a always");
-        terminal.keys("a").sees("Always allow");
-        terminal.keys("1").sees("run_shell_command: done");
-        terminal.ready().keys("/permissions\r").sees("forget NUMBER");
+        terminal
+            .wait_until_ready()
+            .keys(&format!("call run_shell_command {}\r", json!({"command": command})))
+            .wait_for_new_text("a always");
+        terminal.keys("a").wait_for_new_text("Always allow");
+        terminal.keys("1").wait_for_new_text("run_shell_command: done");
+        terminal.wait_until_ready().keys("/permissions\r").wait_for_new_text("forget NUMBER");
         // Where they are is another place each time.
         let shown = from(&terminal, "> /permissions");
         insta::assert_snapshot!(format!("permissions_{columns}"), shown.split("/permissions forget").next().unwrap());

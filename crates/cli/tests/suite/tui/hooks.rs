@@ -1,7 +1,7 @@
-use hookwright_testkit::{Replay, Sandbox};
+use hookwright_testkit::{ReplayBuilder, Sandbox};
 use serde_json::json;
 
-use super::{COMPOSER, Terminal, sandbox};
+use super::{COMPOSER, TestTerminal, sandbox};
 
 #[test]
 fn a_deny_names_the_hook_and_its_source() {
@@ -10,10 +10,10 @@ fn a_deny_names_the_hook_and_its_source() {
     sandbox.settings(
         &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "guard", "command": command}]}]}}),
     );
-    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
-    terminal.ready().keys("call run_shell_command {\"command\": \"ls\"}\r");
-    terminal.sees("hook guard (project, BeforeTool) denied: not on my watch");
-    terminal.ready().keys("/hooks trace\r").sees("run_shell_command did not run");
+    let mut terminal = TestTerminal::start(&sandbox, &["--yolo"]);
+    terminal.wait_until_ready().keys("call run_shell_command {\"command\": \"ls\"}\r");
+    terminal.wait_for_new_text("hook guard (project, BeforeTool) denied: not on my watch");
+    terminal.wait_until_ready().keys("/hooks trace\r").wait_for_new_text("run_shell_command did not run");
 }
 
 #[test]
@@ -21,11 +21,11 @@ fn a_slow_hook_is_seen_and_a_quiet_one_leaves_no_line() {
     let sandbox = sandbox();
     let command = sandbox.script("slow.sh", "while [ ! -e \"$GEMINI_PROJECT_DIR/go\" ]; do sleep 0.05; done");
     sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "secret-scan", "command": command}]}]}}));
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("say done\r");
-    terminal.sees("hook secret-scan (1/1) … 0.");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("say done\r");
+    terminal.wait_for_new_text("hook secret-scan (1/1) … 0.");
     sandbox.write("go", "");
-    let screen = terminal.ready().sees("\ndone");
+    let screen = terminal.wait_until_ready().wait_for_new_text("\ndone");
     assert!(!screen.contains("secret-scan (1/1)"), "{screen}");
 }
 
@@ -36,12 +36,12 @@ fn a_sentence_is_shown_when_it_is_whole() {
     let sandbox = sandbox().env("OPENAI_BASE_URL", &base).env("OPENAI_MODEL", "m");
     let hook = json!({"type": "command", "name": "look", "command": "cat >/dev/null", "chunks": "sentence"});
     sandbox.settings(&json!({"hooks": {"AfterModel": [{"hooks": [hook]}]}}));
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("well?\r");
-    terminal.sees("It is so.");
-    terminal.sees("Working 2").split_once("It is so.").expect("it stays");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("well?\r");
+    terminal.wait_for_new_text("It is so.");
+    terminal.wait_for_new_text("Working 2").split_once("It is so.").expect("it stays");
     assert!(!terminal.everything().contains("The word"), "{}", terminal.everything());
-    terminal.keys("\x1b").ready();
+    terminal.keys("\x1b").wait_until_ready();
     let everything = terminal.everything();
     assert!(!everything.contains("The word") && !everything.contains("hunter2"), "{everything}");
 }
@@ -55,12 +55,12 @@ fn notifications_can_be_switched_off() {
     sandbox.settings(
         &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "scan", "command": command}]}]}}),
     );
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("say done\r");
-    terminal.sees("Working 1.");
-    assert!(sandbox.has("begun") && !terminal.screen().contains("hook scan"));
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("say done\r");
+    terminal.wait_for_new_text("Working 1.");
+    assert!(sandbox.has_file("begun") && !terminal.screen().contains("hook scan"));
     sandbox.write("go", "");
-    terminal.sees("scan (project, BeforeAgent) says: all clean");
+    terminal.wait_for_new_text("scan (project, BeforeAgent) says: all clean");
 }
 
 #[test]
@@ -71,25 +71,25 @@ fn the_panel_shows_switches_filters_and_fires() {
         "BeforeAgent": [{"hooks": [{"type": "command", "name": "counter", "description": "counts prompts", "command": command}]}],
         "BeforeTool": [{"matcher": "write_file", "hooks": [{"type": "command", "name": "lost", "command": "./nowhere.sh"}]}],
     }}));
-    let mut terminal = Terminal::sized(&sandbox, &[], 110, 30);
-    terminal.ready().keys("say hi\r").sees("\nhi");
-    terminal.ready().keys("/hooks panel\r").sees("Hooks 2/2");
-    let screen = terminal.sees("counts prompts");
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 110, 30);
+    terminal.wait_until_ready().keys("say hi\r").wait_for_new_text("\nhi");
+    terminal.wait_until_ready().keys("/hooks panel\r").wait_for_new_text("Hooks 2/2");
+    let screen = terminal.wait_for_new_text("counts prompts");
     let at = |words: &str| screen.find(words).unwrap_or_else(|| panic!("{words} is not in {screen}"));
     assert!(at("\nBeforeTool") < at("  lost") && at("› counter") < at("\nBeforeTool"), "{screen}");
     assert!(at("\nBeforeAgent") < at("› counter") && at("› counter") < at("\n    counts prompts"), "{screen}");
     assert!(screen.contains("armed") && screen.contains("inert") && screen.contains("MEDIAN"), "{screen}");
     terminal.keys("d");
-    terminal.sees("disabled counter in");
+    terminal.wait_for_new_text("disabled counter in");
     assert!(sandbox.read(".gemini/settings.json").contains("\"disabled\""));
     terminal.keys("e");
-    terminal.sees("enabled counter in");
+    terminal.wait_for_new_text("enabled counter in");
     terminal.keys("c");
-    terminal.sees("canary: counter");
+    terminal.wait_for_new_text("canary: counter");
     terminal.keys("/lost\r");
-    terminal.sees("Hooks 1/2");
+    terminal.wait_for_new_text("Hooks 1/2");
     terminal.keys("\x1b");
-    terminal.sees(COMPOSER);
+    terminal.wait_for_new_text(COMPOSER);
     let counted = || sandbox.read("count").lines().count();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while counted() < 2 && std::time::Instant::now() < deadline {
@@ -114,19 +114,19 @@ fn a_worker_stays_for_the_session_and_is_replaced_when_its_script_changes() {
     let hook = json!({"type": "worker", "name": "counter", "command": command});
     sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [hook]}]}}));
     let pids = || sandbox.read("pids").lines().map(str::to_owned).collect::<Vec<_>>();
-    let mut terminal = Terminal::sized(&sandbox, &[], 110, 30);
-    terminal.ready().keys("say one\r").sees("count 1");
-    terminal.ready().keys("say two\r").sees("count 2");
-    terminal.ready().keys("/hooks panel\r").sees("runs as process");
-    terminal.sees("started once, 2 answered, 0 too late");
-    terminal.keys("\x1b").sees(COMPOSER);
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 110, 30);
+    terminal.wait_until_ready().keys("say one\r").wait_for_new_text("count 1");
+    terminal.wait_until_ready().keys("say two\r").wait_for_new_text("count 2");
+    terminal.wait_until_ready().keys("/hooks panel\r").wait_for_new_text("runs as process");
+    terminal.wait_for_new_text("started once, 2 answered, 0 too late");
+    terminal.keys("\x1b").wait_for_new_text(COMPOSER);
     assert_eq!(pids().len(), 1);
     sandbox.script("count.sh", &worker("another count"));
-    terminal.ready().keys("say three\r").sees("another count 1");
-    terminal.ready();
+    terminal.wait_until_ready().keys("say three\r").wait_for_new_text("another count 1");
+    terminal.wait_until_ready();
     assert_eq!(pids().len(), 2);
     hookwright_testkit::wait_until("the first is gone", || !hookwright_testkit::is_running(&pids()[0]));
-    terminal.keys("/hooks disable counter\r").sees("disabled counter in");
+    terminal.keys("/hooks disable counter\r").wait_for_new_text("disabled counter in");
     hookwright_testkit::wait_until("the second is gone", || !hookwright_testkit::is_running(&pids()[1]));
 }
 
@@ -138,15 +138,18 @@ fn a_guard_whose_worker_is_given_up_is_not_armed() {
     let command = sandbox.script("crash.sh", "read -r line; echo x >> count; exit $((20 + $(wc -l < count)))");
     let hook = json!({"type": "worker", "name": "crasher", "guard": true, "command": command});
     sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [hook]}]}}));
-    let mut terminal = Terminal::sized(&sandbox, &["--yolo"], 110, 30);
-    terminal.ready();
+    let mut terminal = TestTerminal::sized(&sandbox, &["--yolo"], 110, 30);
+    terminal.wait_until_ready();
     for at in 1..=5 {
-        terminal.ready().keys(&format!("say {at}\r")).sees(&format!("ended with code {}", 20 + at));
+        terminal
+            .wait_until_ready()
+            .keys(&format!("say {at}\r"))
+            .wait_for_new_text(&format!("ended with code {}", 20 + at));
     }
-    terminal.sees("1 guard not armed");
-    terminal.sees("the approval mode is default from now on, not yolo");
+    terminal.wait_for_new_text("1 guard not armed");
+    terminal.wait_for_new_text("the approval mode is default from now on, not yolo");
     sandbox.script("crash.sh", "cat > /dev/null; sleep 60");
-    terminal.loses("1 guard not armed");
+    terminal.wait_until_gone("1 guard not armed");
 }
 
 #[test]
@@ -156,12 +159,12 @@ fn switching_acts_at_once() {
     sandbox.settings(
         &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "wall", "command": command}]}]}}),
     );
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("say one\r").sees("Agent execution blocked: no");
-    terminal.ready().keys("/hooks disable wall\r").sees("disabled wall in");
-    terminal.ready().keys("say two\r").sees("\ntwo");
-    terminal.ready().keys("/hooks list\r").sees("disabled: in this session");
-    terminal.ready().keys("/hooks disable nobody\r").sees("no hook is called `nobody`");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("say one\r").wait_for_new_text("Agent execution blocked: no");
+    terminal.wait_until_ready().keys("/hooks disable wall\r").wait_for_new_text("disabled wall in");
+    terminal.wait_until_ready().keys("say two\r").wait_for_new_text("\ntwo");
+    terminal.wait_until_ready().keys("/hooks list\r").wait_for_new_text("disabled: in this session");
+    terminal.wait_until_ready().keys("/hooks disable nobody\r").wait_for_new_text("no hook is called `nobody`");
 }
 
 #[test]
@@ -169,24 +172,24 @@ fn changed_settings_are_picked_up_and_broken_ones_are_not() {
     let sandbox = sandbox();
     sandbox.settings(&json!({}));
     let command = sandbox.script("no.sh", "echo no >&2; exit 2");
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready();
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready();
     sandbox.settings(
         &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "late", "command": command}]}]}}),
     );
-    terminal.sees("added late on BeforeAgent (project)");
-    terminal.ready().keys("say one\r").sees("Agent execution blocked: no");
+    terminal.wait_for_new_text("added late on BeforeAgent (project)");
+    terminal.wait_until_ready().keys("say one\r").wait_for_new_text("Agent execution blocked: no");
     sandbox.write(".gemini/settings.json", "{ \"hooks\": ");
-    terminal.sees("is broken; the hooks stay");
-    terminal.ready();
+    terminal.wait_for_new_text("is broken; the hooks stay");
+    terminal.wait_until_ready();
     terminal.blank();
-    terminal.keys("say two\r").sees("Agent execution blocked: no");
+    terminal.keys("say two\r").wait_for_new_text("Agent execution blocked: no");
     sandbox.write(".gemini/hooks/no.sh", "#!/bin/sh\nexit 0 # harmless now\n");
     sandbox.settings(
         &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "late", "command": command}]}]}}),
     );
-    terminal.sees("has changed");
-    terminal.ready().keys("say three\r").sees("\nthree");
+    terminal.wait_for_new_text("has changed");
+    terminal.wait_until_ready().keys("say three\r").wait_for_new_text("\nthree");
 }
 
 #[test]
@@ -196,21 +199,21 @@ fn a_new_folder_is_asked_about_first() {
     sandbox.settings(
         &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "wall", "command": command}]}]}}),
     );
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.sees("Do you want to trust this folder?");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_for_new_text("Do you want to trust this folder?");
     terminal.keys("3");
-    terminal.ready().keys("say free\r").sees("\nfree");
-    terminal.ready().keys("\x04");
-    terminal.ends();
+    terminal.wait_until_ready().keys("say free\r").wait_for_new_text("\nfree");
+    terminal.wait_until_ready().keys("\x04");
+    terminal.wait_for_exit();
     let _ = std::fs::remove_file(sandbox.home().join(".gemini/trustedFolders.json"));
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.sees("Do you want to trust this folder?");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_for_new_text("Do you want to trust this folder?");
     terminal.keys("1");
-    terminal.ready().keys("say caught\r").sees("Agent execution blocked: no");
-    terminal.ready().keys("\x04");
-    terminal.ends();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    assert!(!terminal.ready().screen().contains("Do you want to trust"));
+    terminal.wait_until_ready().keys("say caught\r").wait_for_new_text("Agent execution blocked: no");
+    terminal.wait_until_ready().keys("\x04");
+    terminal.wait_for_exit();
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    assert!(!terminal.wait_until_ready().screen().contains("Do you want to trust"));
 }
 
 #[test]
@@ -222,23 +225,23 @@ fn changed_policies_are_picked_up_and_broken_ones_are_not() {
     let write = |decision: &str| {
         let text =
             format!("[[rule]]\ncommandPrefix = \"touch\"\ndecision = \"{decision}\"\ndenyMessage = \"first word\"\n");
-        std::fs::write(sandbox.beside("new"), text).unwrap();
-        std::fs::rename(sandbox.beside("new"), directory.join("p.toml")).unwrap();
+        std::fs::write(sandbox.sibling_path("new"), text).unwrap();
+        std::fs::rename(sandbox.sibling_path("new"), directory.join("p.toml")).unwrap();
     };
     write("allow");
-    let mut terminal = Terminal::start(&sandbox, &["-y"]);
-    terminal.ready();
+    let mut terminal = TestTerminal::start(&sandbox, &["-y"]);
+    terminal.wait_until_ready();
     write("deny");
-    terminal.sees("policies/p.toml");
-    terminal.ready().keys("call run_shell_command {\"command\": \"touch ran\"}\r");
-    terminal.sees("first word");
+    terminal.wait_for_new_text("policies/p.toml");
+    terminal.wait_until_ready().keys("call run_shell_command {\"command\": \"touch ran\"}\r");
+    terminal.wait_for_new_text("first word");
     write("nonsense");
-    terminal.sees("a policy is broken; the rules stay as they were");
-    terminal.ready();
+    terminal.wait_for_new_text("a policy is broken; the rules stay as they were");
+    terminal.wait_until_ready();
     terminal.blank();
-    terminal.keys("call run_shell_command {\"command\": \"touch again\"}\r").sees("first word");
-    terminal.ready();
-    assert!(!sandbox.has("ran") && !sandbox.has("again"));
+    terminal.keys("call run_shell_command {\"command\": \"touch again\"}\r").wait_for_new_text("first word");
+    terminal.wait_until_ready();
+    assert!(!sandbox.has_file("ran") && !sandbox.has_file("again"));
 }
 
 #[test]
@@ -247,48 +250,54 @@ fn what_the_agent_changes_of_a_guard_is_asked_about_at_once() {
     let command = sandbox.script("guard.sh", "if grep -q forbidden; then echo 'first words' >&2; exit 2; fi");
     let hook = json!({"type": "command", "name": "guard", "command": command});
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}}));
-    let mut terminal = Terminal::start(&sandbox, &["-y"]);
+    let mut terminal = TestTerminal::start(&sandbox, &["-y"]);
     let change = |to: &str| {
         format!(
             "call run_shell_command {{\"command\": \"sed -i 's/[a-z]* words/{to} words/' .gemini/hooks/guard.sh\"}}\r"
         )
     };
     let forbidden = "call run_shell_command {\"command\": \"echo forbidden > made\"}\r";
-    terminal.ready().keys(&change("second")).sees("The agent changed what your guards are made of");
-    terminal.sees(".gemini/hooks/guard.sh was changed while the agent worked");
-    terminal.sees("echo 'second words'");
+    terminal
+        .wait_until_ready()
+        .keys(&change("second"))
+        .wait_for_new_text("The agent changed what your guards are made of");
+    terminal.wait_for_new_text(".gemini/hooks/guard.sh was changed while the agent worked");
+    terminal.wait_for_new_text("echo 'second words'");
     // What allows a call does not trust a change.
     terminal.keys("y").keys("\x1b");
-    terminal.ready().keys(forbidden).sees("hook guard did not run");
-    terminal.ready();
+    terminal.wait_until_ready().keys(forbidden).wait_for_new_text("hook guard did not run");
+    terminal.wait_until_ready();
     terminal.blank();
     // A look trusts nothing.
-    terminal.keys("/hooks trust\r").sees("/hooks trust NAME trusts one hook");
-    terminal.ready().keys(forbidden).sees("hook guard did not run");
-    terminal.ready().keys("/hooks trust guard\r").sees("trusted what the agent changed: .gemini/hooks/guard.sh");
-    terminal.ready().keys(forbidden).sees("Tool execution blocked: second words");
+    terminal.keys("/hooks trust\r").wait_for_new_text("/hooks trust NAME trusts one hook");
+    terminal.wait_until_ready().keys(forbidden).wait_for_new_text("hook guard did not run");
+    terminal
+        .wait_until_ready()
+        .keys("/hooks trust guard\r")
+        .wait_for_new_text("trusted what the agent changed: .gemini/hooks/guard.sh");
+    terminal.wait_until_ready().keys(forbidden).wait_for_new_text("Tool execution blocked: second words");
     // What was left untrusted has ended yolo.
-    terminal.ready().keys(&change("third")).sees("Allow Shell?");
-    terminal.keys("1").sees("echo 'third words'");
+    terminal.wait_until_ready().keys(&change("third")).wait_for_new_text("Allow Shell?");
+    terminal.keys("1").wait_for_new_text("echo 'third words'");
     terminal.keys("2");
-    terminal.ready().keys(forbidden).sees("Tool execution blocked: third words");
+    terminal.wait_until_ready().keys(forbidden).wait_for_new_text("Tool execution blocked: third words");
     // What the user's own command changes is the user's.
     terminal
-        .ready()
+        .wait_until_ready()
         .keys("!sed -i 's/[a-z]* words/fourth words/' .gemini/hooks/guard.sh; echo $((40 + 2))\r")
-        .sees("42");
-    terminal.ready().keys(forbidden).sees("Tool execution blocked: fourth words");
-    assert!(!sandbox.has("made"));
+        .wait_for_new_text("42");
+    terminal.wait_until_ready().keys(forbidden).wait_for_new_text("Tool execution blocked: fourth words");
+    assert!(!sandbox.has_file("made"));
 }
 
 /// A session that begins after another one's agent has run this, and whose user trusts nothing of it.
-fn after_an_agent_ran(sandbox: &Sandbox, command: &str) -> Terminal {
+fn after_an_agent_ran(sandbox: &Sandbox, command: &str) -> TestTerminal {
     let call = json!({"command": command});
-    let replay = sandbox.replay(&Replay::new().calls("run_shell_command", call).says("ok"));
-    sandbox.run(&["-p", "go", "-y", "--fake-responses", &replay]).exits(0);
-    let mut terminal = Terminal::start(sandbox, &["-y"]);
-    terminal.sees("Trust what an agent changed of your guards?");
-    terminal.sees("3. Trust it");
+    let replay = sandbox.replay(&ReplayBuilder::new().calls("run_shell_command", call).says("ok"));
+    sandbox.run(&["-p", "go", "-y", "--fake-responses", &replay]).expect_exit_code(0);
+    let mut terminal = TestTerminal::start(sandbox, &["-y"]);
+    terminal.wait_for_new_text("Trust what an agent changed of your guards?");
+    terminal.wait_for_new_text("3. Trust it");
     terminal.keys("2");
     terminal
 }
@@ -300,15 +309,15 @@ fn what_an_earlier_sessions_agent_changed_is_asked_about_before_the_next_begins(
     let hook = json!({"type": "command", "name": "guard", "command": command});
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}}));
     let mut terminal = after_an_agent_ran(&sandbox, "sed -i 's/exit 2/exit 0/' .gemini/hooks/guard.sh");
-    terminal.ready();
-    terminal.sees("what an agent changed of the guards waits for your trust");
+    terminal.wait_until_ready();
+    terminal.wait_for_new_text("what an agent changed of the guards waits for your trust");
     let forbidden = "call run_shell_command {\"command\": \"echo forbidden > made\"}\r";
-    terminal.keys(forbidden).sees("hook guard did not run");
-    terminal.ready();
-    assert!(!sandbox.has("made"));
+    terminal.keys(forbidden).wait_for_new_text("hook guard did not run");
+    terminal.wait_until_ready();
+    assert!(!sandbox.has_file("made"));
     // Alone it does not run either.
-    terminal.keys("/hooks panel\r").sees("Hooks 1/1");
-    terminal.keys("c").sees("canary: guard was not fired");
+    terminal.keys("/hooks panel\r").wait_for_new_text("Hooks 1/1");
+    terminal.keys("c").wait_for_new_text("canary: guard was not fired");
 }
 
 #[test]
@@ -323,15 +332,15 @@ fn a_guard_that_an_earlier_sessions_agent_took_away_is_missed_until_that_is_trus
         let hook = json!({"type": "command", "name": "watchman", "command": "grep -q forbidden && exit 2; exit 0"});
         sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}}));
         let mut terminal = after_an_agent_ran(&sandbox, command);
-        terminal.sees("hook watchman on BeforeTool was taken away or changed by an agent");
-        terminal.ready();
+        terminal.wait_for_new_text("hook watchman on BeforeTool was taken away or changed by an agent");
+        terminal.wait_until_ready();
         let forbidden = "call run_shell_command {\"command\": \"echo forbidden > made\"}\r";
-        terminal.keys(forbidden).sees("hook watchman did not run");
-        terminal.ready();
-        assert!(!sandbox.has("made"), "{command}");
+        terminal.keys(forbidden).wait_for_new_text("hook watchman did not run");
+        terminal.wait_until_ready();
+        assert!(!sandbox.has_file("made"), "{command}");
         // The user's word, from elsewhere, and it is missed no more.
-        sandbox.run(&["hooks", "trust", "--all"]).exits(0);
-        terminal.sees("hook watchman is missed no more");
+        sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
+        terminal.wait_for_new_text("hook watchman is missed no more");
     }
 }
 
@@ -344,14 +353,14 @@ fn the_question_of_trust_lists_what_the_folder_brings() {
         "tools": {"allowed": ["run_shell_command(ls)"]},
         "mcpServers": {"helper": {"command": "./server.sh"}},
     }));
-    let mut terminal = Terminal::sized(&sandbox, &[], 120, 30);
-    terminal.sees("Do you want to trust this folder?");
-    terminal.sees("hooks: greeter on BeforeAgent, which runs `echo hi`");
-    terminal.sees("tools.allowed: run_shell_command(ls)");
-    terminal.sees("mcpServers: helper (`./server.sh`)");
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 30);
+    terminal.wait_for_new_text("Do you want to trust this folder?");
+    terminal.wait_for_new_text("hooks: greeter on BeforeAgent, which runs `echo hi`");
+    terminal.wait_for_new_text("tools.allowed: run_shell_command(ls)");
+    terminal.wait_for_new_text("mcpServers: helper (`./server.sh`)");
     // What was listed is no news.
     terminal.keys("1");
-    terminal.ready();
+    terminal.wait_until_ready();
     assert!(!terminal.everything().contains("this project's tools.allowed"));
 }
 
@@ -369,24 +378,27 @@ fn the_panel_cuts_no_matcher_lays_json_out_and_keeps_words_with_their_hook() {
             {"matcher": "write_file", "hooks": [rule]},
         ],
     }}));
-    let mut terminal = Terminal::sized(&sandbox, &["--yolo"], 150, 40);
-    terminal.ready().keys("call run_shell_command {\"command\": \"true\"}\r").sees("✓ run_shell_command");
-    terminal.ready().keys("/hooks panel\r").sees("Hooks 3/3");
-    terminal.sees("type     command");
-    terminal.sees("\n           \"systemMessage\": \"seen\"");
-    let screen = terminal.sees("  \"tool_name\": \"run_shell_command\"");
+    let mut terminal = TestTerminal::sized(&sandbox, &["--yolo"], 150, 40);
+    terminal
+        .wait_until_ready()
+        .keys("call run_shell_command {\"command\": \"true\"}\r")
+        .wait_for_new_text("✓ run_shell_command");
+    terminal.wait_until_ready().keys("/hooks panel\r").wait_for_new_text("Hooks 3/3");
+    terminal.wait_for_new_text("type     command");
+    terminal.wait_for_new_text("\n           \"systemMessage\": \"seen\"");
+    let screen = terminal.wait_for_new_text("  \"tool_name\": \"run_shell_command\"");
     let row = screen.lines().find(|line| line.starts_with("› first")).unwrap();
     assert!(row.contains(matcher), "{screen}");
-    terminal.keys("d").sees("disabled first in");
+    terminal.keys("d").wait_for_new_text("disabled first in");
     terminal.keys("j");
-    terminal.loses("disabled first in");
-    terminal.keys("k").sees("disabled first in");
-    terminal.keys("jd").sees("disabled first-of-all in");
+    terminal.wait_until_gone("disabled first in");
+    terminal.keys("k").wait_for_new_text("disabled first in");
+    terminal.keys("jd").wait_for_new_text("disabled first-of-all in");
     terminal.keys("k");
-    terminal.loses("disabled first-of-all in");
-    terminal.keys("/wall\r").sees("type     rule");
-    terminal.keys("o").sees("hook wall");
-    terminal.keys("q").sees("Hooks 1/3");
+    terminal.wait_until_gone("disabled first-of-all in");
+    terminal.keys("/wall\r").wait_for_new_text("type     rule");
+    terminal.keys("o").wait_for_new_text("hook wall");
+    terminal.keys("q").wait_for_new_text("Hooks 1/3");
     terminal.keys("\x1b");
-    terminal.ready();
+    terminal.wait_until_ready();
 }

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
-use hookwright_testkit::{Sandbox, has_program, is_running, skipped, wait_until};
+use hookwright_testkit::{Sandbox, has_program, is_running, report_skipped, wait_until};
 use serde_json::json;
 
-use super::{COMPOSER, Terminal, sandbox};
+use super::{COMPOSER, TestTerminal, sandbox};
 
-const MINE: &str = "the keyboard is the program's";
+const PROGRAM_HAS_KEYBOARD: &str = "the keyboard is the program's";
 /// Ctrl-F.
-const GIVE: &str = "\x06";
+const SWITCH_KEYBOARD_KEY: &str = "\x06";
 
-fn started(sandbox: &Sandbox) -> Terminal {
-    let mut terminal = Terminal::start(sandbox, &["--yolo"]);
-    terminal.ready();
+fn start_ready(sandbox: &Sandbox) -> TestTerminal {
+    let mut terminal = TestTerminal::start(sandbox, &["--yolo"]);
+    terminal.wait_until_ready();
     terminal
 }
 
@@ -24,7 +24,7 @@ fn call(command: &str) -> String {
 }
 
 /// What is kept of the sessions.
-fn kept(sandbox: &Sandbox) -> String {
+fn session_files_text(sandbox: &Sandbox) -> String {
     let mut found = String::new();
     let mut folders = vec![sandbox.home().join(".gemini/tmp")];
     while let Some(folder) = folders.pop() {
@@ -41,31 +41,31 @@ fn kept(sandbox: &Sandbox) -> String {
 #[test]
 fn a_command_has_a_terminal_and_its_colours_stay() {
     let sandbox = sandbox();
-    let mut terminal = started(&sandbox);
+    let mut terminal = start_ready(&sandbox);
     terminal
         .keys("![ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size && printf '\\033[31mr''ed\\033[0m\\n'\r")
-        .sees("29 80");
+        .wait_for_new_text("29 80");
     wait_until("the colour is on the finished card", || terminal.raw().contains("\x1b[31mred\x1b[0m"));
-    terminal.ready();
+    terminal.wait_until_ready();
     // The model gets words.
     terminal
         .keys(&call("printf '\\033[32mgr''een\\033[0m %s\\n' $TERM; sleep 0.1; tty > tty"))
-        .sees("green xterm-256color");
-    wait_until("the command has a terminal", || sandbox.has("tty") && sandbox.read("tty").starts_with("/dev/"));
+        .wait_for_new_text("green xterm-256color");
+    wait_until("the command has a terminal", || sandbox.has_file("tty") && sandbox.read("tty").starts_with("/dev/"));
 }
 
 #[test]
 fn the_model_is_told_plain_words() {
     let sandbox = sandbox();
-    let replay = hookwright_testkit::Replay::new()
+    let replay = hookwright_testkit::ReplayBuilder::new()
         .calls("run_shell_command", json!({"command": "printf '\\033[31m10%%\\r100%%\\033[K\\033[0m done\\n'; exit 3"}))
         .says("over");
     let file = sandbox.replay(&replay);
-    let mut terminal = Terminal::start(&sandbox, &["--yolo", "--fake-responses", &file]);
-    terminal.ready().keys("go\r").sees("over");
-    terminal.ready().keys("/quit\r");
-    terminal.ends();
-    let told = kept(&sandbox);
+    let mut terminal = TestTerminal::start(&sandbox, &["--yolo", "--fake-responses", &file]);
+    terminal.wait_until_ready().keys("go\r").wait_for_new_text("over");
+    terminal.wait_until_ready().keys("/quit\r");
+    terminal.wait_for_exit();
+    let told = session_files_text(&sandbox);
     assert!(told.contains("Output: 100% done\\nExit Code: 3"), "{told}");
     assert!(!told.contains("\\u001b"), "{told}");
 }
@@ -73,34 +73,36 @@ fn the_model_is_told_plain_words() {
 #[test]
 fn a_line_is_typed_to_a_command_and_escape_comes_back() {
     let sandbox = sandbox();
-    let mut terminal = started(&sandbox);
+    let mut terminal = start_ready(&sandbox);
     terminal.keys("!echo \"who are you?\"; read name; echo \"hello $name\" | tee said; read more; echo over\r");
-    terminal.sees("\n  who are you?");
-    terminal.keys(GIVE).sees(MINE);
-    terminal.sees("Ctrl+F or Esc comes back");
-    terminal.keys("wim\r").sees("hello wim");
-    terminal.keys("\x1b").loses(MINE);
-    terminal.sees("esc to cancel");
+    terminal.wait_for_new_text("\n  who are you?");
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_for_new_text(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_for_new_text("Ctrl+F or Esc comes back");
+    terminal.keys("wim\r").wait_for_new_text("hello wim");
+    terminal.keys("\x1b").wait_until_gone(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_for_new_text("esc to cancel");
     // Tab gives it too, where there is nothing to complete.
-    terminal.keys("\t").sees(MINE);
-    terminal.keys("x\r").loses(MINE);
-    terminal.ready().sees("over");
+    terminal.keys("\t").wait_for_new_text(PROGRAM_HAS_KEYBOARD);
+    terminal.keys("x\r").wait_until_gone(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_until_ready().wait_for_new_text("over");
     assert_eq!(sandbox.read("said"), "hello wim\n");
 }
 
 #[test]
 fn a_password_is_neither_shown_nor_told() {
     let sandbox = sandbox();
-    let mut terminal = started(&sandbox);
+    let mut terminal = start_ready(&sandbox);
     let ask = "stty -echo; printf 'Password: '; read word < /dev/tty; stty echo; echo; test \"$word\" = hunter2 && echo right";
-    terminal.keys(&format!("!{ask}\r")).sees("it asks for something that is not shown, such as a password");
-    terminal.keys(GIVE).sees(MINE);
-    terminal.keys("hunter2\r").loses(MINE);
-    terminal.ready().sees("right");
+    terminal
+        .keys(&format!("!{ask}\r"))
+        .wait_for_new_text("it asks for something that is not shown, such as a password");
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_for_new_text(PROGRAM_HAS_KEYBOARD);
+    terminal.keys("hunter2\r").wait_until_gone(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_until_ready().wait_for_new_text("right");
     assert!(!terminal.raw().contains("hunter2\r"), "{}", terminal.raw());
     terminal.keys("/quit\r");
-    terminal.ends();
-    let told = kept(&sandbox);
+    terminal.wait_for_exit();
+    let told = session_files_text(&sandbox);
     assert_eq!(told.matches("hunter2").count(), told.matches("= hunter2").count(), "{told}");
 }
 
@@ -114,43 +116,43 @@ const EDITOR: &str = "stty raw -echo; printf '\\033[?1049h\\033[2J\\033[3;5Hedit
 fn an_editor_has_the_whole_screen_and_every_key_but_one() {
     let sandbox = sandbox();
     sandbox.script("edit.sh", EDITOR);
-    let mut terminal = started(&sandbox);
-    terminal.keys("!sh .gemini/hooks/edit.sh out.txt\r").sees("it has drawn a whole screen");
-    terminal.keys(GIVE).sees("Ctrl+F comes back");
-    terminal.shows("    editing\n");
+    let mut terminal = start_ready(&sandbox);
+    terminal.keys("!sh .gemini/hooks/edit.sh out.txt\r").wait_for_new_text("it has drawn a whole screen");
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_for_new_text("Ctrl+F comes back");
+    terminal.wait_for_text("    editing\n");
     // Esc, an arrow, Ctrl-C, Ctrl-Z, Tab: all of them the program's.
     terminal.keys("\x1b");
-    terminal.sees("    1b");
+    terminal.wait_for_new_text("    1b");
     terminal.keys("\x1b[A");
-    terminal.sees("1b 5b 41");
+    terminal.wait_for_new_text("1b 5b 41");
     terminal.keys("\x03");
-    terminal.sees("41 03");
+    terminal.wait_for_new_text("41 03");
     terminal.keys("\x1a");
-    terminal.sees("03 1a");
+    terminal.wait_for_new_text("03 1a");
     terminal.keys("\t");
-    terminal.sees("1a 09");
-    terminal.keys(GIVE).loses(MINE);
-    terminal.sees("it has drawn a whole screen");
-    terminal.keys(GIVE).sees(MINE);
-    terminal.shows("1a 09");
-    terminal.keys("q").loses(MINE);
-    terminal.ready();
+    terminal.wait_for_new_text("1a 09");
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_until_gone(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_for_new_text("it has drawn a whole screen");
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_for_new_text(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_for_text("1a 09");
+    terminal.keys("q").wait_until_gone(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_until_ready();
     assert_eq!(sandbox.read("out.txt").split_whitespace().collect::<Vec<_>>().join(" "), "1b 1b 5b 41 03 1a 09 71");
 }
 
 #[test]
 fn vim_edits_a_file() {
     if !has_program("vim") {
-        return skipped("vim_edits_a_file", "there is no vim");
+        return report_skipped("vim_edits_a_file", "there is no vim");
     }
     let sandbox = sandbox();
-    let mut terminal = started(&sandbox);
-    terminal.keys("!vim -u NONE -N notes.txt\r").sees("it has drawn a whole screen");
-    terminal.keys(GIVE).sees(MINE);
-    terminal.keys("ihello from vim").sees("-- INSERT --");
-    terminal.keys("\x1b").loses("-- INSERT --");
-    terminal.keys(":wq\r").loses(MINE);
-    terminal.ready();
+    let mut terminal = start_ready(&sandbox);
+    terminal.keys("!vim -u NONE -N notes.txt\r").wait_for_new_text("it has drawn a whole screen");
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_for_new_text(PROGRAM_HAS_KEYBOARD);
+    terminal.keys("ihello from vim").wait_for_new_text("-- INSERT --");
+    terminal.keys("\x1b").wait_until_gone("-- INSERT --");
+    terminal.keys(":wq\r").wait_until_gone(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_until_ready();
     assert_eq!(sandbox.read("notes.txt"), "hello from vim\n");
 }
 
@@ -170,57 +172,59 @@ fn a_rebase_opens_its_editor_on_the_screen() {
     }
     let editor = "printf '\\033[?1049h'; cat \"$1\"; read line; sed -i '1s/^pick/drop/' \"$1\"; printf '\\033[?1049l'";
     sandbox.script("editor.sh", editor);
-    let mut terminal = started(&sandbox);
+    let mut terminal = start_ready(&sandbox);
     let rebase = "GIT_SEQUENCE_EDITOR='sh .gemini/hooks/editor.sh' git -c user.name=T -c user.email=t@example.org rebase -i HEAD~2";
-    terminal.keys(&call(rebase)).sees("it has drawn a whole screen");
-    terminal.keys(GIVE).sees(MINE);
-    terminal.shows("pick");
-    terminal.keys("go\r").loses(MINE);
-    terminal.sees("Successfully rebased");
-    terminal.ready();
-    assert!(!sandbox.has("two") && sandbox.has("three"));
+    terminal.keys(&call(rebase)).wait_for_new_text("it has drawn a whole screen");
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_for_new_text(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_for_text("pick");
+    terminal.keys("go\r").wait_until_gone(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_for_new_text("Successfully rebased");
+    terminal.wait_until_ready();
+    assert!(!sandbox.has_file("two") && sandbox.has_file("three"));
 }
 
 #[test]
 fn control_c_is_the_programs_while_it_has_the_keyboard_and_cancels_otherwise() {
     let sandbox = sandbox();
-    let mut terminal = started(&sandbox);
-    terminal.keys("!echo $$ > pid; echo running; sleep 60\r").sees("\n  running");
-    terminal.keys(GIVE).sees(MINE);
-    terminal.keys("\x03").loses(MINE);
-    terminal.ready();
+    let mut terminal = start_ready(&sandbox);
+    terminal.keys("!echo $$ > pid; echo running; sleep 60\r").wait_for_new_text("\n  running");
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_for_new_text(PROGRAM_HAS_KEYBOARD);
+    terminal.keys("\x03").wait_until_gone(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_until_ready();
     assert!(!is_running(&sandbox.read("pid")));
     terminal
         .keys("!echo $$ > pid2; trap '' INT HUP TERM; echo stubborn; while :; do sleep 1; done\r")
-        .sees("\n  stubborn");
-    terminal.keys(GIVE).sees(MINE);
+        .wait_for_new_text("\n  stubborn");
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_for_new_text(PROGRAM_HAS_KEYBOARD);
     terminal.keys("\x03\x03");
-    terminal.keys(GIVE).loses(MINE);
-    terminal.keys("\x1b").sees("Cancelled");
-    terminal.ready();
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_until_gone(PROGRAM_HAS_KEYBOARD);
+    terminal.keys("\x1b").wait_for_new_text("Cancelled");
+    terminal.wait_until_ready();
     wait_until("it is gone", || !is_running(&sandbox.read("pid2")));
 }
 
 #[test]
 fn a_command_that_waits_says_so() {
     let sandbox = sandbox();
-    let mut terminal = started(&sandbox);
+    let mut terminal = start_ready(&sandbox);
     terminal.keys(&call("read line; echo \"got [$line]\""));
-    terminal.sees("if it waits for you: Ctrl+F or Tab gives it the keyboard");
-    terminal.keys(GIVE).sees(MINE);
-    terminal.keys("answer\r").loses(MINE);
-    terminal.sees("got [answer]");
-    terminal.ready();
+    terminal.wait_for_new_text("if it waits for you: Ctrl+F or Tab gives it the keyboard");
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_for_new_text(PROGRAM_HAS_KEYBOARD);
+    terminal.keys("answer\r").wait_until_gone(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_for_new_text("got [answer]");
+    terminal.wait_until_ready();
 }
 
 #[test]
 fn the_size_follows_the_window() {
     let sandbox = sandbox();
-    let mut terminal = started(&sandbox);
-    terminal.keys("!trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.05; done\r").sees("\n  ready");
+    let mut terminal = start_ready(&sandbox);
+    terminal
+        .keys("!trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.05; done\r")
+        .wait_for_new_text("\n  ready");
     terminal.resize(64, 20);
-    terminal.sees("19 64");
-    terminal.ready();
+    terminal.wait_for_new_text("19 64");
+    terminal.wait_until_ready();
 }
 
 /// What a program says to its terminal is not said to the user's.
@@ -233,13 +237,13 @@ fn nothing_that_a_command_draws_steers_the_terminal() {
         "hostile.sh",
         &format!("printf '{hostile}\\n'; printf '{hostile}\\033[?1049hdrawn'; read x; echo over"),
     );
-    let mut terminal = started(&sandbox);
-    terminal.keys("!sh .gemini/hooks/hostile.sh\r").sees("it has drawn a whole screen");
-    terminal.keys(GIVE).sees(MINE);
-    terminal.shows("drawn");
-    terminal.keys("\r").loses(MINE);
-    terminal.ready().keys("/quit\r");
-    terminal.ends();
+    let mut terminal = start_ready(&sandbox);
+    terminal.keys("!sh .gemini/hooks/hostile.sh\r").wait_for_new_text("it has drawn a whole screen");
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_for_new_text(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_for_text("drawn");
+    terminal.keys("\r").wait_until_gone(PROGRAM_HAS_KEYBOARD);
+    terminal.wait_until_ready().keys("/quit\r");
+    terminal.wait_for_exit();
     let raw = terminal.raw();
     // A title of our own is ours.
     for bad in [
@@ -258,24 +262,24 @@ fn nothing_that_a_command_draws_steers_the_terminal() {
     ] {
         assert!(!raw.contains(bad), "{bad:?} reached the terminal");
     }
-    terminal.is_restored();
+    terminal.assert_restored();
 }
 
 #[test]
 fn what_a_command_leaves_running_lives_on_and_ends_with_the_session() {
     let sandbox = sandbox();
-    let mut terminal = started(&sandbox);
+    let mut terminal = start_ready(&sandbox);
     let talker = "(while :; do echo talk; echo x >> talked; sleep 0.05; done) & echo $! > pid; echo left";
-    terminal.keys(&call(talker)).sees("run_shell_command: done");
-    terminal.ready();
-    wait_until("it runs", || sandbox.has("pid"));
+    terminal.keys(&call(talker)).wait_for_new_text("run_shell_command: done");
+    terminal.wait_until_ready();
+    wait_until("it runs", || sandbox.has_file("pid"));
     let pid = sandbox.read("pid").trim().to_owned();
     let before = sandbox.read("talked").len();
     wait_until("it goes on", || sandbox.read("talked").len() > before + 10);
-    terminal.keys("/background\r").sees("  (while :; do echo talk");
+    terminal.keys("/background\r").wait_for_new_text("  (while :; do echo talk");
     assert!(is_running(&pid));
     terminal.keys("\x04");
-    assert_eq!(terminal.ends(), 0);
+    assert_eq!(terminal.wait_for_exit(), 0);
     wait_until("it has ended", || !is_running(&pid));
 }
 
@@ -283,14 +287,14 @@ fn what_a_command_leaves_running_lives_on_and_ends_with_the_session() {
 #[test]
 fn nothing_on_a_terminal_outlives_a_killed_session() {
     let sandbox = sandbox();
-    let mut terminal = started(&sandbox);
+    let mut terminal = start_ready(&sandbox);
     terminal.keys(
         "!trap '' HUP TERM; echo $$ > pid; setsid sh -c 'trap \"\" HUP TERM; echo $$ > pid2; sleep 300' & \
                    echo waits; while :; do sleep 1; done\r",
     );
-    terminal.sees("\n  waits");
-    wait_until("both run", || sandbox.has("pid") && sandbox.has("pid2"));
-    terminal.keys(GIVE).sees(MINE);
+    terminal.wait_for_new_text("\n  waits");
+    wait_until("both run", || sandbox.has_file("pid") && sandbox.has_file("pid2"));
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_for_new_text(PROGRAM_HAS_KEYBOARD);
     terminal.signal("-KILL");
     for pid in ["pid", "pid2"] {
         wait_until("it is gone", || !is_running(&sandbox.read(pid)));
@@ -301,24 +305,24 @@ fn nothing_on_a_terminal_outlives_a_killed_session() {
 fn leaving_a_program_that_has_the_screen_gives_the_terminal_back() {
     let sandbox = sandbox();
     sandbox.script("edit.sh", EDITOR);
-    let mut terminal = started(&sandbox);
-    terminal.keys("!sh .gemini/hooks/edit.sh out.txt\r").sees("it has drawn a whole screen");
-    terminal.keys(GIVE).sees(MINE);
+    let mut terminal = start_ready(&sandbox);
+    terminal.keys("!sh .gemini/hooks/edit.sh out.txt\r").wait_for_new_text("it has drawn a whole screen");
+    terminal.keys(SWITCH_KEYBOARD_KEY).wait_for_new_text(PROGRAM_HAS_KEYBOARD);
     terminal.signal("-TERM");
-    assert_eq!(terminal.ends(), 143);
-    terminal.is_restored();
+    assert_eq!(terminal.wait_for_exit(), 143);
+    terminal.assert_restored();
 }
 
 #[test]
 fn the_settings_can_take_the_terminal_away_and_name_a_pager() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"tools": {"shell": {"enableInteractiveShell": false, "pager": "head -n 1"}}}));
-    let mut terminal = started(&sandbox);
+    let mut terminal = start_ready(&sandbox);
     terminal
         .keys("![ -t 1 ] || echo \"none, $PAGER, $GIT_PAGER\"; read x; echo \"[$x]\"\r")
-        .sees("none, head -n 1, head -n 1");
-    terminal.sees("[]");
-    terminal.ready();
+        .wait_for_new_text("none, head -n 1, head -n 1");
+    terminal.wait_for_new_text("[]");
+    terminal.wait_until_ready();
 }
 
 #[test]
@@ -329,46 +333,46 @@ fn a_hook_has_no_terminal_while_a_command_has_one() {
         "cat >/dev/null; { [ -t 0 ] || [ -t 1 ] || echo x > /dev/tty; } && touch drawn; echo over > over",
     );
     sandbox.settings(&json!({"hooks": {"AfterTool": [{"hooks": [{"type": "command", "command": command}]}]}}));
-    let mut terminal = started(&sandbox);
-    terminal.keys("!tty\r").sees("/dev/");
-    wait_until("the hook is over", || sandbox.has("over"));
-    assert!(!sandbox.has("drawn"));
+    let mut terminal = start_ready(&sandbox);
+    terminal.keys("!tty\r").wait_for_new_text("/dev/");
+    wait_until("the hook is over", || sandbox.has_file("over"));
+    assert!(!sandbox.has_file("drawn"));
 }
 
 #[test]
 fn without_a_screen_there_is_no_terminal_and_nobody_waits() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &["--screen-reader", "--yolo"]);
-    terminal.sees(COMPOSER);
-    terminal.keys("![ -t 0 ] || echo 'no term''inal'; read x; echo \"[$x]\"\r").sees("no terminal");
-    terminal.keys("!\r").sees("every line is a shell command now");
-    terminal.keys("echo $((40 + 2))\r").sees("42");
-    terminal.keys("!\r").sees("lines go to the agent again");
-    terminal.keys("say back\r").sees("\nback");
+    let mut terminal = TestTerminal::start(&sandbox, &["--screen-reader", "--yolo"]);
+    terminal.wait_for_new_text(COMPOSER);
+    terminal.keys("![ -t 0 ] || echo 'no term''inal'; read x; echo \"[$x]\"\r").wait_for_new_text("no terminal");
+    terminal.keys("!\r").wait_for_new_text("every line is a shell command now");
+    terminal.keys("echo $((40 + 2))\r").wait_for_new_text("42");
+    terminal.keys("!\r").wait_for_new_text("lines go to the agent again");
+    terminal.keys("say back\r").wait_for_new_text("\nback");
 }
 
 #[test]
 fn a_sign_alone_makes_every_line_a_command_until_escape_or_backspace() {
     let sandbox = sandbox();
-    let mut terminal = started(&sandbox);
-    terminal.keys("!\r").sees("! ");
-    terminal.sees("Type a shell command");
-    terminal.keys("echo one-$((40 + 2))\r").sees("one-42");
-    terminal.shows("Type a shell command");
-    let screen = terminal.keys("/he").shows("! /he");
+    let mut terminal = start_ready(&sandbox);
+    terminal.keys("!\r").wait_for_new_text("! ");
+    terminal.wait_for_new_text("Type a shell command");
+    terminal.keys("echo one-$((40 + 2))\r").wait_for_new_text("one-42");
+    terminal.wait_for_text("Type a shell command");
+    let screen = terminal.keys("/he").wait_for_text("! /he");
     assert!(!screen.contains("what there is, and which keys"), "{screen}");
-    terminal.keys("\x1b").sees("Type a shell command");
+    terminal.keys("\x1b").wait_for_new_text("Type a shell command");
     // The last command is there again without its sign; a prompt that comes back is a prompt.
-    terminal.keys("\x1b[A").sees("! echo one-$((40 + 2))\n─");
-    terminal.keys("\x15").sees("Type a shell command");
-    terminal.keys("\x7f").sees(COMPOSER);
-    terminal.keys("say words\r").sees("\nwords");
-    terminal.ready().keys("!\r").sees("Type a shell command");
-    terminal.keys("\x1b[A").sees("> say words\n─");
-    terminal.keys("\x15").ready();
-    terminal.keys("!\r").sees("Type a shell command");
+    terminal.keys("\x1b[A").wait_for_new_text("! echo one-$((40 + 2))\n─");
+    terminal.keys("\x15").wait_for_new_text("Type a shell command");
+    terminal.keys("\x7f").wait_for_new_text(COMPOSER);
+    terminal.keys("say words\r").wait_for_new_text("\nwords");
+    terminal.wait_until_ready().keys("!\r").wait_for_new_text("Type a shell command");
+    terminal.keys("\x1b[A").wait_for_new_text("> say words\n─");
+    terminal.keys("\x15").wait_until_ready();
+    terminal.keys("!\r").wait_for_new_text("Type a shell command");
     std::thread::sleep(Duration::from_millis(50));
-    terminal.keys("\x04").sees(COMPOSER);
+    terminal.keys("\x04").wait_for_new_text(COMPOSER);
 }
 
 /// How quickly is measured elsewhere (`benches/flood.py`); here it is not held up for good, and takes no more and more memory.
@@ -376,17 +380,17 @@ fn a_sign_alone_makes_every_line_a_command_until_escape_or_backspace() {
 #[test]
 fn a_flood_holds_up_no_key_and_is_not_kept() {
     let sandbox = sandbox();
-    let mut terminal = started(&sandbox);
+    let mut terminal = start_ready(&sandbox);
     for flood in ["yes", "tr '\\0' x < /dev/zero", "cat /dev/urandom"] {
-        terminal.keys(&format!("!{flood}\r")).sees("esc to cancel");
+        terminal.keys(&format!("!{flood}\r")).wait_for_new_text("esc to cancel");
         for word in ["first", "second", "third"] {
-            terminal.keys(word).shows(&format!("> {word}"));
-            terminal.keys("\x15").sees(COMPOSER);
+            terminal.keys(word).wait_for_text(&format!("> {word}"));
+            terminal.keys("\x15").wait_for_new_text(COMPOSER);
         }
-        terminal.keys("\x1b").sees("Cancelled");
-        terminal.ready();
+        terminal.keys("\x1b").wait_for_new_text("Cancelled");
+        terminal.wait_until_ready();
         terminal.blank();
-        terminal.keys("/clear\r").ready();
+        terminal.keys("/clear\r").wait_until_ready();
     }
-    assert!(terminal.peak() < 200, "{} MB", terminal.peak());
+    assert!(terminal.peak_memory_mib() < 200, "{} MB", terminal.peak_memory_mib());
 }

@@ -5,8 +5,8 @@ use hookwright_testkit::http::browse;
 use hookwright_testkit::{MCP_SERVER, Sandbox, wait_until};
 use serde_json::{Value, json};
 
-use super::{Terminal, sandbox};
-use crate::suite::mcp_session::authority::{Authority, Mood, kept, page_in};
+use super::{TestTerminal, sandbox};
+use crate::suite::mcp_session::authority::{AuthorityBehaviour, FakeAuthority, kept, page_in};
 
 const MODES: [&[&str]; 2] = [&[], &["--screen-reader"]];
 
@@ -28,15 +28,15 @@ fn with_server(settings: Value) -> Sandbox {
 fn the_list_says_how_servers_are_and_descriptions_are_asked_for() {
     for mode in MODES {
         let sandbox = with_server(json!({ "tools": { "exclude": ["mcp__srv__ehco"] } }));
-        let mut terminal = Terminal::start(&sandbox, mode);
-        terminal.ready().keys("call mcp__srv__echo {}\r").sees("Allow");
-        terminal.keys(if mode.is_empty() { "y" } else { "y\r" }).sees("called");
-        terminal.ready().keys("/mcp\r").sees("2 tools, 1 prompt, 1 resource");
-        terminal.sees("did you mean `mcp__srv__echo`?");
+        let mut terminal = TestTerminal::start(&sandbox, mode);
+        terminal.wait_until_ready().keys("call mcp__srv__echo {}\r").wait_for_new_text("Allow");
+        terminal.keys(if mode.is_empty() { "y" } else { "y\r" }).wait_for_new_text("called");
+        terminal.wait_until_ready().keys("/mcp\r").wait_for_new_text("2 tools, 1 prompt, 1 resource");
+        terminal.wait_for_new_text("did you mean `mcp__srv__echo`?");
         assert!(!terminal.screen().contains("says it back"), "{}", terminal.screen());
-        terminal.ready().keys("/mcp desc\r").sees("says it back");
-        terminal.ready().keys("/mcp refresh\r").sees("connected anew");
-        terminal.ready().keys("call mcp__srv__more {}\r").sees("more (srv MCP Server)");
+        terminal.wait_until_ready().keys("/mcp desc\r").wait_for_new_text("says it back");
+        terminal.wait_until_ready().keys("/mcp refresh\r").wait_for_new_text("connected anew");
+        terminal.wait_until_ready().keys("call mcp__srv__more {}\r").wait_for_new_text("more (srv MCP Server)");
     }
 }
 
@@ -48,11 +48,14 @@ fn a_whole_server_is_allowed_for_the_session_and_hooks_are_told_what_is_asked() 
         let keep = sandbox.script("keep.sh", "cat > \"$GEMINI_PROJECT_DIR/asked\"; echo '{}'");
         let hook = json!([{ "matcher": "ToolPermission", "hooks": [{ "type": "command", "command": keep }] }]);
         sandbox.settings(&json!({ "hooks": { "Notification": hook } }));
-        let mut terminal = Terminal::start(&sandbox, mode);
-        terminal.ready().keys("call mcp__srv__echo {}\r").sees("llow all tools of MCP server srv for this session");
-        terminal.keys(if mode.is_empty() { "3" } else { "3\r" }).sees("called");
-        terminal.ready().keys("call mcp__srv__more {}\r").sees("mcp__srv__more: done");
-        terminal.ready();
+        let mut terminal = TestTerminal::start(&sandbox, mode);
+        terminal
+            .wait_until_ready()
+            .keys("call mcp__srv__echo {}\r")
+            .wait_for_new_text("llow all tools of MCP server srv for this session");
+        terminal.keys(if mode.is_empty() { "3" } else { "3\r" }).wait_for_new_text("called");
+        terminal.wait_until_ready().keys("call mcp__srv__more {}\r").wait_for_new_text("mcp__srv__more: done");
+        terminal.wait_until_ready();
         let told = (0..1000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             let text = fs::read_to_string(sandbox.project().join("asked")).ok()?;
@@ -75,37 +78,40 @@ fn a_whole_server_is_allowed_for_the_session_and_hooks_are_told_what_is_asked() 
 #[test]
 fn a_user_signs_in_to_a_server_within_a_session_and_out_again() {
     for mode in MODES {
-        let authority = Authority::new(Mood::Gives(3600));
+        let authority = FakeAuthority::new(AuthorityBehaviour::Grants(3600));
         let sandbox = sandbox();
         sandbox.user_settings(&json!({ "mcpServers": authority.settings() }));
         // Wide enough for an address in one line.
-        let mut terminal = Terminal::sized(&sandbox, mode, 700, 30);
-        terminal.ready().sees("MCP server demo needs authentication");
-        terminal.sees("sign in with /mcp auth demo");
-        terminal.keys("/mcp\r").sees("needs authentication: /mcp auth demo");
-        terminal.ready().keys("/mcp auth nobody\r").sees("no MCP server is called `nobody`");
-        terminal.ready().keys("/mcp auth demo\r").sees("in a browser on this machine:");
+        let mut terminal = TestTerminal::sized(&sandbox, mode, 700, 30);
+        terminal.wait_until_ready().wait_for_new_text("MCP server demo needs authentication");
+        terminal.wait_for_new_text("sign in with /mcp auth demo");
+        terminal.keys("/mcp\r").wait_for_new_text("needs authentication: /mcp auth demo");
+        terminal.wait_until_ready().keys("/mcp auth nobody\r").wait_for_new_text("no MCP server is called `nobody`");
+        terminal.wait_until_ready().keys("/mcp auth demo\r").wait_for_new_text("in a browser on this machine:");
         let mut page = None;
         wait_until("the address is on the screen", || {
             page = page_in(&terminal.screen());
             page.is_some()
         });
         // Nobody waits for the browser.
-        terminal.ready().keys("/about\r").sees("session     ");
+        terminal.wait_until_ready().keys("/about\r").wait_for_new_text("session     ");
         let (status, text) = browse(&page.unwrap());
         assert!(status == 200 && text.contains("You are signed in"), "{text}");
-        terminal.sees("signed in to `demo`; it is connected anew");
-        terminal.ready().keys("call mcp__demo__echo {\"text\":\"with a token\"}\r").sees("Allow");
+        terminal.wait_for_new_text("signed in to `demo`; it is connected anew");
+        terminal
+            .wait_until_ready()
+            .keys("call mcp__demo__echo {\"text\":\"with a token\"}\r")
+            .wait_for_new_text("Allow");
         terminal.keys(if mode.is_empty() { "y" } else { "y\r" });
-        terminal.sees("mcp__demo__echo: done");
-        terminal.ready();
+        terminal.wait_for_new_text("mcp__demo__echo: done");
+        terminal.wait_until_ready();
         terminal.blank();
-        terminal.keys("/mcp logout demo\r").sees("forgot the token for `demo`");
-        terminal.sees("sign in with /mcp auth demo");
+        terminal.keys("/mcp logout demo\r").wait_for_new_text("forgot the token for `demo`");
+        terminal.wait_for_new_text("sign in with /mcp auth demo");
         assert!(!kept(&sandbox).unwrap_or_default().contains("s3cret-token"));
         assert!(!terminal.screen().contains("s3cret"), "{}", terminal.screen());
-        terminal.keys("/mcp logout demo\r").sees("there is no token for `demo`");
-        terminal.keys("/mcp\r").sees("needs authentication: /mcp auth demo");
+        terminal.keys("/mcp logout demo\r").wait_for_new_text("there is no token for `demo`");
+        terminal.keys("/mcp\r").wait_for_new_text("needs authentication: /mcp auth demo");
     }
 }
 
@@ -120,15 +126,17 @@ fn a_server_that_changes_a_guard_between_two_calls_is_found_out() {
     let hook =
         json!([{ "hooks": [{ "type": "command", "name": "guard", "command": "sh ./guard.sh", "guard": true }] }]);
     sandbox.settings(&json!({ "hooks": { "BeforeTool": hook } }));
-    let mut terminal = Terminal::start(&sandbox, &["--screen-reader"]);
-    terminal.ready().keys("call mcp__srv__echo {}\r").sees("Allow");
-    terminal.keys("y\r").sees("called");
-    terminal.ready();
+    let mut terminal = TestTerminal::start(&sandbox, &["--screen-reader"]);
+    terminal.wait_until_ready().keys("call mcp__srv__echo {}\r").wait_for_new_text("Allow");
+    terminal.keys("y\r").wait_for_new_text("called");
+    terminal.wait_until_ready();
     sandbox.write("go", "");
     let is_changed = (0..1000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
-        sandbox.has("changed")
+        sandbox.has_file("changed")
     });
     assert!(is_changed, "the server does its work");
-    terminal.keys("call mcp__srv__echo {}\r").sees("guard.sh was changed while the agent or an MCP server was at work");
+    terminal
+        .keys("call mcp__srv__echo {}\r")
+        .wait_for_new_text("guard.sh was changed while the agent or an MCP server was at work");
 }

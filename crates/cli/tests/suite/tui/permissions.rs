@@ -4,7 +4,7 @@ use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
 use serde_json::json;
 
-use super::{Terminal, sandbox};
+use super::{TestTerminal, sandbox};
 use hookwright_testkit::Sandbox;
 
 fn shell(command: &str) -> String {
@@ -22,35 +22,37 @@ fn remembered(sandbox: &Sandbox) -> String {
 #[test]
 fn a_prefix_is_remembered_across_sessions_and_taken_back() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
-    terminal.ready().keys(&shell("git log --oneline")).sees("a always allow");
-    terminal.keys("a").sees("1. commands that begin with `git log`");
-    terminal.keys("\x1b").sees("a always allow");
-    terminal.keys("a").sees("1. commands that begin with `git log`");
-    terminal.keys("1").sees("always allowed in this project: commands that begin with `git log`");
-    terminal.ready().keys(&shell("git log -1; echo not that")).sees("Allow once");
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
+    terminal.wait_until_ready().keys(&shell("git log --oneline")).wait_for_new_text("a always allow");
+    terminal.keys("a").wait_for_new_text("1. commands that begin with `git log`");
+    terminal.keys("\x1b").wait_for_new_text("a always allow");
+    terminal.keys("a").wait_for_new_text("1. commands that begin with `git log`");
+    terminal.keys("1").wait_for_new_text("always allowed in this project: commands that begin with `git log`");
+    terminal.wait_until_ready().keys(&shell("git log -1; echo not that")).wait_for_new_text("Allow once");
     terminal.keys("\x1b");
-    terminal.ready();
+    terminal.wait_until_ready();
     assert!(remembered(&sandbox).contains("commandPrefix = [\"git log\"]"), "{}", remembered(&sandbox));
     drop(terminal);
     // Another session, the same word: no question. What else is in the line is asked about.
-    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
-    terminal.ready().keys(&shell("git log -2")).sees("✗ run_shell_command");
-    let screen = terminal.ready().screen();
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
+    terminal.wait_until_ready().keys(&shell("git log -2")).wait_for_new_text("✗ run_shell_command");
+    let screen = terminal.wait_until_ready().screen();
     assert!(!screen.contains("Allow once"), "{screen}");
     for more in ["git log -1 && git push", "git log > x", "git log --output=x", "$(git log)", "git -c core.pager=x log"]
     {
-        terminal.keys(&shell(more)).sees("Allow once");
+        terminal.keys(&shell(more)).wait_for_new_text("Allow once");
         terminal.keys("\x1b");
-        terminal.ready();
+        terminal.wait_until_ready();
         terminal.blank();
         terminal.keys("\x0c");
-        terminal.ready();
+        terminal.wait_until_ready();
     }
-    terminal.keys("/permissions\r").sees("1  commands that begin with `git log`");
-    terminal.keys("/permissions forget 7\r").sees("there is no permission 7");
-    terminal.keys("/permissions forget 1\r").sees("not allowed any more: commands that begin with `git log`");
-    terminal.ready().keys(&shell("git log -3")).sees("Allow once");
+    terminal.keys("/permissions\r").wait_for_new_text("1  commands that begin with `git log`");
+    terminal.keys("/permissions forget 7\r").wait_for_new_text("there is no permission 7");
+    terminal
+        .keys("/permissions forget 1\r")
+        .wait_for_new_text("not allowed any more: commands that begin with `git log`");
+    terminal.wait_until_ready().keys(&shell("git log -3")).wait_for_new_text("Allow once");
     assert!(!remembered(&sandbox).contains("git log"));
 }
 
@@ -60,23 +62,26 @@ fn a_folder_is_that_folder_wherever_links_lead() {
     sandbox.write("src/a.txt", "old\n");
     sandbox.write("deploy/b.txt", "old\n");
     std::os::unix::fs::symlink("../deploy", sandbox.project().join("src/link")).unwrap();
-    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
-    terminal.ready().keys(&edit("src/a.txt")).sees("a always allow");
-    terminal.keys("a").sees("2. edits in this project");
-    terminal.sees("1. edits in src/");
-    terminal.keys("\r").sees("always allowed in this project: edits in src/");
-    terminal.ready().keys(&edit("src/deeper/new.txt")).sees("src/deeper/new.txt new file +1 -0");
-    terminal.ready();
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
+    terminal.wait_until_ready().keys(&edit("src/a.txt")).wait_for_new_text("a always allow");
+    terminal.keys("a").wait_for_new_text("2. edits in this project");
+    terminal.wait_for_new_text("1. edits in src/");
+    terminal.keys("\r").wait_for_new_text("always allowed in this project: edits in src/");
+    terminal
+        .wait_until_ready()
+        .keys(&edit("src/deeper/new.txt"))
+        .wait_for_new_text("src/deeper/new.txt new file +1 -0");
+    terminal.wait_until_ready();
     assert_eq!(sandbox.read("src/deeper/new.txt"), "new\n");
     for other in
         ["src/../deploy/b.txt", "src/link/b.txt", "deploy/b.txt", "src2/x", ".env", "src/.gemini/settings.json"]
     {
-        terminal.keys(&edit(other)).sees("Allow once");
+        terminal.keys(&edit(other)).wait_for_new_text("Allow once");
         terminal.keys("\x1b");
-        terminal.ready();
+        terminal.wait_until_ready();
         terminal.blank();
         terminal.keys("\x0c");
-        terminal.ready();
+        terminal.wait_until_ready();
     }
     assert_eq!(sandbox.read("deploy/b.txt"), "old\n");
 }
@@ -84,32 +89,32 @@ fn a_folder_is_that_folder_wherever_links_lead() {
 #[test]
 fn it_counts_in_its_project_only_and_headless_too() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
-    terminal.ready().keys(&shell("npm run build")).sees("a always allow");
-    terminal.keys("a").sees("commands that begin with `npm run build`");
-    terminal.keys("1").sees("always allowed in this project");
-    terminal.ready();
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
+    terminal.wait_until_ready().keys(&shell("npm run build")).wait_for_new_text("a always allow");
+    terminal.keys("a").wait_for_new_text("commands that begin with `npm run build`");
+    terminal.keys("1").wait_for_new_text("always allowed in this project");
+    terminal.wait_until_ready();
     let prompt = format!("call run_shell_command {}", json!({"command": "npm run build"}));
     let here = sandbox.run(&["-p", &prompt]);
     assert!(!here.stderr.contains("needs approval"), "{}", here.stderr);
-    let elsewhere = sandbox.beside("other");
+    let elsewhere = sandbox.sibling_path("other");
     std::fs::create_dir(&elsewhere).unwrap();
     let mut command = sandbox.command(&["-p", &prompt]);
     let there = command.current_dir(&elsewhere).output_in_time().unwrap();
     let said = String::from_utf8_lossy(&there.stderr).into_owned();
     assert!(said.contains("needs approval"), "{said}");
-    let listed = sandbox.run(&["-p", "/permissions"]).exits(0);
+    let listed = sandbox.run(&["-p", "/permissions"]).expect_exit_code(0);
     assert!(listed.stdout.contains("npm run build"), "{}", listed.stdout);
 }
 
 #[test]
 fn it_weakens_no_deny_no_ask_no_hook_and_no_plan() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
-    terminal.ready().keys(&shell("git push origin")).sees("a always allow");
-    terminal.keys("a").sees("commands that begin with `git push`");
-    terminal.keys("1").sees("always allowed in this project");
-    terminal.ready();
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
+    terminal.wait_until_ready().keys(&shell("git push origin")).wait_for_new_text("a always allow");
+    terminal.keys("a").wait_for_new_text("commands that begin with `git push`");
+    terminal.keys("1").wait_for_new_text("always allowed in this project");
+    terminal.wait_until_ready();
     drop(terminal);
     let prompt = format!("call run_shell_command {}", json!({"command": "git push origin"}));
     let refused = |words: &str| {
@@ -144,78 +149,80 @@ fn what_hooks_rules_and_guards_ask_about_is_not_offered_for_good() {
     let hook =
         json!({"matcher": "run_shell_command", "hooks": [{"type": "command", "name": "asker", "command": command}]});
     sandbox.settings(&json!({"hooks": {"BeforeTool": [hook]}}));
-    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
-    terminal.ready().keys(&shell("git status")).sees("hook asker wants you to decide");
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
+    terminal.wait_until_ready().keys(&shell("git status")).wait_for_new_text("hook asker wants you to decide");
     assert!(!terminal.screen().contains("always allow"));
     terminal.keys("a");
     terminal.keys("\x1b");
-    terminal.ready().keys(&edit(".env")).sees("is protected");
+    terminal.wait_until_ready().keys(&edit(".env")).wait_for_new_text("is protected");
     assert!(!terminal.screen().contains("always allow"));
     terminal.keys("\x1b");
-    terminal.ready();
+    terminal.wait_until_ready();
     assert_eq!(remembered(&sandbox), "");
 }
 
 #[test]
 fn a_broken_file_is_left_alone_and_said() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
-    terminal.ready().keys(&shell("git log")).sees("a always allow");
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
+    terminal.wait_until_ready().keys(&shell("git log")).wait_for_new_text("a always allow");
     let file = sandbox.home().join(".gemini/hookwright/policies/remembered.toml");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, "[[rule\n").unwrap();
-    terminal.keys("a").sees("commands that begin with `git log`");
-    terminal.keys("1").sees("allowed for this session only");
+    terminal.keys("a").wait_for_new_text("commands that begin with `git log`");
+    terminal.keys("1").wait_for_new_text("allowed for this session only");
     assert_eq!(remembered(&sandbox), "[[rule\n");
 }
 
 #[test]
 fn in_lines_it_is_a_and_a_number() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::sized(&sandbox, &["--screen-reader"], 160, 40);
-    terminal.sees("Type your message");
-    terminal.keys(&shell("git log")).sees("a1: always allow, in this project, commands that begin with `git log`.");
-    terminal.keys("a1\r").sees("always allowed in this project");
-    terminal.keys("/permissions\r").sees("/permissions forget NUMBER takes one back");
-    terminal.keys("/permissions forget --all\r").sees("nothing is allowed any more");
-    terminal.keys("/permissions nonsense\r").sees("/permissions list|forget NUMBER|--all");
+    let mut terminal = TestTerminal::sized(&sandbox, &["--screen-reader"], 160, 40);
+    terminal.wait_for_new_text("Type your message");
+    terminal
+        .keys(&shell("git log"))
+        .wait_for_new_text("a1: always allow, in this project, commands that begin with `git log`.");
+    terminal.keys("a1\r").wait_for_new_text("always allowed in this project");
+    terminal.keys("/permissions\r").wait_for_new_text("/permissions forget NUMBER takes one back");
+    terminal.keys("/permissions forget --all\r").wait_for_new_text("nothing is allowed any more");
+    terminal.keys("/permissions nonsense\r").wait_for_new_text("/permissions list|forget NUMBER|--all");
     assert!(!remembered(&sandbox).contains("git log"));
 }
 
 #[test]
 fn what_the_session_writes_down_itself_is_no_news() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
-    let noticed = |terminal: &mut Terminal, hide: bool| {
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
+    let noticed = |terminal: &mut TestTerminal, hide: bool| {
         sandbox.user_settings(&json!({"ui": {"hideTips": hide, "hideBanner": hide}}));
-        terminal.sees("settings.json changed");
-        terminal.ready();
+        terminal.wait_for_new_text("settings.json changed");
+        terminal.wait_until_ready();
     };
-    terminal.ready().keys(&shell("git log --oneline")).sees("a always allow");
-    terminal.keys("a").sees("1. commands that begin with `git log`");
-    terminal.keys("1").sees("always allowed in this project");
-    terminal.sees("run_shell_command: done");
+    terminal.wait_until_ready().keys(&shell("git log --oneline")).wait_for_new_text("a always allow");
+    terminal.keys("a").wait_for_new_text("1. commands that begin with `git log`");
+    terminal.keys("1").wait_for_new_text("always allowed in this project");
+    terminal.wait_for_new_text("run_shell_command: done");
     noticed(&mut terminal, true);
-    terminal.ready().keys("/permissions forget 1\r").sees("not allowed any more");
-    terminal.ready();
+    terminal.wait_until_ready().keys("/permissions forget 1\r").wait_for_new_text("not allowed any more");
+    terminal.wait_until_ready();
     terminal.blank();
-    terminal.keys("/clear\r").ready();
+    terminal.keys("/clear\r").wait_until_ready();
     noticed(&mut terminal, false);
     let said = terminal.everything();
     assert_eq!(said.matches("hookwright/policies").count(), 1, "only where it is written down: {said}");
     // What another writes there is.
     let file = sandbox.home().join(".gemini/hookwright/policies/remembered.toml");
     std::fs::write(&file, "# by hand\n").unwrap();
-    terminal.sees("remembered.toml changed");
+    terminal.wait_for_new_text("remembered.toml changed");
 }
 
 #[test]
 fn the_question_at_three_widths() {
     for columns in [40, 80, 200] {
         let sandbox = sandbox().env("NO_COLOR", "1");
-        let mut terminal = Terminal::sized(&sandbox, &[], columns, 24);
-        terminal.ready().keys(&edit("src/a.txt")).sees("a always allow");
-        terminal.keys("a").sees("edits in src/");
+        let mut terminal = TestTerminal::sized(&sandbox, &[], columns, 24);
+        terminal.wait_until_ready().keys(&edit("src/a.txt")).wait_for_new_text("a always allow");
+        terminal.keys("a").wait_for_new_text("edits in src/");
         let screen = terminal.screen();
         let question: Vec<&str> =
             screen.lines().map(str::trim_end).skip_while(|line| !line.starts_with("Always")).collect();
@@ -227,22 +234,22 @@ fn the_question_at_three_widths() {
 #[test]
 fn what_is_not_known_by_its_beginning_is_allowed_exactly() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
-    terminal.ready().keys(&shell("touch 'a b.txt' c+d")).sees("a always allow");
-    terminal.keys("a").sees("1. exactly `touch 'a b.txt' c+d`");
-    terminal.keys("1").sees("always allowed in this project: exactly `touch");
-    terminal.ready();
+    let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
+    terminal.wait_until_ready().keys(&shell("touch 'a b.txt' c+d")).wait_for_new_text("a always allow");
+    terminal.keys("a").wait_for_new_text("1. exactly `touch 'a b.txt' c+d`");
+    terminal.keys("1").wait_for_new_text("always allowed in this project: exactly `touch");
+    terminal.wait_until_ready();
     std::fs::remove_file(sandbox.project().join("a b.txt")).unwrap();
     terminal.blank();
-    terminal.keys(&shell("touch 'a b.txt' c+d")).sees("run_shell_command: done");
-    assert!(sandbox.has("a b.txt"), "it runs unasked");
+    terminal.keys(&shell("touch 'a b.txt' c+d")).wait_for_new_text("run_shell_command: done");
+    assert!(sandbox.has_file("a b.txt"), "it runs unasked");
     for other in
         ["touch 'a b.txt' c+d e", "touch a b.txt c+d", "touch 'a b.txt' ccd", "touch 'a b.txt' c+d; touch x", "touch x"]
     {
         terminal.blank();
-        terminal.keys(&shell(other)).sees("Allow once");
+        terminal.keys(&shell(other)).wait_for_new_text("Allow once");
         terminal.keys("\x1b");
-        terminal.ready();
+        terminal.wait_until_ready();
     }
-    assert!(!sandbox.has("x"));
+    assert!(!sandbox.has_file("x"));
 }

@@ -1,100 +1,100 @@
 //! Going back to an earlier turn: `/restore`, Esc Esc, on the screen and in lines.
 
-use super::{Terminal, sandbox};
+use super::{TestTerminal, sandbox};
 use hookwright_testkit::Sandbox;
 
 const EDIT: &str = "call write_file {\"file_path\": \"src/a.txt\", \"content\": \"two\\n\"}\r";
 
-fn begun(args: &[&str], columns: u16) -> (Sandbox, Terminal) {
+fn start_session(args: &[&str], columns: u16) -> (Sandbox, TestTerminal) {
     let sandbox = sandbox().env("NO_COLOR", "1");
     sandbox.write("src/a.txt", "one\n");
-    let mut terminal = Terminal::sized(&sandbox, args, columns, 30);
-    terminal.ready().keys("say hello there\r").sees("\nhello there");
-    terminal.ready().keys(EDIT).sees("write_file: done");
-    terminal.ready();
+    let mut terminal = TestTerminal::sized(&sandbox, args, columns, 30);
+    terminal.wait_until_ready().keys("say hello there\r").wait_for_new_text("\nhello there");
+    terminal.wait_until_ready().keys(EDIT).wait_for_new_text("write_file: done");
+    terminal.wait_until_ready();
     assert_eq!(sandbox.read("src/a.txt"), "two\n");
     (sandbox, terminal)
 }
 
 #[test]
 fn escape_twice_lists_the_turns_and_brings_back_files_and_conversation() {
-    let (sandbox, mut terminal) = begun(&["-y"], 100);
-    terminal.keys("\x1b").sees("Press Esc again to go back to an earlier turn");
-    terminal.keys("\x1b").sees("Turns 2/2");
-    let page = terminal.sees("src/a.txt +1 -1");
+    let (sandbox, mut terminal) = start_session(&["-y"], 100);
+    terminal.keys("\x1b").wait_for_new_text("Press Esc again to go back to an earlier turn");
+    terminal.keys("\x1b").wait_for_new_text("Turns 2/2");
+    let page = terminal.wait_for_new_text("src/a.txt +1 -1");
     assert!(page.contains("-two") && page.contains("+one"), "{page}");
-    terminal.keys("\r").sees("1. Files and conversation");
-    terminal.keys("1").sees("brought back src/a.txt");
+    terminal.keys("\r").wait_for_new_text("1. Files and conversation");
+    terminal.keys("1").wait_for_new_text("brought back src/a.txt");
     assert_eq!(sandbox.read("src/a.txt"), "one\n");
     // The prompt can be written anew, and the model has forgotten the turn.
-    let screen = terminal.sees("> call write_file");
+    let screen = terminal.wait_for_new_text("> call write_file");
     assert!(screen.contains("the conversation goes on from here"), "{screen}");
-    terminal.shows("/restore 3 undoes this");
-    terminal.keys("\x1b").ready().keys("/restore 3 both\r").sees("/restore 4 undoes this");
+    terminal.wait_for_text("/restore 3 undoes this");
+    terminal.keys("\x1b").wait_until_ready().keys("/restore 3 both\r").wait_for_new_text("/restore 4 undoes this");
     assert_eq!(sandbox.read("src/a.txt"), "two\n");
 }
 
 #[test]
 fn files_alone_or_the_conversation_alone() {
-    let (sandbox, mut terminal) = begun(&["-y"], 100);
-    terminal.keys("/restore\r").sees("Turns 2/2");
-    terminal.keys("\r").sees("3. Conversation only");
-    terminal.keys("3").sees("the conversation goes on from here");
+    let (sandbox, mut terminal) = start_session(&["-y"], 100);
+    terminal.keys("/restore\r").wait_for_new_text("Turns 2/2");
+    terminal.keys("\r").wait_for_new_text("3. Conversation only");
+    terminal.keys("3").wait_for_new_text("the conversation goes on from here");
     assert_eq!(sandbox.read("src/a.txt"), "two\n");
     terminal.keys("\x1b");
-    terminal.ready().keys("/restore 2 files\r").sees("brought back src/a.txt");
+    terminal.wait_until_ready().keys("/restore 2 files\r").wait_for_new_text("brought back src/a.txt");
     assert_eq!(sandbox.read("src/a.txt"), "one\n");
 }
 
 #[test]
 fn what_changed_since_is_asked_about_apart() {
-    let (sandbox, mut terminal) = begun(&["-y"], 100);
+    let (sandbox, mut terminal) = start_session(&["-y"], 100);
     sandbox.write("src/a.txt", "mine\n");
-    terminal.keys("/restore\r").sees("changed since, by you or somebody else");
-    terminal.keys("\r").sees("1. Files and conversation, and overwrite 1 changed since");
-    terminal.keys("\x1b").sees("enter go back to before it");
+    terminal.keys("/restore\r").wait_for_new_text("changed since, by you or somebody else");
+    terminal.keys("\r").wait_for_new_text("1. Files and conversation, and overwrite 1 changed since");
+    terminal.keys("\x1b").wait_for_new_text("enter go back to before it");
     assert_eq!(sandbox.read("src/a.txt"), "mine\n");
-    terminal.keys("\r").sees("2. Files only, and overwrite 1 changed since");
-    terminal.keys("2").sees("brought back src/a.txt");
+    terminal.keys("\r").wait_for_new_text("2. Files only, and overwrite 1 changed since");
+    terminal.keys("2").wait_for_new_text("brought back src/a.txt");
     assert_eq!(sandbox.read("src/a.txt"), "one\n");
 }
 
 #[test]
 fn a_search_finds_a_turn_by_its_words_and_files() {
-    let (_sandbox, mut terminal) = begun(&["-y"], 100);
-    terminal.keys("/restore\r").sees("Turns 2/2");
-    terminal.keys("/hello").sees("Turns 1/2");
-    terminal.keys("\x1b").sees("Turns 2/2");
-    terminal.keys("/a.txt").sees("Turns 1/2");
+    let (_sandbox, mut terminal) = start_session(&["-y"], 100);
+    terminal.keys("/restore\r").wait_for_new_text("Turns 2/2");
+    terminal.keys("/hello").wait_for_new_text("Turns 1/2");
+    terminal.keys("\x1b").wait_for_new_text("Turns 2/2");
+    terminal.keys("/a.txt").wait_for_new_text("Turns 1/2");
     terminal.keys("\x1b\x1b");
     terminal.keys("\x1b");
-    terminal.ready();
+    terminal.wait_until_ready();
 }
 
 #[test]
 fn without_a_screen_it_is_lines() {
     let sandbox = sandbox();
     sandbox.write("src/a.txt", "one\n");
-    let mut terminal = Terminal::sized(&sandbox, &["--screen-reader", "-y"], 120, 40);
-    terminal.sees("Type your message");
-    terminal.keys(EDIT).sees("write_file done");
-    terminal.keys("/restore\r").sees("see what going back would do: /restore NUMBER");
-    terminal.keys("/restore 1\r").sees("go back: /restore 1 files");
+    let mut terminal = TestTerminal::sized(&sandbox, &["--screen-reader", "-y"], 120, 40);
+    terminal.wait_for_new_text("Type your message");
+    terminal.keys(EDIT).wait_for_new_text("write_file done");
+    terminal.keys("/restore\r").wait_for_new_text("see what going back would do: /restore NUMBER");
+    terminal.keys("/restore 1\r").wait_for_new_text("go back: /restore 1 files");
     assert!(terminal.screen().contains("+one"));
-    terminal.keys("/restore 1 both\r").sees("brought back src/a.txt");
-    terminal.sees("the conversation goes on from before: call write_file");
+    terminal.keys("/restore 1 both\r").wait_for_new_text("brought back src/a.txt");
+    terminal.wait_for_new_text("the conversation goes on from before: call write_file");
     assert_eq!(sandbox.read("src/a.txt"), "one\n");
-    terminal.keys("/restore 9 both\r").sees("there is no checkpoint 9");
-    terminal.keys("/restore 1 nonsense\r").sees("this is written /restore");
+    terminal.keys("/restore 9 both\r").wait_for_new_text("there is no checkpoint 9");
+    terminal.keys("/restore 1 nonsense\r").wait_for_new_text("this is written /restore");
 }
 
 #[test]
 fn the_page_at_three_widths() {
     for columns in [40, 80, 200] {
-        let (_sandbox, mut terminal) = begun(&["-y"], columns);
-        terminal.keys("/restore\r").sees("Turns 2/2");
-        terminal.sees("src/a.txt +1 -1");
-        terminal.keys("\r").sees("Nothing (esc)");
+        let (_sandbox, mut terminal) = start_session(&["-y"], columns);
+        terminal.keys("/restore\r").wait_for_new_text("Turns 2/2");
+        terminal.wait_for_new_text("src/a.txt +1 -1");
+        terminal.keys("\r").wait_for_new_text("Nothing (esc)");
         let page: Vec<String> = terminal.screen().lines().map(|line| line.trim_end().to_owned()).collect();
         insta::assert_snapshot!(format!("restore_{columns}"), page.join("\n"));
     }

@@ -4,18 +4,18 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hookwright_testkit::deadline::*;
-use hookwright_testkit::{Sandbox, has_program, skipped};
+use hookwright_testkit::{Sandbox, has_program, report_skipped};
 
 use super::sandbox;
 
 /// The program in tmux, on a server of its own that ends with this.
-struct Tmux {
+struct TmuxSession {
     socket: std::path::PathBuf,
 }
 
-impl Tmux {
-    fn start(sandbox: &Sandbox, args: &[&str]) -> Tmux {
-        let tmux = Tmux { socket: sandbox.project().join("tmux.socket") };
+impl TmuxSession {
+    fn start(sandbox: &Sandbox, args: &[&str]) -> TmuxSession {
+        let tmux = TmuxSession { socket: sandbox.project().join("tmux.socket") };
         let program = sandbox.command(args);
         let mut words = vec!["env".to_owned(), "-i".to_owned()];
         let vars = program.get_envs().filter_map(|(name, value)| Some((name, value?)));
@@ -59,7 +59,7 @@ impl Tmux {
     }
 }
 
-impl Drop for Tmux {
+impl Drop for TmuxSession {
     fn drop(&mut self) {
         let _ = Command::new("tmux").arg("-S").arg(&self.socket).arg("kill-server").output_in_time();
     }
@@ -68,10 +68,10 @@ impl Drop for Tmux {
 #[test]
 fn a_narrower_window_leaves_nothing_twice_in_the_scrollback() {
     if !has_program("tmux") {
-        return skipped("a_narrower_window_leaves_nothing_twice_in_the_scrollback", "tmux is not installed");
+        return report_skipped("a_narrower_window_leaves_nothing_twice_in_the_scrollback", "tmux is not installed");
     }
     let sandbox = sandbox();
-    let tmux = Tmux::start(&sandbox, &[]);
+    let tmux = TmuxSession::start(&sandbox, &[]);
     let is_ready = |screen: &str| screen.contains(super::COMPOSER) && !screen.contains("esc to cancel");
     tmux.until("the composer", is_ready);
     for number in 0..12 {

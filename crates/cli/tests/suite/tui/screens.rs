@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::{Terminal, sandbox};
+use super::{TestTerminal, sandbox};
 
 const ANSWER: &str = "# Plan\n\n- first *item* with `code` and enough words to need another line somewhere\n- 日本語 and 👍\n\n\
 | a | b |\n|---|---|\n| one | two |\n\n```rust\nlet x = 1; // one\n```\n";
@@ -21,10 +21,10 @@ fn screen(columns: u16) -> String {
     );
     let call = json!({"functionCall": {"name": "write_file", "args": {"file_path": "a.txt", "content": "hello\n"}}});
     let file = sandbox.write("replay.jsonl", replay(&[json!([{"text": ANSWER}, call])]));
-    let mut terminal = Terminal::sized(&sandbox, &["--fake-responses", file.to_str().unwrap()], columns, 40);
-    terminal.ready().keys("make a plan, please, and begin with the first file\r");
+    let mut terminal = TestTerminal::sized(&sandbox, &["--fake-responses", file.to_str().unwrap()], columns, 40);
+    terminal.wait_until_ready().keys("make a plan, please, and begin with the first file\r");
     // Down to the foot: a part of a frame may come before the rest.
-    let screen = terminal.sees("a always allow …\ngemini-2.5-pro · asks first");
+    let screen = terminal.wait_for_new_text("a always allow …\ngemini-2.5-pro · asks first");
     let raw = terminal.raw();
     let coloured = |code: u8| raw.contains(&format!("\x1b[{code}m"));
     assert!(!(30..50).chain(90..108).any(coloured), "NO_COLOR: no colours");
@@ -54,15 +54,15 @@ fn three_hundred_columns() {
 #[test]
 fn a_resize_draws_everything_afresh() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("say some words that stay\r").sees("\nsome words that stay");
-    terminal.ready();
-    let drawn = |terminal: &Terminal| terminal.everything().matches("Type your").count();
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("say some words that stay\r").wait_for_new_text("\nsome words that stay");
+    terminal.wait_until_ready();
+    let drawn = |terminal: &TestTerminal| terminal.everything().matches("Type your").count();
     let mut resized = |columns: u16, rows: u16| {
         let before = drawn(&terminal);
         terminal.resize(columns, rows);
         hookwright_testkit::wait_until("it is drawn afresh", || drawn(&terminal) > before);
-        let screen = terminal.shows(&format!("\n{}\n>  Type", "─".repeat(usize::from(columns))));
+        let screen = terminal.wait_for_text(&format!("\n{}\n>  Type", "─".repeat(usize::from(columns))));
         assert_eq!(screen.matches(">  Type").count(), 1, "{screen}");
         screen
     };
@@ -77,15 +77,15 @@ fn a_resize_draws_everything_afresh() {
 #[test]
 fn a_key_that_comes_with_a_resize_counts_at_once() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready();
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready();
     for step in 1..=100_u16 {
         terminal.resize(60 + step % 20, 30);
         terminal.keys("x");
         let rest = usize::from(step % 50);
-        terminal.shows(&format!("> {}\n", "x".repeat(if rest == 0 { 50 } else { rest })));
+        terminal.wait_for_text(&format!("> {}\n", "x".repeat(if rest == 0 { 50 } else { rest })));
         if rest == 0 {
-            terminal.keys("\x15").sees("Type your message");
+            terminal.keys("\x15").wait_for_new_text("Type your message");
         }
     }
 }
@@ -97,9 +97,9 @@ fn ten_thousand_lines_pass_by() {
     let chunks: Vec<_> = text.as_bytes().chunks(4000).map(|piece| json!({"candidates": [{"content": {"role": "model", "parts": [{"text": String::from_utf8_lossy(piece)}]}}]})).collect();
     let replay = json!({"method": "generateContentStream", "response": chunks});
     let file = sandbox.write("replay.jsonl", format!("{replay}\n"));
-    let mut terminal = Terminal::start(&sandbox, &["--fake-responses", file.to_str().unwrap()]);
-    terminal.ready().keys("much, please\r").sees("line 9999");
-    terminal.ready();
+    let mut terminal = TestTerminal::start(&sandbox, &["--fake-responses", file.to_str().unwrap()]);
+    terminal.wait_until_ready().keys("much, please\r").wait_for_new_text("line 9999");
+    terminal.wait_until_ready();
     let everything = terminal.everything();
     for number in [0, 5_000, 9_998] {
         assert!(everything.contains(&format!("• line {number}\r\n")), "line {number} is in the scrollback");

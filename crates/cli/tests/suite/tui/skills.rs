@@ -1,4 +1,4 @@
-use super::{Terminal, sandbox};
+use super::{TestTerminal, sandbox};
 
 #[test]
 fn a_skill_is_consented_to_by_itself_and_switched_off_while_the_session_runs() {
@@ -8,15 +8,18 @@ fn a_skill_is_consented_to_by_itself_and_switched_off_while_the_session_runs() {
         sandbox.write(&format!(".gemini/skills/{name}/SKILL.md"), text);
     }
     sandbox.settings(&serde_json::json!({}));
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("call activate_skill {\"name\": \"pdf\"}\r").sees("Allow once");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("call activate_skill {\"name\": \"pdf\"}\r").wait_for_new_text("Allow once");
     assert!(terminal.screen().contains("reads pdf files"), "{}", terminal.screen());
-    terminal.keys("2").sees("activated pdf");
+    terminal.keys("2").wait_for_new_text("activated pdf");
     // Not asked again about this one, and asked about another.
-    terminal.ready().keys("call activate_skill {\"name\": \"other\"}\r").sees("reads other files");
-    terminal.keys("y").sees("activated other");
-    terminal.ready().keys("/skills disable pdf\r").sees("disabled pdf in");
-    terminal.ready().keys("/skills list nodesc\r").sees("project, disabled");
+    terminal
+        .wait_until_ready()
+        .keys("call activate_skill {\"name\": \"other\"}\r")
+        .wait_for_new_text("reads other files");
+    terminal.keys("y").wait_for_new_text("activated other");
+    terminal.wait_until_ready().keys("/skills disable pdf\r").wait_for_new_text("disabled pdf in");
+    terminal.wait_until_ready().keys("/skills list nodesc\r").wait_for_new_text("project, disabled");
     assert!(sandbox.read(".gemini/settings.json").contains("\"disabled\""));
-    terminal.ready().keys("/skills enable pdf\r").sees("enabled pdf in");
+    terminal.wait_until_ready().keys("/skills enable pdf\r").wait_for_new_text("enabled pdf in");
 }

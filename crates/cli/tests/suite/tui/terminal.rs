@@ -13,20 +13,20 @@ use hookwright_testkit::fs;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 /// Generous: the machine may be busy with other things.
-const PATIENCE: Duration = Duration::from_secs(40);
+const SCREEN_TIMEOUT: Duration = Duration::from_secs(40);
 
-pub(crate) struct Terminal {
+pub(crate) struct TestTerminal {
     /// Gone once it was hung up.
-    ours: Option<Ours>,
+    pty: Option<PtyMaster>,
     child: Box<dyn Child + Send + Sync>,
-    seen: Arc<Mutex<Seen>>,
+    output: Arc<Mutex<TerminalOutput>>,
     reader: std::thread::JoinHandle<()>,
-    asked: Asked,
+    input_wait: InputWait,
 }
 
 /// What the program was asked for last.
 #[derive(Default)]
-struct Asked {
+struct InputWait {
     /// All that was typed without a wait between.
     keys: String,
     /// What was on the screen before.
@@ -35,10 +35,10 @@ struct Asked {
     awaited: bool,
 }
 
-impl Asked {
+impl InputWait {
     /// Something new can only come of what was asked for.
     #[track_caller]
-    fn is_new(&self, text: &str) {
+    fn assert_new(&self, text: &str) {
         // The composer shows what is typed behind its sign.
         let is_echo = self.keys.contains(text.strip_prefix("> ").unwrap_or(text));
         let how = if is_echo { "typed" } else { "on the screen" };
@@ -51,30 +51,30 @@ impl Asked {
 }
 
 /// Our end of the terminal.
-struct Ours {
+struct PtyMaster {
     master: Box<dyn MasterPty + Send>,
     writer: TimedWriter<Box<dyn Write + Send>>,
 }
 
-struct Seen {
+struct TerminalOutput {
     /// Nobody looks any more.
     closed: bool,
     screen: vt100::Parser,
     raw: Vec<u8>,
 }
 
-impl Terminal {
+impl TestTerminal {
     /// Starts the program in a terminal of eighty by thirty.
-    pub(crate) fn start(sandbox: &Sandbox, args: &[&str]) -> Terminal {
-        Terminal::sized(sandbox, args, 80, 30)
+    pub(crate) fn start(sandbox: &Sandbox, args: &[&str]) -> TestTerminal {
+        TestTerminal::sized(sandbox, args, 80, 30)
     }
 
-    pub(crate) fn sized(sandbox: &Sandbox, args: &[&str], columns: u16, rows: u16) -> Terminal {
-        Terminal::with(&sandbox.command(args), columns, rows)
+    pub(crate) fn sized(sandbox: &Sandbox, args: &[&str], columns: u16, rows: u16) -> TestTerminal {
+        TestTerminal::with(&sandbox.command(args), columns, rows)
     }
 
     /// Starts any program, with its folder and its variables.
-    pub(crate) fn with(wanted: &std::process::Command, columns: u16, rows: u16) -> Terminal {
+    pub(crate) fn with(wanted: &std::process::Command, columns: u16, rows: u16) -> TestTerminal {
         hookwright_testkit::watchdog::watch();
         let pair = native_pty_system().openpty(size(columns, rows)).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(wanted.get_program());
@@ -90,7 +90,7 @@ impl Terminal {
             command.env("XTERM_VERSION", "none");
         }
         let child = pair.slave.spawn_command(command).expect("the program starts");
-        let seen = Arc::new(Mutex::new(Seen {
+        let seen = Arc::new(Mutex::new(TerminalOutput {
             closed: false,
             screen: vt100::Parser::new(rows, columns, 1000),
             raw: Vec::new(),
@@ -109,18 +109,24 @@ impl Terminal {
             }
         });
         let writer = TimedWriter::new(pair.master.take_writer().expect("a writer"));
-        Terminal { ours: Some(Ours { master: pair.master, writer }), child, seen, reader, asked: Asked::default() }
+        TestTerminal {
+            pty: Some(PtyMaster { master: pair.master, writer }),
+            child,
+            output: seen,
+            reader,
+            input_wait: InputWait::default(),
+        }
     }
 
-    fn ours(&self) -> &Ours {
-        self.ours.as_ref().expect("it was not hung up")
+    fn ours(&self) -> &PtyMaster {
+        self.pty.as_ref().expect("it was not hung up")
     }
 
     /// The terminal vanishes. The keys are some that change the screen: its reader ends with what comes of them.
     pub(crate) fn hang_up(&mut self, keys: &str) {
-        self.seen.lock().expect("nobody panicked").closed = true;
+        self.output.lock().expect("nobody panicked").closed = true;
         self.keys(keys);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + SCREEN_TIMEOUT;
         while !self.reader.is_finished() {
             assert!(Instant::now() < deadline, "nothing comes of {keys:?}; the screen:\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(5));
@@ -132,24 +138,24 @@ impl Terminal {
             assert!(Instant::now() < deadline, "it does not stop");
             std::thread::sleep(Duration::from_millis(5));
         }
-        self.ours = None;
+        self.pty = None;
     }
 
     /// Forgets what was on the screen: what is seen from now on is drawn from now on.
     pub(crate) fn blank(&mut self) {
-        self.asked.before.clear();
-        let mut seen = self.seen.lock().expect("nobody panicked");
+        self.input_wait.before.clear();
+        let mut seen = self.output.lock().expect("nobody panicked");
         let (rows, columns) = seen.screen.screen().size();
         seen.screen = vt100::Parser::new(rows, columns, 1000);
     }
 
     /// Types something; `\r` is Enter, `\x1b` is Esc.
     pub(crate) fn keys(&mut self, keys: &str) -> &mut Self {
-        if self.asked.awaited {
-            self.asked = Asked { before: self.screen(), ..Asked::default() };
+        if self.input_wait.awaited {
+            self.input_wait = InputWait { before: self.screen(), ..InputWait::default() };
         }
-        self.asked.keys.push_str(keys);
-        let ours = self.ours.as_mut().expect("it was not hung up");
+        self.input_wait.keys.push_str(keys);
+        let ours = self.pty.as_mut().expect("it was not hung up");
         ours.writer.write_all(keys.as_bytes()).expect("the terminal takes keys");
         ours.writer.flush().expect("the terminal takes keys");
         self
@@ -157,12 +163,12 @@ impl Terminal {
 
     /// What is on the screen.
     pub(crate) fn screen(&self) -> String {
-        self.seen.lock().expect("nobody panicked").screen.screen().contents()
+        self.output.lock().expect("nobody panicked").screen.screen().contents()
     }
 
     /// Whether a shell's next prompt would have a line of its own.
     pub(crate) fn cursor_is_below_everything(&self) -> bool {
-        let seen = self.seen.lock().expect("nobody panicked");
+        let seen = self.output.lock().expect("nobody panicked");
         let (row, column) = seen.screen.screen().cursor_position();
         let lines = seen.screen.screen().contents().trim_end().lines().count();
         column == 0 && usize::from(row) >= lines
@@ -170,18 +176,18 @@ impl Terminal {
 
     /// Everything that was ever written, without escape sequences.
     pub(crate) fn everything(&self) -> String {
-        let raw = String::from_utf8_lossy(&self.seen.lock().expect("nobody panicked").raw).into_owned();
+        let raw = String::from_utf8_lossy(&self.output.lock().expect("nobody panicked").raw).into_owned();
         anstream::adapter::strip_str(&raw).to_string()
     }
 
     pub(crate) fn raw(&self) -> String {
-        String::from_utf8_lossy(&self.seen.lock().expect("nobody panicked").raw).into_owned()
+        String::from_utf8_lossy(&self.output.lock().expect("nobody panicked").raw).into_owned()
     }
 
     #[track_caller]
-    fn until(&mut self, what: &str, reached: impl Fn(&str) -> bool) -> String {
-        self.asked.awaited = true;
-        let deadline = Instant::now() + PATIENCE;
+    fn wait_until(&mut self, what: &str, reached: impl Fn(&str) -> bool) -> String {
+        self.input_wait.awaited = true;
+        let deadline = Instant::now() + SCREEN_TIMEOUT;
         loop {
             let screen = self.screen();
             if reached(&screen) {
@@ -194,51 +200,51 @@ impl Terminal {
 
     /// Waits until the screen is as it was not when the keys were typed, unless something else was waited for since.
     #[track_caller]
-    fn until_changed(&mut self, what: &str, reached: impl Fn(&str) -> bool) -> String {
-        let keys = &self.asked.keys;
-        let is_vain = !keys.is_empty() && !self.asked.awaited && reached(&self.asked.before);
+    fn wait_until_changed(&mut self, what: &str, reached: impl Fn(&str) -> bool) -> String {
+        let keys = &self.input_wait.keys;
+        let is_vain = !keys.is_empty() && !self.input_wait.awaited && reached(&self.input_wait.before);
         assert!(!is_vain, "waits {what}, and it was so before {keys:?}: wait for what comes of that first");
-        self.until(what, reached)
+        self.wait_until(what, reached)
     }
 
     /// Waits until the screen shows this, which is neither typed nor there before.
     #[track_caller]
-    pub(crate) fn sees(&mut self, text: &str) -> String {
-        self.asked.is_new(text);
-        self.shows(text)
+    pub(crate) fn wait_for_new_text(&mut self, text: &str) -> String {
+        self.input_wait.assert_new(text);
+        self.wait_for_text(text)
     }
 
     /// Waits until the screen shows this, be it what was typed or what was there before: nothing needs to come of the keys.
     #[track_caller]
-    pub(crate) fn shows(&mut self, text: &str) -> String {
-        self.until(&format!("for {text:?}"), |screen| screen.contains(text))
+    pub(crate) fn wait_for_text(&mut self, text: &str) -> String {
+        self.wait_until(&format!("for {text:?}"), |screen| screen.contains(text))
     }
 
     /// Waits until the screen shows one of these, which are neither typed nor there before.
     #[track_caller]
-    pub(crate) fn sees_either(&mut self, one: &str, other: &str) -> String {
-        self.asked.is_new(one);
-        self.asked.is_new(other);
-        self.until(&format!("for {one:?} or {other:?}"), |screen| screen.contains(one) || screen.contains(other))
+    pub(crate) fn wait_for_either_text(&mut self, one: &str, other: &str) -> String {
+        self.input_wait.assert_new(one);
+        self.input_wait.assert_new(other);
+        self.wait_until(&format!("for {one:?} or {other:?}"), |screen| screen.contains(one) || screen.contains(other))
     }
 
     /// Waits until the screen does not show this any more.
     #[track_caller]
-    pub(crate) fn loses(&mut self, text: &str) -> String {
-        self.until_changed(&format!("for {text:?} to go"), |screen| !screen.contains(text))
+    pub(crate) fn wait_until_gone(&mut self, text: &str) -> String {
+        self.wait_until_changed(&format!("for {text:?} to go"), |screen| !screen.contains(text))
     }
 
     /// Waits until the session takes prompts and nothing is under way.
     #[track_caller]
-    pub(crate) fn ready(&mut self) -> &mut Self {
+    pub(crate) fn wait_until_ready(&mut self) -> &mut Self {
         let is_ready = |screen: &str| screen.contains(super::COMPOSER) && !screen.contains("esc to cancel");
-        self.until_changed("for the composer", is_ready);
+        self.wait_until_changed("for the composer", is_ready);
         self
     }
 
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         // A terminal of another size starts from what the program draws into it.
-        self.seen.lock().expect("nobody panicked").screen.screen_mut().set_size(rows, columns);
+        self.output.lock().expect("nobody panicked").screen.screen_mut().set_size(rows, columns);
         self.resize_only(columns, rows);
     }
 
@@ -249,7 +255,7 @@ impl Terminal {
 
     /// The largest part of the memory that the program has had, in megabytes.
     #[cfg(target_os = "linux")]
-    pub(crate) fn peak(&self) -> u64 {
+    pub(crate) fn peak_memory_mib(&self) -> u64 {
         let id = self.child.process_id().expect("it runs");
         let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it can be looked at");
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is told");
@@ -264,8 +270,8 @@ impl Terminal {
 
     /// Waits until the program has ended; its exit code.
     #[track_caller]
-    pub(crate) fn ends(&mut self) -> u32 {
-        let deadline = Instant::now() + PATIENCE;
+    pub(crate) fn wait_for_exit(&mut self) -> u32 {
+        let deadline = Instant::now() + SCREEN_TIMEOUT;
         let code = loop {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
                 break status.exit_code();
@@ -281,7 +287,7 @@ impl Terminal {
     }
 
     /// Whether the terminal echoes what is typed.
-    pub(crate) fn echoes(&self) -> bool {
+    pub(crate) fn echo_is_on(&self) -> bool {
         const ECHO: u32 = 8;
         let modes = self.ours().master.get_termios().expect("the terminal's modes");
         modes.local_flags.bits() & ECHO != 0
@@ -289,10 +295,10 @@ impl Terminal {
 
     /// Whether the terminal echoes and takes lines, as a shell expects it.
     #[track_caller]
-    pub(crate) fn is_restored(&self) {
-        assert!(self.echoes(), "the terminal does not echo");
+    pub(crate) fn assert_restored(&self) {
+        assert!(self.echo_is_on(), "the terminal does not echo");
         // What the program wrote last may still be on its way.
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + SCREEN_TIMEOUT;
         loop {
             let wrong = still_on(&self.raw());
             if wrong.is_empty() {
@@ -314,7 +320,7 @@ fn still_on(raw: &str) -> Vec<&'static str> {
     modes.into_iter().filter(|(_, on, off)| raw.rfind(on) > raw.rfind(off)).map(|(name, ..)| name).collect()
 }
 
-impl Drop for Terminal {
+impl Drop for TestTerminal {
     fn drop(&mut self) {
         let _ = self.child.kill();
     }
@@ -328,16 +334,16 @@ fn size(columns: u16, rows: u16) -> PtySize {
 fn a_wait_that_the_echo_or_the_old_screen_would_end_is_none() {
     let mut program = std::process::Command::new("/bin/sh");
     program.args(["-c", "echo there; read line; echo \"so: $line\"; exec cat"]).current_dir("/");
-    let mut terminal = Terminal::with(&program, 80, 30);
-    terminal.sees("there");
+    let mut terminal = TestTerminal::with(&program, 80, 30);
+    terminal.wait_for_new_text("there");
     terminal.keys("typed\r");
     let is_vain = |wait: &mut dyn FnMut()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(wait)).is_err();
     for text in ["typed", "> typed", "there"] {
-        assert!(is_vain(&mut || drop(terminal.sees(text))), "{text}");
-        assert!(is_vain(&mut || drop(terminal.sees_either("so", text))), "{text}");
+        assert!(is_vain(&mut || drop(terminal.wait_for_new_text(text))), "{text}");
+        assert!(is_vain(&mut || drop(terminal.wait_for_either_text("so", text))), "{text}");
     }
-    assert!(is_vain(&mut || drop(terminal.loses("absent"))), "it was never there");
-    terminal.shows("typed");
-    terminal.sees("so: typed");
-    assert!(is_vain(&mut || drop(terminal.keys("more\r").sees("so: typed"))), "it came of other keys");
+    assert!(is_vain(&mut || drop(terminal.wait_until_gone("absent"))), "it was never there");
+    terminal.wait_for_text("typed");
+    terminal.wait_for_new_text("so: typed");
+    assert!(is_vain(&mut || drop(terminal.keys("more\r").wait_for_new_text("so: typed"))), "it came of other keys");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{COMPOSER, Terminal, sandbox};
+use super::{COMPOSER, TestTerminal, sandbox};
 
 const MODES: [&[&str]; 2] = [&[], &["--screen-reader"]];
 const CALL: &str = "call run_shell_command {\"command\": \"echo made > made.txt\"}\r";
@@ -10,23 +10,23 @@ const CALL: &str = "call run_shell_command {\"command\": \"echo made > made.txt\
 #[test]
 fn the_placeholder_stands_behind_two_blanks() {
     let sandbox = sandbox();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready();
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready();
     assert!(terminal.screen().contains(&format!(">  {COMPOSER}")), "{}", terminal.screen());
-    terminal.keys("x").sees("\n> x");
+    terminal.keys("x").wait_for_new_text("\n> x");
 }
 
 #[test]
 fn four_and_enter_end_in_a_call_that_did_not_run() {
     for keys in [&[("4", "A word to the model"), ("\r", "Cancelled")][..], &[("\x1b", "Cancelled")]] {
         let sandbox = sandbox();
-        let mut terminal = Terminal::start(&sandbox, &[]);
-        terminal.ready().keys(CALL).sees("Allow once");
+        let mut terminal = TestTerminal::start(&sandbox, &[]);
+        terminal.wait_until_ready().keys(CALL).wait_for_new_text("Allow once");
         for (key, shown) in keys {
-            terminal.keys(key).sees(shown);
+            terminal.keys(key).wait_for_new_text(shown);
         }
-        terminal.ready();
-        assert!(!sandbox.has("made.txt"), "{keys:?}");
+        terminal.wait_until_ready();
+        assert!(!sandbox.has_file("made.txt"), "{keys:?}");
     }
 }
 
@@ -34,15 +34,17 @@ fn four_and_enter_end_in_a_call_that_did_not_run() {
 fn compressing_says_the_known_words() {
     for mode in MODES {
         let sandbox = sandbox();
-        let mut terminal = Terminal::start(&sandbox, mode);
-        terminal.sees(COMPOSER);
-        terminal.keys("/compress\r").sees("Nothing to compress.");
-        terminal.keys("say one\r").sees("\none");
+        let mut terminal = TestTerminal::start(&sandbox, mode);
+        terminal.wait_for_new_text(COMPOSER);
+        terminal.keys("/compress\r").wait_for_new_text("Nothing to compress.");
+        terminal.keys("say one\r").wait_for_new_text("\none");
         for at in 0..3 {
-            terminal.keys(&format!("say reply-{at} {}\r", "many words ".repeat(20))).sees(&format!("\nreply-{at}"));
+            terminal
+                .keys(&format!("say reply-{at} {}\r", "many words ".repeat(20)))
+                .wait_for_new_text(&format!("\nreply-{at}"));
         }
         terminal.keys("/compress\r");
-        terminal.sees("Chat history compressed");
+        terminal.wait_for_new_text("Chat history compressed");
     }
 }
 
@@ -57,10 +59,10 @@ fn leaving_says_goodbye_and_hooks_are_told_how_it_was_left() {
             let sandbox = sandbox();
             let command = sandbox.script("end.sh", "cat > \"$GEMINI_PROJECT_DIR/ended\"");
             sandbox.settings(&json!({"hooks": {"SessionEnd": [{"hooks": [{"type": "command", "command": command}]}]}}));
-            let mut terminal = Terminal::start(&sandbox, mode);
-            terminal.sees(COMPOSER);
+            let mut terminal = TestTerminal::start(&sandbox, mode);
+            terminal.wait_for_new_text(COMPOSER);
             terminal.keys(keys);
-            assert_eq!(terminal.ends(), 0, "{keys:?} {mode:?}");
+            assert_eq!(terminal.wait_for_exit(), 0, "{keys:?} {mode:?}");
             let raw = terminal.raw();
             assert!(raw.contains("Agent powering down. Goodbye!"), "{keys:?} {mode:?}: {raw}");
             let told: Value = serde_json::from_str(&sandbox.read("ended")).unwrap();
@@ -75,11 +77,11 @@ fn what_the_end_waits_for_is_said_and_so_is_who_outlives_it() {
         let sandbox = sandbox();
         sandbox.settings(&json!({"hooksConfig": {"sessionEndGrace": 1200}, "hooks": {"SessionEnd": [{"hooks": [
             {"type": "command", "name": "slow", "command": "sleep 600"}]}]}}));
-        let mut terminal = Terminal::start(&sandbox, mode);
-        terminal.sees(COMPOSER);
+        let mut terminal = TestTerminal::start(&sandbox, mode);
+        terminal.wait_for_new_text(COMPOSER);
         terminal.keys("/quit\r");
-        terminal.sees("waiting for SessionEnd hooks (slow), 1.2 s at most");
-        assert_eq!(terminal.ends(), 0);
+        terminal.wait_for_new_text("waiting for SessionEnd hooks (slow), 1.2 s at most");
+        assert_eq!(terminal.wait_for_exit(), 0);
         let raw = terminal.raw().replace("\r\n", " ");
         assert!(raw.contains("was still running at the end of the"), "{mode:?}: {raw}");
     }
@@ -90,16 +92,16 @@ fn what_the_end_waits_for_is_said_and_so_is_who_outlives_it() {
 fn a_failed_command_looks_failed() {
     for (mode, shown) in MODES.iter().zip(["✗ run_shell_command", "run_shell_command failed, exit code 2"]) {
         let sandbox = sandbox();
-        let mut terminal = Terminal::start(&sandbox, &[&["--yolo"], *mode].concat());
-        terminal.sees(COMPOSER);
+        let mut terminal = TestTerminal::start(&sandbox, &[&["--yolo"], *mode].concat());
+        terminal.wait_for_new_text(COMPOSER);
         terminal.keys("call run_shell_command {\"command\": \"ls /nonexistent\"}\r");
-        terminal.sees(shown);
-        terminal.sees("exit code 2");
+        terminal.wait_for_new_text(shown);
+        terminal.wait_for_new_text("exit code 2");
         assert!(!terminal.everything().contains("✓"), "{}", terminal.everything());
-        terminal.keys("!false\r").sees("exit code 1");
+        terminal.keys("!false\r").wait_for_new_text("exit code 1");
         assert!(!terminal.everything().contains("✓"), "{}", terminal.everything());
         terminal.keys("!true\r");
-        terminal.sees(if mode.is_empty() { "✓" } else { "! done" });
+        terminal.wait_for_new_text(if mode.is_empty() { "✓" } else { "! done" });
     }
 }
 
@@ -109,23 +111,23 @@ fn custom_commands_are_in_the_help_and_read_again_by_themselves() {
         let sandbox = sandbox();
         sandbox.write(".gemini/commands/git/commit.toml", "prompt = \"say committing\"\n");
         sandbox.write(".gemini/commands/bad.toml", "prompt = \n");
-        let mut terminal = Terminal::start(&sandbox, mode);
-        terminal.sees("bad.toml:1");
-        terminal.sees(COMPOSER);
-        terminal.keys("/help\r").sees("/git:commit");
+        let mut terminal = TestTerminal::start(&sandbox, mode);
+        terminal.wait_for_new_text("bad.toml:1");
+        terminal.wait_for_new_text(COMPOSER);
+        terminal.keys("/help\r").wait_for_new_text("/git:commit");
         assert!(terminal.everything().contains("custom command from commit.toml"), "{}", terminal.everything());
         assert!(terminal.everything().contains("/hooks disable NAME"), "{}", terminal.everything());
         // It was written in another second, or has another size.
         sandbox.write(".gemini/commands/git/later.toml", "prompt = \"say later on\"\n");
-        terminal.sees("custom commands: added /git:later");
-        terminal.keys("/git:later\r").sees("later on");
+        terminal.wait_for_new_text("custom commands: added /git:later");
+        terminal.keys("/git:later\r").wait_for_new_text("later on");
         sandbox.write(".gemini/commands/bad.toml", "description = \"good now\"\nprompt = \"say well\"\n");
-        terminal.sees("custom commands: added /bad");
+        terminal.wait_for_new_text("custom commands: added /bad");
         std::fs::remove_file(sandbox.project().join(".gemini/commands/git/commit.toml")).unwrap();
-        terminal.sees("custom commands: removed /git:commit");
+        terminal.wait_for_new_text("custom commands: removed /git:commit");
         sandbox.write(".gemini/commands/git/later.toml", "prompt = broken\n");
-        terminal.sees("later.toml:1");
-        terminal.keys("/git:later\r").sees("later.toml:1:10:");
+        terminal.wait_for_new_text("later.toml:1");
+        terminal.keys("/git:later\r").wait_for_new_text("later.toml:1:10:");
     }
 }
 
@@ -133,18 +135,18 @@ fn custom_commands_are_in_the_help_and_read_again_by_themselves() {
 fn the_menu_describes_custom_commands() {
     let sandbox = sandbox();
     sandbox.write(".gemini/commands/review.toml", "prompt = \"say x\"\n");
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("/rev").sees("custom command from review.toml");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("/rev").wait_for_new_text("custom command from review.toml");
 }
 
 #[test]
 fn without_hooks_the_next_step_is_said() {
     for mode in MODES {
         let sandbox = sandbox();
-        let mut terminal = Terminal::start(&sandbox, mode);
-        terminal.sees(COMPOSER);
+        let mut terminal = TestTerminal::start(&sandbox, mode);
+        terminal.wait_for_new_text(COMPOSER);
         terminal.keys("/hooks\r");
-        terminal.sees("hookwright hooks add EXAMPLE");
+        terminal.wait_for_new_text("hookwright hooks add EXAMPLE");
     }
 }
 
@@ -155,18 +157,18 @@ fn the_foot_counts_hooks_that_can_run() {
     sandbox.settings(&json!({"hooks": {"BeforeTool": [
         {"hooks": [hook("fine", "true"), hook("gone", "no-such-program")]},
         {"matcher": "run_shell_comand", "hooks": [hook("typo", "true")]}]}}));
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready();
-    let screen = terminal.sees("1 hook");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready();
+    let screen = terminal.wait_for_new_text("1 hook");
     assert!(!screen.contains("3 hooks"), "{screen}");
 }
 
 #[test]
 fn tools_are_names_and_tools_desc_describes_them() {
     let sandbox = sandbox();
-    let names = sandbox.run(&["-p", "/tools"]).exits(0).stdout;
+    let names = sandbox.run(&["-p", "/tools"]).expect_exit_code(0).stdout;
     assert!(names.lines().any(|line| line == "read_file"), "{names}");
-    let described = sandbox.run(&["-p", "/tools desc"]).exits(0).stdout;
+    let described = sandbox.run(&["-p", "/tools desc"]).expect_exit_code(0).stdout;
     assert!(described.len() > 4 * names.len(), "{described}");
 }
 
@@ -177,13 +179,13 @@ fn a_notification_tells_what_is_asked_about() {
     sandbox.write("a.txt", "old\n");
     let command = sandbox.script("note.sh", "cat > \"$GEMINI_PROJECT_DIR/note.tmp\"; mv note.tmp note.json");
     sandbox.settings(&json!({"hooks": {"Notification": [{"hooks": [{"type": "command", "command": command}]}]}}));
-    let mut terminal = Terminal::start(&sandbox, &[]);
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
     let mut details = |call: &str| -> Value {
         let _ = std::fs::remove_file(sandbox.project().join("note.json"));
-        terminal.ready().keys(&format!("call {call}\r")).sees("Allow once");
-        hookwright_testkit::wait_until("the hook is told", || sandbox.has("note.json"));
-        terminal.keys("\x1b").loses("Allow once");
-        terminal.ready();
+        terminal.wait_until_ready().keys(&format!("call {call}\r")).wait_for_new_text("Allow once");
+        hookwright_testkit::wait_until("the hook is told", || sandbox.has_file("note.json"));
+        terminal.keys("\x1b").wait_until_gone("Allow once");
+        terminal.wait_until_ready();
         let told: Value = serde_json::from_str(&sandbox.read("note.json")).unwrap();
         told["details"].clone()
     };

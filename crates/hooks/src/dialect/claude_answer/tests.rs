@@ -2,54 +2,61 @@ use serde_json::json;
 
 use super::*;
 use crate::dialect::Dialect;
-use crate::hook::{Action, CommandAction, Duty};
+use crate::hook::{Action, CommandAction, HookRole};
 use crate::input::HookInput;
-use crate::run::words::Invocation;
+use crate::run::invocation::Invocation;
 
-fn hook(kind: EventKind, duty: Duty) -> Hook {
-    let mut hook = Hook::in_code(kind, "h", |_| async { Ok(Answer::default()) });
+fn claude_hook(kind: EventKind, duty: HookRole) -> Hook {
+    let mut hook = Hook::from_function(kind, "h", |_| async { Ok(Answer::default()) });
     hook.action = Action::Command(CommandAction {
         command: "h".to_owned(),
         env: Vec::new(),
         dialect: Dialect::Claude,
         invocation: Invocation::analyse("h", &[]),
     });
-    hook.duty = duty;
+    hook.role = duty;
     hook
 }
 
-fn shown(kind: EventKind) -> Shown {
+fn claude_input(kind: EventKind) -> ClaudeInput {
     let input = json!({
         "session_id": "s", "transcript_path": "/t", "cwd": "/p", "tool_name": "run_shell_command",
         "tool_input": {"command": "rm x", "description": "d"}, "tool_response": {"llmContent": "out"},
     });
-    Shown::of(kind, None, &HookInput::from(input.to_string().into_bytes())).unwrap()
+    ClaudeInput::translate(kind, None, &HookInput::from(input.to_string().into_bytes())).unwrap()
 }
 
-fn captured(text: &str) -> Captured {
-    Captured { text: text.to_owned(), bytes: text.len() as u64, truncated: false }
+fn captured(text: &str) -> CapturedStream {
+    CapturedStream { text: text.to_owned(), bytes: text.len() as u64, truncated: false }
 }
 
-fn reading(kind: EventKind, duty: Duty, code: i32, stdout: &str, stderr: &str) -> Reading {
-    read(&hook(kind, duty), &shown(kind), 0, &End::Exited(code), &captured(stdout), &captured(stderr))
+fn parse_exit(kind: EventKind, duty: HookRole, code: i32, stdout: &str, stderr: &str) -> ParsedAnswer {
+    parse_claude_answer(
+        &claude_hook(kind, duty),
+        &claude_input(kind),
+        0,
+        &HookExit::Exited(code),
+        &captured(stdout),
+        &captured(stderr),
+    )
 }
 
-fn before_tool(stdout: &str) -> Reading {
-    reading(EventKind::BeforeTool, Duty::Ordinary, 0, stdout, "")
+fn parse_before_tool(stdout: &str) -> ParsedAnswer {
+    parse_exit(EventKind::BeforeTool, HookRole::Ordinary, 0, stdout, "")
 }
 
 /// What a guard's failure policy would make of it: any failure is a no.
-fn guards_no(stdout: &str) -> bool {
-    let reading = reading(EventKind::BeforeTool, Duty::Guard, 0, stdout, "");
-    reading.answer.ends_plan() || reading.troubles.iter().any(|trouble| trouble.cause.is_some())
+fn is_deny_of_guard(stdout: &str) -> bool {
+    let reading = parse_exit(EventKind::BeforeTool, HookRole::Guard, 0, stdout, "");
+    reading.answer.ends_plan() || reading.problems.iter().any(|trouble| trouble.cause.is_some())
 }
 
-const DENY: &str = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no rm"}}"#;
+const DENY_ANSWER: &str = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no rm"}}"#;
 
 #[test]
-fn decisions_in_claudes_words() {
+fn decisions_are_parsed() {
     for (stdout, decision, reason) in [
-        (DENY, Some(Decision::Deny), Some("no rm")),
+        (DENY_ANSWER, Some(Decision::Deny), Some("no rm")),
         (r#"{"decision":"block","reason":"r"}"#, Some(Decision::Deny), Some("r")),
         (r#"{"decision":"approve"}"#, Some(Decision::Allow), None),
         (r#"{"hookSpecificOutput":{"permissionDecision":"ask"}}"#, Some(Decision::Ask), None),
@@ -59,26 +66,27 @@ fn decisions_in_claudes_words() {
         ("", None, None),
         ("just words", None, None),
     ] {
-        let reading = before_tool(stdout);
+        let reading = parse_before_tool(stdout);
         assert_eq!((reading.answer.decision, reading.answer.reason.as_deref()), (decision, reason), "{stdout}");
-        assert_eq!(reading.troubles, [], "{stdout}");
+        assert_eq!(reading.problems, [], "{stdout}");
     }
-    let stopped =
-        before_tool(r#"{"continue": false, "stopReason": "enough", "systemMessage": "m", "suppressOutput": true}"#)
-            .answer;
+    let stopped = parse_before_tool(
+        r#"{"continue": false, "stopReason": "enough", "systemMessage": "m", "suppressOutput": true}"#,
+    )
+    .answer;
     assert!(stopped.stop && stopped.suppress_output);
     assert_eq!((stopped.stop_reason.as_deref(), stopped.system_message.as_deref()), (Some("enough"), Some("m")));
 }
 
 /// Ways in which a no is lost under Claude Code itself; here it is heard as it was meant.
 #[test]
-fn a_no_is_heard_however_it_is_said() {
+fn a_deny_counts_in_every_spelling() {
     for stdout in [
-        &format!("checking…\n{DENY}"),
-        &format!("a\nb\n\n{DENY}\n\n"),
+        &format!("checking…\n{DENY_ANSWER}"),
+        &format!("a\nb\n\n{DENY_ANSWER}\n\n"),
         "log\n{\n  \"hookSpecificOutput\": {\n    \"permissionDecision\": \"deny\"\n  }\n}",
-        &format!("\u{feff}{DENY}"),
-        &serde_json::to_string(DENY).unwrap(),
+        &format!("\u{feff}{DENY_ANSWER}"),
+        &serde_json::to_string(DENY_ANSWER).unwrap(),
         r#"{"hookSpecificOutput":{"permissionDecision":"deny"}}"#,
         r#"{"hookSpecificOutput":{"hookEventName":"PostToolUse","permissionDecision":"deny"}}"#,
         r#"{"hookSpecificOutput":{"permissionDecision":" Deny "}}"#,
@@ -88,13 +96,13 @@ fn a_no_is_heard_however_it_is_said() {
         r#"{"decision":"deny"}"#,
         r#"{"decision":"BLOCK"}"#,
     ] {
-        assert_eq!(before_tool(stdout).answer.decision, Some(Decision::Deny), "{stdout}");
+        assert_eq!(parse_before_tool(stdout).answer.decision, Some(Decision::Deny), "{stdout}");
     }
 }
 
 /// What can't be heard is a failure, which for a guard is a no, and for others is said.
 #[test]
-fn what_can_not_be_heard_is_a_guards_no() {
+fn unreadable_output_of_a_guard_is_a_deny() {
     for stdout in [
         r#"{"hookSpecificOutput":{"permission_decision":"deny"}}"#,
         r#"{"hook_specific_output":{"permissionDecision":"deny"}}"#,
@@ -104,17 +112,17 @@ fn what_can_not_be_heard_is_a_guards_no() {
         r#"{"hookSpecificOutput":{"permissionDecision":["deny"]}}"#,
         r#"{"hookSpecificOutput":"deny"}"#,
         r#"{"blocked":true}"#,
-        &DENY[..DENY.len() - 2],
-        &format!("{DENY}\nfinished"),
-        &format!("{DENY}\n{{\"decision\":\"approve\"}}"),
-        &format!("{DENY} {DENY}"),
+        &DENY_ANSWER[..DENY_ANSWER.len() - 2],
+        &format!("{DENY_ANSWER}\nfinished"),
+        &format!("{DENY_ANSWER}\n{{\"decision\":\"approve\"}}"),
+        &format!("{DENY_ANSWER} {DENY_ANSWER}"),
         "\u{fffd}\u{fffd}{\0}\0",
         r#"[{"decision":"block"}]"#,
         r#"{"continue": "false"}"#,
     ] {
-        assert!(guards_no(stdout), "{stdout}");
+        assert!(is_deny_of_guard(stdout), "{stdout}");
         assert!(
-            before_tool(stdout).troubles.iter().any(|trouble| trouble.cause.is_some()) || stdout.starts_with('['),
+            parse_before_tool(stdout).problems.iter().any(|trouble| trouble.cause.is_some()) || stdout.starts_with('['),
             "{stdout}"
         );
     }
@@ -126,49 +134,59 @@ fn what_can_not_be_heard_is_a_guards_no() {
         r#"{"suppressOutput":true}"#,
         r#"{"systemMessage":"x"}"#,
     ] {
-        assert!(!guards_no(stdout), "{stdout}");
+        assert!(!is_deny_of_guard(stdout), "{stdout}");
     }
 }
 
 #[test]
-fn exit_codes_are_claudes() {
-    let deny = reading(EventKind::BeforeTool, Duty::Ordinary, 2, r#"{"decision":"approve"}"#, "why\n").answer;
+fn exit_codes_mean_what_they_do_in_claude_code() {
+    let deny = parse_exit(EventKind::BeforeTool, HookRole::Ordinary, 2, r#"{"decision":"approve"}"#, "why\n").answer;
     assert_eq!((deny.decision, deny.reason.as_deref()), (Some(Decision::Deny), Some("why")));
-    let silent = reading(EventKind::BeforeTool, Duty::Ordinary, 2, "", "").answer;
+    let silent = parse_exit(EventKind::BeforeTool, HookRole::Ordinary, 2, "", "").answer;
     assert_eq!(silent.decision, Some(Decision::Deny));
-    let failed = reading(EventKind::BeforeTool, Duty::Ordinary, 1, DENY, "oops");
-    assert_eq!((failed.answer.decision, failed.troubles[0].cause), (None, Some(Cause::Exit)));
-    let late = End::TimedOut(std::time::Duration::from_secs(1));
+    let failed = parse_exit(EventKind::BeforeTool, HookRole::Ordinary, 1, DENY_ANSWER, "oops");
+    assert_eq!((failed.answer.decision, failed.problems[0].cause), (None, Some(FailureCause::Exit)));
+    let late = HookExit::TimedOut(std::time::Duration::from_secs(1));
     let kind = EventKind::BeforeTool;
-    let spoken = read(&hook(kind, Duty::Ordinary), &shown(kind), 0, &late, &captured(DENY), &captured(""));
+    let spoken = parse_claude_answer(
+        &claude_hook(kind, HookRole::Ordinary),
+        &claude_input(kind),
+        0,
+        &late,
+        &captured(DENY_ANSWER),
+        &captured(""),
+    );
     assert_eq!(spoken.answer.decision, Some(Decision::Deny), "a guard that has spoken is heard");
 }
 
 #[test]
-fn other_arguments_come_back_in_our_words() {
+fn updated_input_is_translated_back() {
     let rewritten =
-        before_tool(r#"{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{"command":"ls"}}}"#).answer;
+        parse_before_tool(r#"{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{"command":"ls"}}}"#)
+            .answer;
     assert_eq!((rewritten.decision, json!(rewritten.tool_input)), (Some(Decision::Allow), json!({"command": "ls"})));
-    let same = before_tool(r#"{"hookSpecificOutput":{"updatedInput":{"command":"rm x","description":"d"}}}"#).answer;
+    let same =
+        parse_before_tool(r#"{"hookSpecificOutput":{"updatedInput":{"command":"rm x","description":"d"}}}"#).answer;
     assert_eq!(same.tool_input, None);
-    let lost =
-        before_tool(r#"{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{"description":"d"}}}"#);
+    let lost = parse_before_tool(
+        r#"{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{"description":"d"}}}"#,
+    );
     assert_eq!(lost.answer.decision, Some(Decision::Deny), "whoever wants other arguments does not want these");
     assert!(lost.answer.reason.unwrap().contains("`command`"));
 }
 
 #[test]
-fn context_goes_where_it_can() {
+fn additional_context_goes_where_the_event_allows_it() {
     let context = r#"{"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"c"}}"#;
-    let prompt = reading(EventKind::BeforeAgent, Duty::Ordinary, 0, context, "");
-    assert_eq!((prompt.answer.additional_context.as_deref(), prompt.troubles.len()), (Some("c"), 0));
-    let words = reading(EventKind::SessionStart, Duty::Ordinary, 0, "branch main\n", "").answer;
+    let prompt = parse_exit(EventKind::BeforeAgent, HookRole::Ordinary, 0, context, "");
+    assert_eq!((prompt.answer.additional_context.as_deref(), prompt.problems.len()), (Some("c"), 0));
+    let words = parse_exit(EventKind::SessionStart, HookRole::Ordinary, 0, "branch main\n", "").answer;
     assert_eq!((words.additional_context.as_deref(), words.system_message), (Some("branch main"), None));
-    let nowhere = before_tool(r#"{"hookSpecificOutput":{"additionalContext":"c"}}"#);
-    assert!(nowhere.troubles[0].text.contains("PreToolUse"), "{:?}", nowhere.troubles);
-    let goes_on = reading(
+    let nowhere = parse_before_tool(r#"{"hookSpecificOutput":{"additionalContext":"c"}}"#);
+    assert!(nowhere.problems[0].text.contains("PreToolUse"), "{:?}", nowhere.problems);
+    let goes_on = parse_exit(
         EventKind::AfterAgent,
-        Duty::Ordinary,
+        HookRole::Ordinary,
         0,
         r#"{"hookSpecificOutput":{"additionalContext":"run the tests"}}"#,
         "",
@@ -178,27 +196,27 @@ fn context_goes_where_it_can() {
 }
 
 #[test]
-fn a_result_is_commented_on_or_hidden() {
+fn a_deny_after_a_tool_comments_on_or_hides_its_result() {
     let block = r#"{"decision":"block","reason":"lint: x"}"#;
-    let comment = reading(EventKind::AfterTool, Duty::Ordinary, 0, block, "").answer;
+    let comment = parse_exit(EventKind::AfterTool, HookRole::Ordinary, 0, block, "").answer;
     assert_eq!((comment.decision, comment.additional_context.as_deref()), (None, Some("lint: x")));
-    let by_code = reading(EventKind::AfterTool, Duty::Ordinary, 2, "", "lint: y").answer;
+    let by_code = parse_exit(EventKind::AfterTool, HookRole::Ordinary, 2, "", "lint: y").answer;
     assert_eq!((by_code.decision, by_code.additional_context.as_deref()), (None, Some("lint: y")));
-    let guard = reading(EventKind::AfterTool, Duty::Guard, 0, block, "").answer;
+    let guard = parse_exit(EventKind::AfterTool, HookRole::Guard, 0, block, "").answer;
     assert_eq!((guard.decision, guard.reason.as_deref()), (Some(Decision::Deny), Some("lint: x")));
     let other = r#"{"hookSpecificOutput":{"updatedToolOutput":"redacted"}}"#;
-    let replaced = reading(EventKind::AfterTool, Duty::Ordinary, 0, other, "").answer;
+    let replaced = parse_exit(EventKind::AfterTool, HookRole::Ordinary, 0, other, "").answer;
     assert_eq!((replaced.decision, replaced.reason.as_deref()), (Some(Decision::Deny), Some("redacted")));
 }
 
 #[test]
-fn many_lines_that_begin_like_objects_take_no_time() {
+fn many_lines_that_start_like_objects_are_parsed_in_bounded_time() {
     let text = "{\n".repeat(100_000);
-    assert!(matches!(find(&text), Found::Unreadable(_)));
+    assert!(matches!(find_answer(&text), ClaudeOutput::Unreadable(_)));
 }
 
 #[test]
-fn a_repeated_key_opens_nothing() {
+fn a_repeated_key_allows_nothing() {
     for stdout in [
         r#"{"decision":"block","decision":"approve"}"#,
         r#"{"decision":"approve","decision":"block"}"#,
@@ -208,14 +226,14 @@ fn a_repeated_key_opens_nothing() {
         "a log line\n{\"decision\":\"block\",\"decision\":\"approve\"}",
         r#""{\"decision\":\"block\",\"decision\":\"approve\"}""#,
     ] {
-        assert_eq!(before_tool(stdout).answer.decision, Some(Decision::Deny), "{stdout}");
-        assert!(guards_no(stdout), "{stdout}");
+        assert_eq!(parse_before_tool(stdout).answer.decision, Some(Decision::Deny), "{stdout}");
+        assert!(is_deny_of_guard(stdout), "{stdout}");
     }
     for stdout in [
         r#"{"decision":"approve","decision":"approve"}"#,
         r#"{"hookSpecificOutput":{"updatedInput":{"command":"ls","command":"rm x"}}}"#,
     ] {
-        assert!(guards_no(stdout), "{stdout}");
-        assert!(before_tool(stdout).answer.tool_input.is_none(), "{stdout}");
+        assert!(is_deny_of_guard(stdout), "{stdout}");
+        assert!(parse_before_tool(stdout).answer.tool_input.is_none(), "{stdout}");
     }
 }

@@ -1,22 +1,23 @@
 //! Locks that others hold, and sessions that were killed: neither holds anybody up nor leaves a question without cause.
 
 use super::*;
-use crate::world::World;
+use crate::process_env::ProcessEnv;
 
 /// An agent's command could take the lock and never let it go.
 #[test]
 fn whoever_holds_the_lock_of_a_session_holds_up_nobody() {
     let home = tempfile::tempdir().unwrap();
-    let paths = Paths::new(&World { home: Some(home.path().to_owned()), cwd: "/".into(), ..World::default() });
+    let paths =
+        ConfigPaths::new(&ProcessEnv { home: Some(home.path().to_owned()), cwd: "/".into(), ..ProcessEnv::default() });
     let mut ledger = Ledger::new(&paths, Path::new("/project"), "s");
     ledger.open().unwrap();
-    ledger.begin(Vec::new()).unwrap();
-    assert!(state(&ledger.sheet) == State::Idle);
+    ledger.write_baseline(Vec::new()).unwrap();
+    assert!(session_state(&ledger.file) == LedgerSessionState::Idle);
     for busy in [true, false, true] {
-        let other = File::open(&ledger.lock).unwrap();
+        let other = File::open(&ledger.lock_file).unwrap();
         let _ = if busy { other.try_lock_shared() } else { other.try_lock() };
         ledger.set_busy(busy);
-        assert!(state(&ledger.sheet) == if busy { State::Busy } else { State::Idle });
+        assert!(session_state(&ledger.file) == if busy { LedgerSessionState::Busy } else { LedgerSessionState::Idle });
     }
 }
 
@@ -25,9 +26,10 @@ fn whoever_holds_the_lock_of_a_session_holds_up_nobody() {
 #[test]
 fn a_session_in_which_nothing_ran_has_changed_nothing() {
     let home = tempfile::tempdir().unwrap();
-    let paths = Paths::new(&World { home: Some(home.path().to_owned()), cwd: "/".into(), ..World::default() });
+    let paths =
+        ConfigPaths::new(&ProcessEnv { home: Some(home.path().to_owned()), cwd: "/".into(), ..ProcessEnv::default() });
     let project = Path::new("/project");
-    let file = GuardFile { path: home.path().join("settings.json"), kind: GuardKind::Settings };
+    let file = GuardFile { path: home.path().join("settings.json"), kind: GuardFileKind::Settings };
     let before = LedgerEntry {
         path: file.path.to_string_lossy().into_owned(),
         before: "other".to_owned(),
@@ -37,14 +39,14 @@ fn a_session_in_which_nothing_ran_has_changed_nothing() {
     for (runs, waiting) in [(false, 0), (true, 1)] {
         let mut ledger = Ledger::new(&paths, project, if runs { "one" } else { "other" });
         ledger.open().unwrap();
-        ledger.begin(vec![before.clone()]).unwrap();
+        ledger.write_baseline(vec![before.clone()]).unwrap();
         if runs {
-            assert!(ledger.rouse() && !ledger.rouse());
+            assert!(ledger.mark_active() && !ledger.mark_active());
             ledger.write(vec![before.clone()]).unwrap();
         }
         // Killed.
         drop(ledger);
-        assert_eq!(pending(&paths, project, std::slice::from_ref(&file)).len(), waiting);
+        assert_eq!(pending_changes(&paths, project, std::slice::from_ref(&file)).len(), waiting);
     }
 }
 
@@ -55,26 +57,27 @@ fn names_that_are_not_utf8_are_told_apart() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let home = tempfile::tempdir().unwrap();
-    let paths = Paths::new(&World { home: Some(home.path().to_owned()), cwd: "/".into(), ..World::default() });
+    let paths =
+        ConfigPaths::new(&ProcessEnv { home: Some(home.path().to_owned()), cwd: "/".into(), ..ProcessEnv::default() });
     let [one, other] = [b"p\xfe", b"p\xff"].map(|name| home.path().join(OsStr::from_bytes(name)));
-    let settings = |project: &Path| GuardFile { path: project.join("settings.json"), kind: GuardKind::Settings };
+    let settings = |project: &Path| GuardFile { path: project.join("settings.json"), kind: GuardFileKind::Settings };
     let mut ledger = Ledger::new(&paths, &one, "s");
     ledger.open().unwrap();
-    ledger.rouse();
+    ledger.mark_active();
     let path = exact_name(settings(&one).path.as_os_str()).into_owned();
     ledger.write(vec![LedgerEntry { path, before: "other".to_owned(), changed: true, diff: None }]).unwrap();
-    assert_eq!(pending(&paths, &one, &[settings(&one)]).len(), 1);
-    assert_eq!(all_pending(&paths, &one, Vec::new()).len(), 1);
-    assert_eq!(pending(&paths, &other, &[settings(&other)]).len(), 0);
-    assert_eq!(all_pending(&paths, &other, Vec::new()).len(), 0);
+    assert_eq!(pending_changes(&paths, &one, &[settings(&one)]).len(), 1);
+    assert_eq!(all_pending_changes(&paths, &one, Vec::new()).len(), 1);
+    assert_eq!(pending_changes(&paths, &other, &[settings(&other)]).len(), 0);
+    assert_eq!(all_pending_changes(&paths, &other, Vec::new()).len(), 0);
     assert_eq!(exact_path(&exact_name(one.as_os_str())), Some(one.clone()));
 
-    let trust = GuardFile { path: home.path().join("trusted_hooks.json"), kind: GuardKind::Trust };
+    let trust = GuardFile { path: home.path().join("trusted_hooks.json"), kind: GuardFileKind::Trust };
     let look = |known: &Path, project: &Path| {
         let projects = serde_json::json!({ &*exact_name(known.as_os_str()): [] });
         let record = serde_json::json!({"hookwright": {"projects": projects}});
         std::fs::write(&trust.path, record.to_string()).unwrap();
-        trust.look(project).digest
+        trust.snapshot(project).digest
     };
     assert_ne!(look(&one, &one), look(&other, &one), "what is trusted in one is part of its record");
     assert_eq!(look(&one, &other), look(&home.path().join("unrelated"), &other));

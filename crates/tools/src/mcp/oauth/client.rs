@@ -4,30 +4,30 @@ use hookwright_settings::McpOAuth;
 use reqwest::Url;
 use serde_json::{Value, json};
 
-use super::discover::Authority;
+use super::discovery::AuthorizationServer;
 use super::error::OAuthError;
-use super::token::reason;
-use super::web::Web;
+use super::http_client::OAuthHttpClient;
+use super::token_request::refusal_reason;
 
 /// A program, as an authorisation server knows it.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Client {
+pub(super) struct OAuthClient {
     pub(super) id: String,
     pub(super) secret: Option<String>,
 }
 
-pub(super) async fn client(
+pub(super) async fn resolve_client(
     settings: Option<&McpOAuth>,
-    authority: &Authority,
+    authority: &AuthorizationServer,
     redirect: &Url,
-    web: &Web,
-) -> Result<Client, OAuthError> {
+    web: &OAuthHttpClient,
+) -> Result<OAuthClient, OAuthError> {
     if let Some((id, settings)) = settings.and_then(|settings| Some((settings.client_id.clone()?, settings))) {
-        return Ok(Client { id, secret: settings.client_secret.clone() });
+        return Ok(OAuthClient { id, secret: settings.client_secret.clone() });
     }
-    let place = authority.registration.as_ref().ok_or(OAuthError::NoRegistration)?;
+    let place = authority.registration_endpoint.as_ref().ok_or(OAuthError::NoRegistration)?;
     let answer = web
-        .post(
+        .post_json(
             place,
             &json!({
                 "client_name": "Hookwright",
@@ -43,8 +43,8 @@ pub(super) async fn client(
     match id {
         Some(id) if answer.status.is_success() => {
             let secret = answer.body.get("client_secret").and_then(Value::as_str).map(str::to_owned);
-            Ok(Client { id: id.to_owned(), secret })
+            Ok(OAuthClient { id: id.to_owned(), secret })
         }
-        _ => Err(OAuthError::Refused(reason(&answer, &[]))),
+        _ => Err(OAuthError::Refused(refusal_reason(&answer, &[]))),
     }
 }

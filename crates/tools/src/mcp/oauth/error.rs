@@ -10,10 +10,10 @@ use hookwright_settings::mcp::TokenFileError;
 pub enum OAuthError {
     /// It is a program on this machine.
     #[error("it is a program on this machine, which needs no signing in")]
-    Local,
+    LocalServer,
     /// An address that is not used, for that reason.
     #[error("the {what} {url} is not used: {why}")]
-    Address {
+    UnusableAddress {
         /// What it would have been.
         what: &'static str,
         /// The address.
@@ -31,7 +31,7 @@ pub enum OAuthError {
     },
     /// Nobody is known to give out tokens for this server.
     #[error("the server does not say who gives out tokens for it")]
-    NoAuthority,
+    NoAuthorizationServer,
     /// The description of the authorisation server is another one's.
     #[error("the authorisation server {expected} describes itself as {found}")]
     WrongIssuer {
@@ -56,16 +56,16 @@ pub enum OAuthError {
     NoRegistration,
     /// The user would be sent away from this machine.
     #[error("`redirectUri` must be http on 127.0.0.1, [::1] or localhost with a port, not {0}")]
-    Redirect(String),
+    InvalidRedirect(String),
     /// Nothing on this machine can hear the browser.
     #[error("can't listen on this machine")]
     NoListener(#[source] std::io::Error),
     /// A project's settings name places that do not belong together.
     #[error("a project's `authorizationUrl` and `tokenUrl` must be of one server")]
-    MixedUp,
+    MixedOrigins,
     /// The answer is for, or from, somebody else.
     #[error("the answer comes from {found}, not from {expected}")]
-    WrongSender {
+    SenderMismatch {
         /// Who was asked.
         expected: String,
         /// Who answered.
@@ -76,24 +76,24 @@ pub enum OAuthError {
     Refused(String),
     /// Nobody came back.
     #[error("nobody came back from the browser within {} minutes", .0.as_secs() / 60)]
-    NoAnswer(Duration),
+    CallbackTimeout(Duration),
     /// What was got can't be kept.
     #[error(transparent)]
-    Keep(#[from] TokenFileError),
+    Store(#[from] TokenFileError),
 }
 
 impl OAuthError {
     /// What to do about it.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            OAuthError::NoAuthority | OAuthError::NoPkce => {
+            OAuthError::NoAuthorizationServer | OAuthError::NoPkce => {
                 "if you know better, say `authorizationUrl`, `tokenUrl` and `clientId` under `oauth` in the server's entry"
             }
             OAuthError::NoRegistration => {
                 "register this program there by hand, and say `clientId` under `oauth` in the server's entry"
             }
-            OAuthError::MixedUp => "say them in your own settings, ~/.gemini/settings.json",
-            OAuthError::NoAnswer(_) => "the browser must be on this machine; the address is good for one try",
+            OAuthError::MixedOrigins => "say them in your own settings, ~/.gemini/settings.json",
+            OAuthError::CallbackTimeout(_) => "the browser must be on this machine; the address is good for one try",
             _ => return None,
         })
     }

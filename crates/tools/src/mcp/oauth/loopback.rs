@@ -10,29 +10,29 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::error::OAuthError;
-use super::web::is_loopback;
+use super::http_client::is_loopback;
 
 /// How much of a request is read, and how long it may take.
-const LARGEST: usize = 16 << 10;
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_CALLBACK_REQUEST_BYTES: usize = 16 << 10;
+const CALLBACK_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where the browser comes back to.
-pub(super) struct Loopback {
+pub(super) struct LoopbackListener {
     listener: TcpListener,
     pub(super) redirect: Url,
 }
 
 /// What the browser brought.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Callback {
+pub(super) struct OAuthCallback {
     pub(super) code: Result<String, String>,
     pub(super) issuer: Option<String>,
 }
 
-impl Loopback {
+impl LoopbackListener {
     /// Listens where an entry says, else on any free port.
     pub(super) async fn open(wanted: Option<&str>) -> Result<Self, OAuthError> {
-        let wanted = wanted.map(parse).transpose()?;
+        let wanted = wanted.map(parse_redirect).transpose()?;
         let address = match &wanted {
             Some((_, address)) => *address,
             None => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
@@ -43,14 +43,14 @@ impl Loopback {
             None => {
                 let port = listener.local_addr().map_err(OAuthError::NoListener)?.port();
                 let url = format!("http://127.0.0.1:{port}/oauth/callback");
-                Url::parse(&url).map_err(|_| OAuthError::Redirect(url))?
+                Url::parse(&url).map_err(|_| OAuthError::InvalidRedirect(url))?
             }
         };
-        Ok(Loopback { listener, redirect })
+        Ok(LoopbackListener { listener, redirect })
     }
 
     /// Waits for the browser.
-    pub(super) async fn wait(self, state: &str, limit: Duration) -> Result<Callback, OAuthError> {
+    pub(super) async fn wait_for_callback(self, state: &str, limit: Duration) -> Result<OAuthCallback, OAuthError> {
         let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
         let waiting = async {
             let mut callers = tokio::task::JoinSet::new();
@@ -61,7 +61,7 @@ impl Loopback {
                         let Ok((stream, _)) = caller else { continue };
                         let (redirect, state, sender) = (self.redirect.clone(), state.to_owned(), sender.clone());
                         callers.spawn(async move {
-                            let heard = tokio::time::timeout(PATIENCE, hear(stream, &redirect, &state)).await;
+                            let heard = tokio::time::timeout(CALLBACK_REQUEST_TIMEOUT, read_callback(stream, &redirect, &state)).await;
                             if let Ok(Some(callback)) = heard {
                                 let _ = sender.send(callback).await;
                             }
@@ -72,13 +72,13 @@ impl Loopback {
                 }
             }
         };
-        tokio::time::timeout(limit, waiting).await.map_err(|_| OAuthError::NoAnswer(limit))
+        tokio::time::timeout(limit, waiting).await.map_err(|_| OAuthError::CallbackTimeout(limit))
     }
 }
 
 /// An address on this machine, as written and as it is listened on.
-fn parse(wanted: &str) -> Result<(Url, SocketAddr), OAuthError> {
-    let no = || OAuthError::Redirect(super::web::shown(wanted));
+fn parse_redirect(wanted: &str) -> Result<(Url, SocketAddr), OAuthError> {
+    let no = || OAuthError::InvalidRedirect(super::http_client::display_url(wanted));
     let url = Url::parse(wanted).map_err(|_| no())?;
     let port = url.port().ok_or_else(no)?;
     if url.scheme() != "http" || !is_loopback(&url) || url.fragment().is_some() {
@@ -92,17 +92,18 @@ fn parse(wanted: &str) -> Result<(Url, SocketAddr), OAuthError> {
 }
 
 /// One request; nothing if it is not the one.
-async fn hear(mut stream: TcpStream, redirect: &Url, state: &str) -> Option<Callback> {
+async fn read_callback(mut stream: TcpStream, redirect: &Url, state: &str) -> Option<OAuthCallback> {
     let mut bytes = Vec::new();
     while !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
         let mut piece = [0; 2048];
-        let read = stream.read(&mut piece).await.ok().filter(|read| *read > 0 && bytes.len() < LARGEST)?;
+        let read =
+            stream.read(&mut piece).await.ok().filter(|read| *read > 0 && bytes.len() < MAX_CALLBACK_REQUEST_BYTES)?;
         bytes.extend_from_slice(&piece[..read]);
     }
     let request = String::from_utf8_lossy(&bytes).into_owned();
-    let callback = understood(&request, redirect, state);
+    let callback = parse_callback(&request, redirect, state);
     let (status, words) = match &callback {
-        Some(Callback { code: Ok(_), .. }) => ("200 OK", "You are signed in. This page can be closed."),
+        Some(OAuthCallback { code: Ok(_), .. }) => ("200 OK", "You are signed in. This page can be closed."),
         Some(_) => ("200 OK", "You are not signed in. This page can be closed."),
         None => ("400 Bad Request", "This is not what is waited for here."),
     };
@@ -117,7 +118,7 @@ async fn hear(mut stream: TcpStream, redirect: &Url, state: &str) -> Option<Call
 }
 
 /// What a request brings, if it is the browser's.
-fn understood(request: &str, redirect: &Url, state: &str) -> Option<Callback> {
+fn parse_callback(request: &str, redirect: &Url, state: &str) -> Option<OAuthCallback> {
     let mut words = request.lines().next()?.split(' ');
     let (method, target) = (words.next()?, words.next()?);
     let url = redirect.join(target).ok()?;
@@ -130,7 +131,7 @@ fn understood(request: &str, redirect: &Url, state: &str) -> Option<Callback> {
         // Said twice, nobody knows which is meant.
         values.next().filter(|_| values.next().is_none())
     };
-    if !is_same(value("state")?.as_bytes(), state.as_bytes()) {
+    if !constant_time_eq(value("state")?.as_bytes(), state.as_bytes()) {
         return None;
     }
     let code = match (value("code"), value("error")) {
@@ -141,11 +142,11 @@ fn understood(request: &str, redirect: &Url, state: &str) -> Option<Callback> {
         }),
         _ => return None,
     };
-    Some(Callback { code, issuer: value("iss") })
+    Some(OAuthCallback { code, issuer: value("iss") })
 }
 
 /// Without telling by the time it takes how much was right.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
+fn constant_time_eq(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |different, (one, other)| different | (one ^ other)) == 0
 }
 
@@ -156,7 +157,7 @@ mod tests {
     #[test]
     fn only_the_browser_that_was_sent_is_heard() {
         let redirect = Url::parse("http://127.0.0.1:7/oauth/callback").unwrap();
-        let heard = |line: &str| understood(&format!("{line} HTTP/1.1\r\n\r\n"), &redirect, "st");
+        let heard = |line: &str| parse_callback(&format!("{line} HTTP/1.1\r\n\r\n"), &redirect, "st");
         let callback = heard("GET /oauth/callback?code=a%20b&state=st&iss=https%3A%2F%2Fas").unwrap();
         assert_eq!((callback.code, callback.issuer.as_deref()), (Ok("a b".to_owned()), Some("https://as")));
         assert!(heard("GET /oauth/callback?error=access_denied&state=st").unwrap().code.is_err());
@@ -190,10 +191,10 @@ mod tests {
             "com.example:/x",
             "",
         ] {
-            assert!(parse(wanted).is_err(), "{wanted}");
+            assert!(parse_redirect(wanted).is_err(), "{wanted}");
         }
         for wanted in ["http://127.0.0.1:7777/x", "http://localhost:7777/", "http://[::1]:7777/x"] {
-            assert!(parse(wanted).is_ok(), "{wanted}");
+            assert!(parse_redirect(wanted).is_ok(), "{wanted}");
         }
     }
 }

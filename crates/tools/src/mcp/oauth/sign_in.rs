@@ -7,60 +7,66 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hookwright_model::ProxyOptions;
 use hookwright_settings::McpServer;
-use hookwright_settings::mcp::{McpCredentials, credentials, keep_credentials};
+use hookwright_settings::mcp::{McpCredentials, read_credentials, save_credentials};
 use reqwest::Url;
 use sha2::{Digest, Sha256};
 
-use super::client::{Client, client};
-use super::discover::{Authority, discover, name_of};
+use super::client::{OAuthClient, resolve_client};
+use super::discovery::{AuthorizationServer, discover, resource_name};
 use super::error::OAuthError;
-use super::loopback::{Callback, Loopback};
-use super::token::{self, now, told};
-use super::web::Web;
+use super::http_client::OAuthHttpClient;
+use super::loopback::{LoopbackListener, OAuthCallback};
+use super::token_request::{self, now_millis, redact_secrets};
 
 /// What signing in needs besides the server.
 #[derive(Clone, Debug)]
-pub struct SignIn<'a> {
+pub struct SignInOptions<'a> {
     /// Where tokens are kept.
     pub file: &'a Path,
     /// The proxy, if any.
     pub proxy: Option<&'a ProxyOptions>,
     /// How long the user may take.
-    pub limit: Duration,
+    pub timeout: Duration,
 }
 
-impl SignIn<'_> {
+impl SignInOptions<'_> {
     /// How long a user may take where nobody says otherwise.
-    pub const PATIENCE: Duration = Duration::from_secs(300);
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 }
 
 /// Signs in to a server. `send` is told the address that the user's browser must go to, and who is asked.
 ///
 /// # Errors
 /// If that can't be done; what was kept before stays.
-pub async fn sign_in(server: &McpServer, with: &SignIn<'_>, send: impl FnOnce(&str, &str)) -> Result<(), OAuthError> {
-    let url = server.transport.url().ok_or(OAuthError::Local)?;
-    let no = |why| OAuthError::Address { what: "server", url: super::web::shown(url), why };
+pub async fn sign_in(
+    server: &McpServer,
+    with: &SignInOptions<'_>,
+    send: impl FnOnce(&str, &str),
+) -> Result<(), OAuthError> {
+    let url = server.transport.url().ok_or(OAuthError::LocalServer)?;
+    let no = |why| OAuthError::UnusableAddress { what: "server", url: super::http_client::display_url(url), why };
     let url = Url::parse(url).map_err(|_| no("it is no address"))?;
-    let web = Web::new(&url, with.proxy).await?;
+    let web = OAuthHttpClient::new(&url, with.proxy).await?;
     // A token must not be shown where anybody can listen.
-    let url = web.judge(url.as_str(), "server")?;
+    let url = web.check_url(url.as_str(), "server")?;
     let mut authority = discover(server, &url, &web).await?;
     // What the last token had, or lacked.
-    let last = credentials(with.file, &server.name)?.filter(|kept| kept.mcp_server_url == Some(name_of(&url)));
+    let last =
+        read_credentials(with.file, &server.name)?.filter(|kept| kept.mcp_server_url == Some(resource_name(&url)));
     for scope in last.and_then(|kept| kept.token.scope).unwrap_or_default().split_whitespace() {
         if !authority.scopes.iter().any(|known| known == scope) {
             authority.scopes.push(scope.to_owned());
         }
     }
-    let loopback = Loopback::open(server.oauth.as_ref().and_then(|oauth| oauth.redirect_uri.as_deref())).await?;
+    let loopback =
+        LoopbackListener::open(server.oauth.as_ref().and_then(|oauth| oauth.redirect_uri.as_deref())).await?;
     let redirect = loopback.redirect.clone();
-    let client = client(server.oauth.as_ref(), &authority, &redirect, &web).await?;
-    let (state, verifier) = (random(), random());
-    let page = page(server, &authority, &client, &redirect, &state, &verifier);
-    send(page.as_str(), authority.authorization.host_str().unwrap_or_default());
-    let callback = loopback.wait(&state, with.limit).await?;
-    let code = checked(callback, &authority)?;
+    let client = resolve_client(server.oauth.as_ref(), &authority, &redirect, &web).await?;
+    let (state, verifier) = (random_token(), random_token());
+    let page = authorization_url(server, &authority, &client, &redirect, &state, &verifier);
+    send(page.as_str(), authority.authorization_endpoint.host_str().unwrap_or_default());
+    let callback = loopback.wait_for_callback(&state, with.timeout).await?;
+    let code = check_callback(callback, &authority)?;
     let fields = [
         ("grant_type", "authorization_code"),
         ("code", code.as_str()),
@@ -68,24 +74,26 @@ pub async fn sign_in(server: &McpServer, with: &SignIn<'_>, send: impl FnOnce(&s
         ("code_verifier", verifier.as_str()),
         ("resource", authority.resource.as_str()),
     ];
-    let token = token::request(&web, &authority.token, &client, authority.only_basic, &fields).await?;
+    let token =
+        token_request::request_token(&web, &authority.token_endpoint, &client, authority.requires_basic_auth, &fields)
+            .await?;
     let credentials = McpCredentials {
         server_name: server.name.clone(),
         token,
         client_id: Some(client.id),
         client_secret: client.secret,
-        token_url: Some(authority.token.to_string()),
-        mcp_server_url: Some(name_of(&url)),
-        updated_at: now(),
+        token_url: Some(authority.token_endpoint.to_string()),
+        mcp_server_url: Some(resource_name(&url)),
+        updated_at: now_millis(),
     };
-    Ok(keep_credentials(with.file, &credentials)?)
+    Ok(save_credentials(with.file, &credentials)?)
 }
 
 /// The address that the browser goes to.
-fn page(
+fn authorization_url(
     server: &McpServer,
-    authority: &Authority,
-    client: &Client,
+    authority: &AuthorizationServer,
+    client: &OAuthClient,
     redirect: &Url,
     state: &str,
     verifier: &str,
@@ -93,7 +101,7 @@ fn page(
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
     let settings = server.oauth.clone().unwrap_or_default();
     let scopes = if settings.scopes.is_empty() { &authority.scopes } else { &settings.scopes };
-    let mut page = authority.authorization.clone();
+    let mut page = authority.authorization_endpoint.clone();
     let mut query = page.query_pairs_mut();
     query
         .append_pair("response_type", "code")
@@ -114,18 +122,18 @@ fn page(
 }
 
 /// The code, if it comes from whom the user was sent to (RFC 9207).
-fn checked(callback: Callback, authority: &Authority) -> Result<String, OAuthError> {
+fn check_callback(callback: OAuthCallback, authority: &AuthorizationServer) -> Result<String, OAuthError> {
     if let Some(expected) = &authority.issuer {
         let found = callback.issuer.as_deref();
-        if found.map_or(authority.says_issuer, |found| found != expected) {
-            let found = found.map_or_else(|| "nobody known".to_owned(), super::web::shown);
-            return Err(OAuthError::WrongSender { expected: expected.clone(), found });
+        if found.map_or(authority.sends_issuer, |found| found != expected) {
+            let found = found.map_or_else(|| "nobody known".to_owned(), super::http_client::display_url);
+            return Err(OAuthError::SenderMismatch { expected: expected.clone(), found });
         }
     }
-    callback.code.map_err(|error| OAuthError::Refused(told(&error, &[])))
+    callback.code.map_err(|error| OAuthError::Refused(redact_secrets(&error, &[])))
 }
 
 /// A word that nobody guesses: 244 random bits.
-fn random() -> String {
+fn random_token() -> String {
     format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
 }

@@ -8,76 +8,78 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hookwright_hooks::Source;
-use hookwright_settings::mcp::{credentials, keep_credentials};
-use hookwright_settings::{McpOAuth, McpServer, Transport};
+use hookwright_settings::mcp::{read_credentials, save_credentials};
+use hookwright_settings::{McpOAuth, McpServer, McpTransport};
 use reqwest::Url;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::discover::Challenge;
+use super::discovery::AuthChallenge;
 use super::*;
-use crate::mcp::access::Tokens;
+use crate::mcp::access::TokenProvider;
 
 /// A request, as the stand-in hears it.
 #[derive(Clone, Debug)]
-struct Heard {
+struct ReceivedRequest {
     path: String,
     body: String,
 }
 
-impl Heard {
-    fn form(&self) -> HashMap<String, String> {
-        pairs(&self.body)
+impl ReceivedRequest {
+    fn form_fields(&self) -> HashMap<String, String> {
+        query_pairs(&self.body)
     }
 }
 
-fn pairs(query: &str) -> HashMap<String, String> {
+fn query_pairs(query: &str) -> HashMap<String, String> {
     let url = Url::parse(&format!("http://x/?{query}")).unwrap();
     url.query_pairs().into_owned().collect()
 }
 
-type Twist = dyn Fn(&Heard, &str) -> Option<(u16, String)> + Send + Sync;
+type ResponseOverride = dyn Fn(&ReceivedRequest, &str) -> Option<(u16, String)> + Send + Sync;
 
 /// An MCP server and its authorisation server in one.
-struct Stand {
+struct FakeAuthServer {
     base: String,
-    heard: Arc<Mutex<Vec<Heard>>>,
-    place: tempfile::TempDir,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
+    temp_dir: tempfile::TempDir,
 }
 
-impl Stand {
+impl FakeAuthServer {
     async fn new() -> Self {
         hookwright_testkit::watchdog::watch();
-        Stand::twisted(|_, _| None).await
+        FakeAuthServer::with_override(|_, _| None).await
     }
 
     /// With some answers that are different.
-    async fn twisted(twist: impl Fn(&Heard, &str) -> Option<(u16, String)> + Send + Sync + 'static) -> Self {
+    async fn with_override(
+        twist: impl Fn(&ReceivedRequest, &str) -> Option<(u16, String)> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let (record, own, twist): (_, _, Arc<Twist>) = (heard.clone(), base.clone(), Arc::new(twist));
+        let (record, own, twist): (_, _, Arc<ResponseOverride>) = (heard.clone(), base.clone(), Arc::new(twist));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(serve(stream, own.clone(), record.clone(), twist.clone()));
             }
         });
-        Stand { base, heard, place: tempfile::tempdir().unwrap() }
+        FakeAuthServer { base, requests: heard, temp_dir: tempfile::tempdir().unwrap() }
     }
 
     fn server(&self) -> McpServer {
-        let transport = Transport::Http { url: format!("{}/mcp", self.base), headers: Vec::new() };
+        let transport = McpTransport::Http { url: format!("{}/mcp", self.base), headers: Vec::new() };
         McpServer { timeout: Duration::from_secs(5), ..McpServer::new("remote", transport) }
     }
 
     fn file(&self) -> PathBuf {
-        self.place.path().join("tokens.json")
+        self.temp_dir.path().join("tokens.json")
     }
 
-    fn heard(&self, path: &str) -> Vec<Heard> {
-        self.heard.lock().unwrap().iter().filter(|one| one.path == path).cloned().collect()
+    fn requests_to(&self, path: &str) -> Vec<ReceivedRequest> {
+        self.requests.lock().unwrap().iter().filter(|one| one.path == path).cloned().collect()
     }
 
     /// Signs in, with a browser that comes back at once, by way of `browse`.
@@ -87,7 +89,7 @@ impl Stand {
         browse: impl Fn(&Url) -> String,
     ) -> Result<(), OAuthError> {
         let file = self.file();
-        let with = SignIn { file: &file, proxy: None, limit: Duration::from_secs(2) };
+        let with = SignInOptions { file: &file, proxy: None, timeout: Duration::from_secs(2) };
         sign_in(server.borrow(), &with, |page, _| {
             let back = browse(&Url::parse(page).unwrap());
             tokio::spawn(async move { visit(&back).await });
@@ -101,8 +103,8 @@ impl Stand {
 }
 
 /// What a browser does with a page: the user agrees, and it is sent back.
-fn agrees(page: &Url) -> String {
-    let asked = pairs(page.query().unwrap());
+fn approve_redirect(page: &Url) -> String {
+    let asked = query_pairs(page.query().unwrap());
     format!(
         "{}?code=the-secret-code&state={}&iss={}",
         asked["redirect_uri"],
@@ -121,7 +123,12 @@ async fn visit(url: &str) {
     assert!(!answer.contains("the-secret-code"), "nothing is sent back: {answer}");
 }
 
-async fn serve(mut stream: TcpStream, base: String, record: Arc<Mutex<Vec<Heard>>>, twist: Arc<Twist>) {
+async fn serve(
+    mut stream: TcpStream,
+    base: String,
+    record: Arc<Mutex<Vec<ReceivedRequest>>>,
+    twist: Arc<ResponseOverride>,
+) {
     let mut bytes = Vec::new();
     let (head, length) = loop {
         let mut piece = [0; 4096];
@@ -140,10 +147,12 @@ async fn serve(mut stream: TcpStream, base: String, record: Arc<Mutex<Vec<Heard>
         bytes.extend_from_slice(&piece[..read]);
     }
     let target = Url::parse(&base).unwrap().join(head.split(' ').nth(1).unwrap()).unwrap();
-    let heard =
-        Heard { path: target.path().to_owned(), body: String::from_utf8_lossy(&bytes[head.len() + 4..]).into_owned() };
+    let heard = ReceivedRequest {
+        path: target.path().to_owned(),
+        body: String::from_utf8_lossy(&bytes[head.len() + 4..]).into_owned(),
+    };
     record.lock().unwrap().push(heard.clone());
-    let (status, body) = twist(&heard, &base).unwrap_or_else(|| usual(&heard, &base));
+    let (status, body) = twist(&heard, &base).unwrap_or_else(|| default_response(&heard, &base));
     let challenge = format!("WWW-Authenticate: Bearer resource_metadata=\"{base}/about\", scope=\"read write\"\r\n");
     let challenge = if status == 401 { challenge } else { String::new() };
     let location = if status == 302 { format!("Location: {body}\r\n") } else { String::new() };
@@ -154,11 +163,11 @@ async fn serve(mut stream: TcpStream, base: String, record: Arc<Mutex<Vec<Heard>
     let _ = stream.write_all(answer.as_bytes()).await;
 }
 
-fn usual(heard: &Heard, base: &str) -> (u16, String) {
+fn default_response(heard: &ReceivedRequest, base: &str) -> (u16, String) {
     let body = match heard.path.as_str() {
         "/mcp" => return (401, "{}".to_owned()),
         "/about" => json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]}),
-        "/.well-known/oauth-authorization-server" => description(base),
+        "/.well-known/oauth-authorization-server" => server_metadata(base),
         "/register" => json!({"client_id": "dynamic"}),
         "/token" => {
             json!({"access_token": "the-secret-token", "refresh_token": "the-secret-refresh", "token_type": "bearer", "expires_in": 3600})
@@ -168,7 +177,7 @@ fn usual(heard: &Heard, base: &str) -> (u16, String) {
     (200, body.to_string())
 }
 
-fn description(base: &str) -> Value {
+fn server_metadata(base: &str) -> Value {
     json!({"issuer": base, "authorization_endpoint": format!("{base}/authorize"), "token_endpoint": format!("{base}/token"),
         "registration_endpoint": format!("{base}/register"), "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": true})
@@ -176,18 +185,18 @@ fn description(base: &str) -> Value {
 
 #[tokio::test]
 async fn a_user_is_signed_in_and_the_token_is_kept() {
-    let stand = Stand::new().await;
+    let stand = FakeAuthServer::new().await;
     let asked = Arc::new(Mutex::new(HashMap::new()));
     let record = asked.clone();
     stand
         .sign_in(stand.server(), |page| {
-            *record.lock().unwrap() = pairs(page.query().unwrap());
-            agrees(page)
+            *record.lock().unwrap() = query_pairs(page.query().unwrap());
+            approve_redirect(page)
         })
         .await
         .unwrap();
     let asked = asked.lock().unwrap().clone();
-    let form = stand.heard("/token")[0].form();
+    let form = stand.requests_to("/token")[0].form_fields();
     assert_eq!(asked["code_challenge"], URL_SAFE_NO_PAD.encode(Sha256::digest(&form["code_verifier"])));
     assert_eq!((asked["code_challenge_method"].as_str(), asked["scope"].as_str()), ("S256", "read write"));
     assert_eq!((asked["client_id"].as_str(), form["client_id"].as_str()), ("dynamic", "dynamic"));
@@ -199,55 +208,55 @@ async fn a_user_is_signed_in_and_the_token_is_kept() {
     assert_eq!(form["redirect_uri"], asked["redirect_uri"]);
     assert!(asked["redirect_uri"].starts_with("http://127.0.0.1:") && asked["state"].len() >= 32);
     assert!(!form.contains_key("client_secret"));
-    let kept = credentials(&stand.file(), "remote").unwrap().unwrap();
+    let kept = read_credentials(&stand.file(), "remote").unwrap().unwrap();
     assert_eq!(kept.token_url, Some(format!("{}/token", stand.base)));
     assert_eq!(stand.tokens().bearer(&stand.server()).await.as_deref(), Some("the-secret-token"));
 }
 
 #[tokio::test]
 async fn a_token_goes_to_the_address_that_it_is_for_and_nowhere_else() {
-    let stand = Stand::new().await;
-    stand.sign_in(stand.server(), agrees).await.unwrap();
+    let stand = FakeAuthServer::new().await;
+    stand.sign_in(stand.server(), approve_redirect).await.unwrap();
     for url in
         ["https://evil.example/mcp".to_owned(), format!("{}/other", stand.base), "http://127.0.0.1:1/mcp".to_owned()]
     {
         let mut server = stand.server();
-        server.transport = Transport::Http { url, headers: Vec::new() };
+        server.transport = McpTransport::Http { url, headers: Vec::new() };
         assert_eq!(stand.tokens().bearer(&server).await, None);
-        assert_eq!(stand.tokens().another(&server, "the-secret-token").await, None);
+        assert_eq!(stand.tokens().replace_refused(&server, "the-secret-token").await, None);
     }
 }
 
 #[tokio::test]
 async fn only_the_answer_with_the_right_state_counts() {
-    let stand = Stand::new().await;
+    let stand = FakeAuthServer::new().await;
     let wrong = stand.sign_in(stand.server(), |page| {
-        let asked = pairs(page.query().unwrap());
+        let asked = query_pairs(page.query().unwrap());
         format!("{}?code=forged&state=another", asked["redirect_uri"])
     });
-    assert!(matches!(wrong.await, Err(OAuthError::NoAnswer(_))));
-    assert!(stand.heard("/token").is_empty());
+    assert!(matches!(wrong.await, Err(OAuthError::CallbackTimeout(_))));
+    assert!(stand.requests_to("/token").is_empty());
     assert!(!stand.file().exists());
 }
 
 #[tokio::test]
 async fn an_answer_from_another_issuer_is_none() {
-    let stand = Stand::new().await;
+    let stand = FakeAuthServer::new().await;
     for iss in ["&iss=https%3A%2F%2Fevil.example", ""] {
         let mixed = stand.sign_in(stand.server(), |page| {
-            let asked = pairs(page.query().unwrap());
+            let asked = query_pairs(page.query().unwrap());
             format!("{}?code=theirs&state={}{iss}", asked["redirect_uri"], asked["state"])
         });
-        assert!(matches!(mixed.await, Err(OAuthError::WrongSender { .. })), "{iss}");
+        assert!(matches!(mixed.await, Err(OAuthError::SenderMismatch { .. })), "{iss}");
     }
-    assert!(stand.heard("/token").is_empty());
+    assert!(stand.requests_to("/token").is_empty());
 }
 
 #[tokio::test]
 async fn a_refusal_is_told_without_secrets() {
-    let stand = Stand::new().await;
+    let stand = FakeAuthServer::new().await;
     let denied = stand.sign_in(stand.server(), |page| {
-        let asked = pairs(page.query().unwrap());
+        let asked = query_pairs(page.query().unwrap());
         let base = page.origin().ascii_serialization();
         format!(
             "{}?error=access_denied&error_description=no%1b[31m&state={}&iss={base}",
@@ -255,19 +264,19 @@ async fn a_refusal_is_told_without_secrets() {
         )
     });
     assert_eq!(denied.await.unwrap_err().to_string(), "the authorisation server refuses: access_denied: no[31m");
-    let echoes = |heard: &Heard, _: &str| {
+    let echoes = |heard: &ReceivedRequest, _: &str| {
         let echo = json!({"error": "invalid_grant", "error_description": format!("bad {}", heard.body)});
         (heard.path == "/token").then(|| (400, echo.to_string()))
     };
-    let stand = Stand::twisted(echoes).await;
-    let error = stand.sign_in(stand.server(), agrees).await.unwrap_err().to_string();
+    let stand = FakeAuthServer::with_override(echoes).await;
+    let error = stand.sign_in(stand.server(), approve_redirect).await.unwrap_err().to_string();
     assert!(error.contains("invalid_grant") && !error.contains("the-secret-code"), "{error}");
 }
 
 #[tokio::test]
-async fn descriptions_that_lie_or_lead_astray_are_refused() {
-    type Case = (&'static str, fn(&str) -> Value, &'static str);
-    let cases: [Case; 9] = [
+async fn false_server_metadata_is_refused() {
+    type MetadataCase = (&'static str, fn(&str) -> Value, &'static str);
+    let cases: [MetadataCase; 9] = [
         ("/about", |_| json!({"resource": "https://other.example/mcp"}), "describes itself as"),
         (
             "/about",
@@ -303,29 +312,32 @@ async fn descriptions_that_lie_or_lead_astray_are_refused() {
         ),
     ];
     for (path, document, words) in cases {
-        let stand =
-            Stand::twisted(move |heard, base| (heard.path == path).then(|| (200, document(base).to_string()))).await;
+        let stand = FakeAuthServer::with_override(move |heard, base| {
+            (heard.path == path).then(|| (200, document(base).to_string()))
+        })
+        .await;
         let error = stand.sign_in(stand.server(), |_| panic!("nobody is sent anywhere")).await.unwrap_err().to_string();
         assert!(error.contains(words), "{path}: {error}");
-        assert!(stand.heard("/token").is_empty() && stand.heard("/register").is_empty());
+        assert!(stand.requests_to("/token").is_empty() && stand.requests_to("/register").is_empty());
     }
 }
 
 fn with(base: &str, key: &str, value: &str) -> Value {
-    let mut document = description(base);
+    let mut document = server_metadata(base);
     document[key] = json!(value);
     document
 }
 
 #[tokio::test]
 async fn a_description_elsewhere_is_not_the_servers_own() {
-    let elsewhere = Stand::new().await;
-    let stand = Stand::twisted(|_, _| None).await;
+    let elsewhere = FakeAuthServer::new().await;
+    let stand = FakeAuthServer::with_override(|_, _| None).await;
     // The challenge's own place is the server's here, so the judge is asked directly.
     let url = Url::parse(&format!("{}/mcp", stand.base)).unwrap();
-    let web = super::web::Web::new(&url, None).await.unwrap();
-    assert!(web.judge("https://as.example/x", "x").is_ok());
-    let public = super::web::Web::new(&Url::parse("https://8.8.8.8/mcp").unwrap(), None).await.unwrap();
+    let web = super::http_client::OAuthHttpClient::new(&url, None).await.unwrap();
+    assert!(web.check_url("https://as.example/x", "x").is_ok());
+    let public =
+        super::http_client::OAuthHttpClient::new(&Url::parse("https://8.8.8.8/mcp").unwrap(), None).await.unwrap();
     for url in [
         &elsewhere.base,
         "https://10.0.0.1/x",
@@ -333,40 +345,44 @@ async fn a_description_elsewhere_is_not_the_servers_own() {
         "https://[::ffff:169.254.169.254]/x",
         "https://u:p@as.example/",
     ] {
-        assert!(public.judge(url, "x").is_err(), "{url}");
+        assert!(public.check_url(url, "x").is_err(), "{url}");
     }
 }
 
 #[tokio::test]
 async fn redirects_huge_answers_and_silence_end() {
-    let stand =
-        Stand::twisted(|heard, base| (heard.path == "/about").then(|| (302, format!("{base}/elsewhere")))).await;
-    stand.sign_in(stand.server(), agrees).await.unwrap();
-    assert!(stand.heard("/elsewhere").is_empty());
-    let huge =
-        Stand::twisted(|heard, _| (heard.path == "/about").then(|| (200, format!("[{}1]", "1,".repeat(300_000)))))
-            .await;
-    let error = huge.sign_in(huge.server(), agrees).await.unwrap_err().to_string();
+    let stand = FakeAuthServer::with_override(|heard, base| {
+        (heard.path == "/about").then(|| (302, format!("{base}/elsewhere")))
+    })
+    .await;
+    stand.sign_in(stand.server(), approve_redirect).await.unwrap();
+    assert!(stand.requests_to("/elsewhere").is_empty());
+    let huge = FakeAuthServer::with_override(|heard, _| {
+        (heard.path == "/about").then(|| (200, format!("[{}1]", "1,".repeat(300_000))))
+    })
+    .await;
+    let error = huge.sign_in(huge.server(), approve_redirect).await.unwrap_err().to_string();
     assert!(error.contains("larger than"), "{error}");
-    let nobody = Stand::new().await;
+    let nobody = FakeAuthServer::new().await;
     let waiting = nobody.sign_in(nobody.server(), |_| format!("{}/x", nobody.base));
-    assert!(matches!(waiting.await, Err(OAuthError::NoAnswer(_))));
+    assert!(matches!(waiting.await, Err(OAuthError::CallbackTimeout(_))));
 }
 
 #[tokio::test]
 async fn a_server_that_describes_nothing_has_its_endpoints_at_fixed_places() {
     let nothing = |path: &str| path == "/about" || path.starts_with("/.well-known/");
-    let stand = Stand::twisted(move |heard, _| nothing(&heard.path).then(|| (404, "{}".to_owned()))).await;
-    stand.sign_in(stand.server(), agrees).await.unwrap();
-    assert_eq!(stand.heard("/register").len(), 1);
-    assert_eq!(stand.heard("/token")[0].form()["grant_type"], "authorization_code");
+    let stand =
+        FakeAuthServer::with_override(move |heard, _| nothing(&heard.path).then(|| (404, "{}".to_owned()))).await;
+    stand.sign_in(stand.server(), approve_redirect).await.unwrap();
+    assert_eq!(stand.requests_to("/register").len(), 1);
+    assert_eq!(stand.requests_to("/token")[0].form_fields()["grant_type"], "authorization_code");
 }
 
 #[tokio::test]
 async fn a_token_to_renew_others_is_asked_for_where_it_is_a_scope() {
-    let stand = Stand::twisted(|heard, base| match heard.path.as_str() {
+    let stand = FakeAuthServer::with_override(|heard, base| match heard.path.as_str() {
         "/.well-known/oauth-authorization-server" => {
-            let mut document = description(base);
+            let mut document = server_metadata(base);
             document["scopes_supported"] = json!(["read", "offline_access"]);
             Some((200, document.to_string()))
         }
@@ -377,12 +393,12 @@ async fn a_token_to_renew_others_is_asked_for_where_it_is_a_scope() {
     let agrees_to = |page: &Url| {
         let scope = page.query_pairs().find(|(key, _)| key == "scope").map(|(_, scope)| scope.into_owned());
         *asked.lock().unwrap() = scope.unwrap_or_default();
-        agrees(page)
+        approve_redirect(page)
     };
     stand.sign_in(stand.server(), agrees_to).await.unwrap();
     assert_eq!(*asked.lock().unwrap(), "read write offline_access");
     let challenge = r#"Bearer error="insufficient_scope", scope="read admin""#;
-    stand.tokens().lacks_scopes(&stand.server(), challenge).await;
+    stand.tokens().request_scopes(&stand.server(), challenge).await;
     stand.sign_in(stand.server(), agrees_to).await.unwrap();
     assert_eq!(*asked.lock().unwrap(), "read write offline_access admin");
 }
@@ -390,7 +406,7 @@ async fn a_token_to_renew_others_is_asked_for_where_it_is_a_scope() {
 #[tokio::test]
 async fn an_older_server_may_name_a_path_of_its_own_as_issuer() {
     let described = |issuer: String| {
-        move |heard: &Heard, base: &str| match heard.path.as_str() {
+        move |heard: &ReceivedRequest, base: &str| match heard.path.as_str() {
             "/about" | "/.well-known/oauth-protected-resource/mcp" | "/.well-known/oauth-protected-resource" => {
                 Some((404, "{}".to_owned()))
             }
@@ -402,23 +418,23 @@ async fn an_older_server_may_name_a_path_of_its_own_as_issuer() {
             _ => None,
         }
     };
-    let agrees_silently = |page: &Url| agrees(page).split("&iss=").next().unwrap().to_owned();
-    let stand = Stand::twisted(described("BASE/oauth".to_owned())).await;
+    let agrees_silently = |page: &Url| approve_redirect(page).split("&iss=").next().unwrap().to_owned();
+    let stand = FakeAuthServer::with_override(described("BASE/oauth".to_owned())).await;
     stand.sign_in(stand.server(), agrees_silently).await.unwrap();
-    let stand = Stand::twisted(described("https://other.example/oauth".to_owned())).await;
+    let stand = FakeAuthServer::with_override(described("https://other.example/oauth".to_owned())).await;
     let refused = stand.sign_in(stand.server(), agrees_silently).await;
     assert!(matches!(refused, Err(OAuthError::WrongIssuer { .. })), "{refused:?}");
 }
 
 #[tokio::test]
 async fn without_registration_a_client_must_be_named() {
-    let stand = Stand::twisted(|heard, base| {
-        let mut document = description(base);
+    let stand = FakeAuthServer::with_override(|heard, base| {
+        let mut document = server_metadata(base);
         document.as_object_mut().unwrap().remove("registration_endpoint");
         (heard.path == "/.well-known/oauth-authorization-server").then(|| (200, document.to_string()))
     })
     .await;
-    assert!(matches!(stand.sign_in(stand.server(), agrees).await, Err(OAuthError::NoRegistration)));
+    assert!(matches!(stand.sign_in(stand.server(), approve_redirect).await, Err(OAuthError::NoRegistration)));
     let mut server = stand.server();
     let oauth = McpOAuth {
         client_id: Some("mine".into()),
@@ -427,16 +443,16 @@ async fn without_registration_a_client_must_be_named() {
         ..McpOAuth::default()
     };
     server.oauth = Some(oauth.clone());
-    stand.sign_in(&server, agrees).await.unwrap();
-    let form = stand.heard("/token")[0].form();
+    stand.sign_in(&server, approve_redirect).await.unwrap();
+    let form = stand.requests_to("/token")[0].form_fields();
     assert_eq!((form["client_id"].as_str(), form["client_secret"].as_str()), ("mine", "its-secret"));
     server.oauth = Some(McpOAuth { redirect_uri: Some("http://evil.example:80/x".into()), ..oauth });
-    assert!(matches!(stand.sign_in(&server, agrees).await, Err(OAuthError::Redirect(_))));
+    assert!(matches!(stand.sign_in(&server, approve_redirect).await, Err(OAuthError::InvalidRedirect(_))));
 }
 
 #[tokio::test]
 async fn a_project_does_not_have_codes_sent_to_another_place() {
-    let (stand, evil) = (Stand::new().await, Stand::new().await);
+    let (stand, evil) = (FakeAuthServer::new().await, FakeAuthServer::new().await);
     let mut server = stand.server();
     server.oauth = Some(McpOAuth {
         client_id: Some("known".into()),
@@ -445,15 +461,15 @@ async fn a_project_does_not_have_codes_sent_to_another_place() {
         ..McpOAuth::default()
     });
     server.origin = Source::Project;
-    assert!(matches!(stand.sign_in(&server, agrees).await, Err(OAuthError::MixedUp)));
+    assert!(matches!(stand.sign_in(&server, approve_redirect).await, Err(OAuthError::MixedOrigins)));
     server.origin = Source::User;
-    stand.sign_in(&server, agrees).await.unwrap();
-    assert_eq!(evil.heard("/token").len(), 1);
+    stand.sign_in(&server, approve_redirect).await.unwrap();
+    assert_eq!(evil.requests_to("/token").len(), 1);
 }
 
 /// Gives out a new token for the old one's, once each.
-fn renewing(heard: &Heard, _: &str) -> Option<(u16, String)> {
-    let form = heard.form();
+fn renewing(heard: &ReceivedRequest, _: &str) -> Option<(u16, String)> {
+    let form = heard.form_fields();
     (heard.path == "/token" && form.get("grant_type").is_some_and(|kind| kind == "refresh_token")).then(|| {
         (200, json!({"access_token": "the-new-token", "token_type": "Bearer", "expires_in": "3600"}).to_string())
     })
@@ -461,37 +477,38 @@ fn renewing(heard: &Heard, _: &str) -> Option<(u16, String)> {
 
 #[tokio::test]
 async fn a_token_is_renewed_before_its_end_and_after_a_refusal() {
-    let stand = Stand::twisted(renewing).await;
-    stand.sign_in(stand.server(), agrees).await.unwrap();
+    let stand = FakeAuthServer::with_override(renewing).await;
+    stand.sign_in(stand.server(), approve_redirect).await.unwrap();
     let tokens = stand.tokens();
-    assert_eq!(tokens.another(&stand.server(), "the-secret-token").await.as_deref(), Some("the-new-token"));
+    assert_eq!(tokens.replace_refused(&stand.server(), "the-secret-token").await.as_deref(), Some("the-new-token"));
     // Who comes later with the old one gets what is there by now.
-    assert_eq!(tokens.another(&stand.server(), "the-secret-token").await.as_deref(), Some("the-new-token"));
-    let renewals = || stand.heard("/token").iter().filter(|one| one.form()["grant_type"] == "refresh_token").count();
+    assert_eq!(tokens.replace_refused(&stand.server(), "the-secret-token").await.as_deref(), Some("the-new-token"));
+    let renewals =
+        || stand.requests_to("/token").iter().filter(|one| one.form_fields()["grant_type"] == "refresh_token").count();
     assert_eq!(renewals(), 1);
-    let mut kept = credentials(&stand.file(), "remote").unwrap().unwrap();
+    let mut kept = read_credentials(&stand.file(), "remote").unwrap().unwrap();
     assert_eq!(kept.token.refresh_token.as_deref(), Some("the-secret-refresh"), "kept where no other was given");
     kept.token.expires_at = Some(1);
-    keep_credentials(&stand.file(), &kept).unwrap();
+    save_credentials(&stand.file(), &kept).unwrap();
     let server = stand.server();
     let (one, other) = tokio::join!(tokens.bearer(&server), tokens.bearer(&server));
     assert_eq!((one.as_deref(), other.as_deref()), (Some("the-new-token"), Some("the-new-token")));
     assert_eq!(renewals(), 2, "one renews, the other waits for it");
     // A server that refuses every token is not asked for ever.
-    assert_eq!(tokens.another(&server, "the-new-token").await, None);
+    assert_eq!(tokens.replace_refused(&server, "the-new-token").await, None);
 }
 
 #[tokio::test]
 async fn a_token_that_can_not_be_renewed_is_not_shown() {
-    let stand = Stand::twisted(|heard, _| {
+    let stand = FakeAuthServer::with_override(|heard, _| {
         let is_renewal = heard.body.contains("refresh_token&");
         (heard.path == "/token" && is_renewal).then(|| (400, json!({"error": "invalid_grant"}).to_string()))
     })
     .await;
-    stand.sign_in(stand.server(), agrees).await.unwrap();
-    let mut kept = credentials(&stand.file(), "remote").unwrap().unwrap();
+    stand.sign_in(stand.server(), approve_redirect).await.unwrap();
+    let mut kept = read_credentials(&stand.file(), "remote").unwrap().unwrap();
     kept.token.expires_at = Some(1);
-    keep_credentials(&stand.file(), &kept).unwrap();
+    save_credentials(&stand.file(), &kept).unwrap();
     assert_eq!(stand.tokens().bearer(&stand.server()).await, None);
 }
 
@@ -507,7 +524,7 @@ fn challenges_are_read_however_they_are_written() {
         ("Bearer resource_metadata", None, &[]),
         ("ÄÖ resource_metadata=\"https://h\"", Some("https://h"), &[]),
     ] {
-        let challenge = Challenge::parse(text);
+        let challenge = AuthChallenge::parse(text);
         assert_eq!(
             (challenge.resource_metadata.as_deref(), challenge.scopes.as_slice()),
             (metadata, scopes.iter().map(|scope| (*scope).to_owned()).collect::<Vec<_>>().as_slice()),

@@ -1,0 +1,193 @@
+//! How events wait: joined, bounded, and never lost where they count.
+
+use hookwright_hooks::{EventId, EventKind, RunId, Source};
+use hookwright_testkit::deadline::*;
+
+use super::*;
+
+fn text(text: &str) -> AgentEvent {
+    AgentEvent::Text(text.to_owned())
+}
+
+fn output(call: &str, text: &str) -> AgentEvent {
+    AgentEvent::ToolOutput { call_id: call.to_owned(), text: text.to_owned() }
+}
+
+/// However the reader and the end fall together.
+#[test]
+fn late_reader_misses_no_events() {
+    const ROUNDS: usize = 20_000;
+    hookwright_testkit::watchdog::watch();
+    let (give, given) = std::sync::mpsc::sync_channel::<EventSender>(0);
+    let writer = std::thread::spawn(move || {
+        for events in given {
+            events.send(text("a"));
+            events.close();
+        }
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for round in 0..ROUNDS {
+        let (events, mut stream) = EventSender::channel();
+        give.send(events).unwrap();
+        (0..round % 64).for_each(|_| std::hint::spin_loop());
+        let read = if round % 2 == 0 { runtime.block_on(stream.recv()) } else { stream.recv_blocking() };
+        assert!(matches!(read, Some(AgentEvent::Text(_))), "{round}: {read:?}");
+    }
+    drop(give);
+    writer.join_in_time().unwrap();
+}
+
+#[tokio::test]
+async fn coalesced_events_are_delivered_with_the_next_event_or_at_the_limit() {
+    let asleep = |stream: &mut EventStream| {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let arrived = stream.queue.arrived.notified();
+        std::pin::pin!(arrived).poll(&mut context).is_pending()
+    };
+    let (events, mut stream) = EventSender::channel();
+    stream.set_coalesced(|event| matches!(event, AgentEvent::Note(_)));
+    events.send(AgentEvent::Note("a".into()));
+    assert!(asleep(&mut stream));
+    events.send(text("b"));
+    assert!(!asleep(&mut stream));
+    assert!(matches!(stream.recv().await, Some(AgentEvent::Note(_))), "order is kept");
+    assert!(matches!(stream.recv().await, Some(AgentEvent::Text(_))));
+    (1..TEXT_JOIN_THRESHOLD_EVENTS).for_each(|_| events.send(AgentEvent::Note("more".into())));
+    assert!(asleep(&mut stream));
+    events.send(AgentEvent::Note("enough".into()));
+    assert!(!asleep(&mut stream));
+    (0..TEXT_JOIN_THRESHOLD_EVENTS).for_each(|_| drop(stream.try_recv()));
+    events.send(AgentEvent::Note("last".into()));
+    assert!(asleep(&mut stream));
+    drop(events);
+    assert!(!asleep(&mut stream), "the end wakes");
+    assert!(matches!(stream.recv().await, Some(AgentEvent::Note(_))) && stream.recv().await.is_none());
+}
+
+#[test]
+fn reader_thread_coalesces_text_and_wakes_for_other_events() {
+    let (events, mut stream) = EventSender::channel();
+    let (say, said) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        while let Some(event) = stream.recv_blocking() {
+            let _ = say.send(event);
+        }
+    });
+    // What comes while it rests is one piece, and the next event takes it along. It can't wake while this is held.
+    let mut state = loop {
+        let state = events.closer.0.lock();
+        match state.reader_thread {
+            ReaderThread::Coalescing => break state,
+            ReaderThread::Busy => drop(state),
+            ReaderThread::Waiting => {
+                drop(state);
+                events.send(text("a"));
+                assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "a"));
+            }
+        }
+        std::thread::yield_now();
+    };
+    assert!(state.is_coalescing_text(&text("b")));
+    ["b", "c"].into_iter().for_each(|piece| state.push(text(piece)));
+    assert_eq!(state.events.len(), 1);
+    drop(state);
+    events.send(AgentEvent::Note("d".into()));
+    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "bc"));
+    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Note(_))));
+    // Text that nothing follows comes by itself.
+    events.send(text("e"));
+    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(_))));
+    events.send(text("f"));
+    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "f"));
+    events.send(text("g"));
+    drop(events);
+    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "g"));
+    assert!(said.recv_in_time().is_err());
+    reader.join_in_time().unwrap();
+}
+
+/// What stands in the queue when a rest begins with one event and text follows.
+fn queued_event_count(between: AgentEvent, can_wait: Option<fn(&AgentEvent) -> bool>) -> usize {
+    let mut state = EventQueueState {
+        reader_thread: ReaderThread::Coalescing,
+        is_coalesced: can_wait,
+        ..EventQueueState::default()
+    };
+    [text("a"), between, text("b")].into_iter().for_each(|event| state.push(event));
+    state.events.len()
+}
+
+#[test]
+fn text_is_coalesced_across_silent_hooks_only() {
+    let id = RunId { event: EventId::default(), position: 1 };
+    let (event, hook, source) = (EventKind::AfterModel, "guard", Source::User);
+    let hook = || AgentEvent::HookStarted { id, event, hook: hook.to_owned(), source: source.clone(), total: 1 };
+    assert_eq!(queued_event_count(hook(), Some(|_| true)), 2);
+    assert_eq!(queued_event_count(hook(), None), 3);
+    assert_eq!(queued_event_count(AgentEvent::Note("n".into()), Some(|_| true)), 3);
+}
+
+#[tokio::test]
+async fn queued_text_is_joined_in_order() {
+    let (events, mut stream) = EventSender::channel();
+    let pieces = || [text("a"), text("b"), AgentEvent::Note("n".into()), text("c")];
+    pieces().into_iter().for_each(|event| events.send(event));
+    (0..TEXT_JOIN_THRESHOLD_EVENTS).for_each(|_| events.send(AgentEvent::Note("more".into())));
+    pieces().into_iter().for_each(|event| events.send(event));
+    drop(events);
+    let mut seen = Vec::new();
+    while let Some(event) = stream.recv().await {
+        seen.push(format!("{event:?}"));
+    }
+    assert_eq!(seen[..4], [r#"Text("a")"#, r#"Text("b")"#, r#"Note("n")"#, r#"Text("c")"#]);
+    assert_eq!(seen[4 + TEXT_JOIN_THRESHOLD_EVENTS..], [r#"Text("ab")"#, r#"Note("n")"#, r#"Text("c")"#]);
+}
+
+#[tokio::test]
+async fn live_output_keeps_the_end_per_call() {
+    let (events, mut stream) = EventSender::channel();
+    for at in 0..100_000 {
+        events.send(output(if at % 2 == 0 { "even" } else { "odd" }, &format!("line {at} é\n")));
+    }
+    events.send(AgentEvent::Note("later".into()));
+    let mut kept = Vec::new();
+    while let Some(AgentEvent::ToolOutput { call_id, text }) = stream.try_recv() {
+        assert!(text.len() <= MAX_LIVE_OUTPUT_BYTES);
+        kept.push((call_id, text));
+    }
+    assert_eq!(kept.len(), 2);
+    assert!(kept[0].1.ends_with("line 99998 é\n") && kept[1].1.ends_with("line 99999 é\n"));
+    assert_eq!(stream.queue.lock().bytes, 0);
+}
+
+#[tokio::test]
+async fn sender_waits_for_the_reader() {
+    let (events, mut stream) = EventSender::channel();
+    let cancel = CancellationToken::new();
+    events.send(text(&"x".repeat(MAX_UNREAD_BYTES)));
+    let sender = tokio::spawn({
+        let cancel = cancel.clone();
+        async move {
+            events.wait_for_capacity(&cancel).await;
+            events.send(AgentEvent::Note("there was room".into()));
+        }
+    });
+    tokio::task::yield_now().await;
+    assert!(!sender.is_finished());
+    assert!(matches!(stream.recv().await, Some(AgentEvent::Text(_))));
+    assert!(matches!(stream.recv().await, Some(AgentEvent::Note(_))));
+    assert!(stream.recv().await.is_none());
+}
+
+#[tokio::test]
+async fn cancel_or_gone_reader_ends_the_wait() {
+    let (events, stream) = EventSender::channel();
+    let cancel = CancellationToken::new();
+    (0..MAX_UNREAD_EVENTS).for_each(|at| events.send(AgentEvent::Note(at.to_string())));
+    cancel.cancel();
+    events.wait_for_capacity(&cancel).await;
+    drop(stream);
+    events.wait_for_capacity(&CancellationToken::new()).await;
+    events.send(text("unread"));
+    assert!(events.closer.0.lock().events.is_empty());
+}

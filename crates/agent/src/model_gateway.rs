@@ -1,0 +1,350 @@
+//! The one door to the model: every request of the agent, the answer to the user as well as a summary or a search, goes
+//! out here and nowhere else, past BeforeModel and BeforeToolSelection, and its answer comes in past AfterModel.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use hookwright_hooks::{
+    BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, LlmResponse, Purpose, SharedJson,
+};
+use hookwright_model::{AnyModel, Chunk, Model, ModelError, ModelRequest, Part, PartKind, Provider, ToolChoice};
+use hookwright_settings::Secrets;
+use hookwright_tools::{ToolSet, canonical_name};
+
+use crate::call;
+use crate::event::AgentEvent;
+use crate::loop_detector::LoopDetector;
+use crate::scope::TurnScope;
+use crate::services::Services;
+use crate::stream;
+use crate::translate;
+
+/// A model that only this file can ask.
+pub struct ModelGateway {
+    model: RwLock<Arc<AnyModel>>,
+    /// The name that the session asks it by.
+    name: RwLock<String>,
+    /// What no error of the model's may say.
+    secrets: Arc<Secrets>,
+}
+
+impl ModelGateway {
+    /// Puts a model behind the door.
+    pub fn new(model: AnyModel, secrets: Arc<Secrets>) -> Self {
+        let name = RwLock::new(model.name().to_owned());
+        ModelGateway { model: RwLock::new(Arc::new(model)), name, secrets }
+    }
+
+    /// Puts another model behind it; requests that are under way end with the one that they began with.
+    pub(crate) fn replace_model(&self, model: AnyModel) {
+        *self.model.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(model);
+    }
+
+    /// What no error of the model's may say, and no record either.
+    pub fn secrets(&self) -> &Arc<Secrets> {
+        &self.secrets
+    }
+
+    fn model(&self) -> Arc<AnyModel> {
+        self.model.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The name that the session asks it by, for requests that name no other.
+    pub fn name(&self) -> String {
+        self.name.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks by another name from now on.
+    pub(crate) fn set_name(&self, name: &str) {
+        name.clone_into(&mut self.name.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Who answers.
+    pub fn provider(&self) -> Provider {
+        self.model().provider()
+    }
+}
+
+/// Who waits for an answer.
+pub(crate) enum AnswerDelivery<'g> {
+    /// The user, who follows it piece by piece; a model that repeats itself is stopped.
+    Streamed(&'g mut LoopDetector),
+    /// The agent, for something of its own; nobody is shown it.
+    Silent(Purpose),
+}
+
+impl AnswerDelivery<'_> {
+    fn purpose(&self) -> Purpose {
+        match self {
+            AnswerDelivery::Streamed(_) => Purpose::Answer,
+            AnswerDelivery::Silent(purpose) => *purpose,
+        }
+    }
+}
+
+/// What came of a request.
+pub(crate) enum ModelAnswer {
+    /// A whole answer, and the tools that it was allowed to call.
+    Complete(Chunk, Option<ToolChoice>),
+    /// A hook refused it; nothing of it counts.
+    Denied(String),
+    /// A hook ended the agent's loop; what came before it counts.
+    Stopped(String, Chunk),
+    /// The user ended it; what came before counts.
+    Cancelled(Chunk),
+    /// The model repeats itself.
+    Loop(String, Chunk),
+    /// It failed; what came before counts.
+    Failed(ModelError, Chunk),
+}
+
+impl ModelAnswer {
+    fn log_outcome(&self, took: Duration) {
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+        let (end, chunk, why) = match self {
+            ModelAnswer::Complete(chunk, _) => ("complete", Some(chunk), None),
+            ModelAnswer::Denied(reason) => ("denied", None, Some(reason.clone())),
+            ModelAnswer::Stopped(reason, chunk) => ("stopped", Some(chunk), Some(reason.clone())),
+            ModelAnswer::Cancelled(chunk) => ("cancelled", Some(chunk), None),
+            ModelAnswer::Loop(reason, chunk) => ("loop", Some(chunk), Some(reason.clone())),
+            ModelAnswer::Failed(error, chunk) => ("failed", Some(chunk), Some(error.to_string())),
+        };
+        let usage = chunk.and_then(|chunk| chunk.usage).unwrap_or_default();
+        let (tokens_in, tokens_out) = (usage.prompt, usage.candidates);
+        let calls = chunk.map_or(0, |chunk| chunk.function_calls().count());
+        tracing::debug!(end, why, ms = took.as_millis(), tokens_in, tokens_out, calls, "the answer is over");
+    }
+}
+
+/// Whether hooks have yet to see arguments in an answer, and may want them kept nowhere.
+fn may_be_redacted(services: &Services, chunk: &Chunk) -> bool {
+    chunk.function_calls().any(|call| call::has_before_tool_hooks(services, &call.name))
+}
+
+/// What is told of an answer. Calls of one that was cut off are not made, so no hook judges them.
+fn recordable_answer(services: &Services, answer: &ModelAnswer, chunk: &Chunk) -> Chunk {
+    let mut told = Chunk { finish_message: None, ..chunk.clone() };
+    if !matches!(answer, ModelAnswer::Complete(..)) {
+        told.parts.retain(|part| part.as_function_call().is_none());
+    }
+    let tools = services.tools.current();
+    told.parts.iter_mut().for_each(|part| strip_hidden_from_hooks(&tools, part));
+    told
+}
+
+/// What is told of a request.
+fn recordable_request(services: &Services, request: &ModelRequest) -> ModelRequest {
+    let mut told = request.clone();
+    let tools = services.tools.current();
+    for content in &mut told.contents {
+        if content.parts.iter().any(|part| is_hidden_from_hooks(&tools, part)) {
+            Arc::make_mut(content).parts.iter_mut().for_each(|part| strip_hidden_from_hooks(&tools, part));
+        }
+    }
+    told
+}
+
+/// The name that is told for a tool that does not exist: no hook judges a call of it, and its name is the model's own text.
+const UNKNOWN_TOOL_NAME: &str = "unknown_tool";
+
+/// Whether a part holds what no hook is shown: media, and calls of tools that do not exist.
+fn is_hidden_from_hooks(tools: &ToolSet, part: &Part) -> bool {
+    let is_unknown = |name: &str| tools.get(canonical_name(name)).is_none();
+    match &part.kind {
+        PartKind::InlineData(_) | PartKind::FileData(_) => true,
+        PartKind::FunctionCall(call) => is_unknown(&call.name),
+        PartKind::FunctionResponse(response) => is_unknown(&response.name) || !response.parts.is_empty(),
+        _ => false,
+    }
+}
+
+/// Takes out of a part what no hook is shown, for those who record it: a hook could not have redacted it.
+fn strip_hidden_from_hooks(tools: &ToolSet, part: &mut Part) {
+    if !is_hidden_from_hooks(tools, part) {
+        return;
+    }
+    match &mut part.kind {
+        PartKind::InlineData(blob) => {
+            let text = format!("[{} bytes of {} are not recorded]", blob.data.len(), blob.mime_type);
+            *part = Part::text(text);
+        }
+        PartKind::FileData(_) => *part = Part::text("[the address of a file is not recorded]"),
+        PartKind::FunctionCall(call) => {
+            call.name = UNKNOWN_TOOL_NAME.to_owned();
+            call.args.clear();
+        }
+        PartKind::FunctionResponse(response) => {
+            if tools.get(canonical_name(&response.name)).is_none() {
+                response.name = UNKNOWN_TOOL_NAME.to_owned();
+                response.response.clear();
+            }
+            response.parts.clear();
+        }
+        _ => {}
+    }
+}
+
+/// Sends a request and sees its answer through. What there is to tell of an answer whose calls hooks have yet to judge is
+/// held back: it is told when they have.
+pub(crate) async fn ask_model(
+    services: &Services,
+    mut request: ModelRequest,
+    asking: AnswerDelivery<'_>,
+    held: &mut Option<AgentEvent>,
+    scope: &TurnScope,
+) -> ModelAnswer {
+    let purpose = asking.purpose();
+    if let Some(answer) = before_model(services, &mut request, purpose, scope).await {
+        return answer;
+    }
+    let view = before_tool_selection(services, &mut request, purpose, scope).await;
+    if scope.is_cancelled() {
+        return ModelAnswer::Cancelled(Chunk::default());
+    }
+    let started = Instant::now();
+    tracing::debug!(
+        provider = %services.model.provider(),
+        model = request.model,
+        purpose = purpose.as_str(),
+        messages = request.contents.len(),
+        tools = request.tools.len(),
+        "asks the model"
+    );
+    let prompt_id = scope.prompt_id();
+    let told = Box::new(recordable_request(services, &request));
+    services.events.send(AgentEvent::ModelRequest { request: told, prompt_id: prompt_id.clone() });
+    let answer = send_request(services, &request, view, asking, scope).await.unwrap_or_else(|error| match error {
+        error if error.is_cancelled() => ModelAnswer::Cancelled(Chunk::default()),
+        error => ModelAnswer::Failed(error, Chunk::default()),
+    });
+    let answer = match answer {
+        // Servers like to repeat a key that they refuse.
+        ModelAnswer::Failed(error, chunk) => {
+            ModelAnswer::Failed(error.map_text(&|text| services.model.secrets.hide(text)), chunk)
+        }
+        answer => answer,
+    };
+    let (model, duration) = (request.model.clone(), started.elapsed());
+    answer.log_outcome(duration);
+    let event = match &answer {
+        ModelAnswer::Failed(error, _) => {
+            AgentEvent::ModelFailed { model, error: error.to_string(), duration, prompt_id }
+        }
+        ModelAnswer::Denied(reason) => AgentEvent::ModelFailed { model, error: reason.clone(), duration, prompt_id },
+        ModelAnswer::Complete(chunk, _)
+        | ModelAnswer::Stopped(_, chunk)
+        | ModelAnswer::Cancelled(chunk)
+        | ModelAnswer::Loop(_, chunk) => AgentEvent::ModelResponse {
+            model,
+            usage: chunk.usage,
+            response: Box::new(recordable_answer(services, &answer, chunk)),
+            duration,
+            prompt_id,
+        },
+    };
+    match &answer {
+        ModelAnswer::Complete(chunk, _) if may_be_redacted(services, chunk) => *held = Some(event),
+        _ => services.events.send(event),
+    }
+    answer
+}
+
+/// The only place where a model is asked anything.
+async fn send_request(
+    services: &Services,
+    request: &ModelRequest,
+    view: Option<SharedJson>,
+    asking: AnswerDelivery<'_>,
+    scope: &TurnScope,
+) -> Result<ModelAnswer, ModelError> {
+    let model = services.model.model();
+    match asking {
+        AnswerDelivery::Streamed(guard) => {
+            let answer = model.stream(request, &scope.cancel).await?;
+            Ok(stream::receive_stream(services, answer, request, view, guard, scope).await)
+        }
+        AnswerDelivery::Silent(purpose) => {
+            let answer = model.generate(request, &scope.cancel).await?;
+            Ok(stream::receive_complete(services, answer, request, view, purpose, scope).await)
+        }
+    }
+}
+
+/// BeforeModel: changes the request, or is the answer.
+async fn before_model(
+    services: &Services,
+    request: &mut ModelRequest,
+    purpose: Purpose,
+    scope: &TurnScope,
+) -> Option<ModelAnswer> {
+    if !services.hooks.has_hooks_for(EventKind::BeforeModel) {
+        return None;
+    }
+    let event = BeforeModel { llm_request: SharedJson::from_request(&translate::request_view(request)), purpose };
+    match services.fire(&event, scope).await.verdict {
+        BeforeModelVerdict::Proceed { changes: None } => None,
+        BeforeModelVerdict::Proceed { changes: Some(patch) } => {
+            for trouble in translate::apply_patch(request, &patch) {
+                services
+                    .events
+                    .send(AgentEvent::Warning(format!("a BeforeModel hook was heard only in part: {trouble}")));
+            }
+            None
+        }
+        BeforeModelVerdict::Answer { response } => Some(answer_from_hook(services, request, &response, purpose)),
+        BeforeModelVerdict::Deny { reason } => Some(ModelAnswer::Denied(reason)),
+        BeforeModelVerdict::Stop { reason, response: None } => Some(ModelAnswer::Stopped(reason, Chunk::default())),
+        BeforeModelVerdict::Stop { reason, response: Some(response) } => {
+            Some(match answer_from_hook(services, request, &response, purpose) {
+                ModelAnswer::Complete(chunk, _) => ModelAnswer::Stopped(reason, chunk),
+                failed => failed,
+            })
+        }
+    }
+}
+
+/// A hook's answer in the model's place, shown where it is the answer to the user.
+fn answer_from_hook(
+    services: &Services,
+    request: &ModelRequest,
+    response: &LlmResponse,
+    purpose: Purpose,
+) -> ModelAnswer {
+    let answer = stream::complete_answer(translate::chunk_from_response(response), request);
+    if let (Purpose::Answer, ModelAnswer::Complete(chunk, _)) = (purpose, &answer) {
+        stream::send_chunk_events(services, chunk);
+    }
+    answer
+}
+
+/// BeforeToolSelection: which tools go along. Gives back the request as later hooks see it, if any will.
+async fn before_tool_selection(
+    services: &Services,
+    request: &mut ModelRequest,
+    purpose: Purpose,
+    scope: &TurnScope,
+) -> Option<SharedJson> {
+    let hooks = &services.hooks;
+    let selects = hooks.has_hooks_for(EventKind::BeforeToolSelection) && !request.tools.is_empty();
+    let watches = hooks.has_hooks_for(EventKind::AfterModel);
+    if !selects && !watches {
+        return None;
+    }
+    let view = SharedJson::from_request(&translate::request_view(request));
+    if !selects {
+        return Some(view);
+    }
+    let on_offer = request.tools.iter().map(|tool| tool.name.clone()).collect();
+    let outcome = services
+        .fire(&BeforeToolSelection { llm_request: view.clone(), purpose, offered_tools: on_offer }, scope)
+        .await;
+    match outcome.verdict.config {
+        Some(config) => {
+            request.tool_choice = Some(translate::tool_choice(&config));
+            watches.then(|| SharedJson::from_request(&translate::request_view(request)))
+        }
+        None => Some(view),
+    }
+}

@@ -1,0 +1,87 @@
+//! What the agent changed of the guards is told, and where somebody is there, asked about at once.
+
+use hookwright_hooks::{DISK_TIMEOUT_MESSAGE, run_with_disk_timeout};
+use hookwright_settings::ApprovalMode;
+use tokio::sync::oneshot;
+
+use super::tamper_watch::{GuardChange, TRUST_HINT};
+use crate::event::{AgentEvent, GuardTrustReply};
+use crate::scope::TurnScope;
+use crate::services::{Interaction, Services};
+use crate::session::{Reply, skips_approval};
+
+/// What stands in the way of trust in the guards.
+pub(crate) const UNTRUSTED_CHANGES_MESSAGE: &str = "what an agent changed of the guards waits for your trust";
+
+/// Tells of what the agent has changed since the last time.
+pub(crate) async fn report_changes(services: &Services, scope: &TurnScope) {
+    report_problems(services);
+    let changes = services.tamper_watch.take_unreported_changes();
+    if changes.is_empty() {
+        return;
+    }
+    let reply = match services.interaction {
+        Interaction::Headless => GuardTrustReply::KeepUntrusted,
+        Interaction::Interactive => ask_for_trust(services, changes.clone(), scope).await,
+    };
+    match reply {
+        GuardTrustReply::Trust => {
+            let guards = services.tamper_watch.clone();
+            if run_with_disk_timeout(move || guards.trust(&changes)).await.is_none() {
+                let text = format!("{DISK_TIMEOUT_MESSAGE}, so what you trust is not on record yet");
+                services.events.send(AgentEvent::Warning(text));
+            }
+        }
+        GuardTrustReply::KeepUntrusted => {
+            warn_of_changes(services, &changes);
+            // Without a user to ask, every other call would be refused from here on; what the hooks judge is denied.
+            if services.interaction == Interaction::Interactive && skips_approval(services.approvals.mode()) {
+                reset_approval_mode(services, UNTRUSTED_CHANGES_MESSAGE);
+            }
+        }
+    }
+}
+
+/// Goes back to the default approval mode, and says why.
+pub(crate) fn reset_approval_mode(services: &Services, why: &str) {
+    let mode = services.approvals.mode();
+    services.approvals.set_mode(ApprovalMode::Default);
+    let text = format!("{why}, so the approval mode is default from now on, not {}", mode.as_str());
+    services.events.send(AgentEvent::Reply(Reply::warning(text)));
+    services.events.send(AgentEvent::ModeChanged(ApprovalMode::Default));
+}
+
+/// The same where nobody can be asked any more, and nothing runs that the agent left. Ends the watch.
+pub(crate) fn report_changes_at_end(services: &Services) {
+    services.tamper_watch.rescan_blocking();
+    warn_of_changes(services, &services.tamper_watch.take_unreported_changes());
+    services.tamper_watch.end_session();
+    report_problems(services);
+}
+
+fn report_problems(services: &Services) {
+    for trouble in services.tamper_watch.take_unreported_problems() {
+        services.events.send(AgentEvent::Warning(trouble));
+    }
+}
+
+fn warn_of_changes(services: &Services, changes: &[GuardChange]) {
+    for change in changes {
+        let text = format!("{change}; hooks that depend on it are not trusted, and deny what they can: {TRUST_HINT}");
+        services.events.send(AgentEvent::Warning(text));
+    }
+}
+
+async fn ask_for_trust(services: &Services, changes: Vec<GuardChange>, scope: &TurnScope) -> GuardTrustReply {
+    let _standing = scope.pause_deadline();
+    let _turn_to_ask = tokio::select! {
+        () = scope.cancel.cancelled() => return GuardTrustReply::KeepUntrusted,
+        turn = services.approval_lock.lock() => turn,
+    };
+    let (sender, receiver) = oneshot::channel();
+    services.events.send(AgentEvent::GuardsChanged(changes, sender));
+    tokio::select! {
+        () = scope.cancel.cancelled() => GuardTrustReply::KeepUntrusted,
+        reply = receiver => reply.unwrap_or(GuardTrustReply::KeepUntrusted),
+    }
+}

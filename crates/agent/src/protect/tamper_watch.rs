@@ -1,0 +1,512 @@
+//! Notices who changes what guards are made of. What changes while a call of the agent runs, or something that it left
+//! running, is the agent's and waits for the user's trust; everything else is the user's own.
+//!
+//! Asking the user is `change_report.rs`; what one file was and is, `watched_file.rs`; what is kept in mind and on record of them all,
+//! `guards/hook_list.rs`; while what runs whose changes count as the agent's, `guards/window.rs`.
+
+mod state;
+mod watch_view;
+mod window;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use hookwright_hooks::{Hook, HookState, Registry, TrustGate};
+use hookwright_settings::trust::{
+    GuardFile, GuardFileKind, Ledger, PendingChange, exact_name, hooks_before, pending_changes, trust_changes,
+};
+use hookwright_settings::{ConfigPaths, LoadedConfig, SessionGuardRecord};
+use hookwright_tools::ProcessGroups;
+
+use super::guarded_files::GuardedFiles;
+use super::missing_hooks::{self, declaration_text, hook_identity};
+use super::protected_paths::ProtectedPaths;
+use super::watched_file::{ChangeAuthor, RescanResult, WatchedFile};
+use watch_view::TamperWatchView;
+use window::TamperWindowKind;
+
+/// How to go on where a guard is not trusted.
+pub(crate) const TRUST_HINT: &str =
+    "look at it, then trust it with `hookwright hooks trust --all` or /hooks trust --all, or put it back as it was";
+/// The same for whoever reads a denial: that may be the model, which is not told how to trust its own work.
+const PERSON_REQUIRED_MESSAGE: &str = "a person must look at it";
+
+/// A change that the agent made to what guards are made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuardChange {
+    /// The file, as it is told to people.
+    pub path: String,
+    /// What became of it: `changed`, `made`, `removed`.
+    pub change_kind: &'static str,
+    /// What is different, where that can be shown.
+    pub diff: Option<String>,
+    /// One word for what the file is now.
+    digest: String,
+    /// Who may have done it.
+    attribution: &'static str,
+}
+
+impl std::fmt::Display for GuardChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} was {} {}", self.path, self.change_kind, self.attribution)
+    }
+}
+
+/// When a session's part of the ledger begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LedgerStart {
+    /// At once: what can't be written down is known before anything runs.
+    Immediate,
+    /// With the first thing that runs. Enough where no hook could say no.
+    OnFirstRun,
+}
+
+type RegistryLoader = dyn Fn() -> Option<Registry> + Send + Sync;
+
+/// Watches over the guards of a session.
+pub struct TamperWatch {
+    /// Locked while a scan waits for the disk, so that only threads for blocking work and the user's own commands lock it.
+    state: Mutex<TamperWatchState>,
+    view: Arc<Mutex<TamperWatchView>>,
+    /// Whether hooks ran for which no window could be opened.
+    has_unwatched_hooks: AtomicBool,
+    /// Reads the configuration as it is on disk now.
+    load_registry: Option<Box<RegistryLoader>>,
+}
+
+#[derive(Default)]
+struct TamperWatchState {
+    project: PathBuf,
+    /// Where the project is by now.
+    current_root: PathBuf,
+    protected: Arc<ProtectedPaths>,
+    watched_files: Vec<WatchedFile>,
+    armed_hooks: Vec<ArmedHook>,
+    /// Where a hook stands in `hooks`, by its address.
+    hook_indices: HashMap<usize, usize>,
+    /// Those hooks that only stand in for others.
+    stand_in_addresses: HashSet<usize>,
+    /// Hooks that the settings on disk do not declare any more as they run; why they do not.
+    stale_declarations: HashMap<usize, String>,
+    /// What stands in for hooks that an earlier session's agent took away.
+    stand_ins: Vec<Hook>,
+    /// How many calls of the agent run.
+    running_calls: usize,
+    /// How many events of hooks run.
+    running_hook_events: usize,
+    /// Whether programs that are MCP servers run beside it all: between events too they may change what they like.
+    has_servers: bool,
+    /// What the agent's calls run in the background.
+    background: Arc<ProcessGroups>,
+    /// When all files were last looked at.
+    last_full_scan: Option<Instant>,
+    /// When hooks or a call were last seen out with a look at all files.
+    last_window_closed: Option<Instant>,
+    /// Whether hooks have run since the last look at all files: what has changed by the next may be their work.
+    hooks_ran_since_scan: bool,
+    /// Whether something ran there at the last look at all files.
+    had_background_processes: bool,
+    /// The file that the user let the running call change.
+    allowed_path: Option<PathBuf>,
+    ledger: Option<Ledger>,
+    /// Whether other sessions are told that the agent is at work.
+    is_busy_published: bool,
+    paths: Option<ConfigPaths>,
+    view: Arc<Mutex<TamperWatchView>>,
+    /// Which guards there are, for their record.
+    guard_record: Option<SessionGuardRecord>,
+    /// Why the ledger was not opened.
+    ledger_error: Option<String>,
+}
+
+/// Paths of instructions to the model that wait for trust.
+pub(crate) struct UntrustedInstructions(Vec<PathBuf>);
+
+impl UntrustedInstructions {
+    /// Why a file is not used, if it, or a folder that it is in, waits for trust.
+    pub(crate) fn reason_for(&self, path: &Path) -> Option<String> {
+        let is_held = self.0.iter().any(|held| path.starts_with(held));
+        is_held.then(|| format!("an agent has changed {}, so it is not used; {TRUST_HINT}", path.display()))
+    }
+}
+
+/// A hook, and what it is made of.
+struct ArmedHook {
+    hook: Arc<Hook>,
+    /// Where its files stand.
+    file_indices: Vec<usize>,
+    /// The settings that it was read from after an agent had changed them, if so.
+    untrusted_settings: Option<usize>,
+}
+
+impl Default for TamperWatch {
+    /// Watches over nothing.
+    fn default() -> Self {
+        TamperWatch::from_state(TamperWatchState::default(), None)
+    }
+}
+
+impl std::fmt::Debug for TamperWatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guards")
+    }
+}
+
+impl TamperWatch {
+    /// Begins to watch. `pending` is what earlier sessions left and nobody has trusted.
+    pub(crate) fn new(
+        loaded: &LoadedConfig,
+        made_of: GuardedFiles,
+        pending: &[PendingChange],
+        ledger: LedgerStart,
+        load: impl Fn() -> Option<Registry> + Send + Sync + 'static,
+    ) -> Self {
+        let (project, paths) = (loaded.project.root.clone(), Some(loaded.paths.clone()));
+        let mut state =
+            TamperWatchState { current_root: project.clone(), project, paths, ..TamperWatchState::default() };
+        state.watch_configuration(loaded, made_of, pending);
+        let before = hooks_before(&loaded.project.root, pending);
+        state.view().problems.extend(missing_hooks::old_form_note(&before));
+        let gone = missing_hooks::missing_from(before, &loaded.registry);
+        state.stand_ins = gone.iter().filter_map(missing_hooks::stand_in_hook).collect();
+        let mut own = Ledger::new(&loaded.paths, &loaded.project.root, &uuid::Uuid::new_v4().to_string());
+        own.set_hooks(missing_hooks::ledger_hooks(loaded).into_iter().chain(gone).collect());
+        state.ledger = Some(own);
+        if ledger == LedgerStart::Immediate {
+            state.ledger_error = state.open_ledger().err().map(|error| error.to_string());
+        }
+        state.update_view();
+        TamperWatch::from_state(state, Some(Box::new(load)))
+    }
+
+    fn from_state(state: TamperWatchState, load: Option<Box<RegistryLoader>>) -> Self {
+        let published = state.view.clone();
+        TamperWatch {
+            state: Mutex::new(state),
+            view: published,
+            has_unwatched_hooks: AtomicBool::default(),
+            load_registry: load,
+        }
+    }
+
+    fn view(&self) -> MutexGuard<'_, TamperWatchView> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The paths that no tool changes unasked.
+    pub(crate) fn protected(&self) -> Arc<ProtectedPaths> {
+        self.view().protected.clone()
+    }
+
+    /// The folder of the ledger and why that can't be used, if so.
+    pub(crate) fn ledger_error(&self) -> Option<(PathBuf, String)> {
+        let state = self.state();
+        let folder = state.ledger.as_ref()?.path().parent()?.to_owned();
+        Some((folder, state.ledger_error.clone()?))
+    }
+
+    /// Goes on although the ledger could not be used: somebody is there to be told.
+    pub(crate) fn continue_without_ledger(&self) {
+        let mut state = self.state();
+        if let Some(why) = state.ledger_error.take() {
+            state.report_ledger_error(&why);
+            state.save_ledger();
+        }
+    }
+
+    /// Problems with the record on disk since the last time.
+    pub(crate) fn take_unreported_problems(&self) -> Vec<String> {
+        std::mem::take(&mut self.view().problems)
+    }
+
+    fn state(&self) -> MutexGuard<'_, TamperWatchState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The hooks that run from now on, and where what the agent leaves running is known.
+    pub(crate) fn arm(&self, loaded: &LoadedConfig, registry: &Registry, background: &Arc<ProcessGroups>) {
+        let mut state = self.state();
+        state.background = background.clone();
+        state.arm_hooks(loaded, registry);
+    }
+
+    /// Another configuration, which the user wants as it is.
+    pub(crate) fn reload(&self, loaded: &LoadedConfig, policies: &[PathBuf], registry: &Registry) {
+        let mut state = self.state();
+        state.watch_configuration(loaded, GuardedFiles::new(loaded, policies), &[]);
+        state.stand_ins.clear();
+        if let Some(ledger) = &mut state.ledger {
+            ledger.set_hooks(missing_hooks::ledger_hooks(loaded));
+        }
+        state.arm_hooks(loaded, registry);
+        state.save_ledger();
+    }
+
+    /// What stands in for hooks that an earlier session's agent took away, and nobody has trusted that.
+    pub(crate) fn stand_ins(&self) -> Vec<Hook> {
+        self.view().stand_ins.clone()
+    }
+
+    /// Looks at everything; whether nothing waits for trust, so that what has changed is the user's.
+    pub(crate) fn rescan_blocking(&self) -> bool {
+        let mut state = self.state();
+        self.rescan_all(&mut state);
+        !state.watched_files.iter().any(WatchedFile::is_untrusted) && state.stale_declarations.is_empty()
+    }
+
+    /// What the agent has changed since the last time.
+    pub(crate) fn take_unreported_changes(&self) -> Vec<GuardChange> {
+        std::mem::take(&mut self.view().unreported)
+    }
+
+    /// Everything that waits for trust.
+    pub(crate) fn untrusted_changes(&self) -> Vec<GuardChange> {
+        self.view().untrusted.iter().map(|file| file.change.clone()).collect()
+    }
+
+    /// What waits for trust and keeps hooks of this name from running: files that only hooks run, and settings, if it is they.
+    pub(crate) fn untrusted_changes_of_hook(&self, name: &str) -> (Vec<GuardChange>, Option<GuardChange>) {
+        let mut state = self.state();
+        self.rescan_all(&mut state);
+        let mut own = Vec::new();
+        let mut settings = None;
+        for armed in state.armed_hooks.iter().filter(|armed| armed.hook.id() == name) {
+            let declared = state.stale_declarations.contains_key(&hook_address(&armed.hook));
+            for at in armed.file_indices.iter().copied().filter(|at| state.watched_files[*at].is_untrusted()) {
+                if state.watched_files[at].file.kind != GuardFileKind::Settings {
+                    own.push(state.guard_change(at));
+                } else if declared || armed.untrusted_settings == Some(at) {
+                    settings = Some(state.guard_change(at));
+                }
+            }
+        }
+        own.dedup();
+        (own, settings)
+    }
+
+    /// Definitions of agents, commands and the system prompt that an agent has changed, and folders of them: nothing there
+    /// counts before it is trusted.
+    pub(crate) fn untrusted_instructions(&self) -> UntrustedInstructions {
+        let published = self.view();
+        let held = published.untrusted.iter().filter(|file| file.kind == GuardFileKind::Instructions);
+        UntrustedInstructions(held.map(|file| file.path.clone()).collect())
+    }
+
+    /// The user has had this file changed, a moment ago.
+    pub(crate) fn accept_user_change(&self, path: &Path) {
+        let mut state = self.state();
+        let project = state.project.clone();
+        for watched in state.watched_files.iter_mut().filter(|watched| !watched.is_untrusted()) {
+            if is_same_file(&watched.file.path, path) {
+                watched.rescan(&project, |_| ChangeAuthor::User);
+            }
+        }
+        state.save_ledger();
+    }
+
+    /// Whether anything waits for trust.
+    pub(crate) fn has_untrusted_changes(&self) -> bool {
+        !self.view().untrusted.is_empty()
+    }
+
+    /// The user's word that these changes are fine, as they were shown.
+    pub(crate) fn trust(&self, changes: &[GuardChange]) {
+        let mut state = self.state();
+        self.rescan_all(&mut state);
+        for at in 0..state.watched_files.len() {
+            let now = state.guard_change(at);
+            if changes.iter().any(|shown| shown.path == now.path) {
+                let shown = changes.iter().find(|shown| **shown == now).map(|shown| shown.digest.clone());
+                state.watched_files[at].trust(Some(shown.as_deref().unwrap_or_default()));
+            }
+        }
+        state.view().unreported.clear();
+        self.find_stale_declarations(&mut state);
+        let files: Vec<_> =
+            state.watched_files.iter().filter(|one| !one.is_untrusted()).map(|one| one.file.clone()).collect();
+        if let Some(paths) = &state.paths {
+            let earlier = pending_changes(paths, &state.project, &files);
+            if let Err(error) = trust_changes(&state.project, &earlier.iter().collect::<Vec<_>>()) {
+                tracing::warn!(%error, "the ledger of guards can't be written");
+            }
+        }
+        state.save_ledger();
+    }
+
+    /// Does something for the user that changes this file.
+    pub(crate) fn with_user_change<T>(&self, path: &Path, change: impl FnOnce() -> T) -> T {
+        self.rescan_all(&mut self.state());
+        let done = change();
+        let mut state = self.state();
+        let project = state.project.clone();
+        let mut taken = false;
+        for watched in &mut state.watched_files {
+            if !watched.is_untrusted() && is_same_file(&watched.file.path, path) {
+                taken |= watched.rescan(&project, |_| ChangeAuthor::User) == RescanResult::ChangedByUser;
+            }
+        }
+        if taken {
+            state.save_ledger();
+        }
+        done
+    }
+
+    /// The session is over.
+    pub(crate) fn end_session(&self) {
+        let mut state = self.state();
+        if state.ledger.as_ref().is_some_and(Ledger::is_unopened) {
+            // Nothing has run that could have changed anything.
+            state.ledger = None;
+            state.watched_files.clear();
+            return state.update_view();
+        }
+        if !state.watched_files.is_empty() && state.ledger_error.is_none() {
+            state.repair_records();
+        }
+        self.rescan_all(&mut state);
+        let entries = state.watched_files.iter().map(WatchedFile::ledger_entry).collect();
+        if let Some(mut ledger) = state.ledger.take()
+            && let Err(error) = ledger.close(entries)
+        {
+            state.report_write_failure(ledger.path(), &error.to_string());
+        }
+        state.watched_files.clear();
+        state.update_view();
+    }
+
+    fn rescan_all(&self, state: &mut TamperWatchState) {
+        self.record_unwatched_hooks(state);
+        state.apply_external_trust();
+        let everything = 0..state.watched_files.len();
+        self.rescan_files(state, everything);
+        state.last_full_scan = Some(Instant::now());
+        state.hooks_ran_since_scan = false;
+        // Only a look at everything may say that whoever ran has changed nothing more.
+        state.had_background_processes = state.background.has_live_processes();
+        state.publish_busy();
+    }
+
+    fn record_unwatched_hooks(&self, state: &mut TamperWatchState) {
+        state.hooks_ran_since_scan |= self.has_unwatched_hooks.swap(false, Ordering::Relaxed);
+    }
+
+    fn rescan_files(&self, state: &mut TamperWatchState, places: impl IntoIterator<Item = usize>) {
+        self.record_unwatched_hooks(state);
+        state.follow_moved_project();
+        let now = SystemTime::now();
+        let (mut distrusted, mut moved) = (Vec::new(), false);
+        for at in places {
+            if !state.watched_files[at].may_have_changed(now) {
+                continue;
+            }
+            match state.rescan_file(at) {
+                RescanResult::Unchanged => {}
+                RescanResult::ChangedByUser | RescanResult::Restored => moved = true,
+                RescanResult::ChangedByAgent => distrusted.push(at),
+            }
+        }
+        if distrusted.is_empty() && !moved {
+            return;
+        }
+        let settings = |at: &usize| state.watched_files[*at].file.kind == GuardFileKind::Settings;
+        if moved || distrusted.iter().any(settings) {
+            self.find_stale_declarations(state);
+        }
+        for at in distrusted {
+            let change = state.guard_change(at);
+            tracing::warn!(path = change.path, deed = change.change_kind, "the agent changed what guards are made of");
+            let mut published = state.view();
+            published.unreported.retain(|known| known.path != change.path);
+            published.unreported.push(change);
+        }
+        state.save_ledger();
+    }
+
+    /// Which hooks would not be the same if the settings were read now.
+    fn find_stale_declarations(&self, state: &mut TamperWatchState) {
+        let distrusted =
+            state.watched_files.iter().any(|file| file.is_untrusted() && file.file.kind == GuardFileKind::Settings);
+        state.stale_declarations.clear();
+        if !distrusted {
+            return;
+        }
+        // What stands in the place of a project that was moved is another one.
+        let in_place = state.current_root == state.project;
+        let registry = self.load_registry.as_ref().filter(|_| in_place).and_then(|load| load()).unwrap_or_default();
+        let runs = |hooks: &Registry| {
+            let enabled = hooks.entries().filter(|(_, state)| **state == HookState::Enabled);
+            enabled.map(|(hook, _)| (hook_identity(hook), declaration_text(hook))).collect::<Vec<_>>()
+        };
+        let now = runs(&registry);
+        for ArmedHook { hook, .. } in &state.armed_hooks {
+            let (identity, declaration) = (hook_identity(hook), declaration_text(hook));
+            let deed =
+                match now.iter().filter(|(other, _)| *other == identity).map(|(_, other)| other).collect::<Vec<_>>() {
+                    same if same.contains(&&declaration) => continue,
+                    same if same.is_empty() => "removed from",
+                    _ => "changed in",
+                };
+            let file = hook
+                .location
+                .as_ref()
+                .map_or_else(|| "the settings".to_owned(), |place| state.display_path(&place.file));
+            state.stale_declarations.insert(hook_address(hook), format!("it was {deed} {file}"));
+        }
+    }
+}
+
+impl TrustGate for TamperWatch {
+    fn check(&self, hook: &Arc<Hook>) -> Result<(), String> {
+        let mut state = self.state();
+        let key = hook_address(hook);
+        let Some(at) = state.hook_indices.get(&key).copied() else { return Ok(()) };
+        if state.stand_in_addresses.contains(&key) {
+            let file = hook.location.as_ref().map(|place| state.display_path(&place.file)).unwrap_or_default();
+            return Err(format!(
+                "it was changed or removed in {file} while the agent worked, so it is missed; {PERSON_REQUIRED_MESSAGE}"
+            ));
+        }
+        let files = std::mem::take(&mut state.armed_hooks[at].file_indices);
+        self.rescan_files(&mut state, files.iter().copied());
+        let doubtful =
+            state.armed_hooks[at].untrusted_settings.filter(|settings| state.watched_files[*settings].is_untrusted());
+        let own = |at: &&usize| {
+            state.watched_files[**at].is_untrusted() && state.watched_files[**at].file.kind != GuardFileKind::Settings
+        };
+        let changed = files.iter().find(own).copied().or(doubtful).map(|at| state.guard_change(at));
+        let why = match (changed, state.stale_declarations.get(&key)) {
+            (Some(change), _) => Some(change.to_string()),
+            (None, declared) => declared.map(|deed| format!("{deed} {}", state.change_attribution())),
+        };
+        state.armed_hooks[at].file_indices = files;
+        why.map_or(Ok(()), |why| Err(format!("{why}, so it is not trusted; {PERSON_REQUIRED_MESSAGE}")))
+    }
+}
+
+/// Whether two names lead to one file, or would.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+}
+
+/// What tells a hook from all others that are there.
+fn hook_address(hook: &Arc<Hook>) -> usize {
+    Arc::as_ptr(hook) as usize
+}
+
+/// Whether two hooks are declared alike.
+fn has_same_declaration(one: &Hook, other: &Hook) -> bool {
+    hook_identity(one) == hook_identity(other) && declaration_text(one) == declaration_text(other)
+}
+
+impl Drop for TamperWatch {
+    /// Only a session that is killed leaves more than what waits for the user.
+    fn drop(&mut self) {
+        self.end_session();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,475 @@
+//! Runs a session: takes one order after another, gives the agent its work, keeps prompts that come meanwhile, and looks
+//! whether the configuration has changed on disk.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use hookwright_model::AnyModel;
+use hookwright_settings::{ApprovalMode, ProcessEnv};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::{JoinError, JoinHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::agent_task::AgentTask;
+use super::command::{Detail, SessionCommand};
+use super::config_watch::ConfigWatch;
+use super::dialog::DialogOutcome;
+use super::extensions::ExtensionUpdates;
+use super::mcp_sign_in::McpSignInTask;
+use super::options::SessionOptions;
+use super::reply::Reply;
+use super::setup::{self, PreparedAgent};
+use super::{ActorMessage, SharedView, Shutdown};
+use crate::agent::{Agent, EndReason, StartSource};
+use crate::event::{AgentEvent, TurnEnd};
+use crate::panics::panic_message;
+use crate::protect::{report_changes_at_end, reset_approval_mode};
+use crate::services::{Interaction, Services};
+
+/// How often the configuration is looked at.
+const CONFIG_RESCAN_INTERVAL: Duration = Duration::from_secs(1);
+/// More prompts than this nobody lets wait.
+const MAX_QUEUED_PROMPTS: usize = 100;
+
+/// The session at work.
+pub(super) struct SessionActor {
+    pub(super) options: SessionOptions,
+    pub(super) world: ProcessEnv,
+    pub(super) shared: std::sync::Arc<SharedView>,
+    pub(super) config_watch: ConfigWatch,
+    /// Whether the disk did not answer at the last look.
+    pub(super) is_disk_unresponsive: bool,
+    /// The guards whose worker was given up, when that was last looked at.
+    pub(super) guards_with_dead_worker: Vec<String>,
+    pub(super) extension_updates: ExtensionUpdates,
+    pub(super) mcp_sign_in: McpSignInTask,
+    /// What is asked; nothing once nobody is left who could ask.
+    messages: Option<UnboundedReceiver<ActorMessage>>,
+    agent_slot: AgentSlot,
+    /// Ends what runs now.
+    cancel: CancellationToken,
+    queue: VecDeque<QueuedTask>,
+    /// What to tell the agent when it is free.
+    deferred: DeferredChanges,
+    /// Commands that ask the user something.
+    pub(super) dialogs: JoinSet<Option<DialogOutcome>>,
+    end_reason: Option<EndReason>,
+    start_source: StartSource,
+    startup_warnings: Vec<String>,
+}
+
+/// Who has the agent.
+enum AgentSlot {
+    /// Nobody.
+    Idle(Box<Agent>),
+    /// A task of its own.
+    Busy(JoinHandle<Box<Agent>>),
+    /// It was lost in a panic.
+    Lost,
+}
+
+/// Something that the user wants done: what was typed, and what it means.
+struct QueuedTask {
+    typed: String,
+    task: AgentTask,
+}
+
+/// Changes that wait for a free agent.
+#[derive(Default)]
+struct DeferredChanges {
+    model: Option<ModelChange>,
+    system_prompt: Option<String>,
+}
+
+/// Another model: its name, and who answers if that is somebody else.
+pub(super) struct ModelChange {
+    pub(super) name: String,
+    pub(super) model: Option<AnyModel>,
+}
+
+impl SessionActor {
+    pub(super) fn new(
+        options: SessionOptions,
+        world: ProcessEnv,
+        made: PreparedAgent,
+        shared: std::sync::Arc<SharedView>,
+        asked: UnboundedReceiver<ActorMessage>,
+    ) -> Self {
+        SessionActor {
+            config_watch: ConfigWatch::new(&shared.view().loaded, &options.policies),
+            is_disk_unresponsive: false,
+            guards_with_dead_worker: Vec::new(),
+            extension_updates: ExtensionUpdates::default(),
+            mcp_sign_in: McpSignInTask::default(),
+            options,
+            world,
+            shared,
+            messages: Some(asked),
+            agent_slot: AgentSlot::Idle(Box::new(made.agent)),
+            cancel: CancellationToken::new(),
+            queue: VecDeque::new(),
+            deferred: DeferredChanges::default(),
+            dialogs: JoinSet::new(),
+            end_reason: None,
+            start_source: made.start_source,
+            startup_warnings: made.warnings,
+        }
+    }
+
+    /// Works until the session is over.
+    pub(super) async fn run(mut self) {
+        self.announce_configuration();
+        self.reply_agent_diagnostics();
+        for warning in std::mem::take(&mut self.startup_warnings) {
+            self.send_event(AgentEvent::Warning(warning));
+        }
+        if let AgentSlot::Idle(agent) = &self.agent_slot {
+            self.send_event(AgentEvent::History(setup::last_messages(agent.history())));
+        }
+        self.connect_servers();
+        self.start_task(AgentTask::Start(self.start_source));
+        let mut look = tokio::time::interval(CONFIG_RESCAN_INTERVAL);
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        look.reset();
+        let mut looking = JoinSet::new();
+        let looks = self.options.interaction == Interaction::Interactive;
+        if looks {
+            self.check_newer_versions();
+        }
+        while !self.is_over() {
+            tokio::select! {
+                biased;
+                asked = next_message(&mut self.messages) => self.handle_message(asked),
+                agent = self.agent_slot.join_agent() => self.finish_task(agent),
+                Some(end) = self.dialogs.join_next() => self.finish_dialog(end),
+                Some(found) = self.extension_updates.lookups.join_next() => self.handle_update_result(found),
+                Some(found) = self.extension_updates.version_checks.join_next() => self.announce_newer_version(found),
+                Some(Ok(looked)) = looking.join_next() => self.apply_scan(looked),
+                _ = look.tick(), if looks && looking.is_empty() => drop(looking.spawn(self.scan_configuration())),
+            }
+        }
+        let reason = self.end_reason.unwrap_or(EndReason::Exit);
+        tracing::debug!(?reason, "ends");
+        if let AgentSlot::Idle(agent) = &mut self.agent_slot {
+            agent.end(reason).await;
+            agent.shutdown().await;
+        }
+        report_changes_at_end(&self.services());
+    }
+
+    fn is_over(&self) -> bool {
+        match &self.agent_slot {
+            AgentSlot::Lost => true,
+            AgentSlot::Busy(_) => false,
+            AgentSlot::Idle(_) => self.end_reason.is_some() && self.queue.is_empty() && self.dialogs.is_empty(),
+        }
+    }
+
+    pub(super) fn send_event(&self, event: AgentEvent) {
+        self.services().events.send(event);
+    }
+
+    pub(super) fn reply(&self, reply: Reply) {
+        self.send_event(AgentEvent::Reply(reply));
+    }
+
+    pub(super) fn services(&self) -> std::sync::Arc<Services> {
+        self.shared.view().services.clone()
+    }
+
+    fn handle_message(&mut self, asked: Option<ActorMessage>) {
+        match asked {
+            Some(ActorMessage::Command(order)) if self.end_reason.is_none() => self.handle_command(order),
+            Some(ActorMessage::Command(_)) => {}
+            Some(ActorMessage::Canary(hook)) => self.fire_canary(&hook),
+            Some(ActorMessage::End(when, reason)) => self.begin_shutdown(when, reason),
+            // Nobody is left who could ask for anything.
+            None => self.begin_shutdown(Shutdown::Now, EndReason::Exit),
+        }
+    }
+
+    pub(super) fn begin_shutdown(&mut self, when: Shutdown, reason: EndReason) {
+        tracing::debug!(?when, ?reason, "the session is to end");
+        self.end_reason.get_or_insert(reason);
+        if when == Shutdown::Now {
+            self.queue.clear();
+            self.dialogs = JoinSet::new();
+            // A turn that is over cannot be cancelled, nor can what its hooks still have to say.
+            if !matches!(self.agent_slot, AgentSlot::Idle(_)) {
+                self.cancel.cancel();
+            }
+        }
+    }
+
+    /// A prompt that waits its turn, and what was typed for it.
+    pub(super) fn enqueue_prompt(&mut self, prompt: String, typed: String) {
+        self.enqueue(QueuedTask { typed, task: AgentTask::Prompt(prompt) });
+    }
+
+    fn handle_command(&mut self, order: SessionCommand) {
+        tracing::debug!(order = order.as_str(), "ordered");
+        match order {
+            SessionCommand::Prompt(prompt) => self.enqueue_prompt(prompt.clone(), prompt),
+            SessionCommand::UseSkill { name, task, typed } => self.use_skill(&name, &task, typed),
+            SessionCommand::PipedPrompt { piped, typed } => {
+                self.enqueue(QueuedTask { typed: typed.clone(), task: AgentTask::PipedPrompt { piped, typed } });
+            }
+            SessionCommand::UserShell(command) => {
+                self.enqueue(QueuedTask { typed: format!("!{command}"), task: AgentTask::UserShell(command) });
+            }
+            SessionCommand::CustomCommand { command, typed, args } => {
+                self.enqueue(QueuedTask {
+                    typed: typed.clone(),
+                    task: AgentTask::CustomCommand { command, typed, args },
+                });
+            }
+            SessionCommand::ServerPrompt { server, name, args, typed } => {
+                self.enqueue(QueuedTask { typed, task: AgentTask::ServerPrompt { server, name, args } });
+            }
+            SessionCommand::MaybeServerPrompt(typed) => {
+                self.enqueue(QueuedTask { typed: typed.clone(), task: AgentTask::MaybeServerPrompt(typed) })
+            }
+            SessionCommand::Clear => self.enqueue(QueuedTask { typed: "/clear".to_owned(), task: AgentTask::Clear }),
+            SessionCommand::Compress => {
+                self.enqueue(QueuedTask { typed: "/compress".to_owned(), task: AgentTask::Compress })
+            }
+            SessionCommand::Cancel => self.cancel_task(),
+            SessionCommand::RecallPrompt => {
+                let last = self.queue.pop_back();
+                self.return_prompts(last.into_iter().collect());
+            }
+            SessionCommand::Model(name) => self.handle_model(name),
+            SessionCommand::Auth => self.handle_auth(),
+            SessionCommand::Settings(name) => self.handle_settings(name),
+            SessionCommand::Theme(name) => self.handle_theme(name),
+            SessionCommand::Vim => self.toggle_vim_mode(),
+            SessionCommand::FolderTrust => self.handle_folder_trust(),
+            SessionCommand::Directory(order) => self.handle_directory(order),
+            SessionCommand::Init => self.handle_init(),
+            SessionCommand::Diff(order) => self.handle_diff(order),
+            SessionCommand::Logout => self.handle_logout(),
+            SessionCommand::SetApprovalMode(mode) => self.set_approval_mode(mode),
+            SessionCommand::Tools(detail) => self.list_tools(detail),
+            SessionCommand::About => self.show_about(),
+            SessionCommand::ListCustomCommands => self.list_custom_commands(),
+            SessionCommand::Memory(order) => self.handle_memory(order),
+            SessionCommand::Agents(order) => self.handle_agents(order),
+            SessionCommand::Hooks(order) => self.handle_hooks(order),
+            SessionCommand::Skills(order) => self.handle_skills(order),
+            SessionCommand::Extensions(order) => self.handle_extensions(order),
+            SessionCommand::Background(order) => self.handle_background(&order),
+            SessionCommand::Mcp(order) => self.handle_mcp(order),
+            SessionCommand::Resume(which) => self.handle_resume(which.as_deref()),
+            SessionCommand::Chat(order) => self.handle_chat(order),
+            SessionCommand::Restore(order) => self.handle_restore(order),
+            SessionCommand::Permissions(order) => self.handle_permissions(&order),
+        }
+    }
+
+    /// Something for the agent, now or when it is free.
+    fn enqueue(&mut self, next: QueuedTask) {
+        if matches!(self.agent_slot, AgentSlot::Idle(_)) {
+            return self.start_queued_task(next);
+        }
+        if self.queue.len() >= MAX_QUEUED_PROMPTS {
+            return self.reply(Reply::warning(format!("{MAX_QUEUED_PROMPTS} prompts wait already; this one does not")));
+        }
+        self.queue.push_back(next);
+        self.send_queue();
+    }
+
+    /// Whether the agent has nothing to do.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.agent_slot, AgentSlot::Idle(_))
+    }
+
+    /// Whether something may begin that makes no sense while the agent works on something else; if not, that is said.
+    pub(super) fn require_idle(&self) -> bool {
+        let free = self.is_idle();
+        if !free {
+            self.reply(Reply::warning("not while the agent works; Esc cancels the turn"));
+        }
+        free
+    }
+
+    fn start_queued_task(&mut self, next: QueuedTask) {
+        self.send_event(AgentEvent::InputStarted(next.typed));
+        self.start_task(next.task);
+    }
+
+    pub(super) fn start_task(&mut self, job: AgentTask) {
+        let AgentSlot::Idle(agent) = std::mem::replace(&mut self.agent_slot, AgentSlot::Lost) else { return };
+        self.cancel = CancellationToken::new();
+        if let AgentTask::Resume(next) = &job {
+            let services = next.services().clone();
+            let model = next.model().to_owned();
+            self.shared.update(|view| (view.services, view.model) = (services, model));
+            self.connect_servers();
+        }
+        tracing::debug!(with = job.activity().as_str(), "busy");
+        self.send_event(AgentEvent::Busy(job.activity()));
+        let (cancel, view) = (self.cancel.clone(), self.shared.view());
+        self.agent_slot = AgentSlot::Busy(tokio::spawn(async move { job.run(agent, &view.loaded, &cancel).await }));
+    }
+
+    fn finish_task(&mut self, agent: Result<Box<Agent>, JoinError>) {
+        let mut agent = match agent {
+            Ok(agent) => agent,
+            Err(error) => {
+                tracing::error!(%error, "the agent was lost");
+                let end = TurnEnd::failed(format!("the agent has stopped working: {}", join_error_message(error)));
+                self.send_event(AgentEvent::TurnFinished(end));
+                self.agent_slot = AgentSlot::Lost;
+                return;
+            }
+        };
+        if let Some(other) = self.deferred.model.take() {
+            other.apply(&mut agent);
+        }
+        if let Some(system) = self.deferred.system_prompt.take() {
+            agent.set_system(system);
+        }
+        let (model, tokens) = (agent.model().to_owned(), agent.context_tokens());
+        self.agent_slot = AgentSlot::Idle(agent);
+        self.shared.update(|view| view.model.clone_from(&model));
+        if self.cancel.is_cancelled() {
+            let waiting = std::mem::take(&mut self.queue);
+            self.return_prompts(waiting.into());
+        }
+        tracing::debug!(model, tokens, waiting = self.queue.len(), "idle");
+        self.send_event(AgentEvent::Idle { model, tokens });
+        if let Some(next) = self.queue.pop_front() {
+            self.send_queue();
+            self.start_queued_task(next);
+        }
+    }
+
+    /// Says that there is nothing to wait for, after an order of which nothing came.
+    pub(super) fn send_idle(&self) {
+        if let AgentSlot::Idle(agent) = &self.agent_slot {
+            self.send_event(AgentEvent::Idle { model: agent.model().to_owned(), tokens: agent.context_tokens() });
+        }
+    }
+
+    fn cancel_task(&mut self) {
+        self.cancel.cancel();
+    }
+
+    fn send_queue(&self) {
+        self.send_event(AgentEvent::PromptsQueued(self.queue.iter().map(|one| one.typed.clone()).collect()));
+    }
+
+    /// Prompts that were never begun go back to who typed them.
+    fn return_prompts(&self, waiting: Vec<QueuedTask>) {
+        if !waiting.is_empty() {
+            self.send_event(AgentEvent::PromptsReturned(waiting.into_iter().map(|one| one.typed).collect()));
+            self.send_queue();
+        }
+    }
+
+    /// Another model from now on, or from the end of the turn on.
+    pub(super) fn change_model(&mut self, other: ModelChange) {
+        self.shared.update(|view| view.model.clone_from(&other.name));
+        self.send_event(AgentEvent::ModelChanged(other.name.clone()));
+        match (&mut self.agent_slot, self.deferred.model.take()) {
+            (AgentSlot::Idle(agent), _) => other.apply(agent),
+            // Of two that wait, the later one's name counts, wherever it is.
+            (_, Some(ModelChange { model: Some(model), .. })) if other.model.is_none() => {
+                self.deferred.model = Some(ModelChange { model: Some(model), ..other });
+            }
+            (_, _) => self.deferred.model = Some(other),
+        }
+    }
+
+    pub(super) fn set_system_prompt(&mut self, system: String) {
+        match &mut self.agent_slot {
+            AgentSlot::Idle(agent) => agent.set_system(system),
+            _ => self.deferred.system_prompt = Some(system),
+        }
+    }
+
+    /// Another approval mode, unless something stands in the way.
+    fn set_approval_mode(&mut self, mode: ApprovalMode) {
+        let view = self.shared.view();
+        let obstacle = view.mode_obstacle(mode);
+        if let Some(why) = &obstacle {
+            self.reply(Reply::warning(format!("{why}, so the approval mode is default, not {}", mode.as_str())));
+            // Which modes there are has changed.
+            self.send_event(AgentEvent::ConfigurationChanged);
+        }
+        let is_offered = obstacle.is_none() && view.services.approvals.selectable_modes().contains(&mode);
+        let mode = if is_offered { mode } else { ApprovalMode::Default };
+        tracing::debug!(mode = mode.as_str(), "another approval mode");
+        view.services.approvals.set_mode(mode);
+        self.send_event(AgentEvent::ModeChanged(mode));
+    }
+
+    /// Leaves an approval mode that can't be had any more.
+    pub(super) fn leave_disallowed_mode(&self) {
+        let view = self.shared.view();
+        if let Some(why) = view.mode_obstacle(view.services.approvals.mode()) {
+            reset_approval_mode(&view.services, &why);
+        }
+    }
+
+    fn list_tools(&self, detail: Detail) {
+        let tools = self.services().tools.current();
+        let rows = tools.declarations().map(|tool| {
+            let text = match detail {
+                Detail::Full => tool.description.clone(),
+                Detail::Short => String::new(),
+            };
+            (tool.name.clone(), text)
+        });
+        self.reply(Reply::Rows(rows.collect()));
+    }
+
+    fn show_about(&self) {
+        let view = self.shared.view();
+        let session = view.services.hooks.session();
+        let rows = [
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("model", view.model.clone()),
+            ("folder", view.loaded.project.root.display().to_string()),
+            ("session", session.id.clone()),
+            ("transcript", session.transcript_path.display().to_string()),
+            ("settings", view.loaded.settings_file().display().to_string()),
+        ];
+        let log = self.options.log.as_ref().map(|path| ("log", path.display().to_string()));
+        let without_effect = view.loaded.settings.ineffective_settings.iter();
+        let without_effect = without_effect.map(|one| ("no effect", format!("{}: {}", one.key, one.reason)));
+        let rows = rows.into_iter().chain(log).chain(without_effect);
+        self.reply(Reply::Rows(rows.map(|(name, text)| (name.to_owned(), text)).collect()));
+    }
+}
+
+impl Drop for SessionActor {
+    /// However the session ends, its front end must hear that there is nothing more to wait for.
+    fn drop(&mut self) {
+        self.services().events.close();
+    }
+}
+
+impl AgentSlot {
+    /// The agent, when its task is over; a panic loses it.
+    async fn join_agent(&mut self) -> Result<Box<Agent>, JoinError> {
+        match self {
+            AgentSlot::Busy(task) => task.await,
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+fn join_error_message(error: JoinError) -> String {
+    error.try_into_panic().map_or_else(|_| "it was ended".to_owned(), |payload| panic_message(&*payload).to_owned())
+}
+
+/// The next thing asked. That nobody is left to ask is said once, or nothing else would be heard any more.
+async fn next_message(asked: &mut Option<UnboundedReceiver<ActorMessage>>) -> Option<ActorMessage> {
+    let Some(receiver) = asked else { return std::future::pending().await };
+    let next = receiver.recv().await;
+    if next.is_none() {
+        *asked = None;
+    }
+    next
+}

@@ -1,0 +1,249 @@
+//! `/settings`: every setting that the program knows, with what it is for, what it holds and where, changed in a file of the
+//! user's choice. What a project may not say is said instead of written.
+
+use std::path::PathBuf;
+
+use hookwright_hooks::nearest_name;
+use hookwright_settings::edit::{EditError, SettingsChange, apply_change, read_settings_map};
+use hookwright_settings::{KnownSetting, known_settings};
+use serde_json::{Map, Value};
+
+use super::actor::SessionActor;
+use super::dialog::{DialogContext, DialogOutcome};
+use super::reply::Reply;
+use crate::user_question::{InputVisibility, QuestionChoice, UserQuestion};
+
+/// A settings file.
+struct SettingsFileLayer {
+    label: &'static str,
+    path: PathBuf,
+    values: Map<String, Value>,
+    /// Why nothing is changed there.
+    read_only_reason: Option<String>,
+}
+
+/// What becomes of a setting.
+enum SettingEdit {
+    Set(Value),
+    Remove,
+}
+
+impl SessionActor {
+    /// Shows all settings to choose from, or the one of this name.
+    pub(super) fn handle_settings(&mut self, name: Option<String>) {
+        let settings: Vec<KnownSetting> = known_settings().collect();
+        let named = |name: &String| settings.iter().position(|known| known.key().eq_ignore_ascii_case(name));
+        let first = match &name {
+            None => None,
+            Some(name) => match named(name) {
+                None => return self.reply(unknown_setting_reply(name, &settings)),
+                at => at,
+            },
+        };
+        self.start_dialog(move |talk| async move {
+            let mut next = SettingsStep::List(0);
+            if let Some(at) = first {
+                next = edit_setting(&talk, &settings, at).await;
+            }
+            while let SettingsStep::List(from) = next {
+                next = choose_setting(&talk, &settings, from).await;
+            }
+            // What is written is noticed like any change of the files, and read again.
+            None::<DialogOutcome>
+        });
+    }
+
+    /// Writes a setting of the user's own, which is in force already.
+    pub(super) fn save_user_setting(&self, path: &[&str], value: Value) {
+        let view = self.shared.view();
+        let file = &view.loaded.paths.user_settings;
+        let set = || hookwright_settings::edit::set_value(file, path, value);
+        if let Err(error) = view.services.tamper_watch.with_user_change(file, set) {
+            self.reply(Reply::warning(format!("for this session only: {error}")));
+        }
+    }
+}
+
+fn unknown_setting_reply(name: &str, settings: &[KnownSetting]) -> Reply {
+    let keys = || settings.iter().map(|known| known.key());
+    let holding = || keys().find(|key| key.to_lowercase().contains(&name.to_lowercase()));
+    let hint = match nearest_name(name, keys()).or_else(holding) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "/settings lists them".to_owned(),
+    };
+    Reply::warning(format!("there is no setting {name}; {hint}"))
+}
+
+/// What is done next.
+enum SettingsStep {
+    /// The list is shown, from this one on.
+    List(usize),
+    Done,
+}
+
+/// Shows all settings and changes one; the list again if the user thought better of it.
+async fn choose_setting(talk: &DialogContext, settings: &[KnownSetting], from: usize) -> SettingsStep {
+    let layers = settings_layers(talk);
+    let about = |setting: KnownSetting| format!("{} · {}", current_value_text(setting, &layers), setting.description());
+    let choices = settings.iter().map(|setting| QuestionChoice::new(setting.key(), about(*setting)));
+    let chosen =
+        UserQuestion::choice("Settings", choices.collect()).with_selected(from).ask_choice(&talk.services).await;
+    match chosen {
+        Some(at) => edit_setting(talk, settings, at).await,
+        None => SettingsStep::Done,
+    }
+}
+
+/// Changes a setting.
+async fn edit_setting(talk: &DialogContext, settings: &[KnownSetting], at: usize) -> SettingsStep {
+    let layers = settings_layers(talk);
+    let Some(setting) = settings.get(at).copied() else { return SettingsStep::Done };
+    let Some(wish) = ask_edit(setting, &layers, talk).await else { return SettingsStep::List(at) };
+    if let Some(layer) = ask_layer(setting, &wish, &layers, talk).await {
+        write_edit(setting, wish, layer, talk);
+    }
+    SettingsStep::Done
+}
+
+/// The files, the one that counts most first.
+fn settings_layers(talk: &DialogContext) -> Vec<SettingsFileLayer> {
+    let (loaded, root) = (&talk.loaded, &talk.loaded.project.root);
+    let of = |whose, path: PathBuf, closed: Option<String>| match read_settings_map(&path) {
+        Ok(values) => SettingsFileLayer { label: whose, path, values, read_only_reason: closed },
+        Err(error) => {
+            SettingsFileLayer { label: whose, values: Map::new(), read_only_reason: Some(error.to_string()), path }
+        }
+    };
+    let untrusted = (!loaded.project.trust.is_trusted()).then(|| "this folder is not trusted (/trust)".to_owned());
+    let project =
+        (*root != loaded.paths.home).then(|| of("this project's", loaded.paths.project_settings(root), untrusted));
+    let user = of("yours", loaded.paths.user_settings.clone(), None);
+    let machines = Some("the administrator's to change".to_owned());
+    let system = of("the system's", loaded.paths.system_settings.clone(), machines);
+    project.into_iter().chain([user, system]).collect()
+}
+
+fn value_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// What a setting is by the files, in short.
+fn current_value_text(setting: KnownSetting, layers: &[SettingsFileLayer]) -> String {
+    let set = layers.iter().find_map(|layer| Some((layer, setting.value_in(&layer.values)?)));
+    match set {
+        Some((layer, value)) => format!("{} ({})", value_text(value), layer.label),
+        None => "–".to_owned(),
+    }
+}
+
+/// What the user wants of a setting.
+async fn ask_edit(setting: KnownSetting, layers: &[SettingsFileLayer], talk: &DialogContext) -> Option<SettingEdit> {
+    let mut about = vec![
+        format!("{}.", setting.description()),
+        format!("It holds {}; {}.", setting.describe_kind(), setting.describe_project_rule()),
+    ];
+    about.extend(setting.no_effect_reason().map(|because| format!("It changes nothing here: {because}.")));
+    let set: Vec<(&SettingsFileLayer, &Value)> =
+        layers.iter().filter_map(|layer| Some((layer, setting.value_in(&layer.values)?))).collect();
+    about.extend(set.iter().map(|(layer, value)| format!("{}: {}", layer.label, value_text(value))));
+    let values = setting.choices();
+    let mut choices: Vec<QuestionChoice> = match &values {
+        Some(values) => values.iter().map(|value| QuestionChoice::new(value_text(value), "")).collect(),
+        None => vec![QuestionChoice::new("Write a value", setting.describe_kind())],
+    };
+    if !set.is_empty() {
+        choices.push(QuestionChoice::new("Remove it", "from a settings file"));
+    }
+    let asked = UserQuestion::choice(setting.key(), choices).with_details(about);
+    let at = asked.ask_choice(&talk.services).await?;
+    match values {
+        Some(values) => Some(values.get(at).cloned().map_or(SettingEdit::Remove, SettingEdit::Set)),
+        None if at == 0 => ask_value(setting, set.first().map(|(_, value)| *value), talk).await,
+        None => Some(SettingEdit::Remove),
+    }
+}
+
+async fn ask_value(setting: KnownSetting, before: Option<&Value>, talk: &DialogContext) -> Option<SettingEdit> {
+    let mut typed = match before {
+        Some(Value::Array(items)) => items.iter().map(value_text).collect::<Vec<_>>().join(", "),
+        Some(value) => value_text(value),
+        None => String::new(),
+    };
+    let mut problem = None;
+    loop {
+        let asked = UserQuestion::text(setting.key(), setting.describe_kind(), InputVisibility::Visible)
+            .with_initial_text(typed)
+            .with_details(problem.take());
+        typed = asked.ask_text(&talk.services).await?;
+        match setting.parse(&typed) {
+            Ok(value) => return Some(SettingEdit::Set(value)),
+            Err(why) => problem = Some(why),
+        }
+    }
+}
+
+/// Where it is to be changed.
+async fn ask_layer<'l>(
+    setting: KnownSetting,
+    wish: &SettingEdit,
+    layers: &'l [SettingsFileLayer],
+    talk: &DialogContext,
+) -> Option<&'l SettingsFileLayer> {
+    let outer = merge_outer_layers(layers);
+    let refused = |layer: &SettingsFileLayer| {
+        layer.read_only_reason.clone().or_else(|| match wish {
+            SettingEdit::Remove if setting.value_in(&layer.values).is_none() => Some("it is not set there".to_owned()),
+            SettingEdit::Set(value) if layer.label == "this project's" => {
+                setting.refused_by_project(value, &outer, &talk.loaded.project.root)
+            }
+            _ => None,
+        })
+    };
+    let choices = layers.iter().map(|layer| {
+        let path = layer.path.display();
+        let about = refused(layer).map_or_else(|| path.to_string(), |why| format!("not there: {why}"));
+        QuestionChoice::new(layer.label, about)
+    });
+    let usual = layers.iter().position(|layer| layer.label == "yours" && refused(layer).is_none());
+    let usual = usual.or_else(|| layers.iter().position(|layer| refused(layer).is_none())).unwrap_or(0);
+    let asked =
+        UserQuestion::choice(format!("{}: in which settings?", setting.key()), choices.collect()).with_selected(usual);
+    let layer = layers.get(asked.ask_choice(&talk.services).await?)?;
+    match refused(layer) {
+        None => Some(layer),
+        Some(why) => {
+            talk.reply(Reply::error(why));
+            None
+        }
+    }
+}
+
+/// What the user and the system say together, for whoever may only be stricter.
+fn merge_outer_layers(layers: &[SettingsFileLayer]) -> Map<String, Value> {
+    let mut all = Map::new();
+    for layer in layers.iter().rev().filter(|layer| layer.label != "this project's") {
+        hookwright_settings::overlay(&mut all, layer.values.clone());
+    }
+    all
+}
+
+fn write_edit(setting: KnownSetting, wish: SettingEdit, layer: &SettingsFileLayer, talk: &DialogContext) {
+    let change = match &wish {
+        SettingEdit::Set(value) => SettingsChange::Set(setting.path(), value.clone()),
+        SettingEdit::Remove => SettingsChange::Remove(setting.path()),
+    };
+    let path = &layer.path;
+    let done: Result<bool, EditError> =
+        talk.services.tamper_watch.with_user_change(path, || apply_change(path, &change));
+    talk.reply(match (done, wish) {
+        (Err(error), _) => Reply::error(error),
+        (Ok(false), _) => Reply::aside(format!("{} was so already in {}", setting.key(), path.display())),
+        (Ok(true), SettingEdit::Set(value)) => {
+            Reply::plain(format!("{} is {} in {}", setting.key(), value_text(&value), path.display()))
+        }
+        (Ok(true), SettingEdit::Remove) => {
+            Reply::plain(format!("{} is no longer set in {}", setting.key(), path.display()))
+        }
+    });
+    talk.reply(Reply::aside("what a session reads at its start counts from the next one on"));
+}

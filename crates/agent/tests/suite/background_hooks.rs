@@ -1,0 +1,95 @@
+//! Advice holds nothing up: compression, an approved call and the end of a session go on beside their hooks.
+
+use hookwright_agent::session::{SessionCommand, Shutdown};
+use hookwright_agent::{AgentEvent, ApprovalReply, EndReason, TurnEnd};
+use hookwright_hooks::EventKind;
+
+use super::support::{RunningSession, TestProject, is_idle};
+
+/// Runs until nothing is under way, and says yes to every question.
+async fn approve_until_idle(session: &mut RunningSession) -> Option<TurnEnd> {
+    let mut end = None;
+    loop {
+        match session.next_event().await.unwrap() {
+            AgentEvent::ApprovalRequested(_, reply) => drop(reply.send(ApprovalReply::Once)),
+            AgentEvent::TurnFinished(how) => end = Some(how),
+            event if is_idle(&event) => return end,
+            _ => {}
+        }
+    }
+}
+
+fn hook_warnings(told: &[AgentEvent]) -> Vec<String> {
+    let warning = |event: &AgentEvent| match event {
+        AgentEvent::HookWarning { hook, text, .. } => Some(format!("{hook} {text}")),
+        _ => None,
+    };
+    told.iter().filter_map(warning).collect()
+}
+
+const SHELL_CALL_PROMPT: &str = "call run_shell_command {\"command\": \"touch ran\"}\nsay done";
+
+#[tokio::test]
+async fn an_approved_call_does_not_wait_for_the_hook_that_notifies() {
+    let project = TestProject::new().hook("Notification", "slow", "sleep 1000");
+    let mut session = project.start_idle_session().await;
+    session.prompt(SHELL_CALL_PROMPT);
+    assert_eq!(approve_until_idle(&mut session).await, Some(TurnEnd::Answered));
+    assert!(project.exists("ran"));
+    // Leaving at once, as Ctrl+D does: no turn is cancelled, and the hook's end is said.
+    session.handle.end(Shutdown::Now, EndReason::Exit);
+    let told = session.drain_events().await;
+    assert_eq!(hook_warnings(&told), ["slow was still running at the end of the session, and was ended"]);
+    assert!(!format!("{told:?}").contains("the turn was cancelled"));
+}
+
+#[tokio::test]
+async fn a_late_hook_message_is_shown_when_it_arrives() {
+    let later = "read _ <gate; echo '{\"systemMessage\": \"at last\"}'";
+    let project = TestProject::new().gate("gate").hook("Notification", "late", later);
+    let mut session = project.start_idle_session().await;
+    session.prompt(SHELL_CALL_PROMPT);
+    assert_eq!(approve_until_idle(&mut session).await, Some(TurnEnd::Answered));
+    project.open_gate("gate").await;
+    session.wait_for(|event| matches!(event, AgentEvent::HookMessage { text, .. } if text == "at last")).await;
+}
+
+#[tokio::test]
+async fn compression_does_not_wait_for_its_hook() {
+    let project = TestProject::new().hook("PreCompress", "slow", "sleep 1000");
+    let mut session = project.start_idle_session().await;
+    for prompt in ["say one", "say two", "say three"] {
+        session.run_prompt(prompt).await;
+    }
+    session.send(SessionCommand::Compress);
+    session.wait_for(|event| matches!(event, AgentEvent::Compressed { .. } | AgentEvent::Warning(_))).await;
+    session.wait_until_idle().await;
+    let told = session.finish().await;
+    assert_eq!(hook_warnings(&told), ["slow was still running at the end of the session, and was ended"]);
+}
+
+#[tokio::test]
+async fn a_session_end_hook_has_a_grace_period_and_its_kill_is_reported() {
+    let project = TestProject::new().hook("SessionEnd", "slow", "sleep 1000").hook("SessionEnd", "quick", "echo bye");
+    let session = project.start_idle_session().await;
+    let told = session.finish().await;
+    assert_eq!(
+        hook_warnings(&told),
+        [
+            "slow was still running at the end of the session when its time was over, and was ended (`hooksConfig.sessionEndGrace` gives it more)"
+        ]
+    );
+    let ended = |event: &&AgentEvent| matches!(event, AgentEvent::HookFinished { report, .. } if report.event == EventKind::SessionEnd);
+    assert_eq!(told.iter().filter(ended).count(), 2);
+    assert!(told.iter().any(|event| matches!(event, AgentEvent::HookMessage { text, .. } if text == "bye")));
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_ends_its_hooks() {
+    let project = TestProject::new().hook("Notification", "slow", "sleep 1000");
+    let mut session = project.start_idle_session().await;
+    session.prompt(SHELL_CALL_PROMPT);
+    session.wait_for(|event| matches!(event, AgentEvent::HookStarted { .. })).await;
+    session.send(SessionCommand::Cancel);
+    session.wait_for(|event| matches!(event, AgentEvent::HookFinished { .. })).await;
+}

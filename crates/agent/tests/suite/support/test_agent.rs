@@ -1,0 +1,277 @@
+//! An agent with its hooks, its tools and a scripted model, and everything that it told.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use hookwright_agent::transcript::{Transcript, TranscriptHeader};
+use hookwright_agent::{
+    Agent, AgentEvent, ApprovalMode, ApprovalReply, ApprovalRequest, Approvals, EventSender, EventStream,
+    HookEventForwarder, Interaction, ModelGateway, Policy, RequestBudget, Services, ToolEnd, TurnEnd,
+};
+use hookwright_hooks::{HookEngine, Layer, Registry, Session, Severity, Source, parse_layer};
+use hookwright_model::{AnyModel, Content, GenerationConfig};
+use hookwright_settings::subagents::{SubAgents, check_definition};
+use hookwright_tools::{Tool, ToolContext, ToolSet, WebSearchSupport, Workspace};
+use tokio_util::sync::CancellationToken;
+
+use super::scripted_model::contents_json;
+use super::{HANG_TIMEOUT, ScriptedModel, TestProject};
+
+/// What an agent is made of, before it is made.
+pub(crate) struct AgentSetup<'p> {
+    pub(crate) project: &'p TestProject,
+    pub(crate) script: ScriptedModel,
+    pub(crate) interaction: Interaction,
+    pub(crate) mode: ApprovalMode,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) agents: SubAgents,
+    pub(crate) history: Vec<Content>,
+    pub(crate) model: &'static str,
+    pub(crate) max_turns: Option<u32>,
+    pub(crate) max_prompt_turns: Option<u32>,
+    pub(crate) compression_threshold: f64,
+    pub(crate) compression_target: Option<u32>,
+}
+
+/// An agent at work.
+pub(crate) struct TestAgent {
+    pub(crate) agent: Agent,
+    pub(crate) script: ScriptedModel,
+    /// Everything told since the last prompt.
+    pub(crate) events_seen: Vec<AgentEvent>,
+    /// What the user was asked, from the beginning.
+    pub(crate) approval_requests: Vec<ApprovalRequest>,
+    /// What the user says, question by question.
+    pub(crate) approval_replies: VecDeque<ApprovalReply>,
+    pub(crate) events: EventStream,
+}
+
+impl TestProject {
+    /// A headless agent that may do everything.
+    pub(crate) fn agent_setup(&self, script: ScriptedModel) -> AgentSetup<'_> {
+        AgentSetup {
+            project: self,
+            script,
+            interaction: Interaction::Headless,
+            mode: ApprovalMode::Yolo,
+            tools: Vec::new(),
+            agents: SubAgents::default(),
+            history: Vec::new(),
+            model: "scripted",
+            max_turns: None,
+            max_prompt_turns: None,
+            compression_threshold: 0.5,
+            compression_target: None,
+        }
+    }
+
+    /// A headless agent that may do everything.
+    pub(crate) fn start_agent(&self, script: ScriptedModel) -> TestAgent {
+        self.agent_setup(script).start()
+    }
+}
+
+impl AgentSetup<'_> {
+    /// With a tool more.
+    pub(crate) fn with_tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// With an agent to delegate to: its name is the word in its prompt, and these are more fields of its own.
+    pub(crate) fn with_subagent(mut self, name: &str, fields: &str) -> Self {
+        let text = format!("---\nname: {name}\ndescription: for tests\n{fields}\n---\nYou are {name}.\n");
+        let (agent, problems) =
+            check_definition(&self.project.write(&format!(".gemini/agents/{name}.md"), &text)).unwrap();
+        assert!(problems.is_empty(), "{problems:?}");
+        self.agents.list.push(agent.unwrap());
+        self
+    }
+
+    /// With somebody to ask, who is asked.
+    pub(crate) fn interactive(self) -> Self {
+        AgentSetup { interaction: Interaction::Interactive, mode: ApprovalMode::Default, ..self }
+    }
+
+    pub(crate) fn start(self) -> TestAgent {
+        let (events, stream) = EventSender::channel();
+        let root = self.project.project_dir();
+        let mut tools = ToolSet::builtin(WebSearchSupport::Unavailable);
+        self.tools.into_iter().for_each(|tool| tools.register(tool).unwrap());
+        let mut tool_context = ToolContext::new(Workspace::new(&root, []).unwrap());
+        tool_context.environment = self.project.environment().into();
+        let transcript = create_transcript(self.project);
+        let services = Services {
+            checkpoints: std::sync::Arc::default(),
+            tamper_watch: Arc::default(),
+            model: ModelGateway::new(AnyModel::custom(self.script.clone()), Default::default()).into(),
+            tools: Arc::new(tools.into()),
+            subagents: Arc::default(),
+            servers: hookwright_tools::mcp::McpServerSet::none(),
+            tool_context,
+            hooks: build_engine(self.project, &events, transcript.path()),
+            approvals: Approvals::new(self.mode, Vec::new(), Policy::default()).into(),
+            events,
+            background_hooks: Arc::default(),
+            approval_lock: Arc::default(),
+            interaction: self.interaction,
+            generation: GenerationConfig::default(),
+            loop_detection: true,
+            budget: RequestBudget::new(self.max_turns, self.max_prompt_turns),
+            compression_threshold: self.compression_threshold,
+            compression_target: self.compression_target,
+        };
+        services.subagents.set_definitions(self.agents, &services.tools);
+        let history = self.history.into_iter().map(Arc::new).collect();
+        let agent = Agent::new(services, self.model.to_owned(), "the rules".to_owned(), transcript, history);
+        let (seen, asked, replies) = (Vec::new(), Vec::new(), VecDeque::new());
+        TestAgent {
+            agent,
+            script: self.script,
+            events_seen: seen,
+            approval_requests: asked,
+            approval_replies: replies,
+            events: stream,
+        }
+    }
+}
+
+fn build_engine(project: &TestProject, events: &EventSender, transcript: &Path) -> HookEngine {
+    let declared =
+        parse_layer(&Layer::new(Source::Project, Path::new("settings.json"), &project.settings().to_string()));
+    let errors: Vec<_> = declared.diagnostics.iter().filter(|one| one.severity == Severity::Error).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    let session = Session {
+        id: "session-1".to_owned(),
+        transcript_path: transcript.to_owned(),
+        cwd: project.project_dir(),
+        project_dir: project.project_dir(),
+        plans_dir: project.project_dir().join("plans"),
+    };
+    HookEngine::builder(Registry::new(vec![declared]))
+        .session(session)
+        .environment(project.environment())
+        .observer(Arc::new(HookEventForwarder(events.clone())))
+        .build()
+}
+
+fn create_transcript(project: &TestProject) -> Transcript {
+    let header = TranscriptHeader {
+        branch: None,
+        session_id: "session-1".to_owned(),
+        project: project.project_dir(),
+        model: "scripted".to_owned(),
+        version: "0".to_owned(),
+        started: "2026-01-02T03:04:05Z".parse().unwrap(),
+    };
+    Transcript::create_in(&project.home_dir().join("chats"), &header).unwrap()
+}
+
+impl TestAgent {
+    /// Answers a prompt.
+    pub(crate) async fn prompt(&mut self, prompt: &str) -> TurnEnd {
+        self.prompt_observed(prompt, |_, _| {}).await
+    }
+
+    /// Answers a prompt, while somebody looks at what is told and may cancel it.
+    pub(crate) async fn prompt_observed(
+        &mut self,
+        prompt: &str,
+        mut look: impl FnMut(&AgentEvent, &CancellationToken),
+    ) -> TurnEnd {
+        self.events_seen.clear();
+        let cancel = CancellationToken::new();
+        let TestAgent { agent, events, events_seen: seen, approval_requests: asked, approval_replies: replies, .. } =
+            self;
+        let mut take = |event: AgentEvent| {
+            look(&event, &cancel);
+            match event {
+                AgentEvent::ApprovalRequested(request, reply) => {
+                    let word = replies.pop_front().unwrap_or_else(|| panic!("nobody knows what to say to {request:?}"));
+                    asked.push(*request);
+                    let _ = reply.send(word);
+                }
+                event => seen.push(event),
+            }
+        };
+        let turn = agent.prompt(prompt, &cancel);
+        tokio::pin!(turn);
+        let work = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(event) = events.recv() => take(event),
+                    end = &mut turn => return end,
+                }
+            }
+        };
+        let end = tokio::time::timeout(HANG_TIMEOUT, work).await.unwrap_or_else(|_| panic!("the turn never ends"));
+        while let Some(event) = events.try_recv() {
+            take(event);
+        }
+        end
+    }
+
+    /// Takes what was told outside of a prompt.
+    pub(crate) fn drain(&mut self) {
+        self.events_seen.clear();
+        while let Some(event) = self.events.try_recv() {
+            self.events_seen.push(event);
+        }
+    }
+
+    /// The answer's text, as it was shown.
+    pub(crate) fn answer_text(&self) -> String {
+        self.filter_events(|event| match event {
+            AgentEvent::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .concat()
+    }
+
+    /// The tool calls that are over.
+    pub(crate) fn finished_calls(&self) -> Vec<&ToolEnd> {
+        self.filter_events(|event| match event {
+            AgentEvent::ToolFinished(end) => Some(&**end),
+            _ => None,
+        })
+    }
+
+    /// What the user was warned of.
+    pub(crate) fn warnings(&self) -> Vec<&str> {
+        self.filter_events(|event| match event {
+            AgentEvent::Warning(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// What was told of one sort.
+    pub(crate) fn filter_events<'s, T>(&'s self, pick: impl Fn(&'s AgentEvent) -> Option<T>) -> Vec<T> {
+        self.events_seen.iter().filter_map(pick).collect()
+    }
+
+    /// Where something was told.
+    #[track_caller]
+    pub(crate) fn position_of(&self, is_it: impl Fn(&AgentEvent) -> bool) -> usize {
+        self.events_seen.iter().position(is_it).unwrap_or_else(|| panic!("it was never told: {:#?}", self.events_seen))
+    }
+
+    /// The history as JSON: everything that the model would be told.
+    pub(crate) fn history_json(&self) -> String {
+        contents_json(self.agent.history())
+    }
+
+    /// The messages' texts.
+    pub(crate) fn message_texts(&self) -> Vec<String> {
+        self.agent.history().iter().map(|content| content.text()).collect()
+    }
+
+    /// What the model was told of its calls, in order: `output` or `error`, and the text.
+    pub(crate) fn call_results(&self) -> Vec<(String, String)> {
+        let parts = self.agent.history().iter().flat_map(|content| &content.parts);
+        let responses = parts.filter_map(|part| part.as_function_response());
+        let entry = |(key, value): (&String, &serde_json::Value)| (key.clone(), value.as_str().unwrap().to_owned());
+        responses.flat_map(|response| response.response.iter().map(entry)).collect()
+    }
+}

@@ -1,0 +1,376 @@
+//! Claude Code's dialect and its relatives: one codec with switches for Claude Code, Codex, Copilot (under PascalCase names),
+//! Qwen, Droid and Grok. What each of them can be told is the table's (`host.rs`); how it is said is here.
+
+use std::borrow::Cow;
+
+use hookwright_hooks::{EventKind, HookCapability};
+use serde_json::{Map, Value, json};
+
+use crate::dialect::{HostDialect, HostEvent, HostResponse, HostVerdict, PayloadError, Ruling, VerdictDowngrade};
+use crate::event_builder::{self, resolve_event_name};
+use crate::host::{COPILOT_EVENT_NAMES, Host, HostEventInfo};
+use crate::payload::{first_text, required_text, tool_arguments};
+
+/// The Claude family.
+pub(crate) struct ClaudeFamilyDialect;
+
+impl HostDialect for ClaudeFamilyDialect {
+    fn parse_event(
+        &self,
+        host: Host,
+        payload: Map<String, Value>,
+        told: Option<&str>,
+    ) -> Result<HostEvent, PayloadError> {
+        let said = first_text(&payload, &["hook_event_name", "hookEventName", "hookName"]).map(to_pascal_case);
+        let told = told.map(to_pascal_case);
+        let event = resolve_event_name(said.as_deref(), told.as_deref())?;
+        let row = host.event(&event);
+        let mut heard = event_builder::new_event(host, &event, row, &payload);
+        let Some(kind) = row.and_then(|row| row.kind) else {
+            if row.is_none() {
+                event_builder::record_unknown_tool(&mut heard, &payload);
+            }
+            return Ok(heard);
+        };
+        add_views(&mut heard, kind, &payload)?;
+        Ok(heard)
+    }
+
+    fn write_response(&self, heard: &HostEvent, verdict: &HostVerdict) -> HostResponse {
+        let Some(row) = heard.info else {
+            return HostResponse { downgrades: verdict.downgrades.clone(), ..HostResponse::default() };
+        };
+        write_answer(heard.host, row, verdict)
+    }
+
+    fn write_refusal(&self, host: Host, event: Option<&HostEventInfo>, words: &str) -> HostResponse {
+        match event {
+            Some(row) if row.can(HookCapability::Deny) && row.kind != Some(EventKind::AfterAgent) => {
+                write_answer(host, row, &HostVerdict::deny(words))
+            }
+            Some(_) => HostResponse { stderr: words.to_owned(), ..HostResponse::default() },
+            None => block_by_exit_code(words),
+        }
+    }
+}
+
+/// An event's name as Claude Code writes it: `preToolUse` and `pre_tool_use` are `PreToolUse`.
+fn to_pascal_case(name: &str) -> Cow<'_, str> {
+    if let Some((_, pascal)) = COPILOT_EVENT_NAMES.iter().find(|(camel, _)| *camel == name) {
+        return Cow::Borrowed(pascal);
+    }
+    if !name.starts_with(|char: char| char.is_ascii_lowercase()) {
+        return Cow::Borrowed(name);
+    }
+    let capital = |word: &str| word[..1].to_ascii_uppercase() + &word[1..];
+    Cow::Owned(name.split('_').filter(|word| word.is_ascii() && !word.is_empty()).map(capital).collect())
+}
+
+const TOOL_NAME_KEYS: &[&str] = &["tool_name", "toolName"];
+const TOOL_INPUT_KEYS: &[&str] = &["tool_input", "toolInput", "toolArgs"];
+const TRUNCATION_KEYS: [&str; 2] = ["toolInputTruncated", "tool_input_truncated"];
+const RESULT_KEYS: [&str; 4] = ["tool_response", "tool_result", "toolResult", "toolResponse"];
+
+fn add_views(heard: &mut HostEvent, kind: EventKind, payload: &Map<String, Value>) -> Result<(), PayloadError> {
+    let text_or = |names: &[&str], other: &str| first_text(payload, names).unwrap_or(other).to_owned();
+    let is_retry =
+        ["stop_hook_active", "stopHookActive"].iter().any(|key| payload.get(*key) == Some(&Value::Bool(true)));
+    let one = match kind {
+        // What a guard can't see it can't judge.
+        EventKind::BeforeTool if TRUNCATION_KEYS.iter().any(|key| payload.get(*key) == Some(&Value::Bool(true))) => {
+            return Err(PayloadError::Truncated);
+        }
+        EventKind::BeforeTool | EventKind::AfterTool => {
+            let (name, input) = (required_text(payload, TOOL_NAME_KEYS)?, tool_arguments(payload, TOOL_INPUT_KEYS)?);
+            let response = (kind == EventKind::AfterTool).then(|| {
+                let error =
+                    payload.get("error").map(|error| error.as_str().map_or_else(|| error.to_string(), str::to_owned));
+                event_builder::tool_response(RESULT_KEYS.iter().find_map(|name| payload.get(*name)), error.as_deref())
+            });
+            return event_builder::add_call_views(heard, kind, name, input, response);
+        }
+        EventKind::BeforeAgent => json!({"prompt": required_text(payload, &["prompt"])?}),
+        EventKind::AfterAgent => json!({
+            "prompt": text_or(&["prompt"], ""),
+            "prompt_response": text_or(&["last_assistant_message", "lastAssistantMessage", "response"], ""),
+            "stop_hook_active": is_retry,
+        }),
+        EventKind::SessionStart => json!({"source": match text_or(&["source"], "startup").as_str() {
+            "new" => "startup",
+            other => other,
+        }}),
+        EventKind::SessionEnd => json!({"reason": text_or(&["reason"], "other")}),
+        EventKind::PreCompress => json!({"trigger": text_or(&["trigger"], "auto")}),
+        EventKind::Notification => return add_notification_views(heard, payload),
+        EventKind::BeforeModel | EventKind::BeforeToolSelection | EventKind::AfterModel => return Ok(()),
+    };
+    heard.views.push(event_builder::event_view(kind, one)?);
+    Ok(())
+}
+
+/// A question for permission, or other news.
+fn add_notification_views(heard: &mut HostEvent, payload: &Map<String, Value>) -> Result<(), PayloadError> {
+    let kind = match first_text(payload, &["notification_type", "notificationType"]) {
+        Some("permission_prompt") => "ToolPermission",
+        Some(other) => other,
+        None => "ToolPermission",
+    };
+    let message = first_text(payload, &["message", "title"]).unwrap_or_default();
+    let mut details =
+        json!({"type": "info", "title": first_text(payload, &["title"]).unwrap_or(message), "prompt": message});
+    if let Some(name) = first_text(payload, TOOL_NAME_KEYS) {
+        let input = tool_arguments(payload, TOOL_INPUT_KEYS)?;
+        event_builder::add_call_views(heard, EventKind::BeforeTool, name.to_owned(), input.clone(), None)?;
+        match heard.info.is_some_and(|row| row.can(HookCapability::Deny)) {
+            true => heard.views.iter_mut().for_each(|view| view.is_recheck = true),
+            false => heard.views.clear(),
+        }
+        details = json!({"type": "info", "title": name, "prompt": message, "tool_name": name, "tool_input": input});
+    }
+    let fields = json!({"notification_type": kind, "message": message, "details": details});
+    heard.views.push(event_builder::event_view(EventKind::Notification, fields)?);
+    Ok(())
+}
+
+/// An answer under construction.
+#[derive(Default)]
+struct ClaudeAnswerBuilder {
+    top_level: Map<String, Value>,
+    hook_specific: Map<String, Value>,
+    downgrades: Vec<VerdictDowngrade>,
+    exit_code: u8,
+    stderr: String,
+}
+
+impl ClaudeAnswerBuilder {
+    fn set(&mut self, key: &str, value: impl Into<Value>) {
+        self.top_level.insert(key.to_owned(), value.into());
+    }
+
+    fn set_specific(&mut self, key: &str, value: impl Into<Value>) {
+        self.hook_specific.insert(key.to_owned(), value.into());
+    }
+
+    fn record_downgrade(&mut self, wanted: &'static str, became: &'static str) {
+        self.downgrades.push(VerdictDowngrade { requested: wanted, applied: became });
+    }
+
+    /// Words for the model. Copilot looks for them beside the event's own part, and others who read its files within.
+    fn add_context(&mut self, host: Host, context: &str) {
+        self.set_specific("additionalContext", context);
+        if host == Host::Copilot {
+            self.set("additionalContext", context);
+        }
+    }
+
+    fn block(&mut self, reason: &str) {
+        self.set("decision", "block");
+        self.set("reason", reason);
+    }
+
+    fn stop(&mut self, reason: &str) {
+        self.set("continue", false);
+        self.set("stopReason", reason);
+    }
+
+    fn build(self, row: &HostEventInfo) -> HostResponse {
+        let ClaudeAnswerBuilder {
+            top_level: mut top,
+            hook_specific: specific,
+            downgrades: lost,
+            exit_code: exit,
+            stderr,
+        } = self;
+        if !specific.is_empty() {
+            let mut whole = Map::from_iter([("hookEventName".to_owned(), Value::from(row.name))]);
+            whole.extend(specific);
+            top.insert("hookSpecificOutput".to_owned(), whole.into());
+        }
+        let stdout = if top.is_empty() { String::new() } else { Value::Object(top).to_string() };
+        HostResponse { stdout, stderr, exit_code: exit, downgrades: lost }
+    }
+}
+
+/// Exit 2 with words: what every relative takes for a no, whatever the event.
+fn block_by_exit_code(words: &str) -> HostResponse {
+    HostResponse { stderr: words.to_owned(), exit_code: 2, ..HostResponse::default() }
+}
+
+fn write_answer(host: Host, row: &HostEventInfo, verdict: &HostVerdict) -> HostResponse {
+    let mut answer = ClaudeAnswerBuilder { downgrades: verdict.downgrades.clone(), ..ClaudeAnswerBuilder::default() };
+    match row.kind {
+        Some(EventKind::BeforeTool) => write_before_tool(host, row, verdict, &mut answer),
+        Some(EventKind::Notification) => write_permission(host, row, verdict, &mut answer),
+        Some(EventKind::AfterAgent) => write_after_agent(host, row, verdict, &mut answer),
+        Some(EventKind::AfterTool) => write_after_tool(host, row, verdict, &mut answer),
+        Some(EventKind::BeforeAgent) => write_before_agent(host, row, verdict, &mut answer),
+        _ => {}
+    }
+    if let Some(context) = &verdict.context {
+        match row.can(HookCapability::Context) {
+            // An answer that blocks has no room for more in Codex.
+            true if host != Host::Codex || answer.top_level.is_empty() => answer.add_context(host, context),
+            _ => answer.record_downgrade("context", "nothing"),
+        }
+    }
+    if let Some(message) = &verdict.message {
+        match host {
+            Host::ClaudeCode | Host::Qwen | Host::Droid | Host::Copilot => {
+                answer.set("systemMessage", message.as_str())
+            }
+            _ => answer.record_downgrade("message", "a line in the trace"),
+        }
+    }
+    answer.build(row)
+}
+
+fn write_before_tool(host: Host, row: &HostEventInfo, verdict: &HostVerdict, answer: &mut ClaudeAnswerBuilder) {
+    let ruling = match verdict.ruling {
+        Ruling::Pass if verdict.input.is_some() && !row.can(HookCapability::RewriteInput) => {
+            answer.record_downgrade("rewrite", "deny");
+            let title = host.title();
+            let reason = format!("a hook changes this call's arguments, and {title} does not take changes here");
+            return write_deny(host, &reason, answer);
+        }
+        // The changed call is what the user would be asked about.
+        Ruling::Ask if verdict.input.is_some() && !row.can(HookCapability::RewriteInput) => {
+            answer.record_downgrade("rewrite", "deny");
+            Ruling::Deny
+        }
+        ruling => ruling,
+    };
+    match ruling {
+        Ruling::Pass => {
+            if let Some(input) = &verdict.input {
+                // Codex takes changes only with an allow; elsewhere that would be more than was said.
+                if host == Host::Codex {
+                    answer.set_specific("permissionDecision", "allow");
+                }
+                answer.set_specific("updatedInput", input.clone());
+            }
+        }
+        Ruling::Ask if row.can(HookCapability::Ask) => {
+            answer.set_specific("permissionDecision", "ask");
+            answer.set_specific("permissionDecisionReason", verdict.reason_or_default());
+            if let Some(input) = &verdict.input {
+                answer.set_specific("updatedInput", input.clone());
+            }
+        }
+        Ruling::Ask => {
+            answer.record_downgrade("ask", "deny");
+            let reason = format!(
+                "{} (you would be asked, which {} can't do for a hook)",
+                verdict.reason_or_default(),
+                host.title()
+            );
+            write_deny(host, &reason, answer);
+        }
+        Ruling::Deny => write_deny(host, verdict.reason_or_default(), answer),
+        Ruling::Stop => {
+            write_deny(host, verdict.reason_or_default(), answer);
+            match row.can(HookCapability::Stop) {
+                true => answer.stop(verdict.reason_or_default()),
+                false => answer.record_downgrade("stop", "deny"),
+            }
+        }
+    }
+}
+
+fn write_deny(host: Host, reason: &str, answer: &mut ClaudeAnswerBuilder) {
+    match host {
+        Host::Grok => {
+            answer.set("decision", "deny");
+            answer.set("reason", reason);
+            answer.exit_code = 2;
+            answer.stderr = reason.to_owned();
+        }
+        _ => {
+            answer.set_specific("permissionDecision", "deny");
+            answer.set_specific("permissionDecisionReason", reason);
+        }
+    }
+    // Under its own event names Copilot reads these; they are the same no.
+    if host == Host::Copilot {
+        answer.set("permissionDecision", "deny");
+        answer.set("permissionDecisionReason", reason);
+    }
+}
+
+fn write_permission(host: Host, row: &HostEventInfo, verdict: &HostVerdict, answer: &mut ClaudeAnswerBuilder) {
+    if verdict.ruling == Ruling::Pass {
+        return;
+    }
+    if !row.can(HookCapability::Deny) {
+        return answer.record_downgrade(verdict.ruling.as_str(), "nothing");
+    }
+    answer.set_specific("decision", json!({"behavior": "deny", "message": verdict.reason_or_default()}));
+    if host == Host::Copilot {
+        answer.set("behavior", "deny");
+        answer.set("message", verdict.reason_or_default());
+    }
+}
+
+fn write_after_tool(host: Host, row: &HostEventInfo, verdict: &HostVerdict, answer: &mut ClaudeAnswerBuilder) {
+    match verdict.ruling {
+        Ruling::Pass | Ruling::Ask => {}
+        Ruling::Stop if row.can(HookCapability::Stop) => answer.stop(verdict.reason_or_default()),
+        ruling => {
+            if ruling == Ruling::Stop {
+                answer.record_downgrade("stop", "deny");
+            }
+            match row.can(HookCapability::Deny) {
+                true => {
+                    answer.block(verdict.reason_or_default());
+                    if host == Host::ClaudeCode {
+                        answer.set_specific("updatedToolOutput", verdict.reason_or_default());
+                    }
+                }
+                // The result can't be hidden; that it should be is said.
+                false => {
+                    answer.record_downgrade("hide the result", "context");
+                    if row.can(HookCapability::Context) && verdict.context.is_none() {
+                        answer.add_context(host, verdict.reason_or_default());
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn write_before_agent(host: Host, row: &HostEventInfo, verdict: &HostVerdict, answer: &mut ClaudeAnswerBuilder) {
+    if verdict.ruling < Ruling::Deny {
+        return;
+    }
+    if !row.can(HookCapability::Deny) {
+        answer.record_downgrade(verdict.ruling.as_str(), "nothing");
+    }
+    answer.block(verdict.reason_or_default());
+    match verdict.ruling {
+        Ruling::Stop if row.can(HookCapability::Stop) => answer.stop(verdict.reason_or_default()),
+        Ruling::Stop => answer.record_downgrade("stop", "deny"),
+        _ => {}
+    }
+    set_exit_code(host, verdict, answer);
+}
+
+fn write_after_agent(host: Host, row: &HostEventInfo, verdict: &HostVerdict, answer: &mut ClaudeAnswerBuilder) {
+    match verdict.ruling {
+        Ruling::Pass | Ruling::Ask => {}
+        Ruling::Deny if row.can(HookCapability::Deny) => {
+            answer.block(verdict.reason_or_default());
+            set_exit_code(host, verdict, answer);
+        }
+        Ruling::Deny => answer.record_downgrade("another try", "nothing"),
+        // Where it can't be said, it is what happens anyway.
+        Ruling::Stop if row.can(HookCapability::Stop) => answer.stop(verdict.reason_or_default()),
+        Ruling::Stop => {}
+    }
+}
+
+/// Where a block in JSON is known to be overlooked, the exit code says it too.
+fn set_exit_code(host: Host, verdict: &HostVerdict, answer: &mut ClaudeAnswerBuilder) {
+    if matches!(host, Host::Droid | Host::Grok) {
+        answer.exit_code = 2;
+        answer.stderr = verdict.reason_or_default().to_owned();
+    }
+}

@@ -1,0 +1,407 @@
+//! A host's file as text: the entries in it, the text with them, the text without. Pure.
+
+use std::path::Path;
+
+use hookwright_hooks::BridgeCall;
+use hookwright_settings::edit::EditError;
+use hookwright_settings::edit::json_splice::{self, JsonTree};
+use serde_json::{Map, Value, json};
+
+use super::entry::{EntryProgram, entry_json, wired_events};
+use super::plugin;
+use super::target::InstallTarget;
+use crate::host::{Host, HostEventInfo};
+
+/// How a host's file is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookFileLayout {
+    /// `{"hooks": {event: [{"hooks": [entry]}]}}`.
+    Groups,
+    /// `{event: [{"hooks": [entry]}]}`.
+    Bare,
+    /// `{"version": 1, "hooks": {event: [entry]}}`.
+    Flat,
+    /// `{name: {event: [{"matcher", "hooks": [entry]}]}}` for tools, `[entry]` for the rest.
+    Named,
+    /// A program, generated whole.
+    Plugin,
+}
+
+impl HookFileLayout {
+    /// What the events stand in.
+    fn section(self) -> Option<&'static str> {
+        match self {
+            HookFileLayout::Groups | HookFileLayout::Flat => Some("hooks"),
+            HookFileLayout::Named => Some("hookwright"),
+            HookFileLayout::Bare | HookFileLayout::Plugin => None,
+        }
+    }
+}
+
+/// An entry that calls the bridge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BridgeEntry {
+    /// The event that it stands at.
+    pub event: String,
+    /// What it says.
+    pub call: BridgeCall,
+    /// The `matcher` that keeps it from some calls.
+    pub matcher: Option<String>,
+    /// Where it is; the whole group if nothing else is in that.
+    removal_path: Vec<usize>,
+    /// Where the entry itself is.
+    entry_path: Vec<usize>,
+    entry: Value,
+}
+
+impl BridgeEntry {
+    /// One of a file that is ours whole.
+    pub(super) fn for_whole_file(event: &str, call: BridgeCall) -> BridgeEntry {
+        let (at, entry_at) = (Vec::new(), Vec::new());
+        BridgeEntry {
+            event: event.to_owned(),
+            call,
+            matcher: None,
+            removal_path: at,
+            entry_path: entry_at,
+            entry: Value::Null,
+        }
+    }
+
+    /// Its numbers among the groups of its event and in its group.
+    pub(super) fn group_and_index(&self) -> Option<(usize, usize)> {
+        // …, event, group, `hooks`, entry.
+        let [.., group, _, index] = self.entry_path.as_slice() else { return None };
+        Some((*group, *index))
+    }
+
+    /// The entry as it stands there.
+    pub(super) fn entry_value(&self) -> &Value {
+        &self.entry
+    }
+}
+
+/// How a file stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostWiring {
+    /// The entries in it, of whoever wrote them, for this host.
+    pub entries: Vec<BridgeEntry>,
+    /// Events that should have one and don't.
+    pub missing: Vec<&'static str>,
+    /// Events whose entry is not as it is written now.
+    pub outdated: Vec<String>,
+}
+
+impl HostWiring {
+    /// Whether every event has its entry, as it is written now.
+    pub fn is_complete(&self) -> bool {
+        !self.entries.is_empty() && self.missing.is_empty() && self.outdated.is_empty()
+    }
+
+    /// Whether there is any.
+    pub fn has_entries(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
+    /// The program that the entries call.
+    pub fn program(&self) -> Option<&str> {
+        let installed = self.entries.iter().find(|found| found.call.installed);
+        installed.or(self.entries.first()).map(|found| found.call.program.as_str())
+    }
+
+    /// Entries that somebody wrote by hand.
+    pub fn handwritten(&self) -> impl Iterator<Item = &BridgeEntry> {
+        self.entries.iter().filter(|found| !found.call.installed)
+    }
+}
+
+/// How a file stands for a host: what is in it, what is missing.
+///
+/// # Errors
+/// If it does not parse.
+pub fn read_wiring(target: &InstallTarget, text: &str) -> Result<HostWiring, EditError> {
+    if target.layout == HookFileLayout::Plugin {
+        return Ok(plugin::read_wiring(text));
+    }
+    let (_, body) = split_bom(text);
+    if body.trim().is_empty() {
+        return Ok(HostWiring {
+            missing: wired_events(target.host).map(|event| event.name).collect(),
+            ..HostWiring::default()
+        });
+    }
+    let found = entries(target, &json_splice::parse_tree(&target.file, body)?);
+    let caller =
+        found.iter().find(|found| found.call.installed).map(|found| EntryProgram::from_command(&found.call.program));
+    let missing = |event: &&HostEventInfo| !found.iter().any(|found| found.event == event.name);
+    let missing = wired_events(target.host).filter(missing).map(|event| event.name).collect();
+    let mut outdated: Vec<String> = Vec::new();
+    if let Some(caller) = caller {
+        let stale = found.iter().filter(|one| one.call.installed && !is_current(target.host, one, &found, &caller));
+        outdated.extend(stale.map(|found| found.event.clone()));
+        outdated.dedup();
+    }
+    Ok(HostWiring { entries: found, missing, outdated })
+}
+
+/// The text with an entry for every event; the same text if they are all there.
+///
+/// # Errors
+/// If the text does not parse, or holds something else where the entries belong.
+pub fn with_entries(target: &InstallTarget, old: &str, caller: &EntryProgram) -> Result<String, EditError> {
+    if target.layout == HookFileLayout::Plugin {
+        return plugin::with_entries(&target.file, old, caller);
+    }
+    let (mark, body) = split_bom(old);
+    if body.trim().is_empty() {
+        return Ok(json_splice::render_document(&new_file_json(target, caller)));
+    }
+    let mut text = body.to_owned();
+    while let Some(stale) = first_stale_entry(target, &json_splice::parse_tree(&target.file, &text)?, caller) {
+        let fresh = match stale {
+            StaleEntry::Remove(at) => json_splice::cut(&text, &at),
+            StaleEntry::Replace(at, entry) => json_splice::replace(&text, &at, &entry),
+        };
+        text = fresh.ok_or_else(|| edit_failed(&target.file))?;
+        if text.is_empty() {
+            return Ok(json_splice::render_document(&new_file_json(target, caller)));
+        }
+    }
+    let text = add_missing_entries(target, text, caller)?;
+    Ok(format!("{mark}{text}"))
+}
+
+/// The text without our entries, and nothing if there was nothing else; by whom they were written by hand, they stay.
+///
+/// # Errors
+/// If the text does not parse.
+pub fn without_entries(target: &InstallTarget, old: &str) -> Result<Option<String>, EditError> {
+    if target.layout == HookFileLayout::Plugin {
+        return plugin::without_entries(&target.file, old);
+    }
+    let (mark, body) = split_bom(old);
+    if body.trim().is_empty() {
+        return Ok(Some(old.to_owned()));
+    }
+    if is_generated_file(target, body)? {
+        return Ok(None);
+    }
+    let mut text = body.to_owned();
+    loop {
+        let found = entries(target, &json_splice::parse_tree(&target.file, &text)?);
+        let Some(last) = found.iter().rev().find(|found| found.call.installed) else { break };
+        text = json_splice::cut(&text, &last.removal_path).ok_or_else(|| edit_failed(&target.file))?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(format!("{mark}{text}")))
+}
+
+/// Whether a file is as it was made by us, with nothing of anybody else.
+fn is_generated_file(target: &InstallTarget, text: &str) -> Result<bool, EditError> {
+    let tree = json_splice::parse_tree(&target.file, text)?;
+    let names = |value: &Value| value.as_object().into_iter().flat_map(|map| map.keys().cloned()).collect::<Vec<_>>();
+    let made = new_file_json(target, &EntryProgram::OnPath);
+    let same_names = names(&made) == tree.items().iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let as_written =
+        target.layout == HookFileLayout::Flat && same_names && json_splice::render_document(&tree.to_value()) == text;
+    let Some(section) = target.layout.section().filter(|_| as_written) else { return Ok(false) };
+    let events = tree.get(section).map_or(&[][..], |(_, section)| section.items());
+    let count: usize = events.iter().flat_map(|(_, groups)| groups.elements()).map(|one| handlers(one).len()).sum();
+    let ours = entries(target, &tree).iter().filter(|found| found.call.installed).count();
+    let rest_is_ours =
+        tree.items().iter().all(|(name, value)| name == section || made.get(name) == Some(&value.to_value()));
+    Ok(count == ours && rest_is_ours)
+}
+
+fn split_bom(text: &str) -> (&'static str, &str) {
+    match text.strip_prefix('\u{feff}') {
+        Some(body) => ("\u{feff}", body),
+        None => ("", text),
+    }
+}
+
+fn edit_failed(file: &Path) -> EditError {
+    json_splice::refusal(file, "this file can't be edited here", "edit it by hand, and report this")
+}
+
+/// What stands where an entry could: the entries of a group, or the one that stands for itself; each with the way to it.
+fn handlers(group: &JsonTree) -> Vec<(Vec<usize>, &JsonTree)> {
+    match group.get("hooks") {
+        Some((at, list)) => list.elements().iter().enumerate().map(|(index, one)| (vec![at, index], one)).collect(),
+        None => vec![(Vec::new(), group)],
+    }
+}
+
+/// Every entry that calls the bridge for this host, in the order of the file; where a name stands twice, in both places.
+fn entries(target: &InstallTarget, tree: &JsonTree) -> Vec<BridgeEntry> {
+    let mut found = Vec::new();
+    let sections: Vec<(Vec<usize>, &JsonTree)> = match target.layout {
+        HookFileLayout::Bare => vec![(Vec::new(), tree)],
+        // Under any name: somebody may have given it another.
+        HookFileLayout::Named => {
+            tree.items().iter().enumerate().map(|(at, (_, section))| (vec![at], section)).collect()
+        }
+        _ => {
+            let named =
+                tree.items().iter().enumerate().filter(|(_, (name, _))| Some(name.as_str()) == target.layout.section());
+            named.map(|(at, (_, section))| (vec![at], section)).collect()
+        }
+    };
+    for (above, section) in sections {
+        for (at, (event, groups)) in section.items().iter().enumerate() {
+            for (index, group) in groups.elements().iter().enumerate() {
+                let group_at: Vec<usize> = above.iter().copied().chain([at, index]).collect();
+                let handlers = handlers(group);
+                let alone = handlers.len() == 1;
+                for (way, entry) in &handlers {
+                    let Some(call) =
+                        bridge_call_of(entry).filter(|call| Host::from_name(&call.host) == Some(target.host))
+                    else {
+                        continue;
+                    };
+                    let entry_at: Vec<usize> = group_at.iter().chain(way).copied().collect();
+                    found.push(BridgeEntry {
+                        event: event.clone(),
+                        call,
+                        matcher: restricting_matcher(group),
+                        removal_path: if alone { group_at.clone() } else { entry_at.clone() },
+                        entry_path: entry_at,
+                        entry: entry.to_value(),
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+fn bridge_call_of(entry: &JsonTree) -> Option<BridgeCall> {
+    let command = entry.get("command").or_else(|| entry.get("bash"))?.1;
+    match command {
+        JsonTree::Scalar(Value::String(command)) => BridgeCall::parse(command),
+        _ => None,
+    }
+}
+
+/// The matcher of a group, or of an entry that stands for itself, if it keeps anything out.
+fn restricting_matcher(group: &JsonTree) -> Option<String> {
+    match group.get("matcher")?.1 {
+        JsonTree::Scalar(Value::String(matcher)) if matches!(matcher.trim(), "" | "*" | ".*") => None,
+        matcher => Some(match matcher.to_value() {
+            Value::String(text) => text,
+            other => other.to_string(),
+        }),
+    }
+}
+
+/// Whether an entry is the only one of its event, and as it is written now.
+fn is_current(host: Host, found: &BridgeEntry, all: &[BridgeEntry], caller: &EntryProgram) -> bool {
+    let same = all.iter().filter(|other| other.call.installed && other.event == found.event).count();
+    let event = wired_events(host).find(|event| event.name == found.event);
+    same == 1 && found.matcher.is_none() && event.is_some_and(|event| found.entry == entry_json(host, event, caller))
+}
+
+enum StaleEntry {
+    Remove(Vec<usize>),
+    Replace(Vec<usize>, Value),
+}
+
+/// The next entry of ours that is not as it should be, and what is to become of it.
+fn first_stale_entry(target: &InstallTarget, tree: &JsonTree, caller: &EntryProgram) -> Option<StaleEntry> {
+    let all = entries(target, tree);
+    let stale = |found: &&BridgeEntry| found.call.installed && !is_current(target.host, found, &all, caller);
+    let found = all.iter().rev().find(stale)?;
+    let alone = all.iter().filter(|other| other.call.installed && other.event == found.event).count() == 1;
+    match wired_events(target.host).find(|event| event.name == found.event) {
+        Some(event) if alone && found.matcher.is_none() => {
+            Some(StaleEntry::Replace(found.entry_path.clone(), entry_json(target.host, event, caller)))
+        }
+        _ => Some(StaleEntry::Remove(found.removal_path.clone())),
+    }
+}
+
+/// What stands in an event's list for one entry.
+fn entry_group(target: &InstallTarget, event: &HostEventInfo, caller: &EntryProgram) -> Value {
+    let entry = entry_json(target.host, event, caller);
+    let about_tools =
+        matches!(event.kind, Some(kind) if kind.info().subject == hookwright_hooks::MatcherSubject::ToolName);
+    match target.layout {
+        HookFileLayout::Named if about_tools => json!({"matcher": "*", "hooks": [entry]}),
+        HookFileLayout::Flat | HookFileLayout::Named => entry,
+        HookFileLayout::Groups | HookFileLayout::Bare | HookFileLayout::Plugin => json!({"hooks": [entry]}),
+    }
+}
+
+fn new_file_json(target: &InstallTarget, caller: &EntryProgram) -> Value {
+    let events: Map<String, Value> = wired_events(target.host)
+        .map(|event| (event.name.to_owned(), json!([entry_group(target, event, caller)])))
+        .collect();
+    match target.layout.section() {
+        // The other way round than people write it: whoever takes the entries out sees that the file was made for them.
+        Some(section) if target.layout == HookFileLayout::Flat => json!({section: events, "version": 1}),
+        Some(section) => json!({section: events}),
+        None => Value::Object(events),
+    }
+}
+
+/// The text with entries for the events that have none.
+fn add_missing_entries(target: &InstallTarget, mut text: String, caller: &EntryProgram) -> Result<String, EditError> {
+    let file = &target.file;
+    let tree = json_splice::parse_tree(file, &text)?;
+    let present = entries(target, &tree);
+    let missing: Vec<&HostEventInfo> = wired_events(target.host)
+        .filter(|event| !present.iter().any(|found| found.call.installed && found.event == event.name))
+        .collect();
+    if missing.is_empty() {
+        return Ok(text);
+    }
+    let (mut above, mut section) = (Vec::new(), &tree);
+    if let Some(name) = target.layout.section() {
+        match get_unique(file, &tree, name)? {
+            Some((at, found)) => (above, section) = (vec![at], expect_object(file, name, found)?),
+            None => {
+                let events: Map<String, Value> = missing
+                    .iter()
+                    .map(|event| (event.name.to_owned(), json!([entry_group(target, event, caller)])))
+                    .collect();
+                return json_splice::append(&text, &[], Some(name), &Value::Object(events))
+                    .ok_or_else(|| edit_failed(file));
+            }
+        }
+    }
+    // Lists that are there first: the places of the others move as they are added.
+    for event in missing {
+        let group = entry_group(target, event, caller);
+        let added = match get_unique(file, section, event.name)? {
+            Some((at, JsonTree::List(_))) => {
+                let at: Vec<usize> = above.iter().copied().chain([at]).collect();
+                json_splice::append(&text, &at, None, &group)
+            }
+            Some(_) => {
+                return Err(json_splice::refusal(file, format!("`{}` is not a list", event.name), "make it one first"));
+            }
+            None => json_splice::append(&text, &above, Some(event.name), &json!([group])),
+        };
+        text = added.ok_or_else(|| edit_failed(file))?;
+    }
+    Ok(text)
+}
+
+/// What stands under a name, which must not stand there twice: programs differ about which of them counts.
+fn get_unique<'t>(file: &Path, tree: &'t JsonTree, name: &str) -> Result<Option<(usize, &'t JsonTree)>, EditError> {
+    let count = tree.items().iter().filter(|(known, _)| known == name).count();
+    if count > 1 {
+        let what = format!("`{name}` stands {count} times in this file, and programs differ about which one counts");
+        return Err(json_splice::refusal(file, what, "make them one first"));
+    }
+    Ok(tree.get(name))
+}
+
+fn expect_object<'t>(file: &Path, name: &str, tree: &'t JsonTree) -> Result<&'t JsonTree, EditError> {
+    match tree {
+        JsonTree::Object(_) => Ok(tree),
+        _ => Err(json_splice::refusal(file, format!("`{name}` is not an object"), "make it one first")),
+    }
+}

@@ -1,0 +1,183 @@
+//! An event of ours as an agent would send it: for trying a hook under an agent that is not there. The dialects read it as they
+//! read the real thing.
+
+use std::path::Path;
+
+use hookwright_hooks::EventKind;
+use hookwright_hooks::dialect::tool_arguments::{self as claude, DialectCall};
+use serde_json::{Map, Value, json};
+
+use crate::host::Host;
+use crate::{tools, vocabulary};
+
+/// Why an agent has no such event.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SamplePayloadError {
+    /// It has no such moment.
+    #[error("{} has no event for {event}", host.title())]
+    NoEvent {
+        /// The agent.
+        host: Host,
+        /// The event.
+        event: EventKind,
+    },
+    /// One call of ours would be several there.
+    #[error("{} has no one call for this `{tool}`", host.title())]
+    SplitCall {
+        /// The agent.
+        host: Host,
+        /// The tool.
+        tool: String,
+    },
+}
+
+/// The payload that an agent would send for an event with these fields of ours.
+///
+/// # Errors
+/// If it has no such event, or no such call.
+pub fn build_host_payload(
+    host: Host,
+    kind: EventKind,
+    fields: &Map<String, Value>,
+    cwd: &Path,
+) -> Result<Map<String, Value>, SamplePayloadError> {
+    let row = host.events_for(kind).next().ok_or(SamplePayloadError::NoEvent { host, event: kind })?;
+    let mut payload = Map::new();
+    payload.insert("session_id".to_owned(), fields.get("session_id").cloned().unwrap_or_else(|| "tried".into()));
+    payload.insert("cwd".to_owned(), cwd.to_string_lossy().into());
+    payload.insert("hook_event_name".to_owned(), row.name.into());
+    if host == Host::GeminiCli {
+        payload.extend(fields.iter().map(|(key, value)| (key.clone(), value.clone())));
+        return Ok(payload);
+    }
+    let field = |key: &str| fields.get(key).cloned();
+    let mut say = |key: &str, value: Option<Value>| payload.extend(value.map(|value| (key.to_owned(), value)));
+    match kind {
+        EventKind::BeforeTool | EventKind::AfterTool => {
+            let (name, input) = native_call(host, fields, cwd)?;
+            say("tool_name", Some(name.into()));
+            say("tool_input", Some(input.into()));
+            say("tool_use_id", field("tool_use_id"));
+            say("tool_response", field("tool_response"));
+        }
+        EventKind::AfterAgent => {
+            say("stop_hook_active", field("stop_hook_active"));
+            say("last_assistant_message", field("prompt_response"));
+            say("prompt_response", field("prompt_response"));
+        }
+        _ => {
+            for key in ["prompt", "source", "reason", "trigger", "notification_type", "message"] {
+                say(key, field(key));
+            }
+        }
+    }
+    Ok(if host == Host::Antigravity { to_antigravity_payload(payload) } else { payload })
+}
+
+/// The call in the agent's words.
+fn native_call(
+    host: Host,
+    fields: &Map<String, Value>,
+    cwd: &Path,
+) -> Result<(String, Map<String, Value>), SamplePayloadError> {
+    let tool = fields.get("tool_name").and_then(Value::as_str).unwrap_or_default();
+    let input = fields.get("tool_input").and_then(Value::as_object).cloned().unwrap_or_default();
+    let translated = claude::to_claude(&DialectCall::new(tool, input), cwd);
+    let [call] = translated.views.as_slice() else {
+        return Err(SamplePayloadError::SplitCall { host, tool: tool.to_owned() });
+    };
+    if host == Host::Codex
+        && let Some(patch) = codex_patch(call)
+    {
+        return Ok(("apply_patch".to_owned(), Map::from_iter([("command".to_owned(), patch.into())])));
+    }
+    let Some(row) = vocabulary::row_for_claude_tool(host, &call.tool) else {
+        return Ok((call.tool.clone(), call.input.clone()));
+    };
+    let mut input = tools::to_native_arguments(row, "", call.input.clone(), |_| false);
+    // What the agent has no argument for it would not send.
+    input.retain(|key, value| tools::is_understood(host, row, key, value));
+    Ok((row.name().to_owned(), input))
+}
+
+/// A write or an edit as the patch that Codex would make of it.
+fn codex_patch(call: &DialectCall) -> Option<String> {
+    let text = |key: &str| call.input.get(key).and_then(Value::as_str);
+    let signed = |sign: char, text: &str| text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>();
+    let path = text("file_path")?;
+    let change = match call.tool.as_str() {
+        "Write" => format!("*** Add File: {path}\n{}", signed('+', text("content")?)),
+        "Edit" => {
+            let (before, after) = (signed('-', text("old_string")?), signed('+', text("new_string")?));
+            format!("*** Update File: {path}\n@@\n{before}{after}")
+        }
+        _ => return None,
+    };
+    Some(format!("*** Begin Patch\n{change}*** End Patch"))
+}
+
+/// Antigravity's own fields.
+fn to_antigravity_payload(mut payload: Map<String, Value>) -> Map<String, Value> {
+    let mut take = |key: &str| payload.shift_remove(key);
+    let mut spoken = Map::new();
+    spoken.extend(take("session_id").map(|id| ("conversationId".to_owned(), id)));
+    spoken.extend(take("cwd").map(|cwd| ("workspacePaths".to_owned(), json!([cwd]))));
+    spoken.extend(take("hook_event_name").map(|name| ("hookEventName".to_owned(), name)));
+    if let (Some(name), Some(args)) = (take("tool_name"), take("tool_input")) {
+        spoken.insert("toolCall".to_owned(), json!({"name": name, "args": args}));
+    }
+    spoken.extend(take("tool_response").map(|result| ("result".to_owned(), result)));
+    spoken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hookwright_hooks::AnyEvent;
+
+    /// What is spoken is heard as it was meant, under every agent.
+    #[test]
+    fn there_and_back_is_the_same_call() {
+        for (tool, input) in [
+            ("run_shell_command", json!({"command": "git push --force"})),
+            ("write_file", json!({"file_path": "/p/a", "content": "x\n"})),
+            ("replace", json!({"file_path": "/p/a", "old_string": "x\n", "new_string": "y\n"})),
+            ("read_file", json!({"file_path": "/p/a"})),
+            ("mcp__git__push", json!({"remote": "origin"})),
+        ] {
+            for host in Host::all() {
+                let fields = json!({"tool_name": tool, "tool_input": input});
+                let fields = fields.as_object().cloned().unwrap_or_default();
+                let payload = build_host_payload(host, EventKind::BeforeTool, &fields, Path::new("/p")).unwrap();
+                let heard = host.dialect().parse_event(host, payload.clone(), None).unwrap();
+                let Some(AnyEvent::BeforeTool(event)) = heard.views.first().map(|view| &view.event) else {
+                    panic!("{host} {payload:?}")
+                };
+                assert_eq!(
+                    (&*event.tool_name, Value::Object(event.tool_input.as_ref().clone())),
+                    (tool, input.clone()),
+                    "{host} {payload:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn events_without_a_tool_are_spoken_where_there_are_such() {
+        let fields = json!({"prompt": "hi", "source": "startup", "reason": "other", "trigger": "auto",
+            "prompt_response": "done", "notification_type": "ToolPermission"});
+        let fields = fields.as_object().cloned().unwrap_or_default();
+        for host in Host::all() {
+            for kind in [EventKind::BeforeAgent, EventKind::AfterAgent, EventKind::SessionStart, EventKind::SessionEnd]
+            {
+                match build_host_payload(host, kind, &fields, Path::new("/p")) {
+                    Ok(payload) => {
+                        let heard = host.dialect().parse_event(host, payload, None).unwrap();
+                        assert_eq!(heard.kind(), Some(kind), "{host}");
+                    }
+                    Err(error) => assert_eq!(error, SamplePayloadError::NoEvent { host, event: kind }),
+                }
+            }
+        }
+    }
+}

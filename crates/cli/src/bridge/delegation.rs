@@ -1,0 +1,81 @@
+//! Agents that read another's settings fire its entries too: the bridge judges once, and that is in the agent's own entry.
+//!
+//! Standing down must not be a way to switch a guard off. It takes a payload that can only be the other agent's, nothing that
+//! speaks for the one whose entry this is, and an entry of the other's for this event and every tool, in the user's own
+//! settings or a trusted project's, that is exactly as `agents install` writes it and calls this very program.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_bridge::install::{BridgeEntry, InstallScope, InstallTarget, read_target, read_wiring};
+use hookwright_bridge::{Host, HostEventInfo, HostSession};
+use hookwright_hooks::EventKind;
+use hookwright_settings::{LoadOptions, ProcessEnv, load};
+use serde_json::{Map, Value};
+
+use super::{BridgeRequest, project_root};
+use crate::agents::is_this_program;
+
+/// The agent that judges in our place.
+pub(super) fn delegate_host(call: &BridgeRequest<'_>, payload: &Map<String, Value>) -> Option<Host> {
+    let world = call.world;
+    let other = borrowing_host(call.host, payload, world)?;
+    let name = payload.get("hook_event_name").or_else(|| payload.get("hookEventName"))?.as_str()?;
+    let kind = call.host.event(name).or_else(|| other.event(name))?.kind?;
+    let cwd = payload.get("cwd").and_then(Value::as_str).map(PathBuf::from);
+    let session = HostSession { cwd, ..HostSession::default() };
+    let project = project_root::find_project_root(call.host, &session, world);
+    has_entry(other, kind, &project, world).then_some(other)
+}
+
+/// The agent that this really is, if that is one that reads the other's files.
+fn borrowing_host(host: Host, payload: &Map<String, Value>, world: &ProcessEnv) -> Option<Host> {
+    let has = |key: &str| payload.contains_key(key);
+    // Claude Code tells its hooks which session they belong to; whoever else runs them does not know that number.
+    let session = payload.get("session_id").and_then(Value::as_str);
+    let genuine = host == Host::ClaudeCode
+        && (session.is_some() && world.var("CLAUDE_CODE_SESSION_ID") == session || has("prompt_id"));
+    if genuine {
+        return None;
+    }
+    let other = Host::detect(payload, |name| world.var_os(name).is_some())?;
+    let by_payload = match other {
+        Host::Cursor => has("cursor_version") || has("generation_id") && has("workspace_roots"),
+        Host::Grok => has("workspaceRoot"),
+        Host::Copilot => has("timestamp") && !has("permission_mode") && !has("transcript_path"),
+        _ => false,
+    };
+    (by_payload && other.info().reads_settings_of.contains(&host)).then_some(other)
+}
+
+/// Whether the agent's own settings have an entry that `agents install` wrote for that event and every subject.
+fn has_entry(host: Host, kind: EventKind, project: &Path, world: &ProcessEnv) -> bool {
+    let scopes = [InstallScope::User, InstallScope::Project];
+    let targets = scopes.map(|scope| InstallTarget::candidates(host, scope, world, project));
+    targets.into_iter().flatten().any(|target| has_current_entry(&target, kind, world) && is_effective(&target, world))
+}
+
+/// Whether a file's entries count: the user's own do, a project's only where the user trusts it.
+fn is_effective(target: &InstallTarget, world: &ProcessEnv) -> bool {
+    let is_home = world.home.as_deref() == Some(&*target.project);
+    let of_project = target.scope == InstallScope::Project || target.file.starts_with(&target.project) && !is_home;
+    let options = || LoadOptions { project: target.project.clone(), ..LoadOptions::default() };
+    !of_project || load(world, &options()).project.trust.is_trusted()
+}
+
+/// Whether an entry of the file calls this very program at that event, exactly as it is written now.
+fn has_current_entry(target: &InstallTarget, kind: EventKind, world: &ProcessEnv) -> bool {
+    let Ok(Some(text)) = read_target(target) else { return false };
+    // A switch in that file, of whichever kind, may leave no entry that judges.
+    if ["disable", "enabled"].iter().any(|word| text.contains(word)) {
+        return false;
+    }
+    let Ok(wiring) = read_wiring(target, &text) else { return false };
+    let is_for = |row: &HostEventInfo, found: &BridgeEntry| {
+        found.event == row.name
+            && found.call.installed
+            && !wiring.outdated.contains(&found.event)
+            && is_this_program(&found.call.program, world, &target.project)
+    };
+    let mut gates = target.host.events_for(kind).filter(|row| row.wired).take(1);
+    gates.any(|row| wiring.entries.iter().any(|found| is_for(row, found)))
+}

@@ -1,0 +1,369 @@
+//! An event that was heard → what hooks say about it, under the same settings, trust and guards as in a session; and whether
+//! anything keeps them from being asked.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hookwright_agent::UntrustedChanges;
+use hookwright_agent::session::unarmed_in;
+use hookwright_bridge::{HostEvent, HostEventInfo, HostSession, HostVerdict, Ruling, ToolRecognition};
+use hookwright_hooks::{
+    AgentHost, AnyEvent, EventKind, Hook, HookCapability, HookEngine, HookState, MergedAnswer, OnUnknown, Outcome,
+    Registry, RunContext, RunLimits, RunReport, Session, Source, SubAgent, UnarmedGuard,
+};
+use hookwright_settings::{LoadOptions, LoadedConfig, RemovedGuardPolicy, SettingsFileState, load, record_guards};
+use tokio_util::sync::CancellationToken;
+
+use super::trace::BridgeTraceLine;
+use super::{BridgeReply, BridgeRequest, project_root, refusal, twice};
+
+/// How long a hook may take to obey when its time is up: the agent does not wait for more.
+const HOOK_KILL_GRACE_PERIOD: Duration = Duration::from_millis(200);
+
+/// Which hooks of a configuration are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HookSelection {
+    All,
+    /// The project's own guards: the rest has been asked already.
+    ProjectGuards,
+}
+
+/// Judges an event.
+pub(super) fn evaluate_event(call: &BridgeRequest<'_>, heard: &HostEvent) -> BridgeReply {
+    let project = project_root::find_project_root(call.host, &heard.session, call.world);
+    let loaded = load_project(call, project);
+    let mut reply = evaluate_in_project(call, heard, &loaded, HookSelection::All);
+    if heard.is_gate() {
+        for outer in outer_projects(call, &heard.session, &loaded) {
+            if reply.trace_line.ruling >= Ruling::Deny {
+                break;
+            }
+            let judged = evaluate_in_project(call, heard, &outer, HookSelection::ProjectGuards);
+            if judged.trace_line.ruling > reply.trace_line.ruling {
+                reply = judged;
+            }
+        }
+    }
+    reply.trace_line.add_event(heard);
+    reply
+}
+
+fn load_project(call: &BridgeRequest<'_>, project: PathBuf) -> LoadedConfig {
+    load(call.world, &LoadOptions { project, ..LoadOptions::default() })
+}
+
+/// The trusted folders above the agent's directory whose guards are asked as well.
+fn outer_projects(call: &BridgeRequest<'_>, session: &HostSession, nearest: &LoadedConfig) -> Vec<LoadedConfig> {
+    let folders = project_root::outer_projects(call.host, session, call.world).into_iter();
+    let loaded = folders.map(|folder| load_project(call, folder));
+    loaded.filter(|one| one.project.root != nearest.project.root && one.project.trust.is_trusted()).collect()
+}
+
+fn evaluate_in_project(
+    call: &BridgeRequest<'_>,
+    heard: &HostEvent,
+    loaded: &LoadedConfig,
+    asked: HookSelection,
+) -> BridgeReply {
+    let deadline = call.deadline(heard.info);
+    let engine = build_engine(heard, loaded, deadline, asked);
+    if is_refusable(heard)
+        && let Some(words) = unguarded_reason(&engine, loaded, heard)
+    {
+        return refusal(call, heard.info, words);
+    }
+    let Some(row) = heard.info else { return evaluate_unknown_event(call, heard, &loaded.registry) };
+    let mut verdict = HostVerdict::default();
+    if row.is_gate()
+        && let Some(words) = unknown_call_refusal(heard, &engine)
+    {
+        verdict.add_ruling(Ruling::Deny, &words);
+    }
+    let outcomes = match verdict.ruling {
+        Ruling::Pass => fire_views(call, heard, loaded, &engine, deadline),
+        _ => Ok(Vec::new()),
+    };
+    let outcomes = match outcomes {
+        Ok(outcomes) => outcomes,
+        Err(words) => return refusal(call, heard.info, words),
+    };
+    let merged: Vec<MergedAnswer> = outcomes.iter().map(|outcome| outcome.merged.clone()).collect();
+    let said = HostVerdict::from_merged(heard, &merged);
+    let mut verdict = if verdict.ruling == Ruling::Pass { said } else { verdict };
+    let left_out = untrusted_hook_notes(heard, loaded, verdict.ruling);
+    let mut line = BridgeTraceLine::new(verdict.ruling, verdict.reason.clone());
+    line.add_untrusted_hooks(&left_out);
+    for words in &left_out {
+        let message = verdict.message.get_or_insert_default();
+        *message = if message.is_empty() { words.clone() } else { format!("{message}\n{words}") };
+    }
+    let runs: Vec<&RunReport> = outcomes.iter().flat_map(|outcome| &outcome.runs).collect();
+    line.add_runs(&runs);
+    let mut written = call.host.dialect().write_response(heard, &verdict);
+    let warnings: Vec<String> = outcomes
+        .iter()
+        .flat_map(|outcome| &outcome.warnings)
+        .map(|said| format!("hookwright: {} {}", said.hook, said.text))
+        .chain(left_out.iter().map(|words| format!("hookwright: {words}")))
+        .collect();
+    if written.stderr.is_empty() {
+        written.stderr = warnings.join("\n");
+    }
+    BridgeReply { response: written, trace_line: line }
+}
+
+/// An engine as a session would have it, whose hooks end before the agent's patience does.
+fn build_engine(heard: &HostEvent, loaded: &LoadedConfig, deadline: Instant, asked: HookSelection) -> HookEngine {
+    let mut registry = loaded.registry.clone();
+    let is_asked = |hook: &Hook| match asked {
+        HookSelection::All => true,
+        HookSelection::ProjectGuards => hook.is_guard() && hook.source == Source::Project,
+    };
+    registry
+        .retain(|hook| is_asked(hook) && heard.should_run_hook(hook) && !twice::is_run_by_host(heard, hook, loaded));
+    registry.limit_timeouts(
+        deadline
+            .saturating_duration_since(Instant::now())
+            .saturating_sub(2 * HOOK_KILL_GRACE_PERIOD)
+            .max(HOOK_KILL_GRACE_PERIOD),
+    );
+    let root = loaded.project.root.clone();
+    let session = Session {
+        id: heard.session.id.clone(),
+        transcript_path: heard.session.transcript_path.clone().unwrap_or_default(),
+        plans_dir: loaded.plans_dir(&heard.session.id),
+        cwd: project_root::hook_working_dir(&heard.session, &root),
+        project_dir: root,
+    };
+    let limits = RunLimits { kill_grace_period: HOOK_KILL_GRACE_PERIOD, ..RunLimits::default() };
+    let builder = HookEngine::builder(registry).session(session).exec_envs(loaded.hook_exec_envs()).limits(limits);
+    match UntrustedChanges::gate_for(loaded) {
+        Some(sentry) => builder.trust_gate(sentry).build(),
+        None => builder.build(),
+    }
+}
+
+/// Whether a no to the event means anything: another try of a finished answer would mend nothing.
+fn is_refusable(heard: &HostEvent) -> bool {
+    match heard.info {
+        Some(row) => row.can(HookCapability::Deny) && row.kind != Some(EventKind::AfterAgent),
+        None => heard.tool.is_some(),
+    }
+}
+
+/// Why nobody's objection would be no yes: settings that can't be read, guards that are not armed.
+fn unguarded_reason(engine: &HookEngine, loaded: &LoadedConfig, heard: &HostEvent) -> Option<String> {
+    let broken = loaded.files.iter().find(|file| file.state == SettingsFileState::Broken);
+    if let Some(file) = broken {
+        let path = file.path.display();
+        return Some(format!(
+            "{path} can't be read and may hold guards, so nothing runs; `hookwright hooks validate` says what is wrong"
+        ));
+    }
+    // One whose own event can't be refused there is missed at every gate.
+    let can_be_heard = |kind| heard.host.events_for(kind).any(|row| row.can(HookCapability::Deny));
+    let kind = heard.kind();
+    let concerned = |guard: &&UnarmedGuard| {
+        let mut named = loaded.registry.hooks().iter().filter(|hook| hook.id() == guard.name).peekable();
+        let is_missed = |hook: &Arc<Hook>| heard.has_view_of(hook.event) || !can_be_heard(hook.event);
+        named.peek().is_none() || kind.is_none() || named.any(is_missed)
+    };
+    if !loaded.registry.has_guards() && loaded.unarmed_guards.is_empty() {
+        return None;
+    }
+    let unarmed = unarmed_in(engine, loaded);
+    let guard = unarmed.iter().find(concerned)?;
+    Some(format!("{guard}; {}", guard.advice()))
+}
+
+/// Whether a guard is there, or could be, that an event which nobody understands may concern.
+pub(super) fn may_be_guarded(call: &BridgeRequest<'_>, row: Option<&HostEventInfo>) -> bool {
+    if row.is_some_and(|row| !row.is_gate()) {
+        return false;
+    }
+    let session = HostSession::default();
+    let nearest = load_project(call, project_root::find_project_root(call.host, &session, call.world));
+    let guards = |loaded: &LoadedConfig| {
+        let is_broken = loaded.files.iter().any(|file| file.state == SettingsFileState::Broken);
+        is_broken
+            || !loaded.unarmed_guards.is_empty()
+            || loaded.registry.has_guards()
+            || has_blocking_hook(&loaded.registry)
+    };
+    guards(&nearest) || outer_projects(call, &session, &nearest).iter().any(guards)
+}
+
+/// What is to be said of hooks that would block if they failed at this event, and are not asked because the folder is not
+/// trusted.
+fn untrusted_hook_notes(heard: &HostEvent, loaded: &LoadedConfig, ruling: Ruling) -> Vec<String> {
+    if ruling >= Ruling::Deny || !heard.is_gate() {
+        return Vec::new();
+    }
+    let is_for = |hook: &Hook| {
+        let mut views = heard.views.iter().filter(|view| view.event.kind() == hook.event);
+        views.any(|view| view.event.subject().is_none_or(|subject| hook.matcher.matches(subject)))
+    };
+    loaded.untrusted_blocking_hooks().iter().filter(|hook| is_for(hook)).map(untrusted_hook_note).collect()
+}
+
+/// That a hook is not asked because the folder is not trusted.
+pub(crate) fn untrusted_hook_note(hook: &Hook) -> String {
+    let file = hook.location.as_ref().map(|place| format!(" of {}", place.file.display())).unwrap_or_default();
+    format!("hook {}{file} would block if it failed, and does not run: the folder is not trusted", hook.id())
+}
+
+/// Whether a hook's failure would be a no.
+fn has_blocking_hook(registry: &Registry) -> bool {
+    registry.hooks().iter().any(|hook| hook.on_error != Default::default())
+}
+
+/// An event that is in no table: no moment of ours, unless it is about a call that somebody guards.
+fn evaluate_unknown_event(call: &BridgeRequest<'_>, heard: &HostEvent, registry: &Registry) -> BridgeReply {
+    let guards = || registry.guards().any(|guard| guard.event == EventKind::BeforeTool);
+    if heard.tool.is_some() && registry.on_unknown() == OnUnknown::Deny && guards() {
+        let words = format!(
+            "{} has an event `{}` that hookwright does not know, and guards watch over calls here; `hooksConfig.onUnknown` in your own settings can let it pass",
+            call.host.title(),
+            heard.name
+        );
+        return refusal(call, None, words);
+    }
+    let written = call.host.dialect().write_response(heard, &HostVerdict::default());
+    BridgeReply { response: written, trace_line: BridgeTraceLine::new(Ruling::Pass, "no event of ours".to_owned()) }
+}
+
+/// What guards say of a call that is not understood: those that do not match an unknown tool may be blind to it, and any
+/// guard to unknown arguments.
+fn unknown_call_refusal(heard: &HostEvent, engine: &HookEngine) -> Option<String> {
+    let tool = heard.tool.as_ref()?;
+    let registry = engine.registry();
+    if registry.on_unknown() == OnUnknown::Allow {
+        return None;
+    }
+    let about_servers = match tool.recognition {
+        ToolRecognition::Known | ToolRecognition::Harmless => return None,
+        ToolRecognition::UnknownArguments => return unknown_arguments_refusal(heard, &registry),
+        ToolRecognition::UnknownServer => true,
+        ToolRecognition::Unknown => false,
+    };
+    let asked: Vec<Arc<Hook>> = heard
+        .views
+        .iter()
+        .filter_map(|view| engine.plan(view.event.kind(), view.event.subject()))
+        .flat_map(|plan| plan.hooks.clone())
+        .collect();
+    let is_blind = |hook: &Hook, state: &HookState| {
+        hook.is_guard()
+            && hook.event == EventKind::BeforeTool
+            && *state == HookState::Enabled
+            && (!about_servers || hook.matcher_text.as_ref().is_some_and(|text| text.to_lowercase().contains("mcp")))
+            && !asked.iter().any(|one| one.id() == hook.id())
+    };
+    let blind = registry.entries().find(|(hook, state)| is_blind(hook, state)).map(|(hook, _)| hook.id().to_owned())?;
+    Some(format!(
+        "guard {blind} does not know the tool `{}` of {}, so this is a no; give it a matcher for that tool, or set `hooksConfig.onUnknown` in your own settings",
+        tool.name,
+        heard.host.title()
+    ))
+}
+
+/// What a guard says of a known tool's call whose arguments are not understood.
+fn unknown_arguments_refusal(heard: &HostEvent, registry: &Registry) -> Option<String> {
+    let tool = heard.tool.as_ref()?;
+    let is_awake = |(hook, state): &(&Arc<Hook>, &HookState)| {
+        hook.is_guard() && hook.event == EventKind::BeforeTool && **state == HookState::Enabled
+    };
+    let (guard, _) = registry.entries().find(is_awake)?;
+    Some(format!(
+        "guard {} can't judge this call of `{}` of {}, so this is a no: {}; `hooksConfig.onUnknown` in your own settings can let it pass",
+        guard.id(),
+        tool.name,
+        heard.host.title(),
+        tool.uncertainty.as_deref().unwrap_or("its arguments are not known")
+    ))
+}
+
+/// Fires every view in turn; a no to one is a no to all, so the rest is not asked any more.
+fn fire_views(
+    call: &BridgeRequest<'_>,
+    heard: &HostEvent,
+    loaded: &LoadedConfig,
+    engine: &HookEngine,
+    deadline: Instant,
+) -> Result<Vec<Outcome<()>>, String> {
+    let planned = |event: &AnyEvent| engine.plan(event.kind(), event.subject());
+    let plans: Vec<_> = heard.views.iter().map(|view| planned(&view.event)).collect();
+    if plans.iter().all(Option::is_none) {
+        return Ok(Vec::new());
+    }
+    announce_hooks(loaded);
+    let runtime =
+        crate::runtime::start_single_threaded().map_err(|error| format!("hookwright can't run hooks: {error:#}"))?;
+    let belongs = run_context(heard);
+    let cancel = CancellationToken::new();
+    let outcomes = runtime.block_on(async {
+        let late = cancel.clone();
+        let timer = tokio::spawn(async move {
+            tokio::time::sleep_until(deadline.into()).await;
+            late.cancel();
+        });
+        let mut outcomes: Vec<Outcome<()>> = Vec::new();
+        for view in &heard.views {
+            let outcome = engine.fire_any_in_context(&view.event, &belongs, &cancel).await;
+            let is_over = outcome.merged.answer.ends_plan() || cancel.is_cancelled();
+            outcomes.push(outcome);
+            if is_over {
+                break;
+            }
+        }
+        timer.abort();
+        engine.shutdown().await;
+        outcomes
+    });
+    // A thread that waits for the disk must not hold up the answer.
+    runtime.shutdown_background();
+    let guarded = plans.iter().flatten().flat_map(|plan| &plan.hooks).any(|hook| hook.is_guard());
+    let is_no = outcomes.iter().any(|outcome| outcome.merged.answer.ends_plan());
+    if cancel.is_cancelled() && guarded && !is_no {
+        let title = call.host.title();
+        return Err(format!("hooks did not finish before {title} stops waiting for them, and a guard is among them"));
+    }
+    Ok(outcomes)
+}
+
+/// What a run belongs to, in the agent's own words.
+fn run_context(heard: &HostEvent) -> RunContext {
+    let key = |name: &str| heard.correlation_ids.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());
+    let agent = heard.session.agent_id.as_ref().map(|id| SubAgent {
+        name: heard.session.agent_name.clone().unwrap_or_default(),
+        id: id.clone(),
+        transcript_path: heard.session.transcript_path.clone().unwrap_or_default(),
+    });
+    let host = AgentHost {
+        name: heard.host.name().to_owned(),
+        version: heard.version.clone(),
+        event: heard.name.clone(),
+        tool_name: heard.tool.as_ref().map(|tool| tool.name.clone()),
+        tool_input: heard.tool.as_ref().map(|tool| tool.input.clone()),
+    };
+    RunContext {
+        turn_id: key("turn_id").or(key("prompt_id")).or(key("generation_id")).map(Into::into),
+        agent: agent.map(Arc::new),
+        host: Some(Arc::new(host)),
+        approval_mode: heard.session.approval_mode.clone().map(Into::into),
+        has_no_effects: heard.tool.as_ref().is_some_and(|tool| tool.recognition == ToolRecognition::Harmless),
+        ..RunContext::default()
+    }
+}
+
+/// New and changed hooks are told of before they first run, and which guards there are is remembered.
+fn announce_hooks(loaded: &LoadedConfig) {
+    // Whoever closed stderr wants no notes.
+    let _ = crate::session_options::announce_hooks(loaded);
+    if loaded.registry.has_guards()
+        && let Err(error) = record_guards(loaded, RemovedGuardPolicy::Keep)
+    {
+        tracing::warn!(%error, "can't remember which guards there are");
+    }
+}

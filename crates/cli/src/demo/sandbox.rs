@@ -1,0 +1,40 @@
+//! Where a demo plays: a home and a project that nobody else uses, in a folder that goes away.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_settings::ProcessEnv;
+
+/// A folder with `home` and `project` in it.
+pub(super) struct DemoSandbox {
+    folder: PathBuf,
+}
+
+impl DemoSandbox {
+    pub(super) fn new(folder: &Path) -> std::io::Result<DemoSandbox> {
+        let folder = folder.canonicalize()?;
+        std::fs::create_dir_all(folder.join("home"))?;
+        std::fs::create_dir_all(folder.join("project"))?;
+        Ok(DemoSandbox { folder })
+    }
+
+    /// Writes a file; its path begins with `home/` or `project/`.
+    pub(super) fn write(&self, path: &str, text: &str) -> anyhow::Result<()> {
+        let path = self.folder.join(path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        Ok(std::fs::write(path, text)?)
+    }
+
+    /// The world with this home, and this project as the working directory. Nobody's keys and nobody's settings: a demo is the
+    /// same everywhere.
+    pub(super) fn world(&self, world: &ProcessEnv) -> ProcessEnv {
+        let home = self.folder.join("home");
+        let path = world.var_os("PATH").map(|path| ("PATH".into(), path.to_owned()));
+        let env = path.into_iter().chain([
+            ("HOME".into(), home.clone().into_os_string()),
+            ("GEMINI_CLI_SYSTEM_SETTINGS_PATH".into(), home.join("no-system-settings.json").into_os_string()),
+        ]);
+        ProcessEnv::new(env.collect(), self.folder.join("project"))
+    }
+}

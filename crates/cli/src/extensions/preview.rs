@@ -1,0 +1,82 @@
+//! What an extension brings and what an update changes, on a terminal. Others' words can't steer it.
+
+use std::io::{self, Write};
+
+use hookwright_extensions::{ExtensionDiff, ExtensionSummary, ReviewedContent};
+
+use crate::output::{self, BAD, BOLD, DIM, GOOD, NOTE, PLAIN, WARN, paint};
+
+/// The most lines of a script that are shown.
+const MAX_SCRIPT_LINES: usize = 60;
+
+/// Everything that an extension brings, scripts included.
+pub(super) fn print_contents(brings: &ExtensionSummary) -> io::Result<()> {
+    let mut stdout = output::stdout();
+    writeln!(stdout, "{} {}", paint(BOLD, &brings.name), output::one_line(&brings.version))?;
+    if let Some(about) = &brings.description {
+        writeln!(stdout, "{}", output::one_line(about))?;
+    }
+    if brings.sections.is_empty() {
+        writeln!(stdout, "it brings nothing that is known here")?;
+    }
+    for section in &brings.sections {
+        writeln!(stdout, "\n{}", paint(NOTE, section.title))?;
+        for item in &section.items {
+            writeln!(stdout, "  {}", output::one_line(&item.text))?;
+            for line in &item.details {
+                writeln!(stdout, "    {}", paint(DIM, output::one_line(line)))?;
+            }
+        }
+    }
+    for (file, content) in &brings.reviewed_files {
+        writeln!(stdout, "\n{}", paint(NOTE, output::one_line(file)))?;
+        match content {
+            ReviewedContent::Text(text) => print_script(&mut stdout, text)?,
+            ReviewedContent::Opaque(what) => writeln!(stdout, "  ({what})")?,
+        }
+    }
+    writeln!(stdout)
+}
+
+fn print_script(stdout: &mut impl Write, text: &str) -> io::Result<()> {
+    for line in text.lines().take(MAX_SCRIPT_LINES) {
+        writeln!(stdout, "  {}", output::one_line(line))?;
+    }
+    match text.lines().count().saturating_sub(MAX_SCRIPT_LINES) {
+        0 => Ok(()),
+        1 => writeln!(stdout, "  {}", paint(WARN, "… and another line")),
+        more => writeln!(stdout, "  {}", paint(WARN, format!("… and {more} more lines"))),
+    }
+}
+
+/// What an update changes.
+pub(super) fn print_difference(name: &str, difference: &ExtensionDiff) -> io::Result<()> {
+    let mut stdout = output::stdout();
+    let (old, new) = &difference.versions;
+    writeln!(stdout, "{} {} → {}", paint(BOLD, name), output::one_line(old), output::one_line(new))?;
+    let files = difference.reviewed_diffs.iter().map(|(_, text)| text.as_str());
+    for text in [difference.summary_diff.as_str()].into_iter().chain(files) {
+        for line in text.lines() {
+            let style = match line.chars().next() {
+                Some('+') => GOOD,
+                Some('-') => BAD,
+                Some('@') => NOTE,
+                _ => PLAIN,
+            };
+            writeln!(stdout, "{}", paint(style, output::one_line(line)))?;
+        }
+    }
+    for line in difference.other_changes.iter().take(MAX_SCRIPT_LINES) {
+        writeln!(stdout, "{}", output::one_line(line))?;
+    }
+    match difference.other_changes.len().saturating_sub(MAX_SCRIPT_LINES) {
+        0 => {}
+        1 => writeln!(stdout, "… and another file")?,
+        more => writeln!(stdout, "… and {more} more files")?,
+    }
+    drop(stdout);
+    if difference.is_downgrade {
+        output::warn(format!("version {new} is lower than {old}, which is installed"))?;
+    }
+    Ok(())
+}

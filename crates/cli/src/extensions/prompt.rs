@@ -1,0 +1,88 @@
+//! Questions on a terminal: yes or no, a value, a value that nobody should see. With nobody there, nobody is asked.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers, read};
+use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+
+use crate::output::{self, BOLD, paint};
+
+/// Whether somebody could answer.
+pub(super) fn is_interactive() -> bool {
+    io::stdin().is_terminal()
+}
+
+/// How long a piped answer is waited for.
+const PIPED_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Whether the user says yes; anything else is a no.
+pub(super) fn confirm(question: &str) -> io::Result<bool> {
+    let question = format!("{question} [y/N] ");
+    let answer = if is_interactive() { ask_line(&question)? } else { ask_piped_line(&question)? };
+    Ok(answer.is_some_and(|answer| matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")))
+}
+
+/// What the user types; nothing at the end of input.
+pub(super) fn ask_line(question: &str) -> io::Result<Option<String>> {
+    print_question(question)?;
+    let mut text = String::new();
+    let count = io::stdin().lock().read_line(&mut text)?;
+    Ok((count > 0).then(|| text.trim_end_matches(['\n', '\r']).to_owned()))
+}
+
+/// The line that a script pipes in; nothing if it pipes none, or keeps the pipe open without a word.
+fn ask_piped_line(question: &str) -> io::Result<Option<String>> {
+    print_question(question)?;
+    let (sender, answer) = mpsc::channel();
+    std::thread::Builder::new().name("stdin".to_owned()).spawn(move || sender.send(read_piped_line()))?;
+    let answer = answer.recv_timeout(PIPED_ANSWER_TIMEOUT).unwrap_or(Ok(None));
+    writeln!(output::stderr())?;
+    answer
+}
+
+/// What the user types unseen; nothing if it is given up with Ctrl+C, Ctrl+D or Esc.
+pub(super) fn ask_hidden_line(question: &str) -> io::Result<Option<String>> {
+    print_question(question)?;
+    enable_raw_mode()?;
+    let typed = read_line_without_echo();
+    disable_raw_mode()?;
+    writeln!(output::stderr())?;
+    typed
+}
+
+fn read_line_without_echo() -> io::Result<Option<String>> {
+    let mut text = String::new();
+    loop {
+        let Event::Key(key) = read()? else { continue };
+        if key.kind == KeyEventKind::Release {
+            continue;
+        }
+        match key.code {
+            KeyCode::Enter => return Ok(Some(text)),
+            KeyCode::Esc => return Ok(None),
+            KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(None),
+            KeyCode::Char('u') if key.modifiers.contains(KeyModifiers::CONTROL) => text.clear(),
+            KeyCode::Char(char) => text.push(char),
+            KeyCode::Backspace => drop(text.pop()),
+            _ => {}
+        }
+    }
+}
+
+fn print_question(question: &str) -> io::Result<()> {
+    let mut stderr = output::stderr();
+    write!(stderr, "{}", paint(BOLD, question))?;
+    stderr.flush()
+}
+
+/// The one line that stdin holds.
+pub(super) fn read_piped_line() -> io::Result<Option<String>> {
+    let mut text = String::new();
+    io::Read::take(io::stdin().lock(), MAX_PIPED_VALUE_BYTES).read_line(&mut text)?;
+    Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()).filter(|text| !text.is_empty()))
+}
+
+/// No value is longer.
+const MAX_PIPED_VALUE_BYTES: u64 = 64 << 10;

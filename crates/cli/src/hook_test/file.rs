@@ -1,0 +1,166 @@
+//! A hook-test file as written, and where such files are found.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use hookwright_hooks::EventKind;
+use serde::Deserialize;
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
+
+/// A whole file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HookTestFile {
+    /// Settings to use instead of the project's own, relative to this file.
+    pub(crate) settings: Option<PathBuf>,
+    /// Programs without which the file is skipped.
+    #[serde(default)]
+    pub(crate) requires: Vec<String>,
+    #[serde(default)]
+    pub(crate) setup: HookTestSetup,
+    #[serde(rename = "case")]
+    pub(crate) cases: Vec<HookTestCase>,
+}
+
+/// What is laid into each case's project.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct HookTestSetup {
+    /// Whether the project is a git repository with one commit.
+    pub(crate) git: bool,
+    /// Project path → file or folder to copy, relative to this file.
+    pub(crate) copy: BTreeMap<String, PathBuf>,
+    /// Project path → content.
+    pub(crate) files: BTreeMap<String, String>,
+    /// More environment for the hooks.
+    pub(crate) env: BTreeMap<String, String>,
+}
+
+/// One case: an event, its input, what must come out.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HookTestCase {
+    pub(crate) name: String,
+    pub(crate) event: EventKind,
+    /// Agents under which it must come to the same, through their dialects.
+    #[serde(default, rename = "as")]
+    pub(crate) hosts: Vec<String>,
+    /// Only this hook; otherwise the whole plan.
+    pub(crate) hook: Option<String>,
+    pub(crate) tool: Option<String>,
+    #[serde(default)]
+    pub(crate) args: toml::Table,
+    pub(crate) prompt: Option<String>,
+    #[serde(default)]
+    pub(crate) input: toml::Table,
+    #[serde(default)]
+    pub(crate) files: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) expect: HookTestExpectation,
+}
+
+/// What must come out; only what is named is compared.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct HookTestExpectation {
+    pub(crate) decision: Option<ExpectedDecision>,
+    pub(crate) reason: Option<String>,
+    pub(crate) reason_contains: ExpectedTexts,
+    pub(crate) message: Option<String>,
+    pub(crate) message_contains: ExpectedTexts,
+    pub(crate) context_contains: ExpectedTexts,
+    pub(crate) tool_input: toml::Table,
+    pub(crate) output: toml::Table,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) runs: Option<usize>,
+    pub(crate) file_contains: BTreeMap<String, ExpectedTexts>,
+    pub(crate) stdout_contains: ExpectedTexts,
+    pub(crate) stderr_contains: ExpectedTexts,
+}
+
+/// The merged decision, with `stop` beside the three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ExpectedDecision {
+    Allow,
+    Ask,
+    Deny,
+    Stop,
+}
+
+impl ExpectedDecision {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            ExpectedDecision::Allow => "allow",
+            ExpectedDecision::Ask => "ask",
+            ExpectedDecision::Deny => "deny",
+            ExpectedDecision::Stop => "stop",
+        }
+    }
+}
+
+/// One text or a list of them.
+#[derive(Debug, Default)]
+pub(crate) struct ExpectedTexts(pub(crate) Vec<String>);
+
+impl<'de> Deserialize<'de> for ExpectedTexts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ExpectedTextsVisitor;
+        impl<'de> Visitor<'de> for ExpectedTextsVisitor {
+            type Value = ExpectedTexts;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a text or an array of texts")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<ExpectedTexts, E> {
+                Ok(ExpectedTexts(vec![text.to_owned()]))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ExpectedTexts, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(text) = list.next_element()? {
+                    texts.push(text);
+                }
+                Ok(ExpectedTexts(texts))
+            }
+        }
+        deserializer.deserialize_any(ExpectedTextsVisitor)
+    }
+}
+
+/// The most that is read of a test.
+const MAX_TEST_FILE_BYTES: u64 = 16 << 20;
+
+impl HookTestFile {
+    /// Reads a file; an error says where in it.
+    pub(crate) fn read(path: &Path) -> anyhow::Result<HookTestFile> {
+        let text = hookwright_disk::read_text(path, MAX_TEST_FILE_BYTES)
+            .with_context(|| format!("can't read {}", path.display()))?;
+        toml::from_str(&text).with_context(|| format!("{} is no hook test", path.display()))
+    }
+}
+
+/// The hook tests at a path: the file itself, or all below a directory, in order.
+pub(crate) fn find_test_files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let metadata = path.metadata().with_context(|| format!("can't read {}", path.display()))?;
+    if !metadata.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    collect_test_files(path, &mut found).with_context(|| format!("can't look for hook tests in {}", path.display()))?;
+    found.sort();
+    Ok(found)
+}
+
+fn collect_test_files(directory: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        // Symbolic links are not followed: a loop of them would never end.
+        let kind = entry.file_type()?;
+        if kind.is_dir() && entry.file_name() != "node_modules" && entry.file_name() != ".git" {
+            collect_test_files(&entry.path(), found)?;
+        } else if kind.is_file() && entry.file_name().to_string_lossy().ends_with(".hooktest.toml") {
+            found.push(entry.path());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Why nobody's objection to a fired event is no yes in a session: hooks that were not asked, or a call that cannot come.
+
+use hookwright_agent::session::{ArmedState, HookListEntry};
+use hookwright_hooks::{
+    EventKind, Layer, MatcherSubject, Severity, UnarmedReason, is_possible_tool, parse_layer, tool_help,
+};
+use hookwright_settings::{SettingsFile, SettingsFileState, read_settings_file};
+
+use super::LoadedProject;
+use crate::output;
+
+/// The reasons. A hook that somebody switched off is one of them where no other was asked: then it is most likely the one that
+/// is meant.
+pub(super) fn find_caveats(
+    toolbox: &LoadedProject,
+    event: EventKind,
+    subject: Option<&str>,
+    asked: bool,
+) -> Vec<String> {
+    let entries = toolbox.entries();
+    let concerned = |entry: &&HookListEntry| {
+        let matches = |subject: &str| entry.hook.matcher.matches(subject);
+        entry.hook.event == event && subject.is_none_or(matches)
+    };
+    let mut doubts = Vec::new();
+    for file in &toolbox.loaded.files {
+        let path = file.path.display();
+        match file.state {
+            SettingsFileState::Broken => doubts.push(format!(
+                "{path} can't be read, so a session does not start unattended{}",
+                hook_names_in(file).map(|names| format!("; it seems to hold {names}, not asked")).unwrap_or_default()
+            )),
+            SettingsFileState::Untrusted if may_declare(file, event) => {
+                doubts.push(format!("{path} has hooks for {event} that did not run: this folder is not trusted"));
+            }
+            SettingsFileState::Untrusted | SettingsFileState::Loaded | SettingsFileState::Missing => {}
+        }
+    }
+    let unarmed: Vec<_> = toolbox
+        .unarmed_guards()
+        .into_iter()
+        .filter(|guard| !matches!(guard.reason, UnarmedReason::FolderUntrusted))
+        .collect();
+    let said_below = |entry: &&HookListEntry| unarmed.iter().any(|guard| guard.name == entry.hook.id());
+    for entry in entries.iter().filter(concerned).filter(|entry| !said_below(entry)) {
+        let is_doubt = match entry.state {
+            ArmedState::Untrusted(_) => true,
+            ArmedState::Disabled(_) => !asked,
+            ArmedState::Armed | ArmedState::Inert(_) | ArmedState::NeverMatches(_) => false,
+        };
+        if is_doubt {
+            let (name, source) = (output::one_line(entry.hook.id()), &entry.hook.source);
+            doubts.push(format!("hook `{name}` ({source}) matches and was not asked: it is {}", entry.describe()));
+        }
+    }
+    doubts.extend(unarmed.iter().map(|guard| format!("{guard}; a session does not start unattended")));
+    let tool = subject.filter(|_| event.info().subject == MatcherSubject::ToolName);
+    if let Some(tool) = tool.filter(|tool| !is_possible_tool(tool)) {
+        doubts.push(format!("there is no tool `{}`; {}", output::one_line(tool), tool_help(tool)));
+    }
+    doubts
+}
+
+/// The names that stand in a file which can't be understood as a whole, as far as they can be made out.
+fn hook_names_in(file: &SettingsFile) -> Option<String> {
+    /// More would not be read by anybody.
+    const MAX_LISTED_NAMES: usize = 8;
+    let text = hookwright_disk::read_text(&file.path, 1 << 20).ok()?;
+    let named = text.split("\"name\"").skip(1).filter_map(|rest| {
+        let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+        let (name, _) = rest.split_once('"')?;
+        (!name.is_empty() && name.len() <= 80).then(|| format!("`{}`", output::one_line(name)))
+    });
+    let names: Vec<String> = named.take(MAX_LISTED_NAMES).collect();
+    let noun = if names.len() == 1 { "hook" } else { "hooks" };
+    (!names.is_empty()).then(|| format!("{noun} {}", names.join(", ")))
+}
+
+/// Whether a file that is not loaded has hooks for an event. One that can't be understood may have.
+fn may_declare(file: &SettingsFile, event: EventKind) -> bool {
+    let text = match read_settings_file(&file.path) {
+        Ok(text) => text.unwrap_or_default(),
+        Err(_) => return true,
+    };
+    let declared = parse_layer(&Layer::new(file.source.clone(), &file.path, &text));
+    let has = declared.hooks.iter().any(|hook| hook.event == event) || !declared.config.required.is_empty();
+    has || declared.diagnostics.iter().any(|one| one.severity == Severity::Error)
+}

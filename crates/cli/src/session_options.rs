@@ -1,0 +1,100 @@
+//! From the command line to a session: what the flags mean, and what telemetry records of the session as a whole.
+//! The session itself lives in the agent crate.
+
+use hookwright_agent::session::{
+    BrokenSettingsPolicy, HookUse, SessionOptions, SessionView, UnarmedGuardsPolicy, proxy_from_env,
+};
+use hookwright_agent::{ApprovalMode, Interaction};
+use hookwright_model::{Provider, ReplayOrder};
+use hookwright_settings::{ExtensionChoice, LoadedConfig, Notice, TrustOverride};
+
+use crate::args::{ApprovalModeArg, SessionArgs};
+use crate::telemetry::{CollectorOptions, TelemetrySession};
+
+/// What the flags ask for.
+pub(crate) fn from_args(args: &SessionArgs, interaction: Interaction) -> SessionOptions {
+    let strict = args.fake_responses.clone().map(|file| (file, ReplayOrder::Strict));
+    let fitting = args.fake_responses_non_strict.clone().map(|file| (file, ReplayOrder::ByMethod));
+    SessionOptions {
+        interaction,
+        trust: if args.skip_trust { TrustOverride::Skip } else { TrustOverride::None },
+        extensions: match args.extensions.as_slice() {
+            [] => ExtensionChoice::Enabled,
+            [none] if none == "none" => ExtensionChoice::None,
+            names => ExtensionChoice::Only(names.to_vec()),
+        },
+        mcp_servers: (!args.allowed_mcp_server_names.is_empty()).then(|| args.allowed_mcp_server_names.clone()),
+        broken_settings: if args.ignore_broken_settings {
+            BrokenSettingsPolicy::Continue
+        } else {
+            BrokenSettingsPolicy::Refuse
+        },
+        unarmed_guards: UnarmedGuardsPolicy::Refuse,
+        hooks: if args.no_hooks { HookUse::Off } else { HookUse::On },
+        model: args.model.clone(),
+        connection: None,
+        replay: strict.or(fitting),
+        record: args.record_responses.clone(),
+        approval_mode: approval_mode(args),
+        allowed_tools: args.allowed_tools.clone(),
+        policies: args.policy.clone(),
+        include_directories: args.include_directories.clone(),
+        resume: args.resume.clone(),
+        session_id: args.session_id.clone(),
+        checkpointing: args.checkpointing,
+        log: crate::log::path(),
+        consoles: None,
+    }
+}
+
+fn approval_mode(args: &SessionArgs) -> Option<ApprovalMode> {
+    if args.yolo { Some(ApprovalMode::Yolo) } else { args.approval_mode.map(ApprovalMode::from) }
+}
+
+impl From<ApprovalModeArg> for ApprovalMode {
+    fn from(mode: ApprovalModeArg) -> Self {
+        match mode {
+            ApprovalModeArg::Default => ApprovalMode::Default,
+            ApprovalModeArg::AutoEdit => ApprovalMode::AutoEdit,
+            ApprovalModeArg::Yolo => ApprovalMode::Yolo,
+            ApprovalModeArg::Plan => ApprovalMode::Plan,
+        }
+    }
+}
+
+/// Tells of hooks that are new or have changed, before they first run outside of a session. From then on they are known;
+/// one that waits for trust still waits.
+pub(crate) fn announce_hooks(loaded: &LoadedConfig) -> std::io::Result<()> {
+    let about_hooks = |notice: &&Notice| matches!(notice, Notice::Hook { held: false, .. });
+    for notice in loaded.notices.iter().filter(about_hooks) {
+        crate::output::note(notice)?;
+    }
+    let announced = loaded.reviews.iter().filter(|review| !review.held);
+    if let Err(error) = hookwright_settings::trust::trust_hooks(&loaded.paths, announced) {
+        crate::output::warn(format!("can't remember which hooks were announced: {error}"))?;
+    }
+    Ok(())
+}
+
+/// What telemetry records about a session as a whole.
+pub(crate) fn telemetry_facts(view: &SessionView, args: &SessionArgs) -> TelemetrySession {
+    let (services, loaded) = (&view.services, &view.loaded);
+    let auth_type = match services.model.provider() {
+        Provider::Gemini => Some("gemini-api-key"),
+        Provider::OpenAi => Some("openai-api-key"),
+        Provider::Replay | Provider::Offline | Provider::Custom => None,
+    };
+    TelemetrySession {
+        session_id: view.session_id(),
+        model: view.model.clone(),
+        auth_type: auth_type.map(str::to_owned),
+        interactive: services.interaction == Interaction::Interactive,
+        approval_mode: services.approvals.mode().as_str().to_owned(),
+        output_format: args.output_format.as_str().to_owned(),
+        debug: args.debug,
+        mcp_servers: loaded.settings.mcp_servers.keys().cloned().collect(),
+        extensions: loaded.extensions.iter().filter(|one| one.active).map(|one| one.name.clone()).collect(),
+        secrets: services.model.secrets().clone(),
+        collector: CollectorOptions::new(&loaded.process_env, proxy_from_env(&loaded.process_env)),
+    }
+}

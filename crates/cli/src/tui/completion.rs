@@ -1,0 +1,216 @@
+//! Completion for `/commands`, `@agents` and `@paths`: what fits what has been written, and what is chosen of it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::composer::Composer;
+use super::fuzzy;
+
+/// So many suggestions are kept.
+const MAX_SUGGESTIONS: usize = 50;
+/// So many commands are suggested that do not begin like what was typed.
+const MAX_FUZZY_COMMANDS: usize = 8;
+
+/// Everything there is to suggest.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CompletionNames {
+    /// Commands without their slash, subcommands with the words before them; and what they are for.
+    pub(crate) commands: Vec<(String, String)>,
+    /// Sub-agents, and what they are for.
+    pub(crate) agents: Vec<(String, String)>,
+    /// Files of the project.
+    pub(crate) files: Arc<Vec<String>>,
+    /// What fits among very many files: what was typed, and those, looked for beside the loop.
+    pub(crate) file_matches: Option<(String, Vec<String>)>,
+}
+
+/// Among so many files the fitting ones are looked for at once.
+pub(crate) const MAX_SYNC_SEARCH_FILES: usize = 2_000;
+
+impl CompletionNames {
+    /// What has to be looked for beside the loop, if anything has.
+    pub(crate) fn pending_search(&self, before: &str) -> Option<String> {
+        let typed = &before[mention_start(before)?..];
+        let known = self.file_matches.as_ref().is_some_and(|(known, _)| known == typed);
+        (self.files.len() > MAX_SYNC_SEARCH_FILES && !known).then(|| typed.to_owned())
+    }
+}
+
+/// The files that fit, the best first.
+pub(crate) fn search_files(files: &[String], typed: &str) -> Vec<String> {
+    fuzzy::best_matches(files.iter().map(String::as_str), typed, MAX_SUGGESTIONS)
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Suggestions for the text before the cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Completion {
+    /// What a suggestion replaces.
+    range: Range<usize>,
+    pub(crate) items: Vec<(String, String)>,
+    pub(crate) selected: usize,
+}
+
+impl Completion {
+    /// What fits; nothing if nothing does, or if what is written is all there is to it.
+    pub(crate) fn find(composer: &Composer, names: &CompletionNames) -> Option<Completion> {
+        let before = &composer.text()[..composer.cursor()];
+        let completion = match before.strip_prefix('/') {
+            Some(typed) if !before.contains('\n') => {
+                Completion { range: 1..before.len(), items: matching_commands(typed, names), selected: 0 }
+            }
+            _ => {
+                let start = mention_start(before)?;
+                let typed = &before[start..];
+                let mut items = matching_agents(typed, names);
+                items.extend(matching_files(typed, names));
+                Completion { range: start..before.len(), items, selected: 0 }
+            }
+        };
+        let typed = &before[completion.range.clone()];
+        let useless = matches!(completion.items.as_slice(), [])
+            || matches!(completion.items.as_slice(), [(only, _)] if only == typed);
+        (!useless).then_some(completion)
+    }
+
+    pub(crate) fn step(&mut self, by: isize) {
+        let count = self.items.len().cast_signed();
+        self.selected = (self.selected.cast_signed() + by).rem_euclid(count.max(1)).cast_unsigned();
+    }
+
+    /// Whether what is written is one of the suggestions already.
+    pub(crate) fn is_exact(&self, composer: &Composer) -> bool {
+        let typed = &composer.text()[self.range.clone()];
+        self.items.iter().any(|(item, _)| item == typed.trim_end())
+    }
+
+    /// Puts the chosen suggestion into the text.
+    pub(crate) fn accept(self, composer: &mut Composer) {
+        let Some((item, _)) = self.items.get(self.selected) else { return };
+        let more = if item.ends_with('/') { "" } else { " " };
+        let is_path = composer.text()[..self.range.start].ends_with('@');
+        let item = if is_path { item.replace(' ', "\\ ") } else { item.clone() };
+        composer.replace(self.range, &format!("{item}{more}"));
+    }
+}
+
+fn matching_commands(typed: &str, names: &CompletionNames) -> Vec<(String, String)> {
+    let words = typed.matches(' ').count();
+    let fits = |name: &str| {
+        name.starts_with(typed) && name.matches(' ').count() <= words.max(usize::from(typed.ends_with(' ')))
+    };
+    let begin: Vec<(String, String)> =
+        names.commands.iter().filter(|(name, _)| fits(name)).take(MAX_SUGGESTIONS).cloned().collect();
+    if !begin.is_empty() {
+        return begin;
+    }
+    // What stands behind a command is its own business.
+    if typed.contains(' ') {
+        return Vec::new();
+    }
+    // Nothing begins like that, so the letters may be those of any command, deeper ones too.
+    let all = names.commands.iter().map(|(name, _)| name.as_str());
+    let found = fuzzy::best_matches(all, typed, MAX_FUZZY_COMMANDS);
+    let named = |name: &str| names.commands.iter().find(|(known, _)| known == name).cloned();
+    found.into_iter().filter_map(named).collect()
+}
+
+/// Where the path behind the last `@` begins.
+pub(crate) fn mention_start(before: &str) -> Option<usize> {
+    let at = before.rfind('@')?;
+    let starts = at == 0 || before[..at].ends_with(char::is_whitespace);
+    (starts && !before[at..].contains(char::is_whitespace)).then_some(at + 1)
+}
+
+/// Agents whose name begins like that; they go before files, as they do when they are called.
+fn matching_agents(typed: &str, names: &CompletionNames) -> Vec<(String, String)> {
+    let wanted = typed.to_lowercase();
+    names
+        .agents
+        .iter()
+        .filter(|(name, _)| name.to_lowercase().starts_with(&wanted))
+        .take(MAX_SUGGESTIONS)
+        .cloned()
+        .collect()
+}
+
+/// Files that fit. Until what fits among very many is known, that of what fitted before which still does.
+fn matching_files(typed: &str, names: &CompletionNames) -> Vec<(String, String)> {
+    let found = match &names.file_matches {
+        _ if names.files.len() <= MAX_SYNC_SEARCH_FILES => search_files(&names.files, typed),
+        Some((_, found)) => search_files(found, typed),
+        None => Vec::new(),
+    };
+    found.into_iter().map(|path| (path, String::new())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> CompletionNames {
+        let commands = ["help", "hooks", "hooks panel", "hooks enable", "hooks enable guard", "clear"];
+        CompletionNames {
+            commands: commands.map(|name| (name.to_owned(), String::new())).to_vec(),
+            agents: vec![("scout".to_owned(), "looks around".to_owned())],
+            files: Arc::new(["src/", "src/main.rs", "docs/src.md"].map(str::to_owned).to_vec()),
+            file_matches: None,
+        }
+    }
+
+    fn found(text: &str) -> Vec<String> {
+        let mut composer = Composer::default();
+        composer.insert(text);
+        Completion::find(&composer, &names())
+            .map_or_else(Vec::new, |one| one.items.into_iter().map(|(item, _)| item).collect())
+    }
+
+    #[test]
+    fn commands_and_their_words() {
+        assert_eq!(found("/h"), ["help", "hooks"]);
+        assert_eq!(found("/hooks "), ["hooks panel", "hooks enable"]);
+        assert_eq!(found("/hooks enable g"), ["hooks enable guard"]);
+        assert!(found("/clear").is_empty() && found("say /h").is_empty());
+    }
+
+    #[test]
+    fn letters_find_what_nothing_begins_with() {
+        assert_eq!(found("/hkpan"), ["hooks panel"]);
+        assert_eq!(found("/clr"), ["clear"]);
+        assert_eq!(found("@smain"), ["src/main.rs"]);
+        assert!(found("/zz").is_empty() && found("/h x").is_empty());
+    }
+
+    #[test]
+    fn among_very_many_files_what_is_known_is_shown_and_the_rest_is_wanted() {
+        let many = (0..=MAX_SYNC_SEARCH_FILES).map(|number| format!("src/file_{number}.rs")).collect();
+        let mut names = CompletionNames { files: Arc::new(many), ..CompletionNames::default() };
+        assert_eq!(names.pending_search("look at @fi"), Some("fi".to_owned()));
+        assert_eq!((names.pending_search("no mention"), names.pending_search("@a b")), (None, None));
+        names.file_matches = Some(("fi".to_owned(), search_files(&names.files, "fi")));
+        assert_eq!(names.pending_search("@fi"), None);
+        let mut composer = Composer::default();
+        composer.insert("@file_1.");
+        let items = Completion::find(&composer, &names).map(|one| one.items).unwrap_or_default();
+        assert_eq!(items.first().map(|(item, _)| item.as_str()), Some("src/file_1.rs"));
+        assert_eq!(names.pending_search("@file_1."), Some("file_1.".to_owned()));
+    }
+
+    #[test]
+    fn paths_after_an_at() {
+        assert_eq!(found("look at @src"), ["src/", "src/main.rs", "docs/src.md"]);
+        assert_eq!(found("@MAIN"), ["src/main.rs"]);
+        assert_eq!(found("@s"), ["scout", "src/", "src/main.rs", "docs/src.md"]);
+        assert!(found("me@src").is_empty() && found("@src and").is_empty());
+    }
+
+    #[test]
+    fn accepting_replaces_what_was_typed() {
+        let mut composer = Composer::default();
+        composer.insert("see @mai");
+        Completion::find(&composer, &names()).unwrap().accept(&mut composer);
+        assert_eq!(composer.text(), "see @src/main.rs ");
+    }
+}

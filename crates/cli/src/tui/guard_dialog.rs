@@ -1,0 +1,106 @@
+//! The question about what the agent changed of its guards: what is different, and whether that is to count. It has its
+//! own choices, and the harmless one comes first: whoever answers out of habit trusts nothing.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use hookwright_agent::{GuardChange, GuardTrustReply};
+use tokio::sync::oneshot;
+
+use super::dialog::DialogReaction;
+use super::question_layout::QuestionLayout;
+use super::styled_text::{ACCENT, BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN};
+
+const GUARD_CHOICES: [(GuardTrustReply, &str); 2] = [
+    (GuardTrustReply::KeepUntrusted, "Leave it distrusted (esc): hooks that depend on it deny what they can"),
+    (GuardTrustReply::Trust, "Trust the change: it counts from now on"),
+];
+
+/// The question.
+pub(crate) struct GuardDialog {
+    changes: Vec<GuardChange>,
+    reply: Option<oneshot::Sender<GuardTrustReply>>,
+    selected: usize,
+    scroll: usize,
+}
+
+impl GuardDialog {
+    pub(crate) fn new(changes: Vec<GuardChange>, reply: oneshot::Sender<GuardTrustReply>) -> Self {
+        GuardDialog { changes, reply: Some(reply), selected: 0, scroll: 0 }
+    }
+
+    pub(crate) fn is_stale(&self) -> bool {
+        self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
+    }
+
+    pub(crate) fn handle_key(&mut self, key: KeyEvent) -> DialogReaction {
+        match key.code {
+            KeyCode::Enter => self.answer(self.selected),
+            KeyCode::Char('1' | 'n') | KeyCode::Esc => self.answer(0),
+            KeyCode::Char('2') => self.answer(1),
+            KeyCode::Up | KeyCode::Down | KeyCode::Tab => {
+                self.selected = 1 - self.selected;
+                DialogReaction::Open
+            }
+            KeyCode::PageDown => self.scroll_by(10),
+            KeyCode::PageUp => self.scroll_by(-10),
+            _ => DialogReaction::Open,
+        }
+    }
+
+    fn scroll_by(&mut self, lines: isize) -> DialogReaction {
+        let most = change_lines(&self.changes).len().saturating_sub(1);
+        self.scroll = self.scroll.saturating_add_signed(lines).min(most);
+        DialogReaction::Open
+    }
+
+    fn answer(&mut self, choice: usize) -> DialogReaction {
+        if let Some(sender) = self.reply.take() {
+            // Nobody waits where the turn was cancelled meanwhile.
+            let _ = sender.send(GUARD_CHOICES[choice].0);
+        }
+        DialogReaction::Answered
+    }
+
+    /// What changed.
+    pub(crate) fn details(&self) -> Vec<StyledLine> {
+        change_lines(&self.changes)
+    }
+
+    /// The question, in so many columns and rows.
+    pub(crate) fn view(&self, columns: usize, rows: usize) -> Vec<StyledLine> {
+        let title =
+            StyledLine::styled(ACCENT.bold(), "? ").with_text(BOLD, "The agent changed what your guards are made of");
+        let choice = |(at, (_, text)): (usize, &(GuardTrustReply, &str))| {
+            let (mark, style) = if at == self.selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
+            StyledLine::styled(style, format!("{mark}{}. {text}", at + 1)).clip(columns)
+        };
+        let question = QuestionLayout {
+            head: title.wrap(columns),
+            subject: change_lines(&self.changes).iter().flat_map(|line| line.wrap(columns)).collect(),
+            scroll: self.scroll,
+            footer: GUARD_CHOICES.iter().enumerate().map(choice).collect(),
+            focused_row: self.selected,
+        };
+        question.fit_rows(columns, rows).0
+    }
+}
+
+/// What changed, with its diff.
+fn change_lines(changes: &[GuardChange]) -> Vec<StyledLine> {
+    let of_one = |change: &GuardChange| {
+        let mut lines = vec![StyledLine::styled(WARN, format!("  {change}")).with_hanging_indent(4)];
+        lines.extend(change.diff.as_deref().unwrap_or_default().lines().map(guard_diff_line));
+        lines
+    };
+    changes.iter().flat_map(of_one).collect()
+}
+
+/// A line of a diff.
+pub(crate) fn guard_diff_line(line: &str) -> StyledLine {
+    let style = match line.as_bytes().first() {
+        Some(b'+') => GOOD,
+        Some(b'-') => BAD,
+        Some(b'@') => DIM,
+        _ => PLAIN,
+    };
+    StyledLine::styled(style, format!("    {}", crate::output::escape_invisible(line))).with_hanging_indent(6)
+}

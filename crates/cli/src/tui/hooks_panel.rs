@@ -1,0 +1,391 @@
+//! `/hooks panel`: every hook with its state and what it did, details of one of them, and keys to change it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use hookwright_agent::session::{ArmedState, HookListEntry, HooksAction, NO_HOOKS, SessionCommand};
+use hookwright_hooks::{Action, EventKind, Hook, WorkerHealth};
+
+use super::app::App;
+use super::card_store::CardContent;
+use super::driver::ScreenDriver;
+use super::hook_log::HookLog;
+use super::pager::Pager;
+use super::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN};
+
+/// The panel.
+pub(crate) struct HooksPanel {
+    entries: Vec<HookListEntry>,
+    selected: usize,
+    filter: String,
+    is_filtering: bool,
+    event: Option<EventKind>,
+    /// What was done last, with which hook, and what the session said of it.
+    last_action: Option<(Arc<Hook>, Vec<StyledLine>)>,
+}
+
+impl HooksPanel {
+    pub(crate) fn new(entries: Vec<HookListEntry>) -> Self {
+        HooksPanel {
+            entries: sorted_by_event(entries),
+            selected: 0,
+            filter: String::new(),
+            is_filtering: false,
+            event: None,
+            last_action: None,
+        }
+    }
+
+    /// The hooks are others now.
+    pub(crate) fn update(&mut self, entries: Vec<HookListEntry>) {
+        self.entries = sorted_by_event(entries);
+    }
+
+    /// What the session says while the panel is open: what is about the hook that something was done with is shown beside it.
+    pub(crate) fn push_notice(&mut self, lines: Vec<StyledLine>) {
+        if let Some((hook, said)) = &mut self.last_action
+            && lines.iter().any(|line| mentions_hook(&line.plain(), hook.id()))
+        {
+            said.extend(lines);
+        }
+    }
+
+    fn shown(&self) -> Vec<&HookListEntry> {
+        let wanted = self.filter.to_lowercase();
+        let fits = |entry: &&HookListEntry| {
+            let hook = &entry.hook;
+            let text = format!(
+                "{} {} {} {} {}",
+                hook.id(),
+                hook.event,
+                hook.source,
+                entry.describe(),
+                hook.summary().unwrap_or_default()
+            );
+            self.event.is_none_or(|event| hook.event == event) && text.to_lowercase().contains(&wanted)
+        };
+        self.entries.iter().filter(fits).collect()
+    }
+
+    fn current(&self) -> Option<HookListEntry> {
+        self.shown().get(self.selected).map(|entry| (*entry).clone())
+    }
+
+    fn step(&mut self, by: isize) {
+        let last = self.shown().len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(by).min(last);
+    }
+
+    /// The next event that has hooks, then all of them again.
+    fn next_event(&mut self) {
+        let mut events: Vec<EventKind> =
+            EventKind::all().filter(|kind| self.entries.iter().any(|entry| entry.hook.event == *kind)).collect();
+        let at = self.event.and_then(|event| events.iter().position(|one| *one == event)).map_or(0, |at| at + 1);
+        self.event = (at < events.len()).then(|| events.swap_remove(at));
+        self.selected = 0;
+    }
+
+    /// The page.
+    pub(crate) fn view(&self, app: &App, columns: usize, rows: usize) -> Vec<StyledLine> {
+        let log = &app.log;
+        let shown = self.shown();
+        let selected = self.selected.min(shown.len().saturating_sub(1));
+        let filter = match (&self.event, self.is_filtering, self.filter.is_empty()) {
+            (_, true, _) => format!("filter: {}▏", self.filter),
+            (Some(event), _, true) => format!("only {event}"),
+            (Some(event), _, false) => format!("only {event}, with `{}`", self.filter),
+            (None, _, false) => format!("with `{}`", self.filter),
+            (None, ..) => String::new(),
+        };
+        let unarmed = match app.status.unarmed {
+            0 => String::new(),
+            1 => "1 guard not armed  ".to_owned(),
+            several => format!("{several} guards not armed  "),
+        };
+        let widths = PanelWidths::fit(&shown, columns);
+        let mut lines = vec![
+            StyledLine::styled(BOLD, format!("Hooks {}/{}  ", shown.len(), self.entries.len()))
+                .with_text(BAD, unarmed)
+                .with_text(NOTE, filter)
+                .clip(columns),
+            StyledLine::styled(DIM, heading_row(&widths)).clip(columns),
+        ];
+        let details = self.details(shown.get(selected).copied(), log, columns);
+        let (list, selected_rows) = hook_list_rows(&shown, log, selected, &widths);
+        let list_rows = rows.saturating_sub(lines.len() + 2).min(list.len().max(1)).min((rows / 2).max(3));
+        let from = selected_rows.end.saturating_sub(list_rows).min(selected_rows.start);
+        lines.extend(list.into_iter().skip(from).take(list_rows).map(|line| line.clip(columns)));
+        if shown.is_empty() {
+            let why = if self.entries.is_empty() { NO_HOOKS } else { "no hook fits" };
+            lines.extend(StyledLine::styled(DIM, format!("  {why}")).with_hanging_indent(2).wrap(columns));
+        }
+        lines.push(StyledLine::styled(DIM, "─".repeat(columns)));
+        let room = rows.saturating_sub(lines.len() + 1);
+        let hidden = details.len().saturating_sub(room);
+        lines.extend(details.into_iter().take(if hidden > 0 { room.saturating_sub(1) } else { room }));
+        if hidden > 0 && room > 0 {
+            lines.push(
+                StyledLine::styled(DIM, format!("… {} (o shows all)", super::diff::more_lines_text(hidden + 1)))
+                    .clip(columns),
+            );
+        }
+        lines.resize(rows.saturating_sub(1), StyledLine::new());
+        let keys = StyledLine::styled(
+            NOTE,
+            "e enable  d disable  t trust  c canary  o open  / filter  v event  ↑↓ choose  esc close",
+        );
+        let asked = StyledLine::styled(WARN.bold(), "the agent waits for your permission: esc shows the question");
+        lines.push(if app.dialogs.is_empty() { keys } else { asked }.clip(columns));
+        lines
+    }
+
+    fn details(&self, entry: Option<&HookListEntry>, log: &HookLog, columns: usize) -> Vec<StyledLine> {
+        let Some(HookListEntry { hook, .. }) = entry else { return Vec::new() };
+        let said = self.last_action.as_ref().filter(|(about, _)| Arc::ptr_eq(about, hook) || is_same_hook(about, hook));
+        let mut lines: Vec<StyledLine> = said.map(|(_, lines)| lines.clone()).unwrap_or_default();
+        let fact = |name: &str, text: String| {
+            StyledLine::styled(DIM, format!("{name:<9}")).with_text(PLAIN, text).with_hanging_indent(9)
+        };
+        lines.push(StyledLine::styled(BOLD, hook.id()).with_text(
+            entry.map_or(PLAIN, |entry| crate::output::state_style(&entry.state)),
+            format!("  {}", entry.map(HookListEntry::describe).unwrap_or_default()),
+        ));
+        let matcher = entry.map_or("*", matcher_text);
+        lines.push(fact("runs on", format!("{} {matcher}, from {} settings", hook.event, hook.source)));
+        lines.extend(hook.description.as_ref().map(|text| fact("what", text.clone())));
+        lines.extend(hook.when_text().map(|when| fact("when", when)));
+        lines.push(fact("type", hook.type_name().to_owned()));
+        lines.extend(hook.command().map(|command| fact("command", command.to_owned())));
+        lines.extend(entry.and_then(|entry| entry.worker.as_ref()).map(|health| fact("worker", health_text(health))));
+        if let Action::Http(http) = &hook.action {
+            lines.push(fact("url", http.url.clone()));
+            lines.extend(http.redacted_header_lines().map(|header| fact("header", header)));
+        }
+        if let Action::Rule(rule) = &hook.action {
+            lines.push(fact("rule", format!("{}: {}", rule.decision_word(), rule.reason)));
+        }
+        lines.extend(
+            hook.location
+                .as_ref()
+                .map(|place| fact("declared", format!("{}:{}:{}", place.file.display(), place.line, place.column))),
+        );
+        lines.push(fact("timeout", format!("{} ms", hook.timeout.as_millis())));
+        match log.record(hook.event, hook.id()) {
+            None => lines.push(StyledLine::styled(DIM, "has not run in this session")),
+            Some(record) => {
+                lines.push(fact("last end", record.last_end.clone()));
+                lines.extend(text_section("output", record.last_output.trim_end()));
+                lines.extend(text_section("input", &record.last_input));
+            }
+        }
+        lines.iter().flat_map(|line| line.wrap(columns)).collect()
+    }
+}
+
+/// How a worker's process does.
+fn health_text(health: &WorkerHealth) -> String {
+    let WorkerHealth { pid, starts, answered, late_answers: late, inert: _ } = health;
+    let now = pid.map_or("does not run now".to_owned(), |pid| format!("runs as process {pid}"));
+    let times = if *starts == 1 { "once".to_owned() } else { format!("{starts} times") };
+    format!("{now}, started {times}, {answered} answered, {late} too late")
+}
+
+/// The same hook, also after the settings were read again.
+fn is_same_hook(one: &Hook, other: &Hook) -> bool {
+    one.event == other.event && one.id() == other.id() && one.source == other.source
+}
+
+/// Whether words are about a hook, and not about one whose name is part of another.
+fn mentions_hook(words: &str, hook: &str) -> bool {
+    let apart = |char: Option<char>| char.is_none_or(|char| !char.is_alphanumeric() && !matches!(char, '_' | '-'));
+    words
+        .match_indices(hook)
+        .any(|(at, _)| apart(words[..at].chars().next_back()) && apart(words[at + hook.len()..].chars().next()))
+}
+
+/// A text below its name; JSON is laid out.
+fn text_section(name: &str, text: &str) -> Vec<StyledLine> {
+    let parsed =
+        serde_json::from_str::<serde_json::Value>(text).ok().filter(|value| value.is_object() || value.is_array());
+    let (text, language) = parsed.map_or_else(|| (text.to_owned(), "text"), |value| (format!("{value:#}"), "json"));
+    let mut lines = Vec::new();
+    for (at, part) in text.lines().enumerate() {
+        let mut line =
+            StyledLine::styled(DIM, format!("{:<9}", if at == 0 { name } else { "" })).with_hanging_indent(9);
+        match language {
+            "json" => line
+                .spans
+                .extend(super::highlight::highlight_line(language, &super::styled_text::single_line(part)).spans),
+            _ => line.push(PLAIN, part),
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// How wide columns are; the matcher has all the room that is left, as far as it needs it.
+struct PanelWidths {
+    name: usize,
+    matcher: Option<usize>,
+}
+
+impl PanelWidths {
+    fn fit(shown: &[&HookListEntry], columns: usize) -> PanelWidths {
+        const MAX_NAME_COLUMNS: usize = 22;
+        /// All columns but the name and the matcher.
+        const OTHER_COLUMNS: usize = 73;
+        let Some(room) = columns.checked_sub(OTHER_COLUMNS + MAX_NAME_COLUMNS).filter(|room| *room >= 14) else {
+            return PanelWidths { name: columns.saturating_sub(24).clamp(8, 24), matcher: None };
+        };
+        let longest = |text: fn(&HookListEntry) -> &str| {
+            shown.iter().map(|entry| unicode_width::UnicodeWidthStr::width(text(entry)) + 2).max().unwrap_or(0)
+        };
+        let matcher = longest(matcher_text).clamp(14, room);
+        let name = longest(|entry| entry.hook.id()).clamp(MAX_NAME_COLUMNS, MAX_NAME_COLUMNS + room - matcher);
+        PanelWidths { name, matcher: Some(matcher) }
+    }
+}
+
+fn matcher_text(entry: &HookListEntry) -> &str {
+    entry.hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*")
+}
+
+fn sorted_by_event(mut entries: Vec<HookListEntry>) -> Vec<HookListEntry> {
+    entries.sort_by_key(|entry| EventKind::all().position(|kind| kind == entry.hook.event));
+    entries
+}
+
+/// The rows of the list: each event above its hooks, each hook with its description; and which rows are the selected hook's.
+fn hook_list_rows(
+    shown: &[&HookListEntry],
+    log: &HookLog,
+    selected: usize,
+    widths: &PanelWidths,
+) -> (Vec<StyledLine>, Range<usize>) {
+    let (mut lines, mut selected_rows) = (Vec::new(), 0..0);
+    let mut event = None;
+    for (at, entry) in shown.iter().enumerate() {
+        if event.replace(entry.hook.event) != Some(entry.hook.event) {
+            lines.push(StyledLine::styled(BOLD, entry.hook.event.name()));
+        }
+        let from = lines.len();
+        lines.push(hook_row(entry, log, at == selected, widths));
+        lines.extend(row_note(entry, widths).map(|text| StyledLine::styled(DIM, format!("    {text}"))));
+        if at == selected {
+            selected_rows = from..lines.len();
+        }
+    }
+    (lines, selected_rows)
+}
+
+/// What a row has no column for: the description and, on a narrow screen, source and type.
+fn row_note(entry: &HookListEntry, widths: &PanelWidths) -> Option<String> {
+    let hook = &entry.hook;
+    let description = hook.description.as_deref().map(crate::output::one_line);
+    let origin = widths.matcher.is_none().then(|| format!("{}, {}", hook.source, hook.type_name()));
+    match (origin, description) {
+        (Some(origin), Some(description)) => Some(format!("{origin}: {description}")),
+        (origin, description) => origin.or(description),
+    }
+}
+
+fn heading_row(widths: &PanelWidths) -> String {
+    let name = widths.name;
+    let more = |matcher: usize| format!("{:<10}{:<matcher$}{:<20}", "TYPE", "MATCHER", "SOURCE");
+    let more = widths.matcher.map(more).unwrap_or_default();
+    format!("  {:<name$} {more}{:<10}{:>5}{:>5}{:>10}{:>10}", "HOOK", "STATE", "RUNS", "BAD", "LAST", "MEDIAN")
+}
+
+fn hook_row(entry: &HookListEntry, log: &HookLog, selected: bool, widths: &PanelWidths) -> StyledLine {
+    let hook = &entry.hook;
+    let pad = |text: &str, width: usize| {
+        let text = crate::output::truncate_columns(text, width.saturating_sub(1));
+        let gap = width.saturating_sub(unicode_width::UnicodeWidthStr::width(text.as_str()));
+        format!("{text}{}", " ".repeat(gap))
+    };
+    let record = log.record(hook.event, hook.id()).cloned().unwrap_or_default();
+    let time = |time: Option<std::time::Duration>| {
+        time.map_or_else(|| "–".to_owned(), |time| format!("{:.1} ms", time.as_secs_f64() * 1e3))
+    };
+    let style = if selected { NOTE.bold() } else { PLAIN };
+    let mut line =
+        StyledLine::styled(style, if selected { "› " } else { "  " }).with_text(style, pad(hook.id(), widths.name + 1));
+    if let Some(width) = widths.matcher {
+        line.push(PLAIN, &format!("{}{}", pad(hook.type_name(), 10), pad(matcher_text(entry), width)));
+        line.push(DIM, &pad(&hook.source.to_string(), 20));
+    }
+    let state =
+        if hook.is_guard() && matches!(entry.state, ArmedState::Armed) { "on guard" } else { entry.state.as_str() };
+    line.push(crate::output::state_style(&entry.state), &pad(state, 10));
+    line.push(PLAIN, &format!("{:>5}", record.runs));
+    line.push(if record.failures > 0 { BAD } else { PLAIN }, &format!("{:>5}", record.failures));
+    line.push(DIM, &format!("{:>10}{:>10}", time(record.last_duration()), time(record.median())));
+    line
+}
+
+impl ScreenDriver<'_> {
+    /// A key while the panel is open.
+    pub(crate) fn handle_panel_key(&mut self, key: KeyEvent) {
+        let Some(panel) = &mut self.panel else { return };
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if panel.is_filtering {
+            match key.code {
+                KeyCode::Esc | KeyCode::Enter => panel.is_filtering = false,
+                KeyCode::Backspace => {
+                    panel.filter.pop();
+                }
+                KeyCode::Char(char) if !control => panel.filter.push(char),
+                _ => {}
+            }
+            panel.selected = 0;
+            return;
+        }
+        match key.code {
+            KeyCode::Esc | KeyCode::Char('q') => self.close_panel(),
+            KeyCode::Char('c') if control => self.close_panel(),
+            KeyCode::Up | KeyCode::Char('k') => panel.step(-1),
+            KeyCode::Down | KeyCode::Char('j') => panel.step(1),
+            KeyCode::PageUp => panel.step(-10),
+            KeyCode::PageDown => panel.step(10),
+            KeyCode::Char('/') => panel.is_filtering = true,
+            KeyCode::Char('v') => panel.next_event(),
+            KeyCode::Char('o') => self.open_hook(),
+            KeyCode::Char(key @ ('e' | 'd' | 't' | 'c')) => {
+                if let Some(entry) = panel.current() {
+                    self.run_panel_action(key, &entry);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn close_panel(&mut self) {
+        self.panel = None;
+    }
+
+    /// Opens all that is known of a hook in the pager.
+    fn open_hook(&mut self) {
+        let Some(panel) = &self.panel else { return };
+        let Some(entry) = panel.current() else { return };
+        let lines = panel.details(Some(&entry), &self.app.log, usize::MAX);
+        let text = lines.iter().map(StyledLine::plain).collect::<Vec<_>>().join("\n");
+        self.app.cards.push(format!("hook {}", entry.hook.id()), CardContent::Text(text), None);
+        self.pager = Pager::open_card(&self.app, 1);
+    }
+
+    /// What the session says of it is shown in the panel, and stays in the scrollback behind it.
+    fn run_panel_action(&mut self, key: char, entry: &HookListEntry) {
+        let name = entry.hook.id().to_owned();
+        if let Some(panel) = &mut self.panel {
+            panel.last_action = Some((entry.hook.clone(), Vec::new()));
+        }
+        let order = match key {
+            'e' => HooksAction::Enable(name),
+            'd' => HooksAction::Disable(name),
+            't' => HooksAction::Trust(name),
+            _ => return self.session.fire_canary(entry.hook.clone()),
+        };
+        self.session.send(SessionCommand::Hooks(order));
+    }
+}

@@ -1,0 +1,137 @@
+//! A question before the session begins: some lines, a few answers, and keys or lines to choose with.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
+use hookwright_settings::ProcessEnv;
+
+use super::TerminalHandle;
+use super::dialog_input::KEY_QUIET_PERIOD;
+use super::key_input::KeyInput;
+use super::rewrap::Rewrap;
+use super::screen::{ScreenFrame, TerminalScreen};
+use super::styled_text::{NOTE, PLAIN, StyledLine};
+use super::terminal;
+
+/// What is asked.
+pub(crate) struct StartupQuestion {
+    pub(crate) lines: Vec<StyledLine>,
+    pub(crate) answers: Vec<String>,
+    /// The answer that Esc and `n` stand for.
+    pub(crate) cancel_answer: usize,
+}
+
+impl StartupQuestion {
+    /// The number of the answer, from 0; none if the user left.
+    pub(crate) async fn ask(
+        &self,
+        world: &ProcessEnv,
+        hands: Option<&mut TerminalHandle>,
+    ) -> anyhow::Result<Option<usize>> {
+        match hands {
+            Some(hands) => self.ask_with_keys(world, hands).await,
+            None => self.ask_in_lines(),
+        }
+    }
+
+    async fn ask_with_keys(&self, world: &ProcessEnv, hands: &mut TerminalHandle) -> anyhow::Result<Option<usize>> {
+        let mut screen = TerminalScreen::new(
+            terminal::raw_stdout(),
+            world.var("NO_COLOR").is_none_or(str::is_empty),
+            Rewrap::detect(world),
+        );
+        let count = self.answers.len();
+        // A user who only presses Enter gets the answer that changes nothing.
+        let mut selected = self.cancel_answer;
+        let mut typed_at = None;
+        let chosen = loop {
+            screen.draw(
+                Vec::new(),
+                &ScreenFrame { lines: self.draw(selected), cursor: None, size: Some(terminal::size()) },
+            )?;
+            let Some(key) = hands.next_key(&mut screen).await? else { continue };
+            match key.code {
+                KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => break None,
+                KeyCode::Esc => break Some(self.cancel_answer),
+                KeyCode::Up => selected = (selected + count - 1) % count,
+                KeyCode::Down | KeyCode::Tab => selected = (selected + 1) % count,
+                KeyCode::Char(_) if key.modifiers.contains(KeyModifiers::ALT) => typed_at = Some(Instant::now()),
+                code => {
+                    let amid_words = typed_at.is_some_and(|at: Instant| at.elapsed() < KEY_QUIET_PERIOD);
+                    if let Some(answer) = self.answer_for_key(code, selected)
+                        && !amid_words
+                        && is_lone_key(&mut hands.input).await
+                    {
+                        break Some(answer);
+                    }
+                    typed_at = Some(Instant::now());
+                }
+            }
+        };
+        screen.finish()?;
+        Ok(chosen)
+    }
+
+    fn draw(&self, selected: usize) -> Vec<StyledLine> {
+        let (columns, _) = terminal::size();
+        let mut lines: Vec<StyledLine> = self.lines.iter().flat_map(|line| line.wrap(columns)).collect();
+        for (at, text) in self.answers.iter().enumerate() {
+            let (mark, style) = if at == selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
+            lines.push(StyledLine::styled(style, format!("{mark}{}. {text}", at + 1)).clip(columns));
+        }
+        lines
+    }
+
+    /// What a key answers.
+    fn answer_for_key(&self, code: KeyCode, selected: usize) -> Option<usize> {
+        match code {
+            KeyCode::Enter => Some(selected),
+            KeyCode::Char('n') => Some(self.cancel_answer),
+            KeyCode::Char(digit @ '1'..='9') => {
+                Some(digit as usize - '1' as usize).filter(|at| *at < self.answers.len())
+            }
+            _ => None,
+        }
+    }
+
+    fn ask_in_lines(&self) -> anyhow::Result<Option<usize>> {
+        let mut stdout = crate::output::stdout();
+        for line in &self.lines {
+            writeln!(stdout, "{}", line.encode(false))?;
+        }
+        for (at, text) in self.answers.iter().enumerate() {
+            writeln!(stdout, "{}. {text}", at + 1)?;
+        }
+        let numbers: Vec<String> = (1..=self.answers.len()).map(|number| number.to_string()).collect();
+        let (last, others) = numbers.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
+        loop {
+            write!(stdout, "Answer {} or {last}: ", others.join(", "))?;
+            stdout.flush()?;
+            let mut line = String::new();
+            if io::stdin().read_line(&mut line)? == 0 {
+                return Ok(None);
+            }
+            let number = line.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+            if let Some(at) = number.filter(|at| *at < self.answers.len()) {
+                return Ok(Some(at));
+            }
+        }
+    }
+}
+
+/// Whether no other key follows at once: a prompt that is typed ahead was written before the question could be read, and a
+/// digit in it must not trust a folder.
+async fn is_lone_key(input: &mut KeyInput) -> bool {
+    let follows = async {
+        loop {
+            match input.next().await {
+                Some(Event::Key(key)) if key.kind == KeyEventKind::Release => {}
+                Some(Event::Key(_) | Event::Paste(_)) => return,
+                Some(_) => {}
+                None => std::future::pending().await,
+            }
+        }
+    };
+    tokio::time::timeout(KEY_QUIET_PERIOD, follows).await.is_err()
+}

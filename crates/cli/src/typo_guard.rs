@@ -1,0 +1,249 @@
+//! Words that stand where a command would: they are a command or an error, never a prompt that is sent to a model.
+//!
+//! A prompt of several words, or in quotes, is a prompt as long as it does not begin like a command.
+
+use std::ffi::OsString;
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, SessionArgs};
+
+/// Words that people take for commands, here or elsewhere, with what they would say here. Alone they are no prompt.
+const COMMAND_LIKE_WORDS: &[(&str, &str)] = &[
+    ("auth", "`hookwright mcp auth NAME` signs in to a server; a model's key goes into GEMINI_API_KEY"),
+    ("chat", "`hookwright` alone starts a session"),
+    ("check", "`hookwright hooks validate` and `hookwright doctor` check things"),
+    ("commands", "commands are files in .gemini/commands"),
+    ("configure", "`hookwright config` shows and changes settings"),
+    ("disable", "`hookwright hooks disable NAME`"),
+    ("enable", "`hookwright hooks enable NAME`"),
+    ("exec", "`hookwright -p TEXT` answers one prompt"),
+    ("fire", "`hookwright hooks fire EVENT`"),
+    ("init", "`/init` in a session"),
+    ("install", "`hookwright extensions install SOURCE`, `hookwright agents install AGENT`"),
+    ("link", "`hookwright extensions link PATH`"),
+    ("list", "`hookwright hooks list`, `hookwright mcp list`, `hookwright --list-sessions`"),
+    ("login", "a model's key goes into GEMINI_API_KEY or OPENAI_API_KEY"),
+    ("logout", "keys are in your environment; `hookwright mcp logout NAME` is for servers"),
+    ("memory", "`/memory` in a session"),
+    ("migrate", "`hookwright hooks migrate --from-claude`"),
+    ("model", "`--model NAME` chooses one"),
+    ("models", "`--model NAME` chooses one"),
+    ("new", "`hookwright hooks new NAME --event EVENT`"),
+    ("policies", "`hookwright policy list`"),
+    ("restore", "`hookwright checkpoints restore NUMBER`"),
+    ("resume", "`--resume` goes on with a session"),
+    ("rewind", "`hookwright checkpoints restore NUMBER`"),
+    ("run", "`hookwright -p TEXT` answers one prompt"),
+    ("serve", "there is no server"),
+    ("sessions", "`--list-sessions` lists them"),
+    ("settings", "`hookwright config` shows and changes settings"),
+    ("setup", "`hookwright doctor` says what is missing"),
+    ("show", "`hookwright hooks show NAME`"),
+    ("start", "`hookwright` alone starts a session"),
+    ("status", "`hookwright doctor` says how hooks are"),
+    ("test", "`hookwright hooks test`"),
+    ("tools", "`/tools` in a session"),
+    (
+        "trace",
+        "`hookwright agents trace` tells what was decided under other agents; telemetry and `--debug` tell it of a session",
+    ),
+    ("trust", "`hookwright hooks trust`"),
+    ("uninstall", "`hookwright extensions uninstall NAME`, `hookwright agents uninstall AGENT`"),
+    ("update", "the program is updated the way it was installed; `hookwright extensions update` is for extensions"),
+    ("upgrade", "the program is updated the way it was installed"),
+    ("validate", "`hookwright hooks validate`"),
+];
+
+/// Why a command line is no prompt.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PromptRejection {
+    /// What is wrong.
+    pub(crate) message: String,
+    /// What was meant, perhaps.
+    pub(crate) hint: String,
+}
+
+/// Words for one of several things, which people put before more words.
+const SINGULAR_NOUNS: &[(&str, &str)] = &[
+    ("plugin", "`hookwright extensions` has what others call plugins"),
+    ("plugins", "`hookwright extensions` has what others call plugins"),
+];
+
+/// Looks at the words that would become a prompt.
+pub(crate) fn check_prompt(args: &SessionArgs) -> Option<PromptRejection> {
+    let given = [("-p", &args.prompt), ("-i", &args.prompt_interactive)];
+    let given = given.into_iter().find_map(|(flag, text)| Some((flag, text.as_ref()?)));
+    if let Some((flag, text)) = given {
+        return check_unquoted_prompt(flag, text, &args.query);
+    }
+    let (first, rest) = args.query.split_first()?;
+    // In quotes it was meant as it stands.
+    if first.contains(char::is_whitespace) || first.is_empty() {
+        return None;
+    }
+    let word = first.to_lowercase();
+    let as_prompt = "to send it as a prompt, say `-p` before it";
+    if let Some(known) = command_names().find(|known| *known == word) {
+        let what = format!("`{known}` is a command, which stands first and takes no options of a session before it");
+        return Some(PromptRejection {
+            message: what,
+            hint: format!("`hookwright {known} --help` has its own; {as_prompt}"),
+        });
+    }
+    if let Some(near) = command_names().find(|known| is_typo_of(&word, known)) {
+        let what = format!("there is no command `{first}`");
+        return Some(PromptRejection { message: what, hint: format!("did you mean `hookwright {near}`? {as_prompt}") });
+    }
+    let alone = if rest.is_empty() || is_source_argument(&word, rest) { COMMAND_LIKE_WORDS } else { &[] };
+    let known = || SINGULAR_NOUNS.iter().chain(alone);
+    let found = known().find(|(expected, _)| *expected == word);
+    let (_, instead) = found.or_else(|| known().find(|(expected, _)| is_one_edit_apart(&word, expected)))?;
+    Some(PromptRejection { message: format!("there is no command `{first}`"), hint: format!("{instead}; {as_prompt}") })
+}
+
+/// `-p fix the bug`: a shell gave the option its first word alone, and what is left is most of the prompt.
+fn check_unquoted_prompt(flag: &str, text: &str, rest: &[String]) -> Option<PromptRejection> {
+    if rest.is_empty() {
+        return None;
+    }
+    let what =
+        format!("`{flag}` takes one text, and there is more: {}", crate::output::truncate_columns(&rest.join(" "), 80));
+    let whole = crate::output::one_line(&format!("{text} {}", rest.join(" ")));
+    let quoted = format!("'{}'", whole.replace('\'', r"'\''"));
+    Some(PromptRejection { message: what, hint: format!("put the whole prompt in quotes: hookwright {flag} {quoted}") })
+}
+
+/// `install ./x`, `link ../y`, `uninstall z`: one thing, which nobody would say to a model like that.
+fn is_source_argument(word: &str, rest: &[String]) -> bool {
+    let is_meant = |known: &str| word == known || is_one_edit_apart(word, known);
+    match rest {
+        [only] => {
+            let is_place = only == "." || only.contains(['/', ':']);
+            is_meant("uninstall") || is_place && (is_meant("install") || word == "link")
+        }
+        _ => false,
+    }
+}
+
+/// THE names of commands are clap's.
+fn command_names() -> impl Iterator<Item = String> {
+    let all = |command: &clap::Command| {
+        let names = std::iter::once(command.get_name()).chain(command.get_all_aliases());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let names: Vec<String> = Cli::command().get_subcommands().flat_map(all).collect();
+    names.into_iter().chain(["help".to_owned()])
+}
+
+/// Whether an argument is a command's name.
+pub(crate) fn is_command(word: Option<OsString>) -> bool {
+    word.is_some_and(|word| command_names().any(|known| word == *known))
+}
+
+/// A slip of the finger, or one for many. Short words that are near to a command are too often meant; of those only two
+/// letters that have changed places count.
+fn is_typo_of(word: &str, known: &str) -> bool {
+    let same_start = word.chars().next() == known.chars().next();
+    let is_slip = strsim::damerau_levenshtein(word, known) == 1;
+    is_slip && (is_transposition(word, known) || same_start && word.len() >= 4 && known.len() >= 4)
+}
+
+/// A letter too many or too few, or two that have changed places, in a word that is long enough to be told from others.
+fn is_one_edit_apart(word: &str, known: &str) -> bool {
+    known.len() >= 5 && is_typo_of(word, known) && (word.len() != known.len() || is_transposition(word, known))
+}
+
+/// Whether both are made of the same letters.
+fn is_transposition(word: &str, known: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    sorted(word) == sorted(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(words: &[&str]) -> Option<PromptRejection> {
+        check_prompt(&SessionArgs {
+            query: words.iter().map(|word| (*word).to_owned()).collect(),
+            ..SessionArgs::default()
+        })
+    }
+
+    #[test]
+    fn what_looks_like_a_command_is_no_prompt() {
+        for words in [
+            &["hook"][..],
+            &["agent", "list"],
+            &["agnets"],
+            &["hook", "list"],
+            &["Hooks"],
+            &["hoosk"],
+            &["polcy"],
+            &["doctr"],
+            &["completion", "bash"],
+            &["update"],
+            &["login"],
+            &["test"],
+            &["settings"],
+            &["demos"],
+            &["helpp"],
+            &["hooks", "list"],
+            &["hokos", "list"],
+            &["ohoks"],
+            &["mpc"],
+            &["mpc", "list"],
+            &["instal"],
+            &["instal", "./x"],
+            &["install", "https://example.org/x"],
+            &["uninstall", "x"],
+            &["isntall"],
+            &["uninstal"],
+            &["udpate"],
+            &["plugni", "list"],
+        ] {
+            assert!(checked(words).is_some(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn prompts_are_prompts() {
+        for words in [
+            &["fix the bug"][..],
+            &["fix", "the", "bug"],
+            &["update", "the", "readme"],
+            &["test", "this"],
+            &["hi"],
+            &["hook up the logger"],
+            &["why?"],
+            &["memo"],
+            &["poem"],
+            &["/hooks", "list"],
+            &["explain"],
+            &["map"],
+            &["text"],
+            &["chart"],
+            &["lint"],
+            &["instal", "the", "hooks"],
+            &["install", "dependencies"],
+            &[""],
+            &["日本語"],
+        ] {
+            assert_eq!(checked(words), None, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn no_command_like_word_is_a_command() {
+        let known: Vec<String> = command_names().collect();
+        for (expected, _) in COMMAND_LIKE_WORDS.iter().chain(SINGULAR_NOUNS) {
+            assert!(!known.iter().any(|known| known == expected), "{expected} is a command by now");
+        }
+        assert!(COMMAND_LIKE_WORDS.is_sorted());
+    }
+}

@@ -1,0 +1,223 @@
+//! Looks through a fetched extension before anything of it counts: what leads out of it, what is no file, and what could not be
+//! shown on a line is refused. Links that lead to nothing, and that nothing of the extension needs, are left out.
+
+use std::fs::{self, Metadata};
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+use crate::error::ExtensionError;
+
+/// The most that an extension may have; dependencies and all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExtensionLimits {
+    /// In bytes, unpacked.
+    pub(crate) bytes: u64,
+    /// Files and folders.
+    pub(crate) entries: usize,
+    /// Folders in folders.
+    pub(crate) depth: usize,
+}
+
+pub(crate) const EXTENSION_LIMITS: ExtensionLimits = ExtensionLimits { bytes: 512 << 20, entries: 50_000, depth: 64 };
+
+/// What becomes of rights that nothing in an extension should have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FilePermissionPolicy {
+    /// They are taken away.
+    Restrict,
+    /// They stay: it is somebody's own folder.
+    Preserve,
+}
+
+/// Whether a folder is fit to be an extension; the links in it that lead to nothing, from it.
+///
+/// # Errors
+/// If something in it is not.
+pub fn check_folder(root: &Path) -> Result<Vec<PathBuf>, ExtensionError> {
+    inspect_folder(root, EXTENSION_LIMITS, FilePermissionPolicy::Preserve)
+}
+
+/// Looks at everything below a folder; which links lead to nothing, from it. In a draft they are gone then.
+pub(crate) fn inspect_folder(
+    root: &Path,
+    bounds: ExtensionLimits,
+    rights: FilePermissionPolicy,
+) -> Result<Vec<PathBuf>, ExtensionError> {
+    let real = root.canonicalize().map_err(ExtensionError::disk_error(root))?;
+    let (mut size, mut entries) = (0, 0);
+    let mut to_nothing = Vec::new();
+    let mut waiting = vec![(real.clone(), 0)];
+    while let Some((folder, depth)) = waiting.pop() {
+        for entry in fs::read_dir(&folder).map_err(ExtensionError::disk_error(&folder))? {
+            let path = entry.map_err(ExtensionError::disk_error(&folder))?.path();
+            let found = path.symlink_metadata().map_err(ExtensionError::disk_error(&path))?;
+            let shown = path.strip_prefix(&real).unwrap_or(&path).to_string_lossy().escape_debug().to_string();
+            entries += 1;
+            size += if found.is_file() { found.len() } else { 0 };
+            check_name(&path, &shown)?;
+            if found.is_symlink() {
+                if check_link(&path, &real, &shown, rights)? == LinkTarget::Missing {
+                    to_nothing.extend(path.strip_prefix(&real).map(Path::to_owned));
+                }
+            } else if !found.is_file() && !found.is_dir() {
+                return Err(ExtensionError::rejected(shown, "it is neither a file nor a folder"));
+            }
+            if rights == FilePermissionPolicy::Restrict && !found.is_symlink() {
+                restrict_permissions(&path, &found)?;
+            }
+            if entries > bounds.entries || size > bounds.bytes || depth > bounds.depth {
+                return Err(ExtensionError::rejected(shown, limits_message(bounds)));
+            }
+            if found.is_dir() {
+                waiting.push((path, depth + 1));
+            }
+        }
+    }
+    for link in to_nothing.iter().filter(|_| rights == FilePermissionPolicy::Restrict) {
+        let path = real.join(link);
+        fs::remove_file(&path).map_err(ExtensionError::disk_error(&path))?;
+    }
+    to_nothing.sort();
+    Ok(to_nothing)
+}
+
+pub(crate) fn limits_message(bounds: ExtensionLimits) -> String {
+    format!(
+        "with it, it is more than {} MiB, {} files or {} folders deep",
+        bounds.bytes >> 20,
+        bounds.entries,
+        bounds.depth
+    )
+}
+
+fn check_name(path: &Path, shown: &str) -> Result<(), ExtensionError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match name.chars().any(char::is_control) {
+        true => Err(ExtensionError::rejected(shown, "its name has control characters")),
+        false => Ok(()),
+    }
+}
+
+/// Where a link inside leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LinkTarget {
+    /// To something in the extension.
+    Inside,
+    /// To a place in the extension, or of another machine, where nothing is.
+    Missing,
+}
+
+fn check_link(
+    path: &Path,
+    root: &Path,
+    shown: &str,
+    rights: FilePermissionPolicy,
+) -> Result<LinkTarget, ExtensionError> {
+    let target = fs::read_link(path).map_err(ExtensionError::disk_error(path))?;
+    let refused = || Err(ExtensionError::rejected(shown, format!("it links to {}, outside of it", target.display())));
+    let leads = path.canonicalize();
+    // In a draft the link is removed, so that it leads nowhere later either.
+    let is_of_another_machine = || {
+        rights == FilePermissionPolicy::Restrict
+            && leads.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    };
+    if target.is_absolute() && !is_of_another_machine() {
+        return refused();
+    }
+    let can_be_left_out = || target.is_absolute() || would_resolve_inside(path, &target, root);
+    match &leads {
+        Ok(real) if real.starts_with(root) => Ok(LinkTarget::Inside),
+        Err(_) if can_be_left_out() && !is_required_file(shown, root) => Ok(LinkTarget::Missing),
+        Err(_) if can_be_left_out() => {
+            let why = format!("it links to {}, where nothing is, and the extension needs it", target.display());
+            Err(ExtensionError::rejected(shown, why))
+        }
+        _ => refused(),
+    }
+}
+
+/// Whether a link that leads to nothing would lead to a place inside: step by step as the system goes, other links
+/// included. What stands behind the first thing that is missing must not go up again: nobody knows from where.
+fn would_resolve_inside(link: &Path, target: &Path, root: &Path) -> bool {
+    let Some(mut here) = link.parent().and_then(|folder| folder.canonicalize().ok()) else { return false };
+    let mut parts = target.components();
+    for part in parts.by_ref() {
+        let next = match part {
+            Component::CurDir => continue,
+            Component::ParentDir => here.parent().map(Path::to_owned),
+            Component::Normal(name) => Some(here.join(name)),
+            Component::RootDir | Component::Prefix(_) => None,
+        };
+        let Some(next) = next else { return false };
+        let is_link = next.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        match next.canonicalize() {
+            Ok(real) if real.starts_with(root) => here = real,
+            // Another link that leads to nothing is judged by itself.
+            Err(_) if next.starts_with(root) && (!is_link || next != link) => break,
+            _ => return false,
+        }
+    }
+    parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+/// Whether a guard may need a file, by where it stands, or the extension names it in its manifest or beside its hooks. Skills,
+/// agents and commands can be done without.
+fn is_required_file(shown: &str, root: &Path) -> bool {
+    const REQUIRED_FOLDERS: [&str; 2] = ["hooks", "policies"];
+    const DECLARING_FILES: [&str; 3] = ["gemini-extension.json", "hooks/hooks.json", "hooks.json"];
+    let shown = shown.replace(std::path::MAIN_SEPARATOR, "/");
+    // Archives may hold everything in one folder.
+    let (first, rest) = shown.split_once('/').unwrap_or((&shown, ""));
+    let second = rest.split('/').next().unwrap_or_default();
+    let name = shown.rsplit('/').next().unwrap_or(&shown);
+    let stands_there = |part: &str| REQUIRED_FOLDERS.contains(&part) || DECLARING_FILES.contains(&part);
+    let speaks_of_it = |folder: &Path| {
+        let texts = DECLARING_FILES.iter().filter_map(|file| {
+            hookwright_disk::read(&folder.join(file), 1 << 20, hookwright_disk::SymlinkPolicy::Follow).ok()
+        });
+        texts.into_iter().any(|text| String::from_utf8_lossy(&text).contains(name))
+    };
+    let is_one_folder = !root.join("gemini-extension.json").is_file();
+    stands_there(first)
+        || speaks_of_it(root)
+        || is_one_folder && (stands_there(second) || speaks_of_it(&root.join(first)))
+}
+
+/// Nothing in an extension runs as somebody else, and its owner can always replace it.
+#[cfg(unix)]
+fn restrict_permissions(path: &Path, found: &Metadata) -> Result<(), ExtensionError> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = found.permissions().mode() & 0o7777;
+    let own = if found.is_dir() { 0o700 } else { 0o600 };
+    let wanted = (mode & 0o755) | own;
+    match mode == wanted {
+        true => Ok(()),
+        false => {
+            fs::set_permissions(path, fs::Permissions::from_mode(wanted)).map_err(ExtensionError::disk_error(path))
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn restrict_permissions(_: &Path, _: &Metadata) -> Result<(), ExtensionError> {
+    Ok(())
+}
+
+/// The files below a folder, from it, without git's own; for whoever compares or shows them.
+pub(crate) fn list_files(root: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut waiting = vec![root.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        for path in fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            let Ok(found) = path.symlink_metadata() else { continue };
+            let is_git = folder == root && path.file_name().is_some_and(|name| name == ".git");
+            if found.is_dir() && !is_git {
+                waiting.push(path);
+            } else if !found.is_dir() {
+                files.extend(path.strip_prefix(root).map(Path::to_owned));
+            }
+        }
+    }
+    files.sort();
+    files
+}

@@ -1,0 +1,493 @@
+//! One hook out of its JSON object: command, timeout, failure policy, environment.
+
+use std::time::Duration;
+
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::Ranged;
+
+use super::FileKind;
+use super::node_reader::NodeReader;
+use super::on_error::{read_on_error, read_on_failure};
+use super::{DefinitionContext, EventScope, Layer, chunks, http, plugin, when, worker};
+use crate::answer::Decision;
+use crate::dialect::claude::{self, AgentScope, CallStatus};
+use crate::dialect::{Dialect, PermissionRule};
+use crate::effect_filter::EffectFilter;
+use crate::event::{EventKind, HookCapability, MatcherSubject};
+use crate::hook::{Action, CommandAction, Hook, HookRole, RuleAction, RunCondition, Source, WorkerAction};
+use crate::jsonc::{last_property, value_kind};
+use crate::on_error::OnError;
+use crate::run::invocation::{Invocation, join_command};
+use crate::suggestion::nearest_name;
+
+/// The keys of a hook.
+pub(super) const HOOK_KEYS: [&str; 32] = [
+    "type",
+    "command",
+    "args",
+    "dialect",
+    "name",
+    "description",
+    "timeout",
+    "env",
+    "onError",
+    "locked",
+    "guard",
+    "enabled",
+    "async",
+    "shell",
+    "if",
+    "once",
+    "result",
+    "onFailure",
+    "asyncRewake",
+    "statusMessage",
+    "when",
+    "decision",
+    "reason",
+    "chunks",
+    "start",
+    "concurrency",
+    "idleTimeout",
+    "maxMemoryMb",
+    "package",
+    "url",
+    "headers",
+    "allowedEnvVars",
+];
+
+/// Reads a hook, or says why there is none.
+pub(super) fn read(
+    read: &mut NodeReader<'_>,
+    layer: &Layer<'_>,
+    kind: EventKind,
+    object: &Object<'_>,
+    common: &DefinitionContext,
+) -> Option<Hook> {
+    let kind_of_hook = read_hook_type(read, layer, object)?;
+    read.report_unknown_keys(object, &[&HOOK_KEYS, common.extra_keys].concat(), "a hook");
+    let when: Vec<EffectFilter> = common.when.iter().cloned().chain(when::read(read, kind, object)).collect();
+    let dialect = read_dialect(read, layer, kind, object)?;
+    let action = match kind_of_hook {
+        HookType::Command => {
+            report_unused_keys(read, object, &worker::WORKER_KEYS, "only a worker has it");
+            report_unused_keys(read, object, &["package"], "only a plugin has it");
+            report_unused_keys(read, object, &http::HTTP_KEYS, "only a hook of type \"http\" has it");
+            Action::Command(read_command_action(read, layer, object, dialect)?)
+        }
+        HookType::Worker => {
+            report_unused_keys(read, object, &["package"], "only a plugin has it");
+            report_unused_keys(read, object, &http::HTTP_KEYS, "only a hook of type \"http\" has it");
+            let command = read_command_action(read, layer, object, dialect)?;
+            Action::Worker(WorkerAction { command, package: None, config: worker::read_worker_config(read, object) })
+        }
+        HookType::Plugin => {
+            report_unused_keys(
+                read,
+                object,
+                &["command", "args", "shell", "decision", "reason"],
+                "a plugin is a package",
+            );
+            report_unused_keys(read, object, &http::HTTP_KEYS, "only a hook of type \"http\" has it");
+            if dialect != Dialect::Gemini
+                && let Some(property) = last_property(object, "dialect")
+            {
+                let wrong = read.error(&property.value, "a plugin speaks Gemini CLI's words; this hook never runs");
+                read.report(wrong.help("leave `dialect` out"));
+                return None;
+            }
+            let env = layer.env.iter().cloned().chain(read_env(read, object)).collect();
+            Action::Worker(plugin::read(read, layer, object, env)?)
+        }
+        HookType::Http => {
+            report_unused_keys(
+                read,
+                object,
+                &["command", "args", "env", "decision", "reason"],
+                "a service runs no program",
+            );
+            report_unused_keys(read, object, &worker::WORKER_KEYS, "only a worker has it");
+            Action::Http(http::read(read, object, dialect)?)
+        }
+        HookType::Rule => Action::Rule(read_rule(read, kind, object, &when)?),
+    };
+    let name = read.read_string(object, "name").filter(|name| !name.is_empty());
+    let on_error = last_property(object, "onError").map(|property| read_on_error(read, property)).unwrap_or_default();
+    let on_error = on_error.or(read_on_failure(read, object));
+    if on_error != OnError::default() && !kind.can(HookCapability::Deny) {
+        let wrong = last_property(object, "onError").map(|property| {
+            read.warning(&property.value, format!("{kind} can't be denied, so `onError` has no effect here"))
+        });
+        wrong.into_iter().for_each(|wrong| read.report(wrong.help("remove `onError`")));
+    }
+    Some(Hook {
+        event: kind,
+        source: layer.source.clone(),
+        name,
+        description: read.read_string(object, "description"),
+        matcher: common.matcher.clone(),
+        matcher_text: common.matcher_text.clone(),
+        when,
+        run_condition: read_run_condition(read, kind, object, common.event_scope),
+        sequential: common.sequential,
+        chunks: chunks::read(read, kind, object),
+        action,
+        timeout: match layer.kind {
+            FileKind::Claude => read_timeout_seconds(read, kind, object),
+            FileKind::Settings | FileKind::Hooks => read_timeout_millis(read, object, default_timeout(kind, dialect)),
+        },
+        on_error,
+        locked: read_locked(read, layer, object),
+        role: read_role(read, kind, object),
+        required: false,
+        enabled: read.read_boolean(object, "enabled").unwrap_or(true),
+        location: Some(read.source.location(object.range.start)),
+    })
+}
+
+/// In whose words it is spoken to and answers. Nobody can be spoken to of an event in words that have none for it.
+fn read_dialect(read: &mut NodeReader<'_>, layer: &Layer<'_>, kind: EventKind, object: &Object<'_>) -> Option<Dialect> {
+    let property = last_property(object, "dialect").filter(|property| !matches!(property.value, Value::NullKeyword(_)));
+    let Some(property) = property else { return Some(layer.kind.dialect()) };
+    let word = property.value.as_string_lit().map(|text| text.value.clone().into_owned());
+    let Some(dialect) = word.as_deref().and_then(Dialect::from_name) else {
+        let names = Dialect::ALL.map(Dialect::as_str);
+        let text = "`dialect` should be \"gemini\" or \"claude\"; nobody can speak to this hook, and it never runs";
+        let wrong = read.error(&property.value, text);
+        let near = word.as_deref().and_then(|word| nearest_name(word, names.into_iter()));
+        read.report(match near {
+            Some(near) => wrong.help(format!("did you mean `{near}`?")),
+            None => wrong.help("\"gemini\" is the dialect of this file where nothing is said"),
+        });
+        return None;
+    };
+    if dialect == Dialect::Claude && claude::event_name(kind, AgentScope::Session).is_none() {
+        let text = format!("Claude Code has no event like {kind}, so that a hook in its dialect never runs");
+        let wrong = read.error(&property.value, text);
+        read.report(wrong.help("leave `dialect` out, and answer in Gemini CLI's words"));
+        return None;
+    }
+    Some(dialect)
+}
+
+/// The types of hooks that can be written.
+enum HookType {
+    Command,
+    Worker,
+    Plugin,
+    Http,
+    Rule,
+}
+
+fn read_hook_type(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_>) -> Option<HookType> {
+    let Some(property) = last_property(object, "type") else {
+        let wrong = read.error_at(object.range, "a hook needs `type`; this one never runs");
+        read.report(wrong.expected("expected \"type\": \"command\""));
+        return None;
+    };
+    match property.value.as_string_lit().map(|text| text.value.as_ref()) {
+        Some("command") => Some(HookType::Command),
+        Some("worker") if layer.kind != FileKind::Claude => Some(HookType::Worker),
+        Some("plugin") if layer.kind != FileKind::Claude => Some(HookType::Plugin),
+        Some("http") => Some(HookType::Http),
+        Some("rule") => Some(HookType::Rule),
+        Some(other) if layer.kind == FileKind::Claude => {
+            let text = format!("hooks of type `{other}` do not run here; this one never does");
+            let wrong = read.warning(&property.value, text);
+            read.report(wrong.expected("only \"command\" and \"http\" do"));
+            None
+        }
+        Some(other) => {
+            let wrong = read.error(&property.value, format!("unknown hook type `{other}`; this hook never runs"));
+            let help = "the types are \"command\", which runs a program, \"worker\", which asks one that stays, \"plugin\", which asks a package for node, \"http\", which asks \
+                        a service, and \"rule\", which needs none";
+            let near =
+                nearest_name(other, ["command", "worker", "plugin", "http", "rule"].into_iter()).unwrap_or("command");
+            read.report(wrong.expected(format!("expected \"{near}\"")).help(help));
+            None
+        }
+        None => {
+            read.report_wrong_type("type", &property.value, "\"command\"");
+            None
+        }
+    }
+}
+
+/// Keys that say nothing in this kind of hook.
+fn report_unused_keys(read: &mut NodeReader<'_>, object: &Object<'_>, keys: &[&str], why: &str) {
+    for property in keys.iter().filter_map(|key| last_property(object, key)) {
+        let text = format!("`{}` has no effect here; {why}", property.name.as_str());
+        let wrong = read.warning_at(property.name.range(), text);
+        read.report(wrong.help("remove it"));
+    }
+}
+
+/// A rule's answer. Whoever writes one wants something stopped: a decision that is none is a deny.
+fn read_rule(
+    read: &mut NodeReader<'_>,
+    kind: EventKind,
+    object: &Object<'_>,
+    when: &[EffectFilter],
+) -> Option<RuleAction> {
+    if !kind.can(HookCapability::Deny) {
+        let wrong = read.error_at(object.range, format!("{kind} can't be denied, so a rule has no effect here"));
+        read.report(wrong.help("rules work on events that can be denied, such as BeforeTool"));
+        return None;
+    }
+    report_unused_keys(read, object, &["command", "env", "timeout", "async"], "a rule runs no program");
+    report_unused_keys(read, object, &worker::WORKER_KEYS, "only a worker has it");
+    report_unused_keys(read, object, &http::HTTP_KEYS, "only a hook of type \"http\" has it");
+    let decision = match last_property(object, "decision").map(|property| &property.value) {
+        Some(Value::StringLit(word)) if matches!(word.value.as_ref(), "deny" | "block") => Decision::Deny,
+        Some(Value::StringLit(word)) if word.value == "ask" => Decision::Ask,
+        other => {
+            let text = "a rule's `decision` should be \"deny\" or \"ask\"; it counts as \"deny\"";
+            let wrong = read.error_at(other.map_or(object.range, Ranged::range), text);
+            read.report(wrong.expected("expected \"decision\": \"deny\" or \"ask\""));
+            Decision::Deny
+        }
+    };
+    let reason = read.read_string(object, "reason").filter(|reason| !reason.trim().is_empty());
+    let reason = reason.unwrap_or_else(|| match read.read_string(object, "name").filter(|name| !name.is_empty()) {
+        Some(name) => format!("the rule `{name}` says so"),
+        None => "a rule of this configuration says so".to_owned(),
+    });
+    let wants_unsure = when.iter().any(EffectFilter::matches_uncertain);
+    Some(RuleAction { decision, reason, matches_uncertain: wants_unsure })
+}
+
+/// The command of a hook that runs one.
+fn read_command_action(
+    read: &mut NodeReader<'_>,
+    layer: &Layer<'_>,
+    object: &Object<'_>,
+    dialect: Dialect,
+) -> Option<CommandAction> {
+    let command = read_command(read, object)?;
+    let command = apply_args_and_shell(read, object, command);
+    let mut env = layer.env.clone();
+    env.extend(read_env(read, object));
+    report_unused_keys(read, object, &["decision", "reason"], "only a rule has it");
+    let invocation = Invocation::analyse(&command, &layer.placeholders);
+    Some(CommandAction { command, env, dialect, invocation })
+}
+
+fn read_command(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {
+    let Some(property) = last_property(object, "command") else {
+        let wrong = read.error_at(object.range, "a hook needs `command`; this one never runs");
+        read.report(wrong.expected("expected \"command\": \"…\""));
+        return None;
+    };
+    let Value::StringLit(command) = &property.value else {
+        read.report_wrong_type("command", &property.value, "a string");
+        return None;
+    };
+    let command = command.value.clone().into_owned();
+    if command.trim().is_empty() {
+        let wrong = read.error(&property.value, "`command` is empty; this hook never runs");
+        read.report(wrong.expected("expected a program and its arguments"));
+        return None;
+    }
+    if command.contains('\0') {
+        let wrong = read.error(&property.value, "`command` holds a NUL character; no program can be given one");
+        read.report(wrong);
+        return None;
+    }
+    Some(command)
+}
+
+/// `args` make of the command a program that is started with just these; otherwise a shell may be named for it.
+fn apply_args_and_shell(read: &mut NodeReader<'_>, object: &Object<'_>, command: String) -> String {
+    read.read_string(object, "statusMessage");
+    let shell = read.read_string(object, "shell").zip(last_property(object, "shell"));
+    if last_property(object, "args").is_some_and(|property| !matches!(property.value, Value::NullKeyword(_))) {
+        let args = read.read_strings(object, "args");
+        return join_command(command.trim(), &args);
+    }
+    match shell {
+        Some((name, _)) if name == "powershell" || name == "pwsh" => {
+            let before = ["-NoProfile", "-NonInteractive", "-Command"].map(str::to_owned);
+            join_command("pwsh", &[before.as_slice(), &[command]].concat())
+        }
+        Some((name, property)) if name != "bash" => {
+            let text = format!("`shell` has no effect; this command is not run by {name}");
+            let wrong = read.warning(&property.value, text);
+            read.report(wrong.help("write the shell into the command, as in `zsh -c '…'`"));
+            command
+        }
+        _ => command,
+    }
+}
+
+/// When it runs of the times that its matcher lets it.
+fn read_run_condition(
+    read: &mut NodeReader<'_>,
+    kind: EventKind,
+    object: &Object<'_>,
+    part: EventScope,
+) -> RunCondition {
+    let mut only_if = None;
+    if let (Some(text), Some(property)) = (read.read_string(object, "if"), last_property(object, "if")) {
+        only_if = PermissionRule::parse(&text).filter(|_| kind.info().subject == MatcherSubject::ToolName);
+        if only_if.is_none() {
+            let wrong = read.warning(&property.value, "`if` can't be evaluated here; this hook runs every time");
+            read.report(wrong.help("on tool events, write a rule such as \"Bash(git *)\""));
+        }
+    }
+    let mut once = read.read_boolean(object, "once").unwrap_or(false);
+    let is_guard = last_property(object, "guard")
+        .is_some_and(|guard| !matches!(guard.value.as_boolean_lit(), Some(no) if !no.value));
+    if once
+        && is_guard
+        && let Some(property) = last_property(object, "once")
+    {
+        let wrong =
+            read.error(&property.value, "a guard that runs once is asleep afterwards; this one runs every time");
+        read.report(wrong.help("remove `once`"));
+        once = false;
+    }
+    // A guard of results is one of all results.
+    let after =
+        read_call_status(read, kind, object).or(part.after_call.filter(|end| !is_guard || *end == CallStatus::Failed));
+    RunCondition { if_rule: only_if, once, agent_scope: part.agent_scope, after_call: after }
+}
+
+/// After which calls alone it runs, if it says.
+fn read_call_status(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) -> Option<CallStatus> {
+    let (word, property) = read.read_string(object, "result").zip(last_property(object, "result"))?;
+    let end = match word.as_str() {
+        "failed" => Some(CallStatus::Failed),
+        "succeeded" => Some(CallStatus::Succeeded),
+        _ => None,
+    };
+    if end.is_some() && kind == EventKind::AfterTool {
+        return end;
+    }
+    let text = if end.is_some() {
+        format!("`result` has no effect on {kind}: only AfterTool knows how a call ended")
+    } else {
+        "`result` should be \"failed\" or \"succeeded\"; this hook runs after every call".to_owned()
+    };
+    let wrong = read.warning(&property.value, text);
+    read.report(wrong.help("remove `result`"));
+    None
+}
+
+fn default_timeout(kind: EventKind, dialect: Dialect) -> Duration {
+    match dialect {
+        Dialect::Gemini => Hook::DEFAULT_TIMEOUT,
+        Dialect::Claude => claude::default_timeout(kind),
+    }
+}
+
+/// The longest time that anybody means.
+const MAX_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// A timeout as Claude Code's files have it.
+fn read_timeout_seconds(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) -> Duration {
+    let default = claude::default_timeout(kind);
+    let Some(property) = last_property(object, "timeout") else { return default };
+    let number = property.value.as_number_lit().and_then(|number| number.value.parse::<f64>().ok());
+    let Some(number) = number.filter(|number| *number > 0.0) else {
+        let wrong = read.error(&property.value, "`timeout` should be a number of seconds, more than 0");
+        read.report(wrong.help(format!("the default of {} s is used", default.as_secs())));
+        return default;
+    };
+    if claude::looks_like_milliseconds(number) {
+        let text = format!("a timeout of {number} s looks like milliseconds; timeouts are in seconds in this file");
+        let wrong = read.warning(&property.value, text);
+        read.report(wrong.help(format!("for {number} ms, write {}", number / 1000.0)));
+    }
+    Duration::try_from_secs_f64(number).map_or(MAX_TIMEOUT, |duration| duration.min(MAX_TIMEOUT))
+}
+
+fn read_timeout_millis(read: &mut NodeReader<'_>, object: &Object<'_>, otherwise: Duration) -> Duration {
+    let Some(property) = last_property(object, "timeout") else { return otherwise };
+    let value = &property.value;
+    let default = format!("the default of {} ms is used", otherwise.as_millis());
+    let Some(number) = value.as_number_lit().and_then(|number| number.value.parse::<f64>().ok()) else {
+        let wrong =
+            read.error(value, format!("`timeout` should be a number of milliseconds, not {}", value_kind(value)));
+        let quoted = value.as_string_lit().and_then(|text| text.value.trim().parse::<f64>().ok());
+        let help = quoted.map_or_else(|| default.clone(), |number| format!("write {number} without quotes; {default}"));
+        read.report(wrong.expected("expected a number").help(help));
+        return otherwise;
+    };
+    if number <= 0.0 {
+        let wrong = read.error(value, format!("a timeout of {number} ms is over before the hook starts"));
+        read.report(wrong.expected("expected more than 0").help(default));
+        return otherwise;
+    }
+    if looks_like_seconds(number) {
+        let text = format!("a timeout of {number} ms looks like seconds; timeouts are in milliseconds");
+        let wrong = read.warning(value, text);
+        read.report(wrong.help(format!("for {number} seconds, write {}", number * 1000.0)));
+    }
+    Duration::try_from_secs_f64(number / 1000.0).map_or(MAX_TIMEOUT, |duration| duration.min(MAX_TIMEOUT))
+}
+
+/// Small numbers, and round numbers of minutes, are what people write who think in seconds.
+fn looks_like_seconds(number: f64) -> bool {
+    number < 100.0 || [120.0, 180.0, 240.0, 300.0, 600.0].contains(&number)
+}
+
+fn read_env(read: &mut NodeReader<'_>, object: &Object<'_>) -> Vec<(String, String)> {
+    let Some(property) = last_property(object, "env") else { return Vec::new() };
+    let Value::Object(variables) = &property.value else {
+        read.report_wrong_type("env", &property.value, "an object of strings");
+        return Vec::new();
+    };
+    read.report_duplicate_keys(variables, "env");
+    let mut env = Vec::new();
+    for variable in &variables.properties {
+        let name = variable.name.as_str();
+        let value = match &variable.value {
+            Value::StringLit(text) => text.value.clone().into_owned(),
+            Value::NumberLit(number) => number.value.to_owned(),
+            Value::BooleanLit(boolean) => boolean.value.to_string(),
+            other => {
+                read.report_wrong_type(&format!("env.{name}"), other, "a string");
+                continue;
+            }
+        };
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            let wrong = read.error_at(variable.name.range(), format!("`{name}` can't be an environment variable"));
+            read.report(wrong);
+            continue;
+        }
+        env.push((name.to_owned(), value));
+    }
+    env
+}
+
+fn read_locked(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_>) -> bool {
+    let locked = read.read_boolean(object, "locked").unwrap_or(false);
+    if locked && layer.source != Source::System {
+        let wrong = last_property(object, "locked").map(|property| {
+            read.warning(&property.value, "only hooks of the system settings can be locked; this has no effect")
+        });
+        wrong.into_iter().for_each(|wrong| read.report(wrong));
+        return false;
+    }
+    locked
+}
+
+/// What is expected of a hook. Whoever writes `guard` wants one: anything but a plain no is a yes.
+fn read_role(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) -> HookRole {
+    let wakes = read.read_boolean(object, "asyncRewake").unwrap_or(false);
+    let beside = read.read_boolean(object, "async").unwrap_or(false) || wakes;
+    let guard = last_property(object, "guard").filter(|property| !matches!(property.value, Value::NullKeyword(_)));
+    let guard = guard.filter(|_| read.read_boolean(object, "guard") != Some(false));
+    let Some(guard) = guard else { return if beside { HookRole::Background } else { HookRole::Ordinary } };
+    if beside && let Some(property) = last_property(object, if wakes { "asyncRewake" } else { "async" }) {
+        let wrong = read.error(&property.value, "a guard can't run beside its event; this one is waited for");
+        read.report(wrong.help("remove `async`"));
+    }
+    if !kind.can(HookCapability::Deny) {
+        let text =
+            format!("{kind} can't be denied, so a guard can't block anything here; sessions only see that it is armed");
+        let wrong = read.warning(&guard.value, text);
+        read.report(wrong);
+    }
+    HookRole::Guard
+}

@@ -1,0 +1,154 @@
+//! `hooksConfig`: a layer's settings for hooks as a whole, and its switches put together. What they come to over all layers is
+//! `registry.rs`.
+
+use std::num::NonZeroU32;
+
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::Ranged;
+
+use super::{LayerParser, on_error};
+use crate::guard::RequiredHook;
+use crate::hook::Source;
+use crate::jsonc::last_property;
+use crate::on_error::OnError;
+
+/// A layer's settings for hooks as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HooksConfig {
+    /// Whether hooks run at all, if this layer says.
+    pub enabled: Option<bool>,
+    /// Hooks that do not run.
+    pub disabled: Vec<String>,
+    /// What counts when a hook fails.
+    pub on_error: OnError,
+    /// Hooks that must be there, and awake.
+    pub required: Vec<RequiredHook>,
+    /// How often in a row AfterAgent may demand a retry.
+    pub max_agent_retries: Option<u32>,
+    /// Whether Claude Code's own files are read, too. Whoever reads files heeds it.
+    pub read_claude: Option<bool>,
+    /// The most commands that run at once.
+    pub max_parallel: Option<NonZeroU32>,
+    /// Whether what BeforeAgent hooks tell the model stays beyond its turn.
+    pub keep_context: Option<bool>,
+    /// Whether running hooks are shown.
+    pub notifications: Option<bool>,
+    /// How long SessionEnd hooks are waited for, in milliseconds.
+    pub session_end_grace: Option<u32>,
+    /// What counts for guards where another agent has a tool or an event that nobody here knows.
+    pub on_unknown: Option<OnUnknown>,
+}
+
+/// What counts for guards where another agent has a tool or an event that nobody here knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename_all = "lowercase"))]
+pub enum OnUnknown {
+    /// It passes.
+    Allow,
+    /// It is a no: a guard may be blind to it.
+    #[default]
+    Deny,
+}
+
+/// The keys of `hooksConfig`.
+pub const CONFIG_KEYS: [&str; 11] = [
+    "enabled",
+    "disabled",
+    "notifications",
+    "onError",
+    "required",
+    "maxAgentRetries",
+    "maxParallel",
+    "keepContext",
+    "onUnknown",
+    "readClaude",
+    "sessionEndGrace",
+];
+
+impl LayerParser<'_, '_> {
+    pub(super) fn parse_hooks_config(&mut self, object: &Object<'_>) -> HooksConfig {
+        HooksConfig {
+            enabled: self.reader.read_boolean(object, "enabled"),
+            disabled: self.reader.read_strings(object, "disabled"),
+            on_error: last_property(object, "onError")
+                .map(|property| on_error::read_on_error(&mut self.reader, property))
+                .unwrap_or_default(),
+            required: self.parse_required(object),
+            max_agent_retries: self.reader.read_count(object, "maxAgentRetries"),
+            read_claude: self.reader.read_boolean(object, "readClaude"),
+            max_parallel: self.reader.read_positive(object, "maxParallel"),
+            keep_context: self.reader.read_boolean(object, "keepContext"),
+            notifications: self.parse_notifications(object),
+            session_end_grace: self.reader.read_count(object, "sessionEndGrace"),
+            on_unknown: self.parse_on_unknown(object),
+        }
+    }
+
+    /// `required`: names, each with its place.
+    fn parse_required(&mut self, object: &Object<'_>) -> Vec<RequiredHook> {
+        let Some(property) = last_property(object, "required") else { return Vec::new() };
+        let what = "`required` should be an array of names";
+        let Some(array) = self.reader.read_array(&property.value, what, "[\"…\"]") else { return Vec::new() };
+        let mut required = Vec::new();
+        for element in &array.elements {
+            match element {
+                Value::StringLit(text) if !text.value.trim().is_empty() => required.push(RequiredHook {
+                    name: text.value.clone().into_owned(),
+                    required_by: self.layer.source.clone(),
+                    location: self.reader.source.location(element.range().start),
+                }),
+                other => self.reader.report_wrong_type("required", other, "a list of hooks' names"),
+            }
+        }
+        required
+    }
+
+    /// What counts for unknown tools; a project does not loosen it.
+    fn parse_on_unknown(&mut self, object: &Object<'_>) -> Option<OnUnknown> {
+        let word = self.reader.read_string(object, "onUnknown")?;
+        let value = &last_property(object, "onUnknown")?.value;
+        let (wrong, help) = match word.as_str() {
+            "deny" => return Some(OnUnknown::Deny),
+            "allow" if self.layer.source != Source::Project => return Some(OnUnknown::Allow),
+            "allow" => {
+                let wrong = self.reader.warning(value, "a project can't let unknown tools pass; it is ignored");
+                (wrong, "set it in your own settings, ~/.gemini/settings.json")
+            }
+            _ => (self.reader.error(value, format!("`onUnknown` can't be `{word}`")), "one of allow, deny"),
+        };
+        self.reader.report(wrong.help(help));
+        None
+    }
+
+    /// Whether running hooks are shown; a project does not hide what runs.
+    fn parse_notifications(&mut self, object: &Object<'_>) -> Option<bool> {
+        let shown = self.reader.read_boolean(object, "notifications")?;
+        let hidden = last_property(object, "notifications").filter(|_| !shown && self.layer.source == Source::Project);
+        let Some(property) = hidden else { return Some(shown) };
+        let wrong = self.reader.warning(&property.value, "a project can't hide which hooks run; it is ignored");
+        self.reader.report(wrong.help("set it in your own settings, ~/.gemini/settings.json"));
+        None
+    }
+}
+
+/// One layer says `false` as soon as any of its switches does.
+pub(super) fn combine_configs(switches: Vec<HooksConfig>) -> HooksConfig {
+    switches.into_iter().fold(HooksConfig::default(), |mut sum, next| {
+        sum.enabled = match (sum.enabled, next.enabled) {
+            (Some(one), Some(other)) => Some(one && other),
+            (one, other) => one.or(other),
+        };
+        sum.disabled.extend(next.disabled);
+        sum.on_error = sum.on_error.or(next.on_error);
+        sum.required.extend(next.required);
+        sum.max_agent_retries = sum.max_agent_retries.or(next.max_agent_retries);
+        sum.read_claude = sum.read_claude.or(next.read_claude);
+        sum.max_parallel = sum.max_parallel.into_iter().chain(next.max_parallel).min();
+        sum.keep_context = sum.keep_context.or(next.keep_context);
+        sum.notifications = sum.notifications.or(next.notifications);
+        sum.session_end_grace = sum.session_end_grace.or(next.session_end_grace);
+        sum.on_unknown = sum.on_unknown.max(next.on_unknown);
+        sum
+    })
+}

@@ -1,0 +1,95 @@
+//! `when` and rules: what is wrong with them, and that what is not understood matches everything.
+
+use super::*;
+use crate::hook::Action;
+
+/// What is said of a definition with this `when`.
+fn diagnose_when(when: &str) -> String {
+    let text = format!(
+        r#"{{"hooks": {{"BeforeTool": [{{"when": {when}, "hooks": [{{"type": "command", "command": "x"}}]}}]}}}}"#
+    );
+    let declared = parse_text(&text);
+    assert_eq!(declared.hooks.len(), 1);
+    diagnostic_lines(&declared)
+}
+
+#[test]
+fn a_valid_when_keeps_its_text() {
+    let when = r#"{ "writes": ["src/**", "!src/gen/**"], // these
+        "commands": ["git push*"], "network": ["*.org"], "reads": ["~/.ssh/**"], "deletes": ["/etc/**"], "certain": false }"#;
+    assert_eq!(diagnose_when(when), "");
+    let text = format!(
+        r#"{{"hooks": {{"AfterTool": [{{"when": {when}, "hooks": [{{"type": "command", "command": "x"}}]}}]}}}}"#
+    );
+    let hook = &parse_text(&text).hooks[0];
+    let expected = r#"{"writes":["src/**","!src/gen/**"],"commands":["git push*"],"network":["*.org"],"reads":["~/.ssh/**"],"deletes":["/etc/**"],"certain":false}"#;
+    assert_eq!(hook.when_text().as_deref(), Some(expected));
+    assert!(hook.fingerprint_fields().contains(&("when", expected.to_owned())));
+}
+
+#[test]
+fn an_invalid_when_is_reported_and_matches_every_call() {
+    assert_snapshot!(diagnose_when("7"), @"settings.json:1:36: error: `when` should be an object, not a number; it counts as matching every call; expected { \"writes\": [\"…\"], … }");
+    assert_snapshot!(diagnose_when(r#"{"write": ["x"]}"#), @"settings.json:1:37: error: `when` has no `write`; it counts as matching every call (did you mean `writes`?)");
+    assert_snapshot!(diagnose_when(r#"{"writes": "x"}"#), @r#"settings.json:1:47: error: `writes` should be an array of patterns, not a string; it counts as matching every call; expected ["…"]"#);
+    assert_snapshot!(diagnose_when(r#"{"writes": [1]}"#), @"settings.json:1:48: error: `writes` should hold patterns, not a number; it counts as matching every call; expected a string that is not empty");
+    assert_snapshot!(diagnose_when(r#"{"writes": ["a[b"]}"#), @"settings.json:1:48: error: `a[b` is no pattern: unclosed character class; missing ']'; it counts as matching every call (patterns are globs such as `src/**`, `**/*.lock`, `~/.ssh/**`, `!src/generated/**`)");
+    assert_snapshot!(diagnose_when(r#"{"writes": ["../x"]}"#), @"settings.json:1:48: error: `../x` is no pattern: `..` leads out of where it begins; it counts as matching every call (patterns are globs such as `src/**`, `**/*.lock`, `~/.ssh/**`, `!src/generated/**`)");
+    assert_snapshot!(diagnose_when(r#"{"certain": true}"#), @r#"settings.json:1:48: error: `certain` can only be false in a `when`; it counts as matching every call; expected false ("certain": false runs the hook on calls of which not everything can be told)"#);
+    assert_snapshot!(diagnose_when("{}"), @"settings.json:1:36: warning: an empty `when` says nothing; it counts as matching every call (it knows writes, reads, deletes, commands, network, certain)");
+    assert_snapshot!(diagnose_when(r#"{"writes": []}"#), @r#"settings.json:1:47: warning: an empty list of `writes` matches nothing (["*"] matches everything; without `writes` it is not asked)"#);
+}
+
+#[test]
+fn a_when_needs_a_tool_call() {
+    let text =
+        r#"{"hooks": {"BeforeAgent": [{"when": {"writes": ["x"]}, "hooks": [{"type": "command", "command": "x"}]}]}}"#;
+    let declared = parse_text(text);
+    assert_snapshot!(diagnostic_lines(&declared), @"settings.json:1:29: error: BeforeAgent is about no tool call, so `when` has no effect here; these hooks run every time (`when` works on BeforeTool and AfterTool)");
+    assert!(declared.hooks[0].when.is_empty());
+}
+
+#[test]
+fn rules_are_parsed_in_all_forms() {
+    let (declared, said) = diagnose_odd_hook(
+        r#"{ "type": "rule", "name": "odd", "when": {"writes": ["x"]}, "decision": "ask", "reason": "why" }"#,
+    );
+    assert_eq!(said, "");
+    let Action::Rule(rule) = &declared.hooks[1].action else { panic!("a rule") };
+    assert_eq!((rule.decision_word(), rule.reason.as_str()), ("ask", "why"));
+    let (declared, said) = diagnose_odd_hook(r#"{ "type": "rule", "name": "odd", "decision": "alow" }"#);
+    assert_snapshot!(said, @r#"settings.json:5:64: error: a rule's `decision` should be "deny" or "ask"; it counts as "deny"; expected "decision": "deny" or "ask""#);
+    let Action::Rule(rule) = &declared.hooks[1].action else { panic!("a rule") };
+    assert_eq!((rule.decision_word(), rule.reason.as_str()), ("deny", "the rule `odd` says so"));
+    let (_, said) =
+        diagnose_odd_hook(r#"{ "type": "rule", "name": "odd", "decision": "deny", "command": "x", "env": {} }"#);
+    assert_snapshot!(said, @r"
+    settings.json:5:72: warning: `command` has no effect here; a rule runs no program (remove it)
+    settings.json:5:88: warning: `env` has no effect here; a rule runs no program (remove it)
+    ");
+    let (_, said) = diagnose_odd_hook(r#"{ "type": "command", "name": "odd", "command": "x", "decision": "deny" }"#);
+    assert_snapshot!(said, @"settings.json:5:71: warning: `decision` has no effect here; only a rule has it (remove it)");
+    let text = r#"{"hooks": {"SessionStart": [{"hooks": [{"type": "rule", "decision": "deny", "guard": true}]}]}}"#;
+    let declared = parse_text(text);
+    assert_snapshot!(diagnostic_lines(&declared), @"settings.json:1:40: error: SessionStart can't be denied, so a rule has no effect here (rules work on events that can be denied, such as BeforeTool)");
+    assert_eq!((declared.hooks.len(), declared.lost_guards.len()), (0, 1));
+}
+
+/// Whatever decides what a rule says is part of what a person trusts.
+#[test]
+fn a_changed_rule_has_another_fingerprint() {
+    let of = |more: &str| {
+        let text = format!(r#"{{"hooks": {{"BeforeTool": [{{"hooks": [{{"type": "rule", "name": "r"{more}}}]}}]}}}}"#);
+        parse_text(&text).hooks[0].fingerprint_fields()
+    };
+    let forms = [
+        of(r#", "decision": "deny""#),
+        of(r#", "decision": "ask""#),
+        of(r#", "decision": "deny", "reason": "x""#),
+        of(r#", "decision": "deny", "when": {"writes": ["a"]}"#),
+        of(r#", "decision": "deny", "when": {"writes": ["b"]}"#),
+    ];
+    for (at, form) in forms.iter().enumerate() {
+        assert!(!forms[..at].contains(form), "{form:?}");
+    }
+}

@@ -1,0 +1,273 @@
+//! Which calls a `when` means; and ways to push with force past one.
+
+use super::*;
+
+use serde_json::{Value, json};
+
+use crate::config::{Layer, parse_layer};
+use crate::hook::{Hook, Source};
+
+struct FilterFixture {
+    _folder: tempfile::TempDir,
+    root: std::path::PathBuf,
+    home: std::path::PathBuf,
+}
+
+fn fixture() -> FilterFixture {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path().canonicalize().unwrap();
+    let (root, home) = (top.join("project"), top.join("home"));
+    std::fs::create_dir_all(root.join("src/gen")).unwrap();
+    std::fs::create_dir_all(&home).unwrap();
+    FilterFixture { _folder: folder, root, home }
+}
+
+fn hook(when: &Value, guard: bool) -> Hook {
+    let hook = json!({"type": "rule", "when": when, "decision": "deny", "guard": guard});
+    let text = json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}).to_string();
+    let mut declared = parse_layer(&Layer::new(Source::User, "s.json".as_ref(), &text));
+    assert!(declared.diagnostics.is_empty(), "{:?}", declared.diagnostics);
+    declared.hooks.remove(0)
+}
+
+impl FilterFixture {
+    fn match_reason(&self, hook: &Hook, command: &str) -> Option<MatchReason> {
+        let place = Place { cwd: &self.root, project: &self.root, home: Some(&self.home) };
+        let args = json!({"command": command});
+        let effects = Effects::of("run_shell_command", args.as_object().unwrap(), &place);
+        hook.match_reason(&effects, &place)
+    }
+
+    /// `does`, `unsure` or `no`.
+    fn match_word(&self, hook: &Hook, command: &str) -> &'static str {
+        match self.match_reason(hook, command) {
+            Some(MatchReason::Effect { .. }) => "does",
+            Some(MatchReason::Uncertain { .. }) => "unsure",
+            Some(MatchReason::Always) => "always",
+            None => "no",
+        }
+    }
+}
+
+#[test]
+fn globs_match_paths_and_folder_contents() {
+    let project = fixture();
+    let home = project.home.join("notes/x").display().to_string();
+    let cases: &[(&[&str], &str, &str)] = &[
+        (&["src/**"], "touch src/x", "does"),
+        (&["src/**"], "touch lib/x", "no"),
+        (&["src/**"], "touch mysrc/x", "no"),
+        (&["src"], "touch src/deep/x", "does"),
+        (&["src/"], "touch src/deep/x", "does"),
+        (&["./src/*.rs"], "touch src/x.rs", "does"),
+        (&["src/*.rs"], "touch src/deep/x.rs", "no"),
+        (&["**/*.lock"], "touch a/b/Cargo.lock", "does"),
+        (&["**/*.lock"], "touch Cargo.lock", "does"),
+        (&["Cargo.lock"], "touch a/Cargo.lock", "no"),
+        // A folder as a whole holds what is in it.
+        (&["src/**"], "cp -r a src", "does"),
+        (&["src/a/b/*.rs"], "cp -r z src/a", "does"),
+        (&["**/*.rs"], "git checkout main", "does"),
+        (&["src/**"], "git reset --hard", "does"),
+        (&["src/**"], "tar xf a.tar -C /", "does"),
+        (&["lib/**"], "tar xf a.tar -C src", "no"),
+        // Exceptions.
+        (&["src/**", "!src/gen/**"], "touch src/gen/x", "no"),
+        (&["src/**", "!src/gen/**"], "touch src/gen/x src/y", "does"),
+        (&["src/**", "!src/gen/**"], "tar xf a.tar -C src/gen", "no"),
+        (&["src/**", "!src/gen/**"], "tar xf a.tar -C src", "does"),
+        (&["src/**", "!src/gen/**"], "touch src/gen/../y", "does"),
+        (&["!target/**"], "touch a", "does"),
+        (&["!target/**"], "touch target/a", "no"),
+        // Elsewhere.
+        (&["~/notes/**"], &format!("touch {home}"), "does"),
+        (&["~/notes/**"], "touch ~/notes/x", "does"),
+        (&["~/notes/**"], "touch notes/x", "no"),
+        (&["/etc/**"], "touch /etc/hosts", "does"),
+        (&["/**"], "touch src/x", "does"),
+        (&["/etc/**"], "touch etc/hosts", "no"),
+        (&["src/{a,b}/**"], "touch src/a/x", "does"),
+        (&["src/{a,b}/**"], "cp -r z src", "does"),
+        (&["src/**"], "make", "no"),
+        (&["src/**"], "cat src/x", "no"),
+    ];
+    for (globs, command, expected) in cases {
+        let found = project.match_word(&hook(&json!({"writes": globs}), false), command);
+        assert_eq!(found, *expected, "{globs:?} {command}");
+    }
+}
+
+#[test]
+fn any_list_that_matches_will_do() {
+    let project = fixture();
+    let when = json!({"writes": ["src/**"], "commands": ["git push*"], "network": ["*.example.com"], "certain": false});
+    let hook = hook(&when, false);
+    for (command, expected) in [
+        ("touch src/x", "does"),
+        ("git push origin", "does"),
+        ("curl https://www.example.com", "does"),
+        ("curl https://example.org", "no"),
+        ("make", "unsure"),
+        ("ls src", "no"),
+        ("rm src/x", "no"),
+    ] {
+        assert_eq!(project.match_word(&hook, command), expected, "{command}");
+    }
+    let reads = self::hook(&json!({"reads": ["**/.env"], "deletes": ["src/**"]}), false);
+    for (command, expected) in [("cat a/.env", "does"), ("grep -r KEY .", "does"), ("rm -rf .", "does"), ("rm b", "no")]
+    {
+        assert_eq!(project.match_word(&reads, command), expected, "{command}");
+    }
+}
+
+#[test]
+fn uncertain_calls_match_for_guards() {
+    let project = fixture();
+    let (guard, other) = (hook(&json!({"writes": ["src/**"]}), true), hook(&json!({"writes": ["src/**"]}), false));
+    for (command, guards, others) in [
+        ("make", "unsure", "no"),
+        ("echo x > $F", "unsure", "no"),
+        // What is in doubt is something else.
+        ("cat $F", "no", "no"),
+        ("rm $F", "no", "no"),
+        ("echo x > src/y", "does", "does"),
+        ("ls", "no", "no"),
+    ] {
+        assert_eq!(
+            (project.match_word(&guard, command), project.match_word(&other, command)),
+            (guards, others),
+            "{command}"
+        );
+    }
+    let push = hook(&json!({"commands": ["git push"]}), true);
+    for (command, expected) in [("git $X", "unsure"), ("$X push", "unsure"), ("cat $X", "no"), ("make", "unsure")] {
+        assert_eq!(project.match_word(&push, command), expected, "{command}");
+    }
+}
+
+#[test]
+fn commands_match_in_every_spelling() {
+    let project = fixture();
+    let cases: &[(&str, &[&str], &[&str])] = &[
+        (
+            "git push*",
+            &[
+                "git push",
+                "/usr/bin/git push origin",
+                "git -C src push",
+                "sudo git push",
+                "sh -c 'git push'",
+                "ls && git push",
+            ],
+            &["git pull", "echo git push", "git commit -m push"],
+        ),
+        ("rm -rf", &["rm -rf x", "rm -fr x", "rm -r -f x", "rm x -rf", "busybox rm -rf x"], &["rm -r x", "rm x"]),
+        ("npm *", &["npm", "npm test", "env npm test"], &["npx x"]),
+        ("docker run", &["docker run x", "docker --context a run x"], &["docker ps"]),
+        ("curl", &["curl x", "xargs curl"], &["curlx"]),
+    ];
+    for (pattern, meant, others) in cases {
+        let hook = hook(&json!({"commands": [pattern]}), false);
+        meant.iter().for_each(|command| assert_eq!(project.match_word(&hook, command), "does", "{pattern}: {command}"));
+        others.iter().for_each(|command| assert_eq!(project.match_word(&hook, command), "no", "{pattern}: {command}"));
+    }
+    let excepted = hook(&json!({"commands": ["git", "!git status"]}), false);
+    assert_eq!(
+        (project.match_word(&excepted, "git status -s"), project.match_word(&excepted, "git log")),
+        ("no", "does")
+    );
+}
+
+/// The patterns of the example against forced pushes.
+const FORCED_PUSH_PATTERNS: [&str; 6] =
+    ["git push --force*", "git push -f", "git push +*", "git push --mirror", "git push --delete", "git push -d"];
+
+#[test]
+fn every_forced_push_matches() {
+    let project = fixture();
+    let guard = hook(&json!({"commands": FORCED_PUSH_PATTERNS}), true);
+    for command in [
+        "git push -f",
+        "git push --force",
+        "git push --forc origin main",
+        "git push --force-with-lease",
+        "git push --force-with-lease=main:abc origin",
+        "git push origin main --force",
+        "git push origin +main",
+        "git push origin main +dev:main",
+        "git push -uf origin main",
+        "git push -fu origin main",
+        "git -C sub push -f",
+        "git --no-pager -c color.ui=never push -f",
+        "git  push   '-f'",
+        "git pu''sh \"-f\"",
+        "'git' push \\-f",
+        "g\"i\"t push -f",
+        "/usr/bin/git push -f",
+        "command git push -f",
+        "env X=1 git push -f",
+        "sudo -E git push -f",
+        "timeout 10 git push -f",
+        "nohup git push -f &",
+        "(cd sub && git push -f)",
+        "cd sub; git push -f",
+        "true && git push -f || true",
+        "echo $(git push -f)",
+        "eval 'git push -f'",
+        "bash -c 'git push -f'",
+        "bash <<< 'git push -f'",
+        "sh <<EOF\ngit push -f\nEOF",
+        "F=-f; git push $F",
+        "git push $F",
+        "git push \"$@\"",
+        "X='push -f'; git $X",
+        "git $(echo push) -f",
+        "git -c alias.p='push -f' p",
+        "git p",
+        "alias g='git push -f'; g",
+        "g() { git push \"$@\"; }; g -f",
+        "g() { git \"$@\"; }; g push -f",
+        "xargs git push <<< -f",
+        "echo -f | xargs git push",
+        "find . -maxdepth 0 -exec git push -f \\;",
+        "git push{,} -f",
+        "git${IFS}push${IFS}-f",
+        "GIT_CONFIG_COUNT=1 git push",
+        "git config alias.p 'push -f' && git p",
+        "ssh host 'cd repo && git push -f'",
+        "python3 -c 'import os; os.system(\"git push -f\")'",
+        "make push",
+        "./push.sh",
+        "npm run push",
+        "watch git push -f",
+        "parallel git push ::: -f",
+        "setsid git push -f",
+        "trap 'git push -f' EXIT",
+        "if git push -f; then echo; fi",
+        "while ! git push -f; do sleep 1; done",
+        "[[ $(git push -f) ]]",
+        "cat <(git push -f)",
+        "exec git push -f",
+        "git push origin --delete main",
+        "git push -d origin main",
+    ] {
+        assert_ne!(project.match_word(&guard, command), "no", "{command}");
+    }
+    for command in
+        ["git push", "git push origin main", "git push -u origin feature/f", "git log -f", "rm -f x", "git fetch -f"]
+    {
+        assert_eq!(project.match_word(&guard, command), "no", "{command}");
+    }
+}
+
+#[test]
+fn stars_match_any_text() {
+    for (pattern, text) in
+        [("a", "a"), ("a*", "a"), ("*", ""), ("*b", "ab"), ("a*c*e", "abcde"), ("*.x.org", "a.x.org")]
+    {
+        assert!(matches_star_pattern(pattern, text), "{pattern} {text}");
+    }
+    for (pattern, text) in [("a", "ab"), ("a*b", "a"), ("*.x.org", "x.org"), ("ab*ba", "aba"), ("", "a")] {
+        assert!(!matches_star_pattern(pattern, text), "{pattern} {text}");
+    }
+}

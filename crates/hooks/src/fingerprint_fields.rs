@@ -1,0 +1,112 @@
+//! A hook's declaration, field by field, for whoever must tell whether it is still what a person agreed to. What its
+//! command leads to is `files.rs`.
+
+use crate::dialect::Dialect;
+use crate::dialect::claude::{AgentScope, CallStatus};
+use crate::hook::{Action, Hook, HookRole, RunCondition, WorkerAction, WorkerConfig};
+use crate::on_error::OnError;
+
+/// One field of a declaration: its key in the settings, and its value in words.
+pub type FingerprintField = (&'static str, String);
+
+impl Hook {
+    /// Everything about the hook that decides what runs, when, and what its end means; its variables are
+    /// [`env`](Hook::env). The hook is taken apart here: a new field does not compile until somebody has decided.
+    pub fn fingerprint_fields(&self) -> Vec<FingerprintField> {
+        let Hook {
+            event,
+            // Whose hook it is says the record that it is kept in.
+            source: _,
+            name,
+            description,
+            // What `matcher_text` means.
+            matcher: _,
+            matcher_text,
+            when: _,
+            run_condition: RunCondition { if_rule: only_if, once, agent_scope: whose, after_call: after },
+            sequential,
+            chunks,
+            action,
+            timeout,
+            on_error,
+            locked,
+            role: duty,
+            // What other settings say of it.
+            required: _,
+            enabled,
+            // Moves whenever something above it is edited.
+            location: _,
+        } = self;
+        let command = action.command().map(|command| command.command.clone()).unwrap_or_default();
+        let rule = if let Action::Rule(rule) = action { Some(rule) } else { None };
+        let dialect = match self.dialect() {
+            Dialect::Gemini => String::new(),
+            other => other.as_str().to_owned(),
+        };
+        let whose = match whose {
+            None => "",
+            Some(AgentScope::Session) => "session",
+            Some(AgentScope::SubAgent) => "sub-agent",
+        };
+        let mut fields = vec![
+            ("name", name.clone().unwrap_or_default()),
+            ("command", command),
+            ("event", event.to_string()),
+            ("matcher", matcher_text.clone().unwrap_or_default()),
+            ("when", self.when_text().unwrap_or_default()),
+            ("decision", rule.map(|rule| rule.decision_word().to_owned()).unwrap_or_default()),
+            ("reason", rule.map(|rule| rule.reason.clone()).unwrap_or_default()),
+            ("description", description.clone().unwrap_or_default()),
+            ("sequential", flag_text(*sequential)),
+            ("timeout", format!("{} ms", timeout.as_millis())),
+            ("onError", on_error_text(on_error)),
+            ("locked", flag_text(*locked)),
+            ("guard", flag_text(*duty == HookRole::Guard)),
+            ("async", flag_text(*duty == HookRole::Background)),
+            ("enabled", if *enabled { String::new() } else { "false".to_owned() }),
+        ];
+        // Those that came later: records of hooks without them stay as they are.
+        let later = [
+            ("dialect", dialect),
+            ("if", only_if.as_ref().map_or_else(String::new, |rule| rule.text().to_owned())),
+            ("once", flag_text(*once)),
+            ("whose", whose.to_owned()),
+            ("result", if *after == Some(CallStatus::Failed) { "failed".to_owned() } else { String::new() }),
+            ("chunks", chunks.map(|chunks| chunks.to_string()).unwrap_or_default()),
+        ];
+        let own = match action {
+            Action::Worker(worker) => worker_fields(worker).to_vec(),
+            Action::Http(http) => vec![
+                ("type", "http".to_owned()),
+                ("url", http.url.clone()),
+                ("headers", http.redacted_header_lines().collect::<Vec<_>>().join(", ")),
+            ],
+            Action::Command(_) | Action::Rule(_) | Action::Function(_) => Vec::new(),
+        };
+        fields.extend(later.into_iter().chain(own).filter(|(_, value)| !value.is_empty()));
+        fields
+    }
+}
+
+/// How a worker is kept.
+fn worker_fields(worker: &WorkerAction) -> [FingerprintField; 6] {
+    let WorkerAction { command: _, package, config: upkeep } = worker;
+    let WorkerConfig { start_with_session: early, concurrency, idle_timeout, max_memory_bytes: max_memory } = upkeep;
+    let kind = if package.is_some() { "plugin" } else { "worker" };
+    [
+        ("type", kind.to_owned()),
+        ("package", package.clone().unwrap_or_default()),
+        ("start", if *early { "session".to_owned() } else { String::new() }),
+        ("concurrency", if concurrency.get() > 1 { concurrency.to_string() } else { String::new() }),
+        ("idleTimeout", idle_timeout.map(|longest| format!("{} ms", longest.as_millis())).unwrap_or_default()),
+        ("maxMemoryMb", max_memory.map(|most| (most >> 20).to_string()).unwrap_or_default()),
+    ]
+}
+
+fn flag_text(set: bool) -> String {
+    if set { "true".to_owned() } else { String::new() }
+}
+
+fn on_error_text(on_error: &OnError) -> String {
+    on_error.configured().map(|(cause, action)| format!("{cause}: {}", action.as_str())).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,209 @@
+//! Whether a command hook could really run: is its program there, is its script there, executable, with an interpreter?
+//!
+//! Looks at files and never runs anything. What it cannot know, it does not claim.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::files::{self, What, Whereabouts};
+use crate::hook::CommandAction;
+
+/// Why a command could not start, as a shell would have it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadinessError {
+    /// No such program on the search path.
+    #[error("{0}: command not found")]
+    NotFound(String),
+    /// No such file.
+    #[error("{0}: no such file")]
+    NoSuchFile(String),
+    /// No such package for node.
+    #[error("{path}: no such file")]
+    NoPackage {
+        /// Where it is looked for.
+        path: String,
+        /// What it is called in the settings.
+        package: String,
+    },
+    /// The file is a directory.
+    #[error("{0}: is a directory")]
+    IsDirectory(String),
+    /// The working directory is gone.
+    #[error("the working directory {0} does not exist")]
+    NoWorkingDirectory(String),
+    /// A worker that failed too often.
+    #[error("{0}")]
+    WorkerGivenUp(String),
+    /// A service can't be sent what it is to be sent.
+    #[error("{0}")]
+    HeaderUnavailable(String),
+    /// This program can't ask services.
+    #[error("this program is built without HTTP hooks")]
+    HttpNotBuilt,
+    /// The file may not be executed.
+    #[error("{0}: not executable")]
+    NotExecutable(String),
+    /// The script's first line names a program that is not there.
+    #[error("{script}: its interpreter {interpreter} is not installed")]
+    NoInterpreter {
+        /// The script.
+        script: String,
+        /// What its first line names.
+        interpreter: String,
+    },
+}
+
+impl ReadinessError {
+    /// The exit code that a shell reports for it.
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            ReadinessError::NotFound(_)
+            | ReadinessError::NoSuchFile(_)
+            | ReadinessError::NoPackage { .. }
+            | ReadinessError::NoInterpreter { .. } => 127,
+            ReadinessError::IsDirectory(_)
+            | ReadinessError::NotExecutable(_)
+            | ReadinessError::NoWorkingDirectory(_)
+            | ReadinessError::HeaderUnavailable(_)
+            | ReadinessError::HttpNotBuilt
+            | ReadinessError::WorkerGivenUp(_) => 126,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            ReadinessError::NotFound(name) => format!("install `{name}`, or give its full path in the hook's command"),
+            ReadinessError::NoSuchFile(path) => format!("create {path}, or correct the path in the hook's command"),
+            ReadinessError::NoPackage { path, package } if package.starts_with(['.', '/']) => {
+                format!("create {path}, or correct `package`")
+            }
+            ReadinessError::NoPackage { path, package } => {
+                format!("`npm install {package}` so that it is {path}, or correct `package`")
+            }
+            ReadinessError::IsDirectory(path) => format!("name a file inside {path}"),
+            ReadinessError::NoWorkingDirectory(path) => {
+                format!("put {path} back, or start again in a directory that is there")
+            }
+            ReadinessError::WorkerGivenUp(_) => {
+                "mend what it runs; `hookwright hooks doctor` asks it about a sample".to_owned()
+            }
+            ReadinessError::HeaderUnavailable(_) => "set the variable where the agent is started".to_owned(),
+            ReadinessError::HttpNotBuilt => "use a program that is built with the feature `http`".to_owned(),
+            ReadinessError::NotExecutable(path) => format!("run: chmod +x '{}'", path.replace('\'', r"'\''")),
+            ReadinessError::NoInterpreter { interpreter, script } => {
+                format!("install {interpreter}, or change the first line of {script}")
+            }
+        }
+    }
+}
+
+/// Where programs are looked for.
+pub(crate) struct ProgramSearchPath<'a> {
+    pub(crate) path: &'a OsStr,
+    pub(crate) cwd: &'a Path,
+}
+
+/// Finds a program the way a shell does.
+pub(crate) fn find_program(name: &OsStr, places: &ProgramSearchPath<'_>) -> Result<PathBuf, ReadinessError> {
+    let shown = name.to_string_lossy().into_owned();
+    if name.as_encoded_bytes().contains(&b'/') {
+        let path = places.cwd.join(name);
+        return check_executable(&path, &shown).map(|()| path);
+    }
+    let mut found_but_unfit = None;
+    for directory in std::env::split_paths(places.path) {
+        let path = places.cwd.join(directory).join(name);
+        match check_executable(&path, &path.to_string_lossy()) {
+            Ok(()) => return Ok(path),
+            Err(ReadinessError::NotExecutable(path)) => found_but_unfit = Some(ReadinessError::NotExecutable(path)),
+            Err(_) => {}
+        }
+    }
+    Err(found_but_unfit.unwrap_or(ReadinessError::NotFound(shown)))
+}
+
+fn check_executable(path: &Path, shown: &str) -> Result<(), ReadinessError> {
+    let metadata = path.metadata().map_err(|_| ReadinessError::NoSuchFile(shown.to_owned()))?;
+    if metadata.is_dir() {
+        return Err(ReadinessError::IsDirectory(shown.to_owned()));
+    }
+    if is_executable(path) { Ok(()) } else { Err(ReadinessError::NotExecutable(shown.to_owned())) }
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    // Root may "access" anything that has one execute bit, which is also what the kernel asks for.
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &Path) -> bool {
+    true
+}
+
+/// Checks a hook's command: the first of its programs that really does something, with the script it runs.
+///
+/// A program that runs only under a condition counts if nothing else is there to run: `[ -x x.sh ] && ./x.sh` without
+/// that file does nothing at all.
+pub(crate) fn check_command(command: &CommandAction, place: &Whereabouts<'_>) -> Result<(), ReadinessError> {
+    let walk = files::walk(command, place, None);
+    let mut blamed = None;
+    for unit in walk.steps.chunk_by(|one, other| one.unit == other.unit) {
+        let mut does_something = false;
+        for step in unit {
+            match &step.what {
+                What::Runs(Err(reason)) | What::Carries(Err(reason)) if step.always => return Err(reason.clone()),
+                What::Runs(Err(reason)) | What::Carries(Err(reason)) => {
+                    blamed.get_or_insert_with(|| reason.clone());
+                }
+                What::Carries(Ok(())) => {}
+                What::Nothing => does_something |= blamed.is_none(),
+                What::Runs(Ok(())) | What::Acts | What::Unsure => does_something = true,
+            }
+        }
+        if does_something {
+            return Ok(());
+        }
+    }
+    blamed.map_or(Ok(()), Err)
+}
+
+/// A script's first line must name a program that exists.
+pub(crate) fn check_script(
+    program: &Path,
+    shown: &OsStr,
+    places: &ProgramSearchPath<'_>,
+) -> Result<(), ReadinessError> {
+    let Some(line) = read_shebang(program) else { return Ok(()) };
+    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
+    let Some(interpreter) = words.next() else { return Ok(()) };
+    let missing = |name: &str| ReadinessError::NoInterpreter {
+        script: shown.to_string_lossy().into_owned(),
+        interpreter: name.to_owned(),
+    };
+    if !places.cwd.join(interpreter).is_file() {
+        return Err(missing(interpreter));
+    }
+    if Path::new(interpreter).file_name() == Some(OsStr::new("env"))
+        && let Some(name) = words.find(|word| !word.starts_with('-') && !word.contains('='))
+        && find_program(OsStr::new(name), places).is_err()
+    {
+        return Err(missing(name));
+    }
+    Ok(())
+}
+
+fn read_shebang(path: &Path) -> Option<String> {
+    // Opening a FIFO would wait for a writer.
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut start = [0; 256];
+    let length = File::open(path).ok()?.read(&mut start).ok()?;
+    let line = start[..length].strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    // A carriage return is part of the name as far as the kernel is concerned, and the commonest reason for failure.
+    Some(String::from_utf8_lossy(line).into_owned())
+}

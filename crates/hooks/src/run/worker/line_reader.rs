@@ -1,0 +1,190 @@
+//! What a worker's process says, as lines, whoever reads them: the side that listens, or somebody who has just asked and
+//! waits awake. Who waits for which line is `connection.rs`.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hookwright_process::ProcessStdout;
+
+use super::loss::{ConnectionLoss, TruncatedLine};
+use super::protocol;
+
+/// What stands around an answer in its line.
+const MAX_ENVELOPE_BYTES: usize = 4 << 10;
+/// Of a worker that answers within this, the next answer is waited for awake, for as long at most: to fall asleep and to be
+/// woken takes a thread longer than such a worker takes for its answer.
+pub(super) const SPIN_TIMEOUT: Duration = Duration::from_micros(150);
+/// So many answers are waited for asleep after one was waited for awake in vain: the worker may want the very processor that
+/// this takes from it. After each more in a row, twice as many.
+const MIN_SPIN_BACKOFF_ANSWERS: u32 = 8;
+const MAX_SPIN_BACKOFF_ANSWERS: u32 = 512;
+
+/// The side of a process that is heard.
+pub(super) struct LineReader {
+    pub(super) pipe: Arc<ProcessStdout>,
+    /// The beginning of a line.
+    partial_line: Vec<u8>,
+    buffer: Vec<u8>,
+    /// The longest answer, in bytes.
+    max_answer_bytes: usize,
+    pub(super) last_read: Instant,
+}
+
+/// What one look brought.
+pub(super) enum ReadProgress {
+    Data,
+    Empty,
+    /// Nobody will ever hear from it again.
+    Closed,
+}
+
+impl LineReader {
+    pub(super) fn new(from: ProcessStdout, longest: usize) -> Self {
+        let quiet_since = Instant::now();
+        LineReader {
+            pipe: Arc::new(from),
+            partial_line: Vec::new(),
+            buffer: vec![0; 64 << 10],
+            max_answer_bytes: longest,
+            last_read: quiet_since,
+        }
+    }
+
+    /// Whether it has said half a line.
+    pub(super) fn has_partial_line(&self) -> bool {
+        !self.partial_line.is_empty()
+    }
+
+    /// Hears what is there, without waiting for it; why that can't go on, if it can't.
+    pub(super) fn read_lines(
+        &mut self,
+        read: impl Fn(&ProcessStdout, &mut [u8]) -> io::Result<usize>,
+        line: impl Fn(&[u8]) -> Result<(), ConnectionLoss>,
+    ) -> Result<ReadProgress, ConnectionLoss> {
+        let count = match read(&self.pipe, &mut self.buffer) {
+            Ok(0) => return Ok(ReadProgress::Closed),
+            Ok(count) => count,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                return Ok(ReadProgress::Empty);
+            }
+            Err(_) => return Ok(ReadProgress::Closed),
+        };
+        self.last_read = Instant::now();
+        let LineReader { partial_line: begun, buffer, max_answer_bytes: longest, .. } = self;
+        let most = *longest + MAX_ENVELOPE_BYTES;
+        let mut said = &buffer[..count];
+        while let Some(end) = said.iter().position(|byte| *byte == b'\n') {
+            let (rest, after) = (&said[..end], &said[end + 1..]);
+            if begun.len() + rest.len() > most {
+                begun.extend_from_slice(rest);
+                return Err(line_too_long(begun, *longest));
+            }
+            if begun.is_empty() {
+                line(rest)?;
+            } else {
+                begun.extend_from_slice(rest);
+                line(begun)?;
+                begun.clear();
+            }
+            said = after;
+        }
+        begun.extend_from_slice(said);
+        if begun.len() > most { Err(line_too_long(begun, *longest)) } else { Ok(ReadProgress::Data) }
+    }
+}
+
+fn line_too_long(line: &[u8], longest: usize) -> ConnectionLoss {
+    let text = format!("it said a line of more than {longest} bytes");
+    let kept = String::from_utf8_lossy(&line[..line.len().min(longest)]);
+    let is_answer = kept.trim_start().starts_with('{');
+    let no = protocol::find_truncated_deny(&kept).map(|(id, answer)| (id, answer.to_owned()));
+    let cut_off = is_answer.then_some(TruncatedLine { bytes: line.len() as u64, deny: no });
+    ConnectionLoss { truncated_line: cut_off, ..ConnectionLoss::new(text) }
+}
+
+/// Whether the next answer is worth waiting for awake.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SpinPolicy {
+    is_fast: bool,
+    /// How many are waited for asleep before that is tried again, and how many there were last time.
+    backoff: u32,
+    last_backoff: u32,
+}
+
+impl SpinPolicy {
+    /// Whether to wait awake now.
+    pub(super) fn should_spin(&mut self) -> bool {
+        let rested = self.backoff == 0;
+        self.backoff = self.backoff.saturating_sub(1);
+        rested && self.is_fast
+    }
+
+    /// An answer came after so long.
+    pub(super) fn record(&mut self, took: Duration, waited: WaitOutcome) {
+        self.is_fast = took < SPIN_TIMEOUT;
+        match waited {
+            WaitOutcome::Spun => self.last_backoff = 0,
+            // That it came soon to who slept says nothing: it may be that it came because of that.
+            WaitOutcome::Slept => {}
+            WaitOutcome::SpunInVain => {
+                self.last_backoff = (self.last_backoff * 2).clamp(MIN_SPIN_BACKOFF_ANSWERS, MAX_SPIN_BACKOFF_ANSWERS);
+                self.backoff = self.last_backoff;
+            }
+        }
+    }
+}
+
+/// How an answer was waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitOutcome {
+    Spun,
+    Slept,
+    /// Awake for a moment, and asleep when it did not come.
+    SpunInVain,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAST_ANSWER: Duration = Duration::from_micros(20);
+    const SLOW_ANSWER: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn only_fast_workers_are_spun_for() {
+        let mut wakefulness = SpinPolicy::default();
+        assert!(!wakefulness.should_spin(), "nobody knows it yet");
+        wakefulness.record(FAST_ANSWER, WaitOutcome::Slept);
+        assert!(wakefulness.should_spin());
+        wakefulness.record(FAST_ANSWER, WaitOutcome::Spun);
+        assert!(wakefulness.should_spin());
+        wakefulness.record(SLOW_ANSWER, WaitOutcome::SpunInVain);
+        assert!(!wakefulness.should_spin());
+    }
+
+    #[test]
+    fn failed_spins_double_the_backoff() {
+        let mut wakefulness = SpinPolicy::default();
+        wakefulness.record(FAST_ANSWER, WaitOutcome::Slept);
+        let mut naps = Vec::new();
+        for _ in 0..8 {
+            assert!(wakefulness.should_spin());
+            wakefulness.record(SLOW_ANSWER, WaitOutcome::SpunInVain);
+            let mut asleep = 0;
+            // Who sleeps leaves it the processor, and so it answers soon.
+            while !wakefulness.should_spin() {
+                asleep += 1;
+                wakefulness.record(FAST_ANSWER, WaitOutcome::Slept);
+            }
+            naps.push(asleep);
+            wakefulness.backoff = 0;
+        }
+        assert_eq!(naps, [8, 16, 32, 64, 128, 256, 512, 512]);
+        assert!(wakefulness.should_spin());
+        wakefulness.record(FAST_ANSWER, WaitOutcome::Spun);
+        assert!(wakefulness.should_spin());
+        wakefulness.record(SLOW_ANSWER, WaitOutcome::SpunInVain);
+        assert_eq!(wakefulness.backoff, MIN_SPIN_BACKOFF_ANSWERS, "a success wipes the slate");
+    }
+}

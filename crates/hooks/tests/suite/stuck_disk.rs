@@ -1,0 +1,78 @@
+//! A disk that does not answer, such as a dead network mount: the session goes on, and what can't be told is in doubt.
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hookwright_hooks::{BeforeToolVerdict, EventKind, Hook, TrustGate};
+use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
+
+use super::fixture::{EngineFixture, assert_proceeds, deny_reason, tool_call_of, with_hang_timeout};
+
+/// How often something else happens while the disk is waited for.
+const TICK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A runtime whose only thread for blocking work waits until the sender is gone.
+fn runtime_with_stuck_disk() -> (Runtime, Sender<()>) {
+    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
+    let (release, released) = channel::<()>();
+    drop(runtime.spawn_blocking(move || released.recv_timeout(Duration::from_secs(60)).is_err()));
+    (runtime, release)
+}
+
+fn guard_hooks() -> Value {
+    json!([{"type": "rule", "name": "r", "guard": true, "when": {"writes": ["src/**"]}, "decision": "deny", "reason": "no"}])
+}
+
+/// Runs something and counts how often the runtime's one thread had time for something else.
+async fn count_ticks<T>(work: impl Future<Output = T>) -> (T, usize) {
+    let mut ticks = 0;
+    let mut work = std::pin::pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return (done, ticks),
+            () = tokio::time::sleep(TICK_INTERVAL) => ticks += 1,
+        }
+    }
+}
+
+#[test]
+fn a_call_that_cannot_be_looked_at_is_in_doubt_for_guards_and_says_why() {
+    let world = EngineFixture::new();
+    let (runtime, release) = runtime_with_stuck_disk();
+    runtime.block_on(async {
+        let engine = world.engine_with_hooks(EventKind::BeforeTool, guard_hooks()).build();
+        let event = tool_call_of("run_shell_command", json!({"command": "ls"}));
+        let (outcome, ticks) = count_ticks(with_hang_timeout(engine.fire(&event))).await;
+        let reason = "no (the disk did not answer within 2 seconds)".to_owned();
+        assert_eq!(outcome.verdict, BeforeToolVerdict::Ask { reason, changes: None });
+        assert!(ticks > 10, "the session stood still: {ticks}");
+        drop(release);
+        assert_proceeds(&with_hang_timeout(engine.fire(&event)).await);
+    });
+}
+
+/// Does not know whether a hook is trusted until somebody says so.
+struct StuckTrustGate(Mutex<std::sync::mpsc::Receiver<()>>);
+
+impl TrustGate for StuckTrustGate {
+    fn check(&self, _: &Arc<Hook>) -> Result<(), String> {
+        self.0.lock().unwrap().recv_timeout(Duration::from_secs(60)).map_or(Ok(()), |()| Ok(()))
+    }
+}
+
+#[tokio::test]
+async fn a_guard_that_cannot_be_reviewed_is_closed() {
+    let world = EngineFixture::new();
+    let (release, released) = channel();
+    let sentry = Arc::new(StuckTrustGate(Mutex::new(released)));
+    let engine = world.engine_with_hooks(EventKind::BeforeTool, guard_hooks()).trust_gate(sentry).build();
+    let event = tool_call_of("run_shell_command", json!({"command": "touch src/x"}));
+    let (outcome, ticks) = count_ticks(with_hang_timeout(engine.fire(&event))).await;
+    let said = deny_reason(&outcome).to_owned();
+    assert!(said.contains("the disk did not answer within 2 seconds"), "{said}");
+    assert!(ticks > 10, "the session stood still: {ticks}");
+    drop(release);
+    assert_eq!(deny_reason(&with_hang_timeout(engine.fire(&event)).await), "no");
+}

@@ -1,0 +1,72 @@
+//! JSON that this program wrote itself: transcripts and recorded answers. What comes in is at most 128 levels deep, and gains
+//! a few on its way into a file; so such files are read a little deeper, but never without a bound.
+
+use serde::de::{Deserialize, Error as _};
+use serde_json::Deserializer;
+
+/// How deep files of our own may be.
+const MAX_OWN_JSON_DEPTH: usize = 160;
+
+/// Reads JSON out of a file of our own.
+///
+/// # Errors
+/// If it is none, or nested deeper than anything that was ever written.
+pub fn read_own_json<'j, T: Deserialize<'j>>(json: &'j [u8]) -> Result<T, serde_json::Error> {
+    // Hardly anything is too deep for the usual bound, and then nobody needs to count.
+    if let Ok(value) = serde_json::from_slice(json) {
+        return Ok(value);
+    }
+    if nesting_depth(json) > MAX_OWN_JSON_DEPTH {
+        return Err(serde_json::Error::custom(format_args!("nested deeper than {MAX_OWN_JSON_DEPTH} levels")));
+    }
+    let mut reader = Deserializer::from_slice(json);
+    reader.disable_recursion_limit();
+    let value = T::deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// How many brackets are open at once, at most. Those in strings do not count.
+fn nesting_depth(json: &[u8]) -> usize {
+    let (mut open, mut deepest) = (0_usize, 0);
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in json {
+        match (in_string, byte) {
+            (true, _) if escaped => escaped = false,
+            (true, b'\\') => escaped = true,
+            (_, b'"') => in_string = !in_string,
+            (false, b'[' | b'{') => {
+                open += 1;
+                deepest = deepest.max(open);
+            }
+            (false, b']' | b'}') => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn brackets_in_strings_do_not_count() {
+        assert_eq!(nesting_depth(br#"{"a":["[[\"[[","]"],"b":{}}"#), 2);
+        assert_eq!(nesting_depth(b"[[[ \"a\\\\\" [ ]]"), 4);
+        assert_eq!(nesting_depth(b"]]]["), 1);
+    }
+
+    #[test]
+    fn a_little_deeper_than_others_json_and_no_more() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(serde_json::from_str::<Value>(&nested(130)).is_err());
+        assert!(read_own_json::<Value>(nested(130).as_bytes()).is_ok());
+        for depth in [161, 100_000] {
+            let error = read_own_json::<Value>(nested(depth).as_bytes()).unwrap_err();
+            assert_eq!(error.to_string(), "nested deeper than 160 levels");
+        }
+        assert!(read_own_json::<Value>(b"1 2").is_err());
+    }
+}

@@ -1,0 +1,139 @@
+//! A process that is spoken to for as long as it lives: the sockets that are its stdin and stdout. What is said there, and
+//! how a process is started and ended, is not decided here.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream as Socket;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::io::AsyncWrite;
+use tokio::net::UnixStream;
+
+use super::groups::ProcessGroups;
+use super::launch::launch;
+use super::process::{Process, output_pipe};
+use super::stream::OutputStream;
+use crate::{Capture, CaptureLimit, OutputCallback, ProgramSpec};
+
+/// Where lines are heard.
+pub type ProcessStdout = UnixStream;
+
+/// Where lines are said. The reactor only knows of it while it is full: otherwise each line that the other side reads would
+/// wake us in the middle of its answer, to tell that there is room.
+#[derive(Debug)]
+pub struct ProcessStdin {
+    socket: Socket,
+    waiting_socket: Option<UnixStream>,
+}
+
+impl AsyncWrite for ProcessStdin {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, said: &[u8]) -> Poll<io::Result<usize>> {
+        let ProcessStdin { socket, waiting_socket: full } = &mut *self;
+        if full.is_none() {
+            match socket.write(said) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    *full = socket.try_clone().and_then(UnixStream::from_std).ok();
+                }
+                written => return Poll::Ready(written),
+            }
+        }
+        let Some(waiting) = full else {
+            // No descriptor is left to wait with: others may go on, and then it is tried again.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        };
+        let written = Pin::new(waiting).poll_write(context, said);
+        if written.is_ready() {
+            *full = None;
+        }
+        written
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.socket.shutdown(std::net::Shutdown::Write))
+    }
+}
+
+/// What is there to be heard at this moment, straight from the system: the reactor may not have heard of it yet.
+///
+/// # Errors
+/// The system's own; [`io::ErrorKind::WouldBlock`] if there is nothing.
+pub fn read_nonblocking(from: &ProcessStdout, buffer: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::io::read(from.as_fd(), buffer)?)
+}
+
+/// Whether a process that is gone had not read all that was said to it.
+pub fn has_unread_input(said: &ProcessStdin) -> bool {
+    let error = said.socket.take_error().ok().flatten();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
+}
+
+/// Starts a program whose stdin and stdout are somebody else's to handle. They are sockets: a pipe of somebody who runs for
+/// long could be opened by any other program of this user, by its name under `/proc`, to read what is asked and to answer in
+/// its place.
+pub(crate) fn spawn_interactive(
+    program: &mut ProgramSpec<'_>,
+    complaints: CaptureLimit,
+    live: Option<OutputCallback>,
+    groups: &Arc<ProcessGroups>,
+) -> io::Result<(Process, ProcessStdin, ProcessStdout)> {
+    let ((stdin, to), (stdout, from), (stderr, complaining)) = (socket_pair()?, socket_pair()?, output_pipe()?);
+    let leader = launch(program, [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()], groups)?;
+    let stderr = OutputStream::new(complaining, Capture::new(complaints), live);
+    let to = ProcessStdin { socket: to, waiting_socket: None };
+    Ok((Process::from_leader(leader, OutputStream::closed(), stderr, groups), to, UnixStream::from_std(from)?))
+}
+
+/// A pair of sockets: the process's end, and ours, which never waits.
+fn socket_pair() -> io::Result<(OwnedFd, Socket)> {
+    let (theirs, ours) = Socket::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((theirs.into(), ours))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hookwright_testkit::deadline::*;
+    use std::io::Read;
+    use tokio::io::AsyncWriteExt;
+
+    #[tokio::test]
+    async fn blocked_write_resumes_once_the_socket_drains() {
+        let (theirs, ours) = socket_pair().unwrap();
+        let mut said = ProcessStdin { socket: ours, waiting_socket: None };
+        let long = vec![b'x'; 8 << 20];
+        let read = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let mut heard = Vec::new();
+            Socket::from(theirs).read_to_end(&mut heard).map(|_| heard)
+        });
+        said.write_all(&long).await.unwrap();
+        assert!(said.waiting_socket.is_none(), "the reactor is not asked once all is said");
+        said.write_all(b"end").await.unwrap();
+        drop(said);
+        let heard = read.join_in_time().unwrap().unwrap();
+        assert_eq!(heard.len(), long.len() + 3);
+        assert!(heard.ends_with(b"xend"));
+    }
+
+    #[tokio::test]
+    async fn closed_peer_is_an_error_whether_or_not_the_socket_was_full() {
+        let (theirs, ours) = socket_pair().unwrap();
+        let mut said = ProcessStdin { socket: ours, waiting_socket: None };
+        said.write_all(b"unread").await.unwrap();
+        let gone = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            drop(theirs);
+        });
+        assert!(said.write_all(&vec![b'x'; 8 << 20]).await.is_err());
+        gone.join_in_time().unwrap();
+        assert!(said.write_all(b"more").await.is_err());
+    }
+}

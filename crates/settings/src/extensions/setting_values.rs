@@ -1,0 +1,119 @@
+//! The values of an extension's own settings: in its `.env`, which is nobody else's to read, and in a trusted project's. Asking
+//! for them is others' work.
+
+use std::path::{Path, PathBuf};
+
+use super::manifest::ExtensionSetting;
+use crate::dangerous_env::is_dangerous_variable;
+use crate::edit::{self, EditError};
+use crate::env_file;
+use crate::file::read_text;
+
+/// Where the values are.
+pub(crate) const VALUES_FILE: &str = ".env";
+
+/// Whose values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueScope {
+    /// The user's, in every project.
+    User,
+    /// This project's alone.
+    Workspace,
+}
+
+/// The values that count: the project's where it is given, else the user's, else what the extension has itself.
+pub(super) fn effective_values(
+    settings: &[ExtensionSetting],
+    home: &Path,
+    project: Option<&Path>,
+) -> Vec<(String, String)> {
+    let user = read_env_variables(&home.join(VALUES_FILE));
+    let mut own = project.map(|project| read_env_variables(&project.join(VALUES_FILE))).unwrap_or_default();
+    own.retain(|(name, _)| !is_dangerous_variable(name));
+    let value = |name: &str| own.iter().chain(&user).find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let of = |setting: &ExtensionSetting| value(&setting.variable).or_else(|| setting.default.clone());
+    settings.iter().filter_map(|setting| Some((setting.variable.clone(), of(setting)?))).collect()
+}
+
+fn read_env_variables(file: &Path) -> Vec<(String, String)> {
+    read_text(file).ok().flatten().map(|text| env_file::parse_env_text(&text)).unwrap_or_default()
+}
+
+/// What a file of values says, for whoever shows or moves it.
+pub fn read_extension_values(folder: &Path) -> Vec<(String, String)> {
+    read_env_variables(&folder.join(VALUES_FILE))
+}
+
+/// Sets values in a folder's `.env`, and takes out those that are empty. Other lines stay as they are; the file is the user's
+/// alone from then on.
+///
+/// # Errors
+/// If a value can't be written down, or the file can't be read or written; it is as it was then.
+pub fn write_extension_values(folder: &Path, values: &[(String, String)]) -> Result<PathBuf, EditError> {
+    let file = folder.join(VALUES_FILE);
+    edit::rewrite_private(&file, |text| with_values(text, values))?;
+    Ok(file)
+}
+
+/// The text of a `.env` with these values.
+fn with_values(text: &str, values: &[(String, String)]) -> Result<String, EditError> {
+    let is_set = |line: &str| {
+        let line = line.trim_start();
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        line.split_once('=').is_some_and(|(name, _)| values.iter().any(|(known, _)| known == name.trim()))
+    };
+    let mut lines: Vec<String> = text.lines().filter(|line| !is_set(line)).map(str::to_owned).collect();
+    for (name, value) in values.iter().filter(|(_, value)| !value.is_empty()) {
+        lines.push(env_line(name, value).ok_or_else(|| EditError::Value(name.clone()))?);
+    }
+    Ok(lines.iter().map(|line| format!("{line}\n")).collect())
+}
+
+/// A line that reads back as this value, if there is one.
+fn env_line(name: &str, value: &str) -> Option<String> {
+    let quotes = ["", "'", "\"", "`"];
+    let lines = quotes.into_iter().map(|quote| format!("{name}={quote}{value}{quote}"));
+    let reads_back = |line: &String| {
+        let read = env_file::parse_env_text(&format!("{line}\n"));
+        matches!(read.as_slice(), [(read_name, read)] if read_name == name && read == value)
+    };
+    // No key has a control character, and a line break would be another line to other programs.
+    lines.into_iter().find(reads_back).filter(|_| !value.chars().any(char::is_control))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_read_back_as_they_were_typed() {
+        for value in [
+            "plain",
+            "two words",
+            "a#b",
+            "it's",
+            "a\"b",
+            "$HOME",
+            "ends\\",
+            "x=y",
+            "ü",
+            "\\n",
+            "'`",
+            "sk-1/2+3==",
+            " x ",
+        ] {
+            let text = with_values("# mine\nOTHER=1\nK=old\n", &[("K".to_owned(), value.to_owned())]).unwrap();
+            let read = env_file::parse_env_text(&text);
+            assert_eq!(read.iter().find(|(name, _)| name == "K").unwrap().1, value, "{text}");
+            assert!(text.starts_with("# mine\nOTHER=1\n"), "{text}");
+        }
+        assert_eq!(with_values("K=1\nL=2\n", &[("K".to_owned(), String::new())]).unwrap(), "L=2\n");
+    }
+
+    #[test]
+    fn no_value_becomes_another_line() {
+        for value in ["a\nPATH=/evil", "a\rb", "\u{1b}[2J"] {
+            assert!(with_values("", &[("K".to_owned(), value.to_owned())]).is_err(), "{value:?}");
+        }
+    }
+}

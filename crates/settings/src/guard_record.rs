@@ -1,0 +1,367 @@
+//! Which guards each settings file held when it was last read, on disk: so that a file which can't be read any more, or that
+//! trust keeps out, is known to have held some. What follows from that is the session's work.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hookwright_disk::{FilePrivacy, SymlinkPolicy};
+use hookwright_hooks::{
+    Diagnostic, FailureAction, Hook, Layer, Registry, Severity, UnarmedGuard, UnarmedReason, parse_layer,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::edit::{self, EditError};
+use crate::extensions::{self, Extension};
+use crate::file::read_text;
+use crate::load::{LoadedConfig, SettingsFile, SettingsFileState};
+use crate::notice::Notice;
+use crate::paths::ConfigPaths;
+
+impl LoadedConfig {
+    /// The project's hooks that would block when they fail and do not run, because the folder is not trusted. Guards are not
+    /// among them: those are asleep.
+    pub fn untrusted_blocking_hooks(&self) -> Vec<Hook> {
+        let left_out = self.files.iter().filter(|file| file.state == SettingsFileState::Untrusted);
+        let blocks = |hook: &Hook| hook.on_error.configured().any(|(_, action)| action == FailureAction::Block);
+        left_out
+            .filter_map(|file| Some((file, read_text(&file.path).ok()??)))
+            .flat_map(|(file, text)| parse_layer(&Layer::new(file.source.clone(), &file.path, &text)).hooks)
+            .filter(|hook| blocks(hook) && !hook.is_guard())
+            .collect()
+    }
+}
+
+/// The record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct GuardRecord {
+    /// By file.
+    #[serde(default)]
+    files: BTreeMap<String, Vec<RecordedGuard>>,
+    /// The hooks files of extensions that were active and held guards, by project.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    extensions: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// The extensions of a project.
+#[derive(Clone, Copy)]
+pub(crate) struct ProjectExtensions<'a> {
+    pub(crate) project: &'a Path,
+    pub(crate) extensions: &'a [Extension],
+    /// Those that the user or the system has disabled by name, for good.
+    pub(crate) disabled: &'a [String],
+}
+
+impl ProjectExtensions<'_> {
+    /// The name of the extension that a hooks file belongs to, also if it is not installed any more.
+    fn extension_name_of(&self, file: &Path) -> String {
+        let known = self.extensions.iter().find(|one| declares_hooks_in(one, file)).map(|one| one.name.clone());
+        let folders = || file.ancestors().skip(1).take(2);
+        known.or_else(|| folders().find_map(extensions::extension_name)).unwrap_or_else(|| path_key(file))
+    }
+
+    /// Whether a file that held guards here should still be heard: it is there, and nobody who may has dismissed it.
+    fn is_expected(&self, file: &Path) -> bool {
+        let name = self.extension_name_of(file);
+        file.exists() && !self.disabled.iter().any(|dismissed| dismissed.eq_ignore_ascii_case(&name))
+    }
+}
+
+/// Whether an extension's hooks may be declared in this file.
+fn declares_hooks_in(extension: &Extension, file: &Path) -> bool {
+    extension.hooks_files().iter().any(|known| known == file)
+}
+
+/// One guard as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct RecordedGuard {
+    name: String,
+    line: usize,
+}
+
+fn path_key(file: &Path) -> String {
+    file.to_string_lossy().into_owned()
+}
+
+/// Whether what a file holds, or that it is not there, is its word about its guards.
+fn is_authoritative(file: &SettingsFile) -> bool {
+    match file.state {
+        SettingsFileState::Loaded => true,
+        SettingsFileState::Missing => !is_dangling(&file.path),
+        SettingsFileState::Broken | SettingsFileState::Untrusted => false,
+    }
+}
+
+/// Whether a file that is not there is not simply absent: its name is a link to nothing, or no folder stands where it should.
+fn is_dangling(file: &Path) -> bool {
+    let there = file.ancestors().find(|path| path.symlink_metadata().is_ok());
+    there.is_some_and(|there| !there.is_dir())
+}
+
+impl GuardRecord {
+    /// Reads the record. One that can't be read counts as empty, and that is said.
+    pub(crate) fn read(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> GuardRecord {
+        let text = match read_text(file) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(error) => {
+                diagnostics.push(error.diagnostic());
+                return GuardRecord::default();
+            }
+        };
+        GuardRecord::parse(&text).unwrap_or_else(|error| {
+            let text = format!("this record of guards can't be read: {error}");
+            let wrong = Diagnostic::about_file(Severity::Error, file, text);
+            diagnostics.push(wrong.help("remove it; it is written anew when a session starts"));
+            GuardRecord::default()
+        })
+    }
+
+    fn parse(text: &str) -> Result<GuardRecord, serde_json::Error> {
+        if text.trim().is_empty() { Ok(GuardRecord::default()) } else { serde_json::from_str(text) }
+    }
+
+    /// Whether there is anything to be told of a file: what is not there and never held a guard is not looked for.
+    fn is_relevant(&self, file: &SettingsFile) -> bool {
+        file.state != SettingsFileState::Missing || self.files.contains_key(&path_key(&file.path))
+    }
+
+    fn guards_in(&self, file: &Path) -> &[RecordedGuard] {
+        self.files.get(&path_key(file)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The guards of files that do not count now.
+    pub(crate) fn unarmed_guards(&self, files: &[SettingsFile]) -> Vec<UnarmedGuard> {
+        files
+            .iter()
+            .flat_map(|file| match file.state {
+                SettingsFileState::Broken => self.as_unarmed(&file.path, &UnarmedReason::FileBroken),
+                SettingsFileState::Untrusted => self.untrusted_guards(file),
+                SettingsFileState::Missing if self.is_relevant(file) && is_dangling(&file.path) => {
+                    self.as_unarmed(&file.path, &UnarmedReason::FileBroken)
+                }
+                SettingsFileState::Loaded | SettingsFileState::Missing => Vec::new(),
+            })
+            .collect()
+    }
+
+    /// The guards of extensions that were active here, and are not any more.
+    pub(crate) fn guards_of_inactive_extensions(&self, here: ProjectExtensions<'_>) -> Vec<UnarmedGuard> {
+        let heard = |file: &Path| {
+            here.extensions
+                .iter()
+                .any(|one| (one.active || one.excluded_by_command_line) && declares_hooks_in(one, file))
+        };
+        let were = self.extensions.get(&path_key(here.project)).into_iter().flatten().map(Path::new);
+        let missed = were.filter(|file| !heard(file) && here.is_expected(file));
+        missed
+            .flat_map(|file| self.as_unarmed(file, &UnarmedReason::ExtensionInactive(here.extension_name_of(file))))
+            .collect()
+    }
+
+    fn as_unarmed(&self, file: &Path, why: &UnarmedReason) -> Vec<UnarmedGuard> {
+        let known = self.guards_in(file).iter();
+        let unarmed = known.map(|one| UnarmedGuard {
+            name: one.name.clone(),
+            file: Some(file.to_owned()),
+            line: Some(one.line),
+            reason: why.clone(),
+        });
+        unarmed.collect()
+    }
+
+    /// What a file holds that trust keeps out; what it held, if that can't be told.
+    fn untrusted_guards(&self, file: &SettingsFile) -> Vec<UnarmedGuard> {
+        let Ok(Some(text)) = read_text(&file.path) else {
+            return self.as_unarmed(&file.path, &UnarmedReason::FolderUntrusted);
+        };
+        let declared = parse_layer(&Layer::new(file.source.clone(), &file.path, &text));
+        let now = RecordedGuard::from_registry(&Registry::new(vec![declared]), &file.path);
+        let held = if now.is_empty() { self.guards_in(&file.path).to_vec() } else { now };
+        GuardRecord { files: BTreeMap::from([(path_key(&file.path), held)]), ..GuardRecord::default() }
+            .as_unarmed(&file.path, &UnarmedReason::FolderUntrusted)
+    }
+
+    /// What was taken out of files since they were last read.
+    pub(crate) fn removed_guards(&self, files: &[SettingsFile], registry: &Registry) -> Vec<Notice> {
+        let counts = files.iter().filter(|file| self.is_relevant(file) && is_authoritative(file));
+        counts
+            .flat_map(|file| {
+                let now = RecordedGuard::from_registry(registry, &file.path);
+                let was = self.guards_in(&file.path);
+                let count = |all: &[RecordedGuard], name: &str| all.iter().filter(|one| one.name == name).count();
+                let names: BTreeSet<&str> = was.iter().map(|one| one.name.as_str()).collect();
+                let gone = names.into_iter().filter(move |name| count(&now, name) < count(was, name));
+                gone.map(|name| Notice::GuardRemoved { guard: name.to_owned(), file: file.path.clone() })
+            })
+            .collect()
+    }
+
+    /// The record as it should be now.
+    fn with_files(&self, files: &[SettingsFile], registry: &Registry, gone: RemovedGuardPolicy) -> GuardRecord {
+        let mut record = self.clone();
+        for file in files.iter().filter(|file| self.is_relevant(file) && is_authoritative(file)) {
+            let mut now = RecordedGuard::from_registry(registry, &file.path);
+            if gone == RemovedGuardPolicy::Keep {
+                let names: BTreeSet<String> = now.iter().map(|one| one.name.clone()).collect();
+                now.extend(self.guards_in(&file.path).iter().filter(|one| !names.contains(&one.name)).cloned());
+            }
+            match now {
+                none if none.is_empty() => record.files.remove(&path_key(&file.path)),
+                guards => record.files.insert(path_key(&file.path), guards),
+            };
+        }
+        record
+    }
+
+    /// The record as it should be now, with what is known of extensions.
+    fn updated(&self, loaded: &LoadedConfig, gone: RemovedGuardPolicy) -> GuardRecord {
+        let here = loaded.project_extensions();
+        let mut record = self.with_files(&loaded.files_with_hooks(), &loaded.registry, gone);
+        let of_extension = |file: &Path| here.extensions.iter().find(|one| declares_hooks_in(one, file));
+        let mut held: BTreeSet<String> = record.extensions.remove(&path_key(here.project)).unwrap_or_default();
+        held.retain(|file| {
+            here.is_expected(Path::new(file)) && !of_extension(Path::new(file)).is_some_and(|one| one.active)
+        });
+        let active = here
+            .extensions
+            .iter()
+            .filter(|one| one.active)
+            .flat_map(Extension::hooks_files)
+            .map(|file| path_key(&file));
+        held.extend(active.filter(|file| record.files.contains_key(file)));
+        if !held.is_empty() {
+            record.extensions.insert(path_key(here.project), held);
+        }
+        record
+    }
+
+    /// Whether it knows all that another one knows of these files and this project.
+    fn covers(&self, other: &GuardRecord, files: &BTreeSet<String>, project: &str) -> bool {
+        let names = |record: &GuardRecord, file: &String| -> BTreeSet<String> {
+            record.files.get(file).into_iter().flatten().map(|one| one.name.clone()).collect()
+        };
+        let extensions = |record: &GuardRecord| record.extensions.get(project).cloned().unwrap_or_default();
+        files.iter().all(|file| names(self, file).is_superset(&names(other, file)))
+            && extensions(self).is_superset(&extensions(other))
+    }
+
+    /// All that either knows.
+    fn merged(mut self, other: &GuardRecord) -> GuardRecord {
+        for (file, guards) in &other.files {
+            let own = self.files.entry(file.clone()).or_default();
+            let names: BTreeSet<String> = own.iter().map(|one| one.name.clone()).collect();
+            own.extend(guards.iter().filter(|one| !names.contains(&one.name)).cloned());
+        }
+        for (project, files) in &other.extensions {
+            self.extensions.entry(project.clone()).or_default().extend(files.iter().cloned());
+        }
+        self
+    }
+
+    fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+}
+
+/// Which guards there are as a session knows it, whatever becomes of the record meanwhile.
+#[derive(Clone, Debug)]
+pub struct SessionGuardRecord {
+    file: PathBuf,
+    record: GuardRecord,
+    /// The files that this session reads.
+    files: BTreeSet<String>,
+    project: String,
+}
+
+impl SessionGuardRecord {
+    /// What a session with this configuration knows.
+    pub fn from_config(loaded: &LoadedConfig) -> SessionGuardRecord {
+        let file = loaded.paths.known_guards.clone();
+        let record = GuardRecord::read(&file, &mut Vec::new()).updated(loaded, RemovedGuardPolicy::Forget);
+        let files = loaded.files_with_hooks().iter().map(|file| path_key(&file.path)).collect();
+        SessionGuardRecord { file, record, files, project: path_key(&loaded.project.root) }
+    }
+
+    /// The record's file.
+    pub fn path(&self) -> &Path {
+        &self.file
+    }
+
+    /// Writes the record anew if it has lost a guard of this session; whether it had. Waits for no lock, which whoever
+    /// changed the record could hold.
+    ///
+    /// # Errors
+    /// If it can't be written.
+    pub fn restore(&self) -> io::Result<bool> {
+        let now = GuardRecord::read(&self.file, &mut Vec::new());
+        if now.covers(&self.record, &self.files, &self.project) {
+            return Ok(false);
+        }
+        let text = now.merged(&self.record).to_json();
+        let write =
+            || hookwright_disk::write_atomic(&self.file, text.as_bytes(), FilePrivacy::Private, SymlinkPolicy::Follow);
+        write().or_else(|_| {
+            // Something that is no file, or that may not be written.
+            match self.file.symlink_metadata()?.is_dir() {
+                true => std::fs::rename(&self.file, self.file.with_extension("aside"))?,
+                false => std::fs::remove_file(&self.file)?,
+            }
+            write()
+        })?;
+        Ok(true)
+    }
+}
+
+impl RecordedGuard {
+    fn from_registry(registry: &Registry, file: &Path) -> Vec<RecordedGuard> {
+        registry.guards_in_file(file).into_iter().map(|(name, line)| RecordedGuard { name, line }).collect()
+    }
+}
+
+/// What becomes of guards that files held and hold no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemovedGuardPolicy {
+    /// They are forgotten: a session has told of them.
+    Forget,
+    /// They stay in the record: no session has started that could have told.
+    Keep,
+}
+
+/// Remembers which guards the files of this configuration hold. Writes nothing where that is known already.
+///
+/// # Errors
+/// If the record can't be read or written; it is as it was then.
+pub fn record_guards(loaded: &LoadedConfig, gone: RemovedGuardPolicy) -> Result<(), EditError> {
+    let file = &loaded.paths.known_guards;
+    let known = GuardRecord::read(file, &mut Vec::new());
+    if known.updated(loaded, gone) == known {
+        return Ok(());
+    }
+    edit::rewrite_private(file, |text| {
+        // One that can't be read is of no use to anybody.
+        Ok(GuardRecord::parse(text).unwrap_or_default().updated(loaded, gone).to_json())
+    })
+    .map(|_| ())
+}
+
+/// Forgets that guards in these files of an extension were awake in a folder and below it: a person has switched it off there, or
+/// removed it, and knows of them. Where settings require one by name, it is missed all the same.
+///
+/// # Errors
+/// If the record can't be read or written; it is as it was then.
+pub fn dismiss_guards(paths: &ConfigPaths, files: &[PathBuf], folder: &Path) -> Result<(), EditError> {
+    if !paths.known_guards.exists() {
+        return Ok(());
+    }
+    let files: BTreeSet<String> = files.iter().map(|file| path_key(file)).collect();
+    let changed = edit::rewrite_private(&paths.known_guards, |text| {
+        let mut record = GuardRecord::parse(text).unwrap_or_default();
+        let here = record.extensions.iter_mut().filter(|(project, _)| Path::new(project).starts_with(folder));
+        here.for_each(|(_, held)| held.retain(|file| !files.contains(file)));
+        record.extensions.retain(|_, held| !held.is_empty());
+        Ok(record.to_json())
+    });
+    changed.map(drop)
+}

@@ -1,0 +1,76 @@
+//! The files with hooks that stand beside the settings of a project and of the user: `.hookwright/hooks.json`, and Claude
+//! Code's own settings where somebody wants those read. Of them only hooks count.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::jsonc::last_property;
+use hookwright_hooks::{DeclaredLayer, Source};
+
+use super::layer::{LayerFile, LayerTree};
+use crate::paths::ConfigPaths;
+use crate::trust::FolderTrust;
+
+/// Whether one of these settings says `hooksConfig.readClaude`.
+pub(super) fn reads_claude(trees: &[LayerTree<'_>]) -> bool {
+    trees.iter().any(enables_read_claude)
+}
+
+fn enables_read_claude(tree: &LayerTree<'_>) -> bool {
+    let Ok(Some(root)) = &tree.document.root else { return false };
+    let config = last_property(root, "hooksConfig").and_then(|config| config.value.as_object());
+    let said =
+        config.and_then(|config| last_property(config, "readClaude")).and_then(|said| said.value.as_boolean_lit());
+    said.is_some_and(|said| said.value)
+}
+
+/// The files beside the settings, each layer's in the order in which their hooks run. `project` is nothing in the home
+/// directory, whose files are the user's.
+///
+/// What the user says counts for all; what a project says, for its own files.
+pub(super) fn extra_files(
+    trees: &[LayerTree<'_>],
+    paths: &ConfigPaths,
+    project: Option<&Path>,
+    trust: &FolderTrust,
+) -> Vec<LayerFile> {
+    let of_user = |tree: &&LayerTree<'_>| tree.file.source != Source::Project;
+    let user_wants = trees.iter().filter(of_user).any(enables_read_claude);
+    let mut files = vec![LayerFile::read(Source::User, &paths.hookwright_hooks_file(&paths.home))];
+    if user_wants {
+        files.push(LayerFile::read(Source::User, &paths.user_claude_settings()));
+    }
+    if let Some(root) = project {
+        let claude = user_wants || reads_claude(trees);
+        files.extend(project_paths(paths, root, claude).iter().map(|path| LayerFile::read_project(path, trust)));
+    }
+    files
+}
+
+fn project_paths(paths: &ConfigPaths, root: &Path, claude: bool) -> Vec<PathBuf> {
+    let claude = claude.then(|| paths.project_claude_settings(root));
+    std::iter::once(paths.hookwright_hooks_file(root)).chain(claude.into_iter().flatten()).collect()
+}
+
+/// What the files beside a project's settings would bring, trusted or not.
+pub(super) fn declared_by_project(
+    settings: &LayerTree<'_>,
+    paths: &ConfigPaths,
+    root: &Path,
+    user_wants: bool,
+) -> Vec<DeclaredLayer> {
+    let files = project_paths(paths, root, user_wants || enables_read_claude(settings));
+    files.iter().map(|path| LayerFile::read(Source::Project, path).parse().declared_hooks()).collect()
+}
+
+/// All files, highest precedence first: of each layer the settings, then what stands beside them.
+pub(super) fn by_precedence<'a, 't>(
+    settings: &'a [LayerTree<'t>],
+    beside: &'a [LayerTree<'t>],
+) -> Vec<&'a LayerTree<'t>> {
+    let mut all = Vec::with_capacity(settings.len() + beside.len());
+    for own in settings.iter().rev() {
+        all.push(own);
+        all.extend(beside.iter().filter(|tree| tree.file.source == own.file.source));
+    }
+    all
+}

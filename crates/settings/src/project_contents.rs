@@ -1,0 +1,269 @@
+//! What a project brings that runs or opens something: the question of trust lists it, and what changes later is announced.
+//! Hooks are among it only for the question; who has seen which of them is `trust/`. The record on disk is its own file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hookwright_hooks::{Diagnostic, Hook, Severity, Source};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::commands;
+use crate::edit::{self, EditError};
+use crate::extensions;
+use crate::file::read_text;
+use crate::load::LoadedConfig;
+use crate::mcp;
+use crate::notice::Notice;
+use crate::paths::{ConfigPaths, hex};
+use crate::settings;
+use crate::skills;
+use crate::subagents;
+use crate::trust::exact_name;
+
+/// One kind of thing that a project brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectContent {
+    /// What it is: `hooks`, a setting's name, `commands`, `policies`, `agents` or `skills`.
+    pub kind: &'static str,
+    /// Each of them, as a person reads it, with a mark of what it holds.
+    pub items: BTreeMap<String, String>,
+}
+
+/// What has changed about something that a project brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentChange {
+    /// It was not there.
+    New,
+    /// It is not what it was.
+    Changed,
+    /// It is not there any more.
+    Removed,
+}
+
+const HOOKS_KEY: &str = "hooks";
+const SERVERS_KEY: &str = "mcpServers";
+const EXTENSIONS_KEY: &str = "extensions";
+/// What is no setting: files of its own.
+const FILE_KINDS: [&str; 4] = ["commands", "policies", "agents", "skills"];
+
+/// What other agents read.
+pub(crate) const AGENTS_FILE: &str = "AGENTS.md";
+
+/// Everything that a project brings, by its settings and its folders, whether they count or not.
+pub(crate) fn project_contents(
+    values: &Map<String, Value>,
+    hooks: &[Hook],
+    root: &Path,
+    paths: &ConfigPaths,
+) -> Vec<ProjectContent> {
+    let mut offers = vec![ProjectContent { kind: HOOKS_KEY, items: hooks.iter().map(hook_item).collect() }];
+    for (what, value) in settings::listed_values(values) {
+        offers.push(ProjectContent { kind: what, items: setting_items(value) });
+    }
+    add_agent_servers(&mut offers, &paths.project_agents(root));
+    offers.push(ProjectContent { kind: EXTENSIONS_KEY, items: extension_digests(&paths.project_extensions(root)) });
+    let files = [
+        ("commands", commands::toml_files(&paths.project_commands(root))),
+        ("policies", commands::toml_files(&paths.project_policies(root))),
+        ("agents", subagents::definition_files(&paths.project_agents(root))),
+    ];
+    for (what, files) in files {
+        let named = |file: &std::path::PathBuf| {
+            let name = file.strip_prefix(root).unwrap_or(file).display().to_string();
+            let text = read_text(file).ok().flatten().unwrap_or_default();
+            (name, short_digest(&text))
+        };
+        offers.push(ProjectContent { kind: what, items: files.iter().map(named).collect() });
+    }
+    offers.push(ProjectContent { kind: "skills", items: skills::skill_digests(&paths.skills_dirs(root), root) });
+    offers.retain(|offer| !offer.items.is_empty());
+    for offer in &mut offers {
+        offer.items = std::mem::take(&mut offer.items)
+            .into_iter()
+            .map(|(item, mark)| (escape_control_chars(&item), mark))
+            .collect();
+    }
+    offers
+}
+
+/// Servers that agents have for themselves are among the servers: they run as those of the settings do.
+fn add_agent_servers(offers: &mut Vec<ProjectContent>, folder: &Path) {
+    let agents = subagents::read_folder(folder, &Source::Project).list;
+    let of = |agent: &subagents::SubAgentDefinition| {
+        let named = |(name, entry): (&String, &Value)| {
+            (format!("{} for agent {}", mcp::describe_entry(name, entry), agent.name), short_digest(&entry.to_string()))
+        };
+        agent.named_servers.iter().map(named).collect::<Vec<_>>()
+    };
+    let items: BTreeMap<String, String> = agents.iter().flat_map(of).collect();
+    match offers.iter_mut().find(|offer| offer.kind == SERVERS_KEY) {
+        Some(known) => known.items.extend(items),
+        None => offers.push(ProjectContent { kind: SERVERS_KEY, items }),
+    }
+}
+
+/// The text with its control characters spelt out: nobody's name for something forges another line.
+fn escape_control_chars(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_control() { out.extend(char.escape_default()) } else { out.push(char) }
+    }
+    out
+}
+
+/// The extensions that come with a project, with a mark of their manifests and hooks.
+fn extension_digests(folder: &Path) -> BTreeMap<String, String> {
+    let folders = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let named = |folder: std::path::PathBuf| {
+        let name = extensions::extension_name(&folder)?;
+        let text = |file: &str| read_text(&folder.join(file)).ok().flatten().unwrap_or_default();
+        Some((name, short_digest(&format!("{}\0{}", text(extensions::MANIFEST_FILE), text("hooks/hooks.json")))))
+    };
+    folders.filter_map(named).collect()
+}
+
+fn hook_item(hook: &Hook) -> (String, String) {
+    let command = hook.summary().unwrap_or_default();
+    let text = match &hook.name {
+        Some(name) => format!("{name} on {}, which runs `{command}`", hook.event),
+        None => format!("`{command}` on {}", hook.event),
+    };
+    (text, String::new())
+}
+
+fn setting_items(value: &Value) -> BTreeMap<String, String> {
+    match value {
+        Value::Array(entries) if entries.is_empty() => [("nothing".to_owned(), String::new())].into(),
+        Value::Array(entries) => entries
+            .iter()
+            .map(|entry| (entry.as_str().map_or_else(|| entry.to_string(), str::to_owned), String::new()))
+            .collect(),
+        Value::Object(servers) => servers
+            .iter()
+            .map(|(name, server)| (mcp::describe_entry(name, server), short_digest(&server.to_string())))
+            .collect(),
+        other => [(other.to_string(), String::new())].into(),
+    }
+}
+
+fn short_digest(text: &str) -> String {
+    hex(&Sha256::digest(text))[..16].to_owned()
+}
+
+/// What the user has been told of, by project.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct ContentsRecord {
+    #[serde(default)]
+    projects: BTreeMap<String, RecordedContents>,
+}
+
+type RecordedContents = BTreeMap<String, BTreeMap<String, String>>;
+
+fn project_key(root: &Path) -> String {
+    let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    exact_name(real.as_os_str()).into_owned()
+}
+
+impl ContentsRecord {
+    /// Reads the record. One that can't be read counts as empty, and that is said.
+    pub(crate) fn read(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> ContentsRecord {
+        let text = read_text(file).map(Option::unwrap_or_default).unwrap_or_else(|error| {
+            diagnostics.push(error.diagnostic());
+            String::new()
+        });
+        ContentsRecord::parse(&text).unwrap_or_else(|error| {
+            let text = format!("this record of what projects bring can't be read: {error}");
+            let wrong = Diagnostic::about_file(Severity::Error, file, text);
+            diagnostics.push(wrong.help("remove it; it is written anew when a session starts"));
+            ContentsRecord::default()
+        })
+    }
+
+    fn parse(text: &str) -> Result<ContentsRecord, serde_json::Error> {
+        if text.trim().is_empty() { Ok(ContentsRecord::default()) } else { serde_json::from_str(text) }
+    }
+
+    /// What the user has not been told of. Of a project that nobody was asked about, only settings are news: its commands run
+    /// when they are typed, its skills are asked about, its policies only tighten, and its agents may do no more than the one
+    /// that calls them (their own servers are among the settings').
+    pub(crate) fn changes(
+        &self,
+        root: &Path,
+        offers: &[ProjectContent],
+    ) -> Vec<(&'static str, Vec<(String, ContentChange)>)> {
+        let known = self.projects.get(&project_key(root));
+        let now = recordable_contents(offers);
+        let mut all = Vec::new();
+        for what in settings::listed_names().chain([EXTENSIONS_KEY]).chain(FILE_KINDS) {
+            let is_setting = !FILE_KINDS.contains(&what);
+            let empty = BTreeMap::new();
+            let (old, new) =
+                (known.and_then(|known| known.get(what)).unwrap_or(&empty), now.get(what).unwrap_or(&empty));
+            if known.is_none() && !is_setting {
+                continue;
+            }
+            let added = new.iter().filter_map(|(item, mark)| match old.get(item) {
+                None => Some((item.clone(), ContentChange::New)),
+                Some(before) if before != mark => Some((item.clone(), ContentChange::Changed)),
+                Some(_) => None,
+            });
+            let gone =
+                old.keys().filter(|item| !new.contains_key(*item)).map(|item| (item.clone(), ContentChange::Removed));
+            let news: Vec<_> = added.chain(gone).collect();
+            if !news.is_empty() {
+                all.push((what, news));
+            }
+        }
+        all
+    }
+
+    /// Whether the user is to be told that the project's notes for other agents are not read; once is enough.
+    pub(crate) fn has_unread_notes(&self, root: &Path, file_names: &[String]) -> bool {
+        let known = self.projects.get(&project_key(root)).is_some_and(|known| known.contains_key(AGENTS_FILE));
+        let is_read = file_names.iter().any(|name| name == AGENTS_FILE);
+        let own = file_names.iter().any(|name| root.join(name).exists());
+        !known && !is_read && !own && root.join(AGENTS_FILE).is_file()
+    }
+
+    fn updated(&self, loaded: &LoadedConfig) -> ContentsRecord {
+        let mut record = self.clone();
+        let mut now = recordable_contents(&loaded.project_contents);
+        let known = self.projects.get(&project_key(&loaded.project.root));
+        let told = known.is_some_and(|known| known.contains_key(AGENTS_FILE));
+        if told || loaded.notices.contains(&Notice::UnreadAgentsFile) {
+            now.insert(AGENTS_FILE.to_owned(), BTreeMap::new());
+        }
+        // Of a project that brings nothing, nothing is kept.
+        if known.is_some() || !now.is_empty() {
+            record.projects.insert(project_key(&loaded.project.root), now);
+        }
+        record
+    }
+}
+
+fn recordable_contents(offers: &[ProjectContent]) -> RecordedContents {
+    let kept = offers.iter().filter(|offer| offer.kind != HOOKS_KEY);
+    kept.map(|offer| (offer.kind.to_owned(), offer.items.clone())).collect()
+}
+
+/// Remembers what this project brings as told. Writes nothing where that is known already, or where there is nothing.
+///
+/// # Errors
+/// If the record can't be read or written; it is as it was then.
+pub fn record_project_contents(loaded: &LoadedConfig) -> Result<(), EditError> {
+    let file = &loaded.paths.known_project_contents;
+    let known = ContentsRecord::read(file, &mut Vec::new());
+    if known.updated(loaded) == known {
+        return Ok(());
+    }
+    edit::rewrite_private(file, |text| {
+        // One that can't be read is of no use to anybody.
+        let record = ContentsRecord::parse(text).unwrap_or_default().updated(loaded);
+        let mut text = serde_json::to_string_pretty(&record).unwrap_or_default();
+        text.push('\n');
+        Ok(text)
+    })
+    .map(|_| ())
+}

@@ -1,0 +1,304 @@
+//! THE table of settings that the program reads: what each may hold, how layers combine, and what a project may say.
+//!
+//! A value of the wrong kind is reported with its place and left out; everything else passes, known or not, because the
+//! same files are read by other programs that know more keys.
+
+use serde_json::{Map, Value};
+
+use super::MAX_PROMPT_TURNS;
+use super::project_rule::{ProjectRule, StrictnessOrder};
+
+/// What a setting holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum SettingKind {
+    Section,
+    Flag,
+    Text,
+    /// A whole number; below zero where that means something.
+    Integer,
+    /// A number from 0 to 1.
+    Fraction,
+    Texts,
+    TextOrTexts,
+    /// A list of globs of paths, each perhaps behind a `!`.
+    Globs,
+    OneOf(&'static [&'static str]),
+}
+
+/// How the values of several layers become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MergeRule {
+    /// The highest layer's counts.
+    Highest,
+    /// Lists are joined.
+    Union,
+    /// Of lists of names, those that stand in each: nobody adds to what another allows.
+    Intersection,
+    /// Entries are replaced whole.
+    Entries,
+    /// One `true` is enough: nobody takes back another's guard.
+    AnyTrue,
+    /// One `false` is enough: nobody switches on what another has switched off.
+    AllTrue,
+    /// The word that stands later in this ranking counts: no layer loosens another one's.
+    Strictest(&'static [&'static str]),
+}
+
+/// Whether a setting does anything here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SettingEffect {
+    Honoured,
+    /// It is understood and changes nothing, because of this.
+    None(&'static str),
+}
+
+pub(super) struct SettingSpec {
+    pub(super) key: &'static str,
+    pub(super) kind: SettingKind,
+    pub(super) merge_rule: MergeRule,
+    pub(super) project_rule: ProjectRule,
+    pub(super) effect: SettingEffect,
+    /// What it is for; nothing for groups.
+    pub(super) description: &'static str,
+}
+
+impl SettingSpec {
+    const fn describe(self, about: &'static str) -> SettingSpec {
+        SettingSpec { description: about, ..self }
+    }
+}
+
+const fn setting(key: &'static str, kind: SettingKind, by_project: ProjectRule) -> SettingSpec {
+    merged_setting(key, kind, MergeRule::Highest, by_project)
+}
+
+const fn merged_setting(
+    key: &'static str,
+    kind: SettingKind,
+    combine: MergeRule,
+    by_project: ProjectRule,
+) -> SettingSpec {
+    SettingSpec {
+        key,
+        kind,
+        merge_rule: combine,
+        project_rule: by_project,
+        effect: SettingEffect::Honoured,
+        description: "",
+    }
+}
+
+/// A group of settings; what a project may do with those in it that this table does not know.
+/// A choice between words, laxest first, that no layer and no project loosens.
+const fn strictest(key: &'static str, ranking: &'static [&'static str], default: &'static str) -> SettingSpec {
+    let by_project = ProjectRule::Stricter(StrictnessOrder::Words { words: ranking, default });
+    merged_setting(key, SettingKind::OneOf(ranking), MergeRule::Strictest(ranking), by_project)
+}
+
+const fn section(key: &'static str, others: ProjectRule) -> SettingSpec {
+    setting(key, SettingKind::Section, others)
+}
+
+/// A setting of Gemini CLI's that is read and changes nothing here.
+const fn ineffective(
+    key: &'static str,
+    kind: SettingKind,
+    by_project: ProjectRule,
+    because: &'static str,
+) -> SettingSpec {
+    SettingSpec {
+        key,
+        kind,
+        merge_rule: MergeRule::Highest,
+        project_rule: by_project,
+        effect: SettingEffect::None(because),
+        description: "",
+    }
+}
+
+const REVIEW_WORDS: &[&str] = &["announce", "ask", "block"];
+const NOTIFICATION_WORDS: &[&str] = &["off", "bell", "desktop"];
+const APPROVAL_WORDS: &[&str] = &["default", "auto_edit", "plan"];
+
+/// A flag that a project may set to one value only, and what counts where it is not set.
+const fn only_flag(strict: bool, default: bool) -> ProjectRule {
+    ProjectRule::Stricter(StrictnessOrder::Flag { strict, default })
+}
+
+const STRICTER_APPROVAL_MODE: ProjectRule =
+    ProjectRule::Stricter(StrictnessOrder::Words { words: &["auto_edit", "default", "plan"], default: "default" });
+
+/// The last column but one is the project's: a setting that opens, hides, sends or runs something is not its own to say.
+pub(super) const SETTING_TABLE: &[SettingSpec] = {
+    use ProjectRule::{Anything, Inside, Listed, ListedStricter, Nothing, Stricter};
+    use SettingKind::{Flag, Fraction, Integer, OneOf, Text, TextOrTexts, Texts};
+    &[
+        merged_setting(SERVERS_KEY, SettingKind::Section, MergeRule::Entries, ListedStricter(StrictnessOrder::Entries))
+            .describe("MCP servers by name; `hookwright mcp add` writes them"),
+        section("mcp", Nothing),
+        merged_setting("mcp.allowed", Texts, MergeRule::Intersection, Listed)
+            .describe("the only MCP servers that are used, if some are named"),
+        merged_setting("mcp.excluded", Texts, MergeRule::Union, Listed).describe("MCP servers that are not used"),
+        ineffective("mcp.serverCommand", Text, Nothing, "servers are named in `mcpServers`")
+            .describe("a command that starts an MCP server"),
+        section("general", Anything),
+        setting("general.defaultApprovalMode", OneOf(APPROVAL_WORDS), STRICTER_APPROVAL_MODE)
+            .describe("which tool calls run unasked: those that only look, edits too, or only plans"),
+        ineffective("general.preferredEditor", Text, Nothing, "$VISUAL and $EDITOR name the editor")
+            .describe("the editor to open files with"),
+        setting("general.vimMode", Flag, Anything).describe("vi's keys in the composer; /vim switches"),
+        section("general.checkpointing", Anything),
+        setting("general.checkpointing.enabled", Flag, only_flag(true, true))
+            .describe("keep files as they were before tools change them; /restore brings them back"),
+        section("general.plan", Anything),
+        setting("general.plan.directory", Text, Inside).describe("where plans go, inside the project"),
+        setting("general.maxAttempts", Integer, Anything).describe("how often a request to the model is tried"),
+        section("ui", Anything),
+        setting("ui.theme", Text, Anything).describe(
+            "the colours: auto, dark, light, high-contrast, or terminal for the terminal's own; /theme changes it",
+        ),
+        setting("ui.hideBanner", Flag, Anything).describe("no banner at the start"),
+        setting("ui.hideTips", Flag, Anything).describe("no tips at the start"),
+        // The footer says whether guards are awake.
+        setting("ui.hideFooter", Flag, only_flag(false, false)).describe("no line at the foot"),
+        setting("ui.hideWindowTitle", Flag, Anything).describe("leave the terminal's title alone"),
+        setting("ui.showStatusInTitle", Flag, Anything).describe("say in the title what the agent does"),
+        // A sound or a pop-up is the user's own to want.
+        setting("ui.notifications", OneOf(NOTIFICATION_WORDS), Nothing)
+            .describe("how you are told that it waits for you: off, by the terminal's bell, or on the desktop"),
+        section("ui.accessibility", Anything),
+        setting("ui.accessibility.screenReader", Flag, Anything).describe("plain lines instead of a screen"),
+        section("model", Anything),
+        setting("model.name", Text, Anything).describe("the model to ask; /model changes it for a session"),
+        setting("model.maxSessionTurns", Integer, Stricter(StrictnessOrder::Number { default: None }))
+            .describe("how many turns a session may have; below zero, any number"),
+        setting("model.maxPromptTurns", Integer, Stricter(StrictnessOrder::Number { default: Some(MAX_PROMPT_TURNS) }))
+            .describe("how many requests one prompt may cost; below zero, any number"),
+        setting("model.compressionThreshold", Fraction, Anything)
+            .describe("the share of the context window at which history is compressed, from 0 to 1"),
+        setting("model.disableLoopDetection", Flag, only_flag(false, false))
+            .describe("let a model go on that repeats itself"),
+        // What is shown as spent is the user's own business.
+        merged_setting("model.prices", SettingKind::Section, MergeRule::Entries, Nothing).describe(
+            "what models cost per million tokens: `{\"NAME\": {\"input\": 1.25, \"cached\": 0.3, \"output\": 10}}`",
+        ),
+        section("contextCompression", Anything),
+        setting("contextCompression.targetTokenCount", Integer, Anything)
+            .describe("the tokens at which history is compressed, if that comes before its share of the window"),
+        section("context", Anything),
+        setting("context.fileName", TextOrTexts, Inside)
+            .describe("names of files with notes for the model, beside GEMINI.md"),
+        merged_setting("context.includeDirectories", Texts, MergeRule::Union, Inside)
+            .describe("more directories that tools may work in; /directory add does so for a session"),
+        section("context.fileFiltering", Anything),
+        setting("context.fileFiltering.respectGitIgnore", Flag, only_flag(true, true))
+            .describe("leave out files that git ignores"),
+        setting("context.fileFiltering.respectGeminiIgnore", Flag, only_flag(true, true))
+            .describe("leave out files that .geminiignore names"),
+        section("tools", Anything),
+        setting("tools.core", Texts, ListedStricter(StrictnessOrder::Tools))
+            .describe("the only built-in tools there are, if some are named"),
+        setting("tools.allowed", Texts, Listed).describe("tools that run unasked"),
+        merged_setting("tools.exclude", Texts, MergeRule::Union, Listed).describe("tools there are not"),
+        // The engine reads it with `hooksConfig`, layer by layer.
+        setting("tools.enableHooks", Flag, Anything).describe("an older name of hooksConfig.enabled"),
+        // An older name of `general.defaultApprovalMode`.
+        setting("tools.approvalMode", OneOf(APPROVAL_WORDS), STRICTER_APPROVAL_MODE)
+            .describe("an older name of general.defaultApprovalMode"),
+        ineffective("tools.discoveryCommand", Text, Nothing, "tools are built in, not discovered by a command")
+            .describe("a command that prints tools"),
+        ineffective("tools.callCommand", Text, Nothing, "tools are built in, not called by a command")
+            .describe("a command that calls one of those"),
+        section("tools.shell", Anything),
+        setting("tools.shell.enableInteractiveShell", Flag, only_flag(false, true))
+            .describe("commands have a terminal of their own, where there is a screen"),
+        setting("tools.shell.showColor", Flag, Anything).describe("show what commands draw in colour"),
+        // A program that is run.
+        setting("tools.shell.pager", Text, Nothing).describe("what PAGER is for commands"),
+        setting("tools.shell.inactivityTimeout", Integer, Nothing)
+            .describe("after so many seconds without output a command is ended; 0 is never"),
+        section("telemetry", Nothing),
+        setting("telemetry.enabled", Flag, Nothing).describe("record what happens"),
+        setting("telemetry.target", OneOf(&["local", "gcp"]), Nothing).describe("who receives the record"),
+        setting("telemetry.otlpEndpoint", Text, Nothing).describe("the receiver's address"),
+        setting("telemetry.otlpProtocol", OneOf(&["grpc", "http"]), Nothing).describe("how it is sent"),
+        setting("telemetry.outfile", Text, Nothing).describe("a file that is written instead"),
+        setting("telemetry.logPrompts", Flag, Nothing).describe("record prompts too"),
+        ineffective("telemetry.traces", Flag, Nothing, "traces go to a collector whenever there is one")
+            .describe("record traces too"),
+        section("security", Nothing),
+        section("security.folderTrust", Nothing),
+        merged_setting("security.folderTrust.enabled", Flag, MergeRule::AnyTrue, only_flag(true, true))
+            .describe("ask whether a folder is trusted before its own files count"),
+        section("security.hooks", Nothing),
+        strictest("security.hooks.review", REVIEW_WORDS, "announce")
+            .describe("what happens to a project's hook that is new or has changed"),
+        section("security.auth", Nothing),
+        setting("security.auth.enforcedType", Text, Nothing)
+            .describe("the only way to authenticate, such as gemini-api-key; with another one no session starts"),
+        merged_setting("security.disableYoloMode", Flag, MergeRule::AnyTrue, only_flag(true, false))
+            .describe("nobody runs everything unasked"),
+        merged_setting("security.protectedPaths", SettingKind::Globs, MergeRule::Union, Nothing)
+            .describe("globs of more paths that no tool changes unasked; `!glob` for those that one may"),
+        section("security.environmentVariableRedaction", Nothing),
+        merged_setting(
+            "security.environmentVariableRedaction.enabled",
+            Flag,
+            MergeRule::AnyTrue,
+            only_flag(true, false),
+        )
+        .describe("keep secrets out of the environment of hooks and tools"),
+        merged_setting("security.environmentVariableRedaction.allowed", Texts, MergeRule::Union, Nothing)
+            .describe("variables that are passed on all the same"),
+        merged_setting("security.environmentVariableRedaction.blocked", Texts, MergeRule::Union, Anything)
+            .describe("more variables that are kept back"),
+        section("advanced", Nothing),
+        // What a project's `.env` may not set is the user's to say.
+        merged_setting("advanced.excludedEnvVars", Texts, MergeRule::Union, Nothing)
+            .describe("variables that a project's .env does not set"),
+        section("agents", Anything),
+        merged_setting(
+            "agents.overrides",
+            SettingKind::Section,
+            MergeRule::Entries,
+            Stricter(StrictnessOrder::Entries),
+        )
+        .describe("what is changed about sub-agents, by name"),
+        section("experimental", Anything),
+        setting("experimental.enableAgents", Flag, Stricter(StrictnessOrder::Off))
+            .describe("sub-agents can be delegated to"),
+        section("extensions", Nothing),
+        // An extension may bring guards.
+        merged_setting("extensions.disabled", Texts, MergeRule::Union, Nothing)
+            .describe("extensions that do not count"),
+        section("skills", Anything),
+        merged_setting("skills.enabled", Flag, MergeRule::AllTrue, Stricter(StrictnessOrder::Off))
+            .describe("skills are offered to the model"),
+        merged_setting("skills.disabled", Texts, MergeRule::Union, Anything).describe("skills that are not"),
+        section("admin", Nothing),
+        section("admin.skills", Nothing),
+        merged_setting("admin.skills.enabled", Flag, MergeRule::AllTrue, Nothing)
+            .describe("the administrator's word on skills"),
+    ]
+};
+
+pub(super) const SERVERS_KEY: &str = "mcpServers";
+
+pub(super) fn find_setting(key: &str) -> Option<&'static SettingSpec> {
+    SETTING_TABLE.iter().find(|known| known.key == key)
+}
+
+/// How a key's values combine.
+pub(super) fn merge_rule_of(key: &str) -> MergeRule {
+    find_setting(key).map_or(MergeRule::Highest, |known| known.merge_rule)
+}
+
+/// The names of the settings that the question of trust lists.
+pub(crate) fn listed_names() -> impl Iterator<Item = &'static str> {
+    SETTING_TABLE.iter().filter(|known| known.project_rule.is_listed()).map(|known| known.key)
+}
+
+/// Those that a project sets, with their values.
+pub(crate) fn listed_values(values: &Map<String, Value>) -> Vec<(&'static str, &Value)> {
+    listed_names().filter_map(|key| Some((key, super::DottedLookup(values).get(key)?))).collect()
+}

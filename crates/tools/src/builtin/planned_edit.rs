@@ -1,0 +1,67 @@
+//! A planned change of one file: worked out first, shown if asked, then written whole. Shared by the tools that edit.
+
+use crate::context::ToolContext;
+use crate::diff::FileDiff;
+use crate::encoding::{Encoding, LineEnding};
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::file_io;
+use crate::result::{ResultContent, ToolDisplay, ToolResult};
+use crate::workspace::Workspace;
+use std::path::PathBuf;
+
+/// How many lines of the new text the model is shown around its change.
+const SNIPPET_CONTEXT_LINES: usize = 5;
+const MAX_SNIPPET_LINES: usize = 200;
+
+/// What a file will be.
+#[derive(Debug)]
+pub(super) struct PlannedEdit {
+    pub(super) path: PathBuf,
+    pub(super) encoding: Encoding,
+    /// What is there now; `None` if nothing is.
+    pub(super) before: Option<String>,
+    pub(super) after: String,
+}
+
+impl PlannedEdit {
+    /// A plan to give the file this text, in the encoding and with the line endings it has.
+    pub(super) fn overwrite(path: PathBuf, content: &str) -> Result<Self, ToolFailure> {
+        let existing = file_io::read_text_if_exists(&path)?;
+        let ending = existing.as_ref().map_or(LineEnding::Lf, |existing| LineEnding::detect(&existing.text));
+        let after = ending.apply(content);
+        let encoding = existing.as_ref().map_or(Encoding::Utf8, |existing| existing.encoding);
+        Ok(Self { path, encoding, before: existing.map(|existing| existing.text), after })
+    }
+
+    pub(super) fn into_diff(self, workspace: &Workspace) -> FileDiff {
+        FileDiff::new(&self.path, workspace.shorten(&self.path), self.before, self.after)
+    }
+
+    pub(super) fn into_display(self, workspace: &Workspace) -> ToolDisplay {
+        ToolDisplay::Diff(Box::new(self.into_diff(workspace)))
+    }
+
+    /// Refuses a change other than the one that the user was shown, because the file has changed since.
+    pub(super) fn check_matches_approved(&self, ctx: &ToolContext) -> Result<(), ToolFailure> {
+        let Some(shown) = &ctx.approved_diff else { return Ok(()) };
+        if shown.file_path == self.path && shown.original == self.before && shown.new == self.after {
+            return Ok(());
+        }
+        let words =
+            format!("{} has changed since the user was shown this change; nothing was written", self.path.display());
+        Err(ToolFailure::new(ToolErrorKind::EditPreparationFailure, words).hint("Read it again before you change it."))
+    }
+
+    /// Writes the file. `headline` is the model's first line; the changed places follow it where there was a file.
+    pub(super) fn apply(self, headline: String, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        self.check_matches_approved(ctx)?;
+        let write = if self.before.is_some() { file_io::rewrite } else { file_io::write_atomically };
+        write(&self.path, &self.encoding.encode(&self.after))?;
+        let diff = self.into_diff(&ctx.workspace);
+        let snippet =
+            if diff.is_new_file() { String::new() } else { diff.snippet(SNIPPET_CONTEXT_LINES, MAX_SNIPPET_LINES) };
+        let told =
+            if snippet.is_empty() { headline } else { format!("{headline} Here is the updated code:\n{snippet}") };
+        Ok(ToolResult::new(ResultContent::Text(told), ToolDisplay::Diff(Box::new(diff))))
+    }
+}

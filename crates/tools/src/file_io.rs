@@ -1,0 +1,192 @@
+//! Reading and writing single files for tools: the tools' bound, and failures in the words that a model is told. How it
+//! is done safely is `hookwright-disk`. Paths are real ones that the workspace has already judged.
+
+use crate::encoding::{self, DecodedText};
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::workspace::Workspace;
+use hookwright_disk::{FilePrivacy, ReadError, SymlinkPolicy};
+use std::borrow::Cow;
+use std::fs::{File, Metadata};
+use std::path::{Path, PathBuf};
+
+/// The largest file that is read.
+pub(crate) const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
+
+/// Opens a regular file; see [`hookwright_disk::open_regular`].
+pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata), ToolFailure> {
+    hookwright_disk::open_regular(path, SymlinkPolicy::Refuse).map_err(|error| read_failure(path, &error))
+}
+
+/// All bytes of a regular file of at most [`MAX_FILE_BYTES`].
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ToolFailure> {
+    hookwright_disk::read(path, MAX_FILE_BYTES, SymlinkPolicy::Refuse).map_err(|error| read_failure(path, &error))
+}
+
+/// The real path of a file that was found below one of the judged directories. It may be a link, but only to another file
+/// below them: nothing else was judged.
+pub(crate) fn resolve_found<'p>(
+    path: &'p Path,
+    judged: &[PathBuf],
+    workspace: &Workspace,
+) -> Result<Cow<'p, Path>, ToolFailure> {
+    if !path.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+        return Ok(Cow::Borrowed(path));
+    }
+    let real = workspace.resolve_os_path(path)?;
+    if judged.iter().any(|directory| real.starts_with(directory)) {
+        return Ok(Cow::Owned(real));
+    }
+    Err(ToolFailure::new(
+        ToolErrorKind::ReadContentFailure,
+        format!("{} is a link to {}, which is outside of what was asked for", path.display(), real.display()),
+    )
+    .hint("Read it by that path."))
+}
+
+/// What the model is told about a file that was not read.
+fn read_failure(path: &Path, error: &ReadError) -> ToolFailure {
+    let shown = path.display();
+    match error {
+        ReadError::Io(error) => ToolFailure::from_read_error(path, error),
+        ReadError::Directory => {
+            ToolFailure::new(ToolErrorKind::TargetIsDirectory, format!("Path is a directory, not a file: {shown}"))
+                .hint("Use list_directory to see what is in it.")
+        }
+        ReadError::NotText => {
+            ToolFailure::new(ToolErrorKind::ReadContentFailure, format!("This file is not valid UTF-8: {shown}"))
+        }
+        ReadError::Link => ToolFailure::new(
+            ToolErrorKind::ReadContentFailure,
+            format!("A symbolic link has taken a place on the way to this file while it was opened: {shown}"),
+        ),
+        ReadError::Special => ToolFailure::new(
+            ToolErrorKind::ReadContentFailure,
+            format!("Not a regular file (a pipe, a socket or a device): {shown}"),
+        ),
+        ReadError::TooLarge(size) => ToolFailure::new(
+            ToolErrorKind::FileTooLarge,
+            format!(
+                "File size exceeds the {}MB limit: {shown} ({:.2}MB)",
+                MAX_FILE_BYTES >> 20,
+                *size as f64 / 1_048_576.0
+            ),
+        )
+        .hint("Search it with search_file_content, or cut a piece out with a shell command such as sed -n or tail."),
+    }
+}
+
+/// What is at `path` now, or `None` if nothing is.
+pub(crate) fn read_text_if_exists(path: &Path) -> Result<Option<DecodedText>, ToolFailure> {
+    match read(path) {
+        Ok(bytes) => Ok(Some(encoding::decode(&bytes))),
+        Err(failure) if failure.kind == ToolErrorKind::FileNotFound => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Writes all of `bytes` or nothing; see [`hookwright_disk::replace`].
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ToolFailure> {
+    hookwright_disk::write_atomic(path, bytes, FilePrivacy::Shared, SymlinkPolicy::Refuse)
+        .map_err(|error| ToolFailure::from_write_error(path, &error))
+}
+
+/// The same for a file that was there when the change was planned; see [`hookwright_disk::rewrite`].
+pub(crate) fn rewrite(path: &Path, bytes: &[u8]) -> Result<(), ToolFailure> {
+    hookwright_disk::rewrite_atomic(path, bytes, FilePrivacy::Shared, SymlinkPolicy::Refuse)
+        .map_err(|error| ToolFailure::from_write_error(path, &error))
+}
+
+/// The same for a file that is nobody else's to read, if it is new.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ToolFailure> {
+    hookwright_disk::write_atomic(path, bytes, FilePrivacy::PrivateIfNew, SymlinkPolicy::Refuse)
+        .map_err(|error| ToolFailure::from_write_error(path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn what_was_there_and_is_gone_is_not_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("project/a.txt");
+        write_atomically(&path, b"old").unwrap();
+        rewrite(&path, b"new").unwrap();
+        std::fs::rename(dir.path().join("project"), dir.path().join("moved")).unwrap();
+        assert!(rewrite(&path, b"newer").is_err());
+        assert!(!dir.path().join("project").exists());
+        assert_eq!(hookwright_testkit::fs::read(dir.path().join("moved/a.txt")).unwrap(), b"new");
+    }
+
+    #[test]
+    fn new_files_get_their_directories() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b/c.txt");
+        write_atomically(&path, b"x").unwrap();
+        assert_eq!(hookwright_testkit::fs::read(&path).unwrap(), b"x");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_directory_is_not_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let failure = write_atomically(dir.path(), b"x").unwrap_err();
+        assert_eq!(failure.kind, ToolErrorKind::TargetIsDirectory);
+        assert_eq!(read(dir.path()).unwrap_err().kind, ToolErrorKind::TargetIsDirectory);
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_a_directory_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("f"), "").unwrap();
+        assert!(write_atomically(&dir.path().join("f/x"), b"x").is_err());
+        assert!(read(&dir.path().join("f/x")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn mode_is_kept_and_new_files_follow_the_umask() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.sh");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+        write_atomically(&path, b"new").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
+
+        let (plain, ours) = (dir.path().join("plain"), dir.path().join("ours"));
+        fs::write(&plain, "").unwrap();
+        write_atomically(&ours, b"").unwrap();
+        assert_eq!(
+            fs::metadata(&plain).unwrap().permissions().mode(),
+            fs::metadata(&ours).unwrap().permissions().mode()
+        );
+    }
+
+    #[test]
+    fn a_sparse_giant_is_refused_without_reading_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("giant");
+        File::create(&path).unwrap().set_len(MAX_FILE_BYTES * 1000).unwrap();
+        assert_eq!(read(&path).unwrap_err().kind, ToolErrorKind::FileTooLarge);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn pipes_and_devices_do_not_hang() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &fifo,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        assert_eq!(read(&fifo).unwrap_err().kind, ToolErrorKind::ReadContentFailure);
+        assert!(write_atomically(&fifo, b"x").is_err());
+        assert_eq!(read(Path::new("/dev/zero")).unwrap_err().kind, ToolErrorKind::ReadContentFailure);
+    }
+}

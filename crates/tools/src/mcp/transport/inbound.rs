@@ -1,0 +1,135 @@
+//! What a server sends, before the protocol's library sees it: read strictly, with notifications taken out and merged, and
+//! slowed down where a server sends more of them than anybody can use.
+//!
+//! The library would start a task for every notification, without a bound.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hookwright_hooks::strict_json::{self, ParsedJson};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{ListChanges, shorten};
+
+/// How deep a message is read; what is nested deeper becomes null. The library reads no more than 128 levels.
+const MAX_MESSAGE_DEPTH: usize = 110;
+/// How many messages that are no answers a server may send in a window before it is read more slowly.
+const MAX_UNSOLICITED_PER_WINDOW: u32 = 200;
+const UNSOLICITED_WINDOW: Duration = Duration::from_millis(100);
+/// How many of a server's own requests may wait for their answer to be sent; more are dropped.
+const MAX_WAITING_REQUESTS: usize = 256;
+/// JSON-RPC's code for a message that is not one.
+const INVALID_REQUEST: i32 = -32600;
+
+/// What is known of one server's messages.
+pub(super) struct InboundScreen {
+    pub(super) changes: Arc<ListChanges>,
+    window: Mutex<(Instant, u32)>,
+    waiting_requests: AtomicUsize,
+}
+
+impl InboundScreen {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(InboundScreen {
+            changes: Arc::default(),
+            window: Mutex::new((Instant::now(), 0)),
+            waiting_requests: AtomicUsize::new(0),
+        })
+    }
+
+    /// The message in these bytes, for the library. None for a notification, and for what is no message.
+    pub(super) async fn read(&self, bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
+        let message = self.screen(bytes).await?;
+        let id = message.get("id").cloned();
+        serde_json::from_value(message).map_or_else(
+            |error| {
+                tracing::debug!(%error, "this is no message of the protocol");
+                serde_json::from_value(error_reply(id?, "its answer is no message of the protocol")).ok()
+            },
+            Some,
+        )
+    }
+
+    /// The same as JSON, for a library that reads it again.
+    pub(super) async fn screen(&self, bytes: &[u8]) -> Option<Value> {
+        let parsed = strict_json::parse_pruned(bytes, MAX_MESSAGE_DEPTH);
+        let is_answer = parsed.as_ref().is_ok_and(|parsed| parsed.value.get("method").is_none());
+        if !is_answer {
+            self.throttle().await;
+        }
+        let ParsedJson { value, repeated_key: repeated } = match parsed {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                tracing::debug!(%error, "this is no message of the protocol");
+                return None;
+            }
+        };
+        if let Some(key) = repeated {
+            let problem = format!("its message has the key `{}` twice", shorten(&key));
+            tracing::warn!("{problem}");
+            // The request waits for an answer; a server's own request or notification is not heard.
+            return value.get("id").filter(|_| is_answer).map(|id| error_reply(id.clone(), &problem));
+        }
+        match (is_answer, value.get("id")) {
+            (false, None) => {
+                self.handle_notification(&value);
+                None
+            }
+            (false, Some(_)) if self.waiting_requests.fetch_add(1, Ordering::AcqRel) >= MAX_WAITING_REQUESTS => {
+                self.waiting_requests.fetch_sub(1, Ordering::AcqRel);
+                None
+            }
+            _ => Some(value),
+        }
+    }
+
+    /// Something was sent to the server, perhaps the answer to a request of its own.
+    pub(super) fn note_sent(&self, message: &ClientJsonRpcMessage) {
+        if matches!(message, ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_)) {
+            let one_less = |waiting: usize| waiting.checked_sub(1);
+            let _ = self.waiting_requests.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less);
+        }
+    }
+
+    fn handle_notification(&self, message: &Value) {
+        match message["method"].as_str() {
+            Some(
+                "notifications/tools/list_changed"
+                | "notifications/prompts/list_changed"
+                | "notifications/resources/list_changed",
+            ) => self.changes.signal(),
+            Some("notifications/message") => {
+                let params = &message["params"];
+                tracing::debug!(
+                    level = params["level"].as_str(),
+                    "the server says: {}",
+                    shorten(&params["data"].to_string())
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// Waits for the next window where this one is used up: until then the server's pipe or connection fills up.
+    async fn throttle(&self) {
+        let until = {
+            let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+            if window.0.elapsed() >= UNSOLICITED_WINDOW {
+                *window = (Instant::now(), 0);
+            }
+            window.1 += 1;
+            (window.1 > MAX_UNSOLICITED_PER_WINDOW).then_some(window.0 + UNSOLICITED_WINDOW)
+        };
+        if let Some(until) = until {
+            tokio::time::sleep_until(until).await;
+        }
+    }
+}
+
+/// An answer that says why there is none.
+fn error_reply(id: Value, why: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": INVALID_REQUEST, "message": why } })
+}

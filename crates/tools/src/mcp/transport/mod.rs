@@ -1,0 +1,324 @@
+//! The way to one server, and the only place that knows `rmcp`: handshake, requests, notifications. It takes the name of a
+//! method with JSON and gives JSON; what that means is read elsewhere, more patiently than by types.
+
+mod client_handler;
+mod inbound;
+mod sse;
+mod stdio;
+mod streamable_http;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hookwright_settings::{McpServer, McpTransport};
+use rmcp::model::{ClientRequest, CustomRequest, ErrorData};
+use rmcp::service::{ClientInitializeError, Peer, PeerRequestOptions, RoleClient, ServiceError, serve_client_with_ct};
+use rmcp::transport::IntoTransport;
+use serde_json::Value;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::access::McpAccess;
+use super::error::McpError;
+use client_handler::RootsHandler;
+use inbound::InboundScreen;
+
+/// The most that one message of a server may weigh.
+pub(super) const MAX_MESSAGE_BYTES: usize = 16 << 20;
+
+/// A server that has introduced itself. Dropping it ends the server.
+pub(super) struct McpConnection {
+    peer: Peer<RoleClient>,
+    server_info: McpServerInfo,
+    changes: Arc<ListChanges>,
+    disconnect_reason: DisconnectReason,
+    ended: CancellationToken,
+    _stop: DropGuard,
+}
+
+/// What a server says of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct McpServerInfo {
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) instructions: Option<String>,
+    pub(super) has_tools: bool,
+    pub(super) has_prompts: bool,
+    pub(super) has_resources: bool,
+}
+
+/// Which of its lists a server has changed since somebody looked.
+#[derive(Default)]
+pub(super) struct ListChanges {
+    pending: AtomicBool,
+    notify: Notify,
+}
+
+impl ListChanges {
+    fn signal(&self) {
+        self.pending.store(true, Ordering::Release);
+        self.notify.notify_one();
+    }
+
+    /// Waits until there is one.
+    pub(super) async fn next(&self) {
+        while !self.pending.swap(false, Ordering::AcqRel) {
+            self.notify.notified().await;
+        }
+    }
+}
+
+/// Why the way to a server ended, as whoever saw it first tells.
+#[derive(Clone)]
+struct DisconnectReason(watch::Sender<Option<String>>);
+
+impl Default for DisconnectReason {
+    fn default() -> Self {
+        DisconnectReason(watch::Sender::new(None))
+    }
+}
+
+impl DisconnectReason {
+    fn set_once(&self, why: impl FnOnce() -> String) {
+        self.0.send_if_modified(|told| {
+            let is_news = told.is_none();
+            told.get_or_insert_with(why);
+            is_news
+        });
+    }
+
+    /// The end of a program's output is seen before its own end, which says more.
+    async fn wait(&self) -> Option<String> {
+        let mut told = self.0.subscribe();
+        let told = tokio::time::timeout(DISCONNECT_REASON_TIMEOUT, told.wait_for(Option::is_some)).await;
+        told.ok()?.ok()?.clone()
+    }
+}
+
+/// Connects to a server and lets it introduce itself.
+pub(super) async fn connect(server: &McpServer, access: &McpAccess) -> Result<McpConnection, McpError> {
+    match &server.transport {
+        McpTransport::Stdio { .. } => stdio::connect(server, access).await,
+        McpTransport::Http { url, headers } => {
+            let client = streamable_http::McpHttpClient::new(server, url, headers, access).await?;
+            client.connect(access).await.map_err(|error| refine_connect_error(error, url))
+        }
+        McpTransport::Sse { url, headers } => {
+            let client = streamable_http::McpHttpClient::new(server, url, headers, access).await?;
+            sse::connect(client, access).await.map_err(|error| refine_connect_error(error, url))
+        }
+        McpTransport::HttpOrSse { url, headers } => {
+            let client = streamable_http::McpHttpClient::new(server, url, headers, access).await?;
+            match client.clone().connect(access).await {
+                // An older server knows only the older way.
+                Err(McpError::Unreachable(why)) if streamable_http::suggests_sse_server(&why) => {
+                    sse::connect(client, access).await.map_err(|_| McpError::Unreachable(why))
+                }
+                other => other.map_err(|error| refine_connect_error(error, url)),
+            }
+        }
+    }
+}
+
+/// The words of whoever carries messages, as those of who named the server.
+fn refine_connect_error(error: McpError, url: &str) -> McpError {
+    match error {
+        McpError::Unreachable(words) => match words.split_once(streamable_http::CONNECT_FAILED_PREFIX) {
+            Some((_, why)) => {
+                McpError::ConnectFailed { place: streamable_http::strip_url_secrets(url), why: why.to_owned() }
+            }
+            // A library's word for its own types says nothing.
+            None => McpError::Unreachable(words.trim_start_matches("Client error: ").to_owned()),
+        },
+        other => other,
+    }
+}
+
+/// The handshake over a transport. `stop` ends everything.
+async fn handshake<T, E, A>(
+    transport: T,
+    access: &McpAccess,
+    inbound: &InboundScreen,
+    trouble: DisconnectReason,
+    stop: CancellationToken,
+) -> Result<McpConnection, McpError>
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: Error + Send + Sync + 'static,
+{
+    let guard = stop.clone().drop_guard();
+    let changes = inbound.changes.clone();
+    let listener = RootsHandler { roots: access.roots.clone() };
+    let running = match serve_client_with_ct(listener, transport, stop).await {
+        Ok(running) => running,
+        Err(error) => return Err(map_handshake_error(error, &trouble).await),
+    };
+    let peer = running.peer().clone();
+    let hello = peer.peer_info().map(|info| McpServerInfo {
+        name: info.server_info.as_ref().map(|server| server.name.clone()).unwrap_or_default(),
+        version: info.server_info.as_ref().map(|server| server.version.clone()).unwrap_or_default(),
+        instructions: info.instructions.clone(),
+        has_tools: info.capabilities.tools.is_some(),
+        has_prompts: info.capabilities.prompts.is_some(),
+        has_resources: info.capabilities.resources.is_some(),
+    });
+    let ended = CancellationToken::new();
+    let over = ended.clone().drop_guard();
+    tokio::spawn(async move {
+        let _over = over;
+        let _ = running.waiting().await;
+    });
+    Ok(McpConnection {
+        peer,
+        server_info: hello.unwrap_or_default(),
+        changes,
+        disconnect_reason: trouble,
+        ended,
+        _stop: guard,
+    })
+}
+
+impl McpConnection {
+    pub(super) fn server_info(&self) -> &McpServerInfo {
+        &self.server_info
+    }
+
+    pub(super) fn changes(&self) -> &Arc<ListChanges> {
+        &self.changes
+    }
+
+    /// Waits for its end.
+    pub(super) async fn wait_closed(&self) {
+        self.ended.cancelled().await;
+    }
+
+    /// Why it ended, as far as anybody knows.
+    pub(super) async fn disconnect_reason(&self) -> String {
+        self.disconnect_reason.wait().await.unwrap_or_else(|| "the connection was closed".to_owned())
+    }
+
+    /// Asks for something. A request that takes too long, or that nobody wants any more, is called off at the server.
+    pub(super) async fn request(
+        &self,
+        method: &str,
+        params: Value,
+        limit: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Value, McpError> {
+        let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
+        let send = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
+        let mut handle = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(McpError::Cancelled),
+            // A server that does not read what it is told does not answer either.
+            sent = tokio::time::timeout(limit, send) => match sent {
+                Ok(Ok(handle)) => handle,
+                Ok(Err(error)) => return Err(self.map_request_error(error).await),
+                Err(_) => return Err(McpError::TimedOut(limit)),
+            },
+        };
+        let (reason, error) = tokio::select! {
+            biased;
+            answer = &mut handle.rx => {
+                return match answer {
+                    Ok(Ok(answer)) => {
+                        serde_json::to_value(answer).map_err(|error| McpError::InvalidResponse(error.to_string()))
+                    }
+                    Ok(Err(error)) => Err(self.map_request_error(error).await),
+                    Err(_) => Err(McpError::Closed(self.disconnect_reason().await)),
+                };
+            }
+            () = self.ended.cancelled() => return Err(McpError::Closed(self.disconnect_reason().await)),
+            () = cancel.cancelled() => ("the user cancelled it", McpError::Cancelled),
+            () = tokio::time::sleep(limit) => ("it took too long", McpError::TimedOut(limit)),
+        };
+        // Nobody waits for a server to hear that.
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(CANCEL_NOTICE_TIMEOUT, handle.cancel(Some(reason.to_owned()))).await;
+        });
+        Err(error)
+    }
+
+    async fn map_request_error(&self, error: ServiceError) -> McpError {
+        match error {
+            ServiceError::McpError(ErrorData { code, message, .. }) => {
+                McpError::Refused { code: code.0, message: shorten(&message) }
+            }
+            ServiceError::TransportSend(error) if is_unauthorized(error.error.as_ref()) => {
+                McpError::Unauthorized { challenge: None }
+            }
+            ServiceError::TransportSend(error) if !error.error.is::<std::io::Error>() => {
+                McpError::Closed(shorten(&error_chain(error.error.as_ref())))
+            }
+            ServiceError::TransportSend(_) | ServiceError::TransportClosed => {
+                McpError::Closed(self.disconnect_reason().await)
+            }
+            ServiceError::Cancelled { .. } => McpError::Cancelled,
+            other => McpError::InvalidResponse(other.to_string()),
+        }
+    }
+}
+
+/// How long the reason of an end is waited for.
+const DISCONNECT_REASON_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long a server may take to hear that a request is called off.
+const CANCEL_NOTICE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A handshake that failed.
+async fn map_handshake_error(error: ClientInitializeError, trouble: &DisconnectReason) -> McpError {
+    if let Some(challenge) = error.auth_challenge() {
+        return McpError::Unauthorized { challenge: Some(challenge.to_owned()).filter(|words| !words.is_empty()) };
+    }
+    match error {
+        ClientInitializeError::JsonRpcError(error) => {
+            McpError::Refused { code: error.code.0, message: shorten(&error.message) }
+        }
+        // A program that does not read what it is told has often ended.
+        ClientInitializeError::TransportError { error, .. } if error.error.is::<std::io::Error>() => {
+            McpError::Closed(trouble.wait().await.unwrap_or_else(|| error.error.to_string()))
+        }
+        ClientInitializeError::TransportError { error, .. } => {
+            McpError::Unreachable(shorten(&error_chain(error.error.as_ref())))
+        }
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => {
+            McpError::Closed(trouble.wait().await.unwrap_or_else(|| "it said nothing".to_owned()))
+        }
+        ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
+            McpError::InvalidResponse("its answer to `initialize` is not one".to_owned())
+        }
+        other => McpError::InvalidResponse(shorten(&other.to_string())),
+    }
+}
+
+/// Whether the server wants to know who asks.
+fn is_unauthorized(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<rmcp::transport::streamable_http_client::AuthRequiredError>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// An error with its causes: the outer words alone often say nothing.
+fn error_chain(error: &(dyn Error + 'static)) -> String {
+    let mut words = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let more = cause.to_string();
+        if !words.contains(&more) {
+            words = format!("{words}: {more}");
+        }
+        next = cause.source();
+    }
+    words
+}
+
+/// A stranger's words, on one line and not too many.
+fn shorten(words: &str) -> String {
+    crate::tool::one_line(words, 400)
+}

@@ -1,0 +1,180 @@
+//! Commands that run on by themselves: a list for the user, who may keep one beyond the session or end it. The model has
+//! no part in this.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use hookwright_process::{DetachedProcesses, Process};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// How long a command has to end that the user wants to end.
+const JOB_KILL_GRACE_PERIOD: Duration = Duration::from_secs(2);
+
+/// The commands of a session that run on.
+#[derive(Debug, Default)]
+pub struct BackgroundJobs(Mutex<Vec<Arc<BackgroundJob>>>);
+
+/// One of them.
+#[derive(Debug)]
+pub struct BackgroundJob {
+    /// The process that began it, which may have ended.
+    pub pid: u32,
+    /// What was run.
+    pub command: String,
+    started_at: Instant,
+    commands: UnboundedSender<JobCommand>,
+    kept_process: OnceLock<DetachedProcesses>,
+}
+
+#[derive(Debug)]
+enum JobCommand {
+    Keep(oneshot::Sender<io::Result<()>>),
+    Terminate(oneshot::Sender<()>),
+}
+
+impl BackgroundJob {
+    /// How long it has run.
+    pub fn age(&self) -> Duration {
+        self.started_at.elapsed()
+    }
+
+    /// Whether the user wants it to stay when the session ends.
+    pub fn is_kept(&self) -> bool {
+        self.kept_process.get().is_some()
+    }
+
+    /// Lets it stay when the session ends.
+    ///
+    /// # Errors
+    /// Why that is not possible.
+    pub async fn keep(&self) -> io::Result<()> {
+        let (done, answer) = oneshot::channel();
+        let over = || io::Error::other("it has ended");
+        self.commands.send(JobCommand::Keep(done)).map_err(|_| over())?;
+        answer.await.unwrap_or_else(|_| Err(over()))
+    }
+
+    /// Ends it, by force if it must be.
+    pub async fn terminate(&self) {
+        let (done, answer) = oneshot::channel();
+        if self.commands.send(JobCommand::Terminate(done)).is_ok() {
+            let _ = answer.await;
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        self.kept_process.get().is_none_or(DetachedProcesses::is_alive)
+    }
+}
+
+impl BackgroundJobs {
+    /// Those that run, the oldest first.
+    pub fn list(&self) -> Vec<Arc<BackgroundJob>> {
+        let mut jobs = self.lock();
+        jobs.retain(|job| job.is_alive());
+        jobs.clone()
+    }
+
+    /// The one that this process began.
+    pub fn find(&self, pid: u32) -> Option<Arc<BackgroundJob>> {
+        self.list().into_iter().find(|job| job.pid == pid)
+    }
+
+    /// Watches over a command until nobody is left of it, or until the user has decided about it.
+    pub(super) async fn supervise(&self, mut process: Box<Process>, command: String) {
+        let (wishes, mut wished) = unbounded_channel();
+        let job = BackgroundJob {
+            pid: process.pid(),
+            command,
+            started_at: Instant::now(),
+            commands: wishes,
+            kept_process: OnceLock::new(),
+        };
+        let job = Arc::new(job);
+        self.lock().push(job.clone());
+        let asked = loop {
+            match next_state(&job, &mut process, &mut wished).await {
+                JobState::Exited => break None,
+                JobState::Kept => break watch_kept_job(&job, &mut process, &mut wished).await,
+                JobState::Terminated(asked) => break Some(asked),
+                JobState::Running => {}
+            }
+        };
+        self.lock().retain(|known| !Arc::ptr_eq(known, &job));
+        asked.map(|asked| asked.send(()));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<BackgroundJob>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A command that may stay: until the user wants it to end after all, or nobody is left; who asked for the end.
+async fn watch_kept_job(
+    job: &BackgroundJob,
+    process: &mut Process,
+    wished: &mut UnboundedReceiver<JobCommand>,
+) -> Option<oneshot::Sender<()>> {
+    const KEPT_JOB_POLL_INTERVAL: Duration = Duration::from_secs(1);
+    while job.is_alive() {
+        let wish = tokio::select! {
+            // So that the system's record of its end does not stay.
+            _ = process.wait() => tokio::time::timeout(KEPT_JOB_POLL_INTERVAL, wished.recv()).await.ok().flatten(),
+            wish = wished.recv() => wish,
+        };
+        match wish {
+            Some(JobCommand::Keep(done)) => drop(done.send(Ok(()))),
+            Some(JobCommand::Terminate(done)) => {
+                if let Some(stayer) = job.kept_process.get() {
+                    stayer.terminate(JOB_KILL_GRACE_PERIOD).await;
+                }
+                return Some(done);
+            }
+            None => {}
+        }
+    }
+    None
+}
+
+/// What there is to watch of a command.
+enum JobState {
+    /// It runs on.
+    Running,
+    /// Nobody is left of it.
+    Exited,
+    /// It is not the session's any more.
+    Kept,
+    /// It was ended; this is who asked for it.
+    Terminated(oneshot::Sender<()>),
+}
+
+async fn next_state(
+    job: &BackgroundJob,
+    process: &mut Process,
+    wished: &mut UnboundedReceiver<JobCommand>,
+) -> JobState {
+    let runs_out = async {
+        process.discard_output().await;
+        process.wait_for_group().await;
+    };
+    let wish = tokio::select! {
+        () = runs_out => return JobState::Exited,
+        Some(wish) = wished.recv() => wish,
+    };
+    match wish {
+        JobCommand::Keep(done) => {
+            let kept = process.detach().map(|stayer| drop(job.kept_process.set(stayer)));
+            let settled = if kept.is_ok() { JobState::Kept } else { JobState::Running };
+            let _ = done.send(kept);
+            settled
+        }
+        JobCommand::Terminate(done) => {
+            process.terminate_group(JOB_KILL_GRACE_PERIOD).await;
+            process.wait_for_group().await;
+            JobState::Terminated(done)
+        }
+    }
+}

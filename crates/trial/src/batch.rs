@@ -1,0 +1,81 @@
+//! Many behaviours in one run: a hook for each, and for each a command that only this hook is asked about. The agent is started
+//! once, which is what takes its time.
+
+use std::path::Path;
+use std::time::Instant;
+
+use crate::behaviour::{self, Behaviour, HookIntent};
+use crate::case::run::{self, AgentRunOptions};
+use crate::case::sandbox::{TrialBridgeProgram, TrialSandbox};
+use crate::case::{CallOutcome, TrialAgent, TrialError, TrialLimits, TrialObservation};
+use crate::driver::AgentDriver;
+use crate::mock_model::{MockModelServer, ScriptedAction};
+
+/// What came of one run.
+pub(crate) struct BatchResult {
+    /// What was seen, for as many behaviours as the agent came to, in order.
+    pub(crate) observations: Vec<TrialObservation>,
+    /// Whether its time was up before it was done.
+    pub(crate) timed_out: bool,
+}
+
+/// One run of an agent with all of these behaviours; `done` hears of each as the agent comes back with it.
+pub(crate) async fn run_batch(
+    agent: TrialAgent<'_>,
+    behaviours: &[&'static Behaviour],
+    hookwright: &Path,
+    bounds: TrialLimits<'_>,
+    mut done: impl FnMut(usize, &TrialObservation),
+) -> Result<BatchResult, TrialError> {
+    let driver = AgentDriver::for_host(agent.host).ok_or(TrialError::NoDriver(agent.host))?;
+    let file = |nth: usize| format!("{}-{nth:02}", behaviour::RAN_FILE);
+    let command = |nth: usize| format!("touch {}", file(nth));
+    let mut scene = TrialSandbox::new(bounds.keep_files)?;
+    let wishes = (0..behaviours.len()).map(|nth| ScriptedAction::Shell(command(nth))).collect();
+    let standin = MockModelServer::start(wishes).await.map_err(TrialError::MockModel)?;
+    let hooks: Vec<_> = behaviours.iter().enumerate().map(|(nth, behaviour)| (*behaviour, command(nth))).collect();
+    let called = TrialBridgeProgram { path: hookwright, removed_before_call: false };
+    scene.prepare_batch(agent, driver, &hooks, &standin.url(), called, bounds).await?;
+    let start = Instant::now();
+    let end = |nth: usize| match () {
+        () if scene.has_file(&file(nth)) => CallOutcome::Ran,
+        () if behaviours[nth].intent == HookIntent::Rewrite && scene.has_file(behaviour::REWRITTEN_FILE) => {
+            CallOutcome::Rewritten
+        }
+        () => CallOutcome::Blocked,
+    };
+    let look = |nth: usize, before: Instant| TrialObservation {
+        end: end(nth),
+        told: standin.has_received(behaviour::REASON_MARKER),
+        context: standin.has_received(behaviour::CONTEXT_MARKER),
+        started: scene.started_hooks(nth),
+        elapsed: before.elapsed(),
+        output: String::new(),
+        kept_dir: bounds.keep_files.then(|| scene.root().to_owned()),
+    };
+    let mut seen: Vec<TrialObservation> = Vec::new();
+    let patience = AgentRunOptions { trusts_hooks: true, stop_after_answers: Some(behaviours.len()) };
+    let agents_run = run::run_agent(agent.program, driver, &scene, &standin, bounds, patience, || ());
+    let mut agents_run = std::pin::pin!(agents_run);
+    let mut before = start;
+    let ended = loop {
+        tokio::select! {
+            // What has been answered counts, also if the agent ends with it.
+            biased;
+            () = standin.wait_answered(seen.len() + 1), if seen.len() < behaviours.len() => {
+                let one = look(seen.len(), before);
+                done(seen.len(), &one);
+                before = Instant::now();
+                seen.push(one);
+            }
+            ended = &mut agents_run => break ended?,
+        }
+    };
+    // One that went away with its last call unanswered has been told no, or has run it.
+    if !ended.timed_out && standin.progress().0 > seen.len() {
+        let one = look(seen.len(), before);
+        done(seen.len(), &one);
+        seen.push(one);
+    }
+    Ok(BatchResult { observations: seen, timed_out: ended.timed_out })
+}

@@ -1,0 +1,312 @@
+//! Where one cell happens: a home, a project, the hooks' scripts, and the settings that have them called.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hookwright_bridge::Host;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{HookWiring, TrialAgent, TrialCase, TrialError, TrialLimits};
+use crate::behaviour::{Behaviour, HookIntent, RAN_FILE, ScriptDialect, TrialCallKind, TrialHook, TrialSetup};
+use crate::driver::{AgentDriver, AgentHookEntry};
+
+/// A home and a project that nobody else uses.
+pub(crate) struct TrialSandbox {
+    _folder: TempDir,
+    root: PathBuf,
+}
+
+impl TrialSandbox {
+    pub(crate) fn new(keep: bool) -> Result<TrialSandbox, TrialError> {
+        let failed = |source| TrialError::Sandbox { path: std::env::temp_dir().display().to_string(), source };
+        let mut folder = tempfile::Builder::new().prefix("trial").tempdir().map_err(failed)?;
+        folder.disable_cleanup(keep);
+        let root = folder.path().canonicalize().map_err(failed)?;
+        let scene = TrialSandbox { _folder: folder, root };
+        for folder in [scene.home_dir(), scene.project_dir(), scene.hooks_dir()] {
+            fs::create_dir_all(&folder).map_err(sandbox_error(&folder))?;
+        }
+        Ok(scene)
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn home_dir(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    pub(crate) fn project_dir(&self) -> PathBuf {
+        self.root.join("project")
+    }
+
+    fn hooks_dir(&self) -> PathBuf {
+        self.root.join("hooks")
+    }
+
+    /// Whether the project has that file.
+    pub(crate) fn has_file(&self, name: &str) -> bool {
+        self.project_dir().join(name).exists()
+    }
+
+    /// How many hooks of a set were started.
+    pub(crate) fn started_hooks(&self, set: usize) -> usize {
+        let entries = fs::read_dir(self.hooks_dir()).into_iter().flatten().flatten();
+        let mark = format!("started{set}-");
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&mark)).count()
+    }
+
+    /// Writes scripts and settings.
+    pub(crate) async fn prepare(
+        &mut self,
+        cell: &TrialCase<'_>,
+        driver: &AgentDriver,
+        url: &str,
+        bounds: TrialLimits<'_>,
+    ) -> Result<(), TrialError> {
+        let commands = self.write_hook_scripts(cell.behaviour, 0)?;
+        self.link_unpacked(cell.agent.host, bounds)?;
+        match cell.wiring {
+            HookWiring::Direct => {
+                self.write_settings(driver, url, &direct_entries(cell.behaviour, driver, &commands, false))
+            }
+            HookWiring::DirectClosed => {
+                self.write_settings(driver, url, &direct_entries(cell.behaviour, driver, &commands, true))
+            }
+            HookWiring::Bridge(hookwright) => {
+                let definition = bridge_definition(cell.behaviour, &commands);
+                let settings = json!({"hooks": {cell.behaviour.event.name(): [definition]}});
+                let goes = cell.behaviour.setup == TrialSetup::ProgramMissing;
+                self.wire_bridge(
+                    cell.agent,
+                    driver,
+                    url,
+                    &settings,
+                    TrialBridgeProgram { path: hookwright, removed_before_call: goes },
+                    bounds,
+                )
+                .await
+            }
+        }
+    }
+
+    /// Scripts and settings for several behaviours in one run, each for a command of its own, through Hookwright.
+    pub(crate) async fn prepare_batch(
+        &mut self,
+        agent: TrialAgent<'_>,
+        driver: &AgentDriver,
+        behaviours: &[(&'static Behaviour, String)],
+        url: &str,
+        called: TrialBridgeProgram<'_>,
+        bounds: TrialLimits<'_>,
+    ) -> Result<(), TrialError> {
+        let mut settings = json!({"hooks": {}});
+        for (nth, (behaviour, command)) in behaviours.iter().enumerate() {
+            let mut definition = bridge_definition(behaviour, &self.write_hook_scripts(behaviour, nth)?);
+            definition["when"] = json!({"commands": [command]});
+            let of_event = &mut settings["hooks"][behaviour.event.name()];
+            match of_event.as_array_mut() {
+                Some(definitions) => definitions.push(definition),
+                None => *of_event = json!([definition]),
+            }
+        }
+        self.link_unpacked(agent.host, bounds)?;
+        self.wire_bridge(agent, driver, url, &settings, called, bounds).await
+    }
+
+    /// Our settings, the agent's own, and what has it call us.
+    async fn wire_bridge(
+        &self,
+        agent: TrialAgent<'_>,
+        driver: &AgentDriver,
+        url: &str,
+        settings: &Value,
+        called: TrialBridgeProgram<'_>,
+        bounds: TrialLimits<'_>,
+    ) -> Result<(), TrialError> {
+        self.write_file(&self.home_dir().join(".hookwright/hooks.json"), &format!("{settings:#}\n"))?;
+        self.write_settings(driver, url, &[])?;
+        self.link_plugins(agent)?;
+        self.install_bridge(agent.host, called, bounds).await
+    }
+
+    /// Has Hookwright write itself into the agent's settings, as a user would.
+    async fn install_bridge(
+        &self,
+        host: Host,
+        called: TrialBridgeProgram<'_>,
+        bounds: TrialLimits<'_>,
+    ) -> Result<(), TrialError> {
+        let own = self.root.join("bin/hookwright");
+        let TrialBridgeProgram { path: hookwright, removed_before_call: goes } = called;
+        let program = if goes { own.as_path() } else { hookwright };
+        if goes {
+            fs::create_dir_all(self.root.join("bin")).map_err(sandbox_error(&own))?;
+            // Another name for the same file where that can be, since it is large.
+            fs::hard_link(hookwright, &own)
+                .or_else(|_| fs::copy(hookwright, &own).map(drop))
+                .map_err(sandbox_error(&own))?;
+        }
+        super::run::run_hookwright(program, &["agents", "install", host.name(), "--user", "--yes"], self, bounds)
+            .await?;
+        if goes {
+            fs::remove_file(&own).map_err(sandbox_error(&own))?;
+        }
+        Ok(())
+    }
+
+    /// What opencode would fetch from the network for its plugins, if it was installed beside it.
+    fn link_plugins(&self, agent: TrialAgent<'_>) -> Result<(), TrialError> {
+        let Some(folder) = agent.program.ancestors().nth(3).map(|folder| folder.join("plugin")) else { return Ok(()) };
+        if agent.host != Host::Opencode || !folder.is_dir() {
+            return Ok(());
+        }
+        let home = self.home_dir().join(".config/opencode");
+        fs::create_dir_all(&home).map_err(sandbox_error(&home))?;
+        for name in ["package.json", "package-lock.json"] {
+            fs::copy(folder.join(name), home.join(name)).map_err(sandbox_error(&folder))?;
+        }
+        symlink(&folder.join("node_modules"), &home.join("node_modules")).map_err(sandbox_error(&folder))
+    }
+
+    /// What an agent unpacks on its first start, hundreds of megabytes, if it has done so for the user.
+    pub(crate) fn link_unpacked(&self, host: Host, bounds: TrialLimits<'_>) -> Result<(), TrialError> {
+        const COPILOT_PACKAGE_DIR: &str = "copilot/pkg";
+        let Some(unpacked) = bounds.cache_dir.map(|cache| cache.join(COPILOT_PACKAGE_DIR)) else { return Ok(()) };
+        if host != Host::Copilot || !unpacked.is_dir() {
+            return Ok(());
+        }
+        let own = self.home_dir().join(".cache").join(COPILOT_PACKAGE_DIR);
+        let folder = own.parent().unwrap_or(&own);
+        fs::create_dir_all(folder).map_err(sandbox_error(folder))?;
+        symlink(&unpacked, &own).map_err(sandbox_error(&own))
+    }
+
+    pub(crate) fn write_settings(
+        &self,
+        driver: &AgentDriver,
+        url: &str,
+        entries: &[AgentHookEntry<'_>],
+    ) -> Result<(), TrialError> {
+        let files = driver.settings_files(url, entries);
+        files.iter().try_for_each(|(path, text)| self.write_file(&self.home_dir().join(path), text))
+    }
+
+    fn write_file(&self, path: &Path, text: &str) -> Result<(), TrialError> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(sandbox_error(folder))?;
+        }
+        fs::write(path, text).map_err(sandbox_error(path))
+    }
+
+    /// A script that can be run; its path.
+    pub(crate) fn write_script(&self, name: &str, text: &str) -> Result<String, TrialError> {
+        let path = self.hooks_dir().join(name);
+        self.write_file(&path, text)?;
+        make_executable(&path).map_err(sandbox_error(&path))?;
+        Ok(path.display().to_string())
+    }
+
+    /// The hooks' scripts, in a set of their own; the commands that run them.
+    fn write_hook_scripts(&self, behaviour: &Behaviour, set: usize) -> Result<Vec<String>, TrialError> {
+        let script = |(nth, hook): (usize, &TrialHook)| {
+            let nth = format!("{set}-{nth}");
+            let name = format!("hook{nth}");
+            let path = self.hooks_dir().join(&name);
+            // A mark of its own for every start, so that none is lost however many run at once.
+            let mark = self.hooks_dir().join(format!("started{nth}"));
+            let head = format!("#!/bin/sh\n: > '{}'.$$\n", mark.display());
+            match hook {
+                TrialHook::Script(text) => drop(self.write_script(&name, &format!("{head}cat > /dev/null\n{text}\n"))?),
+                TrialHook::NotExecutable(text) => self.write_file(&path, &format!("{head}{text}\n"))?,
+                TrialHook::Missing => {}
+            }
+            Ok(path.display().to_string())
+        };
+        behaviour.hooks.iter().enumerate().map(script).collect()
+    }
+}
+
+fn sandbox_error(path: &Path) -> impl Fn(io::Error) -> TrialError {
+    let path = path.display().to_string();
+    move |source| TrialError::Sandbox { path: path.clone(), source }
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(unix)]
+fn symlink(to: &Path, at: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(to, at)
+}
+
+#[cfg(not(unix))]
+fn symlink(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(unix))]
+fn make_executable(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// The hooks in the agent's own settings.
+fn direct_entries<'a>(
+    behaviour: &Behaviour,
+    driver: &'a AgentDriver,
+    commands: &[String],
+    closed: bool,
+) -> Vec<AgentHookEntry<'a>> {
+    let Some(event) = driver.event_name(behaviour.event) else { return Vec::new() };
+    let matcher = (behaviour.call_kind != TrialCallKind::Command).then(|| driver.edit_tools());
+    let entry = |command: &String| AgentHookEntry {
+        event,
+        matcher,
+        command: command.clone(),
+        timeout: behaviour.timeout,
+        fail_closed: closed,
+    };
+    commands.iter().map(entry).collect()
+}
+
+/// Hookwright's program, as an agent is told to call it.
+#[derive(Clone, Copy)]
+pub(crate) struct TrialBridgeProgram<'a> {
+    pub(crate) path: &'a Path,
+    /// Whether it is gone by the time that it is called.
+    pub(crate) removed_before_call: bool,
+}
+
+/// The hooks as a definition in our settings: what says no is a guard.
+fn bridge_definition(behaviour: &Behaviour, commands: &[String]) -> Value {
+    let guard = matches!(behaviour.intent, HookIntent::Deny | HookIntent::Rewrite);
+    let hook = |(nth, command): (usize, &String)| {
+        let name = format!("trial-{}-{nth}", behaviour.name);
+        let mut hook = json!({"type": "command", "name": name, "command": command});
+        if guard {
+            hook["guard"] = json!(true);
+        }
+        if behaviour.dialect == ScriptDialect::Claude {
+            hook["dialect"] = json!("claude");
+        }
+        if let Some(patience) = behaviour.timeout {
+            // The file decides what time is counted in, not the dialect.
+            hook["timeout"] = json!(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX));
+        }
+        hook
+    };
+    let hooks: Vec<Value> = commands.iter().enumerate().map(hook).collect();
+    let mut definition = json!({"hooks": hooks});
+    match behaviour.call_kind {
+        TrialCallKind::Command => {}
+        TrialCallKind::Edit => definition["matcher"] = json!("write_file|replace"),
+        TrialCallKind::EditByCommand => definition["when"] = json!({"writes": [format!("**/{RAN_FILE}")]}),
+    }
+    definition
+}

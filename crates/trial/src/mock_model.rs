@@ -1,0 +1,207 @@
+//! A stand-in for a model, on loopback: it asks for what it is told to ask for, with the tools that the agent offers, and
+//! then says that it is done. It speaks the wire formats of the agents that are tried; it is no model and knows no keys.
+
+mod anthropic;
+mod chat;
+mod gemini;
+mod http;
+mod responses;
+mod scripted_action;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use http::{MockHttpRequest, MockHttpResponse};
+pub use scripted_action::ScriptedAction;
+use scripted_action::{MockReply, OfferedTool};
+
+/// What it says when all its wishes have been answered.
+const DONE_TEXT: &str = "done";
+
+/// A server that plays a model until it is dropped.
+pub struct MockModelServer {
+    address: SocketAddr,
+    session: Arc<MockModelState>,
+    server_task: AbortHandle,
+}
+
+/// What all connections share.
+struct MockModelState {
+    actions: Vec<ScriptedAction>,
+    requests: Mutex<Vec<RecordedRequest>>,
+    /// How many wishes the agent has come back with an answer to.
+    answered: watch::Sender<usize>,
+    /// How many wishes it has been told of.
+    requested: AtomicUsize,
+}
+
+/// One request as it came.
+#[derive(Debug, Clone)]
+pub struct RecordedRequest {
+    /// Method and target.
+    pub request_line: String,
+    /// Its body, as sent.
+    pub body: String,
+    /// Whether it was answered with a wish for a tool.
+    pub called_tool: bool,
+}
+
+impl MockModelServer {
+    /// Listens on a free port of loopback, and wishes for these things one after another.
+    ///
+    /// # Errors
+    /// The system's own, if there is no port to listen on.
+    pub async fn start(wishes: Vec<ScriptedAction>) -> io::Result<MockModelServer> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        let session = MockModelState {
+            actions: wishes,
+            requests: Mutex::default(),
+            answered: watch::Sender::new(0),
+            requested: AtomicUsize::new(0),
+        };
+        let session = Arc::new(session);
+        let serving = tokio::spawn(serve(listener, session.clone())).abort_handle();
+        Ok(MockModelServer { address, session, server_task: serving })
+    }
+
+    /// Where it listens, without a slash at the end.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Everything that it was asked so far.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.session.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether a word has reached it in any request.
+    pub fn has_received(&self, word: &str) -> bool {
+        self.requests().iter().any(|heard| heard.body.contains(word))
+    }
+
+    /// Waits until the agent has come back with an answer to so many wishes: whatever became of them has happened by then.
+    pub async fn wait_answered(&self, wishes: usize) {
+        let mut answered = self.session.answered.subscribe();
+        // It can't close while this stands.
+        let _ = answered.wait_for(|count| *count >= wishes).await;
+    }
+
+    /// How many wishes the agent has been told of, and how many it has come back with an answer to.
+    pub fn progress(&self) -> (usize, usize) {
+        (self.session.requested.load(Ordering::Relaxed), *self.session.answered.borrow())
+    }
+
+    /// How often it asked for a tool.
+    pub fn tool_call_count(&self) -> usize {
+        self.requests().iter().filter(|heard| heard.called_tool).count()
+    }
+}
+
+impl Drop for MockModelServer {
+    fn drop(&mut self) {
+        self.server_task.abort();
+    }
+}
+
+async fn serve(listener: TcpListener, session: Arc<MockModelState>) {
+    // Those who speak go with the one who listens.
+    let mut speaking = tokio::task::JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        speaking.spawn(serve_connection(stream, session.clone()));
+        while speaking.try_join_next().is_some() {}
+    }
+}
+
+/// One connection: a request, its answer, the end.
+async fn serve_connection(mut stream: TcpStream, session: Arc<MockModelState>) {
+    let Some(request) = http::read_request(&mut stream).await else { return };
+    let AnsweredRequest { response: answer, called_tool: wished, result_count: results } =
+        answer_request(&request, &session.actions);
+    let line = format!("{} {}", request.method, request.target);
+    let body = String::from_utf8_lossy(&request.body).into_owned();
+    session.requests.lock().unwrap_or_else(PoisonError::into_inner).push(RecordedRequest {
+        request_line: line,
+        body,
+        called_tool: wished,
+    });
+    if wished {
+        session.requested.fetch_max(results + 1, Ordering::Relaxed);
+    }
+    session.answered.send_if_modified(|count| std::mem::replace(count, results.max(*count)) < results);
+    // Whoever has gone away needs no answer.
+    let _ = http::write_response(&mut stream, &answer).await;
+}
+
+/// One way to speak with a model.
+trait WireFormat {
+    /// The tools on offer.
+    fn offered_tools(&self, body: &Value) -> Vec<OfferedTool>;
+    /// How many calls have been answered so far.
+    fn result_count(&self, body: &Value) -> usize;
+    /// The reply, as this wire writes it.
+    fn write_reply(&self, request: &MockHttpRequest, body: &Value, reply: &MockReply) -> MockHttpResponse;
+}
+
+/// An answer, and what it was an answer to.
+struct AnsweredRequest {
+    response: MockHttpResponse,
+    called_tool: bool,
+    result_count: usize,
+}
+
+fn answer_request(request: &MockHttpRequest, wishes: &[ScriptedAction]) -> AnsweredRequest {
+    let body: Value = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
+    let Some(wire) = wire_format(&request.path()) else {
+        return AnsweredRequest { response: answer_auxiliary(request), called_tool: false, result_count: 0 };
+    };
+    let (offers, results) = (wire.offered_tools(&body), wire.result_count(&body));
+    let call = wishes.get(results).and_then(|wish| wish.as_call(&offers));
+    let reply = call.unwrap_or_else(|| MockReply::Text(DONE_TEXT.to_owned()));
+    AnsweredRequest {
+        response: wire.write_reply(request, &body, &reply),
+        called_tool: matches!(reply, MockReply::ToolCall { .. }),
+        result_count: results,
+    }
+}
+
+fn wire_format(path: &str) -> Option<Box<dyn WireFormat>> {
+    let model_of_gemini = path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent");
+    match path {
+        _ if model_of_gemini => Some(Box::new(gemini::GeminiFormat)),
+        _ if path.ends_with("/messages") => Some(Box::new(anthropic::AnthropicFormat)),
+        _ if path.ends_with("/responses") => Some(Box::new(responses::ResponsesFormat)),
+        _ if path.ends_with("/chat/completions") => Some(Box::new(chat::ChatCompletionsFormat)),
+        _ => None,
+    }
+}
+
+/// What agents ask beside: how many tokens, which models there are.
+fn answer_auxiliary(request: &MockHttpRequest) -> MockHttpResponse {
+    let path = request.path();
+    if path.ends_with("/count_tokens") {
+        return MockHttpResponse::json(&json!({"input_tokens": 100}));
+    }
+    if path.ends_with(":countTokens") {
+        return MockHttpResponse::json(&json!({"totalTokens": 100}));
+    }
+    if path.ends_with("/models") {
+        return MockHttpResponse::json(
+            &json!({"object": "list", "data": [{"id": "stand-in", "object": "model"}], "models": []}),
+        );
+    }
+    if request.method == "HEAD" {
+        return MockHttpResponse::json(&json!({}));
+    }
+    MockHttpResponse::not_found()
+}
+
+#[cfg(test)]
+mod tests;
