@@ -11,6 +11,7 @@ mod policy;
 mod session;
 mod skills;
 mod subagents;
+pub(crate) mod typo_guard;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -36,7 +37,7 @@ pub(crate) use mcp::{McpAddArgs, McpArgs, McpCommand, McpScopeArg, McpTransportA
 #[derive(Debug, Parser)]
 #[command(
     name = "hookwright",
-    version = crate::version::version_text(),
+    version = crate::args::version_text(),
     max_term_width = 110,
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  hookwright demo                          see every hook event fire, offline\n  hookwright -p 'explain this project'      one answer, on stdout\n  git diff | hookwright -p 'review this'    with piped input\n  hookwright hooks list                    which hooks there are, and whether they can run"
@@ -189,6 +190,18 @@ pub(crate) enum ScopeArg {
     User,
     /// This project's.
     Workspace,
+}
+
+/// `0.1.0 (1a2b3c4d5, linux x86_64)`; a build that does not know its commit leaves it out.
+pub(crate) fn version_text() -> &'static str {
+    use std::sync::LazyLock;
+    static VERSION_TEXT: LazyLock<String> = LazyLock::new(|| {
+        let platform = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
+        let known = option_env!("HOOKWRIGHT_COMMIT").map(str::trim).filter(|commit| !commit.is_empty());
+        let commit = known.map(|commit| format!("{commit}, ")).unwrap_or_default();
+        format!("{} ({commit}{platform})", env!("CARGO_PKG_VERSION"))
+    });
+    &VERSION_TEXT
 }
 
 #[cfg(test)]

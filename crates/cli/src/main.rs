@@ -1,44 +1,15 @@
 //! The binary: read the command line, run one command, print its error, pick the exit code.
 
-mod agents;
-mod approval_text;
 mod args;
 mod bridge;
-mod checkpoints;
-mod choices;
-mod completions;
-mod config;
-mod demo;
-mod diagnostics;
-mod error_report;
+mod commands;
 mod exit;
-mod extensions;
-mod greeting;
-mod headless;
-mod hook_test;
-mod hooks;
+mod frontend;
 mod log;
-mod man;
-mod mcp;
 mod output;
-mod plain;
-mod policy;
-mod programs;
-mod reply_text;
-mod resumed_history;
 mod runtime;
-mod session_list;
-mod session_messages;
-mod session_options;
-mod session_stats;
 mod signals;
-mod skills;
-mod subagents;
 mod telemetry;
-mod timeline;
-mod tui;
-mod typo_guard;
-mod version;
 mod watchdog;
 
 use std::io::Write;
@@ -46,6 +17,13 @@ use std::process::ExitCode;
 
 use hookwright_settings::{ConfigPaths, ProcessEnv};
 use tracing::level_filters::LevelFilter;
+
+use args::typo_guard;
+use commands::{
+    agents, checkpoints, completions, config, extensions, hooks, man, mcp, policy, session_list, skills, subagents,
+};
+use frontend::{demo, headless, tui};
+use output::error_report;
 
 fn main() -> ExitCode {
     if let Some(code) = watchdog::run_if_requested() {
@@ -123,7 +101,7 @@ fn run_command(cli: args::Cli, world: ProcessEnv) -> anyhow::Result<u8> {
         Some(args::CliCommand::Man { directory }) => man::run(directory.as_deref()),
         Some(args::CliCommand::Config(config)) => config::run(&config, &world),
         Some(args::CliCommand::Version) => {
-            writeln!(output::stdout(), "hookwright {}", version::version_text())?;
+            writeln!(output::stdout(), "hookwright {}", args::version_text())?;
             Ok(exit::OK)
         }
         Some(args::CliCommand::Skills(skills)) => skills::run(skills, &world),

@@ -3,6 +3,8 @@
 //! Data goes to stdout, everything about it to stderr. Colour never carries meaning of its own. Nothing else in the program
 //! opens these two; what stands between is `out/door.rs`.
 
+pub(crate) mod diagnostics;
+pub(crate) mod error_report;
 mod notification;
 mod safe_writer;
 mod sanitize;

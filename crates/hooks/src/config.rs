@@ -23,12 +23,12 @@ use jsonc_parser::common::Ranged;
 use crate::bridge_call::BridgeCall;
 use crate::diagnostic::SourceText;
 use crate::dialect::claude::{self, AgentScope, CallStatus};
-use crate::effect_filter::EffectFilter;
 use crate::event::{EVENTS, EventKind};
-use crate::guard;
+use crate::guards;
 use crate::hook::{Hook, Source};
 use crate::jsonc::{Document, last_property};
-use crate::matcher::Matcher;
+use crate::matching::Matcher;
+use crate::matching::effect_filter::EffectFilter;
 use hooks_config::combine_configs;
 pub use hooks_config::{CONFIG_KEYS, HooksConfig, OnUnknown};
 pub use layer::{DeclaredLayer, FileKind, Layer};
@@ -113,8 +113,8 @@ impl<'a, 'l> LayerParser<'a, 'l> {
 
     fn finish(mut self, root: &Object<'_>) {
         self.declared.lost_guards =
-            guard::find_lost_guards(root, &self.declared.hooks, self.reader.source, &self.reader.diagnostics);
-        self.declared.lost_guards.extend(guard::find_lost_requirements(root, self.reader.source));
+            guards::find_lost_guards(root, &self.declared.hooks, self.reader.source, &self.reader.diagnostics);
+        self.declared.lost_guards.extend(guards::find_lost_requirements(root, self.reader.source));
         self.reader.diagnostics.sort_by_key(|diagnostic| diagnostic.span.as_ref().map(|span| (span.line, span.column)));
         self.reader.report_unlisted();
         self.declared.diagnostics.append(&mut self.reader.diagnostics);

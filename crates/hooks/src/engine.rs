@@ -11,24 +11,24 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::chunks::ChunkGranularity;
+use crate::answers::merge::merge;
+use crate::answers::outcome::{HookMessage, Outcome};
 use crate::dialect::claude::AgentScope;
-use crate::dispatch::{BackgroundRuns, EventDispatch, HookRun, resolve_session_and_effects};
+use crate::event::chunks::ChunkGranularity;
+use crate::event::input::{AnyEvent, Event, Session, with_event};
 use crate::event::{EventKind, MatcherSubject};
-use crate::guard::UnarmedGuard;
+use crate::guards::UnarmedGuard;
+use crate::guards::trust_gate::TrustGate;
 use crate::hook::{Action, Hook, RunCondition, Source, WorkerAction};
-use crate::input::{AnyEvent, Event, Session, with_event};
-use crate::mcp_names::McpToolName;
-use crate::merge::merge;
-use crate::observer::{EventId, Observer, RunContext};
-use crate::outcome::{HookMessage, Outcome};
-use crate::plan::{Plan, Planner};
-use crate::readiness::ReadinessError;
+use crate::matching::mcp_names::McpToolName;
 use crate::registry::{HookState, Registry, SwitchError};
-use crate::run::worker::WorkerHealth;
-use crate::run::{ExecEnv, ExecEnvs, HookRunners, RunLimits};
-use crate::session_dir::{SessionDir, SessionSnapshot};
-use crate::trust_gate::TrustGate;
+use crate::running::dispatch::{BackgroundRuns, EventDispatch, HookRun, resolve_session_and_effects};
+use crate::running::observer::{EventId, Observer, RunContext};
+use crate::running::plan::{Plan, Planner};
+use crate::running::readiness::ReadinessError;
+use crate::running::session_dir::{SessionDir, SessionSnapshot};
+use crate::running::worker::WorkerHealth;
+use crate::running::{ExecEnv, ExecEnvs, HookRunners, RunLimits};
 
 /// The hook engine of one session. Cheap to clone; clones share everything.
 #[derive(Clone)]

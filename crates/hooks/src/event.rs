@@ -2,6 +2,12 @@
 //!
 //! A new event is a row here, a struct in `input.rs` and an effect in `outcome.rs`; nothing else spells events out.
 
+pub(crate) mod chunks;
+pub(crate) mod growing_text;
+pub(crate) mod input;
+pub(crate) mod model_api;
+pub(crate) mod sample;
+
 use serde::{Deserialize, Serialize};
 
 /// One of the eleven points of an agent's loop at which hooks run.

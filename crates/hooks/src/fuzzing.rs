@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::run::invocation::Invocation;
+use crate::running::invocation::Invocation;
 
 /// How a command would be started.
 #[derive(Clone, Debug, PartialEq, Eq)]

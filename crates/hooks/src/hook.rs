@@ -7,19 +7,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::answer::{Answer, Decision};
-use crate::chunks::ChunkUnit;
+use crate::answers::{Answer, Decision};
 use crate::diagnostic::FileLocation;
 use crate::dialect::claude::{AgentScope, CallStatus};
 use crate::dialect::{Dialect, PermissionRule};
-use crate::effect_filter::{EffectFilter, MatchReason};
 use crate::effects::{self, Effects};
+use crate::event::chunks::ChunkUnit;
+use crate::event::input::HookInput;
 use crate::event::{EventKind, MatcherSubject};
-use crate::input::HookInput;
-use crate::matcher::Matcher;
+use crate::matching::Matcher;
+use crate::matching::effect_filter::{EffectFilter, MatchReason};
+use crate::matching::tool_names::known_tools;
 use crate::on_error::OnError;
-use crate::run::invocation::Invocation;
-use crate::tool_names::known_tools;
+use crate::running::invocation::Invocation;
 
 /// Where a hook was declared, highest precedence first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

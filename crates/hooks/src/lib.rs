@@ -44,95 +44,76 @@
 
 #![warn(missing_docs)]
 
-mod answer;
+mod answers;
 mod bridge_call;
-mod chunks;
 pub mod config;
 mod diagnostic;
 pub mod dialect;
-mod disk_timeout;
-mod dispatch;
-mod effect_filter;
 mod effects;
 mod engine;
-mod env_redaction;
 mod event;
 mod files;
-mod fingerprint_fields;
 #[doc(hidden)]
 pub mod fuzzing;
-mod growing_text;
-mod guard;
+mod guards;
 mod hook;
-mod hook_changes;
-mod input;
 pub mod jsonc;
-mod matcher;
-mod mcp_names;
-pub mod merge;
-mod model_api;
-mod observer;
+mod matching;
 mod on_error;
-mod outcome;
 pub mod patch;
-mod pattern;
-mod plan;
-mod prefilter;
-mod readiness;
 mod registry;
-mod run;
-mod sample;
+mod running;
 #[cfg(feature = "schema")]
 pub mod schema;
-mod session_dir;
 pub mod shell;
 pub mod strict_json;
 mod suggestion;
-mod tool_names;
-mod trust_gate;
-mod wildcard;
 
-pub use answer::{Answer, CapturedStream, Decision, FailureCause, HookExit, ParsedAnswer, RunProblem, parse_answer};
+pub use answers::merge::{self, AnswerConflict, MergedAnswer};
+pub use answers::outcome::*;
+pub use answers::{Answer, CapturedStream, Decision, FailureCause, HookExit, ParsedAnswer, RunProblem, parse_answer};
 pub use bridge_call::{BridgeCall, NoAnswerPolicy};
-pub use chunks::{ChunkGranularity, ChunkSplitter, ChunkUnit};
 pub use config::{DeclaredLayer, FileKind, HooksConfig, Layer, OnUnknown, parse_layer, parse_layer_document};
 pub use diagnostic::{Diagnostic, FileLocation, Severity, SourceSpan, SourceText};
 pub use dialect::{Dialect, PermissionRule};
-pub use disk_timeout::{DISK_TIMEOUT, DISK_TIMEOUT_MESSAGE, run_with_disk_timeout};
-pub use effect_filter::{EffectFilter, MatchReason};
 pub use effects::{Aspect, Command, Effects, PathResolver, Place as CallPlace, Touched, fixed_part};
 pub use engine::{HookEngine, HookEngineBuilder};
-pub use env_redaction::{EnvRedaction, looks_like_secret};
+pub use event::chunks::{ChunkGranularity, ChunkSplitter, ChunkUnit};
+pub use event::growing_text::GrowingText;
+pub use event::input::*;
+pub use event::model_api::{
+    LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, SharedJson, ToolConfig,
+    ToolMode,
+};
+pub use event::sample::{sample_args, sample_input, sample_subject};
 pub use event::{EVENTS, EventInfo, EventKind, HookCapability, MatcherSubject};
 pub use files::{Around, AroundKind, CommandFiles, Fingerprinted, Follower, NamedFile, Naming, Whereabouts};
-pub use fingerprint_fields::FingerprintField;
-pub use growing_text::GrowingText;
-pub use guard::{LostGuard, RequiredHook, UnarmedGuard, UnarmedReason};
+pub use guards::fingerprint_fields::FingerprintField;
+pub use guards::trust_gate::TrustGate;
+pub use guards::{LostGuard, RequiredHook, UnarmedGuard, UnarmedReason};
 pub use hook::{
     Action, CommandAction, HeaderPiece, Hook, HookFunction, HookRole, HttpAction, RuleAction, RunCondition, Source,
     WorkerAction, WorkerConfig,
 };
-pub use hook_changes::{HookChange, HookChangeKind};
-pub use input::*;
-pub use matcher::Matcher;
-pub use mcp_names::McpToolName;
-pub use merge::{AnswerConflict, MergedAnswer};
-pub use model_api::{
-    LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, SharedJson, ToolConfig,
-    ToolMode,
+pub use matching::Matcher;
+pub use matching::effect_filter::{EffectFilter, MatchReason};
+pub use matching::mcp_names::McpToolName;
+pub use matching::pattern::{BoundedRegex, RegexMatch, ToolNamePattern};
+pub use matching::tool_names::{
+    canonical_tool_name, is_possible_tool, known_tools, tool_by_claude_name, tool_help, tools_named,
 };
-pub use observer::{AgentHost, EventId, Observer, RunContext, RunId, RunReport, RunStart, RunStatus, SubAgent};
+pub use matching::wildcard::matches_wildcard;
 pub use on_error::{FailureAction, OnError};
-pub use outcome::*;
-pub use pattern::{BoundedRegex, RegexMatch, ToolNamePattern};
-pub use plan::{Plan, Planner};
-pub use readiness::ReadinessError;
+pub use registry::hook_changes::{HookChange, HookChangeKind};
 pub use registry::{HookState, Registry, SwitchError};
-pub use run::invocation::{SESSION_VARIABLES, join_command as joined_command};
-pub use run::worker::WorkerHealth;
-pub use run::{ExecEnv, ExecEnvs, RunLimits};
-pub use sample::{sample_args, sample_input, sample_subject};
+pub use running::disk_timeout::{DISK_TIMEOUT, DISK_TIMEOUT_MESSAGE, run_with_disk_timeout};
+pub use running::env_redaction::{EnvRedaction, looks_like_secret};
+pub use running::invocation::{SESSION_VARIABLES, join_command as joined_command};
+pub use running::observer::{
+    AgentHost, EventId, Observer, RunContext, RunId, RunReport, RunStart, RunStatus, SubAgent,
+};
+pub use running::plan::{Plan, Planner};
+pub use running::readiness::ReadinessError;
+pub use running::worker::WorkerHealth;
+pub use running::{ExecEnv, ExecEnvs, RunLimits};
 pub use suggestion::{did_you_mean, is_within_typos, nearest_name};
-pub use tool_names::{canonical_tool_name, is_possible_tool, known_tools, tool_by_claude_name, tool_help, tools_named};
-pub use trust_gate::TrustGate;
-pub use wildcard::matches_wildcard;

@@ -1,14 +1,16 @@
 //! Every hook there is, in layer order, with its source and its state. Which of them an event runs is `plan.rs`.
 
+pub(crate) mod hook_changes;
+
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::answer::FailureCause;
+use crate::answers::FailureCause;
 use crate::config::{DeclaredLayer, OnUnknown};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::guard::{LostGuard, RequiredHook};
+use crate::guards::{LostGuard, RequiredHook};
 use crate::hook::{Hook, HookRole, Source};
 use crate::on_error::{FailureAction, OnError};
 

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 use super::ScopeArg;
-use crate::completions;
+use crate::commands::completions;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use hookwright_hooks::EventKind;
 
 use super::{ScopeArg, bridge};
-use crate::completions;
+use crate::commands::completions;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HooksCommand {

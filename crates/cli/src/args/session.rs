@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::completions;
+use crate::commands::completions;
 
 /// The options of a session.
 #[derive(Clone, Debug, Default, Args)]

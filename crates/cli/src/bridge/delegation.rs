@@ -13,7 +13,7 @@ use hookwright_settings::{LoadOptions, ProcessEnv, load};
 use serde_json::{Map, Value};
 
 use super::{BridgeRequest, project_root};
-use crate::agents::is_this_program;
+use crate::commands::agents::is_this_program;
 
 /// The agent that judges in our place.
 pub(super) fn delegate_host(call: &BridgeRequest<'_>, payload: &Map<String, Value>) -> Option<Host> {

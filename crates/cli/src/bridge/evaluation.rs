@@ -360,7 +360,7 @@ fn run_context(heard: &HostEvent) -> RunContext {
 /// New and changed hooks are told of before they first run, and which guards there are is remembered.
 fn announce_hooks(loaded: &LoadedConfig) {
     // Whoever closed stderr wants no notes.
-    let _ = crate::session_options::announce_hooks(loaded);
+    let _ = crate::frontend::session_options::announce_hooks(loaded);
     if loaded.registry.has_guards()
         && let Err(error) = record_guards(loaded, RemovedGuardPolicy::Keep)
     {

@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use jsonc_parser::ast::{Object, Value};
 
 use super::node_reader::NodeReader;
-use crate::chunks::ChunkUnit;
 use crate::event::EventKind;
+use crate::event::chunks::ChunkUnit;
 use crate::jsonc::last_property;
 use crate::suggestion::nearest_name;
 

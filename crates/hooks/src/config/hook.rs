@@ -9,15 +9,15 @@ use super::FileKind;
 use super::node_reader::NodeReader;
 use super::on_error::{read_on_error, read_on_failure};
 use super::{DefinitionContext, EventScope, Layer, chunks, http, plugin, when, worker};
-use crate::answer::Decision;
+use crate::answers::Decision;
 use crate::dialect::claude::{self, AgentScope, CallStatus};
 use crate::dialect::{Dialect, PermissionRule};
-use crate::effect_filter::EffectFilter;
 use crate::event::{EventKind, HookCapability, MatcherSubject};
 use crate::hook::{Action, CommandAction, Hook, HookRole, RuleAction, RunCondition, Source, WorkerAction};
 use crate::jsonc::{last_property, value_kind};
+use crate::matching::effect_filter::EffectFilter;
 use crate::on_error::OnError;
-use crate::run::invocation::{Invocation, join_command};
+use crate::running::invocation::{Invocation, join_command};
 use crate::suggestion::nearest_name;
 
 /// The keys of a hook.

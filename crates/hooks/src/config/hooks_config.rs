@@ -7,7 +7,7 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
 use super::{LayerParser, on_error};
-use crate::guard::RequiredHook;
+use crate::guards::RequiredHook;
 use crate::hook::Source;
 use crate::jsonc::last_property;
 use crate::on_error::OnError;

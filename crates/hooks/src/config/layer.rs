@@ -6,7 +6,7 @@ use std::path::Path;
 use super::HooksConfig;
 use crate::diagnostic::Diagnostic;
 use crate::dialect::Dialect;
-use crate::guard::LostGuard;
+use crate::guards::LostGuard;
 use crate::hook::{Hook, Source};
 
 /// What a file is for, and in whose words it is written.

@@ -7,9 +7,9 @@ use super::{FileKind, LayerParser};
 use crate::dialect::claude;
 use crate::event::{EventKind, MatcherSubject};
 use crate::jsonc::{last_property, lowercase_first};
-use crate::matcher::{Matcher, is_word_list, matches_everything, split_word_list};
+use crate::matching::tool_names::{is_foreign_tool, known_tools, tool_help};
+use crate::matching::{Matcher, is_word_list, matches_everything, split_word_list};
 use crate::suggestion::nearest_name;
-use crate::tool_names::{is_foreign_tool, known_tools, tool_help};
 
 impl LayerParser<'_, '_> {
     pub(super) fn compile_matcher(&mut self, kind: EventKind, object: &Object<'_>, text: Option<&str>) -> Matcher {

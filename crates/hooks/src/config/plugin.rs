@@ -7,7 +7,7 @@ use super::{Layer, worker};
 use crate::dialect::Dialect;
 use crate::hook::{CommandAction, Source, WorkerAction};
 use crate::jsonc::last_property;
-use crate::run::invocation::{Invocation, join_command};
+use crate::running::invocation::{Invocation, join_command};
 
 /// The library for node, and what serves a package with it. They are the ones that people install.
 const NODE_LIBRARY_SOURCE: &str = include_str!("../../../../sdk/node/index.js");

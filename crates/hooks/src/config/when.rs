@@ -5,9 +5,9 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
 use super::node_reader::NodeReader;
-use crate::effect_filter::{CommandPattern, EffectFilter, EffectFilterSpec, HostPattern, PathGlob};
 use crate::event::{EventKind, MatcherSubject};
 use crate::jsonc::{last_property, value_kind};
+use crate::matching::effect_filter::{CommandPattern, EffectFilter, EffectFilterSpec, HostPattern, PathGlob};
 use crate::suggestion::nearest_name;
 
 const WHEN_KEYS: [&str; 6] = ["writes", "reads", "deletes", "commands", "network", "certain"];

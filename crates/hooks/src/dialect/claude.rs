@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::tool_arguments::{self, DialectCall, UntranslatableChange};
 use crate::event::EventKind;
-use crate::input::HookInput;
+use crate::event::input::HookInput;
 
 /// Where within a session an event happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

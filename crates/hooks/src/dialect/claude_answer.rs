@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::claude::{AgentScope, ClaudeInput, event_name};
-use crate::answer::{self, Answer, CapturedStream, Decision, FailureCause, HookExit, ParsedAnswer, RunProblem};
+use crate::answers::{self, Answer, CapturedStream, Decision, FailureCause, HookExit, ParsedAnswer, RunProblem};
 use crate::event::{EventKind, HookCapability};
 use crate::hook::Hook;
 use crate::strict_json::{self, ParsedJson};
@@ -24,18 +24,18 @@ pub(crate) fn parse_claude_answer(
 ) -> ParsedAnswer {
     let reader = ClaudeAnswerReader { kind: hook.event, is_guard: hook.is_guard(), input: shown, view_index: view };
     match end {
-        HookExit::Exited(0) => answer::drop_unsupported_effects(hook.event, reader.read_success(stdout)),
-        HookExit::Exited(2) => answer::drop_unsupported_effects(hook.event, reader.read_block(stdout, stderr)),
+        HookExit::Exited(0) => answers::drop_unsupported_effects(hook.event, reader.read_success(stdout)),
+        HookExit::Exited(2) => answers::drop_unsupported_effects(hook.event, reader.read_block(stdout, stderr)),
         HookExit::TimedOut(_) | HookExit::Failed(_) => {
-            let mut reading = answer::parse_answer(hook.event, end, &CapturedStream::default(), stderr);
+            let mut reading = answers::parse_answer(hook.event, end, &CapturedStream::default(), stderr);
             let spoken = reader.read_success(stdout).answer;
             if spoken.ends_plan() {
                 reading.answer = spoken;
                 reading.problems.iter_mut().for_each(|trouble| trouble.cause = None);
             }
-            answer::drop_unsupported_effects(hook.event, reading)
+            answers::drop_unsupported_effects(hook.event, reading)
         }
-        _ => answer::parse_answer(hook.event, end, stdout, stderr),
+        _ => answers::parse_answer(hook.event, end, stdout, stderr),
     }
 }
 
@@ -65,7 +65,7 @@ enum ClaudeOutput {
 impl ClaudeAnswerReader<'_> {
     /// Exit 0: the object in the last line counts.
     fn read_success(&self, stdout: &CapturedStream) -> ParsedAnswer {
-        let text = answer::trim_output(&stdout.text);
+        let text = answers::trim_output(&stdout.text);
         if text.is_empty() {
             return ParsedAnswer::default();
         }
@@ -77,7 +77,7 @@ impl ClaudeAnswerReader<'_> {
             ClaudeOutput::Object { fields, repeated, again } => {
                 let mut reading = self.read_object(&fields);
                 if let Some(key) = repeated {
-                    report_output_problem(&mut reading, answer::repeated_key_problem("", &key));
+                    report_output_problem(&mut reading, answers::repeated_key_problem("", &key));
                 }
                 if again {
                     report_output_problem(
@@ -107,8 +107,8 @@ impl ClaudeAnswerReader<'_> {
 
     /// Exit 2: no, with stderr as the reason.
     fn read_block(&self, stdout: &CapturedStream, stderr: &CapturedStream) -> ParsedAnswer {
-        let said = |text: &str| Some(answer::trim_output(text)).filter(|text| !text.is_empty()).map(str::to_owned);
-        let printed = match find_answer(answer::trim_output(&stdout.text)) {
+        let said = |text: &str| Some(answers::trim_output(text)).filter(|text| !text.is_empty()).map(str::to_owned);
+        let printed = match find_answer(answers::trim_output(&stdout.text)) {
             ClaudeOutput::Object { fields, .. } => self.read_object(&fields).answer,
             ClaudeOutput::Text | ClaudeOutput::Unreadable(_) => Answer::default(),
         };
@@ -383,7 +383,7 @@ fn append_line(to: &mut Option<String>, words: String) {
 fn find_answer(text: &str) -> ClaudeOutput {
     /// Objects within an object begin lines too; nobody prints an answer of more.
     const MAX_ANSWER_CANDIDATES: usize = 256;
-    if let Some(problem) = answer::encoding_problem(text) {
+    if let Some(problem) = answers::encoding_problem(text) {
         return ClaudeOutput::Unreadable(problem.to_owned());
     }
     let unwrapped = serde_json::from_str::<String>(text).ok();
@@ -403,14 +403,14 @@ fn find_answer(text: &str) -> ClaudeOutput {
         if let Ok(ParsedJson { value: Value::Object(fields), repeated_key: repeated }) =
             strict_json::parse(text[start..].trim_end().as_bytes())
         {
-            return ClaudeOutput::Object { fields, repeated, again: answer::contains_answer_field(&text[..start]) };
+            return ClaudeOutput::Object { fields, repeated, again: answers::contains_answer_field(&text[..start]) };
         }
     }
     match whole {
         Err(error) if text.starts_with('{') => {
             ClaudeOutput::Unreadable(format!("looks like JSON but does not parse: {error}"))
         }
-        _ if answer::contains_answer_field(text) => ClaudeOutput::Unreadable(
+        _ if answers::contains_answer_field(text) => ClaudeOutput::Unreadable(
             "has text behind its JSON answer, or around it; it counts in the last line".to_owned(),
         ),
         _ => ClaudeOutput::Text,

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::tool_arguments::{DialectCall, to_claude};
+use crate::matching::tool_names::tools_named;
+use crate::matching::wildcard::{matches_wildcard, path_matches_wildcard};
 use crate::shell::parts;
-use crate::tool_names::tools_named;
-use crate::wildcard::{matches_wildcard, path_matches_wildcard};
 
 /// A permission rule.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::tool_names::{claude_name, mcp_spelling, tool_by_claude_name};
+use crate::matching::tool_names::{claude_name, mcp_spelling, tool_by_claude_name};
 
 /// A call of a tool, in either vocabulary.
 #[derive(Clone, Debug, PartialEq)]

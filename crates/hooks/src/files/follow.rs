@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::{Around, AroundKind, NamedFile};
-use crate::readiness::ReadinessError;
+use crate::running::readiness::ReadinessError;
 use crate::shell::{Budget, normalized};
 
 /// No directory that counts is larger; of a larger one not everything is known.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::Naming;
 use super::walk::{Walk, What, When};
-use crate::readiness::{self, ProgramSearchPath, ReadinessError};
-use crate::run::command::DEFAULT_PATH;
+use crate::running::command::DEFAULT_PATH;
+use crate::running::readiness::{self, ProgramSearchPath, ReadinessError};
 use crate::shell::{self, Field, Language, State, Wrapped};
 
 impl<'a> Walk<'a> {

@@ -10,8 +10,8 @@ use super::found::{Behind, Once};
 use super::names::Passing;
 use super::{Around, Follower, NamedFile, Naming, Whereabouts};
 use crate::hook::CommandAction;
-use crate::readiness::ReadinessError;
-use crate::run::invocation::SHELL_WORDS;
+use crate::running::invocation::SHELL_WORDS;
+use crate::running::readiness::ReadinessError;
 use crate::shell::{self, Budget, Field, Node, RedirectionKind, SimpleCommand, State, Word, commands_in};
 
 /// One thing that a command does, for those who ask whether it can.

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use super::*;
-use crate::chunks::ChunkUnit;
+use crate::event::chunks::ChunkUnit;
 
 /// What an AfterModel hook with this `chunks` has, and what is said of it.
 fn parse_chunks(value: &str) -> (Option<ChunkUnit>, String) {

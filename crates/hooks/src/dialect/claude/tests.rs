@@ -1,8 +1,8 @@
 use super::*;
-use crate::input::{
+use crate::event::input::{
     AfterAgent, AfterTool, BeforeAgent, BeforeTool, Event, Notification, RequestedBy, Session, SessionEnd,
 };
-use crate::observer::{RunContext, SubAgent};
+use crate::running::observer::{RunContext, SubAgent};
 use std::borrow::Cow;
 
 fn session() -> Session {

@@ -2,9 +2,9 @@ use serde_json::json;
 
 use super::*;
 use crate::dialect::Dialect;
+use crate::event::input::HookInput;
 use crate::hook::{Action, CommandAction, HookRole};
-use crate::input::HookInput;
-use crate::run::invocation::Invocation;
+use crate::running::invocation::Invocation;
 
 fn claude_hook(kind: EventKind, duty: HookRole) -> Hook {
     let mut hook = Hook::from_function(kind, "h", |_| async { Ok(Answer::default()) });

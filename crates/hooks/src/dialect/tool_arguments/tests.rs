@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::tool_names::known_tools;
+use crate::matching::tool_names::known_tools;
 
 fn call(tool: &str, input: Value) -> DialectCall {
     let Value::Object(input) = input else { panic!("an object") };

@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::effects::{Effects, Place};
 use crate::files::{Follower, Whereabouts};
 use crate::hook::CommandAction;
-use crate::run::invocation::Invocation;
+use crate::running::invocation::Invocation;
 use crate::shell::{self, TOO_MUCH_WORK};
 
 /// The analysis of such a command takes milliseconds on an idle machine; without a budget, hours.

@@ -1,0 +1,102 @@
+//! `agents explain`: which of the hooks here lose what under an agent, in plain words. From the table of hosts; nothing runs.
+
+use std::io::Write;
+use std::time::Duration;
+
+use hookwright_bridge::install::entry_timeout;
+use hookwright_bridge::{Host, HostEventInfo, MissingCapability, missing_capabilities};
+use hookwright_hooks::Hook;
+use serde_json::{Value, json};
+
+use crate::commands::hooks::LoadedProject;
+use crate::exit;
+use crate::output::{self, BAD, BOLD, DIM, GOOD, WARN, paint};
+
+/// What becomes of a hook under an agent.
+pub(super) struct HostCompatibility {
+    /// The agent's events that it runs at.
+    pub(super) host_events: Vec<&'static str>,
+    /// What it loses.
+    pub(super) missing: Vec<MissingCapability>,
+    /// How long it can take there, if its own time-out is longer.
+    pub(super) shortened_timeout: Option<Duration>,
+}
+
+/// What becomes of a hook.
+pub(super) fn host_compatibility(host: Host, hook: &Hook) -> HostCompatibility {
+    let rows: Vec<&HostEventInfo> = host.events_for(hook.event).filter(|row| row.wired).collect();
+    // The shortest of them: whichever fires, it may be that one.
+    let cut_short = rows
+        .iter()
+        .map(|row| Host::bridge_deadline(entry_timeout(host, row)))
+        .min()
+        .filter(|least| *least < hook.timeout);
+    let lost = if rows.is_empty() { Vec::new() } else { missing_capabilities(hook.event, &rows) };
+    HostCompatibility {
+        host_events: rows.iter().map(|row| row.name).collect(),
+        missing: lost,
+        shortened_timeout: cut_short,
+    }
+}
+
+pub(super) fn run(toolbox: &LoadedProject, host: Host, only: Option<&str>, as_json: bool) -> anyhow::Result<u8> {
+    let entries = toolbox.entries();
+    let wanted = |hook: &Hook| only.is_none_or(|only| hook.id() == only || hook.name.as_deref() == Some(only));
+    let hooks: Vec<&Hook> = entries.iter().map(|entry| entry.hook.as_ref()).filter(|hook| wanted(hook)).collect();
+    if let Some(only) = only.filter(|_| hooks.is_empty()) {
+        return Err(toolbox.unknown_hook_error(only));
+    }
+    let accounts: Vec<(&Hook, HostCompatibility)> =
+        hooks.into_iter().map(|hook| (hook, host_compatibility(host, hook))).collect();
+    if as_json {
+        let hooks: Vec<Value> = accounts.iter().map(|(hook, account)| compatibility_json(hook, account)).collect();
+        output::print_json(&json!({"agent": host.name(), "hooks": hooks}))?;
+        return Ok(exit::OK);
+    }
+    toolbox.print_problems()?;
+    if accounts.is_empty() {
+        output::note("there are no hooks here")?;
+        return Ok(exit::OK);
+    }
+    let mut stdout = output::stdout();
+    for (hook, account) in &accounts {
+        let (style, word) = match account {
+            account if account.host_events.is_empty() => (BAD, "never runs"),
+            account if account.missing.iter().any(|lost| lost.disables_guards) => (BAD, "can't refuse"),
+            account if !account.missing.is_empty() || account.shortened_timeout.is_some() => (WARN, "loses something"),
+            _ => (GOOD, "whole"),
+        };
+        let guard = if hook.is_guard() { ", guard" } else { "" };
+        let name = paint(BOLD, output::truncate_columns(hook.id(), 60));
+        writeln!(stdout, "{name} ({}, {}{guard}): {}", hook.event, hook.source, paint(style, word))?;
+        if account.host_events.is_empty() {
+            writeln!(stdout, "    {} has no such moment for hooks", host.title())?;
+            continue;
+        }
+        writeln!(stdout, "    {}", paint(DIM, format!("runs at {}", account.host_events.join(", "))))?;
+        for lost in &account.missing {
+            writeln!(stdout, "    {}", lost.consequence)?;
+        }
+        if let Some(longest) = account.shortened_timeout {
+            let (own, longest) = (format_seconds(hook.timeout), format_seconds(longest));
+            writeln!(stdout, "    may take {own} s here, and is ended after {longest} s there")?;
+        }
+    }
+    Ok(exit::OK)
+}
+
+/// Seconds, as people write them.
+pub(super) fn format_seconds(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds.fract() == 0.0 { format!("{seconds:.0}") } else { format!("{seconds}") }
+}
+
+fn compatibility_json(hook: &Hook, account: &HostCompatibility) -> Value {
+    let lost = |lost: &MissingCapability| json!({"power": format!("{:?}", lost.power), "words": lost.consequence, "grave": lost.disables_guards});
+    json!({
+        "name": hook.id(), "event": hook.event, "source": hook.source.to_string(), "guard": hook.is_guard(),
+        "never": account.host_events.is_empty(), "runs_at": account.host_events,
+        "lost": account.missing.iter().map(lost).collect::<Vec<_>>(),
+        "ended_after_ms": account.shortened_timeout.map(|longest| longest.as_millis()),
+    })
+}

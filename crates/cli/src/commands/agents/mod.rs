@@ -1,0 +1,113 @@
+//! `hookwright agents …`: other agents that ask this program's hooks. One file per command; `detection.rs` looks for the agents,
+//! `trial_record.rs` remembers what was verified.
+//!
+//! What is written where is `hookwright_bridge::install`; here it is shown, asked about, and explained.
+
+mod detection;
+mod doctor;
+mod explain;
+mod install;
+mod list;
+mod trace;
+mod trial_record;
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use hookwright_bridge::Host;
+use hookwright_bridge::install::{
+    EntryProgram, HostTrust, HostWiring, InstallScope, InstallTarget, load_wiring, read_trust,
+};
+use hookwright_settings::ProcessEnv;
+use hookwright_settings::edit::EditError;
+
+use crate::args::{AgentsArgs, AgentsCommand};
+use crate::commands::hooks::LoadedProject;
+
+/// Runs one of the commands.
+pub(crate) fn run(args: &AgentsArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
+    let place = &args.place;
+    match &args.command {
+        None => list::run(&place.directory(world)?, world, args.json),
+        Some(AgentsCommand::List { json }) => list::run(&place.directory(world)?, world, *json || args.json),
+        Some(AgentsCommand::Install(install)) => install::install(place, world, install),
+        Some(AgentsCommand::Uninstall(uninstall)) => install::uninstall(place, world, uninstall),
+        Some(AgentsCommand::Explain { agent, hook, json }) => {
+            explain::run(&LoadedProject::open(place, world)?, *agent, hook.as_deref(), *json)
+        }
+        Some(AgentsCommand::Doctor { agent, live, json }) => {
+            doctor::run(&LoadedProject::open(place, world)?, world, *agent, *live, *json)
+        }
+        Some(AgentsCommand::Trace(wanted)) => trace::run(wanted, world),
+    }
+}
+
+/// The agents that ask this program, here or anywhere, in a line; for those who look at hooks in general.
+pub(crate) fn wired_agents_summary(world: &ProcessEnv, project: &std::path::Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    for host in Host::all() {
+        for scope in [InstallScope::User, InstallScope::Project] {
+            let state = AgentInstallState::inspect(host, scope, world, project);
+            if state.has_entries() {
+                let whose = if scope == InstallScope::User { "for you" } else { "for this project" };
+                lines.push(format!("{} ({whose}): {}", host.title(), state.label()));
+            }
+        }
+    }
+    lines
+}
+
+/// How a host's file stands, and whether the host trusts it.
+struct AgentInstallState {
+    target: InstallTarget,
+    wiring: Result<HostWiring, EditError>,
+    trust: HostTrust,
+}
+
+impl AgentInstallState {
+    fn inspect(host: Host, scope: InstallScope, world: &ProcessEnv, project: &std::path::Path) -> AgentInstallState {
+        let target = InstallTarget::locate(host, scope, world, project);
+        let wiring = load_wiring(&target);
+        let trust = wiring.as_ref().map_or(HostTrust::Unknown, |wiring| read_trust(&target, wiring, world));
+        AgentInstallState { target, wiring, trust }
+    }
+
+    fn has_entries(&self) -> bool {
+        self.wiring.as_ref().is_ok_and(HostWiring::has_entries)
+    }
+
+    /// How it stands, in a word or two.
+    fn label(&self) -> &'static str {
+        match &self.wiring {
+            Err(_) => "unreadable",
+            Ok(wiring) if !wiring.has_entries() => "no",
+            Ok(wiring) if wiring.entries.iter().all(|found| !found.call.installed) => "by hand",
+            Ok(wiring) if !wiring.missing.is_empty() => "partly",
+            Ok(wiring) if !wiring.outdated.is_empty() => "outdated",
+            Ok(_) => "wired",
+        }
+    }
+}
+
+/// Whether the program that an entry calls is this one.
+pub(crate) fn is_this_program(program: &str, world: &ProcessEnv, project: &std::path::Path) -> bool {
+    let called = match EntryProgram::from_command(program) {
+        EntryProgram::Absolute(path) => Some(PathBuf::from(path)),
+        EntryProgram::OnPath => detection::find_on_search_path(world, project, "hookwright"),
+    };
+    let own = std::env::current_exe().and_then(|own| own.canonicalize());
+    match (called.map(|path| path.canonicalize()), own) {
+        (Some(Ok(called)), Ok(own)) => called == own,
+        _ => false,
+    }
+}
+
+/// This program's own path, for settings that call it. Where the search path leads to the same program, as that says: it
+/// stays the same when the program is updated.
+fn own_program_path(world: &ProcessEnv, project: &std::path::Path) -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("this program can't find itself")?;
+    let real = own.canonicalize().unwrap_or_else(|_| own.clone());
+    let same = detection::find_on_search_path(world, project, "hookwright")
+        .filter(|found| found.canonicalize().ok().as_ref() == Some(&real));
+    Ok(same.unwrap_or(own))
+}

@@ -1,0 +1,71 @@
+//! `config edit`: a settings file in the user's editor. What is written there comes into force only if it can be read.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use hookwright_hooks::jsonc::Document;
+use hookwright_settings::edit::{EditError, rewrite};
+use hookwright_settings::{LoadedConfig, ProcessEnv, read_settings_file};
+
+use super::{settings_target, warn_if_untrusted};
+use crate::args::ScopeArg;
+use crate::{exit, output, output::diagnostics};
+
+/// The most that is read of what an editor leaves.
+const MAX_EDITED_SETTINGS_BYTES: u64 = 16 << 20;
+
+pub(super) fn run(loaded: &LoadedConfig, scope: ScopeArg, world: &ProcessEnv) -> anyhow::Result<u8> {
+    let (file, source) = settings_target(loaded, scope);
+    let before = read_settings_file(&file)?.unwrap_or_default();
+    let draft = tempfile::Builder::new().prefix("settings-").suffix(".json").tempfile()?;
+    hookwright_disk::make_private(draft.as_file())?;
+    let text = if before.is_empty() { "{\n}\n" } else { &before };
+    std::fs::write(draft.path(), text).context("there can be no file to edit")?;
+    open_editor(world, draft.path())?;
+    let after = hookwright_disk::read_text(draft.path(), MAX_EDITED_SETTINGS_BYTES)
+        .context("what the editor left can't be read")?;
+    if after == text {
+        output::note("nothing has changed")?;
+        return Ok(exit::OK);
+    }
+    if let Err(wrong) = &Document::parse(&file, &after).root {
+        diagnostics::print([&**wrong])?;
+        let (_, kept) = draft.keep().context("your text could not be kept")?;
+        output::error(format!("{} stays as it was: that could not be read", file.display()))?;
+        output::hint(format!("what you wrote is kept in {}", kept.display()))?;
+        return Ok(exit::ERROR);
+    }
+    let mut meanwhile = false;
+    rewrite(&file, |now| {
+        meanwhile = now != before;
+        Ok::<_, EditError>(if meanwhile { now.to_owned() } else { after.clone() })
+    })?;
+    if meanwhile {
+        let (_, kept) = draft.keep().context("your text could not be kept")?;
+        bail!(
+            "{} was changed by somebody else meanwhile; what you wrote is kept in {}",
+            file.display(),
+            kept.display()
+        );
+    }
+    output::note(format!("wrote {}", file.display()))?;
+    warn_if_untrusted(loaded, &source)?;
+    output::hint("`hookwright hooks validate` says whether all of it is understood")?;
+    Ok(exit::OK)
+}
+
+/// Lets the user write, in whatever they like to write in.
+fn open_editor(world: &ProcessEnv, file: &Path) -> anyhow::Result<()> {
+    let var = |name: &str| world.var(name).filter(|value| !value.trim().is_empty());
+    let editor = var("VISUAL").or_else(|| var("EDITOR")).unwrap_or("vi");
+    // The editor may be several words, and the shell knows how to read them.
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(file);
+    #[expect(clippy::disallowed_methods, reason = "the user is done with the editor when they are done")]
+    let status = hookwright_process::spawn_detached(|| command.spawn()).and_then(|mut child| child.wait());
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => bail!("{editor} ended with an error; nothing was changed"),
+        Err(error) => Err(error).with_context(|| format!("can't start {editor}")),
+    }
+}

@@ -1,0 +1,74 @@
+//! `hookwright extensions …`: one file per command. The work is done in `hookwright-extensions` and `hookwright-settings`; here it
+//! is shown, asked about and ordered.
+
+mod config;
+mod guard_removal;
+pub(crate) mod install;
+mod list;
+mod new;
+mod preview;
+mod prompt;
+mod switch;
+mod update;
+mod validate;
+
+use hookwright_agent::session::proxy_from_env;
+use hookwright_extensions::Fetcher;
+use hookwright_settings::{Extension, ProcessEnv};
+
+use crate::args::{ExtensionsCommand, ProjectCommand};
+use crate::commands::hooks::LoadedProject;
+use crate::output;
+
+/// Runs one of the commands.
+pub(crate) fn run(args: ProjectCommand<ExtensionsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
+    let ProjectCommand { command, place } = args;
+    let open = || LoadedProject::open(&place, world);
+    match command {
+        ExtensionsCommand::Install(install) => install::run(&open()?, world, &install),
+        ExtensionsCommand::Link { path, consent } => install::link(&open()?, world, &path, consent),
+        ExtensionsCommand::Uninstall { names, all, consent } => {
+            install::uninstall(&open()?, world, &names, all, consent.into())
+        }
+        ExtensionsCommand::Update { name, all, consent } => update::run(&open()?, world, name.as_deref(), all, consent),
+        ExtensionsCommand::List { json } => list::run(&open()?, json),
+        ExtensionsCommand::Enable { name, scope } => switch::enable(&open()?, &name, scope),
+        ExtensionsCommand::Disable { name, scope, consent } => {
+            switch::disable(&open()?, world, &name, scope, consent.into())
+        }
+        ExtensionsCommand::New { path, template } => new::run(&open()?, world, &path, template),
+        ExtensionsCommand::Validate { path, json } => validate::run(&open()?, world, &path, json),
+        ExtensionsCommand::Config { name, setting, scope } => {
+            config::run(&open()?, world, name.as_deref(), setting.as_deref(), scope)
+        }
+    }
+}
+
+/// Whether the user says yes on the terminal.
+pub(crate) fn confirm(question: &str) -> std::io::Result<bool> {
+    prompt::confirm(question)
+}
+
+/// The extension of that name.
+fn find_extension<'t>(toolbox: &'t LoadedProject, name: &str) -> anyhow::Result<&'t Extension> {
+    let all = &toolbox.loaded.extensions;
+    let found =
+        all.iter().find(|one| one.name == name).or_else(|| all.iter().find(|one| one.name.eq_ignore_ascii_case(name)));
+    found.ok_or_else(|| hookwright_extensions::ExtensionError::unknown(name, &toolbox.loaded).into())
+}
+
+/// Fetches with this world's git and proxy, and tells of it on stderr.
+pub(crate) fn with_fetcher<T>(world: &ProcessEnv, work: impl AsyncFnOnce(&Fetcher<'_>) -> T) -> anyhow::Result<T> {
+    let told = std::sync::Mutex::new(String::new());
+    let progress = |words: &str| {
+        // A line for every stage, not for every percent of it.
+        let stage = words.split([':', '%']).next().unwrap_or(words).to_owned();
+        let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if *told != stage {
+            let _ = output::note(output::one_line(words));
+            *told = stage;
+        }
+    };
+    let fetcher = Fetcher { process_env: world, proxy: proxy_from_env(world), progress: &progress };
+    Ok(crate::runtime::start(1)?.block_on(work(&fetcher)))
+}

@@ -1,0 +1,90 @@
+//! `extensions update`: what is new where an extension came from, shown as a difference; what runs or decides counts only after
+//! somebody agrees.
+
+use anyhow::bail;
+use hookwright_extensions::{ConsentRequirement, InstallConsent, PreparedExtension, UpdateStatus, check_for_update};
+use hookwright_settings::{Extension, ExtensionOwner, OriginKind, ProcessEnv};
+
+use super::install::{ConsentSource, ask_missing_values, obtain_consent, report_refusal};
+use super::{find_extension, preview, with_fetcher};
+use crate::commands::hooks::LoadedProject;
+use crate::{exit, output, output::diagnostics};
+
+pub(super) fn run(
+    toolbox: &LoadedProject,
+    world: &ProcessEnv,
+    name: Option<&str>,
+    all: bool,
+    consent: bool,
+) -> anyhow::Result<u8> {
+    let is_from_elsewhere = |one: &&Extension| {
+        one.owner == ExtensionOwner::User && one.origin.as_ref().is_some_and(|origin| origin.kind != OriginKind::Link)
+    };
+    let wanted: Vec<&Extension> = match name {
+        Some(name) => vec![find_extension(toolbox, name)?],
+        None if all => toolbox.loaded.extensions.iter().filter(is_from_elsewhere).collect(),
+        None => bail!("which? Name one, or say --all"),
+    };
+    if wanted.is_empty() {
+        output::note("no installed extension can be updated")?;
+    }
+    let mut code = exit::OK;
+    for extension in wanted {
+        // What fails for one is no reason to leave out the others.
+        let done = update_one(toolbox, world, extension, consent.into());
+        code = code.max(done.unwrap_or_else(|error| crate::output::error_report::print(&error)));
+    }
+    Ok(code)
+}
+
+fn update_one(
+    toolbox: &LoadedProject,
+    world: &ProcessEnv,
+    extension: &Extension,
+    consent: ConsentSource,
+) -> anyhow::Result<u8> {
+    let name = &extension.name;
+    if let Some(place) = &extension.moved_to {
+        output::note(format!("`{name}` says that it has moved to {}", output::one_line(place)))?;
+        output::hint("uninstall it and install it from there, if you trust that place")?;
+    }
+    let found = with_fetcher(world, async |fetcher| check_for_update(extension, fetcher, &toolbox.loaded).await)??;
+    match found {
+        UpdateStatus::Current => output::note(format!("`{name}` {} is the newest", extension.version))?,
+        UpdateStatus::Linked => {
+            output::note(format!("`{name}` is linked: {} counts as it is", extension.path.display()))?
+        }
+        UpdateStatus::Ready(prepared) => return install_update(toolbox, world, *prepared, consent),
+    }
+    Ok(exit::OK)
+}
+
+fn install_update(
+    toolbox: &LoadedProject,
+    world: &ProcessEnv,
+    prepared: PreparedExtension,
+    consent: ConsentSource,
+) -> anyhow::Result<u8> {
+    let (name, version) = (prepared.summary.name.clone(), prepared.summary.version.clone());
+    let asks = match &prepared.diff {
+        Some(difference) => {
+            preview::print_difference(&name, difference)?;
+            difference.consent_requirement()
+        }
+        None => ConsentRequirement::Required,
+    };
+    diagnostics::print(&prepared.summary.diagnostics)?;
+    let agreed = match asks {
+        ConsentRequirement::NotRequired => InstallConsent::NotRequired,
+        ConsentRequirement::Required
+            if obtain_consent(consent, &format!("update `{name}`, and trust its hooks as they are then?"))? =>
+        {
+            InstallConsent::Given
+        }
+        ConsentRequirement::Required => return report_refusal(&name, "update"),
+    };
+    let values = ask_missing_values(&prepared.settings, &prepared.known_values())?;
+    prepared.commit(&values, agreed, world, &toolbox.loaded)?;
+    output::note(format!("`{name}` is at {version} now"))?;
+    Ok(exit::OK)
+}

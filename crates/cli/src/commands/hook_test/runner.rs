@@ -1,0 +1,218 @@
+//! Runs the cases of a hook-test file, each in a fresh project of its own, on the engine that sessions use.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail};
+use hookwright_bridge::sample_payload::build_host_payload;
+use hookwright_bridge::{Host, HostVerdict};
+use hookwright_hooks::merge::merge;
+use hookwright_hooks::{
+    AnyEvent, Diagnostic, HookEngine, Layer, MatcherSubject, MergedAnswer, Outcome, Registry, Session, Severity,
+    Source, parse_layer,
+};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::check::{ExpectationFailure, check, substitute_project, toml_to_json};
+use super::file::{HookTestCase, HookTestFile};
+use super::sandbox::populate_sandbox;
+
+/// What came of one file.
+pub(crate) struct HookTestFileResult {
+    pub(crate) path: PathBuf,
+    /// A program that is missing, so that nothing was run.
+    pub(crate) missing_program: Option<String>,
+    pub(crate) cases: Vec<HookTestCaseResult>,
+    /// What of the project the cases do not have, and why.
+    pub(crate) skipped_entries: BTreeSet<String>,
+}
+
+/// What came of one case.
+pub(crate) struct HookTestCaseResult {
+    pub(crate) name: String,
+    pub(crate) duration: Duration,
+    pub(crate) failures: Vec<ExpectationFailure>,
+    /// What is said about its hooks.
+    pub(crate) warnings: Vec<String>,
+    /// What another agent's dialect loses of the answer.
+    pub(crate) host_losses: Vec<String>,
+    /// Whether a hook failed and the case does not say that it should: then what it expects may have come of that alone.
+    pub(crate) hook_failed: bool,
+}
+
+/// Runs a file's cases; `project` is whose settings count where the file names none.
+pub(crate) async fn run_file(
+    path: &Path,
+    project: &Path,
+    env: &[(OsString, OsString)],
+    filter: Option<&str>,
+) -> anyhow::Result<HookTestFileResult> {
+    let file = HookTestFile::read(path)?;
+    let mut result = HookTestFileResult {
+        path: path.to_owned(),
+        missing_program: None,
+        cases: Vec::new(),
+        skipped_entries: BTreeSet::new(),
+    };
+    if let Some(missing) =
+        file.requires.iter().find(|program| !crate::commands::is_program_installed(program, project, env))
+    {
+        result.missing_program = Some(missing.clone());
+        return Ok(result);
+    }
+    for case in file.cases.iter().filter(|case| filter.is_none_or(|text| case.name.contains(text))) {
+        for host in std::iter::once(None).chain(case_hosts(case)?.into_iter().map(Some)) {
+            let (case, left_out) = run_case(&file, case, host, path, project, env)
+                .await
+                .with_context(|| format!("{}: case `{}` could not be run", path.display(), case.name))?;
+            result.cases.push(case);
+            result.skipped_entries.extend(left_out);
+        }
+    }
+    Ok(result)
+}
+
+/// The agents that a case names.
+fn case_hosts(case: &HookTestCase) -> anyhow::Result<Vec<Host>> {
+    let host =
+        |name: &String| crate::args::parse_host(name).map_err(|why| anyhow!("case `{}`: `{name}`: {why}", case.name));
+    case.hosts.iter().map(host).collect()
+}
+
+async fn run_case(
+    file: &HookTestFile,
+    case: &HookTestCase,
+    host: Option<Host>,
+    path: &Path,
+    project: &Path,
+    env: &[(OsString, OsString)],
+) -> anyhow::Result<(HookTestCaseResult, Vec<String>)> {
+    let started = Instant::now();
+    let beside = path.parent().unwrap_or(Path::new("."));
+    let sandbox = tempfile::Builder::new().prefix("hooktest-").tempdir().context("can't make a temporary project")?;
+    // Hooks may compare paths; the real one is what they will see.
+    let root = sandbox.path().canonicalize()?;
+    let (home, sandbox_project) = (root.join("home"), root.join("project"));
+    std::fs::create_dir_all(&home)?;
+    std::fs::create_dir_all(&sandbox_project)?;
+    let left_out = populate_sandbox(file, case, beside, project, &sandbox_project)?;
+    let engine = sandbox_engine(file, case, beside, &sandbox_project, &home, env)?;
+    let fields = event_fields(case, &sandbox_project)?;
+    let (outcome, lost) = match host {
+        None => {
+            let event = AnyEvent::from_fields(case.event, fields)
+                .with_context(|| format!("the input does not fit {}", case.event))?;
+            (engine.fire_any(&event, &CancellationToken::new()).await, Vec::new())
+        }
+        Some(host) => fire_as(host, case, &fields, &sandbox_project, &engine).await?,
+    };
+    engine.shutdown().await;
+    let failures = check(&case.expect, case.event, &outcome, &sandbox_project);
+    let name = host.map_or_else(|| case.name.clone(), |host| format!("{} (as {host})", case.name));
+    let warnings = outcome.warnings.iter().map(|said| format!("{} {}", said.hook, said.text)).collect();
+    let hook_failed = case.expect.exit_code.is_none() && outcome.runs.iter().any(|run| run.error.is_some());
+    Ok((
+        HookTestCaseResult { name, duration: started.elapsed(), failures, warnings, host_losses: lost, hook_failed },
+        left_out,
+    ))
+}
+
+/// The case as it would happen in another agent: its words in, all views as one outcome, and what its answer would lose.
+async fn fire_as(
+    host: Host,
+    case: &HookTestCase,
+    fields: &Map<String, Value>,
+    project: &Path,
+    engine: &HookEngine,
+) -> anyhow::Result<(Outcome<()>, Vec<String>)> {
+    let payload = build_host_payload(host, case.event, fields, project)?;
+    let heard = host.dialect().parse_event(host, payload, None)?;
+    let mut outcomes = Vec::new();
+    for view in &heard.views {
+        outcomes.push(engine.fire_any(&view.event, &CancellationToken::new()).await);
+    }
+    let merged: Vec<MergedAnswer> = outcomes.iter().map(|outcome| outcome.merged.clone()).collect();
+    let written = host.dialect().write_response(&heard, &HostVerdict::from_merged(&heard, &merged));
+    let lost = written
+        .downgrades
+        .iter()
+        .map(|loss| format!("{} becomes {} in {}", loss.requested, loss.applied, host.title()));
+    let lost = lost.collect();
+    let mut all = outcomes.into_iter();
+    let mut whole = all.next().with_context(|| format!("{} has no such event", host.title()))?;
+    for next in all {
+        whole.messages.extend(next.messages);
+        whole.warnings.extend(next.warnings);
+        whole.runs.extend(next.runs);
+    }
+    whole.merged = merge(whole.runs.iter().map(|run| (run.hook.as_str(), &run.answer))).0;
+    Ok((whole, lost))
+}
+
+/// The most that is read of settings.
+const MAX_TEST_SETTINGS_BYTES: u64 = 16 << 20;
+
+/// An engine with the hooks of the sandbox's settings and nobody else's.
+fn sandbox_engine(
+    file: &HookTestFile,
+    case: &HookTestCase,
+    beside: &Path,
+    project: &Path,
+    home: &Path,
+    env: &[(OsString, OsString)],
+) -> anyhow::Result<HookEngine> {
+    let settings = project.join(".gemini/settings.json");
+    let shown = file.settings.as_ref().map_or_else(|| settings.clone(), |path| beside.join(path));
+    let text = hookwright_disk::read_text(&settings, MAX_TEST_SETTINGS_BYTES).with_context(|| {
+        format!("there are no settings: name a file with `settings = …`, or create {}", settings.display())
+    })?;
+    let mut declared = parse_layer(&Layer::new(Source::Project, &shown, &text));
+    let errors: Vec<&Diagnostic> =
+        declared.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect();
+    if let [first, ..] = errors.as_slice() {
+        bail!("{first}");
+    }
+    if let Some(name) = &case.hook {
+        declared.hooks.retain(|hook| hook.id() == name && hook.event == case.event);
+        if declared.hooks.is_empty() {
+            bail!("no hook on {} is called `{name}`", case.event);
+        }
+    }
+    let mut vars = env.to_vec();
+    vars.push(("HOME".into(), home.into()));
+    vars.extend(file.setup.env.iter().map(|(name, value)| (name.into(), value.into())));
+    let session = Session {
+        id: "hooktest".to_owned(),
+        transcript_path: home.join("transcript.jsonl"),
+        cwd: project.to_owned(),
+        project_dir: project.to_owned(),
+        plans_dir: home.join("plans"),
+    };
+    std::fs::write(&session.transcript_path, "")?;
+    Ok(HookEngine::builder(Registry::new(vec![declared])).session(session).environment(vars).build())
+}
+
+/// The fields of a case's event, from its short forms and its input table.
+fn event_fields(case: &HookTestCase, project: &Path) -> anyhow::Result<Map<String, Value>> {
+    let mut fields = Map::new();
+    if let Some(tool) = &case.tool {
+        if case.event.info().subject != MatcherSubject::ToolName {
+            bail!("`tool` is for tool events, not for {}", case.event);
+        }
+        fields.insert("tool_name".to_owned(), Value::String(tool.clone()));
+        fields.insert("tool_input".to_owned(), toml_to_json(&case.args));
+    }
+    if let Some(prompt) = &case.prompt {
+        fields.insert("prompt".to_owned(), Value::String(prompt.clone()));
+    }
+    if let Value::Object(input) = toml_to_json(&case.input) {
+        fields.extend(input);
+    }
+    Ok(match substitute_project(&Value::Object(fields), &project.to_string_lossy()) {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    })
+}

@@ -1,0 +1,249 @@
+//! `hooks doctor`: could every enabled hook really run, and what to do about those that could not.
+
+use std::io::Write;
+
+use hookwright_agent::session::{ArmedState, HookListEntry, hook_json, unarmed_json};
+use hookwright_hooks::{Action, EventKind, MatcherSubject, Severity, did_you_mean, tool_help};
+use hookwright_settings::ProcessEnv;
+use hookwright_settings::trust::all_pending_changes;
+use serde_json::{Value, json};
+
+use super::LoadedProject;
+use super::canary::{self, CanaryResult};
+use crate::exit;
+use crate::output::{self, BAD, BOLD, GOOD, NOTE, WARN, paint};
+
+pub(crate) fn run(toolbox: &LoadedProject, world: &ProcessEnv, as_json: bool) -> anyhow::Result<u8> {
+    let entries = toolbox.entries();
+    let canaries = canary::probe_all(toolbox, &entries)?;
+    let patients: Vec<HookExamination> =
+        entries.into_iter().zip(canaries).map(|(entry, canary)| HookExamination { entry, canary }).collect();
+    let diagnostics = toolbox.loaded.registry.diagnostics();
+    let broken = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
+    let counts = HookStateCounts::count(&patients, broken);
+    let unarmed = toolbox.unarmed_guards();
+    let loaded = &toolbox.loaded;
+    let changed = all_pending_changes(&loaded.paths, &loaded.project.root, loaded.guard_files(&[]));
+    let starved = servers_with_unset_variables(toolbox);
+    let agents = crate::commands::agents::wired_agents_summary(world, &loaded.project.root);
+    let wrong = counts.inert + counts.failing + counts.broken + unarmed.len() + changed.len();
+    let code = if wrong == 0 { exit::OK } else { exit::ERROR };
+    if as_json {
+        let hooks: Vec<_> = patients.iter().map(|patient| patient.to_json(toolbox)).collect();
+        let failing = patients.iter().filter(|patient| patient.is_failing_guard());
+        let unarmed: Vec<_> =
+            unarmed.iter().map(unarmed_json).chain(failing.map(HookExamination::unarmed_json)).collect();
+        let changed: Vec<_> = changed.iter().map(|change| change.file.path.display().to_string()).collect();
+        output::print_json(
+            &json!({"ok": code == exit::OK, "counts": counts, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed, "changed_by_agent": changed, "agents": agents, "servers_without_variables": starved.iter().map(|(name, unset)| json!({"name": name, "unset_variables": unset})).collect::<Vec<_>>()}),
+        )?;
+        return Ok(code);
+    }
+    toolbox.print_problems()?;
+    let mut stdout = output::stdout();
+    patients.iter().try_for_each(|patient| patient.print(&mut stdout, toolbox))?;
+    writeln!(stdout, "{counts}")?;
+    for guard in &unarmed {
+        writeln!(stdout, "{} {guard}", paint(BAD, "FAIL"))?;
+        writeln!(stdout, "       {} {}", paint(NOTE, "to do:"), guard.advice())?;
+    }
+    for (name, unset) in &starved {
+        let unset: Vec<String> = unset.iter().map(|name| unset_variable_text(name)).collect();
+        writeln!(
+            stdout,
+            "{} MCP server {}, never set: {}",
+            paint(WARN, "warn"),
+            output::one_line(name),
+            unset.join(", ")
+        )?;
+    }
+    for change in &changed {
+        let path = change.file.path.display();
+        writeln!(stdout, "{} {path} was changed by an agent, and nobody has trusted that", paint(BAD, "FAIL"))?;
+        writeln!(stdout, "       {} look at it with `hookwright hooks trust`", paint(NOTE, "to do:"))?;
+    }
+    if let Some(words) = guards_summary(&patients, unarmed.len()) {
+        writeln!(stdout, "{words}")?;
+    }
+    if !agents.is_empty() {
+        writeln!(
+            stdout,
+            "agents that ask these hooks: {}; `hookwright agents doctor AGENT` checks one",
+            agents.join(", ")
+        )?;
+    }
+    Ok(code)
+}
+
+/// How many guards are armed, if there is any. One that fails its sample blocks what it should judge.
+fn guards_summary(patients: &[HookExamination], unarmed: usize) -> Option<String> {
+    let armed = patients.iter().filter(|patient| patient.entry.hook.is_guard() && patient.is_armed()).count();
+    let failing = patients.iter().filter(|patient| patient.is_failing_guard()).count();
+    let why = match failing {
+        0 => String::new(),
+        1 => " (1 failed its sample and does not do its work)".to_owned(),
+        many => format!(" ({many} failed their samples and do not do their work)"),
+    };
+    let unarmed = unarmed + failing;
+    (armed + unarmed > 0).then(|| format!("guards: {armed} armed, {unarmed} not armed{why}"))
+}
+
+/// How many hooks there are of each kind.
+#[derive(serde::Serialize)]
+struct HookStateCounts {
+    armed: usize,
+    inert: usize,
+    /// Those that could start, and failed their sample.
+    failing: usize,
+    off_or_held: usize,
+    broken: usize,
+}
+
+impl HookStateCounts {
+    fn count(patients: &[HookExamination], broken: usize) -> HookStateCounts {
+        let count =
+            |is_meant: fn(&HookExamination) -> bool| patients.iter().filter(|patient| is_meant(patient)).count();
+        let armed = count(HookExamination::is_armed);
+        let inert = count(|patient| matches!(patient.entry.state, ArmedState::Inert(_) | ArmedState::NeverMatches(_)));
+        let failing = count(|patient| patient.failure().is_some());
+        HookStateCounts { armed, inert, failing, off_or_held: patients.len() - armed - inert - failing, broken }
+    }
+}
+
+impl std::fmt::Display for HookStateCounts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let HookStateCounts { armed, inert, failing, off_or_held, broken } = self;
+        write!(f, "{armed} armed, {inert} inert, ")?;
+        match failing {
+            0 => {}
+            1 => write!(f, "1 failed its sample, ")?,
+            many => write!(f, "{many} failed their samples, ")?,
+        }
+        write!(f, "{off_or_held} off or held, {broken} broken declaration{}", if *broken == 1 { "" } else { "s" })
+    }
+}
+
+/// A hook, and what came of a sample where only that can tell whether it is awake.
+struct HookExamination {
+    entry: HookListEntry,
+    canary: Option<CanaryResult>,
+}
+
+impl HookExamination {
+    fn failure(&self) -> Option<&str> {
+        self.canary.as_ref().and_then(CanaryResult::failure)
+    }
+
+    /// Whether it could start, and nothing shows that this would not help.
+    fn is_armed(&self) -> bool {
+        matches!(self.entry.state, ArmedState::Armed) && self.failure().is_none()
+    }
+
+    fn is_failing_guard(&self) -> bool {
+        self.entry.hook.is_guard() && self.failure().is_some()
+    }
+
+    /// Why it is not armed, or how its sample went.
+    fn reason(&self) -> Option<String> {
+        self.entry.state.reason().or(self.canary.as_ref().map(CanaryResult::summary))
+    }
+
+    fn hint(&self) -> Option<String> {
+        let HookListEntry { hook, state, .. } = &self.entry;
+        match state {
+            ArmedState::Inert(problem) => Some(problem.hint()),
+            ArmedState::NeverMatches(matcher) => {
+                Some(format!("correct its matcher: {}", matcher_hint(hook.event, matcher)))
+            }
+            ArmedState::Untrusted(_) => {
+                Some("look at it, then `hookwright hooks trust NAME`, or `--folder` for the whole folder".to_owned())
+            }
+            ArmedState::Armed if self.failure().is_some() => {
+                let whose = match hook.action {
+                    Action::Http(_) => "see that its service is up and lets it in",
+                    _ => "correct its program",
+                };
+                Some(format!("{whose}; `hookwright hooks fire {}` asks it again", hook.event))
+            }
+            ArmedState::Armed | ArmedState::Disabled(_) => None,
+        }
+    }
+
+    fn print(&self, stdout: &mut impl Write, toolbox: &LoadedProject) -> std::io::Result<()> {
+        let (style, word) = match self.entry.state {
+            ArmedState::Armed if self.failure().is_some() => (BAD, "FAIL"),
+            ArmedState::Armed => (GOOD, "ok"),
+            ArmedState::Disabled(_) => (output::DIM, "off"),
+            ArmedState::Untrusted(_) => (WARN, "held"),
+            ArmedState::Inert(_) | ArmedState::NeverMatches(_) => (BAD, "FAIL"),
+        };
+        let hook = &self.entry.hook;
+        let (name, guard) = (output::truncate_columns(hook.id(), 60), if hook.is_guard() { ", guard" } else { "" });
+        let word = paint(style, format!("{word:>4}"));
+        writeln!(stdout, "{word} {} {} ({}{guard})", hook.event, paint(BOLD, name), hook.source)?;
+        if let Some(reason) = self.reason() {
+            writeln!(stdout, "       {reason}")?;
+        }
+        if let Some(advice) = self.hint() {
+            writeln!(stdout, "       {} {advice}", paint(NOTE, "to do:"))?;
+        }
+        for name in unset_variables(toolbox, &self.entry) {
+            writeln!(stdout, "       {} {}", paint(WARN, "never set:"), unset_variable_text(&name))?;
+        }
+        Ok(())
+    }
+
+    fn to_json(&self, toolbox: &LoadedProject) -> Value {
+        let mut value = hook_json(&self.entry);
+        if self.failure().is_some() {
+            value["armed"] = json!(false);
+            value["state"] = json!("failing");
+            value["reason"] = json!(self.reason());
+        }
+        value["canary"] = json!(self.canary.as_ref().map(CanaryResult::to_json));
+        value["advice"] = json!(self.hint());
+        value["unset_variables"] = json!(unset_variables(toolbox, &self.entry));
+        value
+    }
+
+    /// As a guard that is not armed, with the same keys as the others.
+    fn unarmed_json(&self) -> Value {
+        let hook = hook_json(&self.entry);
+        json!({"name": hook["name"], "file": hook["file"], "line": hook["line"], "why": "failed_sample", "reason": self.reason(), "advice": self.hint()})
+    }
+}
+
+/// What somebody who wrote a matcher that matches nothing may have meant.
+fn matcher_hint(event: EventKind, matcher: &str) -> String {
+    match event.info().subject {
+        MatcherSubject::ToolName => tool_help(matcher.split('|').next().unwrap_or(matcher)),
+        MatcherSubject::Field { values, .. } => {
+            did_you_mean(matcher, values.iter().copied(), &format!("one of {}", values.join(", ")))
+        }
+        MatcherSubject::Nothing => "leave it out".to_owned(),
+    }
+}
+
+/// The variables that a hook reads and nothing sets. They may be meant to be empty, so they are said and no failure.
+fn unset_variables(toolbox: &LoadedProject, entry: &HookListEntry) -> Vec<String> {
+    match entry.state {
+        ArmedState::Disabled(_) => Vec::new(),
+        _ => toolbox.loaded.unset_variables_of(&entry.hook),
+    }
+}
+
+/// MCP servers whose declarations name variables that nothing sets.
+fn servers_with_unset_variables(toolbox: &LoadedProject) -> Vec<(String, Vec<String>)> {
+    let servers = toolbox.loaded.mcp_servers().servers.into_iter();
+    servers
+        .filter(|server| !server.unset_variables.is_empty())
+        .map(|server| (server.name, server.unset_variables))
+        .collect()
+}
+
+fn unset_variable_text(name: &str) -> String {
+    match name {
+        "CLAUDE_PLUGIN_ROOT" => "$CLAUDE_PLUGIN_ROOT, which only the hooks of an extension have".to_owned(),
+        name => format!("${}", output::one_line(name)),
+    }
+}

@@ -1,0 +1,199 @@
+//! `hookwright hooks …`: one file per command. All of them look at a project through a [`LoadedProject`].
+
+mod add;
+mod canary;
+mod doctor;
+pub(crate) mod fire;
+mod list;
+mod migrate;
+mod new;
+mod remove;
+mod schema;
+mod show;
+mod switch;
+mod test;
+mod trust;
+mod validate;
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use hookwright_agent::UntrustedChanges;
+use hookwright_agent::session::{HookListEntry, hook_entries, unarmed_in};
+use hookwright_hooks::{Hook, HookEngine, Session, Source, UnarmedGuard, did_you_mean};
+use hookwright_settings::{LoadOptions, LoadedConfig, Notice, ProcessEnv, TrustOverride, load};
+use serde_json::{Value, json};
+
+use crate::args::{HooksCommand, ProjectArgs, ProjectCommand};
+use crate::output;
+
+/// Runs one of the commands.
+pub(crate) fn run(args: ProjectCommand<HooksCommand>, world: ProcessEnv) -> anyhow::Result<u8> {
+    let ProjectCommand { command, place } = args;
+    let open = || LoadedProject::open(&place, &world);
+    match command {
+        HooksCommand::List(list) => list::run(&open()?, &list),
+        HooksCommand::Show { name, json } => show::run(&open()?, &name, json),
+        HooksCommand::Validate { files, json } => validate::run(&place, &world, &files, json),
+        HooksCommand::Doctor { json } => doctor::run(&open()?, &world, json),
+        HooksCommand::Schema { event, input, output } => schema::run(event, input, output),
+        HooksCommand::Fire(fire) => fire::run(&open()?, &fire),
+        HooksCommand::Test { paths, filter, json } => test::run(&place, &world, &paths, filter.as_deref(), json),
+        HooksCommand::Enable { name } => switch::enable(&open()?, Some(&name), open),
+        HooksCommand::Disable { name } => switch::disable(&open()?, Some(&name)),
+        HooksCommand::EnableAll => switch::enable(&open()?, None, open),
+        HooksCommand::DisableAll => switch::disable(&open()?, None),
+        HooksCommand::Trust { name, all, folder } => trust::run(&open()?, name.as_deref(), all, folder),
+        HooksCommand::Migrate(migrate) => migrate::run(&place, &world, &migrate),
+        HooksCommand::New(new) => new::run(&place, &world, &new),
+        HooksCommand::Add(add) => add::run(&place, &world, &add),
+        HooksCommand::Remove(remove) => remove::run(&open()?, &remove),
+    }
+}
+
+/// The examples that can be taken over.
+pub(crate) fn example_names() -> impl Iterator<Item = &'static str> {
+    add::EXAMPLES.iter().map(|example| example.name)
+}
+
+/// `hookwright doctor`, which needs no `hooks` before it.
+pub(crate) fn run_doctor(place: &ProjectArgs, world: &ProcessEnv, json: bool) -> anyhow::Result<u8> {
+    doctor::run(&LoadedProject::open(place, world)?, world, json)
+}
+
+impl ProjectArgs {
+    /// The project's directory, which must exist.
+    pub(crate) fn directory(&self, world: &ProcessEnv) -> anyhow::Result<PathBuf> {
+        let given = self.project.clone().flatten().unwrap_or_else(|| PathBuf::from("."));
+        let path = world.cwd.join(&given);
+        let path = path.canonicalize().with_context(|| format!("there is no project at {}", given.display()))?;
+        anyhow::ensure!(path.is_dir(), "{} is not a directory", given.display());
+        Ok(path)
+    }
+
+    /// Whether the folder's trust is asked for.
+    pub(crate) fn trust_override(&self) -> TrustOverride {
+        if self.skip_trust { TrustOverride::Skip } else { TrustOverride::None }
+    }
+}
+
+/// The files that trust in a hook extends to.
+pub(crate) struct HookTrustedFiles {
+    /// From the project or the extension.
+    pub(crate) files: Vec<String>,
+    /// Whether these are all that it runs; if not, everything under `.gemini/` is among them.
+    pub(crate) is_complete: bool,
+}
+
+impl HookTrustedFiles {
+    /// What to say where not everything can be told.
+    pub(crate) const INCOMPLETE_NOTE: &str =
+        "which files it runs can't be told; everything under .gemini/ counts as part of it";
+
+    /// The same as fields of a hook.
+    pub(crate) fn add_json_fields(&self, hook: &mut Value) {
+        if let Value::Object(hook) = hook {
+            hook.insert("files".to_owned(), json!(self.files));
+            hook.insert("files_certain".to_owned(), json!(self.is_complete));
+        }
+    }
+}
+
+/// A project with its configuration loaded.
+pub(crate) struct LoadedProject {
+    pub(crate) loaded: LoadedConfig,
+}
+
+impl LoadedProject {
+    pub(crate) fn open(place: &ProjectArgs, world: &ProcessEnv) -> anyhow::Result<LoadedProject> {
+        let project = place.directory(world)?;
+        let loaded = load(world, &LoadOptions { project, trust: place.trust_override(), ..LoadOptions::default() });
+        crate::log::add_secrets(&loaded);
+        Ok(LoadedProject { loaded })
+    }
+
+    /// An engine for this project, as a session would have it.
+    pub(crate) fn engine(&self, session: Session) -> HookEngine {
+        self.engine_builder(session).build()
+    }
+
+    fn engine_builder(&self, session: Session) -> hookwright_hooks::HookEngineBuilder {
+        let places = self.loaded.hook_exec_envs();
+        let engine = HookEngine::builder(self.loaded.registry.clone()).session(session).exec_envs(places);
+        match UntrustedChanges::gate_for(&self.loaded) {
+            Some(sentry) => engine.trust_gate(sentry),
+            None => engine,
+        }
+    }
+
+    /// Every hook of the project with its honest state.
+    pub(crate) fn entries(&self) -> Vec<HookListEntry> {
+        hook_entries(&self.engine(self.engine_session("toolbox", PathBuf::new())), &self.loaded)
+    }
+
+    /// What to say to whoever names a hook that there is not.
+    pub(crate) fn unknown_hook_error(&self, name: &str) -> anyhow::Error {
+        let entries = self.entries();
+        let known = entries.iter().map(|entry| entry.hook.id());
+        let help = did_you_mean(name, known, "`hookwright hooks list` shows them all");
+        anyhow::anyhow!("no hook is called `{}`; {help}", output::one_line(name))
+    }
+
+    /// The guards that would not do their work in a session here.
+    pub(crate) fn unarmed_guards(&self) -> Vec<UnarmedGuard> {
+        unarmed_in(&self.engine(self.engine_session("toolbox", PathBuf::new())), &self.loaded)
+    }
+
+    /// Says which guards would not do their work, where no hook stands for them in a list.
+    pub(crate) fn warn_of_unarmed_guards(&self, entries: &[HookListEntry]) -> anyhow::Result<()> {
+        let listed = |guard: &&UnarmedGuard| entries.iter().any(|entry| entry.hook.id() == guard.name);
+        for guard in self.unarmed_guards().iter().filter(|guard| !listed(guard)) {
+            output::warn(guard)?;
+        }
+        Ok(())
+    }
+
+    /// What trust looks at besides the declarations of these hooks: the files that they run.
+    pub(crate) fn trusted_files(&self, entries: &[HookListEntry]) -> Vec<HookTrustedFiles> {
+        let hooks = entries.iter().map(|entry| entry.hook.as_ref());
+        let is_reviewed = |hook: &Hook| matches!(hook.source, Source::Project | Source::Extension(_));
+        let files = self.loaded.files_run_by_all(hooks);
+        let covered = files.into_iter().zip(entries).map(|(files, entry)| {
+            let roots =
+                [&self.loaded.project.root].into_iter().chain(self.loaded.extensions.iter().map(|one| &one.path));
+            let mut names: Vec<String> = files
+                .paths()
+                .filter(|path| path.is_file())
+                .filter_map(|path| roots.clone().find_map(|root| path.strip_prefix(root).ok()))
+                .map(|path| path.display().to_string())
+                .collect();
+            names.sort();
+            names.dedup();
+            HookTrustedFiles { files: names, is_complete: files.certain || !is_reviewed(&entry.hook) }
+        });
+        covered.collect()
+    }
+
+    /// A session in this project.
+    pub(crate) fn engine_session(&self, id: &str, transcript_path: PathBuf) -> Session {
+        let root = self.loaded.project.root.clone();
+        Session {
+            id: id.to_owned(),
+            transcript_path,
+            plans_dir: self.loaded.plans_dir(id),
+            cwd: root.clone(),
+            project_dir: root,
+        }
+    }
+
+    /// Says on stderr what is wrong with the configuration, and what of it does not count.
+    pub(crate) fn print_problems(&self) -> anyhow::Result<()> {
+        crate::output::diagnostics::print(self.loaded.registry.diagnostics())?;
+        // That a hook is new only matters to whoever is about to run it.
+        let matters = |notice: &&Notice| !matches!(notice, Notice::Hook { held: false, .. });
+        for notice in self.loaded.notices.iter().filter(matters) {
+            output::note(notice)?;
+        }
+        Ok(())
+    }
+}

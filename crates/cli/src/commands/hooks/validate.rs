@@ -1,0 +1,77 @@
+//! `hooks validate`: everything that is wrong with settings files, with a place and a way out.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use hookwright_agent::session::unarmed_json;
+use hookwright_hooks::{Diagnostic, FileKind, Layer, Severity, Source, parse_layer};
+use hookwright_settings::{ProcessEnv, SettingsFileState, check_untrusted_settings, read_settings_file};
+use serde_json::json;
+
+use super::LoadedProject;
+use crate::args::ProjectArgs;
+use crate::output::{self, GOOD, paint};
+use crate::{exit, output::diagnostics};
+
+pub(crate) fn run(place: &ProjectArgs, world: &ProcessEnv, files: &[PathBuf], as_json: bool) -> anyhow::Result<u8> {
+    let toolbox = if files.is_empty() { Some(LoadedProject::open(place, world)?) } else { None };
+    let (checked, diagnostics) = match &toolbox {
+        Some(toolbox) => check_layers(toolbox),
+        None => check_files(files, world),
+    };
+    let unarmed = toolbox.as_ref().map(LoadedProject::unarmed_guards).unwrap_or_default();
+    let errors = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+    let code = if errors { exit::ERROR } else { exit::OK };
+    if as_json {
+        output::print_json(&json!({"ok": !errors, "files": checked, "diagnostics": diagnostics,
+            "unarmed": unarmed.iter().map(unarmed_json).collect::<Vec<_>>()}))?;
+        return Ok(code);
+    }
+    diagnostics::print(&diagnostics)?;
+    // No mistake in a file, but nobody should think that these are awake.
+    unarmed.iter().try_for_each(output::warn)?;
+    let mut stdout = output::stdout();
+    let files = if checked.len() == 1 { "1 file".to_owned() } else { format!("{} files", checked.len()) };
+    match diagnostics::count_summary(&diagnostics) {
+        Some(count) => writeln!(stdout, "{files} checked: {count}")?,
+        None => writeln!(stdout, "{files} checked: {}", paint(GOOD, "no problems"))?,
+    }
+    Ok(code)
+}
+
+/// The files that count for the project, also those that only trust keeps out.
+fn check_layers(toolbox: &LoadedProject) -> (Vec<PathBuf>, Vec<Diagnostic>) {
+    let mut diagnostics = toolbox.loaded.registry.diagnostics().to_vec();
+    diagnostics.extend(toolbox.loaded.settings.ineffective_settings.iter().map(|setting| setting.diagnostic.clone()));
+    let mut checked = Vec::new();
+    for file in &toolbox.loaded.files {
+        match file.state {
+            SettingsFileState::Missing => continue,
+            SettingsFileState::Untrusted => {
+                diagnostics.extend(check_file(&file.path, file.source.clone()));
+                if FileKind::from_path(&file.path) == FileKind::Settings {
+                    diagnostics.extend(check_untrusted_settings(&toolbox.loaded, &file.path));
+                }
+            }
+            SettingsFileState::Loaded | SettingsFileState::Broken => {}
+        }
+        checked.push(file.path.clone());
+    }
+    (checked, diagnostics)
+}
+
+fn check_files(files: &[PathBuf], world: &ProcessEnv) -> (Vec<PathBuf>, Vec<Diagnostic>) {
+    let check = |file: &PathBuf| match world.cwd.join(file).exists() {
+        true => check_file(file, Source::Project),
+        false => vec![Diagnostic::about_file(Severity::Error, file, "there is no such file")],
+    };
+    (files.to_vec(), files.iter().flat_map(check).collect())
+}
+
+fn check_file(file: &Path, source: Source) -> Vec<Diagnostic> {
+    match read_settings_file(file) {
+        Ok(Some(text)) => parse_layer(&Layer::new(source, file, &text)).diagnostics,
+        Ok(None) => Vec::new(),
+        Err(error) => vec![Diagnostic::about_file(Severity::Error, file, error.to_string())],
+    }
+}

@@ -1,0 +1,140 @@
+//! What a question about a call says, on the screen and in lines: which call it is, what the model says of it, what hooks
+//! changed, and the text in it that people would edit. Draws nothing.
+
+use hookwright_agent::ApprovalRequest;
+use hookwright_hooks::strict_json;
+use hookwright_tools::{FileDiff, ToolDisplay};
+use serde_json::{Map, Value};
+
+/// The argument of a tool that is the text itself.
+const TEXT_ARGUMENTS: &[(&str, &str)] =
+    &[("run_shell_command", "command"), ("write_file", "content"), ("replace", "new_string"), ("save_memory", "fact")];
+
+/// A longer value is shown as a diff.
+const MAX_INLINE_VALUE_BYTES: usize = 200;
+
+/// `, call 1 of 4`, where an answer has several.
+pub(crate) fn call_position(request: &ApprovalRequest) -> String {
+    request
+        .call_number
+        .filter(|number| number.total > 1)
+        .map_or_else(String::new, |number| format!("  call {} of {}", number.ordinal, number.total))
+}
+
+/// What the model says of the call.
+pub(crate) fn description(request: &ApprovalRequest) -> Option<&str> {
+    // What a server calls like this means something else.
+    let own = request.server.is_none();
+    let said =
+        ["description", "instruction"].into_iter().filter(|_| own).find_map(|key| request.args.get(key)?.as_str());
+    said.map(str::trim).filter(|said| !said.is_empty())
+}
+
+/// The argument that people would edit; none where the arguments are edited as they are.
+fn text_argument(request: &ApprovalRequest) -> Option<&str> {
+    let known = TEXT_ARGUMENTS.iter().find(|(tool, _)| *tool == request.name).map(|(_, key)| *key);
+    let only = || match request.args.len() {
+        1 => request.args.keys().next().map(String::as_str),
+        _ => None,
+    };
+    known.or_else(only).filter(|key| request.args.get(*key).is_some_and(Value::is_string))
+}
+
+/// What is edited before it runs: the text itself, or all arguments.
+pub(crate) fn editable_text(request: &ApprovalRequest) -> String {
+    let text = text_argument(request).and_then(|key| request.args.get(key)?.as_str());
+    text.map_or_else(|| format!("{:#}", Value::Object(request.args.clone())), str::to_owned)
+}
+
+/// The arguments with another text.
+pub(crate) fn args_with_text(request: &ApprovalRequest, text: &str) -> Result<Map<String, Value>, String> {
+    let Some(key) = text_argument(request) else {
+        return strict_json::object_from_slice(text.as_bytes()).map_err(|why| format!("this is no JSON object: {why}"));
+    };
+    let mut args = request.args.clone();
+    args.insert(key.to_owned(), Value::String(text.to_owned()));
+    Ok(args)
+}
+
+/// A name for a file with that text in it, by which an editor knows its language.
+pub(crate) fn editor_file_name(request: &ApprovalRequest) -> String {
+    match (&request.preview, text_argument(request)) {
+        (Some(ToolDisplay::Diff(file)), Some(_)) => file.file_name.clone(),
+        (_, Some("command")) => "command.sh".to_owned(),
+        (_, Some(_)) => "text.md".to_owned(),
+        (_, None) => "arguments.json".to_owned(),
+    }
+}
+
+/// An argument that hooks changed.
+pub(crate) struct ArgumentChange {
+    pub(crate) name: String,
+    pub(crate) difference: ArgumentDifference,
+}
+
+/// Before and after.
+pub(crate) enum ArgumentDifference {
+    Inline(String, String),
+    Diff(Box<FileDiff>),
+    /// Hooks want what was there kept from everybody.
+    Redacted,
+}
+
+/// What hooks changed.
+pub(crate) fn argument_changes(request: &ApprovalRequest) -> Vec<ArgumentChange> {
+    let of = |name: &String| {
+        let after = request.args.get(name).map(value_text).unwrap_or_default();
+        let what = match request.original_args.as_ref().map(|before| before.get(name).map(value_text)) {
+            None => ArgumentDifference::Redacted,
+            Some(None) if fits_inline(&after) => ArgumentDifference::Inline("nothing".to_owned(), after),
+            Some(Some(before)) if fits_inline(&before) && fits_inline(&after) => {
+                ArgumentDifference::Inline(before, after)
+            }
+            Some(before) => {
+                ArgumentDifference::Diff(Box::new(FileDiff::between(name, before.unwrap_or_default(), after)))
+            }
+        };
+        ArgumentChange { name: name.clone(), difference: what }
+    };
+    request.rewritten_args.iter().map(of).collect()
+}
+
+fn value_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn fits_inline(text: &str) -> bool {
+    text.len() <= MAX_INLINE_VALUE_BYTES && !text.contains('\n')
+}
+
+/// What can be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ApprovalChoice {
+    Once,
+    Session,
+    Server,
+    Edit,
+    Deny,
+    Cancel,
+}
+
+impl ApprovalChoice {
+    const ALL: [ApprovalChoice; 6] = [
+        ApprovalChoice::Once,
+        ApprovalChoice::Session,
+        ApprovalChoice::Server,
+        ApprovalChoice::Edit,
+        ApprovalChoice::Deny,
+        ApprovalChoice::Cancel,
+    ];
+
+    /// Those of a request, in the order of their numbers; a guard is asked about every time.
+    pub(crate) fn for_request(request: &ApprovalRequest) -> Vec<ApprovalChoice> {
+        let offered = |choice: &ApprovalChoice| match choice {
+            ApprovalChoice::Session => request.protected_file.is_none(),
+            ApprovalChoice::Server => request.protected_file.is_none() && request.server.is_some(),
+            _ => true,
+        };
+        ApprovalChoice::ALL.into_iter().filter(offered).collect()
+    }
+}

@@ -1,0 +1,95 @@
+//! `hookwright demo`: scripted sessions on the embedded model, with real hooks and real tools, in a project of their own.
+//!
+//! Nothing in here is pretended: the timeline is made of the events of an ordinary session.
+
+mod ecosystem;
+mod events;
+mod mcp_server;
+mod sandbox;
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use hookwright_agent::session::{PreparedSession, SessionCommand, Shutdown};
+use hookwright_agent::{AgentEvent, ApprovalReply, EndReason, EventStream, Interaction};
+use hookwright_settings::ProcessEnv;
+
+use crate::args::{DemoKind, SessionArgs};
+use crate::output::{self, BOLD, paint};
+use crate::{exit, frontend::session_options, frontend::timeline};
+use sandbox::DemoSandbox;
+
+pub(crate) use mcp_server::run as serve_mcp;
+
+/// What a demo shows.
+trait DemoScript: Send + 'static {
+    /// Writes what the project and the home hold.
+    fn write_files(&self, stage: &DemoSandbox) -> anyhow::Result<()>;
+    /// What the user would do.
+    fn session_commands(&self) -> Vec<SessionCommand>;
+    /// Something has happened.
+    fn count_event(&mut self, event: &AgentEvent);
+    /// Whether everything has happened that is to be shown.
+    fn is_complete(&self) -> bool;
+    /// What it came to, and what to look at next.
+    fn print_summary(&self, elapsed: Duration) -> std::io::Result<()>;
+}
+
+pub(crate) fn run(which: DemoKind, keep: bool, world: &ProcessEnv) -> anyhow::Result<u8> {
+    match which {
+        DemoKind::Events => run_demo(events::EventsDemo::default(), keep, world),
+        DemoKind::Ecosystem => run_demo(ecosystem::EcosystemDemo::default(), keep, world),
+    }
+}
+
+fn run_demo(show: impl DemoScript, keep: bool, world: &ProcessEnv) -> anyhow::Result<u8> {
+    let started = Instant::now();
+    let folder = tempfile::Builder::new().prefix("hookwright-demo-").tempdir()?;
+    let stage = DemoSandbox::new(folder.path())?;
+    show.write_files(&stage)?;
+    let runtime = crate::runtime::start(2)?;
+    let show = runtime.block_on(run_session(show, &stage.world(world)))?;
+    show.print_summary(started.elapsed())?;
+    if keep {
+        let path = folder.keep();
+        output::note(format!("the demo's project is {}", path.join("project").display()))?;
+    }
+    Ok(if show.is_complete() { exit::OK } else { exit::ERROR })
+}
+
+async fn run_session<S: DemoScript>(show: S, world: &ProcessEnv) -> anyhow::Result<S> {
+    let args = SessionArgs { skip_trust: true, ..SessionArgs::default() };
+    let options = session_options::from_args(&args, Interaction::Interactive);
+    let loaded = options.load(world)?;
+    let (session, events, ended) = PreparedSession::new(options, world.clone(), loaded)?.start();
+    show.session_commands().into_iter().for_each(|order| session.send(order));
+    let screen = tokio::spawn(print_timeline(show, events));
+    session.end(Shutdown::Done, EndReason::Exit);
+    ended.await?;
+    screen.await?
+}
+
+/// Prints the timeline and says yes to every question.
+async fn print_timeline<S: DemoScript>(mut show: S, mut receiver: EventStream) -> anyhow::Result<S> {
+    let mut answer = String::new();
+    while let Some(event) = receiver.recv().await {
+        show.count_event(&event);
+        if let AgentEvent::Text(text) = &event {
+            answer.push_str(text);
+            continue;
+        }
+        let ends_answer = matches!(event, AgentEvent::ModelResponse { .. } | AgentEvent::TurnFinished(_));
+        let mut stdout = output::stdout();
+        if ends_answer && !answer.is_empty() {
+            writeln!(stdout, "  {} {}", paint(BOLD, "answer:"), output::one_line(&std::mem::take(&mut answer)))?;
+        }
+        for line in timeline::event_lines(&event) {
+            writeln!(stdout, "{line}")?;
+        }
+        drop(stdout);
+        if let AgentEvent::ApprovalRequested(_, reply) = event {
+            let _ = reply.send(ApprovalReply::Once);
+        }
+    }
+    Ok(show)
+}

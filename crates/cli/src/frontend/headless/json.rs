@@ -1,0 +1,90 @@
+//! For scripts: one JSON object at the end. Hooks' words and warnings still go to stderr.
+
+use std::io;
+
+use hookwright_agent::{AgentEvent, TurnEnd};
+use serde_json::json;
+
+use super::{EventPrinter, command_failure, exit_code, turn_error};
+use crate::frontend::session_stats::SessionStats;
+use crate::{exit, output};
+
+pub(crate) struct JsonPrinter {
+    session_id: String,
+    response: String,
+    warnings: Vec<String>,
+}
+
+impl JsonPrinter {
+    pub(crate) fn new(session_id: &str) -> Self {
+        JsonPrinter { session_id: session_id.to_owned(), response: String::new(), warnings: Vec::new() }
+    }
+}
+
+impl EventPrinter for JsonPrinter {
+    fn print_event(&mut self, event: &AgentEvent) -> io::Result<()> {
+        match event {
+            AgentEvent::Text(text) => self.response.push_str(text),
+            // The response is what comes after the last tool, or after the last rejected answer.
+            AgentEvent::ToolRequested { .. } | AgentEvent::AnswerDropped { .. } => self.response.clear(),
+            AgentEvent::AgentRetry { reason, .. } => {
+                self.response.clear();
+                self.warnings.push(format!("Agent execution blocked: {reason}"));
+            }
+            AgentEvent::HookMessage { text, .. } => {
+                return output::stderr_line(&format!("Hook system message: {text}"));
+            }
+            AgentEvent::HookWarning { event, hook, source, text } => {
+                self.warnings.push(format!("hook {hook} ({source}, {event}) {text}"));
+            }
+            AgentEvent::Warning(text) => self.warnings.push(text.clone()),
+            AgentEvent::SubAgent { agent, event, .. } => match &**event {
+                AgentEvent::Warning(text) => self.warnings.push(format!("{}: {text}", agent.name)),
+                AgentEvent::AgentRetry { reason, .. } => {
+                    self.warnings.push(format!("{}: Agent execution blocked: {reason}", agent.name));
+                }
+                AgentEvent::ToolFinished(end) => {
+                    if let Some(error) = &end.error {
+                        let line = format!("{}: Error executing tool {}: {}", agent.name, end.name, error.message);
+                        return output::stderr_line(&line);
+                    }
+                    let line = command_failure(end).map(|line| format!("{}: {line}", agent.name));
+                    return line.map_or(Ok(()), |line| output::stderr_line(&line));
+                }
+                _ => {}
+            },
+            AgentEvent::ToolFinished(end) => {
+                if let Some(error) = &end.error {
+                    return output::stderr_line(&format!("Error executing tool {}: {}", end.name, error.message));
+                }
+                return command_failure(end).map_or(Ok(()), |line| output::stderr_line(&line));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn record_warning(&mut self, text: String) -> io::Result<()> {
+        self.warnings.push(text);
+        Ok(())
+    }
+
+    fn print_answer(&mut self, text: &str) -> io::Result<()> {
+        self.response.push_str(text);
+        Ok(())
+    }
+
+    fn finish(&mut self, end: Option<&TurnEnd>, stats: &SessionStats) -> io::Result<()> {
+        let mut object = json!({"session_id": self.session_id, "response": self.response, "stats": stats.to_json()});
+        match (end.and_then(turn_error), exit_code(end)) {
+            (None, _) => {}
+            // A hook's no is a good end.
+            (Some((_, message)), exit::OK) => self.warnings.push(message),
+            (Some((kind, message)), code) => object["error"] = json!({"type": kind, "message": message, "code": code}),
+        }
+        if !self.warnings.is_empty() {
+            object["warnings"] = json!(self.warnings);
+        }
+        output::print_json(&object)
+    }
+}

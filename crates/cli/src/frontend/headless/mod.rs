@@ -1,0 +1,358 @@
+//! One prompt without a screen: start a session, give it the prompt, print what happens as the user asked for it.
+
+mod input;
+mod json;
+mod stream_json;
+mod text;
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use hookwright_agent::session::{
+    BrokenSettingsPolicy, FrontEndAction, HooksAction, InputLine, PreparedSession, Reply, SessionCommand, SessionError,
+    SessionHandle, Shutdown, broken_settings_file, unarmed_json,
+};
+use hookwright_agent::{AgentEvent, EndReason, EventStream, Interaction, ToolEnd, TurnEnd};
+use hookwright_settings::ProcessEnv;
+use tokio::sync::oneshot::error::TryRecvError;
+
+use crate::args::{OutputFormat, SessionArgs};
+use crate::frontend::session_messages::ExitSummary;
+use crate::frontend::session_stats::SessionStats;
+use crate::signals::Signals;
+use crate::telemetry::TelemetryRecorder;
+use crate::{exit, frontend::reply_text, frontend::session_options, log, output, output::diagnostics, runtime};
+use input::HeadlessPrompt;
+
+/// How long a reader that does not read is waited for after a signal.
+const READER_GRACE_PERIOD: Duration = Duration::from_secs(1);
+
+/// Prints a session's events.
+trait EventPrinter {
+    /// Something happened.
+    fn print_event(&mut self, event: &AgentEvent) -> io::Result<()>;
+    /// Something is wrong with the configuration or a command; people have read it on stderr.
+    fn record_warning(&mut self, _text: String) -> io::Result<()> {
+        Ok(())
+    }
+    /// The answer to a command instead of a prompt.
+    fn print_answer(&mut self, text: &str) -> io::Result<()>;
+    /// The session is over; a command's has no end of a turn.
+    fn finish(&mut self, end: Option<&TurnEnd>, stats: &SessionStats) -> io::Result<()>;
+}
+
+/// Says that `-i` needs a terminal, whatever else is on the command line.
+pub(crate) fn refuse_interactive_prompt() -> u8 {
+    // Gemini CLI's words, which scripts look for.
+    let _ = output::error("--prompt-interactive flag cannot be used when input is piped").and_then(|()| {
+        output::hint("an interactive session needs a terminal for input and output; `-p TEXT` needs none")
+    });
+    exit::BAD_INPUT
+}
+
+/// Runs one prompt and prints the answer.
+pub(crate) fn run(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
+    let Some(prompt) = input::read_prompt(args)? else {
+        output::error("there is no prompt")?;
+        output::hint("give one with `hookwright -p TEXT`, or pipe it in")?;
+        return Ok(exit::BAD_INPUT);
+    };
+    let options = session_options::from_args(args, Interaction::Headless);
+    let loaded = options.load(world)?;
+    log::add_secrets(&loaded);
+    if let Some(log) = log::path().filter(|_| args.debug) {
+        output::note(format!("the log is {}", log.display()))?;
+    }
+    if broken_settings_file(&loaded).is_some() && options.broken_settings == BrokenSettingsPolicy::Refuse {
+        // The session, which would say it, may not start.
+        diagnostics::print(loaded.registry.diagnostics())?;
+    }
+    let session_id = options.session_id.clone();
+    let opened = match PreparedSession::new(options, world.clone(), loaded) {
+        Err(error) if error.is_unguarded() => {
+            report_unguarded(args.output_format, &error)?;
+            return Err(error.into());
+        }
+        Err(SessionError::AuthType(error)) => {
+            let session_id = session_id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+            let told = serde_json::json!({"type": "Error", "message": error.to_string(), "code": exit::WRONG_AUTH});
+            report_refused_start(args.output_format, serde_json::json!({"session_id": session_id, "error": told}))?;
+            return Err(SessionError::AuthType(error).into());
+        }
+        opened => opened?,
+    };
+    let order = match parse_prompt(&prompt, &opened) {
+        Ok(PromptAction::Command(order)) => order,
+        Ok(PromptAction::Help) => {
+            let rows = reply_text::stdout_text(&Reply::Rows(opened.view().help())).unwrap_or_default();
+            writeln!(output::stdout(), "{rows}")?;
+            return Ok(exit::OK);
+        }
+        Err(problem) => {
+            output::error(problem)?;
+            return Ok(exit::BAD_INPUT);
+        }
+    };
+    let runtime = crate::runtime::start_headless()?;
+    let code = runtime.block_on(run_session(args, opened, order));
+    // The session is over and the program ends. A hook or a tool that blocks a thread must not hold that up, nor need the
+    // others be woken only to be told.
+    std::mem::forget(runtime);
+    code
+}
+
+/// Tells machines of a session that does not start because guards could be missing; people read it on stderr.
+fn report_unguarded(format: OutputFormat, error: &SessionError) -> io::Result<()> {
+    let guards: Vec<_> = match error {
+        SessionError::Unguarded(unarmed) => unarmed.iter().map(unarmed_json).collect(),
+        _ => Vec::new(),
+    };
+    let error = serde_json::json!({
+        "type": "unguarded",
+        "message": error.to_string(),
+        "code": exit::UNGUARDED,
+        "hint": error.hint(),
+        "guards": guards,
+    });
+    report_refused_start(format, serde_json::json!({"error": error}))
+}
+
+/// Tells machines of a session that does not start.
+fn report_refused_start(format: OutputFormat, mut told: serde_json::Value) -> io::Result<()> {
+    match format {
+        OutputFormat::Text => Ok(()),
+        OutputFormat::Json => output::print_json(&told),
+        OutputFormat::StreamJson => stream_json::print_refused_start(told["error"].take()),
+    }
+}
+
+/// What the prompt asks for. Piped text is read, never obeyed. Other text can show things and run the user's own commands,
+/// which are asked about like the model's, and switch hooks on; it can't switch hooks off or run a shell command.
+fn parse_prompt(prompt: &HeadlessPrompt, opened: &PreparedSession) -> Result<PromptAction, String> {
+    let text = &prompt.typed;
+    if let Some(piped) = &prompt.piped {
+        return Ok(PromptAction::Command(SessionCommand::PipedPrompt { piped: piped.clone(), typed: text.clone() }));
+    }
+    let order = match opened.view().parse_line(text) {
+        InputLine::FrontEnd(FrontEndAction::Help) => return Ok(PromptAction::Help),
+        InputLine::Command(
+            order @ (SessionCommand::CustomCommand { .. }
+            | SessionCommand::UseSkill { .. }
+            | SessionCommand::Init
+            | SessionCommand::Prompt(_)),
+        ) => Ok(order),
+        InputLine::UnknownCommand(command) if command.untrusted => Err(command.to_string()),
+        // No server has been started yet.
+        InputLine::UnknownCommand(_) if !opened.view().loaded.mcp_servers().servers.is_empty() => {
+            Ok(SessionCommand::MaybeServerPrompt(text.clone()))
+        }
+        // A slip is no prompt; other words behind a slash may be meant for the model.
+        InputLine::UnknownCommand(command) if command.suggestion.is_some() => Err(command.to_string()),
+        InputLine::Command(SessionCommand::UserShell(_)) | InputLine::UnknownCommand(_) | InputLine::Blank => {
+            Ok(SessionCommand::Prompt(text.clone()))
+        }
+        InputLine::FrontEnd(FrontEndAction::HooksPanel) => Ok(SessionCommand::Hooks(HooksAction::Panel)),
+        InputLine::Command(order @ SessionCommand::Hooks(HooksAction::Enable(_) | HooksAction::EnableAll)) => Ok(order),
+        InputLine::Command(order) if order.is_read_only() => Ok(order),
+        // A script's prompt may hold a stranger's words.
+        InputLine::Command(SessionCommand::Hooks(_)) => {
+            let command = text.trim().trim_start_matches('/');
+            Err(format!("{text} could take guards away, which a prompt can't; run `hookwright {command}`"))
+        }
+        InputLine::Command(_) => Err(format!("{text} changes something, which only an interactive session does")),
+        InputLine::FrontEnd(_) => Err(format!("{text} is for interactive sessions")),
+        InputLine::InvalidUsage(usage) => Err(usage),
+    };
+    order.map(PromptAction::Command)
+}
+
+/// What a prompt asks for: something of a session, or only what could be asked for.
+enum PromptAction {
+    Command(SessionCommand),
+    Help,
+}
+
+async fn run_session(args: &SessionArgs, opened: PreparedSession, order: SessionCommand) -> anyhow::Result<u8> {
+    let view = opened.view();
+    let printer: Box<dyn EventPrinter + Send> = match args.output_format {
+        OutputFormat::Text => Box::new(text::TextPrinter::new(args.debug)),
+        OutputFormat::Json => Box::new(json::JsonPrinter::new(&view.session_id())),
+        OutputFormat::StreamJson => Box::new(stream_json::StreamJsonPrinter::new(&view.session_id(), &view.model)?),
+    };
+    let (telemetry, troubles) =
+        TelemetryRecorder::start(&view.loaded.settings.telemetry, &session_options::telemetry_facts(&view, args));
+    troubles.iter().try_for_each(output::warn)?;
+    let farewell = (args.output_format == OutputFormat::Text && output::stderr_is_terminal())
+        .then(|| ExitSummary::for_session(&view));
+    let mut stats = SessionStats::default();
+    stats.set_prices(&view.loaded.settings.model.prices);
+    // The front end must be the last to hold on to the services, or events would never end.
+    drop(view);
+    let records = telemetry.is_on();
+    let mut signals = Signals::listen().context(runtime::NO_RESOURCES_MESSAGE)?;
+    let (give, mut screen) = spawn_printer(PrinterTask { printer, telemetry, stats, exit_summary: farewell })
+        .context(runtime::NO_RESOURCES_MESSAGE)?;
+    let (session, mut events, ended) = opened.start();
+    if args.output_format == OutputFormat::Text && !args.debug && !records {
+        events.set_coalesced(is_silent);
+    }
+    signals.set_exit_action({
+        let session = session.clone();
+        move || session.kill_all_processes()
+    });
+    // Its thread waits for nothing else.
+    let _ = give.send(events);
+    session.send(order);
+    session.end(Shutdown::Done, EndReason::Exit);
+    let signalled = wait_for_end(&session, ended, &mut signals).await?;
+    let code = match signalled {
+        Some(code) => code,
+        None if let Some(end) = poll_print_completion(&mut screen) => {
+            return Ok(exit_code(end.context("nobody prints any more")??.as_ref()));
+        }
+        None => tokio::select! {
+            end = &mut screen => return Ok(exit_code(end.context("nobody prints any more")??.as_ref())),
+            code = signals.next() => code,
+        },
+    };
+    // Whoever does not read now never will; what can be printed is.
+    let _ = tokio::time::timeout(READER_GRACE_PERIOD, screen).await;
+    Ok(code)
+}
+
+type PrintCompletion = tokio::sync::oneshot::Receiver<io::Result<Option<TurnEnd>>>;
+
+/// What came of the printing, if it is done in a moment, as it nearly always is: to fall asleep until then, and to be woken,
+/// would take longer.
+fn poll_print_completion(screen: &mut PrintCompletion) -> Option<Result<io::Result<Option<TurnEnd>>, TryRecvError>> {
+    const SPIN_TIMEOUT: Duration = Duration::from_micros(200);
+    let since = Instant::now();
+    loop {
+        match screen.try_recv() {
+            Err(TryRecvError::Empty) if since.elapsed() < SPIN_TIMEOUT => std::hint::spin_loop(),
+            Err(TryRecvError::Empty) => return None,
+            end => return Some(end),
+        }
+    }
+}
+
+/// Prints on a thread of its own: a reader that does not read must not hold up anything else. It is there before the
+/// session is, which could not be ended properly without one.
+fn spawn_printer(listener: PrinterTask) -> io::Result<(std::sync::mpsc::Sender<EventStream>, PrintCompletion)> {
+    let (give, events) = std::sync::mpsc::channel();
+    let (done, printed) = tokio::sync::oneshot::channel();
+    #[expect(clippy::disallowed_methods, reason = "the sender is given away or dropped before the session begins")]
+    std::thread::Builder::new().name("screen".to_owned()).spawn(move || {
+        if let Ok(events) = events.recv() {
+            let _ = done.send(listener.run(events));
+        }
+    })?;
+    Ok((give, printed))
+}
+
+/// Waits for the session's end; a signal ends the turn, and its exit code is the program's.
+async fn wait_for_end(
+    session: &SessionHandle,
+    ended: tokio::task::JoinHandle<()>,
+    signals: &mut Signals,
+) -> anyhow::Result<Option<u8>> {
+    let mut ended = std::pin::pin!(ended);
+    tokio::select! {
+        done = &mut ended => done.map(|()| None).map_err(Into::into),
+        code = signals.next() => {
+            session.end(Shutdown::Now, EndReason::Exit);
+            ended.await?;
+            Ok(Some(code))
+        }
+    }
+}
+
+/// Prints and records what a session tells.
+struct PrinterTask {
+    printer: Box<dyn EventPrinter + Send>,
+    telemetry: TelemetryRecorder,
+    stats: SessionStats,
+    exit_summary: Option<ExitSummary>,
+}
+
+impl PrinterTask {
+    /// Until there are no more events; how the turn ended.
+    fn run(mut self, mut events: EventStream) -> io::Result<Option<TurnEnd>> {
+        let begun = Instant::now();
+        let mut end = None;
+        let mut unread = None;
+        while let Some(event) = events.recv_blocking() {
+            self.stats.count(&event);
+            self.telemetry.record(&event);
+            // What can't be printed stops nothing else: what happens is still recorded.
+            if unread.is_none() {
+                unread = print_or_reply(&mut *self.printer, &event).err();
+            }
+            if let AgentEvent::TurnFinished(how) = event {
+                end = Some(how);
+            }
+        }
+        let finished = unread.map_or_else(|| self.printer.finish(end.as_ref(), &self.stats), Err);
+        let last_words =
+            self.exit_summary.map(|farewell| farewell.lines(&self.stats, begun.elapsed())).unwrap_or_default();
+        last_words.iter().try_for_each(|line| output::stderr_line(&output::paint(output::DIM, line)))?;
+        // It may wait a second for a collector, so it comes after everything that the user waits for.
+        self.telemetry.shutdown().iter().try_for_each(output::warn)?;
+        finished.map(|()| end)
+    }
+}
+
+fn print_or_reply(printer: &mut dyn EventPrinter, event: &AgentEvent) -> io::Result<()> {
+    match event {
+        AgentEvent::Reply(reply) => match reply_text::stdout_text(reply) {
+            Some(text) => printer.print_answer(&text),
+            None => {
+                reply_text::print_stderr(reply)?;
+                reply_text::warning_text(reply).map_or(Ok(()), |text| printer.record_warning(text))
+            }
+        },
+        event => printer.print_event(event),
+    }
+}
+
+/// Whether nothing is printed of an event when it comes.
+fn is_silent(event: &AgentEvent) -> bool {
+    match event {
+        AgentEvent::HookStarted { .. }
+        | AgentEvent::HookFinished { .. }
+        | AgentEvent::ModelRequest { .. }
+        | AgentEvent::ModelResponse { .. }
+        | AgentEvent::PromptReceived { .. }
+        | AgentEvent::PromptStarted { .. }
+        | AgentEvent::ToolRequested { .. }
+        | AgentEvent::TurnFinished(_)
+        | AgentEvent::Busy(_)
+        | AgentEvent::Idle { .. }
+        | AgentEvent::InputStarted(_)
+        | AgentEvent::ConfigurationChanged => true,
+        AgentEvent::ToolFinished(end) => end.error.is_none() && command_failure(end).is_none(),
+        _ => false,
+    }
+}
+
+fn exit_code(end: Option<&TurnEnd>) -> u8 {
+    match end {
+        None | Some(TurnEnd::Answered | TurnEnd::Blocked(_) | TurnEnd::Stopped(_)) => exit::OK,
+        Some(TurnEnd::Cancelled) => exit::INTERRUPTED,
+        Some(TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_) | TurnEnd::AgentLimit(_)) => exit::TURN_LIMIT,
+        Some(TurnEnd::Loop(_) | TurnEnd::Failed { .. }) => exit::ERROR,
+    }
+}
+
+/// A call whose command failed, in a line: which command it was has been said.
+fn command_failure(end: &ToolEnd) -> Option<String> {
+    end.failed_command().map(|why| format!("{} failed: {why}", end.name))
+}
+
+/// What went wrong with a turn, for machines: a word, and the words.
+fn turn_error(end: &TurnEnd) -> Option<(&'static str, String)> {
+    let hint = end.hint().filter(|_| matches!(end, TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_)));
+    let words = end.message().map(|words| hint.map_or_else(|| words.clone(), |hint| format!("{words}; {hint}")));
+    end.kind().zip(words)
+}

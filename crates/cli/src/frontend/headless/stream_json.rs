@@ -1,0 +1,168 @@
+//! For programs that follow along: one JSON object per line, as things happen.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use hookwright_agent::{AgentEvent, ToolEnd, TurnEnd};
+use hookwright_hooks::SubAgent;
+use hookwright_tools::CommandEnd;
+use serde_json::{Map, Value, json};
+
+use super::{EventPrinter, turn_error};
+use crate::frontend::session_stats::SessionStats;
+use crate::output;
+
+pub(crate) struct StreamJsonPrinter {
+    started: Instant,
+}
+
+impl StreamJsonPrinter {
+    pub(crate) fn new(session_id: &str, model: &str) -> io::Result<Self> {
+        print_line("init", json!({"session_id": session_id, "model": model}))?;
+        Ok(StreamJsonPrinter { started: Instant::now() })
+    }
+}
+
+impl EventPrinter for StreamJsonPrinter {
+    fn print_event(&mut self, event: &AgentEvent) -> io::Result<()> {
+        match event {
+            AgentEvent::SubAgent { agent, call_id, event } => print_subagent_event(agent, call_id, event),
+            AgentEvent::PromptStarted { prompt, .. } => {
+                print_line("message", json!({"role": "user", "content": prompt}))
+            }
+            AgentEvent::Text(text) => {
+                print_line("message", json!({"role": "assistant", "content": text, "delta": true}))
+            }
+            AgentEvent::ToolRequested { call_id, name, args } => print_line("tool_use", tool_use(call_id, name, args)),
+            AgentEvent::ToolFinished(end) => print_line("tool_result", tool_result(end)),
+            AgentEvent::HookFinished { report, .. } => print_line(
+                "hook",
+                with_subagent(
+                    report.context.agent.as_deref(),
+                    json!({
+                        "name": report.hook,
+                        "event": report.event,
+                        "event_id": report.id.event.to_string(),
+                        "run_id": report.id.to_string(),
+                        "turn_id": report.context.turn_id.as_deref(),
+                        "tool_use_id": report.context.tool_use_id.as_deref(),
+                        "source": report.source.to_string(),
+                        "decision": if report.answer.stop { json!("stop") } else { json!(report.decision()) },
+                        "status": report.status,
+                        "exit_code": report.exit_code,
+                        "duration_ms": (report.duration.as_secs_f64() * 1e6).round() / 1e3,
+                        "error": report.error,
+                    }),
+                ),
+            ),
+            AgentEvent::HookMessage { hook, text, .. } => {
+                output::stderr_line(&format!("Hook system message: {text}"))?;
+                print_line("error", json!({"severity": "info", "hook": hook, "message": text}))
+            }
+            AgentEvent::HookWarning { hook, text, .. } => {
+                print_line("error", json!({"severity": "warning", "hook": hook, "message": text}))
+            }
+            AgentEvent::Warning(text) => print_line("error", json!({"severity": "warning", "message": text})),
+            AgentEvent::AgentRetry { reason, .. } => print_line(
+                "error",
+                json!({"severity": "warning", "message": format!("Agent execution blocked: {reason}")}),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn record_warning(&mut self, text: String) -> io::Result<()> {
+        print_line("error", json!({"severity": "warning", "message": text}))
+    }
+
+    fn print_answer(&mut self, text: &str) -> io::Result<()> {
+        print_line("message", json!({"role": "assistant", "content": text}))
+    }
+
+    fn finish(&mut self, end: Option<&TurnEnd>, stats: &SessionStats) -> io::Result<()> {
+        let mut result = json!({"status": "success", "stats": stats.to_short_json(self.started.elapsed())});
+        if let Some((end, (kind, message))) = end.and_then(|end| Some((end, turn_error(end)?))) {
+            let severity = if matches!(end, TurnEnd::Blocked(_) | TurnEnd::Stopped(_)) { "warning" } else { "error" };
+            print_line("error", json!({"severity": severity, "message": message}))?;
+            if severity == "error" {
+                result["status"] = json!("error");
+                result["error"] = json!({"type": kind, "message": message});
+            }
+        }
+        print_line("result", result)
+    }
+}
+
+/// What a sub-agent does. Its words are not the answer: its report is the result of the call that it works for.
+fn print_subagent_event(agent: &SubAgent, call_id: &str, event: &AgentEvent) -> io::Result<()> {
+    let of = |fields: Value| with_subagent(Some(agent), fields);
+    match event {
+        AgentEvent::PromptStarted { prompt, .. } => {
+            print_line("agent", of(json!({"status": "started", "tool_id": call_id, "objective": prompt})))
+        }
+        AgentEvent::TurnFinished(end) => {
+            print_line("agent", of(json!({"status": end.kind().unwrap_or("finished"), "tool_id": call_id})))
+        }
+        AgentEvent::ToolRequested { call_id, name, args } => print_line("tool_use", of(tool_use(call_id, name, args))),
+        AgentEvent::ToolFinished(end) => print_line("tool_result", of(tool_result(end))),
+        AgentEvent::Warning(text) => print_line("error", of(json!({"severity": "warning", "message": text}))),
+        AgentEvent::AgentRetry { reason, .. } => {
+            let message = format!("Agent execution blocked: {reason}");
+            print_line("error", of(json!({"severity": "warning", "message": message})))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says at which sub-agent's work something happened, if it was one's.
+fn with_subagent(agent: Option<&SubAgent>, mut fields: Value) -> Value {
+    if let Some(agent) = agent {
+        fields["agent_name"] = json!(agent.name);
+        fields["agent_id"] = json!(agent.id);
+    }
+    fields
+}
+
+fn tool_use(call_id: &str, name: &str, args: &Map<String, Value>) -> Value {
+    json!({"tool_name": name, "tool_id": call_id, "parameters": args})
+}
+
+fn tool_result(end: &ToolEnd) -> Value {
+    let failed = end.failed_command();
+    let mut object = json!({
+        "tool_id": end.call_id,
+        "status": if end.error.is_some() || failed.is_some() { "error" } else { "success" },
+        "output": end.display.to_text(),
+    });
+    if let Some(code) = end.command.and_then(CommandEnd::code) {
+        object["exit_code"] = json!(code);
+    }
+    if let Some(error) = &end.error {
+        object["error"] = json!({"type": error.kind.as_str(), "message": error.message});
+    } else if let Some(message) = failed {
+        object["error"] = json!({"type": "command_failed", "message": message});
+    }
+    if !end.metadata.is_empty() {
+        object["metadata"] = Value::Object(end.metadata.clone());
+    }
+    object
+}
+
+/// A session that does not start.
+pub(crate) fn print_refused_start(error: Value) -> io::Result<()> {
+    print_line("error", json!({"severity": "error", "message": error["message"]}))?;
+    print_line("result", json!({"status": "error", "error": error}))
+}
+
+/// One line: the kind, the time, then the rest.
+fn print_line(kind: &str, fields: Value) -> io::Result<()> {
+    let mut object = Map::new();
+    object.insert("type".to_owned(), kind.into());
+    object.insert("timestamp".to_owned(), format!("{:.3}", jiff::Timestamp::now()).into());
+    if let Value::Object(fields) = fields {
+        object.extend(fields);
+    }
+    let mut stdout = output::stdout();
+    writeln!(stdout, "{}", Value::Object(object))?;
+    stdout.flush()
+}

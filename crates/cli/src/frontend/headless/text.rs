@@ -1,0 +1,124 @@
+//! For people and pipes: the answer on stdout, everything about it on stderr.
+
+use std::io::{self, Write};
+
+use hookwright_agent::{AgentEvent, TurnEnd, TurnEndSeverity};
+
+use super::EventPrinter;
+use crate::frontend::session_stats::SessionStats;
+use crate::output::{self, BAD, DIM, WARN, paint};
+
+pub(crate) struct TextPrinter {
+    debug: bool,
+    /// Whether the answer's last line is still open.
+    has_open_line: bool,
+}
+
+impl TextPrinter {
+    pub(crate) fn new(debug: bool) -> Self {
+        TextPrinter { debug, has_open_line: false }
+    }
+
+    /// A line on stderr; the answer's line is closed first, so that the two do not run into each other on a screen.
+    fn print_stderr_line(&mut self, line: &str) -> io::Result<()> {
+        self.close_line()?;
+        output::stderr_line(line)
+    }
+
+    /// A warning, as everywhere in the program; `[WARNING]` is kept for what scripts made for Gemini CLI look for.
+    fn print_warning(&mut self, text: &str) -> io::Result<()> {
+        self.print_stderr_line(&format!("{} {text}", paint(WARN, "warning:")))
+    }
+
+    fn close_line(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.has_open_line) {
+            writeln!(output::stdout())?;
+        }
+        Ok(())
+    }
+}
+
+impl EventPrinter for TextPrinter {
+    fn print_event(&mut self, event: &AgentEvent) -> io::Result<()> {
+        match event {
+            AgentEvent::Text(text) => {
+                self.has_open_line = !text.ends_with('\n');
+                let mut stdout = output::stdout();
+                write!(stdout, "{text}")?;
+                stdout.flush()
+            }
+            AgentEvent::HookMessage { text, .. } => self.print_stderr_line(&format!("Hook system message: {text}")),
+            AgentEvent::HookWarning { event, hook, source, text } => {
+                self.print_warning(&format!("hook {hook} ({source}, {event}) {text}"))
+            }
+            AgentEvent::ToolStarted(start) => {
+                let rewritten = match start.rewritten_args.as_slice() {
+                    [] => String::new(),
+                    keys => format!(" (hooks changed {})", keys.join(", ")),
+                };
+                self.print_stderr_line(&paint(DIM, format!("{} {}{rewritten}", start.name, start.description)))
+            }
+            AgentEvent::ToolFinished(end) => match &end.error {
+                Some(error) => self.print_stderr_line(&format!("Error executing tool {}: {}", end.name, error.message)),
+                None => super::command_failure(end).map_or(Ok(()), |line| self.print_stderr_line(&line)),
+            },
+            AgentEvent::AgentRetry { reason, attempt } => {
+                self.print_stderr_line(&format!("{} Agent execution blocked: {reason}", paint(WARN, "[WARNING]")))?;
+                self.print_stderr_line(&paint(DIM, format!("the model is asked again (retry {attempt})")))
+            }
+            AgentEvent::Compressed { before, after, .. } => {
+                self.print_stderr_line(&paint(DIM, format!("Chat history compressed from {before} to {after} tokens.")))
+            }
+            AgentEvent::ModelRetry(text) | AgentEvent::Note(text) => self.print_stderr_line(&paint(DIM, text)),
+            AgentEvent::Warning(text) => self.print_warning(text),
+            AgentEvent::AnswerDropped { .. } => self.close_line(),
+            AgentEvent::HookFinished { report, .. } if self.debug => self.print_stderr_line(&paint(
+                DIM,
+                format!(
+                    "hook {} ({}, {}) {} in {:.1} ms",
+                    report.hook,
+                    report.source,
+                    report.event,
+                    report.status.as_str(),
+                    report.duration.as_secs_f64() * 1e3
+                ),
+            )),
+            AgentEvent::SubAgent { agent, event, .. } => match &**event {
+                AgentEvent::ToolStarted(start) => self
+                    .print_stderr_line(&paint(DIM, format!("  {}: {} {}", agent.name, start.name, start.description))),
+                AgentEvent::ToolFinished(end) => match &end.error {
+                    Some(error) => self.print_stderr_line(&format!(
+                        "  {}: Error executing tool {}: {}",
+                        agent.name, end.name, error.message
+                    )),
+                    None => super::command_failure(end)
+                        .map_or(Ok(()), |line| self.print_stderr_line(&format!("  {}: {line}", agent.name))),
+                },
+                AgentEvent::Warning(text) => self.print_warning(&format!("{}: {text}", agent.name)),
+                AgentEvent::AgentRetry { reason, .. } => {
+                    let warning = paint(WARN, "[WARNING]");
+                    self.print_stderr_line(&format!("{warning} {}: Agent execution blocked: {reason}", agent.name))
+                }
+                _ => Ok(()),
+            },
+            AgentEvent::Thought(text) if self.debug => self.print_stderr_line(&paint(DIM, text)),
+            _ => Ok(()),
+        }
+    }
+
+    fn print_answer(&mut self, text: &str) -> io::Result<()> {
+        writeln!(output::stdout(), "{text}")
+    }
+
+    fn finish(&mut self, end: Option<&TurnEnd>, _: &SessionStats) -> io::Result<()> {
+        self.close_line()?;
+        let Some((end, words)) = end.and_then(|end| Some((end, end.message()?))) else { return Ok(()) };
+        match (end, end.severity()) {
+            (TurnEnd::Blocked(_), _) => self.print_stderr_line(&format!("[WARNING] {words}"))?,
+            (TurnEnd::Stopped(_), _) => self.print_stderr_line(&format!("Agent execution stopped: {words}"))?,
+            (_, TurnEndSeverity::Error) => self.print_stderr_line(&format!("{} {words}", paint(BAD, "error:")))?,
+            _ => self.print_stderr_line(&words)?,
+        }
+        end.hint().map_or(Ok(()), output::hint)
+    }
+}

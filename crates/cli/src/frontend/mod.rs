@@ -1,0 +1,13 @@
+//! What a person or a machine uses a session through: the screen, plain lines, headless formats, the demo; and what they share.
+
+pub(crate) mod approval_text;
+pub(crate) mod demo;
+pub(crate) mod headless;
+pub(crate) mod plain;
+pub(crate) mod reply_text;
+pub(crate) mod resumed_history;
+pub(crate) mod session_messages;
+pub(crate) mod session_options;
+pub(crate) mod session_stats;
+pub(crate) mod timeline;
+pub(crate) mod tui;

@@ -1,0 +1,128 @@
+//! What a session tells, in lines.
+
+use std::io::{self, Write};
+
+use hookwright_agent::AgentEvent;
+
+use crate::frontend::resumed_history::{self, ResumedCall, ResumedItem};
+use crate::frontend::tui::card::short_args;
+use crate::frontend::tui::hook_log;
+use crate::frontend::tui::styled_text::single_line;
+use crate::{frontend::reply_text, frontend::timeline, output, output::diagnostics};
+
+/// Something happened.
+pub(super) fn print_event(event: &AgentEvent) -> io::Result<()> {
+    match event {
+        AgentEvent::Text(text) => {
+            let mut stdout = output::stdout();
+            for (at, line) in text.split('\n').enumerate() {
+                write!(stdout, "{}{}", if at == 0 { "" } else { "\n" }, single_line(line))?;
+            }
+            stdout.flush()
+        }
+        AgentEvent::ToolStarted(start) => {
+            let rewritten = if start.rewritten_args.is_empty() {
+                String::new()
+            } else {
+                format!(" (hooks changed {})", start.rewritten_args.join(", "))
+            };
+            print_lines(&format!("runs {} {}{rewritten}", start.name, start.description))
+        }
+        AgentEvent::ToolFinished(end) => match &end.error {
+            Some(error) if error.is_cancelled() => print_lines(&format!("{}: Cancelled", end.name)),
+            Some(error) => print_lines(&format!("{} failed: {}", end.name, error.message)),
+            None => {
+                let how = end.failed_command().map_or_else(|| "done".to_owned(), |why| format!("failed, {why}"));
+                print_lines(&format!("{} {how}: {}", end.name, end.display.summary()))
+            }
+        },
+        AgentEvent::HookFinished { report, .. } => match hook_log::finished_line(report) {
+            Some(_) => print_lines(&format!(
+                "hook {} ({}, {}) {}",
+                report.hook,
+                report.source,
+                report.event,
+                timeline::summary(report)
+            )),
+            None => Ok(()),
+        },
+        AgentEvent::HookMessage { hook, text, .. } => print_lines(&format!("hook {hook} says: {text}")),
+        AgentEvent::HookWarning { hook, text, .. } => print_lines(&format!("warning: hook {hook} {text}")),
+        AgentEvent::Warning(text) => print_lines(&format!("warning: {text}")),
+        AgentEvent::Note(text) | AgentEvent::ModelRetry(text) => print_lines(text),
+        AgentEvent::Compressed { before, after, .. } => {
+            print_lines(&format!("Chat history compressed from {before} to {after} tokens."))
+        }
+        AgentEvent::Reply(reply) => print_reply(reply),
+        AgentEvent::History(messages) => print_history(messages),
+        AgentEvent::Cleared => print_lines("the conversation is cleared"),
+        AgentEvent::Rewound(prompt) => print_lines(&format!("the conversation goes on from before: {prompt}")),
+        AgentEvent::PromptsQueued(prompts) if !prompts.is_empty() => {
+            print_lines(&format!("{} wait their turn", prompts.len()))
+        }
+        AgentEvent::PromptsReturned(prompts) => print_lines(&format!("not begun: {}", prompts.join("; "))),
+        AgentEvent::SubAgent { agent, event, .. } => print_subagent_event(&agent.name, event),
+        AgentEvent::TurnFinished(end) => {
+            print_lines(&end.message().map(|words| format!("\n{words}")).unwrap_or_default())?;
+            end.hint().map_or(Ok(()), |hint| print_lines(&format!("hint: {hint}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The end of an earlier conversation.
+fn print_history(messages: &[std::sync::Arc<hookwright_model::Content>]) -> io::Result<()> {
+    for past in resumed_history::items_of(messages) {
+        match past {
+            ResumedItem::User(text) => print_lines(&format!("you said: {}", output::truncate_columns(&text, 200)))?,
+            ResumedItem::Model(text) => print_lines(&text)?,
+            ResumedItem::Call(ResumedCall { name, args, result }) => {
+                let came = match &result {
+                    Some(Ok(text)) => format!("done: {}", output::truncate_columns(text.trim(), 80)),
+                    Some(Err(text)) => format!("failed: {}", output::truncate_columns(text.trim(), 80)),
+                    None => "did not end".to_owned(),
+                };
+                print_lines(&format!("{name} {} {came}", short_args(&args)))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a sub-agent does, in short.
+fn print_subagent_event(name: &str, event: &AgentEvent) -> io::Result<()> {
+    match event {
+        AgentEvent::PromptStarted { .. } => print_lines(&format!("agent {name} begins")),
+        AgentEvent::ToolStarted(start) => {
+            print_lines(&format!("agent {name} runs {} {}", start.name, start.description))
+        }
+        AgentEvent::ToolFinished(end) => match &end.error {
+            Some(error) => print_lines(&format!("agent {name}: {} failed: {}", end.name, error.message)),
+            None => end
+                .failed_command()
+                .map_or(Ok(()), |why| print_lines(&format!("agent {name}: {} failed, {why}", end.name))),
+        },
+        AgentEvent::Warning(text) => print_lines(&format!("warning: agent {name}: {text}")),
+        AgentEvent::TurnFinished(_) => print_lines(&format!("agent {name} is done")),
+        _ => Ok(()),
+    }
+}
+
+fn print_reply(reply: &hookwright_agent::session::Reply) -> io::Result<()> {
+    use hookwright_agent::session::{Reply, Tone};
+    match (reply_text::stdout_text(reply), reply) {
+        (Some(text), _) => print_lines(&text),
+        (None, Reply::Text(Tone::Warning, text)) => print_lines(&format!("warning: {text}")),
+        (None, Reply::Text(Tone::Error, text)) => print_lines(&format!("error: {text}")),
+        (None, Reply::Text(_, text)) => print_lines(text),
+        (None, Reply::Notice(notice)) => print_lines(&notice.to_string()),
+        (None, Reply::Diagnostic(diagnostic)) => print_lines(&output::strip_styles(&diagnostics::render(diagnostic))),
+        (None, _) => Ok(()),
+    }
+}
+
+/// Says it, line by line.
+pub(super) fn print_lines(text: &str) -> io::Result<()> {
+    let mut stdout = output::stdout();
+    text.split('\n').try_for_each(|line| writeln!(stdout, "{}", single_line(line)))
+}

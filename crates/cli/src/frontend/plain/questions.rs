@@ -1,0 +1,152 @@
+//! Questions in lines: whether a call may run, whether changed guards count, what a command wants to know; and what a line
+//! answers.
+
+use std::io;
+
+use hookwright_agent::{ApprovalReply, ApprovalRequest, GuardChange, GuardTrustReply};
+use hookwright_tools::ToolDisplay;
+use tokio::sync::oneshot;
+
+use super::inquiry;
+use super::printer::print_lines;
+use crate::frontend::approval_text::ApprovalChoice;
+use crate::frontend::approval_text::{self, ArgumentDifference};
+use crate::frontend::tui::diff;
+use crate::frontend::tui::styled_text::StyledLine;
+use crate::output;
+
+/// What the next line answers.
+pub(super) enum PendingQuestion {
+    Call(oneshot::Sender<ApprovalReply>, Box<ApprovalRequest>),
+    Guards(oneshot::Sender<GuardTrustReply>),
+    Inquiry(inquiry::PendingInquiry),
+}
+
+impl PendingQuestion {
+    /// Answers it, if anybody waits for that; nobody does where the turn is over. The question again, if the line was no
+    /// answer, and whether the line was for it.
+    pub(super) fn answer(self, line: &str) -> io::Result<(Option<PendingQuestion>, bool)> {
+        match self {
+            PendingQuestion::Call(reply, request) => Ok((None, reply.send(parse_reply(line, &request)).is_ok())),
+            PendingQuestion::Guards(reply) => {
+                let word = if line == "trust" { GuardTrustReply::Trust } else { GuardTrustReply::KeepUntrusted };
+                Ok((None, reply.send(word).is_ok()))
+            }
+            PendingQuestion::Inquiry(asked) => {
+                asked.answer(line).map(|(asked, heard)| (asked.map(PendingQuestion::Inquiry), heard))
+            }
+        }
+    }
+}
+
+/// Asks whether a call may run.
+pub(super) fn print_approval_question(request: &ApprovalRequest) -> io::Result<()> {
+    // A model's own description of a long command is no substitute for the command.
+    let command = request.args.get("command").and_then(serde_json::Value::as_str);
+    let what = match (command, &request.preview) {
+        (Some(command), _) => output::escape_invisible(command),
+        (None, Some(ToolDisplay::Diff(file))) => {
+            let lines = diff::diff_lines(&diff::escape_invisible_in_diff(file), usize::MAX);
+            lines.iter().map(StyledLine::plain).collect::<Vec<_>>().join("\n").trim_start().to_owned()
+        }
+        (None, Some(ToolDisplay::Text(text))) => output::escape_invisible(&format!("{}\n{text}", request.description)),
+        (None, _) => output::escape_invisible(&request.description),
+    };
+    print_lines(&format!(
+        "Allow {}?{} {what}",
+        output::escape_invisible(&request.title),
+        approval_text::call_position(request)
+    ))?;
+    if let Some(said) = approval_text::description(request) {
+        print_lines(&format!("the model says: {}", output::escape_invisible(said)))?;
+    }
+    if let Some(path) = &request.protected_file {
+        print_lines(&format!("{path} is protected: guards are made of it"))?;
+    }
+    if let Some(asked) = &request.approval_demand {
+        print_lines(&format!("hook {} wants you to decide: {}", asked.hooks.join(", "), asked.reason))?;
+    }
+    for change in approval_text::argument_changes(request) {
+        let words = match change.difference {
+            ArgumentDifference::Inline(before, after) => format!(": {before} → {after}"),
+            ArgumentDifference::Diff(file) => {
+                let body = file.unified.lines().skip_while(|line| !line.starts_with("@@"));
+                format!(":\n{}", body.collect::<Vec<_>>().join("\n"))
+            }
+            ArgumentDifference::Redacted => String::new(),
+        };
+        print_lines(&output::escape_invisible(&format!("hooks changed {}{words}", change.name)))?;
+    }
+    print_lines(&choices_text(request))
+}
+
+/// What can be answered, under the numbers that the screen has; only a command can be written anew in a line.
+fn choices_text(request: &ApprovalRequest) -> String {
+    let words = |(at, choice): (usize, ApprovalChoice)| {
+        let number = at + 1;
+        Some(match choice {
+            ApprovalChoice::Once => format!("{number} or y: allow once."),
+            ApprovalChoice::Session => format!("{number}: allow for this session."),
+            ApprovalChoice::Server => {
+                let server = request.server.as_ref().map_or("", |tool| tool.server.as_str());
+                format!(
+                    "{number}: allow all tools of MCP server {} for this session.",
+                    output::escape_invisible(server)
+                )
+            }
+            ApprovalChoice::Edit if request.name == "run_shell_command" => {
+                format!("{number}, with another command: run that instead.")
+            }
+            ApprovalChoice::Edit => return None,
+            ApprovalChoice::Deny => format!("{number} or n, with a word to the model if you like: deny."),
+            ApprovalChoice::Cancel => format!("{number}: cancel the turn."),
+        })
+    };
+    let always = request.rule_offer_texts.iter().enumerate();
+    let always = always
+        .map(|(at, words)| format!("a{}: always allow, in this project, {}.", at + 1, output::escape_invisible(words)));
+    ApprovalChoice::for_request(request)
+        .into_iter()
+        .enumerate()
+        .filter_map(words)
+        .chain(always)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Asks whether what the agent changed of the guards counts.
+pub(super) fn print_guard_question(changes: &[GuardChange]) -> io::Result<()> {
+    print_lines("The agent changed what your guards are made of:")?;
+    for change in changes {
+        print_lines(&change.to_string())?;
+        change.diff.as_deref().map_or(Ok(()), |diff| print_lines(&output::escape_invisible(diff)))?;
+    }
+    print_lines(
+        "trust: it counts from now on. Anything else: it stays distrusted, and hooks that depend on it deny what they can.",
+    )
+}
+
+fn parse_reply(line: &str, request: &ApprovalRequest) -> ApprovalReply {
+    let choices = ApprovalChoice::for_request(request);
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let for_good = word.strip_prefix('a').and_then(|number| number.parse::<usize>().ok()?.checked_sub(1));
+    if let Some(at) = for_good.filter(|at| *at < request.rule_offer_texts.len()) {
+        return ApprovalReply::Always(at);
+    }
+    let numbered = || word.parse::<usize>().ok()?.checked_sub(1).and_then(|at| choices.get(at).copied());
+    let choice = match word {
+        "y" | "yes" => Some(ApprovalChoice::Once),
+        "n" | "no" => Some(ApprovalChoice::Deny),
+        _ => numbered(),
+    };
+    match choice {
+        Some(ApprovalChoice::Once) => ApprovalReply::Once,
+        Some(ApprovalChoice::Session) => ApprovalReply::Session,
+        Some(ApprovalChoice::Server) => ApprovalReply::Server,
+        Some(ApprovalChoice::Deny) => ApprovalReply::Deny(Some(rest.trim().to_owned()).filter(|word| !word.is_empty())),
+        Some(ApprovalChoice::Edit) if request.name == "run_shell_command" && !rest.trim().is_empty() => {
+            approval_text::args_with_text(request, rest.trim()).map_or(ApprovalReply::Cancel, ApprovalReply::Edited)
+        }
+        Some(ApprovalChoice::Edit | ApprovalChoice::Cancel) | None => ApprovalReply::Cancel,
+    }
+}

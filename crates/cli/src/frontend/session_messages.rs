@@ -1,0 +1,75 @@
+//! What is said on leaving: what the session did, and how to come back to it. Nothing where nothing was said in it.
+
+use std::time::Duration;
+
+use hookwright_agent::session::SessionView;
+
+use crate::frontend::session_stats::SessionStats;
+use crate::frontend::tui::styled_text;
+
+/// What to know at first.
+pub(crate) const STARTUP_TIPS: &str = "/help for help, /hooks panel for the hooks, Ctrl+D to leave";
+/// Nobody answers but a model that has no understanding.
+pub(crate) const NO_MODEL_NOTICE: &str = "no model is connected";
+/// What to do about it.
+pub(crate) const NO_MODEL_HINT: &str = "/auth connects one. Until then the offline model answers, which only does what it is \
+                                       told (say TEXT, call TOOL {json}).";
+
+/// What has to be known of a session before it is gone.
+pub(crate) struct ExitSummary {
+    id: String,
+    /// Whether its transcript is on the disk.
+    is_saved: bool,
+}
+
+impl ExitSummary {
+    pub(crate) fn for_session(view: &SessionView) -> Self {
+        let session = view.services.hooks.session();
+        ExitSummary { id: session.id.clone(), is_saved: session.transcript_path.is_file() }
+    }
+
+    /// A summary, and how to come back.
+    pub(crate) fn lines(&self, stats: &SessionStats, elapsed: Duration) -> Vec<String> {
+        let counts = stats.totals();
+        if counts.prompts == 0 {
+            return Vec::new();
+        }
+        let several = |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+        let mut parts = vec![several(counts.requests, "request")];
+        parts.push(format!("{} tokens", styled_text::format_tokens(counts.tokens)));
+        parts.extend(stats.cost().map(|cost| format!("cost {cost:.4}")));
+        let failed = if counts.failures > 0 { format!(" ({} failed)", counts.failures) } else { String::new() };
+        parts.push(format!("{}{failed}", several(counts.calls, "tool call")));
+        let blocked = if counts.denials > 0 { format!(" ({} blocked)", counts.denials) } else { String::new() };
+        parts.push(format!("{}{blocked}", several(counts.hooks, "hook run")));
+        parts.push(styled_text::format_elapsed(elapsed));
+        let mut lines = vec![parts.join(" · ")];
+        if self.is_saved {
+            lines.push(format!("come back: hookwright --resume {}", resume_argument(&self.id)));
+        }
+        lines
+    }
+}
+
+/// So much of an id as names it; of one that the user chose, all, in quotes where a shell needs them.
+fn resume_argument(id: &str) -> String {
+    let is_made = id.len() == 36 && id.chars().all(|char| char.is_ascii_hexdigit() || char == '-');
+    let is_plain = id.chars().all(|char| char.is_ascii_alphanumeric() || "-_.".contains(char));
+    match id.get(..8) {
+        Some(start) if is_made => start.to_owned(),
+        _ if is_plain => id.to_owned(),
+        _ => format!("'{}'", id.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_told_as_a_shell_reads_it() {
+        assert_eq!(resume_argument("3f2504e0-4f89-41d3-9a0c-0305e82c3301"), "3f2504e0");
+        assert_eq!(resume_argument("my-session"), "my-session");
+        assert_eq!(resume_argument("it's; rm x"), "'it'\\''s; rm x'");
+    }
+}

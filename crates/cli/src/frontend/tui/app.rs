@@ -1,0 +1,504 @@
+//! The session's state and what changes it: events come in, effects go out. Nothing here touches the terminal, the disk or
+//! the agent, so all of it can be tested by calling it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hookwright_agent::session::{ArmedState, RestoreAction, SessionCommand};
+use hookwright_agent::{AgentEvent, ApprovalMode, EndReason, TurnEnd};
+
+use super::block::ScrollbackBlock;
+use super::card;
+use super::card_store::{CardContent, CardStore};
+use super::completion::{Completion, CompletionNames};
+use super::composer::Composer;
+use super::console::ScreenConsoles;
+use super::dialog::{ApprovalDialog, OpenDialog};
+use super::dialog_input::DialogInput;
+use super::focus::KeyboardFocus;
+use super::guard_dialog::GuardDialog;
+use super::history::PromptHistory;
+use super::hook_log::{self, HookLog};
+use super::inquiry_dialog::InquiryDialog;
+use super::markdown::MarkdownStream;
+use super::reply_blocks;
+use super::sent_prompts::SentPrompts;
+use super::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN, styled_lines};
+use super::subagent;
+use super::vim::Vim;
+use crate::frontend::session_stats::SessionStats;
+
+/// What is to be done in the world.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum AppEffect {
+    /// Do what the user has written.
+    Submit(String),
+    /// Something of the session.
+    Command(SessionCommand),
+    /// Let the user write in an editor.
+    Editor,
+    /// Look for a picture in the clipboard.
+    Clipboard,
+    /// Open something whole.
+    Expand,
+    /// Draw everything again.
+    Redraw,
+    /// Leave, because of this.
+    Quit(EndReason),
+}
+
+/// What the line at the foot says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StatusLine {
+    pub(crate) model: String,
+    pub(crate) folder: String,
+    pub(crate) branch: Option<String>,
+    pub(crate) mode: ApprovalMode,
+    /// The modes that Shift+Tab steps through.
+    pub(crate) modes: Vec<ApprovalMode>,
+    pub(crate) tokens: u64,
+    pub(crate) window: u64,
+    pub(crate) hooks: usize,
+    pub(crate) guards: usize,
+    /// How many guards would not do their work.
+    pub(crate) unarmed: usize,
+    pub(crate) is_hidden: bool,
+}
+
+impl StatusLine {
+    /// Other hooks.
+    pub(crate) fn set_hooks(&mut self, view: &hookwright_agent::session::SessionView) {
+        // One that can't run watches over nothing.
+        let armed: Vec<_> = view.hooks().into_iter().filter(|entry| matches!(entry.state, ArmedState::Armed)).collect();
+        self.hooks = armed.len();
+        self.guards = armed.iter().filter(|entry| entry.hook.is_guard()).count();
+        self.unarmed = view.unarmed_guards().len();
+    }
+
+    /// Another model, with another window.
+    pub(crate) fn set_model(&mut self, model: String) {
+        self.window = hookwright_model::context_window(&model);
+        self.model = model;
+    }
+}
+
+/// Something under way.
+#[derive(Clone, Debug)]
+pub(crate) struct BusyState {
+    pub(crate) since: Instant,
+    pub(crate) label: &'static str,
+}
+
+/// A search through earlier prompts.
+#[derive(Debug, Default)]
+pub(crate) struct HistorySearch {
+    pub(crate) text: String,
+    pub(crate) skip: usize,
+    pub(crate) draft: String,
+}
+
+/// The session.
+pub(crate) struct App {
+    pub(crate) composer: Composer,
+    pub(crate) history: PromptHistory,
+    pub(crate) status: StatusLine,
+    pub(crate) busy: Option<BusyState>,
+    /// Prompts that wait.
+    pub(crate) queue: Vec<String>,
+    pub(crate) dialogs: VecDeque<OpenDialog>,
+    pub(crate) search: Option<HistorySearch>,
+    pub(crate) completion: Option<Completion>,
+    pub(crate) names: CompletionNames,
+    pub(crate) log: HookLog,
+    pub(crate) stats: SessionStats,
+    pub(crate) running: Vec<card::LiveCard>,
+    /// The terminals of commands that run, and which of them has the keyboard.
+    pub(crate) consoles: Arc<ScreenConsoles>,
+    pub(crate) focus: KeyboardFocus,
+    /// Whether every line is a command of the user's.
+    pub(crate) shell_mode: bool,
+    pub(crate) stream: MarkdownStream,
+    pub(crate) thought: String,
+    /// Whether running hooks are shown.
+    pub(crate) shows_hooks: bool,
+    /// What the model is waited for, while it is busy with others.
+    pub(crate) retry_notice: Option<String>,
+    /// Whether the session is being left: nothing can be typed any more.
+    pub(crate) is_leaving: bool,
+    /// Until when a second Ctrl-C leaves.
+    pub(crate) exit_deadline: Option<Instant>,
+    /// Until when a second Esc goes back to an earlier turn.
+    pub(crate) rewind_deadline: Option<Instant>,
+    /// vi's keys, if the user wants them.
+    pub(crate) vim: Option<Vim>,
+    /// When the user last wrote something and did not send it.
+    pub(crate) last_typed: Option<Instant>,
+    /// Which keys may answer a dialog.
+    pub(crate) dialog_input: DialogInput,
+    /// The last answer, for `/copy`.
+    pub(crate) last_answer: String,
+    /// What can be opened whole.
+    pub(crate) cards: CardStore,
+    pub(crate) sent_prompts: SentPrompts,
+    /// Finished pieces that are not on the screen yet.
+    finished: Vec<ScrollbackBlock>,
+    is_answering: bool,
+}
+
+impl App {
+    pub(crate) fn new(history: PromptHistory, status: StatusLine) -> Self {
+        App {
+            composer: Composer::default(),
+            history,
+            status,
+            busy: None,
+            queue: Vec::new(),
+            dialogs: VecDeque::new(),
+            search: None,
+            completion: None,
+            names: CompletionNames::default(),
+            log: HookLog::default(),
+            stats: SessionStats::default(),
+            running: Vec::new(),
+            consoles: ScreenConsoles::new(),
+            focus: KeyboardFocus::default(),
+            shell_mode: false,
+            stream: MarkdownStream::default(),
+            thought: String::new(),
+            shows_hooks: true,
+            retry_notice: None,
+            is_leaving: false,
+            exit_deadline: None,
+            rewind_deadline: None,
+            vim: None,
+            last_typed: None,
+            dialog_input: DialogInput::default(),
+            last_answer: String::new(),
+            cards: CardStore::default(),
+            sent_prompts: SentPrompts::default(),
+            finished: Vec::new(),
+            is_answering: false,
+        }
+    }
+
+    /// Adds a finished piece.
+    pub(crate) fn push_block(&mut self, block: ScrollbackBlock) {
+        self.finished.push(block);
+    }
+
+    /// Adds a line.
+    pub(crate) fn push_text(&mut self, style: anstyle::Style, text: impl AsRef<str>) {
+        self.finished.push(ScrollbackBlock::Lines(
+            text.as_ref().lines().map(|line| StyledLine::styled(style, line).with_hanging_indent(2)).collect(),
+        ));
+    }
+
+    /// The finished pieces that are not on the screen yet.
+    pub(crate) fn take_finished(&mut self) -> Vec<ScrollbackBlock> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// Whether something on the screen moves by itself.
+    pub(crate) fn is_animating(&self) -> bool {
+        self.busy.is_some()
+            || self.exit_deadline.is_some()
+            || self.rewind_deadline.is_some()
+            || self.dialog_input.is_holding()
+            || self.log.has_running()
+    }
+
+    /// Time passes.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        if self.exit_deadline.is_some_and(|until| until < now) {
+            self.exit_deadline = None;
+        }
+        if self.rewind_deadline.is_some_and(|until| until < now) {
+            self.rewind_deadline = None;
+        }
+        self.dialogs.retain(|dialog| !dialog.is_stale());
+        self.release_held_key(now);
+    }
+
+    /// Something is under way from now on.
+    pub(crate) fn set_busy(&mut self, what: &'static str, now: Instant) {
+        self.busy = Some(BusyState { since: now, label: what });
+    }
+
+    /// What the user typed, now that it is begun.
+    pub(crate) fn echo_prompt(&mut self, text: &str) {
+        let short = self.sent_prompts.abbreviated(text);
+        if short.is_some() {
+            self.cards.push("your prompt", CardContent::Text(text.trim().to_owned()), None);
+        }
+        self.push_block(ScrollbackBlock::Gap);
+        let mut lines = styled_lines(BOLD, short.as_deref().unwrap_or(text.trim()));
+        for (at, line) in lines.iter_mut().enumerate() {
+            let mark =
+                super::styled_text::StyledSpan { style: NOTE, text: if at == 0 { "> " } else { "  " }.to_owned() };
+            line.spans.insert(0, mark);
+            line.indent = 2;
+        }
+        self.push_block(ScrollbackBlock::Lines(lines));
+        self.push_block(ScrollbackBlock::Gap);
+    }
+
+    /// Prompts that will not be begun are the user's again.
+    fn return_prompts(&mut self, mut texts: Vec<String>) {
+        if !self.composer.is_empty() {
+            texts.push(self.composer.expanded_text());
+        }
+        self.composer.set_prompt(texts.join("\n"));
+    }
+
+    /// The agent tells of something.
+    pub(crate) fn handle_event(&mut self, event: AgentEvent, now: Instant) {
+        self.stats.count(&event);
+        self.log.record_event(&event, now);
+        if closes_answer(&event) {
+            self.close_answer();
+        }
+        if ends_retry_wait(&event) {
+            self.retry_notice = None;
+        }
+        match event {
+            AgentEvent::Text(text) => self.push_answer_text(&text),
+            AgentEvent::Thought(text) => self.thought.push_str(&text),
+            AgentEvent::AnswerDropped { reason } => {
+                self.stream = MarkdownStream::default();
+                self.is_answering = false;
+                self.last_answer.clear();
+                self.push_text(WARN, format!("the answer was withdrawn: {reason}"));
+            }
+            AgentEvent::ToolStarted(start) => self.running.push(card::LiveCard::new(start, now)),
+            AgentEvent::ToolOutput { call_id, text } => {
+                if let Some(card) = self.running.iter_mut().find(|card| card.call_id == call_id) {
+                    card.push_output(&text);
+                    card.attach_console(&self.consoles);
+                }
+            }
+            AgentEvent::ToolFinished(end) => {
+                let at = self.running.iter().position(|card| card.call_id == end.call_id);
+                let card = at.map(|at| self.running.remove(at));
+                let title = || format!("{} {}", end.name, card::short_args(&end.args));
+                let (title, live) =
+                    card.as_ref().map_or_else(|| (title(), ""), |card| (card.title(), card.output_so_far()));
+                self.cards.push(title, CardContent::from_tool_end(&end, live), Some(&end.call_id));
+                let over = || card::finished_card(&end, "", &[], "");
+                let block = card.map_or_else(over, |card| card.finish(&end, &self.consoles));
+                self.push_block(block);
+            }
+            AgentEvent::HookFinished { report, .. } => {
+                if let Some(line) = hook_log::finished_line(&report) {
+                    self.push_block(ScrollbackBlock::line(line));
+                }
+            }
+            AgentEvent::HookMessage { event, hook, source, text } => {
+                let line = StyledLine::styled(NOTE, "• ")
+                    .with_text(BOLD, &hook)
+                    .with_text(DIM, format!(" ({source}, {event}) says: "));
+                self.push_block(text_block(line, PLAIN, &text));
+            }
+            AgentEvent::HookWarning { event, hook, source, text } => {
+                let line = StyledLine::styled(WARN, "! hook ")
+                    .with_text(BOLD, &hook)
+                    .with_text(DIM, format!(" ({source}, {event}) "));
+                self.push_block(text_block(line, WARN, &text));
+            }
+            AgentEvent::ApprovalRequested(request, reply) => {
+                self.dialogs.push_back(OpenDialog::Call(ApprovalDialog::new(request, reply)));
+            }
+            AgentEvent::GuardsChanged(changes, reply) => {
+                self.dialogs.push_back(OpenDialog::Guards(GuardDialog::new(changes, reply)));
+            }
+            AgentEvent::UserQuestion(inquiry, reply) => {
+                self.dialogs.push_back(OpenDialog::Inquiry(InquiryDialog::new(inquiry, reply)));
+            }
+            // One line for all tries: each takes the place of the one before.
+            AgentEvent::ModelRetry(text) => self.retry_notice = Some(text),
+            AgentEvent::Note(text) => self.push_text(DIM, text),
+            AgentEvent::Warning(text) => self.push_block(text_block(StyledLine::styled(WARN, "! "), WARN, &text)),
+            AgentEvent::AgentRetry { reason, attempt } => {
+                self.push_block(text_block(
+                    StyledLine::styled(WARN, format!("! hooks rejected the answer (retry {attempt}): ")),
+                    PLAIN,
+                    &reason,
+                ));
+            }
+            AgentEvent::Compressed { before, after, .. } => {
+                self.status.tokens = after;
+                self.push_text(DIM, format!("Chat history compressed from {before} to {after} tokens."));
+            }
+            AgentEvent::ModelResponse { usage: Some(usage), .. } => self.status.tokens = usage.total,
+            AgentEvent::TurnFinished(end) => self.finish_turn(&end),
+            AgentEvent::SubAgent { agent, call_id, event } => self.handle_subagent_event(&agent, &call_id, *event),
+            AgentEvent::Busy(activity) => self.set_busy(activity.as_str(), now),
+            AgentEvent::Idle { model, tokens } => self.set_idle(model, tokens),
+            AgentEvent::InputStarted(typed) => self.echo_prompt(&typed),
+            AgentEvent::PromptsQueued(prompts) => self.queue = prompts,
+            AgentEvent::PromptsReturned(prompts) => self.return_prompts(prompts),
+            AgentEvent::Reply(reply) => reply_blocks::show_reply(self, reply),
+            AgentEvent::History(messages) => reply_blocks::show_history(self, &messages),
+            AgentEvent::Rewound(prompt) => self.handle_rewind(prompt),
+            AgentEvent::ModeChanged(mode) => self.status.mode = mode,
+            AgentEvent::ModelChanged(model) => self.status.set_model(model),
+            AgentEvent::Cleared => {
+                self.status.tokens = 0;
+                self.push_text(DIM, "the conversation is cleared");
+            }
+            AgentEvent::PromptReceived { .. }
+            | AgentEvent::PromptStarted { .. }
+            | AgentEvent::ToolRequested { .. }
+            | AgentEvent::HookStarted { .. }
+            | AgentEvent::ModelRequest { .. }
+            | AgentEvent::ModelResponse { .. }
+            | AgentEvent::ModelFailed { .. }
+            | AgentEvent::LoggedOut
+            | AgentEvent::ConfigurationChanged => {}
+        }
+    }
+
+    /// The agent has nothing more to do.
+    fn set_idle(&mut self, model: String, tokens: u64) {
+        self.busy = None;
+        self.close_answer();
+        self.status.set_model(model);
+        self.status.tokens = if tokens > 0 { tokens } else { self.status.tokens };
+    }
+
+    fn push_answer_text(&mut self, text: &str) {
+        if !self.is_answering {
+            self.is_answering = true;
+            self.last_answer.clear();
+            self.close_thought();
+        }
+        self.last_answer.push_str(text);
+        let done = self.stream.push(text);
+        self.finished.extend(done);
+    }
+
+    /// What was streamed so far is final: something else comes below it.
+    fn close_answer(&mut self) {
+        self.close_thought();
+        if std::mem::take(&mut self.is_answering) {
+            let done = self.stream.finish();
+            self.finished.extend(done);
+            self.push_block(ScrollbackBlock::Gap);
+        }
+    }
+
+    /// A thought leaves one dim line.
+    fn close_thought(&mut self) {
+        let thought = std::mem::take(&mut self.thought);
+        if let Some(first) = thought.lines().map(str::trim).find(|line| !line.is_empty()) {
+            self.push_block(ScrollbackBlock::line(StyledLine::styled(
+                DIM.italic(),
+                crate::output::truncate_columns(first.trim_matches('*'), 100),
+            )));
+            self.cards.push("thought", CardContent::Text(thought.trim().to_owned()), None);
+        }
+    }
+
+    fn finish_turn(&mut self, end: &TurnEnd) {
+        for card in std::mem::take(&mut self.running) {
+            self.cards.push(card.title(), CardContent::Text(card.output_so_far().to_owned()), Some(&card.call_id));
+            self.push_block(card.interrupted());
+        }
+        self.dialogs.retain(|dialog| !dialog.belongs_to_turn());
+        if let Some(text) = end.message() {
+            match end {
+                TurnEnd::Cancelled => self.push_text(WARN, text),
+                // The reason may be long; what happened stands out.
+                TurnEnd::Blocked(reason) | TurnEnd::Stopped(reason) => {
+                    let heading = text.strip_suffix(reason.as_str()).unwrap_or_default();
+                    self.push_block(text_block(StyledLine::styled(BAD, heading), PLAIN, reason));
+                }
+                _ => self.push_block(text_block(StyledLine::styled(BAD, "error: "), PLAIN, &text)),
+            }
+        }
+        if let Some(hint) = end.hint() {
+            self.push_block(text_block(StyledLine::styled(NOTE, "hint: "), PLAIN, hint));
+        }
+        self.push_block(ScrollbackBlock::Gap);
+    }
+
+    /// The conversation goes on from an earlier place; the prompt that stood there can be written anew.
+    fn handle_rewind(&mut self, prompt: String) {
+        self.status.tokens = 0;
+        self.push_text(DIM, "the conversation goes on from here:");
+        if self.composer.is_empty() {
+            self.composer.set(prompt);
+        }
+    }
+
+    /// A second Esc soon after the first goes back to an earlier turn.
+    pub(crate) fn handle_rewind_key(&mut self, now: Instant) -> Vec<AppEffect> {
+        const REWIND_CONFIRM_TIMEOUT: Duration = Duration::from_secs(2);
+        if self.rewind_deadline.take().is_some_and(|until| until >= now) {
+            return vec![AppEffect::Command(SessionCommand::Restore(RestoreAction::List))];
+        }
+        self.rewind_deadline = Some(now + REWIND_CONFIRM_TIMEOUT);
+        Vec::new()
+    }
+
+    /// A second Ctrl-C soon after the first leaves.
+    pub(crate) fn handle_interrupt(&mut self, now: Instant) -> Vec<AppEffect> {
+        const EXIT_CONFIRM_TIMEOUT: Duration = Duration::from_secs(3);
+        if self.exit_deadline.is_some_and(|until| until >= now) {
+            return vec![AppEffect::Quit(EndReason::Exit)];
+        }
+        self.exit_deadline = Some(now + EXIT_CONFIRM_TIMEOUT);
+        if self.busy.is_some() {
+            return vec![AppEffect::Command(SessionCommand::Cancel)];
+        }
+        // The draft is gone from sight; undo brings it back.
+        if !self.composer.is_empty() {
+            self.composer.set("");
+        }
+        self.completion = None;
+        Vec::new()
+    }
+}
+
+/// Whether the model has answered, or will not.
+fn ends_retry_wait(event: &AgentEvent) -> bool {
+    use AgentEvent::{Idle, ModelFailed, ModelResponse, Text, Thought, ToolRequested, TurnFinished};
+    matches!(
+        event,
+        Text(_)
+            | Thought(_)
+            | ToolRequested { .. }
+            | ModelResponse { .. }
+            | ModelFailed { .. }
+            | TurnFinished(_)
+            | Idle { .. }
+    )
+}
+
+/// Events that leave something on the screen.
+fn closes_answer(event: &AgentEvent) -> bool {
+    match event {
+        AgentEvent::HookFinished { report, .. } => hook_log::finished_line(report).is_some(),
+        AgentEvent::Text(_) | AgentEvent::HookStarted { .. } | AgentEvent::ToolOutput { .. } => false,
+        AgentEvent::Thought(_) | AgentEvent::AnswerDropped { .. } => false,
+        AgentEvent::ModelRequest { .. } | AgentEvent::ModelResponse { .. } => false,
+        AgentEvent::PromptsQueued(_) | AgentEvent::ConfigurationChanged | AgentEvent::ModeChanged(_) => false,
+        AgentEvent::SubAgent { event, .. } => subagent::leaves_block(event),
+        _ => true,
+    }
+}
+
+/// Somebody's words behind a heading; more lines go below it.
+pub(super) fn text_block(heading: StyledLine, style: anstyle::Style, text: &str) -> ScrollbackBlock {
+    const MAX_TEXT_BLOCK_CHARS: usize = 800;
+    let shown: String = text.trim_end().chars().take(MAX_TEXT_BLOCK_CHARS).collect();
+    let more = if shown.len() < text.trim_end().len() { "…" } else { "" };
+    let shown = format!("{shown}{more}");
+    let mut rest = shown.lines();
+    let first = heading.with_text(style, rest.next().unwrap_or_default()).with_hanging_indent(4);
+    let rest = rest.map(|line| StyledLine::styled(style, format!("    {line}")).with_hanging_indent(4));
+    ScrollbackBlock::Lines(std::iter::once(first).chain(rest).collect())
+}
+
+#[cfg(test)]
+mod tests;

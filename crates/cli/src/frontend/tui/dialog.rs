@@ -1,0 +1,500 @@
+//! The permission dialog: what exactly would run, who wants it asked and why, and the user's word.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use hookwright_agent::{ApprovalReply, ApprovalRequest};
+use hookwright_tools::{ToolDisplay, ToolKind};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::composer::Composer;
+use super::diff::{self, escape_invisible_in_diff};
+use super::guard_dialog::GuardDialog;
+use super::inquiry_dialog::InquiryDialog;
+use super::keys::edit_text;
+use super::question_layout::QuestionLayout;
+use super::styled_text::{ACCENT, BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN};
+use crate::frontend::approval_text;
+use crate::frontend::approval_text::ApprovalChoice;
+use crate::output::escape_invisible;
+
+/// Something that the user is asked while the agent works.
+pub(crate) enum OpenDialog {
+    /// Whether a call may run.
+    Call(ApprovalDialog),
+    /// Whether what the agent changed of the guards counts.
+    Guards(GuardDialog),
+    /// Something that a command wants to know.
+    Inquiry(InquiryDialog),
+}
+
+impl OpenDialog {
+    /// Whether nobody waits for the answer any more.
+    pub(crate) fn is_stale(&self) -> bool {
+        match self {
+            OpenDialog::Call(dialog) => dialog.is_stale(),
+            OpenDialog::Guards(dialog) => dialog.is_stale(),
+            OpenDialog::Inquiry(dialog) => dialog.is_stale(),
+        }
+    }
+
+    /// Whether the user is writing instead of choosing.
+    pub(crate) fn is_writing(&self) -> bool {
+        match self {
+            OpenDialog::Call(dialog) => dialog.is_writing(),
+            OpenDialog::Guards(_) => false,
+            OpenDialog::Inquiry(_) => true,
+        }
+    }
+
+    /// Whether a key would answer or move in the dialog, and not edit a text in it.
+    pub(crate) fn is_hotkey(&self, key: KeyEvent) -> bool {
+        match self {
+            OpenDialog::Call(dialog) => !dialog.is_writing(),
+            OpenDialog::Guards(_) => true,
+            OpenDialog::Inquiry(dialog) => dialog.is_choice_number(key),
+        }
+    }
+
+    /// Whether it is about what the turn does, and over with it.
+    pub(crate) fn belongs_to_turn(&self) -> bool {
+        !matches!(self, OpenDialog::Inquiry(_))
+    }
+
+    pub(crate) fn paste(&mut self, text: &str) {
+        match self {
+            OpenDialog::Call(dialog) => dialog.paste(text),
+            OpenDialog::Guards(_) => {}
+            OpenDialog::Inquiry(dialog) => dialog.paste(text),
+        }
+    }
+
+    /// All there is to see of what is asked about.
+    pub(crate) fn details(&self) -> Vec<StyledLine> {
+        match self {
+            OpenDialog::Call(dialog) => dialog.details(),
+            OpenDialog::Guards(dialog) => dialog.details(),
+            OpenDialog::Inquiry(_) => Vec::new(),
+        }
+    }
+
+    /// The arguments that the user is writing, and the file whose language they are in.
+    pub(crate) fn edited_text(&self) -> Option<(&str, String)> {
+        match self {
+            OpenDialog::Call(dialog) => dialog.edited_text(),
+            OpenDialog::Guards(_) | OpenDialog::Inquiry(_) => None,
+        }
+    }
+
+    /// Replaces what the user is writing.
+    pub(crate) fn replace_text(&mut self, text: &str) {
+        if let OpenDialog::Call(dialog) = self {
+            dialog.replace_text(text);
+        }
+    }
+
+    pub(crate) fn handle_key(&mut self, key: KeyEvent) -> DialogReaction {
+        match self {
+            OpenDialog::Call(dialog) => dialog.handle_key(key),
+            OpenDialog::Guards(dialog) => dialog.handle_key(key),
+            OpenDialog::Inquiry(dialog) => dialog.handle_key(key),
+        }
+    }
+
+    /// The question, in so many columns and rows, and where the cursor is.
+    pub(crate) fn view(&self, columns: usize, rows: usize) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+        match self {
+            OpenDialog::Call(dialog) => dialog.view(columns, rows),
+            OpenDialog::Guards(dialog) => (dialog.view(columns, rows), None),
+            OpenDialog::Inquiry(dialog) => dialog.view(columns, rows),
+        }
+    }
+}
+
+/// A question that waits for an answer.
+pub(crate) struct ApprovalDialog {
+    request: Box<ApprovalRequest>,
+    reply: Option<oneshot::Sender<ApprovalReply>>,
+    selected: usize,
+    scroll: usize,
+    writing: Option<DialogTextField>,
+    /// Whether it is chosen what to allow for good, and which is selected.
+    always_selected: Option<usize>,
+    problem: Option<String>,
+}
+
+/// What the user is writing instead of choosing.
+struct DialogTextField {
+    purpose: TextPurpose,
+    text: Composer,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TextPurpose {
+    /// Other arguments.
+    Arguments,
+    /// A word to the model.
+    Feedback,
+}
+
+/// What became of a key.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum DialogReaction {
+    /// The question stands.
+    Open,
+    /// It was answered.
+    Answered,
+}
+
+impl ApprovalDialog {
+    pub(crate) fn new(request: Box<ApprovalRequest>, reply: oneshot::Sender<ApprovalReply>) -> Self {
+        ApprovalDialog {
+            request,
+            reply: Some(reply),
+            selected: 0,
+            scroll: 0,
+            writing: None,
+            always_selected: None,
+            problem: None,
+        }
+    }
+
+    /// Whether nobody waits for the answer any more.
+    fn is_stale(&self) -> bool {
+        self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
+    }
+
+    fn choices(&self) -> Vec<ApprovalChoice> {
+        ApprovalChoice::for_request(&self.request)
+    }
+
+    fn choice_label(&self, choice: ApprovalChoice) -> String {
+        match choice {
+            ApprovalChoice::Once => "Allow once".to_owned(),
+            // What shell syntax holds together is allowed as a whole or not at all.
+            ApprovalChoice::Session => match self.command().map(hookwright_agent::session_grant_scope) {
+                Some(Some(words)) => format!("Allow `{}` for this session", escape_invisible(&words)),
+                Some(None) => "Allow exactly this for this session".to_owned(),
+                None if self.request.name == "activate_skill" => "Allow this skill for this session".to_owned(),
+                None => format!("Allow {} for this session", escape_invisible(&self.request.title)),
+            },
+            ApprovalChoice::Server => {
+                let server = self.request.server.as_ref().map_or("", |tool| tool.server.as_str());
+                format!("Allow all tools of MCP server {} for this session", escape_invisible(server))
+            }
+            ApprovalChoice::Edit => "Edit before it runs".to_owned(),
+            ApprovalChoice::Deny => "Deny, and say why".to_owned(),
+            ApprovalChoice::Cancel => "Cancel the turn (esc)".to_owned(),
+        }
+    }
+
+    fn command(&self) -> Option<&str> {
+        let is_command = self.request.kind == ToolKind::Execute;
+        is_command.then(|| self.request.args.get("command").and_then(Value::as_str)).flatten()
+    }
+
+    /// Whether the user is writing instead of choosing.
+    fn is_writing(&self) -> bool {
+        self.writing.is_some()
+    }
+
+    fn paste(&mut self, text: &str) {
+        if let Some(writing) = &mut self.writing {
+            writing.text.insert(text);
+        }
+    }
+
+    fn handle_key(&mut self, key: KeyEvent) -> DialogReaction {
+        if self.writing.is_some() {
+            return self.handle_text_key(key);
+        }
+        if let Some(selected) = self.always_selected {
+            return self.handle_always_key(key, selected);
+        }
+        match key.code {
+            KeyCode::Char('a') if !self.request.rule_offer_texts.is_empty() => {
+                self.always_selected = Some(0);
+                DialogReaction::Open
+            }
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                self.apply_choice(ApprovalChoice::Cancel)
+            }
+            KeyCode::Esc => self.apply_choice(ApprovalChoice::Cancel),
+            KeyCode::Enter => self.choose_number(self.selected),
+            KeyCode::Char('y') => self.apply_choice(ApprovalChoice::Once),
+            KeyCode::Char('n') => self.answer(ApprovalReply::Deny(None)),
+            KeyCode::Char('e') => self.apply_choice(ApprovalChoice::Edit),
+            KeyCode::Char(digit @ '1'..='6') => self.choose_number(digit as usize - '1' as usize),
+            KeyCode::Up | KeyCode::Char('k') => self.select(self.selected + self.choices().len() - 1),
+            KeyCode::Down | KeyCode::Char('j') | KeyCode::Tab => self.select(self.selected + 1),
+            KeyCode::PageDown => self.scroll_by(10),
+            KeyCode::PageUp => self.scroll_by(-10),
+            _ => DialogReaction::Open,
+        }
+    }
+
+    /// What is allowed for good; Esc goes back.
+    fn handle_always_key(&mut self, key: KeyEvent, selected: usize) -> DialogReaction {
+        let count = self.request.rule_offer_texts.len();
+        let chosen = match key.code {
+            KeyCode::Enter => Some(selected),
+            KeyCode::Char(digit @ '1'..='9') => Some(digit as usize - '1' as usize).filter(|at| *at < count),
+            _ => None,
+        };
+        if let Some(at) = chosen {
+            return self.answer(ApprovalReply::Always(at));
+        }
+        self.always_selected = match key.code {
+            KeyCode::Esc => None,
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => None,
+            KeyCode::Up | KeyCode::Char('k') => Some((selected + count - 1) % count),
+            KeyCode::Down | KeyCode::Char('j') | KeyCode::Tab => Some((selected + 1) % count),
+            _ => Some(selected),
+        };
+        DialogReaction::Open
+    }
+
+    fn select(&mut self, choice: usize) -> DialogReaction {
+        self.selected = choice % self.choices().len();
+        DialogReaction::Open
+    }
+
+    fn scroll_by(&mut self, lines: isize) -> DialogReaction {
+        self.scroll = self.scroll.saturating_add_signed(lines).min(self.details().len().saturating_sub(1));
+        DialogReaction::Open
+    }
+
+    fn choose_number(&mut self, at: usize) -> DialogReaction {
+        let Some(choice) = self.choices().get(at).copied() else { return DialogReaction::Open };
+        self.selected = at;
+        self.apply_choice(choice)
+    }
+
+    fn apply_choice(&mut self, choice: ApprovalChoice) -> DialogReaction {
+        match choice {
+            ApprovalChoice::Once => self.answer(ApprovalReply::Once),
+            ApprovalChoice::Session => self.answer(ApprovalReply::Session),
+            ApprovalChoice::Server => self.answer(ApprovalReply::Server),
+            ApprovalChoice::Edit => {
+                self.start_writing(TextPurpose::Arguments, &approval_text::editable_text(&self.request))
+            }
+            ApprovalChoice::Deny => self.start_writing(TextPurpose::Feedback, ""),
+            ApprovalChoice::Cancel => self.answer(ApprovalReply::Cancel),
+        }
+    }
+
+    fn start_writing(&mut self, what: TextPurpose, text: &str) -> DialogReaction {
+        let mut composer = Composer::default();
+        composer.set(text);
+        self.writing = Some(DialogTextField { purpose: what, text: composer });
+        DialogReaction::Open
+    }
+
+    fn handle_text_key(&mut self, key: KeyEvent) -> DialogReaction {
+        let Some(writing) = &mut self.writing else { return DialogReaction::Open };
+        let plain_enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
+        if key.code == KeyCode::Esc || key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            self.writing = None;
+            self.problem = None;
+            return DialogReaction::Open;
+        }
+        if !plain_enter {
+            edit_text(&mut writing.text, key);
+            return DialogReaction::Open;
+        }
+        let text = writing.text.text().to_owned();
+        match writing.purpose {
+            TextPurpose::Feedback => {
+                let word = Some(text.trim().to_owned()).filter(|word| !word.is_empty());
+                self.answer(ApprovalReply::Deny(word))
+            }
+            TextPurpose::Arguments => match approval_text::args_with_text(&self.request, &text) {
+                Ok(args) => self.answer(ApprovalReply::Edited(args)),
+                Err(problem) => {
+                    self.problem = Some(problem);
+                    DialogReaction::Open
+                }
+            },
+        }
+    }
+
+    fn answer(&mut self, reply: ApprovalReply) -> DialogReaction {
+        if let Some(sender) = self.reply.take() {
+            // Nobody waits where the turn was cancelled meanwhile.
+            let _ = sender.send(reply);
+        }
+        DialogReaction::Answered
+    }
+
+    /// All there is to see before the answer: what hooks changed, and what would run.
+    fn details(&self) -> Vec<StyledLine> {
+        let mut lines: Vec<StyledLine> = change_lines(&self.request);
+        lines.extend(self.subject_lines());
+        lines
+    }
+
+    /// What is being written, and the file whose language it is in.
+    fn edited_text(&self) -> Option<(&str, String)> {
+        let writing = self.writing.as_ref().filter(|writing| writing.purpose == TextPurpose::Arguments)?;
+        Some((writing.text.text(), approval_text::editor_file_name(&self.request)))
+    }
+
+    /// Replaces what is being written.
+    fn replace_text(&mut self, text: &str) {
+        if let Some(writing) = &mut self.writing {
+            // Editors end the last line, whether it had an end or not.
+            let ended = writing.text.text().ends_with('\n');
+            writing.text.set(if ended { text } else { text.strip_suffix('\n').unwrap_or(text) });
+        }
+    }
+
+    /// What would run: the command, the diff, or the arguments.
+    fn subject_lines(&self) -> Vec<StyledLine> {
+        match (&self.request.preview, self.command()) {
+            (Some(ToolDisplay::Diff(file)), _) => diff::diff_lines(&escape_invisible_in_diff(file), usize::MAX),
+            (_, Some(command)) => {
+                let directory =
+                    self.request.args.get("directory").or(self.request.args.get("dir_path")).and_then(Value::as_str);
+                let mut lines = command_lines(&escape_invisible(command));
+                lines.extend(
+                    directory.map(|directory| StyledLine::styled(DIM, format!("  in {}", escape_invisible(directory)))),
+                );
+                lines
+            }
+            _ => {
+                let args = escape_invisible(&format!("{:#}", Value::Object(self.request.args.clone())));
+                let shown = match &self.request.preview {
+                    Some(ToolDisplay::Text(text)) => escape_invisible(text),
+                    _ => String::new(),
+                };
+                let lines = args.lines().chain(shown.lines());
+                lines.map(|line| StyledLine::styled(PLAIN, format!("  {line}")).with_hanging_indent(4)).collect()
+            }
+        }
+    }
+
+    /// The dialog, in so many columns and rows, and where the cursor is.
+    fn view(&self, columns: usize, rows: usize) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+        let request = &self.request;
+        let mut head = vec![
+            StyledLine::styled(ACCENT.bold(), "? ")
+                .with_text(BOLD, format!("Allow {}?", escape_invisible(&request.title)))
+                .with_text(DIM, format!("  {}{}", request.name, approval_text::call_position(request)))
+                .with_hanging_indent(4),
+        ];
+        if let Some(said) = approval_text::description(request) {
+            head.push(
+                StyledLine::styled(DIM, "  the model says: ")
+                    .with_text(PLAIN, escape_invisible(said))
+                    .with_hanging_indent(4),
+            );
+        }
+        if let Some(path) = &request.protected_file {
+            head.push(
+                StyledLine::styled(WARN, format!("  {path} is protected: guards are made of it"))
+                    .with_hanging_indent(4),
+            );
+        }
+        if let Some(asked) = &request.approval_demand {
+            let who =
+                if asked.hooks.is_empty() { "a hook".to_owned() } else { format!("hook {}", asked.hooks.join(", ")) };
+            head.push(
+                StyledLine::styled(WARN, format!("  {who} wants you to decide: "))
+                    .with_text(PLAIN, &asked.reason)
+                    .with_hanging_indent(4),
+            );
+        }
+        let wrap = |lines: Vec<StyledLine>| lines.iter().flat_map(|line| line.wrap(columns)).collect::<Vec<_>>();
+        let (foot, focus, cursor) = self.footer(columns);
+        let question = QuestionLayout {
+            head: wrap(head),
+            subject: wrap(self.details()),
+            scroll: self.scroll,
+            footer: foot,
+            focused_row: focus,
+        };
+        let (lines, first) = question.fit_rows(columns, rows);
+        let seen = |column| Some((usize::try_from(first + focus.cast_signed()).ok()?, column));
+        (lines, cursor.and_then(seen))
+    }
+
+    /// What can be answered, which row of it has to be seen, and the column of the cursor there.
+    fn footer(&self, columns: usize) -> (Vec<StyledLine>, usize, Option<usize>) {
+        if let Some(selected) = self.always_selected {
+            let mut lines = StyledLine::styled(NOTE, "Always allow, in this project (Esc goes back):").wrap(columns);
+            let focus = lines.len() + selected;
+            lines.extend(self.request.rule_offer_texts.iter().enumerate().map(|(at, words)| {
+                let (mark, style) = if at == selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
+                StyledLine::styled(style, format!("{mark}{}. {}", at + 1, escape_invisible(words))).clip(columns)
+            }));
+            return (lines, focus, None);
+        }
+        let Some(writing) = &self.writing else {
+            let draw = |(at, choice): (usize, ApprovalChoice)| {
+                let (mark, style) = if at == self.selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
+                StyledLine::styled(style, format!("{mark}{}. {}", at + 1, self.choice_label(choice))).clip(columns)
+            };
+            let mut lines: Vec<StyledLine> = self.choices().into_iter().enumerate().map(draw).collect();
+            if !self.request.rule_offer_texts.is_empty() {
+                lines.push(StyledLine::styled(DIM, "  a always allow …").clip(columns));
+            }
+            return (lines, self.selected, None);
+        };
+        let what = match writing.purpose {
+            TextPurpose::Feedback => "A word to the model, then Enter (Esc goes back):",
+            TextPurpose::Arguments => "Edit, then Enter to run it (Ctrl+X: in your editor; Esc goes back):",
+        };
+        let mut lines = StyledLine::styled(NOTE, what).wrap(columns);
+        lines.extend(self.problem.iter().map(|problem| StyledLine::styled(BAD, problem).clip(columns)));
+        let (text, (row, column)) =
+            super::view::layout_composer(&writing.text, super::view::PROMPT_SIGN, "", columns, 10);
+        let focus = lines.len() + row;
+        lines.extend(text);
+        (lines, focus, Some(column))
+    }
+}
+
+/// A command's lines. Blank lines in a row are counted instead of shown, so that they push nothing out of sight.
+fn command_lines(command: &str) -> Vec<StyledLine> {
+    let lines: Vec<&str> = command.split('\n').collect();
+    let runs = lines.chunk_by(|one, other| one.trim().is_empty() && other.trim().is_empty());
+    runs.map(|run| match run {
+        [line] => StyledLine::styled(PLAIN, "  ").with_text(BOLD, *line).with_hanging_indent(4),
+        blank => StyledLine::styled(DIM, format!("  ({} blank lines)", blank.len())),
+    })
+    .collect()
+}
+
+/// What hooks changed, as it was and as it is.
+fn change_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
+    let draw = |change: approval_text::ArgumentChange| {
+        let heading = StyledLine::styled(WARN, format!("  hooks changed {}", change.name)).with_hanging_indent(4);
+        match change.difference {
+            approval_text::ArgumentDifference::Inline(before, after) => {
+                let heading = heading.with_text(PLAIN, ": ").with_text(BAD, escape_invisible(&before));
+                vec![heading.with_text(DIM, " → ").with_text(GOOD, escape_invisible(&after))]
+            }
+            approval_text::ArgumentDifference::Diff(file) => {
+                let mut lines = vec![heading.with_text(PLAIN, ":")];
+                lines.extend(diff::diff_lines(&escape_invisible_in_diff(&file), usize::MAX).into_iter().skip(1));
+                lines
+            }
+            approval_text::ArgumentDifference::Redacted => vec![heading],
+        }
+    };
+    let mut lines: Vec<StyledLine> = approval_text::argument_changes(request).into_iter().flat_map(draw).collect();
+    if !lines.is_empty() {
+        lines.push(StyledLine::styled(WARN, "  this is what will run:"));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_lines_of_a_command_are_folded() {
+        let shown: Vec<String> = command_lines("ls\n\n\n \t\n\nrm x\n\ntrue").iter().map(StyledLine::plain).collect();
+        assert_eq!(shown, ["  ls", "  (4 blank lines)", "  rm x", "  ", "  true"]);
+    }
+}

@@ -1,0 +1,443 @@
+//! Holds the session together: waits for keys, for the agent, for signals and for time; passes them to the state, draws it,
+//! and does what it asks for.
+
+mod editor;
+mod file_search;
+mod greeting;
+mod shutdown;
+
+use std::io::Stdout;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{Event, KeyEventKind};
+use hookwright_agent::session::{InputLine, PreparedSession, SessionHandle, SessionView};
+use hookwright_agent::{AgentEvent, EndReason, EventStream, SessionActivity};
+use hookwright_settings::ProcessEnv;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+
+use super::app::{App, AppEffect, StatusLine};
+use super::appearance::ScreenAppearance;
+use super::block::ScrollbackBlock;
+use super::choice_page::ChoicePage;
+use super::console::ScreenConsoles;
+use super::history::PromptHistory;
+use super::hooks_panel::HooksPanel;
+use super::images::ImageLookup;
+use super::job_signals::{JobSignal, JobSignals};
+use super::key_input::KeyInput;
+use super::keys::is_suspend;
+use super::notifier::UserNotifier;
+use super::pager::Pager;
+use super::place::{current_branch, initial_location};
+use super::rewrap::Rewrap;
+use super::screen::TerminalScreen;
+use super::styled_text::WARN;
+use super::terminal::{self, TerminalGuard};
+use super::theme::ReplyFilter;
+use super::{TerminalHandle, view};
+use crate::args::SessionArgs;
+use crate::exit;
+use crate::signals::Signals;
+use crate::telemetry::TelemetryRecorder;
+use file_search::FileSearchResult;
+pub(crate) use shutdown::FAREWELL_MESSAGE;
+
+const FRAME_INTERVAL: Duration = Duration::from_millis(16);
+const TICK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The screen of a session.
+pub(crate) struct ScreenDriver<'a> {
+    args: &'a SessionArgs,
+    pub(crate) world: &'a ProcessEnv,
+    pub(crate) app: App,
+    pub(crate) session: SessionHandle,
+    pub(crate) panel: Option<HooksPanel>,
+    pub(crate) pager: Option<Pager>,
+    pub(crate) page: Option<ChoicePage>,
+    pub(crate) screen: TerminalScreen<Stdout>,
+    terminal: TerminalGuard,
+    input: KeyInput,
+    events: EventStream,
+    session_task: JoinHandle<()>,
+    signals: Signals,
+    job_signals: JobSignals,
+    file_searches: (UnboundedSender<FileSearchResult>, UnboundedReceiver<FileSearchResult>),
+    files_listed_at: Option<Instant>,
+    pub(crate) images: (UnboundedSender<ImageLookup>, UnboundedReceiver<ImageLookup>),
+    /// Whether fitting files are being looked for.
+    is_searching_files: bool,
+    telemetry: TelemetryRecorder,
+    /// When it went on after having been stopped.
+    suspended_at: Option<Instant>,
+    pub(crate) notifier: UserNotifier,
+    pub(crate) reply_filter: ReplyFilter,
+    /// Whether the screen is to be emptied with the next frame.
+    clears_next_frame: bool,
+    /// What the settings last said of colours and keys.
+    pub(crate) appearance: ScreenAppearance,
+    pub(crate) exit_code: Option<u8>,
+    started: Instant,
+    /// Why, as SessionEnd hooks are told.
+    end_reason: EndReason,
+}
+
+/// Runs a session until the user leaves.
+pub(crate) async fn run_session(
+    args: &SessionArgs,
+    world: &ProcessEnv,
+    opened: PreparedSession,
+    hands: TerminalHandle,
+    consoles: Arc<ScreenConsoles>,
+) -> anyhow::Result<u8> {
+    let mut driver = ScreenDriver::new(args, world, opened, hands, consoles);
+    let result = driver.run().await;
+    driver.signals.defer(true);
+    driver.end_session().await;
+    // Somebody may have lost patience with the end.
+    result.map(|code| driver.signals.try_next().unwrap_or(code))
+}
+
+impl<'a> ScreenDriver<'a> {
+    fn new(
+        args: &'a SessionArgs,
+        world: &'a ProcessEnv,
+        opened: PreparedSession,
+        hands: TerminalHandle,
+        consoles: Arc<ScreenConsoles>,
+    ) -> Self {
+        let TerminalHandle { guard, input, signals, job_signals: stops } = hands;
+        let view = opened.view();
+        let mut app =
+            App::new(PromptHistory::open(view.loaded.paths.user_dir.join("hookwright_history")), initial_status(&view));
+        consoles.set_colour(view.loaded.settings.tools.shell.colour);
+        app.consoles = consoles;
+        // The session says so too, but not before the first frame: until then it would look ready.
+        app.set_busy(SessionActivity::Starting.as_str(), Instant::now());
+        let facts = crate::frontend::session_options::telemetry_facts(&view, args);
+        let (telemetry, problems) = TelemetryRecorder::start(&view.loaded.settings.telemetry, &facts);
+        let (session, events, ended) = opened.start();
+        signals.set_exit_action({
+            let session = session.clone();
+            move || {
+                session.kill_all_processes();
+                hookwright_process::write_final_output(&terminal::restore_modes(), "");
+            }
+        });
+        let colour = world.var("NO_COLOR").is_none_or(str::is_empty);
+        let mut driver = ScreenDriver {
+            args,
+            world,
+            app,
+            session,
+            panel: None,
+            pager: None,
+            page: None,
+            screen: TerminalScreen::new(terminal::raw_stdout(), colour, Rewrap::detect(world)),
+            terminal: guard,
+            input,
+            events,
+            session_task: ended,
+            signals,
+            job_signals: stops,
+            file_searches: unbounded_channel(),
+            files_listed_at: None,
+            images: unbounded_channel(),
+            is_searching_files: false,
+            telemetry,
+            suspended_at: None,
+            notifier: UserNotifier::default(),
+            reply_filter: ReplyFilter::default(),
+            clears_next_frame: false,
+            appearance: ScreenAppearance::from_view(&view),
+            exit_code: None,
+            started: Instant::now(),
+            end_reason: EndReason::Exit,
+        };
+        driver.apply_appearance(None);
+        driver.show_greeting(&problems);
+        driver
+    }
+
+    async fn run(&mut self) -> anyhow::Result<u8> {
+        self.draw()?;
+        let mut drawn = Instant::now();
+        let mut dirty = false;
+        while self.exit_code.is_none() {
+            if dirty && drawn.elapsed() >= FRAME_INTERVAL {
+                self.draw()?;
+                drawn = Instant::now();
+                dirty = false;
+            }
+            self.app.release_held_key(Instant::now());
+            let wait = if dirty { FRAME_INTERVAL.saturating_sub(drawn.elapsed()) } else { TICK_INTERVAL };
+            tokio::select! {
+                event = self.input.next() => match event {
+                    Some(event) => {
+                        self.handle_input(event)?;
+                        dirty = true;
+                    }
+                    // The terminal is gone.
+                    None => return Ok(exit::HUNG_UP),
+                },
+                event = self.events.recv() => {
+                    // A session that ends without being asked to was lost in a panic, and has said so.
+                    let Some(event) = event else { return Ok(exit::ERROR) };
+                    self.handle_event(event);
+                    dirty = true;
+                }
+                Some(looked) = self.file_searches.1.recv() => {
+                    self.apply_file_search(looked);
+                    dirty = true;
+                }
+                Some(got) = self.images.1.recv() => {
+                    self.app.insert_image(got);
+                    dirty = true;
+                }
+                code = self.signals.next() => return Ok(code),
+                stop = self.job_signals.next() => {
+                    self.handle_job_signal(stop)?;
+                }
+                () = tokio::time::sleep(wait), if dirty || self.app.is_animating() => {
+                    self.app.tick(Instant::now());
+                    dirty = true;
+                }
+            }
+        }
+        Ok(self.exit_code.unwrap_or(exit::OK))
+    }
+
+    /// Something was typed, pasted, or the terminal has another size.
+    fn handle_input(&mut self, event: Event) -> anyhow::Result<()> {
+        let now = Instant::now();
+        let effects = match event {
+            Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+            Event::Key(key) if !self.has_other_page() && self.app.handle_console_key(key, now) => Vec::new(),
+            Event::Paste(text) if !self.has_other_page() && self.app.handle_console_paste(&text, now) => Vec::new(),
+            Event::Key(key) if is_suspend(&key) => {
+                hookwright_process::suspend_job();
+                Vec::new()
+            }
+            Event::Key(key) if self.is_terminal_reply(key, now) => Vec::new(),
+            Event::Key(key) if self.pager.is_some() => {
+                self.handle_pager_key(key)?;
+                Vec::new()
+            }
+            Event::Paste(text) if self.pager.is_some() => {
+                self.pager.iter_mut().for_each(|pager| pager.paste(&text));
+                Vec::new()
+            }
+            Event::Key(key) if self.panel.is_some() => {
+                self.handle_panel_key(key);
+                Vec::new()
+            }
+            Event::Key(key) if self.page.is_some() => {
+                self.handle_page_key(key);
+                Vec::new()
+            }
+            Event::Key(key) => self.app.handle_key(key, now),
+            Event::Paste(text) => {
+                if !self.look_up_pasted_image(&text) {
+                    self.app.paste(&text);
+                }
+                Vec::new()
+            }
+            // Whoever draws next sees that the size is another.
+            _ => Vec::new(),
+        };
+        for effect in effects {
+            self.run_effect(effect)?;
+        }
+        self.request_files();
+        Ok(())
+    }
+
+    fn run_effect(&mut self, effect: AppEffect) -> anyhow::Result<()> {
+        match effect {
+            AppEffect::Submit(text) => self.submit(&text)?,
+            AppEffect::Command(order) => self.session.send(order),
+            AppEffect::Editor => self.edit_in_editor()?,
+            AppEffect::Clipboard => self.look_up_clipboard_image(),
+            AppEffect::Expand => self.open_pager(),
+            AppEffect::Redraw => self.redraw()?,
+            AppEffect::Quit(reason) => (self.exit_code, self.end_reason) = (Some(exit::OK), reason),
+        }
+        Ok(())
+    }
+
+    /// Does what the user has written.
+    fn submit(&mut self, text: &str) -> anyhow::Result<()> {
+        self.show_images(text);
+        match self.session.view().parse_line(text) {
+            InputLine::Blank => return Ok(()),
+            // What takes turns is echoed when its turn comes.
+            InputLine::Command(order) if order.is_queued() => {
+                self.session.send(order);
+                // From here on Ctrl-C means this, and not the next draft.
+                if self.app.busy.is_none() {
+                    self.app.set_busy(SessionActivity::Working.as_str(), Instant::now());
+                }
+                return Ok(());
+            }
+            InputLine::Command(order) => {
+                self.app.echo_prompt(text);
+                self.session.send(order);
+            }
+            InputLine::FrontEnd(view) => {
+                self.app.echo_prompt(text);
+                self.show_view(view)?;
+            }
+            InputLine::InvalidUsage(words) => self.reject_input(text, words),
+            InputLine::UnknownCommand(command) => self.reject_input(text, command.to_string()),
+        }
+        self.app.push_block(ScrollbackBlock::Gap);
+        Ok(())
+    }
+
+    /// Says why nothing is done with what the user has written.
+    fn reject_input(&mut self, text: &str, why: String) {
+        self.app.echo_prompt(text);
+        self.app.push_text(WARN, why);
+    }
+
+    fn handle_event(&mut self, event: AgentEvent) {
+        self.telemetry.record(&event);
+        self.notify_if_waiting(&event);
+        match &event {
+            AgentEvent::ConfigurationChanged => self.apply_configuration(),
+            AgentEvent::Cleared => self.clear_conversation(),
+            AgentEvent::LoggedOut => self.exit_code = Some(exit::OK),
+            AgentEvent::Idle { .. } => self.app.status.branch = current_branch(&self.session.view().loaded),
+            AgentEvent::Reply(_) if self.panel.is_some() => return self.mirror_reply_to_panel(event),
+            _ => {}
+        }
+        let event = match event {
+            AgentEvent::Reply(reply) => match self.open_page(reply) {
+                Some(reply) => AgentEvent::Reply(reply),
+                None => return,
+            },
+            event => event,
+        };
+        self.app.handle_event(event, Instant::now());
+    }
+
+    /// What the session says about hooks while the panel is open is shown there too.
+    fn mirror_reply_to_panel(&mut self, event: AgentEvent) {
+        let before = self.app.take_finished();
+        self.app.handle_event(event, Instant::now());
+        let said = self.app.take_finished();
+        if let Some(panel) = &mut self.panel {
+            panel.push_notice(said.iter().flat_map(|block| block.render(200)).collect());
+        }
+        before.into_iter().chain(said).for_each(|block| self.app.push_block(block));
+    }
+
+    /// The configuration is another.
+    fn apply_configuration(&mut self) {
+        let view = self.session.view();
+        crate::log::add_secrets(&view.loaded);
+        self.app.shows_hooks = view.loaded.registry.notifications();
+        self.app.status.set_hooks(&view);
+        self.app.stats.set_prices(&view.loaded.settings.model.prices);
+        let before = std::mem::replace(&mut self.appearance, ScreenAppearance::from_view(&view));
+        self.apply_appearance(Some(before));
+        self.refresh_names();
+        if let Some(panel) = &mut self.panel {
+            panel.update(view.hooks());
+        }
+    }
+
+    fn draw(&mut self) -> anyhow::Result<()> {
+        self.update_title();
+        let (columns, rows) = terminal::size();
+        self.app.consoles.resize(columns, rows);
+        if let Some(pager) = &mut self.pager {
+            match pager.view(&self.app, columns, rows) {
+                Some(page) => return Ok(self.screen.draw_page(&page, rows)?),
+                None => self.pager = None,
+            }
+        }
+        if let Some(panel) = &self.panel {
+            let page = panel.view(&self.app, columns, rows);
+            return Ok(self.screen.draw_page(&page, rows)?);
+        }
+        if let Some(page) = self.page_view(columns, rows) {
+            return Ok(self.screen.draw_page(&page, rows)?);
+        }
+        if self.draw_console(columns, rows)? {
+            return Ok(());
+        }
+        let frame = view::render(&self.app, columns, rows, Instant::now());
+        if std::mem::take(&mut self.clears_next_frame) {
+            self.screen.scroll_away(&frame)?;
+        }
+        Ok(self.screen.draw(self.app.take_finished(), &frame)?)
+    }
+
+    /// Whether a page of its own is shown in the place of the conversation.
+    fn has_page(&self) -> bool {
+        self.has_other_page() || self.app.focus.is_held()
+    }
+
+    /// Whether that is a page of the session's own, and not a program's.
+    fn has_other_page(&self) -> bool {
+        self.panel.is_some() || self.pager.is_some() || self.page.is_some()
+    }
+
+    /// Draws everything that the screen shows once more.
+    fn redraw(&mut self) -> anyhow::Result<()> {
+        // Somebody else may have had the terminal.
+        self.invalidate_title();
+        self.update_title();
+        let (columns, rows) = terminal::size();
+        match self.has_page() {
+            true => self.draw(),
+            false => Ok(self.screen.clear_and_redraw(&view::render(&self.app, columns, rows, Instant::now()))?),
+        }
+    }
+
+    /// The program is to stop as a job of its shell, or goes on after that.
+    fn handle_job_signal(&mut self, stop: JobSignal) -> anyhow::Result<()> {
+        /// Whoever goes on after such a wish hears of it a moment later.
+        const DUPLICATE_CONTINUE_WINDOW: Duration = Duration::from_secs(1);
+        match stop {
+            JobSignal::Suspend => self.screen.finish()?,
+            JobSignal::Resumed
+                if self.suspended_at.take().is_some_and(|then| then.elapsed() < DUPLICATE_CONTINUE_WINDOW) =>
+            {
+                return Ok(());
+            }
+            JobSignal::Resumed => {}
+        }
+        self.terminal.handle_job_signal(stop);
+        if matches!(stop, JobSignal::Suspend) {
+            self.suspended_at = Some(Instant::now());
+        }
+        let (columns, rows) = terminal::size();
+        match self.has_page() {
+            true => self.draw(),
+            // What the shell wrote meanwhile stays.
+            false => Ok(self.screen.redraw_below(&view::render(&self.app, columns, rows, Instant::now()))?),
+        }
+    }
+
+    /// Nothing of what was said so far is drawn again; it stays in the scrollback.
+    fn clear_conversation(&mut self) {
+        self.app.take_finished();
+        self.clears_next_frame = true;
+    }
+}
+
+/// What the line at the foot says at the start.
+fn initial_status(view: &SessionView) -> StatusLine {
+    let mut status = StatusLine {
+        mode: view.services.approvals.mode(),
+        modes: view.modes(),
+        is_hidden: view.loaded.settings.ui.hide_footer,
+        ..initial_location(&view.loaded)
+    };
+    status.set_model(view.model.clone());
+    status.set_hooks(view);
+    status
+}

@@ -1,0 +1,33 @@
+//! What is said before the first prompt.
+
+use hookwright_agent::session::SessionCommand;
+
+use super::ScreenDriver;
+use crate::frontend::session_messages::{NO_MODEL_HINT, NO_MODEL_NOTICE, STARTUP_TIPS};
+use crate::frontend::tui::block::ScrollbackBlock;
+use crate::frontend::tui::styled_text::{BOLD, DIM, PLAIN, StyledLine, WARN};
+
+impl ScreenDriver<'_> {
+    /// What is said before the first prompt.
+    pub(super) fn show_greeting(&mut self, problems: &[String]) {
+        let ui = self.session.view().loaded.settings.ui.clone();
+        if !ui.hide_banner {
+            let line = StyledLine::styled(BOLD, "Hookwright").with_text(DIM, format!(" {}", env!("CARGO_PKG_VERSION")));
+            let tips = if ui.hide_tips { String::new() } else { format!("  {STARTUP_TIPS}") };
+            self.app.push_block(ScrollbackBlock::line(line.with_text(DIM, tips)));
+        }
+        if self.app.status.model == "offline" {
+            let line = StyledLine::styled(WARN, format!("{NO_MODEL_NOTICE}: ")).with_hanging_indent(2);
+            self.app.push_block(ScrollbackBlock::line(line.with_text(PLAIN, NO_MODEL_HINT)));
+        }
+        for problem in problems {
+            self.app.push_text(WARN, format!("! {problem}"));
+        }
+        if let Some(prompt) = crate::frontend::tui::first_prompt(self.args) {
+            if let Some(trouble) = self.app.history.add(&prompt) {
+                self.app.push_text(WARN, trouble);
+            }
+            self.session.send(SessionCommand::Prompt(prompt));
+        }
+    }
+}

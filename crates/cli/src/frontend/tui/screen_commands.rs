@@ -1,0 +1,137 @@
+//! What the screen does by itself when a command asks for it: help, statistics, the trace, the clipboard. All other
+//! commands are the session's.
+
+use hookwright_agent::session::{FrontEndAction, SLASH_COMMANDS, slash_command_groups};
+
+use super::block::ScrollbackBlock;
+use super::driver::ScreenDriver;
+use super::hooks_panel::HooksPanel;
+use super::pager::Pager;
+use super::reply_blocks::rows_block;
+use super::styled_text::{BOLD, DIM, PLAIN, StyledLine, WARN};
+use crate::exit;
+
+const KEY_HELP: &[(&str, &str)] = &[
+    ("Enter", "send; Alt+Enter, Ctrl+J or a trailing \\ begin a new line"),
+    ("@path", "mention a file; an image is sent as one"),
+    ("Ctrl+V", "attach the image in the clipboard; pasting its path does too"),
+    ("!command", "run a shell command; ! alone: every line is one, until Esc"),
+    ("Ctrl+F, Tab", "give the keyboard to a command that runs; Ctrl+F comes back, and Esc where it takes lines"),
+    ("Esc", "cancel the turn; twice at an empty prompt: go back to an earlier one"),
+    ("Shift+Tab", "next approval mode"),
+    ("Ctrl+R", "search earlier prompts; ↑ ↓ step through them"),
+    ("Ctrl+X", "write in your editor"),
+    ("Ctrl+_", "undo, as does Alt+Z; Alt+Shift+Z redo; Ctrl+W, Ctrl+U, Ctrl+K delete; Ctrl+Y puts back"),
+    ("Ctrl+Z", "suspend; fg comes back"),
+    ("Ctrl+O", "open the last output, thought or diff whole; ← → the others; / searches, y copies, q leaves"),
+    ("Ctrl+L", "draw the screen again"),
+    ("Ctrl+C", "puts the draft aside (undo brings it back); twice: leave; Ctrl+D leaves too"),
+];
+
+/// What to say where there is no such card.
+pub(crate) fn no_card_text(back: usize) -> String {
+    match back {
+        1 => "there is nothing to open yet: outputs, thoughts and diffs can be".to_owned(),
+        back => format!("there is no {back}th card from the end to open"),
+    }
+}
+
+/// A number of lines, in words.
+pub(crate) fn format_line_count(count: usize) -> String {
+    format!("{count} line{}", if count == 1 { "" } else { "s" })
+}
+
+impl ScreenDriver<'_> {
+    /// Shows what only the screen has.
+    pub(crate) fn show_view(&mut self, view: FrontEndAction) -> anyhow::Result<()> {
+        match view {
+            FrontEndAction::Help => self.show_help(),
+            FrontEndAction::HooksPanel => self.panel = Some(HooksPanel::new(self.session.view().hooks())),
+            FrontEndAction::HooksTrace => self.show_trace(),
+            FrontEndAction::Stats => {
+                let lines = crate::frontend::session_stats::summary_rows(&self.app.stats);
+                let draw =
+                    |(name, text): (&str, String)| StyledLine::styled(BOLD, format!("{name}  ")).with_text(PLAIN, text);
+                self.app.push_block(ScrollbackBlock::Lines(lines.into_iter().map(draw).collect()));
+            }
+            FrontEndAction::Copy => self.copy_answer()?,
+            FrontEndAction::Expand(back) => {
+                self.pager = Pager::open_card(&self.app, back);
+                if self.pager.is_none() {
+                    self.app.push_text(WARN, no_card_text(back));
+                }
+            }
+            FrontEndAction::ShellMode => self.app.shell_mode = true,
+            FrontEndAction::Quit => self.exit_code = Some(exit::OK),
+        }
+        Ok(())
+    }
+
+    fn show_help(&mut self) {
+        let help = self.session.view().help();
+        self.app.push_block(ScrollbackBlock::line(StyledLine::styled(BOLD, "Commands")));
+        self.app.push_block(rows_block(help.iter().map(|(name, about)| (name.as_str(), about.as_str()))));
+        self.app.push_block(ScrollbackBlock::Gap);
+        self.app.push_block(ScrollbackBlock::line(StyledLine::styled(BOLD, "Keys")));
+        self.app.push_block(rows_block(KEY_HELP.iter().copied()));
+    }
+
+    fn show_trace(&mut self) {
+        let timeline = self.app.log.timeline().iter().flat_map(|text| text.lines());
+        let lines: Vec<StyledLine> =
+            timeline.map(|line| StyledLine::styled(PLAIN, line).with_hanging_indent(4)).collect();
+        if lines.is_empty() {
+            return self.app.push_text(DIM, "nothing has happened yet");
+        }
+        self.app.push_block(ScrollbackBlock::Lines(lines));
+    }
+
+    fn copy_answer(&mut self) -> anyhow::Result<()> {
+        if self.app.last_answer.is_empty() {
+            self.app.push_text(WARN, "there is no answer to copy yet");
+            return Ok(());
+        }
+        let answer = self.app.last_answer.clone();
+        let said = self.copy_text(&answer)?;
+        self.app.push_text(DIM, said);
+        Ok(())
+    }
+
+    /// Copies a text through the terminal (OSC 52), which works over ssh too; what to say of it. Whoever puts it into another
+    /// terminal is steered by nothing in it.
+    pub(crate) fn copy_text(&mut self, text: &str) -> anyhow::Result<String> {
+        use base64::Engine as _;
+        /// Terminals take no more.
+        const MAX_CLIPBOARD_BYTES: usize = 1 << 20;
+        let text = crate::output::sanitize(text);
+        let (kept, cut) = super::card_store::tail(&text, MAX_CLIPBOARD_BYTES);
+        let encoded = base64::engine::general_purpose::STANDARD.encode(kept);
+        self.screen.write(&format!("\x1b]52;c;{encoded}\x07"))?;
+        let what = if cut { "the last megabyte of it".to_owned() } else { format_line_count(kept.lines().count()) };
+        Ok(format!("copied {what}, if your terminal lets programs copy"))
+    }
+
+    /// Everything completion knows.
+    pub(crate) fn refresh_names(&mut self) {
+        let view = self.session.view();
+        let own = SLASH_COMMANDS.iter().map(|row| (row.name, row.about));
+        let groups =
+            slash_command_groups().into_iter().filter(|(word, _)| !SLASH_COMMANDS.iter().any(|row| row.name == *word));
+        let mut names: Vec<(String, String)> =
+            own.chain(groups).map(|(name, about)| (name.to_owned(), about.to_owned())).collect();
+        names.extend(view.custom_help());
+        let agents = view.services.subagents.current();
+        self.app.names.agents =
+            agents.enabled().map(|agent| (agent.name.clone(), format!("{} (agent)", agent.description))).collect();
+        let registry = view.services.hooks.registry();
+        let mut hooks: Vec<&str> = registry.hooks().iter().map(|hook| hook.id()).collect();
+        hooks.sort_unstable();
+        hooks.dedup();
+        for hook in hooks {
+            for verb in ["enable", "disable", "trust"] {
+                names.push((format!("hooks {verb} {hook}"), String::new()));
+            }
+        }
+        self.app.names.commands = names;
+    }
+}

@@ -1,0 +1,509 @@
+//! How one hook ended → what it answered. Pure: an exit, stdout and stderr in, an [`Answer`] and the troubles out.
+//!
+//! Fields are read one by one out of raw JSON, so that one bad field spoils neither the others nor the answer.
+
+mod fields;
+mod json;
+pub mod merge;
+pub(crate) mod outcome;
+mod stderr;
+
+use hookwright_process::signal_name;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::answers::outcome::TailCall;
+use crate::event::model_api::{LlmRequestPatch, LlmResponse, ToolConfig, ToolMode};
+use crate::event::{EventKind, HookCapability};
+use crate::matching::tool_names::{alternative_names, is_tool_name};
+use fields::AnswerFields;
+pub(crate) use fields::contains_answer_field;
+
+/// What a hook decided, from weakest to strongest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// No objection.
+    Allow,
+    /// The user decides.
+    Ask,
+    /// No.
+    Deny,
+}
+
+/// One hook's answer. The default has no objection and changes nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// What it decided, if it said.
+    pub decision: Option<Decision>,
+    /// Why.
+    pub reason: Option<String>,
+    /// Whether the agent loop ends (`continue: false`).
+    pub stop: bool,
+    /// Why it ends.
+    pub stop_reason: Option<String>,
+    /// Words for the user.
+    pub system_message: Option<String>,
+    /// Whether this run stays out of logs and telemetry.
+    pub suppress_output: bool,
+    /// Words for the model.
+    pub additional_context: Option<String>,
+    /// Arguments to lay over the model's.
+    pub tool_input: Option<Map<String, Value>>,
+    /// Whether the model's own arguments are to be kept nowhere.
+    pub redact_input: bool,
+    /// Changes to the model request.
+    pub llm_request: Option<LlmRequestPatch>,
+    /// An answer, or a piece of one, in place of the model's.
+    pub llm_response: Option<LlmResponse>,
+    /// How the model may use tools.
+    pub tool_config: Option<ToolConfig>,
+    /// A tool to run next.
+    pub tail_call: Option<TailCall>,
+    /// Whether the model's memory is emptied.
+    pub clear_context: bool,
+    /// `hookSpecificOutput` as it came, for the result's metadata.
+    pub hook_specific_output: Map<String, Value>,
+}
+
+impl Answer {
+    /// No objection.
+    pub fn allow() -> Self {
+        Answer { decision: Some(Decision::Allow), ..Answer::default() }
+    }
+
+    /// No, and why.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Answer { decision: Some(Decision::Deny), reason: Some(reason.into()), ..Answer::default() }
+    }
+
+    /// Let the user decide, and why.
+    pub fn ask(reason: impl Into<String>) -> Self {
+        Answer { decision: Some(Decision::Ask), reason: Some(reason.into()), ..Answer::default() }
+    }
+
+    /// End the agent loop, and why.
+    pub fn stop(reason: impl Into<String>) -> Self {
+        Answer { stop: true, stop_reason: Some(reason.into()), ..Answer::default() }
+    }
+
+    /// Text for the model.
+    pub fn context(text: impl Into<String>) -> Self {
+        Answer { additional_context: Some(text.into()), ..Answer::default() }
+    }
+
+    /// Whether it changes what later hooks of a plan would see.
+    pub(crate) fn changes_event(&self) -> bool {
+        self.tool_input.is_some() || self.llm_request.is_some() || self.additional_context.is_some()
+    }
+
+    /// Whether it denies or stops: the two things that end a sequential plan.
+    pub fn ends_plan(&self) -> bool {
+        self.stop || self.decision == Some(Decision::Deny)
+    }
+}
+
+/// How a hook's process ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookExit {
+    /// It exited with this code.
+    Exited(i32),
+    /// A signal ended it.
+    Signaled(i32),
+    /// It ran past its time and was ended.
+    TimedOut(std::time::Duration),
+    /// It gave no answer, by a fault of its own, in words that say how.
+    Failed(String),
+    /// What it ran for was cancelled, and it was ended.
+    Cancelled,
+    /// This machine had no descriptors, processes, memory or working directory for it.
+    OutOfResources(String),
+    /// It could not be started; the code is what a shell would have reported.
+    NotStarted {
+        /// 126 or 127.
+        code: i32,
+        /// What went wrong.
+        message: String,
+    },
+}
+
+/// One captured stream: UTF-8, cut at a bound.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CapturedStream {
+    /// The text kept.
+    pub text: String,
+    /// How many bytes came in all.
+    pub bytes: u64,
+    /// Whether some of them were dropped.
+    pub truncated: bool,
+}
+
+impl CapturedStream {
+    /// Decodes what was kept of `bytes`; a sequence that the bound cut in two is dropped, not mangled.
+    pub fn decode(kept: &[u8], bytes: u64) -> Self {
+        let cut = bytes > kept.len() as u64;
+        let end = if cut { kept.len() - incomplete_utf8_tail(kept) } else { kept.len() };
+        CapturedStream { text: String::from_utf8_lossy(&kept[..end]).into_owned(), bytes, truncated: cut }
+    }
+}
+
+/// How many bytes at the end belong to a UTF-8 sequence whose rest is missing.
+fn incomplete_utf8_tail(bytes: &[u8]) -> usize {
+    for back in 1..=bytes.len().min(3) {
+        let byte = bytes[bytes.len() - back];
+        let length = match byte {
+            0xC0..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF7 => 4,
+            0x80..=0xBF => continue,
+            _ => return 0,
+        };
+        return if length > back { back } else { 0 };
+    }
+    0
+}
+
+/// Why a hook counts as failed: what `onError` can tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureCause {
+    /// It ran too long.
+    Timeout,
+    /// Another exit code, or a signal.
+    Exit,
+    /// It could not start.
+    Spawn,
+    /// What it printed could not be understood in full.
+    Output,
+    /// This machine had no descriptors, processes, memory or working directory for it.
+    Resource,
+    /// Its JSON answer was cut off by the output bound before a decision could be read.
+    Truncated,
+}
+
+/// Something wrong with a hook's run, for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunProblem {
+    /// Its cause, if the failure policy applies to it.
+    pub cause: Option<FailureCause>,
+    /// What happened.
+    pub text: String,
+}
+
+/// A hook's answer and what was wrong with its run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ParsedAnswer {
+    /// The answer.
+    pub answer: Answer,
+    /// The troubles, worst first.
+    pub problems: Vec<RunProblem>,
+}
+
+impl ParsedAnswer {
+    fn has_failure(&self, cause: FailureCause) -> bool {
+        self.problems.iter().any(|trouble| trouble.cause == Some(cause))
+    }
+
+    /// Whether it is a no only because something went wrong with the run.
+    pub(crate) fn is_deny_by_failure(&self) -> bool {
+        self.answer.decision == Some(Decision::Deny) && self.problems.iter().any(|trouble| trouble.cause.is_some())
+    }
+}
+
+/// Reads how one hook ended.
+pub fn parse_answer(kind: EventKind, end: &HookExit, stdout: &CapturedStream, stderr: &CapturedStream) -> ParsedAnswer {
+    let reading = match end {
+        HookExit::Exited(0) => read_success(kind, stdout),
+        HookExit::Exited(2) => read_block(kind, stdout, stderr),
+        HookExit::Exited(code) => failed_answer(FailureCause::Exit, format!("exited with code {code}"), stderr),
+        HookExit::Signaled(signal) => {
+            failed_answer(FailureCause::Exit, format!("was ended by {}", describe_signal(*signal)), stderr)
+        }
+        HookExit::Failed(how) => keep_early_deny(kind, failed_answer(FailureCause::Exit, how.clone(), stderr), stdout),
+        HookExit::NotStarted { message, .. } => {
+            failed_answer(FailureCause::Spawn, format!("could not start: {message}"), stderr)
+        }
+        HookExit::OutOfResources(message) => {
+            failed_answer(FailureCause::Resource, format!("could not run, for want of room: {message}"), stderr)
+        }
+        HookExit::TimedOut(limit) => {
+            let text = format!("ran longer than {} ms and was ended", limit.as_millis());
+            keep_early_deny(kind, failed_answer(FailureCause::Timeout, text, stderr), stdout)
+        }
+        HookExit::Cancelled => {
+            let text = "was ended before it was done".to_owned();
+            ParsedAnswer { answer: Answer::default(), problems: vec![RunProblem { cause: None, text }] }
+        }
+    };
+    drop_unsupported_effects(kind, reading)
+}
+
+/// What counts of an answer that a hook in code gave.
+pub(crate) fn accept_function_answer(kind: EventKind, answer: Answer) -> ParsedAnswer {
+    drop_unsupported_effects(kind, ParsedAnswer { answer, problems: Vec::new() })
+}
+
+/// Exit 0: JSON is obeyed, other text is a message.
+fn read_success(kind: EventKind, stdout: &CapturedStream) -> ParsedAnswer {
+    let text = trim_output(&stdout.text);
+    if text.is_empty() {
+        return ParsedAnswer::default();
+    }
+    if let Some(problem) = encoding_problem(text) {
+        let text: String = text.chars().filter(|char| !matches!(*char, '\0' | char::REPLACEMENT_CHARACTER)).collect();
+        let mut reading = message_answer(text.trim());
+        reading.problems.push(RunProblem { cause: Some(FailureCause::Output), text: format!("its output {problem}") });
+        return reading;
+    }
+    let problem = match AnswerFields::parse(text) {
+        Ok(Some(fields)) => return fields.into_answer(kind),
+        Ok(None) if !fields::contains_answer_field(text) => return read_text(kind, text),
+        Ok(None) => "has text around its JSON answer, which only counts alone".to_owned(),
+        Err(problem) => format!("looks like JSON but does not parse: {problem}"),
+    };
+    if stdout.truncated {
+        return read_truncated(kind, text, stdout.bytes);
+    }
+    let mut reading = message_answer(text);
+    reading.problems.push(RunProblem { cause: Some(FailureCause::Output), text: format!("its output {problem}") });
+    reading
+}
+
+/// What is said of an answer with a repeated key, in the object at a path or at the top.
+pub(crate) fn repeated_key_problem(at: &str, key: &str) -> String {
+    let place = if at.is_empty() { String::new() } else { format!(" in `{at}`") };
+    format!("answered with the key `{key}` twice{place}; of a repeated key, only a no counts")
+}
+
+/// Why a program's output is nothing to be read: a no in it would not be heard.
+pub(crate) fn encoding_problem(text: &str) -> Option<&'static str> {
+    // What decoding makes of a UTF-16 byte order mark.
+    if text.starts_with("\u{fffd}\u{fffd}") {
+        return Some("is UTF-16, which is not read; answers are UTF-8");
+    }
+    text.contains('\0').then_some("holds NUL bytes, as UTF-16 does; answers are UTF-8")
+}
+
+/// What a guard did not get to judge is no yes.
+pub(crate) fn deny_if_cancelled(kind: EventKind, reading: &mut ParsedAnswer, end: &HookExit) {
+    // After AfterAgent a no is another turn, and whoever cancels wants none.
+    if *end == HookExit::Cancelled && kind.can(HookCapability::Deny) && kind != EventKind::AfterAgent {
+        reading.answer = Answer::deny("the turn was cancelled before a guard had judged");
+    }
+}
+
+/// A guard's no must be heard: an answer that seems to say something which does not count is a failure.
+pub(crate) fn check_guard_output(reading: &mut ParsedAnswer, end: &HookExit, stdout: &CapturedStream) {
+    if *end != HookExit::Exited(0) || reading.answer.ends_plan() {
+        return;
+    }
+    let text = trim_output(&stdout.text);
+    let unheard = match AnswerFields::parse(text) {
+        Ok(Some(fields)) => fields.ignored_decision(),
+        Ok(None) if text.contains(['{', '[']) && !reading.has_failure(FailureCause::Output) => {
+            Some("its output is no JSON object and not plain text either; a no in it would not be heard".to_owned())
+        }
+        Ok(None) | Err(_) => None,
+    };
+    if let Some(text) = unheard {
+        reading.problems.push(RunProblem { cause: Some(FailureCause::Output), text });
+    }
+}
+
+/// What any hook says in another agent's words does not count, and that is no secret.
+pub(crate) fn check_foreign_decision(reading: &mut ParsedAnswer, end: &HookExit, stdout: &CapturedStream) {
+    // Nearly no answer holds it, and reading twice takes time.
+    if *end != HookExit::Exited(0) || reading.answer.ends_plan() || !stdout.text.contains("hookSpecificOutput") {
+        return;
+    }
+    let foreign =
+        AnswerFields::parse(trim_output(&stdout.text)).ok().flatten().and_then(|fields| fields.foreign_decision());
+    reading.problems.extend(foreign.map(|text| RunProblem { cause: Some(FailureCause::Output), text }));
+}
+
+/// What is left of the answer of a hook that nobody waits for: its words.
+pub(crate) fn strip_decision(reading: &mut ParsedAnswer) {
+    let answer = std::mem::take(&mut reading.answer);
+    let decides = answer.ends_plan() || answer.decision == Some(Decision::Ask);
+    let changes = answer.changes_event()
+        || answer.llm_response.is_some()
+        || answer.tool_config.is_some()
+        || answer.tail_call.is_some()
+        || answer.clear_context;
+    if decides || changes {
+        let why = answer.reason.or(answer.stop_reason).map(|reason| format!(": {reason}")).unwrap_or_default();
+        let what = if decides { "decided" } else { "changed" };
+        let text = format!("runs beside its event (`async`), so what it {what} does not count{why}");
+        reading.problems.push(RunProblem { cause: None, text });
+    }
+    let (system_message, suppress_output) = (answer.system_message, answer.suppress_output);
+    reading.answer = Answer { system_message, suppress_output, ..Answer::default() };
+}
+
+/// A JSON answer without its end: what it had decided counts, if nothing that it wanted changed is lost.
+fn read_truncated(kind: EventKind, text: &str, bytes: u64) -> ParsedAnswer {
+    let mut text_of_trouble = format!("its JSON answer of {bytes} bytes was cut off by the output bound");
+    let (fields, cut) = AnswerFields::parse_prefix(text);
+    let mut reading = fields.into_answer(kind);
+    let only_words_lost = matches!(cut.as_deref(), Some("reason" | "stopReason" | "systemMessage"));
+    let decided = match reading.answer.decision {
+        Some(Decision::Deny | Decision::Ask) => true,
+        Some(Decision::Allow) => only_words_lost,
+        None => false,
+    };
+    if !decided && !reading.answer.stop {
+        let text = format!("{text_of_trouble} before a decision could be read");
+        return ParsedAnswer {
+            answer: Answer::default(),
+            problems: vec![RunProblem { cause: Some(FailureCause::Truncated), text }],
+        };
+    }
+    text_of_trouble.push_str("; what it had decided by then counts");
+    if reading.answer.decision != Some(Decision::Allow) && reading.answer.reason.is_none() {
+        reading.answer.reason = Some("the hook's reason was cut off by the output bound".to_owned());
+    }
+    reading.problems.push(RunProblem { cause: None, text: text_of_trouble });
+    reading
+}
+
+/// Whether an answer without its end has said no.
+pub(crate) fn starts_with_deny(text: &str) -> bool {
+    let (fields, _) = AnswerFields::parse_prefix(text);
+    fields.into_answer(EventKind::BeforeTool).answer.ends_plan()
+}
+
+/// Drops names that are no tools on offer from a selection; where none is left, nothing is restricted.
+pub(crate) fn retain_offered_tools(reading: &mut ParsedAnswer, stdout: &CapturedStream, offered: &[String]) {
+    let Some(config) = &mut reading.answer.tool_config else { return };
+    let is_offered = |name: &String| match offered {
+        [] => is_tool_name(name),
+        offered => offered.iter().any(|tool| tool == name || alternative_names(tool).any(|other| other == *name)),
+    };
+    let (kept, dropped): (Vec<_>, Vec<_>) = std::mem::take(&mut config.allowed).into_iter().partition(is_offered);
+    if dropped.is_empty() {
+        config.allowed = kept;
+        return;
+    }
+    let none_left = kept.is_empty() && config.mode != Some(ToolMode::None);
+    config.allowed = kept;
+    let text = trim_output(&stdout.text);
+    if none_left && !text.is_empty() && !text.starts_with(['{', '"']) {
+        *reading = message_answer(text);
+        return;
+    }
+    let mut text = format!("selected what is no tool on offer: {}", dropped.join(", "));
+    if none_left {
+        reading.answer.tool_config = None;
+        text.push_str("; nothing is left of its list, so that it restricts nothing");
+    }
+    reading.problems.push(RunProblem { cause: None, text });
+}
+
+/// Exit 0 with text: a message, or for BeforeToolSelection a list of tools.
+fn read_text(kind: EventKind, text: &str) -> ParsedAnswer {
+    let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
+    let is_name = |name: &String| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte))
+    };
+    if kind != EventKind::BeforeToolSelection || !names.iter().all(is_name) {
+        return message_answer(text);
+    }
+    let config = ToolConfig { mode: Some(ToolMode::Any), allowed: names };
+    ParsedAnswer { answer: Answer { tool_config: Some(config), ..Answer::default() }, problems: Vec::new() }
+}
+
+/// Text for the user, and no objection.
+fn message_answer(text: &str) -> ParsedAnswer {
+    let answer = Answer { system_message: Some(text.to_owned()), ..Answer::allow() };
+    ParsedAnswer { answer, problems: Vec::new() }
+}
+
+/// Exit 2: a deny, whatever was printed.
+fn read_block(kind: EventKind, stdout: &CapturedStream, stderr: &CapturedStream) -> ParsedAnswer {
+    let printed =
+        AnswerFields::parse(trim_output(&stdout.text)).ok().flatten().map(|fields| fields.into_answer(kind).answer);
+    let complaint =
+        AnswerFields::parse(trim_output(&stderr.text)).ok().flatten().map(|fields| fields.into_answer(kind).answer);
+    let reason = complaint
+        .and_then(|answer| answer.reason)
+        .or_else(|| non_empty(&stderr.text))
+        .or_else(|| printed.as_ref().and_then(|answer| answer.reason.clone()))
+        .or_else(|| if printed.is_some() { None } else { non_empty(&stdout.text) });
+    let (system_message, suppress_output) =
+        printed.map_or((None, false), |answer| (answer.system_message, answer.suppress_output));
+    let answer =
+        Answer { decision: Some(Decision::Deny), reason, system_message, suppress_output, ..Answer::default() };
+    ParsedAnswer { answer, problems: Vec::new() }
+}
+
+/// It failed, but a no that it had said by then is heard.
+fn keep_early_deny(kind: EventKind, mut reading: ParsedAnswer, stdout: &CapturedStream) -> ParsedAnswer {
+    if let Ok(Some(fields)) = AnswerFields::parse(trim_output(&stdout.text)) {
+        let spoken = fields.into_answer(kind).answer;
+        if spoken.ends_plan() {
+            reading.answer = spoken;
+            reading.problems[0].cause = None;
+            reading.problems[0].text.push_str("; what it had already answered counts");
+        }
+    }
+    reading
+}
+
+fn failed_answer(cause: FailureCause, mut text: String, stderr: &CapturedStream) -> ParsedAnswer {
+    if let Some(tail) = stderr::last_lines(&stderr.text) {
+        text.push_str(": ");
+        text.push_str(&tail);
+    }
+    ParsedAnswer { answer: Answer::default(), problems: vec![RunProblem { cause: Some(cause), text }] }
+}
+
+/// Drops decisions that the event does not have, aloud where a hook must have expected an effect.
+pub(crate) fn drop_unsupported_effects(kind: EventKind, mut reading: ParsedAnswer) -> ParsedAnswer {
+    let answer = &mut reading.answer;
+    let mut drop_decision = |what: &str| {
+        let reason = answer.reason.take().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let text = format!("said {what}, which {kind} does not act on{reason}");
+        reading.problems.push(RunProblem { cause: None, text });
+    };
+    match answer.decision {
+        Some(Decision::Deny) if !kind.can(HookCapability::Deny) => {
+            drop_decision("deny");
+            answer.decision = None;
+        }
+        // A hook that wants somebody asked where nobody can be asked is closer to no than to yes.
+        Some(Decision::Ask) if !kind.can(HookCapability::Ask) && kind.can(HookCapability::Deny) => {
+            answer.decision = Some(Decision::Deny)
+        }
+        Some(Decision::Ask) if !kind.can(HookCapability::Ask) => {
+            drop_decision("ask");
+            answer.decision = None;
+        }
+        _ => {}
+    }
+    if answer.stop && !kind.can(HookCapability::Stop) {
+        answer.stop = false;
+        let text = format!("said continue: false, which {kind} does not act on");
+        reading.problems.push(RunProblem { cause: None, text });
+    }
+    reading
+}
+
+/// Without a byte order mark and surrounding white space.
+pub(crate) fn trim_output(text: &str) -> &str {
+    text.trim_start_matches('\u{feff}').trim()
+}
+
+fn non_empty(text: &str) -> Option<String> {
+    let text = trim_output(text);
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+pub(crate) fn describe_signal(signal: i32) -> String {
+    match signal_name(signal) {
+        Some(name) => format!("signal {signal} ({name})"),
+        None => format!("signal {signal}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

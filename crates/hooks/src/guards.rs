@@ -1,0 +1,424 @@
+//! Hooks that must be awake: which of them are not armed, and why. What follows from that is the caller's work.
+
+pub(crate) mod fingerprint_fields;
+pub(crate) mod trust_gate;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::ast::{Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
+
+use crate::diagnostic::{Diagnostic, FileLocation, Severity, SourceText};
+use crate::event::EventKind;
+use crate::hook::{Hook, HookRole, Source};
+use crate::jsonc::{last_property, value_kind};
+use crate::registry::{HookState, Registry};
+use crate::running::readiness::ReadinessError;
+use crate::suggestion::is_within_typos;
+
+/// A hook that must be there: an entry of `hooksConfig.required`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequiredHook {
+    /// Its name.
+    pub name: String,
+    /// Whose settings say so.
+    pub required_by: Source,
+    /// Where they do.
+    pub location: FileLocation,
+}
+
+/// Something that was written as a guard and is none, because its declaration is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostGuard {
+    /// Its name, as far as that can be told.
+    pub name: String,
+    /// Where it stands.
+    pub location: FileLocation,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// A guard that would not do its work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnarmedGuard {
+    /// Its name.
+    pub name: String,
+    /// The file that it stands in, or stood in.
+    pub file: Option<PathBuf>,
+    /// The line.
+    pub line: Option<usize>,
+    /// Why it would not.
+    pub reason: UnarmedReason,
+}
+
+/// Why a guard is not armed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnarmedReason {
+    /// It would fail to start.
+    #[error("{0}")]
+    Inert(ReadinessError),
+    /// It waits for the user's trust.
+    #[error("{0}")]
+    Untrusted(String),
+    /// Its own layer's settings switch it off.
+    #[error("the {0} settings switch it off")]
+    Disabled(Source),
+    /// It is for tools, or for an occasion, that there are not.
+    #[error("its matcher `{0}` matches nothing that is known")]
+    NeverMatches(String),
+    /// Its declaration is wrong.
+    #[error("its declaration is broken: {0}")]
+    Broken(String),
+    /// A layer requires it and no layer has it.
+    #[error("the {0} settings require it, and there is no such hook")]
+    Missing(Source),
+    /// The file that held it when it was last read can't be read now. Known to whoever reads files.
+    #[error("the settings that held it can't be read")]
+    FileBroken,
+    /// It belongs to an extension that the command line leaves out. Known to whoever reads the command line.
+    #[error("the command line leaves its extension {0} out")]
+    ExtensionExcluded(String),
+    /// It belongs to an extension that was active here and is not any more. Known to whoever reads files.
+    #[error("its extension {0} was active here and is not any more")]
+    ExtensionInactive(String),
+    /// It stands in a folder that is not trusted. Known to whoever knows of trust.
+    #[error("this folder is not trusted")]
+    FolderUntrusted,
+}
+
+impl UnarmedReason {
+    /// A word for it, for machines.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            UnarmedReason::Inert(_) => "inert",
+            UnarmedReason::Untrusted(_) => "held",
+            UnarmedReason::Disabled(_) => "disabled",
+            UnarmedReason::NeverMatches(_) => "never_matches",
+            UnarmedReason::Broken(_) => "broken",
+            UnarmedReason::Missing(_) => "missing",
+            UnarmedReason::FileBroken => "file_broken",
+            UnarmedReason::ExtensionExcluded(_) => "left_out",
+            UnarmedReason::ExtensionInactive(_) => "extension_inactive",
+            UnarmedReason::FolderUntrusted => "folder_untrusted",
+        }
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> String {
+        match self {
+            UnarmedReason::Inert(problem) => problem.hint(),
+            UnarmedReason::Untrusted(_) => "look at it, then run: hookwright hooks trust NAME".to_owned(),
+            UnarmedReason::Disabled(_) => {
+                "run: hookwright hooks enable NAME; or take it out of the settings".to_owned()
+            }
+            UnarmedReason::NeverMatches(_) => "correct its matcher; hookwright hooks validate says more".to_owned(),
+            UnarmedReason::Broken(_) => "correct its declaration; hookwright hooks validate says more".to_owned(),
+            UnarmedReason::Missing(_) => "add the hook, or take its name out of `hooksConfig.required`".to_owned(),
+            UnarmedReason::FileBroken => {
+                "correct the file; hookwright hooks validate says where it is wrong".to_owned()
+            }
+            UnarmedReason::ExtensionExcluded(extension) => {
+                format!("let -e name {extension} too, or list it in `extensions.disabled` of your settings")
+            }
+            UnarmedReason::ExtensionInactive(extension) => {
+                let disable = format!("hookwright extensions disable {extension} --consent");
+                format!("enable {extension} again, or go on without its guards: {disable}")
+            }
+            UnarmedReason::FolderUntrusted => {
+                "trust the folder (hookwright hooks trust --folder), or for once give --skip-trust".to_owned()
+            }
+        }
+    }
+}
+
+/// `guard NAME (FILE:LINE) is not armed: WHY`.
+impl std::fmt::Display for UnarmedGuard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "guard {}", self.name)?;
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(f, " ({}:{line})", file.display())?,
+            (Some(file), None) => write!(f, " ({})", file.display())?,
+            (None, _) => {}
+        }
+        write!(f, " is not armed: {}", self.reason)
+    }
+}
+
+impl UnarmedGuard {
+    /// A guard at a place.
+    pub fn new(name: &str, place: Option<&FileLocation>, why: UnarmedReason) -> Self {
+        let file = place.map(|place| place.file.to_path_buf());
+        UnarmedGuard { name: name.to_owned(), file, line: place.map(|place| place.line), reason: why }
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> String {
+        self.reason.advice().replace("NAME", &self.name)
+    }
+}
+
+impl Registry {
+    /// Whether any hook must be awake, there or not. Costs nothing to speak of.
+    pub fn has_guards(&self) -> bool {
+        self.guards().next().is_some() || self.required().next().is_some() || !self.lost_guards().is_empty()
+    }
+
+    /// The hooks that must be awake.
+    pub fn guards(&self) -> impl Iterator<Item = &Hook> {
+        self.hooks().iter().map(AsRef::as_ref).filter(|hook: &&Hook| hook.is_guard())
+    }
+
+    /// What a file declares as guards or requires, rightly or wrongly, with the lines: for whoever remembers it.
+    pub fn guards_in_file(&self, file: &Path) -> Vec<(String, usize)> {
+        let here = |place: &&FileLocation| *place.file == *file;
+        let declared = self.hooks().iter().filter(|hook| hook.role == HookRole::Guard);
+        let declared = declared.filter_map(|hook| Some((hook.id(), hook.location.as_ref().filter(here)?.line)));
+        let required =
+            self.required().filter(|one| here(&&one.location)).map(|one| (one.name.as_str(), one.location.line));
+        let lost = self
+            .lost_guards()
+            .iter()
+            .filter(|one| here(&&one.location))
+            .map(|one| (one.name.as_str(), one.location.line));
+        let mut guards: Vec<_> =
+            declared.chain(required).chain(lost).map(|(name, line)| (name.to_owned(), line)).collect();
+        guards.sort();
+        guards.dedup();
+        guards
+    }
+
+    /// The guards that would not do their work; `check` says whether a hook could start.
+    pub(crate) fn unarmed_guards(&self, check: impl Fn(&Hook) -> Result<(), ReadinessError>) -> Vec<UnarmedGuard> {
+        let guards = self.entries().filter(|(hook, _)| hook.is_guard());
+        let mut found: Vec<UnarmedGuard> = guards
+            .filter_map(|(hook, state)| {
+                let why = unarmed_reason(hook, state).or_else(|| check(hook).err().map(UnarmedReason::Inert))?;
+                Some(UnarmedGuard::new(hook.id(), hook.location.as_ref(), why))
+            })
+            .collect();
+        let broken = |lost: &LostGuard| {
+            UnarmedGuard::new(&lost.name, Some(&lost.location), UnarmedReason::Broken(lost.problem.clone()))
+        };
+        found.extend(self.lost_guards().iter().map(broken));
+        for required in self.required().filter(|required| self.hooks().iter().all(|hook| hook.id() != required.name)) {
+            let why = UnarmedReason::Missing(required.required_by.clone());
+            found.push(UnarmedGuard::new(&required.name, Some(&required.location), why));
+        }
+        found
+    }
+}
+
+/// Why a guard in this state does not run, whatever its program is.
+fn unarmed_reason(hook: &Hook, state: &HookState) -> Option<UnarmedReason> {
+    match state {
+        HookState::Untrusted { why } => Some(UnarmedReason::Untrusted(why.clone())),
+        HookState::Disabled { .. } => Some(UnarmedReason::Disabled(hook.source.clone())),
+        HookState::SwitchedOff { by } => Some(UnarmedReason::Disabled(by.clone())),
+        HookState::Enabled if !hook.can_match() => {
+            Some(UnarmedReason::NeverMatches(hook.matcher_text.clone().unwrap_or_default()))
+        }
+        HookState::Enabled => None,
+    }
+}
+
+/// What stands in the `hooks` of a file as a guard and did not become one: a hook without a command, one under an event
+/// that there is not, a misspelt `guard`, a definition that calls itself one.
+pub(crate) fn find_lost_guards(
+    root: &Object<'_>,
+    hooks: &[Hook],
+    source: &SourceText<'_>,
+    wrong: &[Diagnostic],
+) -> Vec<LostGuard> {
+    let mut written = Vec::new();
+    for property in root.properties.iter().filter(|property| may_contain_hooks(property.name.as_str())) {
+        find_candidates_in_property(property, &mut vec![property.value.range().start], None, &mut written);
+    }
+    let guards = hooks.iter().filter(|hook| hook.is_guard()).filter_map(|hook| hook.location.as_ref());
+    let armed: HashSet<(usize, usize)> = guards.map(|place| (place.line, place.column)).collect();
+    let lost = written.into_iter().filter_map(|guard| {
+        let object = guard.object;
+        let place = source.location(object.range.start);
+        let is_armed = armed.contains(&(place.line, place.column));
+        if is_armed && guard.repeated_key.is_none() {
+            return None;
+        }
+        let lines = place.line..=source.location(object.range.end).line;
+        let above: Vec<FileLocation> = guard.ancestor_offsets.iter().map(|offset| source.location(*offset)).collect();
+        let about_it = |one: &&Diagnostic| {
+            one.span.as_ref().is_some_and(|span| {
+                let leads_there = above.iter().any(|place| (place.line, place.column) == (span.line, span.column));
+                lines.contains(&span.line) || leads_there
+            })
+        };
+        let worst = wrong.iter().filter(about_it).max_by_key(|one| one.severity == Severity::Error);
+        let repeated = guard.repeated_key.filter(|_| is_armed).map(|key| format!("`{key}` stands twice in it"));
+        let problem = repeated.or_else(|| worst.map(|one| one.message.clone()));
+        let text = |name: &str| object.get_string(name).map(|text| text.value.clone().into_owned());
+        Some(LostGuard {
+            name: text("name").or_else(|| text("command")).unwrap_or_else(|| "without a name".to_owned()),
+            location: place,
+            problem: problem.unwrap_or_else(|| format!("`{}` stands where it has no effect", guard.key)),
+        })
+    });
+    lost.collect()
+}
+
+/// What is written as required and does not count: a list that is none, an entry that is no name, a misspelt key, one that
+/// a later one replaces.
+pub(crate) fn find_lost_requirements(root: &Object<'_>, source: &SourceText<'_>) -> Vec<LostGuard> {
+    let mut lost = Vec::new();
+    let is_last = |object: &Object<'_>, property: &ObjectProp<'_>| {
+        last_property(object, property.name.as_str()).is_some_and(|last| last.range == property.range)
+    };
+    let at_the_top = root.properties.iter().filter(|property| is_required_key(property.name.as_str()));
+    at_the_top.for_each(|property| check_requirement(property, RequirementPosition::Ineffective, source, &mut lost));
+    for section in root.properties.iter().filter(|property| may_contain_required(property.name.as_str())) {
+        let Value::Object(object) = &section.value else { continue };
+        let counts = matches!(section.name.as_str(), "hooks" | "hooksConfig") && is_last(root, section);
+        for property in object.properties.iter().filter(|property| is_required_key(property.name.as_str())) {
+            let counts = counts && property.name.as_str() == "required" && is_last(object, property);
+            let standing = if counts { RequirementPosition::Effective } else { RequirementPosition::Ineffective };
+            check_requirement(property, standing, source, &mut lost);
+        }
+    }
+    lost
+}
+
+/// Whether a list of names stands where it counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RequirementPosition {
+    Effective,
+    Ineffective,
+}
+
+fn check_requirement(
+    property: &ObjectProp<'_>,
+    standing: RequirementPosition,
+    source: &SourceText<'_>,
+    lost: &mut Vec<LostGuard>,
+) {
+    let no_effect = format!("`{}` has no effect; the key is `required` in `hooksConfig`", property.name.as_str());
+    let mut lose = |value: &Value<'_>, wrong: &str| {
+        let name = value.as_string_lit().map(|text| text.value.trim()).filter(|name| !name.is_empty());
+        lost.push(LostGuard {
+            name: name.unwrap_or("without a name").to_owned(),
+            location: source.location(value.range().start),
+            problem: match standing {
+                RequirementPosition::Effective => format!("`required` should {wrong}, not {}", value_kind(value)),
+                RequirementPosition::Ineffective => no_effect.clone(),
+            },
+        });
+    };
+    match &property.value {
+        Value::NullKeyword(_) => {}
+        Value::BooleanLit(no) if !no.value => {}
+        Value::Array(array) => {
+            let is_name = |value: &Value<'_>| value.as_string_lit().is_some_and(|text| !text.value.trim().is_empty());
+            let elements = array.elements.iter();
+            let wrong = elements.filter(|element| standing == RequirementPosition::Ineffective || !is_name(element));
+            wrong.for_each(|element| lose(element, "hold names"));
+        }
+        other => lose(other, "be an array of names"),
+    }
+}
+
+/// Something that is written as a guard.
+struct GuardCandidate<'v, 't> {
+    object: &'v Object<'t>,
+    key: &'v str,
+    /// Where everything stands that it is in.
+    ancestor_offsets: Vec<usize>,
+    /// A key that stands twice in it or in its definition: other readers may see another guard.
+    repeated_key: Option<&'v str>,
+}
+
+fn find_candidates_in_property<'v, 't>(
+    property: &'v ObjectProp<'t>,
+    above: &mut Vec<usize>,
+    repeated: Option<&'v str>,
+    found: &mut Vec<GuardCandidate<'v, 't>>,
+) {
+    above.extend([property.name.range().start, property.value.range().start]);
+    find_guard_candidates(&property.value, above, repeated, found);
+    above.truncate(above.len() - 2);
+}
+
+/// The objects below a value that have a `guard`, however spelt; not what a hook gives to its program.
+fn find_guard_candidates<'v, 't>(
+    value: &'v Value<'t>,
+    above: &mut Vec<usize>,
+    repeated: Option<&'v str>,
+    found: &mut Vec<GuardCandidate<'v, 't>>,
+) {
+    match value {
+        Value::Array(array) => {
+            array.elements.iter().for_each(|element| find_guard_candidates(element, above, repeated, found));
+        }
+        Value::Object(object) => {
+            let says_no = |value: &Value<'_>| match value {
+                Value::BooleanLit(boolean) => !boolean.value,
+                value => matches!(value, Value::NullKeyword(_)),
+            };
+            let is_hook = object.properties.iter().any(|property| matches!(property.name.as_str(), "command" | "type"));
+            let is_definition = !is_hook && last_property(object, "hooks").is_some();
+            let mut keys = object.properties.iter().filter(|property| !says_no(&property.value));
+            if let Some(key) = keys.find(|property| is_guard_key(property.name.as_str())) {
+                let repeated = repeated.or_else(|| repeated_key(object));
+                found.push(GuardCandidate {
+                    object,
+                    key: key.name.as_str(),
+                    ancestor_offsets: above.clone(),
+                    repeated_key: repeated,
+                });
+            }
+            let repeated = repeated.or_else(|| definition_repeated_key(object).filter(|_| is_definition));
+            if !is_hook {
+                object
+                    .properties
+                    .iter()
+                    .for_each(|property| find_candidates_in_property(property, above, repeated, found));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A key of a definition that stands twice, or one in its `when`.
+fn definition_repeated_key<'v>(object: &'v Object<'_>) -> Option<&'v str> {
+    own_repeated_key(object).or_else(|| repeated_key(last_property(object, "when")?.value.as_object()?))
+}
+
+/// The first key that stands twice in an object, at any depth.
+fn repeated_key<'v>(object: &'v Object<'_>) -> Option<&'v str> {
+    let below = || object.properties.iter().find_map(|property| repeated_key(property.value.as_object()?));
+    own_repeated_key(object).or_else(below)
+}
+
+fn own_repeated_key<'v>(object: &'v Object<'_>) -> Option<&'v str> {
+    let mut seen = HashSet::new();
+    object.properties.iter().map(|property| property.name.as_str()).find(|key| !seen.insert(*key))
+}
+
+/// `hooks`, however spelt, and events that stand outside of it.
+fn may_contain_hooks(name: &str) -> bool {
+    is_within_typos(&name.to_lowercase(), "hooks", 1)
+        || EventKind::from_name(name).is_some()
+        || EventKind::from_foreign_name(name).is_some()
+}
+
+/// `hooksConfig` and `hooks`, however spelt.
+fn may_contain_required(name: &str) -> bool {
+    let name = name.to_lowercase();
+    is_within_typos(&name, "hooks", 1) || is_within_typos(&name, "hooksconfig", 2)
+}
+
+fn is_required_key(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let name = name.rsplit('.').next().unwrap_or(&name);
+    name.starts_with("requir") || is_within_typos(name, "required", 2)
+}
+
+fn is_guard_key(name: &str) -> bool {
+    is_within_typos(&name.to_lowercase(), "guard", 1)
+}

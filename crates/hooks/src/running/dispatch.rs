@@ -1,0 +1,574 @@
+//! The hooks of one event: run in turn or at once, each answer read and put under the failure policy (`firing/failure_policy.rs`).
+//! What is known of a run once it is over is `firing/hook_run.rs`.
+
+mod failure_policy;
+mod hook_run;
+
+use std::future::{Future, poll_fn};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use serde_json::{Map, Value};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::answers::{self, Decision, HookExit, ParsedAnswer, RunProblem};
+use crate::dialect::claude::ClaudeInput;
+use crate::dialect::{Dialect, read_claude};
+use crate::effects::{self, Effects, PathResolver};
+use crate::event::input::{Event, HookInput};
+use crate::event::{EventKind, HookCapability};
+use crate::guards::trust_gate::TrustGate;
+use crate::hook::{Action, Hook};
+use crate::matching::effect_filter::MatchReason;
+use crate::running::disk_timeout::{DISK_TIMEOUT_MESSAGE, run_with_disk_timeout};
+use crate::running::observer::{EventId, Observer, RunContext, RunId, RunReport, RunStart, RunStatus};
+use crate::running::plan::{Plan, Planner};
+use crate::running::session_dir::{SessionDir, SessionSnapshot};
+use crate::running::{HookRunners, RunConcurrency, RunOutput};
+use failure_policy::{apply_failure_policy, deny_untrusted, report_dropped_output};
+pub(crate) use hook_run::HookRun;
+use hook_run::{apply_answers, drop_repeated_messages, report_pending_runs};
+
+/// Everything that the runs of one event share. Cheap to clone: every run takes one along.
+#[derive(Clone)]
+pub(crate) struct EventDispatch {
+    pub(crate) id: EventId,
+    pub(crate) context: RunContext,
+    pub(crate) kind: EventKind,
+    /// The tools on offer, where hooks can choose among them.
+    pub(crate) offered_tools: Arc<[String]>,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) planner: Arc<Planner>,
+    pub(crate) session: Arc<SessionSnapshot>,
+    pub(crate) runners: Arc<HookRunners>,
+    /// What `~` stands for in calls.
+    pub(crate) user_home: Option<PathBuf>,
+    pub(crate) observers: Arc<[Arc<dyn Observer>]>,
+    pub(crate) trust_gate: Option<Arc<dyn TrustGate>>,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) background: BackgroundRuns,
+}
+
+/// A tool call, as far as it tells what it does.
+struct EffectsQuery {
+    tool: String,
+    args: Map<String, Value>,
+    path_resolver: PathResolver,
+    has_no_effects: bool,
+}
+
+impl EffectsQuery {
+    fn from_event<E: Event>(event: &E, belongs: &RunContext) -> Option<EffectsQuery> {
+        let (tool, args) = event.tool_call()?;
+        let (paths, touches_nothing) = (belongs.path_resolver.clone(), belongs.has_no_effects);
+        Some(EffectsQuery {
+            tool: tool.to_owned(),
+            args: Effects::telling_args(tool, args),
+            path_resolver: paths,
+            has_no_effects: touches_nothing,
+        })
+    }
+
+    fn effects(&self, session: &SessionSnapshot, home: Option<&Path>) -> Effects {
+        if self.has_no_effects {
+            return Effects::default();
+        }
+        Effects::resolved(&self.tool, &self.args, &call_place(session, home), &self.path_resolver)
+    }
+}
+
+/// Where a call of the session runs.
+fn call_place<'s>(session: &'s SessionSnapshot, home: Option<&'s Path>) -> effects::Place<'s> {
+    let project = &session.project_dir;
+    let project = if project.as_os_str().is_empty() { &session.cwd } else { project };
+    effects::Place { cwd: &session.cwd, project, home }
+}
+
+/// Looks at the disk once for an event: where the session is, and what the call does that the event is about.
+///
+/// Where the disk does not answer, the session counts as being where it was, and everything that the call does is in doubt.
+pub(crate) async fn resolve_session_and_effects<E: Event>(
+    event: &E,
+    belongs: &RunContext,
+    home: Arc<SessionDir>,
+    user_home: Option<PathBuf>,
+) -> (SessionSnapshot, Option<Effects>) {
+    let call = EffectsQuery::from_event(event, belongs);
+    let (is_call, assumed) = (call.is_some(), home.assumed_snapshot());
+    let look = run_with_disk_timeout(move || {
+        let session = home.snapshot();
+        let effects = call.map(|call| call.effects(&session, user_home.as_deref()));
+        (session, effects)
+    });
+    look.await.unwrap_or_else(|| (assumed, is_call.then(|| Effects::unknown(DISK_TIMEOUT_MESSAGE))))
+}
+
+/// When a hook of the plan runs, and why.
+struct ScheduledRun {
+    /// Its place in the plan.
+    hook_index: usize,
+    /// Which run of the event this is.
+    position: usize,
+    /// How many of the answers before it its input takes in.
+    answers_seen: usize,
+    match_reason: MatchReason,
+    /// Whether nobody else is asked meanwhile.
+    is_only_hook: bool,
+}
+
+/// Hooks that run beside their events, until the session ends.
+#[derive(Clone, Default)]
+pub(crate) struct BackgroundRuns {
+    /// Ends them.
+    cancel: CancellationToken,
+    running: Arc<Mutex<JoinSet<()>>>,
+}
+
+impl BackgroundRuns {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        while running.try_join_next().is_some() {}
+        running.spawn(task);
+    }
+
+    /// Waits until they have all ended by themselves, which each does within its timeout. Whoever gives up waiting ends none.
+    pub(crate) async fn wait_all(&self) {
+        let all_over = |context: &mut Context<'_>| {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            while ready!(running.poll_join_next(context)).is_some() {}
+            Poll::Ready(())
+        };
+        poll_fn(all_over).await;
+    }
+
+    /// Ends them all and waits until they have ended.
+    pub(crate) async fn cancel_all(&self) {
+        self.cancel.cancel();
+        let mut running = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
+        while running.join_next().await.is_some() {}
+    }
+}
+
+impl EventDispatch {
+    /// Runs the plan. The effects are those of the event as it is.
+    pub(crate) async fn run<E: Event>(self, event: &E, effects: Option<Effects>) -> Vec<HookRun> {
+        let (hooks, sequential) = (self.plan.hooks.len(), self.plan.sequential);
+        tracing::debug!(subject = event.subject(), hooks, sequential, "fires");
+        let mut ran = if self.plan.sequential && self.plan.hooks.len() > 1 {
+            self.run_sequentially(event, effects).await
+        } else {
+            self.run_in_parallel(event, effects).await
+        };
+        let rewrites = |one: &HookRun| one.report.answer.changes_event();
+        if E::IS_REWRITABLE && self.plan.hooks.iter().any(|hook| hook.is_guard()) && ran.iter().any(rewrites) {
+            self.recheck_guards(event, &mut ran).await;
+        }
+        report_pending_runs(self.kind, &self.observers, &mut ran);
+        ran
+    }
+
+    /// One after another: each sees the input as changed by those before it, and a no ends the row.
+    async fn run_sequentially<E: Event>(&self, event: &E, mut effects: Option<Effects>) -> Vec<HookRun> {
+        let mut event = event.clone();
+        let mut ran: Vec<HookRun> = Vec::with_capacity(self.plan.hooks.len());
+        for at in 0..self.plan.hooks.len() {
+            let Some(because) = self.match_reason(at, effects.as_ref()) else { continue };
+            let input = HookInput::encode(&event, effects.as_ref(), &self.session, &self.context);
+            if self.plan.hooks[at].is_background() {
+                self.spawn_background_run(at, because, input);
+                continue;
+            }
+            let turn = ScheduledRun {
+                hook_index: at,
+                position: at + 1,
+                answers_seen: ran.len(),
+                match_reason: because,
+                is_only_hook: true,
+            };
+            for one in self.run_alone(turn, input).await {
+                event.apply_answer(&one.report.answer);
+                if one.report.answer.changes_event() {
+                    effects = self.resolve_effects(&event).await;
+                }
+                ran.push(one);
+            }
+            if self.is_finished(&ran) {
+                break;
+            }
+        }
+        ran
+    }
+
+    /// All at once, on the same input.
+    async fn run_in_parallel<E: Event>(&self, event: &E, effects: Option<Effects>) -> Vec<HookRun> {
+        let asked = |at: usize| Some((at, self.match_reason(at, effects.as_ref())?));
+        let mut asked: Vec<(usize, MatchReason)> = (0..self.plan.hooks.len()).filter_map(asked).collect();
+        if asked.is_empty() {
+            return Vec::new();
+        }
+        let input = HookInput::encode(event, effects.as_ref(), &self.session, &self.context);
+        if let [(at, _)] = asked[..]
+            && !self.plan.hooks[at].is_background()
+            && let Some((at, because)) = asked.pop()
+        {
+            return self
+                .run_alone(
+                    ScheduledRun {
+                        hook_index: at,
+                        position: at + 1,
+                        answers_seen: 0,
+                        match_reason: because,
+                        is_only_hook: true,
+                    },
+                    input,
+                )
+                .await;
+        }
+        let mut tasks = JoinSet::new();
+        for (at, because) in asked {
+            match self.plan.hooks[at].is_background() {
+                true => self.spawn_background_run(at, because, input.clone()),
+                false => {
+                    let turn = ScheduledRun {
+                        hook_index: at,
+                        position: at + 1,
+                        answers_seen: 0,
+                        match_reason: because,
+                        is_only_hook: false,
+                    };
+                    self.spawn_run(&mut tasks, turn, input.clone());
+                }
+            }
+        }
+        let mut ran = tasks.join_all().await;
+        ran.sort_by_key(|one| one.report.id);
+        ran
+    }
+
+    /// What the call does that the event is about.
+    async fn resolve_effects<E: Event>(&self, event: &E) -> Option<Effects> {
+        let call = EffectsQuery::from_event(event, &self.context)?;
+        let (session, home) = (self.session.clone(), self.user_home.clone());
+        let effects = run_with_disk_timeout(move || call.effects(&session, home.as_deref())).await;
+        Some(effects.unwrap_or_else(|| Effects::unknown(DISK_TIMEOUT_MESSAGE)))
+    }
+
+    fn effects_place(&self) -> effects::Place<'_> {
+        call_place(&self.session, self.user_home.as_deref())
+    }
+
+    /// Why a hook of the plan is asked, if it is. One that may not run is, whatever it says of itself.
+    fn match_reason(&self, at: usize, effects: Option<&Effects>) -> Option<MatchReason> {
+        match effects {
+            Some(effects) if !self.plan.blocked_guards.contains_key(&at) => {
+                self.plan.hooks[at].match_reason(effects, &self.effects_place())
+            }
+            _ => Some(MatchReason::Always),
+        }
+    }
+
+    fn is_finished(&self, ran: &[HookRun]) -> bool {
+        self.cancel.is_cancelled() || ran.iter().any(|one| one.report.answer.ends_plan())
+    }
+
+    /// Guards judge last: what another hook has changed since a guard looked at it, the guard sees once more.
+    async fn recheck_guards<E: Event>(&self, event: &E, ran: &mut Vec<HookRun>) {
+        /// Hooks that go on changing each other's changes after this come to no end.
+        const MAX_RECHECK_ROUNDS: usize = 3;
+        for _ in 0..MAX_RECHECK_ROUNDS {
+            let again = self.guards_to_recheck(event, ran).await;
+            if again.is_empty() || self.is_finished(ran) {
+                return;
+            }
+            let now = apply_answers(event, ran.iter());
+            let effects = self.resolve_effects(&now).await;
+            let input = HookInput::encode(&now, effects.as_ref(), &self.session, &self.context);
+            let mut tasks = JoinSet::new();
+            for (nth, (at, because)) in again.into_iter().enumerate() {
+                let position = self.plan.hooks.len().max(ran.len()) + nth + 1;
+                let turn = ScheduledRun {
+                    hook_index: at,
+                    position,
+                    answers_seen: ran.len(),
+                    match_reason: because,
+                    is_only_hook: false,
+                };
+                self.spawn_run(&mut tasks, turn, input.clone());
+            }
+            let mut round = tasks.join_all().await;
+            round.sort_by_key(|one| one.report.id);
+            round.iter_mut().for_each(|one| drop_repeated_messages(one, ran));
+            ran.extend(round);
+        }
+        if self.is_finished(ran) {
+            return;
+        }
+        for (at, _) in self.guards_to_recheck(event, ran).await {
+            // One that has not been asked at all says no by the mouth of the last one that was.
+            let nth = ran.iter().rposition(|one| one.hook_index == at).unwrap_or(ran.len().saturating_sub(1));
+            let Some(last) = ran.get_mut(nth) else { continue };
+            let text = "could not judge what other hooks keep changing";
+            last.report.answer.decision = Some(Decision::Deny);
+            last.report.answer.reason = Some(format!("hook {} {text}", self.plan.hooks[at].id()));
+            last.problems.push(RunProblem { cause: None, text: text.to_owned() });
+        }
+    }
+
+    /// The guards that have not seen the event as it would go on, and why they are asked about it as it is now: one that
+    /// was not asked before may be now, and the other way round.
+    async fn guards_to_recheck<E: Event>(&self, event: &E, ran: &[HookRun]) -> Vec<(usize, MatchReason)> {
+        let guards = (0..self.plan.hooks.len()).filter(|at| self.plan.hooks[*at].is_guard());
+        let now = apply_answers(event, ran.iter());
+        let unseen = |at: &usize| {
+            let Some(nth) = ran.iter().rposition(|one| one.hook_index == *at) else { return true };
+            // Its own change is what it wants.
+            let known = ran.iter().enumerate().filter(|(other, _)| *other < ran[nth].answers_seen || *other == nth);
+            !apply_answers(event, known.map(|(_, one)| one)).is_unchanged_from(&now)
+        };
+        let unseen: Vec<usize> = guards.filter(unseen).collect();
+        let effects = if unseen.is_empty() { None } else { self.resolve_effects(&now).await };
+        unseen.into_iter().filter_map(|at| Some((at, self.match_reason(at, effects.as_ref())?))).collect()
+    }
+
+    /// Runs a hook while nobody else is asked. One that starts no process needs no task either: to make one and to be woken by
+    /// it takes longer than many of their answers.
+    async fn run_alone(&self, turn: ScheduledRun, input: Result<HookInput, String>) -> Vec<HookRun> {
+        if matches!(self.plan.hooks[turn.hook_index].action, Action::Command(_)) {
+            let mut task = JoinSet::new();
+            self.spawn_run(&mut task, turn, input);
+            return task.join_all().await;
+        }
+        let (id, span) = self.run_id_and_span(&turn);
+        // Boxed: it would be carried along by every event that runs no hook at all.
+        vec![Box::pin(self.run_one(id, turn, input).instrument(span)).await]
+    }
+
+    fn run_id_and_span(&self, turn: &ScheduledRun) -> (RunId, tracing::Span) {
+        let id = RunId { event: self.id, position: turn.position };
+        (id, tracing::info_span!("run", %id, hook = self.plan.hooks[turn.hook_index].id()))
+    }
+
+    /// Starts one run as a task of its own: the worker that hears of a hook's pipes then goes on with them itself,
+    /// which is much quicker than waking whoever waits for the outcome every time.
+    fn spawn_run(&self, tasks: &mut JoinSet<HookRun>, turn: ScheduledRun, input: Result<HookInput, String>) {
+        let firing = self.clone();
+        let (id, span) = self.run_id_and_span(&turn);
+        tasks.spawn(async move { firing.run_one(id, turn, input).await }.instrument(span));
+    }
+
+    /// Starts a run that nobody waits for; what comes of it is told to the observers.
+    fn spawn_background_run(&self, at: usize, because: MatchReason, input: Result<HookInput, String>) {
+        let firing = EventDispatch { cancel: self.background.cancel.child_token(), ..self.clone() };
+        let id = RunId { event: self.id, position: at + 1 };
+        let span = tracing::info_span!("run", %id, hook = self.plan.hooks[at].id(), beside = true);
+        let run = async move {
+            let turn = ScheduledRun {
+                hook_index: at,
+                position: at + 1,
+                answers_seen: 0,
+                match_reason: because,
+                is_only_hook: false,
+            };
+            let ran = firing.run_one(id, turn, input).await;
+            // That the session is over is why it was ended, and no news.
+            if !firing.cancel.is_cancelled() {
+                let words = ran.messages_and_warnings();
+                firing
+                    .observers
+                    .iter()
+                    .for_each(|observer| observer.background_output(firing.kind, &words.0, &words.1));
+            }
+        };
+        self.background.spawn(run.instrument(span));
+    }
+
+    async fn run_one(&self, id: RunId, turn: ScheduledRun, input: Result<HookInput, String>) -> HookRun {
+        let ScheduledRun { hook_index: at, answers_seen: saw, match_reason: because, is_only_hook: alone, .. } = turn;
+        let company = RunConcurrency { is_only_hook: alone, max_parallel: self.planner.registry().max_parallel() };
+        let hook = &self.plan.hooks[at];
+        tracing::debug!(source = %hook.source, timeout = ?hook.timeout, "the hook starts");
+        let (belongs, total) = (&self.context, self.plan.hooks.len().max(id.position));
+        let start = RunStart { id, context: belongs, event: self.kind, hook: hook.id(), source: &hook.source, total };
+        self.observers.iter().for_each(|observer| observer.run_started(&start));
+        let distrust = self.trust_problem(hook).await;
+        let not_started = |message| RunOutput::from_exit(HookExit::NotStarted { code: 126, message });
+        let (finished, input, mut reading) = match input {
+            Ok(input) if let Some(message) = distrust.clone() => self.parse_gemini_run(not_started(message), input),
+            Ok(input) if let Some(why) = self.plan.blocked_guards.get(&at) => {
+                let message = format!("it waits for your trust ({why}); `/hooks trust {}` lets it run", hook.id());
+                self.parse_gemini_run(not_started(message), input)
+            }
+            Ok(input) => match hook.dialect() {
+                Dialect::Gemini => self.parse_gemini_run(self.run_hook((hook, &because), &input, company).await, input),
+                Dialect::Claude => self.run_claude_hook((hook, &because), input, company).await,
+            },
+            Err(message) => self.parse_gemini_run(not_started(message), HookInput::default()),
+        };
+        if self.kind.can(HookCapability::SelectTools) {
+            answers::retain_offered_tools(&mut reading, &finished.stdout, &self.offered_tools);
+        }
+        if hook.is_guard() {
+            answers::deny_if_cancelled(self.kind, &mut reading, &finished.exit);
+        }
+        match (hook.dialect(), hook.is_guard()) {
+            (Dialect::Gemini, true) => answers::check_guard_output(&mut reading, &finished.exit, &finished.stdout),
+            (Dialect::Gemini, false) => answers::check_foreign_decision(&mut reading, &finished.exit, &finished.stdout),
+            // Its reader hears all of that.
+            (Dialect::Claude, _) => {}
+        }
+        match hook.is_background() {
+            true => answers::strip_decision(&mut reading),
+            false => apply_failure_policy(self.kind, hook, self.planner.registry(), &mut reading),
+        }
+        let unjudged = finished.exit == HookExit::Cancelled || distrust.is_some() || reading.is_deny_by_failure();
+        if let Some(why) = distrust {
+            deny_untrusted(self.kind, hook, why, &mut reading);
+        }
+        if unjudged && self.kind.can(HookCapability::RedactInput) && !hook.is_background() {
+            // Nobody knows whether it would have had them redacted.
+            reading.answer.redact_input = true;
+            reading.answer.tool_input = None;
+        }
+        report_dropped_output(&finished, &mut reading);
+        let mut report = self.build_report(hook, id, input.len(), finished, &mut reading);
+        report.answer.suppress_output |= report.answer.redact_input;
+        // Another hook, or this one, may yet keep the content of this event from every record.
+        let may_be_withheld = self.kind.can_withhold_content() && (total > 1 || self.kind != EventKind::BeforeTool);
+        log_run_end(&report, may_be_withheld);
+        let mut untold = None;
+        match (may_be_withheld, hook.is_background()) {
+            (false, _) => self.observers.iter().for_each(|observer| observer.run_finished(&report, &input)),
+            (true, false) => untold = Some(input),
+            // It ends at any time, perhaps before the hooks that withhold the content.
+            (true, true) if total > 1 => {
+                report.answer.suppress_output = true;
+                self.observers.iter().for_each(|observer| observer.run_finished(&report, &HookInput::default()));
+            }
+            (true, true) => self.observers.iter().for_each(|observer| observer.run_finished(&report, &input)),
+        }
+        HookRun {
+            report,
+            unreported_input: untold,
+            problems: reading.problems,
+            is_guard: hook.is_guard(),
+            hook_index: at,
+            answers_seen: saw,
+        }
+    }
+
+    /// Why a hook may not run any more, if it may not.
+    async fn trust_problem(&self, hook: &Arc<Hook>) -> Option<String> {
+        let sentry = self.trust_gate.clone()?;
+        let (hook, session) = (hook.clone(), self.session.clone());
+        let challenge = move || {
+            let why = sentry.check(&hook).err()?;
+            // Whoever took the directory away took the guards too, and that says more.
+            Some(session.directory_problem().map_or_else(|| why.clone(), |complaint| format!("{complaint}, and {why}")))
+        };
+        let unknown =
+            || Some(format!("{DISK_TIMEOUT_MESSAGE}, so it can't be told whether it is still what you trust"));
+        run_with_disk_timeout(challenge).await.unwrap_or_else(unknown)
+    }
+
+    async fn run_hook(
+        &self,
+        (hook, because): (&Hook, &MatchReason),
+        input: &HookInput,
+        company: RunConcurrency,
+    ) -> RunOutput {
+        self.runners.for_source(&hook.source).run((hook, because), input, &self.session, company, &self.cancel).await
+    }
+
+    /// A run's end, read in our own words.
+    fn parse_gemini_run(&self, mut finished: RunOutput, input: HookInput) -> (RunOutput, HookInput, ParsedAnswer) {
+        let reading = match finished.answer.take() {
+            Some(answer) => answers::accept_function_answer(self.kind, answer),
+            None => answers::parse_answer(self.kind, &finished.exit, &finished.stdout, &finished.stderr),
+        };
+        (finished, input, reading)
+    }
+
+    /// Runs a hook that is spoken to in Claude Code's words: for each view of a call, until one is not simply let pass.
+    async fn run_claude_hook(
+        &self,
+        (hook, because): (&Hook, &MatchReason),
+        input: HookInput,
+        company: RunConcurrency,
+    ) -> (RunOutput, HookInput, ParsedAnswer) {
+        let shown = match ClaudeInput::translate(self.kind, hook.run_condition.after_call, &input) {
+            Ok(shown) => shown,
+            Err(message) => {
+                return self.parse_gemini_run(RunOutput::from_exit(HookExit::NotStarted { code: 126, message }), input);
+            }
+        };
+        let mut ended = None;
+        for (view, input) in shown.views.iter().enumerate() {
+            let finished = self.run_hook((hook, because), input, company).await;
+            let reading = read_claude(hook, &shown, view, &finished.exit, &finished.stdout, &finished.stderr);
+            let passes = reading.answer.decision.is_none_or(|decision| decision == Decision::Allow)
+                && !reading.answer.stop
+                && reading.problems.is_empty();
+            ended = Some((finished, input.clone(), reading));
+            if !passes {
+                break;
+            }
+        }
+        ended.unwrap_or_else(|| {
+            let message = "there is nothing to show it".to_owned();
+            self.parse_gemini_run(RunOutput::from_exit(HookExit::NotStarted { code: 126, message }), input)
+        })
+    }
+
+    fn build_report(
+        &self,
+        hook: &Hook,
+        id: RunId,
+        input_bytes: usize,
+        finished: RunOutput,
+        reading: &mut ParsedAnswer,
+    ) -> RunReport {
+        let (exit_code, signal) = match finished.exit {
+            HookExit::Exited(code) | HookExit::NotStarted { code, .. } => (Some(code), None),
+            HookExit::OutOfResources(_) => (Some(126), None),
+            HookExit::Signaled(signal) => (None, Some(signal)),
+            HookExit::Failed(_) | HookExit::TimedOut(_) | HookExit::Cancelled => (None, None),
+        };
+        RunReport {
+            id,
+            context: self.context.clone(),
+            event: self.kind,
+            hook: hook.id().to_owned(),
+            hook_type: hook.type_name(),
+            source: hook.source.clone(),
+            total: self.plan.hooks.len().max(id.position),
+            in_background: hook.is_background(),
+            status: RunStatus::from_exit(&finished.exit),
+            exit_code,
+            signal,
+            duration: finished.duration,
+            input_bytes,
+            stdout: finished.stdout,
+            stderr: finished.stderr,
+            answer: std::mem::take(&mut reading.answer),
+            error: reading.problems.first().map(|trouble| trouble.text.clone()),
+            has_survivors: finished.has_survivors,
+        }
+    }
+}
+
+fn log_run_end(report: &RunReport, may_be_withheld: bool) {
+    // A hook's complaint may quote what it was given.
+    let error = report.error.as_ref().filter(|_| !report.answer.suppress_output && !may_be_withheld);
+    tracing::debug!(
+        status = report.status.as_str(),
+        exit = report.exit_code,
+        signal = report.signal,
+        ms = report.duration.as_millis(),
+        decision = report.decision().map(tracing::field::debug),
+        error,
+        "the hook has ended"
+    );
+}

@@ -1,0 +1,47 @@
+//! What a run that went wrong counts as: its reading after the failure policy, and what is said of it. What the settings say
+//! about failures is `on_error.rs`.
+
+use crate::answers::{Decision, ParsedAnswer, RunProblem};
+use crate::event::{EventKind, HookCapability};
+use crate::hook::Hook;
+use crate::on_error::FailureAction;
+use crate::registry::Registry;
+use crate::running::RunOutput;
+
+/// A failed hook counts as its `onError` says, where the event can be denied at all.
+pub(super) fn apply_failure_policy(kind: EventKind, hook: &Hook, registry: &Registry, reading: &mut ParsedAnswer) {
+    let Some((cause, text)) = reading.problems.iter().find_map(|trouble| Some((trouble.cause?, trouble.text.clone())))
+    else {
+        return;
+    };
+    if !kind.can(HookCapability::Deny) || reading.answer.ends_plan() {
+        return;
+    }
+    let decision = match registry.failure_action(hook, cause) {
+        FailureAction::Allow => return,
+        FailureAction::Ask if kind.can(HookCapability::Ask) => Decision::Ask,
+        FailureAction::Ask | FailureAction::Block => Decision::Deny,
+    };
+    reading.answer.decision = Some(decision);
+    reading.answer.reason = Some(format!("hook {} {text}", hook.id()));
+}
+
+/// A hook that is not what the user trusts does not run; what it could have denied is denied.
+pub(super) fn deny_untrusted(kind: EventKind, hook: &Hook, why: String, reading: &mut ParsedAnswer) {
+    if kind.can(HookCapability::Deny) && !hook.is_background() {
+        reading.answer.decision = Some(Decision::Deny);
+        reading.answer.reason = Some(format!("hook {} did not run: {why}", hook.id()));
+    }
+    reading.problems = vec![RunProblem { cause: None, text: format!("did not run: {why}") }];
+}
+
+/// Output over the bound is never dropped silently.
+pub(super) fn report_dropped_output(finished: &RunOutput, reading: &mut ParsedAnswer) {
+    for (name, stream) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
+        if stream.truncated {
+            let kept = stream.text.len();
+            let text = format!("wrote {} bytes to {name}; all but the first {kept} were dropped", stream.bytes);
+            reading.problems.push(RunProblem { cause: None, text });
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What stands in for HTTP hooks in a program that is built without them (feature `http`): they are declared and listed, and
+//! fail, so that a guard of this type stays closed.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{HookRunner, RunOutput};
+use crate::answers::HookExit;
+use crate::event::input::HookInput;
+use crate::hook::HttpAction;
+use crate::running::readiness::ReadinessError;
+
+/// None.
+#[derive(Clone, Default)]
+pub(super) struct HttpClients;
+
+impl HookRunner {
+    /// Never gets an answer.
+    #[expect(clippy::unused_async, reason = "the other one waits")]
+    pub(super) async fn run_http(
+        &self,
+        _: &HttpAction,
+        _: Duration,
+        _: &HookInput,
+        _: &CancellationToken,
+    ) -> RunOutput {
+        RunOutput::from_exit(HookExit::NotStarted { code: 126, message: ReadinessError::HttpNotBuilt.to_string() })
+    }
+
+    pub(super) fn check_http(&self, _: &HttpAction) -> Result<(), ReadinessError> {
+        Err(ReadinessError::HttpNotBuilt)
+    }
+}
