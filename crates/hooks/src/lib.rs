@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use hookwright_hooks::{
-//!     BeforeTool, BeforeToolVerdict, HookEngine, Layer, Registry, RequestedBy, Session, Source, declare,
+//!     BeforeTool, BeforeToolVerdict, HookEngine, Layer, Registry, RequestedBy, Session, Source, parse_layer,
 //! };
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -15,7 +15,7 @@
 //! let settings = r#"{ "hooks": { "BeforeTool": [ { "matcher": "run_shell_command", "hooks": [
 //!     { "type": "command", "name": "no-rm", "command": "grep -q 'rm -rf' && { echo 'no rm -rf here' >&2; exit 2; }; exit 0" }
 //! ] } ] } }"#;
-//! let declared = declare(&Layer::new(Source::User, "settings.json".as_ref(), settings));
+//! let declared = parse_layer(&Layer::new(Source::User, "settings.json".as_ref(), settings));
 //! assert!(declared.diagnostics.is_empty());
 //!
 //! let engine = HookEngine::builder(Registry::new(vec![declared]))

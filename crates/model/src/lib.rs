@@ -3,11 +3,11 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use hookwright_model::{Cancel, Content, Model, Offline, Request};
+//! use hookwright_model::{Cancel, Content, Model, ModelRequest, Offline};
 //!
 //! # async fn example() -> Result<(), hookwright_model::ModelError> {
 //! let model = Offline::new();
-//! let request = Request::new(model.name(), vec![Arc::new(Content::user_text("say hello"))]);
+//! let request = ModelRequest::new(model.name(), vec![Arc::new(Content::user_text("say hello"))]);
 //! let mut stream = model.stream(&request, &Cancel::new()).await?;
 //! while let Some(chunk) = stream.next().await {
 //!     assert_eq!(chunk?.text(), "hello");

@@ -20,7 +20,7 @@ const LEVELS: [(&str, LevelFilter); 6] = [
 pub(super) struct LogFilter {
     /// What is not named below.
     default_level: LevelFilter,
-    /// Parts, or modules of them, such as `hooks::run`.
+    /// Parts, or modules of them, such as `hooks::running`.
     target_levels: Vec<(String, LevelFilter)>,
 }
 

@@ -173,7 +173,7 @@ mod tests {
         });
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].ends_with("turn{id=s#1}:call{id=7 tool=glob}: ended ms=3"), "{text}");
-        assert!(lines[1].ends_with("cli::log::listener::tests: outside"), "{text}");
+        assert!(lines[1].ends_with("cli::log::subscriber::tests: outside"), "{text}");
         assert_eq!(lines.len(), 2, "{text}");
     }
 

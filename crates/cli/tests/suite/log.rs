@@ -43,7 +43,7 @@ fn in_order(log: &str, lines: &[&[&str]]) {
     }
 }
 
-/// `2026-01-31T10:20:30.456Z DEBUG 4242 hooks::firing …`; the process that wrote it.
+/// `2026-01-31T10:20:30.456Z DEBUG 4242 hooks::running::dispatch …`; the process that wrote it.
 #[track_caller]
 fn process_of(line: &str) -> &str {
     let shape: String = line.chars().take(24).map(|char| if char.is_ascii_digit() { '0' } else { char }).collect();
@@ -78,20 +78,20 @@ fn what_belongs_together_is_found_by_its_ids() {
             &["INFO", "cli::log: begins version="],
             &["settings::load: settings file", ".gemini/settings.json", "state=Loaded"],
             &["settings::load: configuration loaded", " hooks=1 ", " ms="],
-            &["agent::session::conduct: busy with=Starting"],
-            &["agent::session::conduct: ordered order=prompt"],
-            &["agent::door", turn, "asks the model provider=replay"],
-            &["agent::door", turn, "the answer is over end=complete", "tokens_in=5 tokens_out=3 calls=1"],
-            &["hooks::firing", &format!("{event}: fires subject=glob hooks=1 sequential=false")],
-            &["hooks::firing", &format!("{hook}: the hook starts source=")],
-            &["hooks::run::command", &format!("{hook}: its process runs pid=")],
-            &["hooks::firing", &format!("{hook}: the hook has ended status=ok exit=0 ms=")],
+            &["agent::session::actor: busy with=Starting"],
+            &["agent::session::actor: ordered order=prompt"],
+            &["agent::model_gateway", turn, "asks the model provider=replay"],
+            &["agent::model_gateway", turn, "the answer is over end=complete", "tokens_in=5 tokens_out=3 calls=1"],
+            &["hooks::running::dispatch", &format!("{event}: fires subject=glob hooks=1 sequential=false")],
+            &["hooks::running::dispatch", &format!("{hook}: the hook starts source=")],
+            &["hooks::running::command", &format!("{hook}: its process runs pid=")],
+            &["hooks::running::dispatch", &format!("{hook}: the hook has ended status=ok exit=0 ms=")],
             &["agent::call", &format!("{call}: may run by=rules mode=default")],
             &["agent::call", &format!("{call}: the tool runs")],
             &["agent::call", &format!("{call}: the call is over ms=")],
             &["agent::agent", &format!("{turn}: the turn is over end=answered")],
-            &["agent::session::conduct: idle"],
-            &["agent::session::conduct: ends reason=Exit"],
+            &["agent::session::actor: idle"],
+            &["agent::session::actor: ends reason=Exit"],
             &["cli: ends code=0"],
         ],
     );
@@ -100,7 +100,7 @@ fn what_belongs_together_is_found_by_its_ids() {
 
 #[test]
 fn a_filter_chooses_parts() {
-    let sandbox = guarded(sandbox().env("HOOKWRIGHT_LOG", "hooks::firing=debug,agent=loud"));
+    let sandbox = guarded(sandbox().env("HOOKWRIGHT_LOG", "hooks::running::dispatch=debug,agent=loud"));
     let run = ask(&sandbox, &[]);
     let warning =
         "warning: HOOKWRIGHT_LOG: `agent=loud` is left out: `loud` is no level (off, error, warn, info, debug";
@@ -108,7 +108,10 @@ fn a_filter_chooses_parts() {
     let log = log(&sandbox);
     assert_eq!(log.lines().count(), 3, "{log}");
     // Where it belongs is said all the same.
-    assert!(log.lines().all(|line| line.contains(" hooks::firing turn{id=") && line.contains(":event{id=1 ")), "{log}");
+    assert!(
+        log.lines().all(|line| line.contains(" hooks::running::dispatch turn{id=") && line.contains(":event{id=1 ")),
+        "{log}"
+    );
 }
 
 #[test]

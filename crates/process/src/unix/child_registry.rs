@@ -18,7 +18,7 @@ use super::watchdog::{Watchdog, WatchdogCommand, WatchdogMessage};
 
 /// What is known of all processes of this program.
 #[derive(Debug)]
-struct ChildRegistry {
+pub(super) struct ChildRegistry {
     /// None where children may outlive this process, as in a program that embeds this one.
     watchdog_command: Option<WatchdogCommand>,
     watchdog: Option<Watchdog>,
@@ -186,7 +186,7 @@ pub(super) fn watchdog_pid() -> Option<u32> {
     Some(WATCHDOG_PID.load(Ordering::SeqCst)).filter(|pid| *pid != 0)
 }
 
-fn lock_registry() -> MutexGuard<'static, ChildRegistry> {
+pub(super) fn lock_registry() -> MutexGuard<'static, ChildRegistry> {
     CHILD_REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -296,7 +296,10 @@ mod tests {
     #[test]
     fn children_of_detached_processes_are_not_matched() {
         let start = || std::process::Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
-        let mut kept = process_mark::spawn_with_mark(process_mark::ProcessMark::Detached, start);
+        let mut kept = {
+            let _one_at_a_time = child_registry::lock_registry();
+            process_mark::spawn_with_mark(process_mark::ProcessMark::Detached, start)
+        };
         let below = loop {
             let all = all_pids().unwrap().filter_map(|pid| ProcStat::read(pid).unwrap());
             if let Some(found) = all.into_iter().find(|kin| kin.parent == kept.id()) {

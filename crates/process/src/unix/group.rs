@@ -214,8 +214,11 @@ mod tests {
     use std::process::{Child, Command};
     use std::time::Duration;
 
-    /// A process that leads a group, started without the help of this crate.
+    /// A process that leads a group, started without the help of this crate, and not while another test lends this
+    /// program a mark that the process would inherit.
     fn spawn_group(script: &str) -> (Child, Pid) {
+        #[cfg(target_os = "linux")]
+        let _one_at_a_time = crate::system::child_registry::lock_registry();
         let child = Command::new("sh").args(["-c", script]).process_group(0).spawn().unwrap();
         let id = Pid::from_raw(child.id().cast_signed()).unwrap();
         (child, id)

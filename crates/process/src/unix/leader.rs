@@ -117,7 +117,11 @@ mod tests {
     #[expect(clippy::zombie_processes, reason = "the leader is what reaps it")]
     #[tokio::test]
     async fn leader_without_pidfd_is_reaped_on_sigchld() {
+        #[cfg(target_os = "linux")]
+        let one_at_a_time = crate::system::child_registry::lock_registry();
         let child = Command::new("sh").args(["-c", "sleep 0.2; exit 6"]).process_group(0).spawn().unwrap();
+        #[cfg(target_os = "linux")]
+        drop(one_at_a_time);
         let id = Pid::from_raw(child.id().cast_signed()).unwrap();
         let leader = GroupLeader(LeaderWatch {
             group: Arc::new(ProcessGroup::new(id, None, ProcessMarkAllocator::default().next_run())),

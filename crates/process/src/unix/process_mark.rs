@@ -205,7 +205,10 @@ mod tests {
     fn child_is_marked_from_spawn() {
         let run = ProcessMarkAllocator::default().next_run();
         let sleep = || std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let mut child = spawn_with_mark(ProcessMark::Run(run), sleep);
+        let mut child = {
+            let _one_at_a_time = crate::system::child_registry::lock_registry();
+            spawn_with_mark(ProcessMark::Run(run), sleep)
+        };
         assert_eq!(read_mark(child.id()), Some(run.first));
         set_detached_mark(child.id()).unwrap();
         assert!(ProcessMarkRange::of_program().is_detached_mark(read_mark(child.id()).unwrap()));

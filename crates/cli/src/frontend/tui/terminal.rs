@@ -183,7 +183,7 @@ mod tests {
         let pair = native_pty_system().openpty(PtySize::default()).unwrap();
         let before = pair.master.get_termios().unwrap();
         let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
-        let name = format!("tui::terminal::tests::{test}");
+        let name = format!("frontend::tui::terminal::tests::{test}");
         command.args(["--ignored", "--exact", "--nocapture", "--test-threads=1", &name]);
         command.env("GEMINI_CLI_HOME", home);
         command.env("HOOKWRIGHT_LOG", "error");
