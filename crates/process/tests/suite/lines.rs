@@ -75,6 +75,8 @@ async fn writing_to_an_exited_process_fails() {
     let place = ProcessFixture::new();
     let mut worker = spawn_line_process(&place, 100, "exec <&-; echo closed; sleep 60");
     assert_eq!(read_line_text(&mut worker).await.unwrap(), "closed");
-    assert!(with_timeout(worker.write_line("anybody there?")).await.is_err());
+    // A process that another test is just starting can hold the pipe's other end for a moment.
+    let fails = async { while worker.write_line("is anyone there?").await.is_ok() {} };
+    with_timeout(fails).await;
     with_timeout(worker.terminate(TERMINATION_GRACE_PERIOD, TerminationWait::Leader)).await;
 }

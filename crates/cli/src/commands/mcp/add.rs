@@ -136,7 +136,7 @@ fn stdio_entry(server: &McpAddArgs) -> anyhow::Result<Map<String, Value>> {
 
 fn remote_entry(server: &McpAddArgs, kind: Option<McpTransportArg>) -> anyhow::Result<Map<String, Value>> {
     ensure!(server.env.is_empty(), "variables are for programs; a server with an address gets headers (`-H`)");
-    ensure!(server.args.is_empty(), "arguments are for not for a server with an address");
+    ensure!(server.args.is_empty(), "arguments are for programs, not for a server with an address");
     let mut entry = Map::from_iter([("url".to_owned(), json!(server.target))]);
     match kind {
         Some(McpTransportArg::Http) => drop(entry.insert("type".to_owned(), json!("http"))),

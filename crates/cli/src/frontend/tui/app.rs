@@ -274,7 +274,6 @@ impl App {
             AgentEvent::ToolOutput { call_id, text } => {
                 if let Some(card) = self.running.iter_mut().find(|card| card.call_id == call_id) {
                     card.push_output(&text);
-                    card.attach_console(&self.consoles);
                 }
             }
             AgentEvent::ToolFinished(end) => {

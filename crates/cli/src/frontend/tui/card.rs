@@ -1,6 +1,5 @@
 //! Tool calls as cards: name, arguments in short, live output, diff, duration, result.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hookwright_agent::{ToolEnd, ToolStart};
@@ -9,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::block::ScrollbackBlock;
 use super::card_store;
-use super::console::{ScreenConsole, ScreenConsoles, recolour_matching_lines};
+use super::console::{ScreenConsoles, recolour_matching_lines};
 use super::diff;
 use super::styled_text::{BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN, format_elapsed};
 use crate::frontend::resumed_history::ResumedCall;
@@ -32,8 +31,6 @@ pub(crate) struct LiveCard {
     output: String,
     /// How much there was of it altogether.
     printed_bytes: usize,
-    /// Where the command draws, once it has.
-    console: Option<Arc<ScreenConsole>>,
     started: Instant,
 }
 
@@ -41,14 +38,7 @@ impl LiveCard {
     pub(crate) fn new(start: ToolStart, now: Instant) -> Self {
         let ToolStart { call_id, name, description, rewritten_args: rewritten, .. } = start;
         let output = String::new();
-        LiveCard { call_id, name, description, rewritten, output, printed_bytes: 0, console: None, started: now }
-    }
-
-    /// Remembers the terminal that its output is drawn on, if there is one.
-    pub(crate) fn attach_console(&mut self, consoles: &ScreenConsoles) {
-        if self.console.is_none() {
-            self.console = consoles.find(&self.call_id);
-        }
+        LiveCard { call_id, name, description, rewritten, output, printed_bytes: 0, started: now }
     }
 
     /// Takes output; only its end is of interest.
@@ -92,8 +82,8 @@ impl LiveCard {
     /// The card when it is over.
     pub(crate) fn finish(self, end: &ToolEnd, consoles: &ScreenConsoles) -> ScrollbackBlock {
         let mut block = finished_card(end, &self.description, &self.rewritten, &self.output);
-        if let (Some(console), ScrollbackBlock::Lines(lines)) = (&self.console, &mut block) {
-            recolour_matching_lines(lines.get_mut(1..).unwrap_or_default(), &consoles.all_lines(console));
+        if let (Some(console), ScrollbackBlock::Lines(lines)) = (consoles.take_finished(&self.call_id), &mut block) {
+            recolour_matching_lines(lines.get_mut(1..).unwrap_or_default(), &consoles.all_lines(&console));
         }
         block
     }

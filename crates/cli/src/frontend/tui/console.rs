@@ -5,6 +5,7 @@
 mod key_encoding;
 mod render;
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,6 +19,8 @@ pub(crate) use render::recolour_matching_lines;
 const MAX_TERMINAL_SIDE_CELLS: u16 = 500;
 /// Nor smaller: what does not fit the user's is cut off there. The emulator does not survive wide letters in one column.
 const MIN_TERMINAL_SIZE: TerminalSize = TerminalSize { columns: 10, rows: 2 };
+/// How many terminals of ended commands are kept for cards that are not drawn yet.
+const MAX_CLOSED_CONSOLES: usize = 32;
 /// A program that has drawn nothing for so long may be waiting.
 const IDLE_NOTICE_DELAY: Duration = Duration::from_secs(3);
 
@@ -26,6 +29,8 @@ const IDLE_NOTICE_DELAY: Duration = Duration::from_secs(3);
 pub(crate) struct ScreenConsoles {
     size: Mutex<TerminalSize>,
     open: Mutex<Vec<Arc<ScreenConsole>>>,
+    /// Terminals of commands that have ended: a short command ends before the screen handles its first output.
+    closed: Mutex<VecDeque<Arc<ScreenConsole>>>,
     in_colour: AtomicBool,
     weak_self: Weak<ScreenConsoles>,
 }
@@ -78,6 +83,7 @@ impl ScreenConsoles {
         Arc::new_cyclic(|own| ScreenConsoles {
             size,
             open: Mutex::default(),
+            closed: Mutex::default(),
             in_colour: AtomicBool::new(true),
             weak_self: own.clone(),
         })
@@ -105,6 +111,13 @@ impl ScreenConsoles {
     /// The terminal of a call's command.
     pub(crate) fn find(&self, call_id: &str) -> Option<Arc<ScreenConsole>> {
         lock(&self.open).iter().find(|console| console.call_id == call_id).cloned()
+    }
+
+    /// Takes the terminal of a call whose card is drawn for good.
+    pub(crate) fn take_finished(&self, call_id: &str) -> Option<Arc<ScreenConsole>> {
+        let mut closed = lock(&self.closed);
+        let at = closed.iter().position(|console| console.call_id == call_id);
+        at.and_then(|at| closed.remove(at)).or_else(|| self.find(call_id))
     }
 
     /// The one that was opened last.
@@ -141,6 +154,11 @@ impl Drop for ConsoleCloser {
     fn drop(&mut self) {
         if let Some(consoles) = self.owner.upgrade() {
             lock(&consoles.open).retain(|console| !Arc::ptr_eq(console, &self.console));
+            let mut closed = lock(&consoles.closed);
+            closed.push_back(self.console.clone());
+            if closed.len() > MAX_CLOSED_CONSOLES {
+                closed.pop_front();
+            }
         }
     }
 }

@@ -67,6 +67,9 @@ async fn a_console_closes_with_its_drawing_handle() {
     drop(live);
     assert!(consoles.find("call").is_none() && consoles.newest().is_none());
     console.send_paste("nobody reads this");
+    // Its card may be drawn later.
+    assert!(consoles.take_finished("call").is_some_and(|kept| Arc::ptr_eq(&kept, &console)));
+    assert!(consoles.take_finished("call").is_none());
 }
 
 #[tokio::test]
