@@ -1,4 +1,4 @@
-//! The command line as typed. What it means is decided by whoever runs the command.
+//! The command line as typed. Each command's module decides what its arguments mean.
 
 mod agents;
 mod bridge;
@@ -58,11 +58,13 @@ struct SessionCli {
 }
 
 impl Cli {
-    /// Reads a command line. Where no word of it can be a command, the options of all commands are not made ready, which
-    /// would be a good part of a short session; whatever is wrong with it is said by those who know them all.
+    /// Parses a command line.
+    ///
+    /// Where no word can be a command, only a session's options are built, because building those of all commands is a
+    /// good part of a short session's time. Otherwise the whole parser runs, whose errors know all commands.
     pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
         let mut words: Vec<OsString> = words.collect();
-        // Scripts for Gemini CLI put it before a command.
+        // Scripts for Gemini CLI put `--debug` before a command.
         let is_debug = |word: &OsString| word == "--debug" || word == "-d";
         let debug_command = words.get(1).is_some_and(is_debug)
             && words.get(2).is_some_and(|word| CliCommand::has_subcommand(&word.to_string_lossy()));
@@ -72,7 +74,7 @@ impl Cli {
         let may_be_command = |word: &OsString| word == "help" || CliCommand::has_subcommand(&word.to_string_lossy());
         if !words.iter().skip(1).any(may_be_command)
             && let Ok(SessionCli { agent }) = SessionCli::try_parse_from(&words)
-            // A word by itself may be a command's other name.
+            // A word by itself may be the alias of a command.
             && agent.query.is_empty()
         {
             return Ok(Cli { command: None, agent });
@@ -192,7 +194,7 @@ pub(crate) enum ScopeArg {
     Workspace,
 }
 
-/// `0.1.0 (1a2b3c4d5, linux x86_64)`; a build that does not know its commit leaves it out.
+/// Returns the version, as in `0.1.0 (1a2b3c4d5, linux x86_64)`; a build without a known commit leaves the commit out.
 pub(crate) fn version_text() -> &'static str {
     use std::sync::LazyLock;
     static VERSION_TEXT: LazyLock<String> = LazyLock::new(|| {
@@ -208,9 +210,9 @@ pub(crate) fn version_text() -> &'static str {
 mod tests {
     use super::*;
 
-    /// With the options of all commands made ready or without: the same is understood, and the same is said.
+    /// The session parser and the whole parser accept the same and report the same errors.
     #[test]
-    fn a_sessions_command_line_means_what_it_means_among_all_commands() {
+    fn the_session_parser_agrees_with_the_whole_parser() {
         let lines = [
             "",
             "-p hi",

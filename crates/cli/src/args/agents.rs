@@ -113,7 +113,7 @@ pub(crate) struct AgentInstallArgs {
     pub(crate) yes: bool,
 }
 
-/// The agents, by the names that people use for them.
+/// Parses the name of an agent or one of its aliases.
 fn host_parser() -> impl clap::builder::TypedValueParser<Value = Host> {
     use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
     let names = Host::all().map(|host| {

@@ -21,8 +21,9 @@ pub(crate) struct BridgeArgs {
 }
 
 impl BridgeArgs {
-    /// The arguments, if they are plain and right. Anything else is for the parser of the whole command line, which knows help
-    /// and has words for what is wrong; reading its table takes longer than the rest of an answer.
+    /// Parses the arguments if they are in the form that `agents install` writes; `None` leaves them to clap.
+    ///
+    /// clap has help and messages for errors, but building its tables takes longer than the rest of an answer.
     pub(crate) fn parse_fast(words: impl Iterator<Item = OsString>) -> Option<BridgeArgs> {
         let mut words = words.map(|word| word.into_string().unwrap_or_default());
         words.next().filter(|word| word == "bridge")?;
@@ -42,12 +43,12 @@ impl BridgeArgs {
     }
 }
 
-/// A value that is no option by mistake.
+/// Returns the value unless it is empty or looks like an option.
 fn non_option_value(value: String) -> Option<String> {
     (!value.is_empty() && !value.starts_with('-')).then_some(value)
 }
 
-/// An agent's name.
+/// Parses the name of an agent.
 pub(crate) fn parse_host(name: &str) -> Result<Host, String> {
     Host::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Host::all().map(Host::name).collect();
@@ -74,9 +75,9 @@ mod tests {
         bridge: BridgeArgs,
     }
 
-    /// Both ways of reading come to the same, or the quick one leaves it to the other.
+    /// The fast parser agrees with clap, or leaves the arguments to it.
     #[test]
-    fn fast_parsing_reads_what_the_parser_reads() {
+    fn fast_parsing_agrees_with_clap() {
         for line in [
             "bridge codex",
             "bridge claude --event PreToolUse",

@@ -1,4 +1,4 @@
-//! The words of `hookwright config`.
+//! `hookwright config …` as typed.
 
 use clap::Subcommand;
 

@@ -230,7 +230,7 @@ pub(crate) enum ScriptLanguage {
     Node,
 }
 
-/// Reads an event's name, with a suggestion for one that is near.
+/// Parses the name of an event; clap suggests the nearest one for a typing error.
 fn event_parser() -> impl clap::builder::TypedValueParser<Value = EventKind> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};
     PossibleValuesParser::new(EventKind::all().map(EventKind::name))

@@ -139,8 +139,9 @@ pub(crate) enum McpTransportArg {
     Http,
 }
 
-/// A command line of `mcp add` with its own options first: as with Gemini CLI they may stand anywhere before a `--`, and
-/// options that are not its own are the server's.
+/// Moves the options of `mcp add` to the front of its command line.
+///
+/// As with Gemini CLI, they may stand anywhere before a `--`, and options that are not its own are the server's.
 pub(crate) fn move_options_first(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let words: Vec<OsString> = words.collect();
     if words.get(1).is_none_or(|word| word != "mcp") || words.get(2).is_none_or(|word| word != "add") {
@@ -162,13 +163,13 @@ pub(crate) fn move_options_first(words: impl Iterator<Item = OsString>) -> Vec<O
     options
 }
 
-/// What an option takes besides its own word.
+/// How many values an option takes.
 enum OptionArity {
     Flag,
     OneValue,
 }
 
-/// Whether a word is an option of `mcp add`.
+/// Returns the arity of an option of `mcp add`; `None` for any other word.
 fn add_option_arity(word: &OsStr) -> Option<OptionArity> {
     let word = word.to_str()?;
     if matches!(word, "-h" | "--help") {
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn options_stand_anywhere_and_others_are_the_servers() {
+    fn own_options_may_stand_anywhere_and_others_go_to_the_server() {
         let server =
             parse_add("hookwright mcp add -s user files npx -y pkg --port 3 -e A=1 --trust --type=stdio . -- -e B=2");
         assert_eq!((server.name.as_str(), server.target.as_str()), ("files", "npx"));

@@ -122,7 +122,7 @@ impl OutputFormat {
     }
 }
 
-/// Reads a session's name, which becomes part of file names and of hooks' environment.
+/// Parses a session's name, which becomes part of file names and of the hooks' environment.
 fn session_name(text: &str) -> Result<String, String> {
     let fine = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
     match text {

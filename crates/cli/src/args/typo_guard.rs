@@ -1,6 +1,7 @@
-//! Words that stand where a command would: they are a command or an error, never a prompt that is sent to a model.
+//! Rejects prompts that look like a mistyped command: a first word that stands where a command would is a command or an
+//! error, and is not sent to a model.
 //!
-//! A prompt of several words, or in quotes, is a prompt as long as it does not begin like a command.
+//! Several words, or a quoted text, are a prompt as long as they do not begin like a command.
 
 use std::ffi::OsString;
 
@@ -8,7 +9,7 @@ use clap::CommandFactory;
 
 use crate::args::{Cli, SessionArgs};
 
-/// Words that people take for commands, here or elsewhere, with what they would say here. Alone they are no prompt.
+/// Words that users take for commands, with a hint at the right one. Alone they are not a prompt.
 const COMMAND_LIKE_WORDS: &[(&str, &str)] = &[
     ("auth", "`hookwright mcp auth NAME` signs in to a server; a model's key goes into GEMINI_API_KEY"),
     ("chat", "`hookwright` alone starts a session"),
@@ -55,22 +56,20 @@ const COMMAND_LIKE_WORDS: &[(&str, &str)] = &[
     ("validate", "`hookwright hooks validate`"),
 ];
 
-/// Why a command line is no prompt.
+/// The reason why a command line is not taken as a prompt, for the user.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PromptRejection {
-    /// What is wrong.
     pub(crate) message: String,
-    /// What was meant, perhaps.
     pub(crate) hint: String,
 }
 
-/// Words for one of several things, which people put before more words.
+/// Names that users know from other programs, which count as a command even before more words.
 const SINGULAR_NOUNS: &[(&str, &str)] = &[
     ("plugin", "`hookwright extensions` has what others call plugins"),
     ("plugins", "`hookwright extensions` has what others call plugins"),
 ];
 
-/// Looks at the words that would become a prompt.
+/// Returns why the words of the command line are not sent as a prompt, if they are not.
 pub(crate) fn check_prompt(args: &SessionArgs) -> Option<PromptRejection> {
     let given = [("-p", &args.prompt), ("-i", &args.prompt_interactive)];
     let given = given.into_iter().find_map(|(flag, text)| Some((flag, text.as_ref()?)));
@@ -78,7 +77,7 @@ pub(crate) fn check_prompt(args: &SessionArgs) -> Option<PromptRejection> {
         return check_unquoted_prompt(flag, text, &args.query);
     }
     let (first, rest) = args.query.split_first()?;
-    // In quotes it was meant as it stands.
+    // A quoted text is meant as a prompt.
     if first.contains(char::is_whitespace) || first.is_empty() {
         return None;
     }
@@ -102,7 +101,7 @@ pub(crate) fn check_prompt(args: &SessionArgs) -> Option<PromptRejection> {
     Some(PromptRejection { message: format!("there is no command `{first}`"), hint: format!("{instead}; {as_prompt}") })
 }
 
-/// `-p fix the bug`: a shell gave the option its first word alone, and what is left is most of the prompt.
+/// Rejects `-p fix the bug`: without quotes the option gets the first word alone, and the rest is most of the prompt.
 fn check_unquoted_prompt(flag: &str, text: &str, rest: &[String]) -> Option<PromptRejection> {
     if rest.is_empty() {
         return None;
@@ -114,7 +113,7 @@ fn check_unquoted_prompt(flag: &str, text: &str, rest: &[String]) -> Option<Prom
     Some(PromptRejection { message: what, hint: format!("put the whole prompt in quotes: hookwright {flag} {quoted}") })
 }
 
-/// `install ./x`, `link ../y`, `uninstall z`: one thing, which nobody would say to a model like that.
+/// Whether the words are like `install ./x`, `link ../y` or `uninstall z`, which are not a prompt either.
 fn is_source_argument(word: &str, rest: &[String]) -> bool {
     let is_meant = |known: &str| word == known || is_one_edit_apart(word, known);
     match rest {
@@ -126,7 +125,7 @@ fn is_source_argument(word: &str, rest: &[String]) -> bool {
     }
 }
 
-/// THE names of commands are clap's.
+/// Returns the names and aliases of all commands, from clap.
 fn command_names() -> impl Iterator<Item = String> {
     let all = |command: &clap::Command| {
         let names = std::iter::once(command.get_name()).chain(command.get_all_aliases());
@@ -141,15 +140,17 @@ pub(crate) fn is_command(word: Option<OsString>) -> bool {
     word.is_some_and(|word| command_names().any(|known| word == *known))
 }
 
-/// A slip of the finger, or one for many. Short words that are near to a command are too often meant; of those only two
-/// letters that have changed places count.
+/// Whether `word` is most likely a typing error for `known`: two swapped letters, or one edit after the first letter.
+///
+/// A word of fewer than four letters is often meant as it is, so there only two swapped letters count.
 fn is_typo_of(word: &str, known: &str) -> bool {
     let same_start = word.chars().next() == known.chars().next();
     let is_slip = strsim::damerau_levenshtein(word, known) == 1;
     is_slip && (is_transposition(word, known) || same_start && word.len() >= 4 && known.len() >= 4)
 }
 
-/// A letter too many or too few, or two that have changed places, in a word that is long enough to be told from others.
+/// Whether `word` has one letter too many, one too few, or two swapped ones, compared with a `known` word
+/// of five or more.
 fn is_one_edit_apart(word: &str, known: &str) -> bool {
     known.len() >= 5 && is_typo_of(word, known) && (word.len() != known.len() || is_transposition(word, known))
 }
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_command_is_no_prompt() {
+    fn words_that_look_like_a_command_are_rejected() {
         for words in [
             &["hook"][..],
             &["agent", "list"],
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_prompts() {
+    fn plain_prompts_are_accepted() {
         for words in [
             &["fix the bug"][..],
             &["fix", "the", "bug"],
