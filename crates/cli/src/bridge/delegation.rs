@@ -1,8 +1,9 @@
-//! Agents that read another's settings fire its entries too: the bridge judges once, and that is in the agent's own entry.
+//! Delegation to another entry: an agent that reads another agent's settings fires that agent's entries too, and only
+//! its own entry evaluates the event.
 //!
-//! Standing down must not be a way to switch a guard off. It takes a payload that can only be the other agent's, nothing that
-//! speaks for the one whose entry this is, and an entry of the other's for this event and every tool, in the user's own
-//! settings or a trusted project's, that is exactly as `agents install` writes it and calls this very program.
+//! Delegation must not be a way to switch a guard off. It takes a payload that only the other agent sends, no sign of
+//! the agent that the entry is for, and an entry of the other agent for this event and every tool. That entry must be
+//! in the user's settings or a trusted project's, exactly as `agents install` writes it, and must call this program.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use serde_json::{Map, Value};
 use super::{BridgeRequest, project_root};
 use crate::commands::agents::is_this_program;
 
-/// The agent that judges in our place.
+/// Returns the agent whose own entry evaluates this event instead, if there is one.
 pub(super) fn delegate_host(call: &BridgeRequest<'_>, payload: &Map<String, Value>) -> Option<Host> {
     let world = call.world;
     let other = borrowing_host(call.host, payload, world)?;
@@ -27,10 +28,10 @@ pub(super) fn delegate_host(call: &BridgeRequest<'_>, payload: &Map<String, Valu
     has_entry(other, kind, &project, world).then_some(other)
 }
 
-/// The agent that this really is, if that is one that reads the other's files.
+/// Returns the agent that really sent the payload, if it is one that reads `host`'s settings.
 fn borrowing_host(host: Host, payload: &Map<String, Value>, world: &ProcessEnv) -> Option<Host> {
     let has = |key: &str| payload.contains_key(key);
-    // Claude Code tells its hooks which session they belong to; whoever else runs them does not know that number.
+    // Claude Code gives its session id to its hooks; another agent that runs them does not know that id.
     let session = payload.get("session_id").and_then(Value::as_str);
     let genuine = host == Host::ClaudeCode
         && (session.is_some() && world.var("CLAUDE_CODE_SESSION_ID") == session || has("prompt_id"));
@@ -47,14 +48,14 @@ fn borrowing_host(host: Host, payload: &Map<String, Value>, world: &ProcessEnv) 
     (by_payload && other.info().reads_settings_of.contains(&host)).then_some(other)
 }
 
-/// Whether the agent's own settings have an entry that `agents install` wrote for that event and every subject.
+/// Whether the agent's own settings have an entry for that event and every subject, as `agents install` writes it.
 fn has_entry(host: Host, kind: EventKind, project: &Path, world: &ProcessEnv) -> bool {
     let scopes = [InstallScope::User, InstallScope::Project];
     let targets = scopes.map(|scope| InstallTarget::candidates(host, scope, world, project));
     targets.into_iter().flatten().any(|target| has_current_entry(&target, kind, world) && is_effective(&target, world))
 }
 
-/// Whether a file's entries count: the user's own do, a project's only where the user trusts it.
+/// Whether a file's entries take effect: the user's always do, a project's only where the user trusts it.
 fn is_effective(target: &InstallTarget, world: &ProcessEnv) -> bool {
     let is_home = world.home.as_deref() == Some(&*target.project);
     let of_project = target.scope == InstallScope::Project || target.file.starts_with(&target.project) && !is_home;
@@ -62,10 +63,10 @@ fn is_effective(target: &InstallTarget, world: &ProcessEnv) -> bool {
     !of_project || load(world, &options()).project.trust.is_trusted()
 }
 
-/// Whether an entry of the file calls this very program at that event, exactly as it is written now.
+/// Whether an entry of the file calls this program at that event, exactly as `agents install` would write it now.
 fn has_current_entry(target: &InstallTarget, kind: EventKind, world: &ProcessEnv) -> bool {
     let Ok(Some(text)) = read_target(target) else { return false };
-    // A switch in that file, of whichever kind, may leave no entry that judges.
+    // A switch of any kind in that file may disable the entry.
     if ["disable", "enabled"].iter().any(|word| text.contains(word)) {
         return false;
     }

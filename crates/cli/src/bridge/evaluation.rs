@@ -1,5 +1,5 @@
-//! An event that was heard → what hooks say about it, under the same settings, trust and guards as in a session; and whether
-//! anything keeps them from being asked.
+//! Evaluation of a host event by hooks, under the same settings, trust and guards as in a session. An event is refused
+//! when its guards can't be run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,34 +18,34 @@ use tokio_util::sync::CancellationToken;
 use super::trace::BridgeTraceLine;
 use super::{BridgeReply, BridgeRequest, project_root, refusal, twice};
 
-/// How long a hook may take to obey when its time is up: the agent does not wait for more.
+/// How long a timed-out hook may take to end: the agent does not wait longer.
 const HOOK_KILL_GRACE_PERIOD: Duration = Duration::from_millis(200);
 
-/// Which hooks of a configuration are asked.
+/// Which hooks of a configuration run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HookSelection {
     All,
-    /// The project's own guards: the rest has been asked already.
+    /// Only the project's guards: the other hooks have run already.
     ProjectGuards,
 }
 
-/// Judges an event.
-pub(super) fn evaluate_event(call: &BridgeRequest<'_>, heard: &HostEvent) -> BridgeReply {
-    let project = project_root::find_project_root(call.host, &heard.session, call.world);
+/// Evaluates an event by the hooks of the project, and by the guards of the trusted projects above it.
+pub(super) fn evaluate_event(call: &BridgeRequest<'_>, host_event: &HostEvent) -> BridgeReply {
+    let project = project_root::find_project_root(call.host, &host_event.session, call.world);
     let loaded = load_project(call, project);
-    let mut reply = evaluate_in_project(call, heard, &loaded, HookSelection::All);
-    if heard.is_gate() {
-        for outer in outer_projects(call, &heard.session, &loaded) {
+    let mut reply = evaluate_in_project(call, host_event, &loaded, HookSelection::All);
+    if host_event.is_gate() {
+        for outer in outer_projects(call, &host_event.session, &loaded) {
             if reply.trace_line.ruling >= Ruling::Deny {
                 break;
             }
-            let judged = evaluate_in_project(call, heard, &outer, HookSelection::ProjectGuards);
+            let judged = evaluate_in_project(call, host_event, &outer, HookSelection::ProjectGuards);
             if judged.trace_line.ruling > reply.trace_line.ruling {
                 reply = judged;
             }
         }
     }
-    reply.trace_line.add_event(heard);
+    reply.trace_line.add_event(host_event);
     reply
 }
 
@@ -53,7 +53,7 @@ fn load_project(call: &BridgeRequest<'_>, project: PathBuf) -> LoadedConfig {
     load(call.world, &LoadOptions { project, ..LoadOptions::default() })
 }
 
-/// The trusted folders above the agent's directory whose guards are asked as well.
+/// Returns the trusted projects above the agent's directory, whose guards run as well.
 fn outer_projects(call: &BridgeRequest<'_>, session: &HostSession, nearest: &LoadedConfig) -> Vec<LoadedConfig> {
     let folders = project_root::outer_projects(call.host, session, call.world).into_iter();
     let loaded = folders.map(|folder| load_project(call, folder));
@@ -62,36 +62,36 @@ fn outer_projects(call: &BridgeRequest<'_>, session: &HostSession, nearest: &Loa
 
 fn evaluate_in_project(
     call: &BridgeRequest<'_>,
-    heard: &HostEvent,
+    host_event: &HostEvent,
     loaded: &LoadedConfig,
-    asked: HookSelection,
+    selection: HookSelection,
 ) -> BridgeReply {
-    let deadline = call.deadline(heard.info);
-    let engine = build_engine(heard, loaded, deadline, asked);
-    if is_refusable(heard)
-        && let Some(words) = unguarded_reason(&engine, loaded, heard)
+    let deadline = call.deadline(host_event.info);
+    let engine = build_engine(host_event, loaded, deadline, selection);
+    if is_refusable(host_event)
+        && let Some(words) = unguarded_reason(&engine, loaded, host_event)
     {
-        return refusal(call, heard.info, words);
+        return refusal(call, host_event.info, words);
     }
-    let Some(row) = heard.info else { return evaluate_unknown_event(call, heard, &loaded.registry) };
+    let Some(row) = host_event.info else { return evaluate_unknown_event(call, host_event, &loaded.registry) };
     let mut verdict = HostVerdict::default();
     if row.is_gate()
-        && let Some(words) = unknown_call_refusal(heard, &engine)
+        && let Some(words) = unknown_call_refusal(host_event, &engine)
     {
         verdict.add_ruling(Ruling::Deny, &words);
     }
     let outcomes = match verdict.ruling {
-        Ruling::Pass => fire_views(call, heard, loaded, &engine, deadline),
+        Ruling::Pass => fire_views(call, host_event, loaded, &engine, deadline),
         _ => Ok(Vec::new()),
     };
     let outcomes = match outcomes {
         Ok(outcomes) => outcomes,
-        Err(words) => return refusal(call, heard.info, words),
+        Err(words) => return refusal(call, host_event.info, words),
     };
     let merged: Vec<MergedAnswer> = outcomes.iter().map(|outcome| outcome.merged.clone()).collect();
-    let said = HostVerdict::from_merged(heard, &merged);
-    let mut verdict = if verdict.ruling == Ruling::Pass { said } else { verdict };
-    let left_out = untrusted_hook_notes(heard, loaded, verdict.ruling);
+    let merged_verdict = HostVerdict::from_merged(host_event, &merged);
+    let mut verdict = if verdict.ruling == Ruling::Pass { merged_verdict } else { verdict };
+    let left_out = untrusted_hook_notes(host_event, loaded, verdict.ruling);
     let mut line = BridgeTraceLine::new(verdict.ruling, verdict.reason.clone());
     line.add_untrusted_hooks(&left_out);
     for words in &left_out {
@@ -100,11 +100,11 @@ fn evaluate_in_project(
     }
     let runs: Vec<&RunReport> = outcomes.iter().flat_map(|outcome| &outcome.runs).collect();
     line.add_runs(&runs);
-    let mut written = call.host.dialect().write_response(heard, &verdict);
+    let mut written = call.host.dialect().write_response(host_event, &verdict);
     let warnings: Vec<String> = outcomes
         .iter()
         .flat_map(|outcome| &outcome.warnings)
-        .map(|said| format!("hookwright: {} {}", said.hook, said.text))
+        .map(|warning| format!("hookwright: {} {}", warning.hook, warning.text))
         .chain(left_out.iter().map(|words| format!("hookwright: {words}")))
         .collect();
     if written.stderr.is_empty() {
@@ -113,15 +113,21 @@ fn evaluate_in_project(
     BridgeReply { response: written, trace_line: line }
 }
 
-/// An engine as a session would have it, whose hooks end before the agent's patience does.
-fn build_engine(heard: &HostEvent, loaded: &LoadedConfig, deadline: Instant, asked: HookSelection) -> HookEngine {
+/// Builds an engine as a session has it, with timeouts that end before the agent stops waiting.
+fn build_engine(
+    host_event: &HostEvent,
+    loaded: &LoadedConfig,
+    deadline: Instant,
+    selection: HookSelection,
+) -> HookEngine {
     let mut registry = loaded.registry.clone();
-    let is_asked = |hook: &Hook| match asked {
+    let is_asked = |hook: &Hook| match selection {
         HookSelection::All => true,
         HookSelection::ProjectGuards => hook.is_guard() && hook.source == Source::Project,
     };
-    registry
-        .retain(|hook| is_asked(hook) && heard.should_run_hook(hook) && !twice::is_run_by_host(heard, hook, loaded));
+    registry.retain(|hook| {
+        is_asked(hook) && host_event.should_run_hook(hook) && !twice::is_run_by_host(host_event, hook, loaded)
+    });
     registry.limit_timeouts(
         deadline
             .saturating_duration_since(Instant::now())
@@ -130,30 +136,32 @@ fn build_engine(heard: &HostEvent, loaded: &LoadedConfig, deadline: Instant, ask
     );
     let root = loaded.project.root.clone();
     let session = Session {
-        id: heard.session.id.clone(),
-        transcript_path: heard.session.transcript_path.clone().unwrap_or_default(),
-        plans_dir: loaded.plans_dir(&heard.session.id),
-        cwd: project_root::hook_working_dir(&heard.session, &root),
+        id: host_event.session.id.clone(),
+        transcript_path: host_event.session.transcript_path.clone().unwrap_or_default(),
+        plans_dir: loaded.plans_dir(&host_event.session.id),
+        cwd: project_root::hook_working_dir(&host_event.session, &root),
         project_dir: root,
     };
     let limits = RunLimits { kill_grace_period: HOOK_KILL_GRACE_PERIOD, ..RunLimits::default() };
     let builder = HookEngine::builder(registry).session(session).exec_envs(loaded.hook_exec_envs()).limits(limits);
     match UntrustedChanges::gate_for(loaded) {
-        Some(sentry) => builder.trust_gate(sentry).build(),
+        Some(gate) => builder.trust_gate(gate).build(),
         None => builder.build(),
     }
 }
 
-/// Whether a no to the event means anything: another try of a finished answer would mend nothing.
-fn is_refusable(heard: &HostEvent) -> bool {
-    match heard.info {
+/// Whether a refusal of the event has an effect. At `AfterAgent` it has none: another try would
+/// not mend the configuration.
+fn is_refusable(host_event: &HostEvent) -> bool {
+    match host_event.info {
         Some(row) => row.can(HookCapability::Deny) && row.kind != Some(EventKind::AfterAgent),
-        None => heard.tool.is_some(),
+        None => host_event.tool.is_some(),
     }
 }
 
-/// Why nobody's objection would be no yes: settings that can't be read, guards that are not armed.
-fn unguarded_reason(engine: &HookEngine, loaded: &LoadedConfig, heard: &HostEvent) -> Option<String> {
+/// Returns why the event must be refused before any hook runs: settings that can't be read, or guards
+/// that are not armed.
+fn unguarded_reason(engine: &HookEngine, loaded: &LoadedConfig, host_event: &HostEvent) -> Option<String> {
     let broken = loaded.files.iter().find(|file| file.state == SettingsFileState::Broken);
     if let Some(file) = broken {
         let path = file.path.display();
@@ -161,12 +169,12 @@ fn unguarded_reason(engine: &HookEngine, loaded: &LoadedConfig, heard: &HostEven
             "{path} can't be read and may hold guards, so nothing runs; `hookwright hooks validate` says what is wrong"
         ));
     }
-    // One whose own event can't be refused there is missed at every gate.
-    let can_be_heard = |kind| heard.host.events_for(kind).any(|row| row.can(HookCapability::Deny));
-    let kind = heard.kind();
+    // A guard on an event that the agent can't refuse is missing at every gate.
+    let can_be_refused = |kind| host_event.host.events_for(kind).any(|row| row.can(HookCapability::Deny));
+    let kind = host_event.kind();
     let concerned = |guard: &&UnarmedGuard| {
         let mut named = loaded.registry.hooks().iter().filter(|hook| hook.id() == guard.name).peekable();
-        let is_missed = |hook: &Arc<Hook>| heard.has_view_of(hook.event) || !can_be_heard(hook.event);
+        let is_missed = |hook: &Arc<Hook>| host_event.has_view_of(hook.event) || !can_be_refused(hook.event);
         named.peek().is_none() || kind.is_none() || named.any(is_missed)
     };
     if !loaded.registry.has_guards() && loaded.unarmed_guards.is_empty() {
@@ -177,7 +185,7 @@ fn unguarded_reason(engine: &HookEngine, loaded: &LoadedConfig, heard: &HostEven
     Some(format!("{guard}; {}", guard.advice()))
 }
 
-/// Whether a guard is there, or could be, that an event which nobody understands may concern.
+/// Whether a guard exists, or could exist, that an unreadable event may concern.
 pub(super) fn may_be_guarded(call: &BridgeRequest<'_>, row: Option<&HostEventInfo>) -> bool {
     if row.is_some_and(|row| !row.is_gate()) {
         return false;
@@ -194,60 +202,61 @@ pub(super) fn may_be_guarded(call: &BridgeRequest<'_>, row: Option<&HostEventInf
     guards(&nearest) || outer_projects(call, &session, &nearest).iter().any(guards)
 }
 
-/// What is to be said of hooks that would block if they failed at this event, and are not asked because the folder is not
-/// trusted.
-fn untrusted_hook_notes(heard: &HostEvent, loaded: &LoadedConfig, ruling: Ruling) -> Vec<String> {
-    if ruling >= Ruling::Deny || !heard.is_gate() {
+/// Returns notes on hooks that would block this event on failure, and do not run because the folder is not trusted.
+fn untrusted_hook_notes(host_event: &HostEvent, loaded: &LoadedConfig, ruling: Ruling) -> Vec<String> {
+    if ruling >= Ruling::Deny || !host_event.is_gate() {
         return Vec::new();
     }
     let is_for = |hook: &Hook| {
-        let mut views = heard.views.iter().filter(|view| view.event.kind() == hook.event);
+        let mut views = host_event.views.iter().filter(|view| view.event.kind() == hook.event);
         views.any(|view| view.event.subject().is_none_or(|subject| hook.matcher.matches(subject)))
     };
     loaded.untrusted_blocking_hooks().iter().filter(|hook| is_for(hook)).map(untrusted_hook_note).collect()
 }
 
-/// That a hook is not asked because the folder is not trusted.
+/// Says that a hook does not run because the folder is not trusted.
 pub(crate) fn untrusted_hook_note(hook: &Hook) -> String {
     let file = hook.location.as_ref().map(|place| format!(" of {}", place.file.display())).unwrap_or_default();
     format!("hook {}{file} would block if it failed, and does not run: the folder is not trusted", hook.id())
 }
 
-/// Whether a hook's failure would be a no.
+/// Whether the failure of some hook would block.
 fn has_blocking_hook(registry: &Registry) -> bool {
     registry.hooks().iter().any(|hook| hook.on_error != Default::default())
 }
 
-/// An event that is in no table: no moment of ours, unless it is about a call that somebody guards.
-fn evaluate_unknown_event(call: &BridgeRequest<'_>, heard: &HostEvent, registry: &Registry) -> BridgeReply {
+/// Answers an event that is not in the agent's table: it passes, unless it is about a tool call and
+/// guards watch tool calls.
+fn evaluate_unknown_event(call: &BridgeRequest<'_>, host_event: &HostEvent, registry: &Registry) -> BridgeReply {
     let guards = || registry.guards().any(|guard| guard.event == EventKind::BeforeTool);
-    if heard.tool.is_some() && registry.on_unknown() == OnUnknown::Deny && guards() {
+    if host_event.tool.is_some() && registry.on_unknown() == OnUnknown::Deny && guards() {
         let words = format!(
             "{} has an event `{}` that hookwright does not know, and guards watch over calls here; `hooksConfig.onUnknown` in your own settings can let it pass",
             call.host.title(),
-            heard.name
+            host_event.name
         );
         return refusal(call, None, words);
     }
-    let written = call.host.dialect().write_response(heard, &HostVerdict::default());
+    let written = call.host.dialect().write_response(host_event, &HostVerdict::default());
     BridgeReply { response: written, trace_line: BridgeTraceLine::new(Ruling::Pass, "no event of ours".to_owned()) }
 }
 
-/// What guards say of a call that is not understood: those that do not match an unknown tool may be blind to it, and any
-/// guard to unknown arguments.
-fn unknown_call_refusal(heard: &HostEvent, engine: &HookEngine) -> Option<String> {
-    let tool = heard.tool.as_ref()?;
+/// Returns the refusal of a tool call that is not understood.
+///
+/// A guard that does not match an unknown tool may miss it, and any guard may miss unknown arguments.
+fn unknown_call_refusal(host_event: &HostEvent, engine: &HookEngine) -> Option<String> {
+    let tool = host_event.tool.as_ref()?;
     let registry = engine.registry();
     if registry.on_unknown() == OnUnknown::Allow {
         return None;
     }
     let about_servers = match tool.recognition {
         ToolRecognition::Known | ToolRecognition::Harmless => return None,
-        ToolRecognition::UnknownArguments => return unknown_arguments_refusal(heard, &registry),
+        ToolRecognition::UnknownArguments => return unknown_arguments_refusal(host_event, &registry),
         ToolRecognition::UnknownServer => true,
         ToolRecognition::Unknown => false,
     };
-    let asked: Vec<Arc<Hook>> = heard
+    let asked: Vec<Arc<Hook>> = host_event
         .views
         .iter()
         .filter_map(|view| engine.plan(view.event.kind(), view.event.subject()))
@@ -264,13 +273,13 @@ fn unknown_call_refusal(heard: &HostEvent, engine: &HookEngine) -> Option<String
     Some(format!(
         "guard {blind} does not know the tool `{}` of {}, so this is a no; give it a matcher for that tool, or set `hooksConfig.onUnknown` in your own settings",
         tool.name,
-        heard.host.title()
+        host_event.host.title()
     ))
 }
 
-/// What a guard says of a known tool's call whose arguments are not understood.
-fn unknown_arguments_refusal(heard: &HostEvent, registry: &Registry) -> Option<String> {
-    let tool = heard.tool.as_ref()?;
+/// Returns the refusal of a known tool's call whose arguments are not understood.
+fn unknown_arguments_refusal(host_event: &HostEvent, registry: &Registry) -> Option<String> {
+    let tool = host_event.tool.as_ref()?;
     let is_awake = |(hook, state): &(&Arc<Hook>, &HookState)| {
         hook.is_guard() && hook.event == EventKind::BeforeTool && **state == HookState::Enabled
     };
@@ -279,28 +288,28 @@ fn unknown_arguments_refusal(heard: &HostEvent, registry: &Registry) -> Option<S
         "guard {} can't judge this call of `{}` of {}, so this is a no: {}; `hooksConfig.onUnknown` in your own settings can let it pass",
         guard.id(),
         tool.name,
-        heard.host.title(),
+        host_event.host.title(),
         tool.uncertainty.as_deref().unwrap_or("its arguments are not known")
     ))
 }
 
-/// Fires every view in turn; a no to one is a no to all, so the rest is not asked any more.
+/// Fires every view in turn. A refusal of one view refuses the event, so the remaining ones are skipped.
 fn fire_views(
     call: &BridgeRequest<'_>,
-    heard: &HostEvent,
+    host_event: &HostEvent,
     loaded: &LoadedConfig,
     engine: &HookEngine,
     deadline: Instant,
 ) -> Result<Vec<Outcome<()>>, String> {
     let planned = |event: &AnyEvent| engine.plan(event.kind(), event.subject());
-    let plans: Vec<_> = heard.views.iter().map(|view| planned(&view.event)).collect();
+    let plans: Vec<_> = host_event.views.iter().map(|view| planned(&view.event)).collect();
     if plans.iter().all(Option::is_none) {
         return Ok(Vec::new());
     }
     announce_hooks(loaded);
     let runtime =
         crate::runtime::start_single_threaded().map_err(|error| format!("hookwright can't run hooks: {error:#}"))?;
-    let belongs = run_context(heard);
+    let context = run_context(host_event);
     let cancel = CancellationToken::new();
     let outcomes = runtime.block_on(async {
         let late = cancel.clone();
@@ -309,8 +318,8 @@ fn fire_views(
             late.cancel();
         });
         let mut outcomes: Vec<Outcome<()>> = Vec::new();
-        for view in &heard.views {
-            let outcome = engine.fire_any_in_context(&view.event, &belongs, &cancel).await;
+        for view in &host_event.views {
+            let outcome = engine.fire_any_in_context(&view.event, &context, &cancel).await;
             let is_over = outcome.merged.answer.ends_plan() || cancel.is_cancelled();
             outcomes.push(outcome);
             if is_over {
@@ -321,7 +330,7 @@ fn fire_views(
         engine.shutdown().await;
         outcomes
     });
-    // A thread that waits for the disk must not hold up the answer.
+    // A thread that waits for the disk must not delay the answer.
     runtime.shutdown_background();
     let guarded = plans.iter().flatten().flat_map(|plan| &plan.hooks).any(|hook| hook.is_guard());
     let is_no = outcomes.iter().any(|outcome| outcome.merged.answer.ends_plan());
@@ -332,34 +341,35 @@ fn fire_views(
     Ok(outcomes)
 }
 
-/// What a run belongs to, in the agent's own words.
-fn run_context(heard: &HostEvent) -> RunContext {
-    let key = |name: &str| heard.correlation_ids.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());
-    let agent = heard.session.agent_id.as_ref().map(|id| SubAgent {
-        name: heard.session.agent_name.clone().unwrap_or_default(),
+/// Builds the context of a run from the agent's ids and names.
+fn run_context(host_event: &HostEvent) -> RunContext {
+    let key =
+        |name: &str| host_event.correlation_ids.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());
+    let agent = host_event.session.agent_id.as_ref().map(|id| SubAgent {
+        name: host_event.session.agent_name.clone().unwrap_or_default(),
         id: id.clone(),
-        transcript_path: heard.session.transcript_path.clone().unwrap_or_default(),
+        transcript_path: host_event.session.transcript_path.clone().unwrap_or_default(),
     });
     let host = AgentHost {
-        name: heard.host.name().to_owned(),
-        version: heard.version.clone(),
-        event: heard.name.clone(),
-        tool_name: heard.tool.as_ref().map(|tool| tool.name.clone()),
-        tool_input: heard.tool.as_ref().map(|tool| tool.input.clone()),
+        name: host_event.host.name().to_owned(),
+        version: host_event.version.clone(),
+        event: host_event.name.clone(),
+        tool_name: host_event.tool.as_ref().map(|tool| tool.name.clone()),
+        tool_input: host_event.tool.as_ref().map(|tool| tool.input.clone()),
     };
     RunContext {
         turn_id: key("turn_id").or(key("prompt_id")).or(key("generation_id")).map(Into::into),
         agent: agent.map(Arc::new),
         host: Some(Arc::new(host)),
-        approval_mode: heard.session.approval_mode.clone().map(Into::into),
-        has_no_effects: heard.tool.as_ref().is_some_and(|tool| tool.recognition == ToolRecognition::Harmless),
+        approval_mode: host_event.session.approval_mode.clone().map(Into::into),
+        has_no_effects: host_event.tool.as_ref().is_some_and(|tool| tool.recognition == ToolRecognition::Harmless),
         ..RunContext::default()
     }
 }
 
-/// New and changed hooks are told of before they first run, and which guards there are is remembered.
+/// Announces new and changed hooks before they first run, and records which guards exist.
 fn announce_hooks(loaded: &LoadedConfig) {
-    // Whoever closed stderr wants no notes.
+    // A closed stderr means that the user wants no notes.
     let _ = crate::frontend::session_options::announce_hooks(loaded);
     if loaded.registry.has_guards()
         && let Err(error) = record_guards(loaded, RemovedGuardPolicy::Keep)

@@ -1,10 +1,10 @@
-//! `hookwright bridge AGENT`: what another agent calls for each of its events. Its dialect in on stdin, the same hooks under
-//! the same rules as in a session, its dialect out.
+//! `hookwright bridge AGENT`: the command that another agent calls for each of its events. It reads the agent's payload
+//! from stdin, runs the same hooks under the same rules as in a session, and prints the answer in the agent's dialect.
 //!
-//! Whatever goes wrong on the way, an event that can be refused ends in the agent's form of no, with words, wherever a guard
-//! is or could be concerned. The judgement has a thread of its own; the one that started it keeps the deadline, and says no
-//! where the judgement has not ended by then. `hookwright-bridge` knows the dialects; this is the way through: `stdin` → `stand_down` →
-//! `place` → `judge` → the answer, and a line of the `trace`.
+//! Whatever goes wrong, an event that can be refused is refused, with a reason, wherever a guard is or could be
+//! concerned. The evaluation has its own thread; the thread that started it keeps the deadline, and refuses where the
+//! evaluation has not ended by then. `hookwright-bridge` has the dialects; the steps here are `stdin` → `delegation` →
+//! `project_root` → `evaluation` → the answer, and a line of the `trace`.
 
 mod delegation;
 mod evaluation;
@@ -33,7 +33,7 @@ use trace::BridgeTraceLine;
 /// One call of the bridge.
 pub(crate) struct BridgeRequest<'a> {
     pub(crate) host: Host,
-    /// The event that the entry is for, if it says.
+    /// The event that the agent's entry is for, if the entry names one.
     pub(crate) entry_event: Option<&'a str>,
     pub(crate) world: &'a ProcessEnv,
     pub(crate) started: Instant,
@@ -42,45 +42,47 @@ pub(crate) struct BridgeRequest<'a> {
     progress: &'a EvaluationProgress,
 }
 
-/// How far the judgement is, for the thread that keeps the deadline.
+/// Progress of the evaluation, for the thread that keeps the deadline.
 #[derive(Default)]
 struct EvaluationProgress {
-    /// What the event is, once that is known.
+    /// The table row of the event, once the payload has been parsed.
     row: OnceLock<&'static HostEventInfo>,
-    /// Whether one of the two threads gives the answer already.
+    /// Whether one of the two threads has claimed the answer.
     is_claimed: AtomicBool,
 }
 
 impl EvaluationProgress {
-    /// Takes the answer upon the calling thread; whether that is its to give.
+    /// Claims the answer for the calling thread; returns whether no other thread had claimed it.
     fn claim(&self) -> bool {
         !self.is_claimed.swap(true, Ordering::SeqCst)
     }
 }
 
 impl BridgeRequest<'_> {
-    /// The row of the event that the entry is for.
+    /// Returns the table row of the event that the entry is for.
     fn entry_event_row(&self) -> Option<&'static HostEventInfo> {
         self.entry_event.and_then(|name| self.host.event(name))
     }
 
-    /// When the answer must be there.
+    /// Returns the time by which hooks must have ended.
     fn deadline(&self, row: Option<&HostEventInfo>) -> Instant {
         self.started + Host::bridge_deadline(self.host_timeout.unwrap_or_else(|| self.host.timeout(row)))
     }
 }
 
-/// What is said to the agent, and what is kept of it.
+/// The answer to the agent, and the line for the trace.
 pub(crate) struct BridgeReply {
     pub(crate) response: HostResponse,
     pub(crate) trace_line: BridgeTraceLine,
 }
 
-/// How long a line of the trace may take once the answer has been given.
+/// How long writing the trace line may take after the answer.
 const TRACE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Answers one event; the exit code. Everything that may take long, the world itself included, is left to another thread:
-/// whatever becomes of that, the agent gets its answer in time.
+/// Answers one event; returns the exit code.
+///
+/// Everything that may take long, reading the environment included, runs on another thread, so that the agent gets
+/// its answer in time.
 pub(crate) fn run(args: &BridgeArgs, world: fn() -> ProcessEnv) -> u8 {
     let started = Instant::now();
     let args = Arc::new(args.clone());
@@ -94,12 +96,12 @@ pub(crate) fn run(args: &BridgeArgs, world: fn() -> ProcessEnv) -> u8 {
         let words = "hookwright can't judge this: this machine has no room for one more thread";
         return refuse_unfinished(args, progress, started, words.to_owned());
     }
-    let told = args.event.as_deref().and_then(|name| args.agent.event(name));
-    let limit = started + Host::answer_deadline(args.deadline.unwrap_or_else(|| args.agent.timeout(told)));
+    let row = args.event.as_deref().and_then(|name| args.agent.event(name));
+    let limit = started + Host::answer_deadline(args.deadline.unwrap_or_else(|| args.agent.timeout(row)));
     let left = || limit.saturating_duration_since(Instant::now());
     match answers.recv_timeout(left()) {
         Ok(code) => {
-            // Its line of the trace is being written.
+            // The other thread is writing its trace line.
             let _ = answers.recv_timeout(left().max(TRACE_TIMEOUT));
             code
         }
@@ -108,12 +110,12 @@ pub(crate) fn run(args: &BridgeArgs, world: fn() -> ProcessEnv) -> u8 {
             let words = format!("hookwright did not finish judging this before {title} stops waiting for it");
             refuse_unfinished(args, progress, started, words)
         }
-        // The answer is being printed, or was lost on the way.
+        // The other thread is printing the answer, or failed to.
         Err(_) => answers.recv_timeout(TRACE_TIMEOUT).unwrap_or(exit::DENIED),
     }
 }
 
-/// Judges an event, gives the answer unless that was given meanwhile, and says so with the exit code.
+/// Evaluates an event, prints the answer unless the deadline's thread has given one, and sends the exit code.
 fn answer_event(
     args: &BridgeArgs,
     world: &ProcessEnv,
@@ -139,24 +141,17 @@ fn answer_event(
     trace::append_line(&ConfigPaths::new(world), &call, reply);
 }
 
-/// Refuses an event whose judgement has not ended; the exit code.
+/// Refuses an event whose evaluation has not ended; returns the exit code.
 fn refuse_unfinished(args: Arc<BridgeArgs>, progress: Arc<EvaluationProgress>, started: Instant, words: String) -> u8 {
     let row = progress.row.get().copied().or_else(|| args.event.as_deref().and_then(|name| args.agent.event(name)));
     let written = args.agent.dialect().write_refusal(args.agent, row, &words);
     let code = print_response(&written);
     let (kept, is_kept) = channel::<()>();
-    // The disk may be what the judgement waits for.
+    // The disk may be what the evaluation waits for, so the trace line is written on a thread too.
     let keep = move || {
         let world = ProcessEnv::from_process();
-        let (host, told, patience) = (args.agent, args.event.as_deref(), args.deadline);
-        let call = BridgeRequest {
-            host,
-            entry_event: told,
-            world: &world,
-            started,
-            host_timeout: patience,
-            progress: &progress,
-        };
+        let (host, entry_event, host_timeout) = (args.agent, args.event.as_deref(), args.deadline);
+        let call = BridgeRequest { host, entry_event, world: &world, started, host_timeout, progress: &progress };
         trace::append_line(
             &ConfigPaths::new(&world),
             &call,
@@ -179,33 +174,35 @@ fn answer_call(call: &BridgeRequest<'_>) -> BridgeReply {
         return BridgeReply { response: HostResponse::default(), trace_line: BridgeTraceLine::delegated(other) };
     }
     match call.host.dialect().parse_event(call.host, payload, call.entry_event) {
-        Ok(heard) => {
-            if let Some(row) = heard.info {
+        Ok(host_event) => {
+            if let Some(row) = host_event.info {
                 let _ = call.progress.row.set(row);
             }
-            let heard = with_host_details(call, heard);
-            evaluation::evaluate_event(call, &heard)
+            let host_event = with_host_details(call, host_event);
+            evaluation::evaluate_event(call, &host_event)
         }
         Err(error) => answer_unreadable(call, &error),
     }
 }
 
-/// What else is known of the agent: its version, and whose a tool of that name is.
-fn with_host_details(call: &BridgeRequest<'_>, mut heard: HostEvent) -> HostEvent {
+/// Adds the agent's version, and marks a tool as unknown where the name is not the agent's own tool.
+fn with_host_details(call: &BridgeRequest<'_>, mut host_event: HostEvent) -> HostEvent {
     let var = |name: &str| call.world.var(name).map(str::to_owned);
-    heard.version = heard.version.or_else(|| call.host.version(var));
-    if let Some(tool) = &mut heard.tool {
-        // This version does not have that tool any more, so it is another one of that name.
-        let is_another = heard.version.is_some() && hookwright_bridge::tools::is_retired(call.host, &tool.name);
-        if is_another || project_root::project_defines_tool(call.host, &heard.session, call.world, &tool.name) {
+    host_event.version = host_event.version.or_else(|| call.host.version(var));
+    if let Some(tool) = &mut host_event.tool {
+        // This version no longer has that tool, so the name belongs to another one.
+        let is_another = host_event.version.is_some() && hookwright_bridge::tools::is_retired(call.host, &tool.name);
+        if is_another || project_root::project_defines_tool(call.host, &host_event.session, call.world, &tool.name) {
             tool.recognition = ToolRecognition::Unknown;
         }
     }
-    heard
+    host_event
 }
 
-/// A payload that nobody can read says nothing of what it is about, so it could be about anything that a guard forbids: a no,
-/// unless it is certain that there is no guard at all.
+/// Answers a payload that can't be read.
+///
+/// It could be about anything that a guard forbids, so it is refused unless it is certain that there is
+/// no guard at all.
 fn answer_unreadable(call: &BridgeRequest<'_>, error: &PayloadError) -> BridgeReply {
     let row = call.entry_event_row();
     let words = format!("hookwright can't read this event of {}: {error}", call.host.title());
@@ -222,7 +219,7 @@ fn answer_unreadable(call: &BridgeRequest<'_>, error: &PayloadError) -> BridgeRe
     }
 }
 
-/// An event of which nothing is known but, perhaps, its name.
+/// Builds an event of which at most the name is known.
 fn unknown_host_event(call: &BridgeRequest<'_>, row: Option<&'static HostEventInfo>) -> HostEvent {
     HostEvent {
         host: call.host,
@@ -241,7 +238,7 @@ pub(crate) fn refusal(call: &BridgeRequest<'_>, row: Option<&HostEventInfo>, wor
     BridgeReply { response: written, trace_line: BridgeTraceLine::new(Ruling::Deny, words) }
 }
 
-/// Prints an answer. One that can't be printed is a no, as far as an exit code can say it.
+/// Prints an answer. If that fails, the exit code refuses, as far as an exit code can.
 fn print_response(written: &HostResponse) -> u8 {
     if !written.stderr.is_empty() {
         let _ = output::stderr_line(&written.stderr);

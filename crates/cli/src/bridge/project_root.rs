@@ -1,17 +1,18 @@
-//! Whose hooks count: the project that an agent works in, as its environment, its payload and its directory tell.
+//! Finds the project that an agent works in, by its environment, its payload and its directory.
 
 use std::path::{Path, PathBuf};
 
 use hookwright_bridge::{Host, HostSession};
 use hookwright_settings::ProcessEnv;
 
-/// Directories that make a folder a project.
+/// Directories that mark a folder as a project.
 const PROJECT_MARKER_DIRS: [&str; 3] = [".gemini", ".hookwright", ".git"];
 /// Directories that may hold a project's hooks.
 const HOOK_SETTINGS_DIRS: [&str; 3] = [".gemini", ".hookwright", ".claude"];
 
-/// The project's root. What the agent itself calls its project counts before the directory of the moment, which a command may
-/// have changed.
+/// Returns the project's root.
+///
+/// The project that the agent declares comes before the current directory, which a command may have changed.
 pub(crate) fn find_project_root(host: Host, session: &HostSession, world: &ProcessEnv) -> PathBuf {
     let home = world.home.as_deref();
     declared_project(host, session, world)
@@ -21,15 +22,16 @@ pub(crate) fn find_project_root(host: Host, session: &HostSession, world: &Proce
         .unwrap_or_else(|| world.cwd.clone())
 }
 
-/// Other folders at or above the agent's directory whose guards may concern it, nearest first: an agent that does not say
-/// what its project is may have made a new one inside of it. None where it says.
+/// Returns the other folders at or above the agent's directory whose guards may concern it, nearest first.
+///
+/// Empty where the agent declares its project. An agent that does not may have created a new project inside of another.
 pub(super) fn outer_projects(host: Host, session: &HostSession, world: &ProcessEnv) -> Vec<PathBuf> {
     if declared_project(host, session, world).is_some() {
         return Vec::new();
     }
     let named: Vec<PathBuf> =
         session.cwd.iter().chain([&world.cwd]).filter(|start| start.is_absolute()).cloned().collect();
-    // By another name, too: a link may lead into the project.
+    // By the resolved path, too: a symbolic link may lead into the project.
     let real: Vec<PathBuf> = named.iter().filter_map(|start| start.canonicalize().ok()).collect();
     let mut folders: Vec<PathBuf> = Vec::new();
     for folder in named.iter().chain(&real).flat_map(|start| ancestors_up_to_home(start, world.home.as_deref())) {
@@ -41,12 +43,12 @@ pub(super) fn outer_projects(host: Host, session: &HostSession, world: &ProcessE
     folders
 }
 
-/// Whether the repository brings a tool of that name, which then is not the agent's own.
+/// Whether the repository defines a tool of that name, which then is not the agent's own.
 pub(super) fn project_defines_tool(host: Host, session: &HostSession, world: &ProcessEnv, name: &str) -> bool {
     if host != Host::Opencode {
         return false;
     }
-    // Each file is a tool, or several whose names begin with its own.
+    // Each file defines one tool, or several whose names begin with the file's.
     let is_named = |file: &Path| {
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         name.strip_prefix(&*stem).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
@@ -57,13 +59,13 @@ pub(super) fn project_defines_tool(host: Host, session: &HostSession, world: &Pr
     folders.flat_map(|folder| [folder.join("tool"), folder.join("tools")]).flat_map(files).any(|file| is_named(&file))
 }
 
-/// What the agent itself calls its project.
+/// Returns the project that the agent declares by a variable or in its payload.
 fn declared_project(host: Host, session: &HostSession, world: &ProcessEnv) -> Option<PathBuf> {
-    let told = host.info().project_vars.iter().filter_map(|name| world.var_os(name)).map(PathBuf::from);
-    told.chain(session.roots.iter().cloned()).find(|path| path.is_absolute() && path.is_dir())
+    let declared = host.info().project_vars.iter().filter_map(|name| world.var_os(name)).map(PathBuf::from);
+    declared.chain(session.roots.iter().cloned()).find(|path| path.is_absolute() && path.is_dir())
 }
 
-/// The nearest folder at or above that is a project.
+/// Returns the nearest project at or above `start`.
 fn nearest_marked_folder(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
     if !start.is_absolute() || !start.is_dir() {
         return None;
@@ -72,12 +74,12 @@ fn nearest_marked_folder(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
     ancestors_up_to_home(start, home).find(is_project).map(Path::to_owned)
 }
 
-/// A folder and those above it. A home is one of them only for an agent that works right in it.
+/// Iterates over a folder and its ancestors below the home directory, which itself is included only as `start`.
 fn ancestors_up_to_home<'p>(start: &'p Path, home: Option<&'p Path>) -> impl Iterator<Item = &'p Path> {
     start.ancestors().take_while(move |folder| *folder == start || Some(*folder) != home)
 }
 
-/// Where hooks run: the agent's own directory while it is there.
+/// Returns the directory that hooks run in: the agent's own while it exists, else the project.
 pub(crate) fn hook_working_dir(session: &HostSession, project: &Path) -> PathBuf {
     session.cwd.clone().filter(|cwd| cwd.is_absolute() && cwd.is_dir()).unwrap_or_else(|| project.to_owned())
 }

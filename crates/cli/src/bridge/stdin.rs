@@ -1,4 +1,5 @@
-//! All of stdin, within a bound of size and of time: an agent that never closes it must not hold up its own answer.
+//! Reads all of stdin, bounded in size and, on Unix, in time: an agent that never closes it must not
+//! delay its own answer.
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
-//! One line of JSON for each event that another agent brought: what it was, what was decided, what that agent can enforce,
-//! who decided and how long it took. In a private file of the user's that never grows without bound.
+//! One line of JSON for each event of another agent: the event, the decision, what that agent can enforce, the hooks
+//! that ran and how long it took. The file is private to the user and limited in size.
 //!
-//! It needs no collector and is no log: arguments, prompts and results are not in it.
+//! Arguments, prompts and results are not in it.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 use super::{BridgeReply, BridgeRequest};
 use crate::log::file::LogFile;
 
-/// The most of a reason that is kept.
+/// The length that a reason or error is cut to.
 const MAX_REASON_CHARS: usize = 400;
 
-/// What is kept of one event.
+/// The trace line of one event.
 #[derive(Default)]
 pub(crate) struct BridgeTraceLine {
     pub(super) ruling: Ruling,
@@ -33,7 +33,7 @@ impl BridgeTraceLine {
         line
     }
 
-    /// An event that the agent's own entry judges.
+    /// Builds the line of an event that another agent's own entry evaluates.
     pub(super) fn delegated(other: Host) -> BridgeTraceLine {
         let why = format!("{} reads these settings too, and its own entry judges", other.title());
         let mut line = BridgeTraceLine::new(Ruling::Pass, why);
@@ -45,38 +45,39 @@ impl BridgeTraceLine {
         self.fields.insert(key.to_owned(), value.into());
     }
 
-    /// What the event was.
-    pub(super) fn add_event(&mut self, heard: &HostEvent) {
-        self.set("version", heard.version.clone());
-        self.set("event", heard.name.as_str());
-        self.set("as", heard.kind().map(|kind| kind.name()));
-        if let Some(tool) = &heard.tool {
+    /// Adds the event's own fields.
+    pub(super) fn add_event(&mut self, host_event: &HostEvent) {
+        self.set("version", host_event.version.clone());
+        self.set("event", host_event.name.as_str());
+        self.set("as", host_event.kind().map(|kind| kind.name()));
+        if let Some(tool) = &host_event.tool {
             self.set("tool", tool.name.as_str());
             self.set("known", tool.recognition.as_str());
             if let Some(doubt) = &tool.uncertainty {
                 self.set("doubt", doubt.as_str());
             }
         }
-        self.set("session_id", heard.session.id.as_str());
-        self.fields.extend(heard.correlation_ids.iter().map(|(key, value)| ((*key).to_owned(), value.as_str().into())));
-        if let Some(agent) = &heard.session.agent_id {
+        self.set("session_id", host_event.session.id.as_str());
+        self.fields
+            .extend(host_event.correlation_ids.iter().map(|(key, value)| ((*key).to_owned(), value.as_str().into())));
+        if let Some(agent) = &host_event.session.agent_id {
             self.set("agent_id", agent.as_str());
         }
-        let powers = heard.info.map(|row| row.powers).unwrap_or_default();
+        let powers = host_event.info.map(|row| row.powers).unwrap_or_default();
         self.set("can_enforce", powers.iter().map(|power| power_name(*power).into()).collect::<Vec<Value>>());
-        if heard.views.len() > 1 {
-            self.set("views", heard.views.len());
+        if host_event.views.len() > 1 {
+            self.set("views", host_event.views.len());
         }
     }
 
-    /// Which hooks would have judged, were the folder trusted.
+    /// Adds the hooks that do not run because the folder is not trusted.
     pub(super) fn add_untrusted_hooks(&mut self, words: &[String]) {
         if !words.is_empty() {
             self.set("left_out", words);
         }
     }
 
-    /// Who judged.
+    /// Adds the runs of hooks.
     pub(super) fn add_runs(&mut self, runs: &[&RunReport]) {
         let run = |run: &&RunReport| {
             json!({
@@ -117,11 +118,11 @@ fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// Keeps a line. One that can't be written is lost: a trace decides nothing.
+/// Appends a line to the trace file. A line that can't be written is lost, because the trace decides nothing.
 pub(super) fn append_line(paths: &ConfigPaths, call: &BridgeRequest<'_>, reply: BridgeReply) {
     let mut line = reply.trace_line;
     line.add_losses(&reply.response.downgrades);
-    // Most events have no words to hide anything in; then no key is looked for.
+    // Most lines have no text that could contain a secret; then the keys are not loaded.
     let secrets = std::cell::LazyCell::new(|| Secrets::with_model_keys(call.world, paths));
     for key in ["why", "doubt"] {
         if let Some(Value::String(text)) = line.fields.get_mut(key) {
