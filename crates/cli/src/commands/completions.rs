@@ -1,8 +1,8 @@
-//! `hookwright completions SHELL`: a script that asks this program what could come next, so that it knows the names of hooks,
-//! sessions, commands and settings as they are. The candidates are here; how a shell is talked to is clap's.
+//! `hookwright completions SHELL`: a script that asks this program for candidates, so that it completes the names of
+//! present hooks, sessions, commands and settings. The candidates are here; clap has the protocol of each shell.
 //!
-//! What is offered ends up on a command line as it is, and a project names its own hooks: only names that mean nothing to any
-//! shell are offered.
+//! A candidate ends up on a command line as it is, and a project names its own hooks: only names without a special
+//! character of any shell are offered.
 
 use std::io::Write;
 
@@ -18,10 +18,10 @@ use hookwright_settings::{ConfigPaths, LoadOptions, LoadedConfig, ProcessEnv, co
 use crate::args::Cli;
 use crate::{commands::hooks, exit, output};
 
-/// The variable by which a script says for which shell it asks.
+/// The variable by which the script names its shell.
 const COMPLETION_VARIABLE: &str = "HOOKWRIGHT_COMPLETE";
 
-/// Prints the script.
+/// Prints the completion script of a shell.
 pub(crate) fn print(shell: Shell) -> anyhow::Result<u8> {
     let mut script = Vec::new();
     let shells = Shells::builtins();
@@ -31,7 +31,7 @@ pub(crate) fn print(shell: Shell) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// Answers a script, if that is who asks.
+/// Answers a completion script, if the environment says that one asks.
 pub(crate) fn complete_if_requested(world: &ProcessEnv) -> Option<anyhow::Result<u8>> {
     let shell = world.var(COMPLETION_VARIABLE).filter(|shell| !shell.is_empty())?;
     Some(print_candidates(shell, world))
@@ -57,7 +57,7 @@ fn value_candidates<I: IntoIterator<Item = String> + 'static>(find: fn() -> I) -
     })
 }
 
-/// Whether a name is a word to every shell, and nothing else.
+/// Whether a name is a plain word in every shell.
 fn is_shell_safe(name: &str) -> bool {
     let fine = |char: char| char.is_ascii_alphanumeric() || "_-.:/@+".contains(char);
     !name.is_empty() && !name.starts_with('-') && name.chars().all(fine)
@@ -69,7 +69,7 @@ fn load_configuration() -> LoadedConfig {
     load(&world, &LoadOptions { project, ..LoadOptions::default() })
 }
 
-/// Hooks, by name.
+/// Candidates: the names of the configured hooks.
 pub(crate) fn hook_names() -> ArgValueCandidates {
     value_candidates(|| {
         let mut names: Vec<String> =
@@ -80,7 +80,7 @@ pub(crate) fn hook_names() -> ArgValueCandidates {
     })
 }
 
-/// Earlier sessions of this project.
+/// Candidates: earlier sessions of this project.
 pub(crate) fn session_ids() -> ArgValueCandidates {
     value_candidates(|| {
         let world = ProcessEnv::from_process();
@@ -90,7 +90,7 @@ pub(crate) fn session_ids() -> ArgValueCandidates {
     })
 }
 
-/// Custom commands, as they are typed.
+/// Candidates: custom commands, with their slash.
 pub(crate) fn command_names() -> ArgValueCandidates {
     value_candidates(|| {
         let loaded = load_configuration();
@@ -99,12 +99,12 @@ pub(crate) fn command_names() -> ArgValueCandidates {
     })
 }
 
-/// Settings.
+/// Candidates: the names of settings.
 pub(crate) fn setting_names() -> ArgValueCandidates {
     value_candidates(config::setting_names)
 }
 
-/// Examples that `hooks add` takes over.
+/// Candidates: the examples that `hooks add` installs.
 pub(crate) fn example_candidates() -> ArgValueCandidates {
     value_candidates(|| hooks::example_names().map(str::to_owned))
 }
@@ -114,7 +114,7 @@ mod tests {
     use super::is_shell_safe;
 
     #[test]
-    fn only_words_are_offered() {
+    fn only_shell_safe_names_are_offered() {
         for name in ["secret-scanner", "/git:commit", "latest", "model.name", "a_b@1.2"] {
             assert!(is_shell_safe(name), "{name}");
         }

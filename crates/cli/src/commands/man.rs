@@ -1,4 +1,4 @@
-//! `hookwright man`: manual pages, one for the program and one for each of its commands, made from the same words as `--help`.
+//! `hookwright man`: manual pages for the program and each of its commands, generated from the same texts as `--help`.
 
 use std::io::Write;
 use std::path::Path;
@@ -26,14 +26,14 @@ pub(crate) fn run(directory: Option<&Path>) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// A command's page, and those of the commands below it; how many.
+/// Writes the page of a command and those of its subcommands; returns how many.
 fn write_pages(command: &clap::Command, name: &str, directory: &Path) -> anyhow::Result<usize> {
     let mut count = 1;
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help") {
         count += write_pages(inner, &format!("{name}-{}", inner.get_name()), directory)?;
     }
     let mut page = Vec::new();
-    // The page is called what one types, with a dash for each space.
+    // The page has the name of the command as typed, with a dash for each space.
     let shown: &'static str = Box::leak(name.to_owned().into_boxed_str());
     Man::new(command.clone().name(shown)).render(&mut page)?;
     let file = directory.join(format!("{name}.1"));

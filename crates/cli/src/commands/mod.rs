@@ -17,7 +17,7 @@ pub(crate) mod subagents;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Whether a program is on the path of an environment, or where it says that it is.
+/// Whether a program exists: on the `PATH` of `env`, or at its path if it has a slash.
 pub(crate) fn is_program_installed(program: &str, cwd: &Path, env: &[(OsString, OsString)]) -> bool {
     if program.contains('/') {
         return cwd.join(program).is_file();

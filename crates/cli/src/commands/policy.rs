@@ -1,5 +1,5 @@
-//! `hookwright policy …`: which rules are in force, whether a file is one, and what they say on a call; which
-//! hooks would be asked about it, and with a flag what they say.
+//! `hookwright policy …`: lists the rules in force, checks a file of rules, and explains what the rules and modes
+//! decide on a call. `explain` also names the hooks that would run, and runs them with `--fire`.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::commands::hooks::fire::{exit_code, fire_once};
 use crate::output::{self, GOOD, TextTable, paint};
 use crate::{exit, output::diagnostics};
 
-/// Runs one of the commands.
+/// Runs one of the `policy` commands.
 pub(crate) fn run(args: &ProjectCommand<PolicyCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
     match &args.command {
         PolicyCommand::List { json } => list(&LoadedProject::open(&args.place, world)?, *json),
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ProjectCommand<PolicyCommand>, world: &ProcessEnv) -> a
     }
 }
 
-/// The rules as an interactive session has them: a broken file is told of, not fatal.
+/// Loads the rules as an interactive session does: a broken file is reported, and is not fatal.
 fn load_policy(toolbox: &LoadedProject) -> anyhow::Result<(Policy, Vec<Diagnostic>)> {
     Ok(load_policies(&toolbox.loaded, &[], Interaction::Interactive)?)
 }
@@ -106,7 +106,7 @@ fn explain(toolbox: &LoadedProject, explain: &PolicyExplainArgs) -> anyhow::Resu
     let loaded = &toolbox.loaded;
     let tool = canonical_tool_name(&explain.tool);
     let tools = ToolSet::builtin(WebSearchSupport::Unavailable);
-    // A tool that nobody knows may do anything.
+    // An unknown tool may do anything.
     let kind = tools.get(tool).map_or(ToolKind::Execute, |tool| tool.kind());
     let mode = explain.mode.map_or(loaded.settings.general.approval_mode, Into::into);
     let approvals = Approvals::new(mode, loaded.settings.tools.allowed.clone(), policy);
@@ -127,7 +127,7 @@ fn explain(toolbox: &LoadedProject, explain: &PolicyExplainArgs) -> anyhow::Resu
         }
         Permission::Refused(words) | Permission::Denied(words) => (exit::DENIED, Some(words)),
     };
-    // Any deny, then any ask.
+    // A denial outranks a question, and a question outranks an approval.
     let strictness = |code: u8| [exit::OK, exit::ASK, exit::DENIED].iter().position(|known| *known == code);
     let by_hooks = hooks.fire_result.as_ref().filter(|(code, _)| strictness(*code) > strictness(rules));
     let (code, by, words) = match by_hooks {
@@ -156,10 +156,10 @@ fn explain(toolbox: &LoadedProject, explain: &PolicyExplainArgs) -> anyhow::Resu
     Ok(code)
 }
 
-/// The hooks that would be asked about a call.
+/// The hooks that run before a call.
 struct AskedHooks {
     hooks: Vec<(String, Source)>,
-    /// What they said, if they were run: an exit code, and their reason.
+    /// The result of the run, if the hooks were run: an exit code, and their reason.
     fire_result: Option<(u8, Option<String>)>,
 }
 

@@ -1,5 +1,5 @@
-//! Which agents are on this machine, and in which version. Programs are looked for on the search path and asked for
-//! `--version`, all at once and not for long; nothing that a project brings is run.
+//! Detects the agents on this machine and their versions. Their programs are searched on the `PATH` and run with
+//! `--version`, concurrently and with a timeout; a program inside of the project is never run.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -13,31 +13,30 @@ use hookwright_process::{
 };
 use hookwright_settings::ProcessEnv;
 
-/// How long a program may take to say its version.
+/// How long a program may take to print its version.
 const VERSION_QUERY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How much of it is read.
+/// How much of its output is kept.
 const MAX_VERSION_OUTPUT_BYTES: usize = 4096;
 
-/// An agent on this machine.
+/// An agent and its traces on this machine.
 #[derive(Clone, Debug)]
 pub(super) struct DetectedAgent {
     pub(super) host: Host,
-    /// Its program.
     pub(super) program: Option<PathBuf>,
-    /// Its folder in the user's home, if it has been used here.
+    /// The agent's folder in the user's home, if it exists.
     pub(super) folder: Option<PathBuf>,
-    /// What it says its version is.
+    /// The version that the program printed.
     pub(super) version: Option<String>,
 }
 
 impl DetectedAgent {
-    /// Whether there is any sign of it.
+    /// Whether the program or the folder was found.
     pub(super) fn is_present(&self) -> bool {
         self.program.is_some() || self.folder.is_some()
     }
 }
 
-/// Looks for these agents.
+/// Detects these agents, and asks their programs for the version.
 pub(super) fn detect_agents(hosts: &[Host], world: &ProcessEnv, project: &Path) -> anyhow::Result<Vec<DetectedAgent>> {
     let mut found: Vec<DetectedAgent> = hosts.iter().map(|host| detect_agent(*host, world, project)).collect();
     if found.iter().all(|one| one.program.is_none()) {
@@ -60,19 +59,19 @@ pub(super) fn detect_agents(hosts: &[Host], world: &ProcessEnv, project: &Path) 
 
 fn detect_agent(host: Host, world: &ProcessEnv, project: &Path) -> DetectedAgent {
     let folder = detection_dir(host, world);
-    // This program keeps its own things beside Gemini CLI's: they are no sign of it.
+    // This program keeps its own files in Gemini CLI's folder, so that folder is no sign of Gemini CLI.
     let folder = (host != Host::GeminiCli && folder.is_dir()).then_some(folder);
     DetectedAgent { host, program: find_on_search_path(world, project, host.info().program), folder, version: None }
 }
 
-/// A program on the search path that no project brought along.
+/// Returns the first program of that name on the search path that is outside of the project.
 pub(super) fn find_on_search_path(world: &ProcessEnv, project: &Path, name: &str) -> Option<PathBuf> {
     search_path_folders(world, project).into_iter().map(|folder| folder.join(name)).find(|path| {
         is_executable(path) && path.canonicalize().is_ok_and(|real| !is_inside_project(&real, world, project))
     })
 }
 
-/// The folders of the search path: whole paths, none inside of the project.
+/// Returns the folders of the search path that are absolute and outside of the project.
 fn search_path_folders(world: &ProcessEnv, project: &Path) -> Vec<PathBuf> {
     let path = world.var_os("PATH").unwrap_or_default();
     let all = std::env::split_paths(path).filter(|folder| folder.is_absolute());
@@ -84,8 +83,9 @@ fn search_path_without_project(world: &ProcessEnv, project: &Path) -> OsString {
     std::env::join_paths(search_path_folders(world, project)).unwrap_or_default()
 }
 
-/// Whether a path is inside of the project, or of the repository that the project is a part of. Where that is the user's whole
-/// home, what is in it is the user's.
+/// Whether a path is inside of the project, or of the repository that the project is a part of.
+///
+/// A project or repository that contains the user's home does not count: the files there are the user's own.
 fn is_inside_project(path: &Path, world: &ProcessEnv, project: &Path) -> bool {
     let repository = project.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(project);
     let is_home = |folder: &Path| world.home.as_deref().is_some_and(|home| home.starts_with(folder));
@@ -115,7 +115,7 @@ async fn query_version(program: &Path, world: &ProcessEnv, path: &OsStr) -> Opti
     }
 }
 
-/// Starts a program where no project is.
+/// Starts `program --version` in the root directory, with a search path that leaves the project out.
 fn spawn_version_query(program: &Path, world: &ProcessEnv, path: &OsStr) -> std::io::Result<Process> {
     let own =
         world.env.iter().filter(|(name, _)| name != "PATH").map(|(name, value)| (name.as_os_str(), value.as_os_str()));
@@ -133,7 +133,7 @@ fn spawn_version_query(program: &Path, world: &ProcessEnv, path: &OsStr) -> std:
     )
 }
 
-/// The first thing in a text that looks like a version.
+/// Returns the first word of a text that looks like a version.
 fn version_number_in(text: &str) -> Option<String> {
     let is_part = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '-' | '+');
     let words = text.split(|char: char| !is_part(char)).map(|word| word.trim_start_matches('v').trim_end_matches('.'));
@@ -146,7 +146,7 @@ mod tests {
     use super::version_number_in;
 
     #[test]
-    fn versions_are_found_in_what_programs_say() {
+    fn version_numbers_are_found_in_program_output() {
         let found: Vec<_> = [
             "2.1.325 (Claude Code)\n",
             "codex-cli 0.166.0\n",

@@ -1,4 +1,5 @@
-//! `agents doctor`: does this agent really ask Hookwright? Every check is a line; what fails has something to do under it.
+//! `agents doctor`: checks that an agent really calls Hookwright. Each check is one line, with a hint
+//! below it on failure.
 
 mod live;
 
@@ -23,7 +24,7 @@ use crate::commands::hooks::LoadedProject;
 use crate::exit;
 use crate::output::{self, BAD, GOOD, NOTE, WARN, paint};
 
-/// How a check went.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckStatus {
     Passed,
@@ -31,7 +32,7 @@ enum CheckStatus {
     Failed,
 }
 
-/// One check.
+/// One check, with its line and its hint.
 struct DoctorCheck {
     status: CheckStatus,
     summary: String,
@@ -126,7 +127,7 @@ fn print_checks(checks: &[DoctorCheck]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Is the agent here, in a version that somebody has looked at?
+/// Checks that the agent's program is installed, in the version that Hookwright was tried with.
 fn check_program(presence: &DetectedAgent) -> DoctorCheck {
     let info = presence.host.info();
     let title = info.title;
@@ -145,7 +146,7 @@ fn check_program(presence: &DetectedAgent) -> DoctorCheck {
     }
 }
 
-/// Are the entries there, as they are written now, and do they call a program that is there?
+/// Checks that the entries are complete and current, and that the program they call exists.
 fn check_entries(host: Host, states: &[AgentInstallState; 2], world: &ProcessEnv, project: &Path) -> Vec<DoctorCheck> {
     let install = |scope: InstallScope| match scope {
         InstallScope::User => format!("`hookwright agents install {host}`"),
@@ -199,7 +200,7 @@ fn check_entries(host: Host, states: &[AgentInstallState; 2], world: &ProcessEnv
     checks
 }
 
-/// Whether the program that entries call can be started.
+/// Checks that the program that the entries call can be started.
 fn check_entry_program(wiring: &HostWiring, world: &ProcessEnv, project: &Path) -> Option<DoctorCheck> {
     let program = wiring.program()?;
     Some(match EntryProgram::from_command(program) {
@@ -219,7 +220,7 @@ fn check_entry_program(wiring: &HostWiring, world: &ProcessEnv, project: &Path) 
     })
 }
 
-/// Settings of the agent's own that keep every hook from running, or the file from counting.
+/// Checks the agent's own settings for those that disable its hooks or make it ignore the file.
 fn check_disabling_settings(state: &AgentInstallState) -> Vec<DoctorCheck> {
     let text = read_target(&state.target).ok().flatten().unwrap_or_default();
     let file = &state.target.file;
@@ -241,7 +242,7 @@ fn check_disabling_settings(state: &AgentInstallState) -> Vec<DoctorCheck> {
     checks
 }
 
-/// Does the agent trust the entries?
+/// Checks that the agent trusts the entries.
 fn check_trust(state: &AgentInstallState, project: &Path) -> Option<DoctorCheck> {
     let wiring = state.wiring.as_ref().ok().filter(|wiring| wiring.has_entries())?;
     let (host, scope) = (state.target.host, state.target.scope);
@@ -266,7 +267,7 @@ fn check_trust(state: &AgentInstallState, project: &Path) -> Option<DoctorCheck>
     })
 }
 
-/// Does anything fire twice?
+/// Checks that no hook runs twice for an event.
 fn check_duplicates(
     host: Host,
     states: &[AgentInstallState; 2],
@@ -297,7 +298,7 @@ fn check_duplicates(
     checks
 }
 
-/// Would every guard do its work?
+/// Checks that every guard is armed.
 fn check_guards(toolbox: &LoadedProject) -> Vec<DoctorCheck> {
     let mut checks: Vec<DoctorCheck> = toolbox
         .unarmed_guards()
@@ -320,7 +321,7 @@ fn check_guards(toolbox: &LoadedProject) -> Vec<DoctorCheck> {
     checks
 }
 
-/// Which hooks are not what they are here, in short.
+/// Checks which hooks lose a capability or time under the agent.
 fn check_hooks(toolbox: &LoadedProject, host: Host) -> Vec<DoctorCheck> {
     let entries = toolbox.entries();
     let mut checks = Vec::new();

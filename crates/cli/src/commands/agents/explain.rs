@@ -1,4 +1,4 @@
-//! `agents explain`: which of the hooks here lose what under an agent, in plain words. From the table of hosts; nothing runs.
+//! `agents explain`: which hooks lose which capability under an agent. It reads the table of hosts, and runs nothing.
 
 use std::io::Write;
 use std::time::Duration;
@@ -12,20 +12,19 @@ use crate::commands::hooks::LoadedProject;
 use crate::exit;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, WARN, paint};
 
-/// What becomes of a hook under an agent.
+/// What a hook keeps and loses under an agent.
 pub(super) struct HostCompatibility {
-    /// The agent's events that it runs at.
+    /// The agent's events that the hook runs at.
     pub(super) host_events: Vec<&'static str>,
-    /// What it loses.
     pub(super) missing: Vec<MissingCapability>,
-    /// How long it can take there, if its own time-out is longer.
+    /// The time limit there, if it is shorter than the hook's own timeout.
     pub(super) shortened_timeout: Option<Duration>,
 }
 
-/// What becomes of a hook.
+/// Compares a hook with the events and capabilities of an agent.
 pub(super) fn host_compatibility(host: Host, hook: &Hook) -> HostCompatibility {
     let rows: Vec<&HostEventInfo> = host.events_for(hook.event).filter(|row| row.wired).collect();
-    // The shortest of them: whichever fires, it may be that one.
+    // The shortest limit, because any of the events may be the one that fires.
     let cut_short = rows
         .iter()
         .map(|row| Host::bridge_deadline(entry_timeout(host, row)))
@@ -85,7 +84,7 @@ pub(super) fn run(toolbox: &LoadedProject, host: Host, only: Option<&str>, as_js
     Ok(exit::OK)
 }
 
-/// Seconds, as people write them.
+/// Formats a duration in seconds, without decimals where it has none.
 pub(super) fn format_seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds.fract() == 0.0 { format!("{seconds:.0}") } else { format!("{seconds}") }

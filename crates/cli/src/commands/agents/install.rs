@@ -1,4 +1,4 @@
-//! `agents install` and `agents uninstall`: the change is shown, somebody agrees, and that change is made.
+//! `agents install` and `agents uninstall`: show the change, ask for consent, and make exactly that change.
 
 use std::io::Write;
 use std::path::Path;
@@ -85,7 +85,7 @@ fn install_scope(place: &ProjectArgs) -> InstallScope {
     if place.project.is_some() { InstallScope::Project } else { InstallScope::User }
 }
 
-/// The change, line by line.
+/// Prints the change as a unified diff.
 fn print_plan(plan: &InstallPlan) -> anyhow::Result<()> {
     let name = plan.target.file.display().to_string();
     let (old, new) = plan.texts();
@@ -111,7 +111,7 @@ fn report_refusal(verb: &str, host: Host) -> anyhow::Result<u8> {
     Ok(exit::ERROR)
 }
 
-/// What is left to do, and what should be known, once the entries are there.
+/// Prints the steps that are left to the user, and warnings, once the entries are written.
 fn print_next_steps(target: &InstallTarget, world: &ProcessEnv) -> anyhow::Result<u8> {
     let Ok(found) = load_wiring(target) else { bail!("{} can't be read again", target.file.display()) };
     print_manual_steps(target)?;
@@ -147,7 +147,7 @@ fn print_manual_steps(target: &InstallTarget) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says where else entries are.
+/// Prints whether the other scope has entries as well.
 fn print_entries_elsewhere(host: Host, scope: InstallScope, world: &ProcessEnv, project: &Path) -> anyhow::Result<()> {
     let (other, flag) = match scope {
         InstallScope::User => (InstallScope::Project, "--project"),

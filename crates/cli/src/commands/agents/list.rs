@@ -21,7 +21,7 @@ struct AgentRow {
 }
 
 impl AgentRow {
-    /// Whether there is anything to say about it: the agent is here, or somebody wired it.
+    /// Whether the agent is installed here or has entries.
     fn is_listed(&self) -> bool {
         self.agent.is_present() || self.user.has_entries() || self.project.has_entries()
     }
@@ -90,7 +90,7 @@ fn row_cells(row: &AgentRow) -> Vec<(anstyle::Style, String)> {
     ]
 }
 
-/// What the agent says of the entries that are there.
+/// Formats whether the agent trusts its entries; the colour is that of the worst state.
 fn trust_cell(row: &AgentRow) -> (anstyle::Style, String) {
     let states: Vec<&AgentInstallState> =
         [&row.user, &row.project].into_iter().filter(|state| state.has_entries()).collect();

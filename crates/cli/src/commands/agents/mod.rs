@@ -1,7 +1,7 @@
-//! `hookwright agents …`: other agents that ask this program's hooks. One file per command; `detection.rs` looks for the agents,
-//! `trial_record.rs` remembers what was verified.
+//! `hookwright agents …`: other agents that call this program's hooks. One file per command; `detection.rs` finds the
+//! agents, `trial_record.rs` stores the last live trial of each.
 //!
-//! What is written where is `hookwright_bridge::install`; here it is shown, asked about, and explained.
+//! `hookwright_bridge::install` plans and writes the entries; the commands show the change, ask and explain.
 
 mod detection;
 mod doctor;
@@ -24,7 +24,7 @@ use hookwright_settings::edit::EditError;
 use crate::args::{AgentsArgs, AgentsCommand};
 use crate::commands::hooks::LoadedProject;
 
-/// Runs one of the commands.
+/// Runs one of the `agents` commands.
 pub(crate) fn run(args: &AgentsArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
     let place = &args.place;
     match &args.command {
@@ -42,22 +42,22 @@ pub(crate) fn run(args: &AgentsArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
     }
 }
 
-/// The agents that ask this program, here or anywhere, in a line; for those who look at hooks in general.
+/// Returns one line for each agent and scope with entries, for commands about hooks in general.
 pub(crate) fn wired_agents_summary(world: &ProcessEnv, project: &std::path::Path) -> Vec<String> {
     let mut lines = Vec::new();
     for host in Host::all() {
         for scope in [InstallScope::User, InstallScope::Project] {
             let state = AgentInstallState::inspect(host, scope, world, project);
             if state.has_entries() {
-                let whose = if scope == InstallScope::User { "for you" } else { "for this project" };
-                lines.push(format!("{} ({whose}): {}", host.title(), state.label()));
+                let scope_text = if scope == InstallScope::User { "for you" } else { "for this project" };
+                lines.push(format!("{} ({scope_text}): {}", host.title(), state.label()));
             }
         }
     }
     lines
 }
 
-/// How a host's file stands, and whether the host trusts it.
+/// The entries in an agent's settings file, and whether the agent trusts them.
 struct AgentInstallState {
     target: InstallTarget,
     wiring: Result<HostWiring, EditError>,
@@ -76,7 +76,7 @@ impl AgentInstallState {
         self.wiring.as_ref().is_ok_and(HostWiring::has_entries)
     }
 
-    /// How it stands, in a word or two.
+    /// Returns the state of the entries in a word or two.
     fn label(&self) -> &'static str {
         match &self.wiring {
             Err(_) => "unreadable",
@@ -102,8 +102,10 @@ pub(crate) fn is_this_program(program: &str, world: &ProcessEnv, project: &std::
     }
 }
 
-/// This program's own path, for settings that call it. Where the search path leads to the same program, as that says: it
-/// stays the same when the program is updated.
+/// Returns the path of this program for settings that call it.
+///
+/// Where the search path leads to the same program, that path is returned: it stays the same when
+/// the program is updated.
 fn own_program_path(world: &ProcessEnv, project: &std::path::Path) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("this program can't find itself")?;
     let real = own.canonicalize().unwrap_or_else(|_| own.clone());

@@ -1,5 +1,5 @@
-//! `agents trace`: what other agents' events came to, as the bridge has kept it: who decided what, when, and what was lost.
-//! It reads the bridge's file and changes nothing.
+//! `agents trace`: prints the bridge's trace of other agents' events: which hook decided what, when, and what the agent
+//! could not enforce. It reads the trace file and changes nothing.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -14,12 +14,12 @@ use crate::exit;
 use crate::log::file::{LogFollower, rotated_files};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, PLAIN, WARN, paint};
 
-/// How often a file is looked at that somebody follows.
+/// How often a followed file is read again.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) fn run(wanted: &AgentTraceArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
     let path = ConfigPaths::new(world).bridge_trace;
-    // Whatever is written from here on is news.
+    // Opened before the old lines are read, so that no line between the two is missed.
     let mut follower = wanted.follow.then(|| LogFollower::from_end(&path));
     let kept = last_matching_lines(&path, wanted)?;
     if kept.is_empty() && !wanted.json {
@@ -44,7 +44,7 @@ pub(super) fn run(wanted: &AgentTraceArgs, world: &ProcessEnv) -> anyhow::Result
     Ok(exit::OK)
 }
 
-/// The last lines that are asked for, oldest first.
+/// Returns the last lines that match the options, oldest first.
 fn last_matching_lines(path: &Path, wanted: &AgentTraceArgs) -> anyhow::Result<Vec<Value>> {
     let mut lines = std::collections::VecDeque::new();
     for file in rotated_files(path) {
@@ -66,7 +66,8 @@ fn last_matching_lines(path: &Path, wanted: &AgentTraceArgs) -> anyhow::Result<V
     Ok(lines.into())
 }
 
-/// A line that is asked for. What is no line of the trace, such as one that a full disk has cut off, is none.
+/// Parses a line that matches the options. Text that is no trace line, such as one that a full disk
+/// cut off, is skipped.
 fn parse_matching_line(text: &str, wanted: &AgentTraceArgs) -> Option<Value> {
     let line: Value = serde_json::from_str(text).ok()?;
     let is = |key: &str, word: Option<&str>| word.is_none_or(|word| line[key].as_str() == Some(word));
@@ -92,7 +93,7 @@ fn print_line(line: &Value, as_json: bool) -> anyhow::Result<()> {
     Ok(stdout.flush()?)
 }
 
-/// What happened, in one line.
+/// Formats the time, agent, verdict, event and duration of a trace line.
 fn headline(line: &Value) -> String {
     let text = |key: &str| output::truncate_columns(&output::one_line(line[key].as_str().unwrap_or_default()), 40);
     let time = text("time");
@@ -121,20 +122,24 @@ fn headline(line: &Value) -> String {
     )
 }
 
-/// Who decided, what went wrong, and what the agent could not be told.
+/// Formats the decisions and errors of hooks, the reason, and what the agent could not enforce.
 fn details(line: &Value) -> Vec<String> {
     let words = |value: &Value| output::truncate_columns(&output::one_line(value.as_str().unwrap_or_default()), 160);
     let mut details = Vec::new();
     for hook in line["hooks"].as_array().into_iter().flatten() {
         let (decision, error) = (words(&hook["decision"]), words(&hook["error"]));
-        let said = match (decision.as_str(), error.as_str()) {
+        let result = match (decision.as_str(), error.as_str()) {
             ("" | "allow", "") => continue,
             (decision, "") => decision.to_owned(),
             ("", error) => format!("failed: {error}"),
             (decision, error) => format!("{decision}; failed: {error}"),
         };
         let took = hook["ms"].as_f64().unwrap_or_default().round();
-        details.push(format!("{} ({}): {said}, {took} ms", paint(BOLD, words(&hook["hook"])), words(&hook["source"])));
+        details.push(format!(
+            "{} ({}): {result}, {took} ms",
+            paint(BOLD, words(&hook["hook"])),
+            words(&hook["source"])
+        ));
     }
     if !words(&line["why"]).is_empty() {
         details.push(format!("{} {}", paint(DIM, "because:"), words(&line["why"])));

@@ -1,4 +1,5 @@
-//! What `agents doctor --live` found last, per agent: a small file beside the log, so that `agents list` can say it.
+//! The last result of `agents doctor --live` for each agent, in a small file in the `hookwright` folder of the user's
+//! settings, for `agents list`.
 
 use std::path::PathBuf;
 
@@ -7,16 +8,15 @@ use hookwright_settings::edit::set_value;
 use hookwright_settings::{ConfigPaths, ProcessEnv, read_settings_file};
 use serde_json::{Value, json};
 
-/// One trial.
+/// The result of one live trial.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TrialRecord {
-    /// When, as `2026-11-16T20:00:00Z`.
+    /// The time, as `2026-11-16T20:00:00Z`.
     pub(super) time: String,
-    /// The agent's version.
     pub(super) version: Option<String>,
     /// How many behaviours held.
     pub(super) held: u64,
-    /// Of how many.
+    /// How many behaviours were tried.
     pub(super) total: u64,
 }
 
@@ -24,7 +24,7 @@ fn record_path(world: &ProcessEnv) -> PathBuf {
     ConfigPaths::new(world).user_dir.join("hookwright").join("agents.json")
 }
 
-/// The last trial of each agent that had one. A record that can't be read is none.
+/// Returns the last trial of each agent that had one. A record that can't be read counts as none.
 pub(super) fn read(world: &ProcessEnv) -> Vec<(Host, TrialRecord)> {
     let text = read_settings_file(&record_path(world)).ok().flatten().unwrap_or_default();
     let record: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -39,7 +39,7 @@ pub(super) fn read(world: &ProcessEnv) -> Vec<(Host, TrialRecord)> {
         .collect()
 }
 
-/// Remembers a trial.
+/// Stores the result of a trial.
 pub(super) fn write(world: &ProcessEnv, host: Host, verified: &TrialRecord) -> anyhow::Result<()> {
     let TrialRecord { time: at, version, held, total: of } = verified;
     set_value(&record_path(world), &[host.name()], json!({"at": at, "version": version, "held": held, "of": of}))?;

@@ -1,9 +1,10 @@
-//! Checkpoints and sessions in words: ages, sizes, what is done to files. Shared by the screen, lines and the commands.
+//! Text for checkpoints and sessions: ages, sizes and changes of files. Shared by the screen, the plain
+//! mode and the commands.
 
 use hookwright_agent::checkpoint::{FileRestoreAction, PlannedChange};
 use jiff::Timestamp;
 
-/// `just now`, `5 min`, `3 h`, `2 d`.
+/// Formats an age as `just now`, `5 min`, `3 h` or `2 d`.
 pub(crate) fn format_age(time: Timestamp) -> String {
     let seconds = Timestamp::now().as_second().saturating_sub(time.as_second()).max(0);
     match seconds {
@@ -14,7 +15,7 @@ pub(crate) fn format_age(time: Timestamp) -> String {
     }
 }
 
-/// `12 B`, `3.4 kB`, `1.2 MB`.
+/// Formats a size as `12 B`, `3.4 kB` or `1.2 MB`.
 pub(crate) fn format_size(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} B"),
@@ -23,7 +24,7 @@ pub(crate) fn format_size(bytes: u64) -> String {
     }
 }
 
-/// How many files, in words.
+/// Formats a number of files, as in `no files` or `1 file`.
 pub(crate) fn format_file_count(count: usize) -> String {
     match count {
         0 => "no files".to_owned(),
@@ -32,7 +33,7 @@ pub(crate) fn format_file_count(count: usize) -> String {
     }
 }
 
-/// A change in one line.
+/// Describes a change in one line.
 pub(crate) fn describe_change(change: &PlannedChange) -> String {
     let file = crate::output::escape_invisible(&change.display_path);
     let (added, removed) = change.line_counts;

@@ -1,4 +1,5 @@
-//! `hookwright checkpoints …`: what turns of earlier and running sessions changed, shown and brought back without a session.
+//! `hookwright checkpoints …`: lists the changes of turns of this project's sessions, shows them and restores the files
+//! or the conversation, without starting a session.
 
 pub(crate) mod humanize;
 
@@ -18,7 +19,7 @@ use crate::commands::hooks::LoadedProject;
 use crate::output::{self, BOLD, DIM, PLAIN, TextTable};
 use crate::{commands::extensions, exit};
 
-/// Runs one of the commands.
+/// Runs one of the `checkpoints` commands.
 pub(crate) fn run(args: &ProjectCommand<CheckpointsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
     let toolbox = LoadedProject::open(&args.place, world)?;
     let place = ProjectCheckpoints {
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &ProjectCommand<CheckpointsCommand>, world: &ProcessEnv)
     }
 }
 
-/// The checkpoints of a project, and where files may go.
+/// The checkpoints of a project, and the folders that files may be restored in.
 struct ProjectCheckpoints {
     store: CheckpointStore,
     folders: Vec<std::path::PathBuf>,
@@ -132,7 +133,7 @@ impl ProjectCheckpoints {
             bail!("checkpoint {} holds no place in a conversation", checkpoint.number);
         }
         let here = checkpoint.current_mark();
-        // First the conversation: one that runs is somebody's, and then nothing is done.
+        // The conversation first: if a running session owns it, this fails and nothing is restored.
         if what.includes_conversation() {
             checkpoint.restore_conversation()?;
         }
@@ -175,7 +176,7 @@ fn change_json(change: &PlannedChange) -> Value {
     })
 }
 
-/// What bringing something back would do, in lines.
+/// Describes in lines what a restore would do.
 pub(crate) fn restore_plan_lines(plan: &RestorePlan) -> Vec<String> {
     let checkpoint = &plan.checkpoint;
     let prompt = output::truncate_columns(&output::one_line(&checkpoint.prompt), 100);

@@ -1,4 +1,4 @@
-//! `config edit`: a settings file in the user's editor. What is written there comes into force only if it can be read.
+//! `config edit`: opens a settings file in the user's editor. The new text is written only if it parses.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::{settings_target, warn_if_untrusted};
 use crate::args::ScopeArg;
 use crate::{exit, output, output::diagnostics};
 
-/// The most that is read of what an editor leaves.
+/// The size limit of the edited text.
 const MAX_EDITED_SETTINGS_BYTES: u64 = 16 << 20;
 
 pub(super) fn run(loaded: &LoadedConfig, scope: ScopeArg, world: &ProcessEnv) -> anyhow::Result<u8> {
@@ -54,11 +54,11 @@ pub(super) fn run(loaded: &LoadedConfig, scope: ScopeArg, world: &ProcessEnv) ->
     Ok(exit::OK)
 }
 
-/// Lets the user write, in whatever they like to write in.
+/// Opens a file in the user's editor and waits until the editor ends.
 fn open_editor(world: &ProcessEnv, file: &Path) -> anyhow::Result<()> {
     let var = |name: &str| world.var(name).filter(|value| !value.trim().is_empty());
     let editor = var("VISUAL").or_else(|| var("EDITOR")).unwrap_or("vi");
-    // The editor may be several words, and the shell knows how to read them.
+    // The variable may hold several words, which the shell splits.
     let mut command = std::process::Command::new("sh");
     command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(file);
     #[expect(clippy::disallowed_methods, reason = "the user is done with the editor when they are done")]

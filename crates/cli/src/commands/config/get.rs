@@ -1,4 +1,4 @@
-//! `config get [KEY]`: what counts, and which file says so.
+//! `config get [KEY]`: prints the effective value of a setting, and the file that sets it.
 
 use std::io::Write;
 
@@ -10,24 +10,24 @@ use serde_json::{Map, Value, json};
 use crate::exit;
 use crate::output::{self, BOLD, DIM, paint};
 
-/// A setting as the files have it.
+/// A setting's effective value, and its value in each settings file.
 struct EffectiveSetting {
-    /// What counts, if anything does.
+    /// The effective value; `None` where it is not set.
     value: Option<Value>,
-    /// The files that say something, with what they say; the highest first.
+    /// The files that set it, with their values; the highest layer first.
     layer_values: Vec<(String, Value)>,
 }
 
 pub(super) fn run(loaded: &LoadedConfig, key: Option<&str>, all: bool, as_json: bool) -> anyhow::Result<u8> {
     let layers = layers(loaded);
     let Some(key) = key else { return list(loaded, &layers, all, as_json) };
-    // Says what is wrong with the name.
+    // Fails with an explanation where the name is unknown.
     typed_value(key, "")?;
     let found = find_setting(loaded, &layers, key);
     if as_json {
-        let said: Vec<Value> =
+        let layer_values: Vec<Value> =
             found.layer_values.iter().map(|(file, value)| json!({"file": file, "value": value})).collect();
-        output::print_json(&json!({"key": key, "value": found.value, "said": said}))?;
+        output::print_json(&json!({"key": key, "value": found.value, "said": layer_values}))?;
         return Ok(exit::OK);
     }
     match &found.value {
@@ -37,7 +37,7 @@ pub(super) fn run(loaded: &LoadedConfig, key: Option<&str>, all: bool, as_json: 
     Ok(exit::OK)
 }
 
-/// Everything that is set, or all there is.
+/// Prints all settings that are set, or with `all` every known one.
 fn list(
     loaded: &LoadedConfig,
     layers: &[(String, Map<String, Value>)],
@@ -63,7 +63,7 @@ fn list(
         let from = found
             .layer_values
             .iter()
-            .find(|(_, said)| Some(said) == found.value.as_ref())
+            .find(|(_, layer_value)| Some(layer_value) == found.value.as_ref())
             .or(found.layer_values.first());
         let from = from.map(|(file, _)| paint(DIM, format!("  ({file})"))).unwrap_or_default();
         writeln!(stdout, "{} = {value}{from}", paint(BOLD, key))?;
@@ -71,7 +71,7 @@ fn list(
     Ok(exit::OK)
 }
 
-/// The files that count, as plain values.
+/// Reads the settings files that are in effect as plain JSON.
 fn layers(loaded: &LoadedConfig) -> Vec<(String, Map<String, Value>)> {
     let counts = loaded.files.iter().filter(|file| file.state == SettingsFileState::Loaded);
     counts
@@ -86,14 +86,14 @@ fn layers(loaded: &LoadedConfig) -> Vec<(String, Map<String, Value>)> {
 }
 
 fn find_setting(loaded: &LoadedConfig, layers: &[(String, Map<String, Value>)], key: &str) -> EffectiveSetting {
-    let said: Vec<(String, Value)> =
+    let layer_values: Vec<(String, Value)> =
         layers.iter().filter_map(|(file, values)| Some((file.clone(), value_at(values, key)?.clone()))).collect();
-    // What the engine reads itself is not among the settings.
+    // `hooksConfig` is read by the hook engine and is not among the merged settings.
     let value = match key.starts_with("hooksConfig.") {
-        true => said.first().map(|(_, value)| value.clone()),
+        true => layer_values.first().map(|(_, value)| value.clone()),
         false => value_at(&loaded.settings.raw, key).cloned(),
     };
-    EffectiveSetting { value, layer_values: said }
+    EffectiveSetting { value, layer_values }
 }
 
 fn value_at<'v>(values: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
@@ -102,7 +102,7 @@ fn value_at<'v>(values: &'v Map<String, Value>, key: &str) -> Option<&'v Value> 
     if rest.is_empty() { Some(value) } else { value_at(value.as_object()?, rest) }
 }
 
-/// A text as it is, everything else as JSON.
+/// Formats a string as it is, and any other value as JSON.
 fn plain_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), output::one_line)
 }

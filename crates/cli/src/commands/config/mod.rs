@@ -1,5 +1,5 @@
-//! `hookwright config get|set|unset|edit|path`: settings by name, and the files that they are in. What may be written is decided
-//! in the settings crate.
+//! `hookwright config get|set|unset|edit|path`: settings by name, and the files that they are in. The settings crate
+//! decides which values may be written.
 
 mod edit;
 mod get;
@@ -15,7 +15,7 @@ use crate::args::{ConfigCommand, ProjectArgs, ProjectCommand, ScopeArg};
 use crate::exit;
 use crate::output::{self, BOLD, DIM, paint};
 
-/// Runs one of the commands.
+/// Runs one of the `config` commands.
 pub(crate) fn run(args: &ProjectCommand<ConfigCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
     let loaded = load_project(&args.place, world)?;
     match &args.command {
@@ -32,7 +32,7 @@ fn load_project(place: &ProjectArgs, world: &ProcessEnv) -> anyhow::Result<Loade
     Ok(load(world, &LoadOptions { project, trust: place.trust_override(), ..LoadOptions::default() }))
 }
 
-/// The settings file of a scope, and whose it is.
+/// Returns the settings file of a scope, and its source.
 fn settings_target(loaded: &LoadedConfig, scope: ScopeArg) -> (PathBuf, Source) {
     match scope {
         ScopeArg::User => (loaded.paths.user_settings.clone(), Source::User),
@@ -40,7 +40,7 @@ fn settings_target(loaded: &LoadedConfig, scope: ScopeArg) -> (PathBuf, Source) 
     }
 }
 
-/// A change to a file that is not read would be a change without effect, which is said.
+/// Warns when the changed file is not in effect because the folder is not trusted.
 fn warn_if_untrusted(loaded: &LoadedConfig, source: &Source) -> anyhow::Result<()> {
     if *source == Source::Project && !loaded.project.trust.is_trusted() {
         output::warn("this folder is not trusted, so its settings do not count")?;
@@ -49,7 +49,7 @@ fn warn_if_untrusted(loaded: &LoadedConfig, source: &Source) -> anyhow::Result<(
     Ok(())
 }
 
-/// Where settings are: the file of one scope alone, or all of them with their state.
+/// Prints the path of one scope's settings file, or all of them with their state.
 fn print_paths(loaded: &LoadedConfig, scope: Option<ScopeArg>) -> anyhow::Result<u8> {
     let mut stdout = output::stdout();
     if let Some(scope) = scope {

@@ -1,4 +1,4 @@
-//! `config set KEY VALUE`, `config unset KEY`: one setting of one file, comments kept.
+//! `config set KEY VALUE`, `config unset KEY`: change one setting of one file, and keep its comments.
 
 use hookwright_hooks::Source;
 use hookwright_settings::LoadedConfig;
@@ -24,7 +24,7 @@ pub(super) fn set(loaded: &LoadedConfig, scope: ScopeArg, key: &str, text: &str)
 
 pub(super) fn unset(loaded: &LoadedConfig, scope: ScopeArg, key: &str) -> anyhow::Result<u8> {
     let (file, _) = settings_target(loaded, scope);
-    // Says what is wrong with the name.
+    // Fails with an explanation where the name is unknown.
     typed_value(key, "")?;
     match apply_change(&file, &SettingsChange::Remove(key_segments(key)))? {
         true => output::note(format!("`{key}` is not set any more in {}", file.display()))?,
@@ -37,7 +37,7 @@ fn key_segments(key: &str) -> Vec<String> {
     key.split('.').map(str::to_owned).collect()
 }
 
-/// Another file may say the same setting with more weight, and then nothing has been gained.
+/// Warns when the project's settings set the same key, which outranks the user's.
 fn warn_if_overridden(loaded: &LoadedConfig, scope: ScopeArg, key: &str) -> anyhow::Result<()> {
     if scope == ScopeArg::Workspace {
         return Ok(());

@@ -1,5 +1,5 @@
-//! `extensions config`: the values of extensions' own settings, asked for on a terminal or taken from a pipe, kept in a file that is
-//! the user's alone.
+//! `extensions config`: the values of extensions' own settings, asked for on a terminal or read from a pipe, and stored
+//! in a file that only the user can read.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ pub(super) fn run(
     }
 }
 
-/// Which settings have a value; never which.
+/// Prints which settings have a value; a secret's value is not shown.
 fn print_configured(extensions: &[&Extension]) -> anyhow::Result<u8> {
     let mut stdout = output::stdout();
     for extension in extensions {

@@ -1,5 +1,5 @@
-//! Guards that go with an extension: a person is told which, and says yes, before it is switched off or removed. What follows for
-//! sessions is `settings/src/guards.rs`.
+//! Consent to the loss of guards: before an extension is disabled or removed, the user sees which guards go with it and
+//! confirms. `settings/src/guard_record.rs` records which guards sessions expect.
 
 use hookwright_hooks::{Hook, RequiredHook};
 use hookwright_settings::{Extension, ProcessEnv};
@@ -8,7 +8,7 @@ use super::install::{ConsentSource, obtain_consent};
 use crate::commands::hooks::LoadedProject;
 use crate::output;
 
-/// Whether the extension may go: it has no guard, or somebody agrees. If not, that has been said.
+/// Whether the extension may go: it has no guard, or the user agrees. A refusal has been printed.
 pub(super) fn confirm_guard_loss(
     toolbox: &LoadedProject,
     world: &ProcessEnv,
@@ -33,14 +33,14 @@ pub(super) fn confirm_guard_loss(
     confirm_by_person(world, consent, &extension.name, verb)
 }
 
-/// Whether a person agrees to be without an extension's guards. If not, that has been said.
+/// Whether a person agrees to lose an extension's guards. A refusal has been printed.
 pub(super) fn confirm_by_person(
     world: &ProcessEnv,
     consent: ConsentSource,
     name: &str,
     verb: &str,
 ) -> anyhow::Result<bool> {
-    // What an agent runs is no person's word.
+    // A command that an agent runs is not a person's consent.
     let is_agent = world.var("GEMINI_CLI").is_some_and(|value| !value.is_empty());
     let consent = if is_agent { ConsentSource::Prompt } else { consent };
     if obtain_consent(consent, &format!("{verb} `{name}` and its guards?"))? {

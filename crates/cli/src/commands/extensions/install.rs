@@ -1,4 +1,5 @@
-//! `extensions install`, `link` and `uninstall`: what an extension brings is shown, and nothing counts before somebody agrees.
+//! `extensions install`, `link` and `uninstall`: show what an extension brings, and change nothing
+//! before the user agrees.
 
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use crate::args::ExtensionInstallArgs;
 use crate::commands::hooks::LoadedProject;
 use crate::{exit, output, output::diagnostics};
 
-/// Whether the user has agreed on the command line.
+/// Whether the user has agreed by a flag on the command line, or has to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConsentSource {
     CommandLine,
@@ -51,7 +52,7 @@ pub(super) fn link(toolbox: &LoadedProject, world: &ProcessEnv, path: &Path, con
     install_prepared(toolbox, world, prepared, consent.into(), ValuePrompt::Ask, "link")
 }
 
-/// Whether values are asked for.
+/// Whether the user is asked for the values of settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ValuePrompt {
     Ask,
@@ -93,7 +94,7 @@ fn install_prepared(
     Ok(exit::OK)
 }
 
-/// Whether the user agrees: by a flag, on the terminal, or by `y` on a piped stdin, as scripts for Gemini CLI do.
+/// Asks for consent: by the flag, on the terminal, or by `y` on a piped stdin, as scripts for Gemini CLI give it.
 pub(crate) fn obtain_consent(consent: ConsentSource, question: &str) -> anyhow::Result<bool> {
     match consent {
         ConsentSource::CommandLine => Ok(true),
@@ -109,7 +110,7 @@ pub(super) fn report_refusal(name: &str, verb: &str) -> anyhow::Result<u8> {
     Ok(exit::ERROR)
 }
 
-/// Asks for the values that are missing, if somebody is there.
+/// Asks for the values that are missing, if stdin is a terminal.
 pub(super) fn ask_missing_values(
     settings: &[ExtensionSetting],
     known: &[(String, String)],
@@ -126,7 +127,7 @@ pub(super) fn ask_missing_values(
     Ok(values)
 }
 
-/// Asks for one value; nothing if it is given up.
+/// Asks for one value; `None` if the user cancels.
 pub(super) fn ask_value(setting: &ExtensionSetting) -> anyhow::Result<Option<String>> {
     if !setting.description.is_empty() {
         output::stderr_line(&output::one_line(&setting.description))?;

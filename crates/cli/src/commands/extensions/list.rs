@@ -1,4 +1,4 @@
-//! `extensions list`: what is installed, where it came from, whether it counts here, and what it brings.
+//! `extensions list`: the installed extensions, their origin, whether they are active here, and what they bring.
 
 use std::io::Write;
 
@@ -64,7 +64,7 @@ fn origin_text(one: &Extension) -> String {
     }
 }
 
-/// What an extension brings, by kind.
+/// Returns what an extension brings, by kind.
 pub(super) fn contents_json(brings: &ExtensionSummary) -> Value {
     let one = |section: &hookwright_extensions::SummarySection| {
         let items: Vec<Value> =

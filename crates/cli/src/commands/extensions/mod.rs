@@ -1,5 +1,5 @@
-//! `hookwright extensions …`: one file per command. The work is done in `hookwright-extensions` and `hookwright-settings`; here it
-//! is shown, asked about and ordered.
+//! `hookwright extensions …`: one file per command. `hookwright-extensions` and `hookwright-settings` do the work; the
+//! commands print it and ask for consent.
 
 mod config;
 mod guard_removal;
@@ -20,7 +20,7 @@ use crate::args::{ExtensionsCommand, ProjectCommand};
 use crate::commands::hooks::LoadedProject;
 use crate::output;
 
-/// Runs one of the commands.
+/// Runs one of the `extensions` commands.
 pub(crate) fn run(args: ProjectCommand<ExtensionsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
     let ProjectCommand { command, place } = args;
     let open = || LoadedProject::open(&place, world);
@@ -44,12 +44,12 @@ pub(crate) fn run(args: ProjectCommand<ExtensionsCommand>, world: &ProcessEnv) -
     }
 }
 
-/// Whether the user says yes on the terminal.
+/// Asks a yes-or-no question on the terminal or a piped stdin.
 pub(crate) fn confirm(question: &str) -> std::io::Result<bool> {
     prompt::confirm(question)
 }
 
-/// The extension of that name.
+/// Returns the extension of that name, or else one whose name differs only in case.
 fn find_extension<'t>(toolbox: &'t LoadedProject, name: &str) -> anyhow::Result<&'t Extension> {
     let all = &toolbox.loaded.extensions;
     let found =
@@ -57,16 +57,16 @@ fn find_extension<'t>(toolbox: &'t LoadedProject, name: &str) -> anyhow::Result<
     found.ok_or_else(|| hookwright_extensions::ExtensionError::unknown(name, &toolbox.loaded).into())
 }
 
-/// Fetches with this world's git and proxy, and tells of it on stderr.
+/// Runs `work` with a fetcher that uses the environment's git and proxy, and prints progress on stderr.
 pub(crate) fn with_fetcher<T>(world: &ProcessEnv, work: impl AsyncFnOnce(&Fetcher<'_>) -> T) -> anyhow::Result<T> {
-    let told = std::sync::Mutex::new(String::new());
+    let last_stage = std::sync::Mutex::new(String::new());
     let progress = |words: &str| {
-        // A line for every stage, not for every percent of it.
+        // One line for every stage, not for every percentage.
         let stage = words.split([':', '%']).next().unwrap_or(words).to_owned();
-        let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if *told != stage {
+        let mut last_stage = last_stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if *last_stage != stage {
             let _ = output::note(output::one_line(words));
-            *told = stage;
+            *last_stage = stage;
         }
     };
     let fetcher = Fetcher { process_env: world, proxy: proxy_from_env(world), progress: &progress };

@@ -1,5 +1,5 @@
-//! `extensions new`: a small extension of each kind that works, passes `validate`, and has tests where there is something to test.
-//! The files are in `new/`, with `@NAME@` for its name.
+//! `extensions new`: writes a small extension from a template. Each one passes `validate`, and those with code have
+//! tests. The files are in `new/`, with `@NAME@` for the extension's name.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::args::ExtensionTemplate;
 use crate::commands::hooks::LoadedProject;
 use crate::{exit, output};
 
-/// A file of a template.
+/// One file of a template.
 struct TemplateFile {
     path: &'static str,
     text: &'static str,
@@ -31,7 +31,7 @@ const fn executable_file(path: &'static str, text: &'static str) -> TemplateFile
     TemplateFile { path, text, mode: TemplateFileMode::Executable }
 }
 
-/// THE table of templates.
+/// Returns the files of a template.
 fn template_files(template: ExtensionTemplate) -> &'static [TemplateFile] {
     const MANIFEST: &str = "gemini-extension.json";
     match template {
@@ -90,9 +90,9 @@ fn template_files(template: ExtensionTemplate) -> &'static [TemplateFile] {
     }
 }
 
-/// How to try what a template has made.
+/// Returns a hint at how to try the new extension.
 fn next_step(template: ExtensionTemplate, shown: &str, trust: &FolderTrust) -> String {
-    // What was written just now needs nobody's trust, but the folder around it may.
+    // The new files need no trust, but the folder around them may.
     let skip = if trust.is_trusted() { "" } else { " --skip-trust" };
     match template {
         ExtensionTemplate::Hooks => format!("run its tests: hookwright hooks test {shown}/tests{skip}"),
@@ -119,7 +119,7 @@ pub(super) fn run(
     }
     let is_new = !folder.exists();
     if let Err(error) = write_all(&folder, &name, template_files(template)) {
-        // Half an extension is in the way of the next try.
+        // A partly written extension would block the next try.
         if is_new {
             let _ = std::fs::remove_dir_all(&folder);
         }

@@ -1,4 +1,5 @@
-//! What an extension brings and what an update changes, on a terminal. Others' words can't steer it.
+//! Prints what an extension brings and what an update changes. Control characters in the extension's texts
+//! are replaced by spaces.
 
 use std::io::{self, Write};
 
@@ -6,10 +7,10 @@ use hookwright_extensions::{ExtensionDiff, ExtensionSummary, ReviewedContent};
 
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NOTE, PLAIN, WARN, paint};
 
-/// The most lines of a script that are shown.
+/// The limit of shown lines of a script, and of other changed files.
 const MAX_SCRIPT_LINES: usize = 60;
 
-/// Everything that an extension brings, scripts included.
+/// Prints everything that an extension brings, scripts included.
 pub(super) fn print_contents(brings: &ExtensionSummary) -> io::Result<()> {
     let mut stdout = output::stdout();
     writeln!(stdout, "{} {}", paint(BOLD, &brings.name), output::one_line(&brings.version))?;
@@ -49,7 +50,7 @@ fn print_script(stdout: &mut impl Write, text: &str) -> io::Result<()> {
     }
 }
 
-/// What an update changes.
+/// Prints what an update changes.
 pub(super) fn print_difference(name: &str, difference: &ExtensionDiff) -> io::Result<()> {
     let mut stdout = output::stdout();
     let (old, new) = &difference.versions;

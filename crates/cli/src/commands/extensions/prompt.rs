@@ -1,4 +1,4 @@
-//! Questions on a terminal: yes or no, a value, a value that nobody should see. With nobody there, nobody is asked.
+//! Questions to the user: yes or no, a value, a hidden value. Where stdin is no terminal, only a piped answer counts.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::mpsc;
@@ -9,7 +9,7 @@ use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 
 use crate::output::{self, BOLD, paint};
 
-/// Whether somebody could answer.
+/// Whether stdin is a terminal.
 pub(super) fn is_interactive() -> bool {
     io::stdin().is_terminal()
 }
@@ -17,14 +17,14 @@ pub(super) fn is_interactive() -> bool {
 /// How long a piped answer is waited for.
 const PIPED_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether the user says yes; anything else is a no.
+/// Asks a yes-or-no question; any answer but yes is a no.
 pub(super) fn confirm(question: &str) -> io::Result<bool> {
     let question = format!("{question} [y/N] ");
     let answer = if is_interactive() { ask_line(&question)? } else { ask_piped_line(&question)? };
     Ok(answer.is_some_and(|answer| matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")))
 }
 
-/// What the user types; nothing at the end of input.
+/// Reads a line from the terminal; `None` at the end of input.
 pub(super) fn ask_line(question: &str) -> io::Result<Option<String>> {
     print_question(question)?;
     let mut text = String::new();
@@ -32,7 +32,7 @@ pub(super) fn ask_line(question: &str) -> io::Result<Option<String>> {
     Ok((count > 0).then(|| text.trim_end_matches(['\n', '\r']).to_owned()))
 }
 
-/// The line that a script pipes in; nothing if it pipes none, or keeps the pipe open without a word.
+/// Reads a line that a script pipes in; `None` if it sends none, or keeps the pipe open without sending one.
 fn ask_piped_line(question: &str) -> io::Result<Option<String>> {
     print_question(question)?;
     let (sender, answer) = mpsc::channel();
@@ -42,7 +42,7 @@ fn ask_piped_line(question: &str) -> io::Result<Option<String>> {
     answer
 }
 
-/// What the user types unseen; nothing if it is given up with Ctrl+C, Ctrl+D or Esc.
+/// Reads a line without echo; `None` if the user cancels with Ctrl+C, Ctrl+D or Esc.
 pub(super) fn ask_hidden_line(question: &str) -> io::Result<Option<String>> {
     print_question(question)?;
     enable_raw_mode()?;
@@ -77,12 +77,12 @@ fn print_question(question: &str) -> io::Result<()> {
     stderr.flush()
 }
 
-/// The one line that stdin holds.
+/// Reads the first line of stdin; `None` if it is empty.
 pub(super) fn read_piped_line() -> io::Result<Option<String>> {
     let mut text = String::new();
     io::Read::take(io::stdin().lock(), MAX_PIPED_VALUE_BYTES).read_line(&mut text)?;
     Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()).filter(|text| !text.is_empty()))
 }
 
-/// No value is longer.
+/// The size limit of a piped value.
 const MAX_PIPED_VALUE_BYTES: u64 = 64 << 10;

@@ -1,4 +1,4 @@
-//! `extensions enable` and `disable`: here, or everywhere.
+//! `extensions enable` and `disable`: for one project, or for all.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ pub(super) fn disable(
     Ok(exit::OK)
 }
 
-/// One that is not installed any more may still be missed for its guards.
+/// Handles an extension that is no longer installed, but whose guards are still expected.
 fn disable_uninstalled(
     toolbox: &LoadedProject,
     world: &ProcessEnv,
@@ -63,7 +63,7 @@ fn disable_uninstalled(
     Ok(exit::OK)
 }
 
-/// Where a switch counts.
+/// Returns the folder below which the switch applies.
 fn scope_folder(toolbox: &LoadedProject, scope: ScopeArg) -> &Path {
     match scope {
         ScopeArg::User => Path::new("/"),

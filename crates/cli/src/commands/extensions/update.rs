@@ -1,5 +1,5 @@
-//! `extensions update`: what is new where an extension came from, shown as a difference; what runs or decides counts only after
-//! somebody agrees.
+//! `extensions update`: fetches the newest version of an extension and shows the difference. A change in anything that
+//! runs or decides needs the user's consent.
 
 use anyhow::bail;
 use hookwright_extensions::{ConsentRequirement, InstallConsent, PreparedExtension, UpdateStatus, check_for_update};
@@ -30,7 +30,7 @@ pub(super) fn run(
     }
     let mut code = exit::OK;
     for extension in wanted {
-        // What fails for one is no reason to leave out the others.
+        // A failure of one extension does not keep the others from being updated.
         let done = update_one(toolbox, world, extension, consent.into());
         code = code.max(done.unwrap_or_else(|error| crate::output::error_report::print(&error)));
     }

@@ -1,4 +1,5 @@
-//! `extensions validate`: what of an extension loads, what does not, and everything that is wrong with it, with its place.
+//! `extensions validate`: what of an extension loads, what does not, and everything that is wrong with
+//! it, with its location.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,7 +17,7 @@ use crate::commands::hooks::LoadedProject;
 use crate::output::{self, GOOD, paint};
 use crate::{exit, output::diagnostics};
 
-/// What makes a folder an extension.
+/// The file that makes a folder an extension.
 const MANIFEST: &str = "gemini-extension.json";
 
 pub(super) fn run(toolbox: &LoadedProject, world: &ProcessEnv, path: &Path, as_json: bool) -> anyhow::Result<u8> {
@@ -58,11 +59,11 @@ pub(super) fn run(toolbox: &LoadedProject, world: &ProcessEnv, path: &Path, as_j
     Ok(code)
 }
 
-/// What was found.
+/// The results of a check.
 #[derive(Default)]
 struct ExtensionCheck {
     brings: Option<ExtensionSummary>,
-    /// What would count in a session, by kind.
+    /// What would take effect in a session, by kind.
     loaded_items: Value,
     diagnostics: Vec<Diagnostic>,
 }
@@ -100,7 +101,7 @@ impl ExtensionCheck {
         });
     }
 
-    /// The hooks that could run; a script that is missing is said where the hook stands.
+    /// Lists the hooks, and adds a warning for each that could not run.
     fn check_hooks(&mut self, extension: &Extension, toolbox: &LoadedProject) -> Vec<Value> {
         let mut loaded = toolbox.loaded.clone();
         loaded.registry = Registry::new(vec![extension.declared_hooks()]);
@@ -135,7 +136,7 @@ impl ExtensionCheck {
     }
 }
 
-/// The files of a kind right in a folder, by name.
+/// Returns the files directly in a folder that have this extension, sorted by name.
 fn files_with_extension(folder: &Path, ending: &str) -> Vec<std::path::PathBuf> {
     let all = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<_> =

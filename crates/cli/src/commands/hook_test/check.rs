@@ -1,4 +1,4 @@
-//! What came out against what was expected. Pure but for the files a hook may have written.
+//! Compares the outcome of a case with its expectations. It reads no files but those that the case names.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::file::{ExpectedDecision, ExpectedTexts, HookTestExpectation};
 
-/// The most that is read of a file that a hook wrote.
+/// The size limit of a file that is checked.
 const MAX_CHECKED_FILE_BYTES: u64 = 16 << 20;
 
 /// One expectation that did not hold.
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct ExpectationFailure {
-    /// What was compared.
+    /// The name of the expectation.
     pub(crate) what: String,
     pub(crate) expected: String,
     pub(crate) actual: String,
@@ -59,7 +59,7 @@ pub(crate) fn check(
     failures.list
 }
 
-/// Expectations about a process only make sense where one hook ran.
+/// Checks what is expected of a process, which requires that exactly one hook ran.
 fn check_single_run(expect: &HookTestExpectation, outcome: &Outcome<()>, failures: &mut ExpectationFailures) {
     let about_one =
         expect.exit_code.is_some() || !expect.stdout_contains.0.is_empty() || !expect.stderr_contains.0.is_empty();
@@ -126,7 +126,7 @@ impl ExpectationFailures {
     }
 }
 
-/// Every key of an expected object must be there with its value; arrays and plain values must be equal.
+/// Whether every key of an expected object is in the actual one with its value; arrays and other values must be equal.
 fn is_subset(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Object(expected), Value::Object(actual)) => {
@@ -137,7 +137,7 @@ fn is_subset(expected: &Value, actual: &Value) -> bool {
     }
 }
 
-/// A table as JSON; dates become texts.
+/// Converts a table to JSON; dates become strings.
 pub(super) fn toml_to_json(table: &toml::Table) -> Value {
     fn value(toml: &toml::Value) -> Value {
         match toml {
@@ -153,7 +153,7 @@ pub(super) fn toml_to_json(table: &toml::Table) -> Value {
     Value::Object(table.iter().map(|(key, toml)| (key.clone(), value(toml))).collect())
 }
 
-/// `${PROJECT}` filled in, in every string.
+/// Replaces `${PROJECT}` in every string.
 pub(super) fn substitute_project(value: &Value, project: &str) -> Value {
     match value {
         Value::String(text) => Value::String(text.replace("${PROJECT}", project)),

@@ -1,4 +1,4 @@
-//! A hook-test file as written, and where such files are found.
+//! The format of a hook-test file, and the search for such files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use hookwright_hooks::EventKind;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
-/// A whole file.
+/// A hook-test file: its setup and its cases.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HookTestFile {
@@ -23,7 +23,7 @@ pub(crate) struct HookTestFile {
     pub(crate) cases: Vec<HookTestCase>,
 }
 
-/// What is laid into each case's project.
+/// What is put into the project of each case.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct HookTestSetup {
@@ -33,20 +33,20 @@ pub(crate) struct HookTestSetup {
     pub(crate) copy: BTreeMap<String, PathBuf>,
     /// Project path → content.
     pub(crate) files: BTreeMap<String, String>,
-    /// More environment for the hooks.
+    /// Additional environment variables of the hooks.
     pub(crate) env: BTreeMap<String, String>,
 }
 
-/// One case: an event, its input, what must come out.
+/// One case: an event, its input, and the expected outcome.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HookTestCase {
     pub(crate) name: String,
     pub(crate) event: EventKind,
-    /// Agents under which it must come to the same, through their dialects.
+    /// Agents whose dialects must give the same result.
     #[serde(default, rename = "as")]
     pub(crate) hosts: Vec<String>,
-    /// Only this hook; otherwise the whole plan.
+    /// The only hook to run; without it, every matching hook runs.
     pub(crate) hook: Option<String>,
     pub(crate) tool: Option<String>,
     #[serde(default)]
@@ -60,7 +60,7 @@ pub(crate) struct HookTestCase {
     pub(crate) expect: HookTestExpectation,
 }
 
-/// What must come out; only what is named is compared.
+/// The expected outcome; only the fields that are set are compared.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct HookTestExpectation {
@@ -79,7 +79,7 @@ pub(crate) struct HookTestExpectation {
     pub(crate) stderr_contains: ExpectedTexts,
 }
 
-/// The merged decision, with `stop` beside the three.
+/// The merged decision, with `stop` besides allow, ask and deny.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ExpectedDecision {
@@ -100,7 +100,7 @@ impl ExpectedDecision {
     }
 }
 
-/// One text or a list of them.
+/// A text, or a list of texts.
 #[derive(Debug, Default)]
 pub(crate) struct ExpectedTexts(pub(crate) Vec<String>);
 
@@ -127,11 +127,11 @@ impl<'de> Deserialize<'de> for ExpectedTexts {
     }
 }
 
-/// The most that is read of a test.
+/// The size limit of a hook-test file.
 const MAX_TEST_FILE_BYTES: u64 = 16 << 20;
 
 impl HookTestFile {
-    /// Reads a file; an error says where in it.
+    /// Reads a file; an error says where in the file it is.
     pub(crate) fn read(path: &Path) -> anyhow::Result<HookTestFile> {
         let text = hookwright_disk::read_text(path, MAX_TEST_FILE_BYTES)
             .with_context(|| format!("can't read {}", path.display()))?;
@@ -139,7 +139,7 @@ impl HookTestFile {
     }
 }
 
-/// The hook tests at a path: the file itself, or all below a directory, in order.
+/// Returns the hook tests at a path: the file itself, or all below a directory, sorted.
 pub(crate) fn find_test_files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let metadata = path.metadata().with_context(|| format!("can't read {}", path.display()))?;
     if !metadata.is_dir() {

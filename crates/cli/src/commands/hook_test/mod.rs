@@ -1,4 +1,5 @@
-//! Hook tests: what a `*.hooktest.toml` file says, how a case is run, what is compared. Printing is `hooks/test.rs`.
+//! Hook tests: the format of `*.hooktest.toml` files, the runner of their cases, and the
+//! checks. `hooks/test.rs` prints results.
 
 mod check;
 mod file;

@@ -1,4 +1,4 @@
-//! Runs the cases of a hook-test file, each in a fresh project of its own, on the engine that sessions use.
+//! Runs the cases of a hook-test file, each in a fresh temporary project, on the engine that sessions use.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -20,30 +20,29 @@ use super::check::{ExpectationFailure, check, substitute_project, toml_to_json};
 use super::file::{HookTestCase, HookTestFile};
 use super::sandbox::populate_sandbox;
 
-/// What came of one file.
+/// The results of one file.
 pub(crate) struct HookTestFileResult {
     pub(crate) path: PathBuf,
-    /// A program that is missing, so that nothing was run.
+    /// A required program that is missing, so that no case was run.
     pub(crate) missing_program: Option<String>,
     pub(crate) cases: Vec<HookTestCaseResult>,
-    /// What of the project the cases do not have, and why.
+    /// Files of the project that were not copied for the cases, with the reason.
     pub(crate) skipped_entries: BTreeSet<String>,
 }
 
-/// What came of one case.
+/// The result of one case.
 pub(crate) struct HookTestCaseResult {
     pub(crate) name: String,
     pub(crate) duration: Duration,
     pub(crate) failures: Vec<ExpectationFailure>,
-    /// What is said about its hooks.
     pub(crate) warnings: Vec<String>,
-    /// What another agent's dialect loses of the answer.
+    /// What another agent's dialect can't express of the answer.
     pub(crate) host_losses: Vec<String>,
-    /// Whether a hook failed and the case does not say that it should: then what it expects may have come of that alone.
+    /// Whether a hook failed without the case expecting it: the expected outcome may be due to the failure alone.
     pub(crate) hook_failed: bool,
 }
 
-/// Runs a file's cases; `project` is whose settings count where the file names none.
+/// Runs a file's cases; `project` provides the settings where the file names none.
 pub(crate) async fn run_file(
     path: &Path,
     project: &Path,
@@ -75,7 +74,7 @@ pub(crate) async fn run_file(
     Ok(result)
 }
 
-/// The agents that a case names.
+/// Returns the agents that a case names.
 fn case_hosts(case: &HookTestCase) -> anyhow::Result<Vec<Host>> {
     let host =
         |name: &String| crate::args::parse_host(name).map_err(|why| anyhow!("case `{}`: `{name}`: {why}", case.name));
@@ -91,15 +90,15 @@ async fn run_case(
     env: &[(OsString, OsString)],
 ) -> anyhow::Result<(HookTestCaseResult, Vec<String>)> {
     let started = Instant::now();
-    let beside = path.parent().unwrap_or(Path::new("."));
+    let test_dir = path.parent().unwrap_or(Path::new("."));
     let sandbox = tempfile::Builder::new().prefix("hooktest-").tempdir().context("can't make a temporary project")?;
-    // Hooks may compare paths; the real one is what they will see.
+    // Hooks may compare paths, so they get the resolved one.
     let root = sandbox.path().canonicalize()?;
     let (home, sandbox_project) = (root.join("home"), root.join("project"));
     std::fs::create_dir_all(&home)?;
     std::fs::create_dir_all(&sandbox_project)?;
-    let left_out = populate_sandbox(file, case, beside, project, &sandbox_project)?;
-    let engine = sandbox_engine(file, case, beside, &sandbox_project, &home, env)?;
+    let left_out = populate_sandbox(file, case, test_dir, project, &sandbox_project)?;
+    let engine = sandbox_engine(file, case, test_dir, &sandbox_project, &home, env)?;
     let fields = event_fields(case, &sandbox_project)?;
     let (outcome, lost) = match host {
         None => {
@@ -112,7 +111,7 @@ async fn run_case(
     engine.shutdown().await;
     let failures = check(&case.expect, case.event, &outcome, &sandbox_project);
     let name = host.map_or_else(|| case.name.clone(), |host| format!("{} (as {host})", case.name));
-    let warnings = outcome.warnings.iter().map(|said| format!("{} {}", said.hook, said.text)).collect();
+    let warnings = outcome.warnings.iter().map(|warning| format!("{} {}", warning.hook, warning.text)).collect();
     let hook_failed = case.expect.exit_code.is_none() && outcome.runs.iter().any(|run| run.error.is_some());
     Ok((
         HookTestCaseResult { name, duration: started.elapsed(), failures, warnings, host_losses: lost, hook_failed },
@@ -120,7 +119,8 @@ async fn run_case(
     ))
 }
 
-/// The case as it would happen in another agent: its words in, all views as one outcome, and what its answer would lose.
+/// Runs the case as another agent's event: returns the outcomes of all views as one, and what the
+/// agent's answer would lose.
 async fn fire_as(
     host: Host,
     case: &HookTestCase,
@@ -129,13 +129,13 @@ async fn fire_as(
     engine: &HookEngine,
 ) -> anyhow::Result<(Outcome<()>, Vec<String>)> {
     let payload = build_host_payload(host, case.event, fields, project)?;
-    let heard = host.dialect().parse_event(host, payload, None)?;
+    let host_event = host.dialect().parse_event(host, payload, None)?;
     let mut outcomes = Vec::new();
-    for view in &heard.views {
+    for view in &host_event.views {
         outcomes.push(engine.fire_any(&view.event, &CancellationToken::new()).await);
     }
     let merged: Vec<MergedAnswer> = outcomes.iter().map(|outcome| outcome.merged.clone()).collect();
-    let written = host.dialect().write_response(&heard, &HostVerdict::from_merged(&heard, &merged));
+    let written = host.dialect().write_response(&host_event, &HostVerdict::from_merged(&host_event, &merged));
     let lost = written
         .downgrades
         .iter()
@@ -152,20 +152,20 @@ async fn fire_as(
     Ok((whole, lost))
 }
 
-/// The most that is read of settings.
+/// The size limit of a settings file.
 const MAX_TEST_SETTINGS_BYTES: u64 = 16 << 20;
 
-/// An engine with the hooks of the sandbox's settings and nobody else's.
+/// Builds an engine with the hooks of the sandbox's settings only.
 fn sandbox_engine(
     file: &HookTestFile,
     case: &HookTestCase,
-    beside: &Path,
+    test_dir: &Path,
     project: &Path,
     home: &Path,
     env: &[(OsString, OsString)],
 ) -> anyhow::Result<HookEngine> {
     let settings = project.join(".gemini/settings.json");
-    let shown = file.settings.as_ref().map_or_else(|| settings.clone(), |path| beside.join(path));
+    let shown = file.settings.as_ref().map_or_else(|| settings.clone(), |path| test_dir.join(path));
     let text = hookwright_disk::read_text(&settings, MAX_TEST_SETTINGS_BYTES).with_context(|| {
         format!("there are no settings: name a file with `settings = …`, or create {}", settings.display())
     })?;
@@ -195,7 +195,7 @@ fn sandbox_engine(
     Ok(HookEngine::builder(Registry::new(vec![declared])).session(session).environment(vars).build())
 }
 
-/// The fields of a case's event, from its short forms and its input table.
+/// Builds the fields of a case's event from its short forms and its input table.
 fn event_fields(case: &HookTestCase, project: &Path) -> anyhow::Result<Map<String, Value>> {
     let mut fields = Map::new();
     if let Some(tool) = &case.tool {

@@ -1,4 +1,4 @@
-//! The project of a case: what it holds of the user's, and what its test asks for.
+//! The temporary project of a case: the copied files of the user's project, and the files that the test asks for.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -10,23 +10,23 @@ use super::file::{HookTestCase, HookTestFile, HookTestSetup};
 /// Packages are linked and not copied: there are many, and they lead to other folders.
 const PACKAGES_DIR: &str = "node_modules";
 
-/// Puts the files in place: the project's own `.gemini` and packages where the test names no settings, then what the test
-/// asks for. Returns what was left out.
+/// Fills the project of a case: with the user's `.gemini` and packages where the test names no settings, then with the
+/// files that the test asks for. Returns the entries that were skipped.
 pub(super) fn populate_sandbox(
     file: &HookTestFile,
     case: &HookTestCase,
-    beside: &Path,
+    test_dir: &Path,
     project: &Path,
     sandbox: &Path,
 ) -> anyhow::Result<Vec<String>> {
     let HookTestSetup { git, copy, files, .. } = &file.setup;
     let mut copying = SandboxCopier::new(project)?;
     match &file.settings {
-        Some(settings) => copy_file(&beside.join(settings), &resolve_in_sandbox(sandbox, ".gemini/settings.json")?)?,
+        Some(settings) => copy_file(&test_dir.join(settings), &resolve_in_sandbox(sandbox, ".gemini/settings.json")?)?,
         None => copying.copy_folder_if_exists(&project.join(".gemini"), &sandbox.join(".gemini"))?,
     }
     for (target, source) in copy {
-        copying.copy_requested(&beside.join(source), &resolve_in_sandbox(sandbox, target)?)?;
+        copying.copy_requested(&test_dir.join(source), &resolve_in_sandbox(sandbox, target)?)?;
     }
     for (target, content) in files.iter().chain(&case.files) {
         let target = resolve_in_sandbox(sandbox, target)?;
@@ -40,7 +40,7 @@ pub(super) fn populate_sandbox(
     if file.settings.is_none() && packages.is_dir() && !sandbox.join(PACKAGES_DIR).exists() {
         link_folder(&packages, &sandbox.join(PACKAGES_DIR))?;
         if *git {
-            // It is no part of the repository, as in the user's.
+            // As in the user's repository, it is not committed.
             std::fs::create_dir_all(sandbox.join(".git/info"))?;
             std::fs::write(sandbox.join(".git/info/exclude"), format!("/{PACKAGES_DIR}\n"))?;
         }
@@ -48,14 +48,14 @@ pub(super) fn populate_sandbox(
     Ok(copying.skipped)
 }
 
-/// A path of the sandbox; a test must not write anywhere else.
+/// Resolves a path in the sandbox; a test must not write anywhere else.
 fn resolve_in_sandbox(sandbox: &Path, path: &str) -> anyhow::Result<PathBuf> {
     use std::path::Component;
     let relative = Path::new(path);
     if !relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
         bail!("`{path}` leaves the test's project");
     }
-    // A link in there leads to the user's own files.
+    // A link in the sandbox leads to the user's own files.
     let linked = relative.ancestors().skip(1).find(|above| sandbox.join(above).is_symlink());
     if let Some(linked) = linked {
         bail!("`{path}` would change your own {}, which a test's project has as a link", linked.display());
@@ -86,18 +86,18 @@ fn make_link(source: &Path, target: &Path) -> std::io::Result<()> {
     std::os::windows::fs::symlink_dir(source, target)
 }
 
-/// Folders on their way into a case's project.
+/// Copies folders into the project of a case.
 struct SandboxCopier {
-    /// The user's project, as it really is: links to folders outside of it are not followed.
+    /// The resolved path of the user's project: links to folders outside of it are not followed.
     project: PathBuf,
-    /// The folders that are being copied, from the outermost: a link to one of them would have no end.
+    /// The folders that are being copied, outermost first: following a link to one of them would never end.
     open_folders: Vec<PathBuf>,
     copied_entries: usize,
     skipped: Vec<String>,
 }
 
 impl SandboxCopier {
-    /// More are no hook's files: somebody has named the wrong folder.
+    /// The limit of copied entries. A folder with more is most likely named by mistake.
     const MAX_COPIED_ENTRIES: usize = 20_000;
 
     fn new(project: &Path) -> anyhow::Result<SandboxCopier> {
@@ -105,7 +105,7 @@ impl SandboxCopier {
         Ok(SandboxCopier { project, open_folders: Vec::new(), copied_entries: 0, skipped: Vec::new() })
     }
 
-    /// A file or a folder that a test names.
+    /// Copies a file or a folder that a test names.
     fn copy_requested(&mut self, source: &Path, target: &Path) -> anyhow::Result<()> {
         match source.is_dir() {
             true if source.file_name().is_some_and(|name| name == PACKAGES_DIR) => link_folder(source, target),
@@ -171,7 +171,7 @@ fn make_repository(project: &Path) -> anyhow::Result<()> {
         let mut git = std::process::Command::new("git");
         git.args(identity).args(args).current_dir(project);
         git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Nobody else's mark: hooks of other cases may be starting.
+        // Spawned detached, so that git does not inherit the process mark of a hook that another case is starting.
         #[expect(clippy::disallowed_methods, reason = "the user waits for it, and can interrupt it")]
         let output = hookwright_process::spawn_detached(|| git.spawn())
             .and_then(std::process::Child::wait_with_output)

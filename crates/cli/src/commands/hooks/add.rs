@@ -1,4 +1,4 @@
-//! `hooks add EXAMPLE`: takes over one of the shipped examples: its script, its settings entry and its tests.
+//! `hooks add EXAMPLE`: installs one of the shipped examples: its script, its settings entry and its tests.
 
 mod examples;
 
@@ -49,7 +49,7 @@ pub(crate) fn run(place: &ProjectArgs, world: &ProcessEnv, add: &HookAddArgs) ->
     Ok(exit::OK)
 }
 
-/// What there is to take.
+/// Prints the available examples.
 fn list_examples() -> anyhow::Result<u8> {
     let mut table = TextTable::new(&["EXAMPLE", "EVENT", "WHAT IT DOES"]);
     for example in EXAMPLES {
@@ -64,7 +64,9 @@ fn list_examples() -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// The files with their places. Tests keep to settings of their own: they are about this hook, whatever else there is.
+/// Returns the files to write, with their paths.
+///
+/// The tests use the example's own settings, so that they test this hook alone.
 fn example_files(example: &ExampleHook, home: &HookLocation) -> Vec<(PathBuf, String, HookFileMode)> {
     let settings = format!("{}.settings.json", example.name);
     let mut files: Vec<_> = example
@@ -85,7 +87,7 @@ fn example_files(example: &ExampleHook, home: &HookLocation) -> Vec<(PathBuf, St
     files
 }
 
-/// The definitions, for whoever's settings they are to stand in.
+/// Returns the hook definitions, with commands for the settings that they go into.
 fn example_entries(example: &ExampleHook, home: &HookLocation) -> anyhow::Result<Vec<HookDefinitionEntry>> {
     let settings: Value = serde_json::from_str(example.settings).context("the example's settings")?;
     let events = settings["hooks"].as_object().cloned().unwrap_or_default();
@@ -105,7 +107,7 @@ fn example_entries(example: &ExampleHook, home: &HookLocation) -> anyhow::Result
     Ok(entries)
 }
 
-/// A script whose interpreter is not there would be a hook that can't run.
+/// Warns when an interpreter is missing that a script of the example needs.
 fn warn_missing_interpreters(example: &ExampleHook, home: &HookLocation, world: &ProcessEnv) -> anyhow::Result<()> {
     for (program, endings) in [("python3", [".py", ".py"]), ("node", [".mjs", ".cjs"])] {
         let needs = example.files.iter().any(|(name, _)| endings.iter().any(|end| name.ends_with(end)));

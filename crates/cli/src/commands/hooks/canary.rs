@@ -1,5 +1,5 @@
-//! Whether hooks that stand elsewhere, a worker or a service, are awake: each is asked about something harmless. A command's
-//! script can be looked at; what these would say only they know.
+//! Canaries: a harmless sample event for each worker and HTTP hook, to see whether it answers. A command's script can
+//! be inspected; for these, only an answer tells.
 
 use std::time::{Duration, Instant};
 
@@ -10,22 +10,22 @@ use tokio_util::sync::CancellationToken;
 
 use super::LoadedProject;
 
-/// Nobody sits in front of a doctor for longer.
+/// The limit of a hook's timeout here, because the user waits for the result.
 const MAX_CANARY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What came of asking.
+/// The result of a canary.
 pub(super) struct CanaryResult {
     /// How long the answer took, or why there was none.
     result: Result<Duration, String>,
 }
 
 impl CanaryResult {
-    /// Why it is not awake, if it is not.
+    /// Returns why the hook did not answer, if it did not.
     pub(super) fn failure(&self) -> Option<&str> {
         self.result.as_ref().err().map(String::as_str)
     }
 
-    /// In words.
+    /// Describes the result in a few words.
     pub(super) fn summary(&self) -> String {
         match &self.result {
             Ok(took) => format!("answered a sample in {} ms", took.as_millis()),
@@ -41,7 +41,7 @@ impl CanaryResult {
     }
 }
 
-/// Asks those that are armed; nothing for the others, in the order of the entries.
+/// Sends a canary to each armed worker and HTTP hook; `None` for the others, in the order of the entries.
 pub(super) fn probe_all(
     toolbox: &LoadedProject,
     entries: &[HookListEntry],
@@ -64,8 +64,8 @@ pub(super) fn probe_all(
 }
 
 async fn probe(toolbox: &LoadedProject, hook: &Hook) -> CanaryResult {
-    let patient = Hook { timeout: hook.timeout.min(MAX_CANARY_TIMEOUT), ..hook.clone() };
-    let (alone, event) = match build_canary(&patient) {
+    let bounded = Hook { timeout: hook.timeout.min(MAX_CANARY_TIMEOUT), ..hook.clone() };
+    let (alone, event) = match build_canary(&bounded) {
         Ok(made) => made,
         Err(error) => return CanaryResult { result: Err(error.to_string()) },
     };

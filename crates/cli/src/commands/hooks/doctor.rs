@@ -1,4 +1,4 @@
-//! `hooks doctor`: could every enabled hook really run, and what to do about those that could not.
+//! `hooks doctor`: checks that every enabled hook could run, and hints at what to do about those that could not.
 
 use std::io::Write;
 
@@ -16,38 +16,38 @@ use crate::output::{self, BAD, BOLD, GOOD, NOTE, WARN, paint};
 pub(crate) fn run(toolbox: &LoadedProject, world: &ProcessEnv, as_json: bool) -> anyhow::Result<u8> {
     let entries = toolbox.entries();
     let canaries = canary::probe_all(toolbox, &entries)?;
-    let patients: Vec<HookExamination> =
+    let examinations: Vec<HookExamination> =
         entries.into_iter().zip(canaries).map(|(entry, canary)| HookExamination { entry, canary }).collect();
     let diagnostics = toolbox.loaded.registry.diagnostics();
     let broken = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
-    let counts = HookStateCounts::count(&patients, broken);
+    let counts = HookStateCounts::count(&examinations, broken);
     let unarmed = toolbox.unarmed_guards();
     let loaded = &toolbox.loaded;
     let changed = all_pending_changes(&loaded.paths, &loaded.project.root, loaded.guard_files(&[]));
-    let starved = servers_with_unset_variables(toolbox);
+    let servers_with_unset = servers_with_unset_variables(toolbox);
     let agents = crate::commands::agents::wired_agents_summary(world, &loaded.project.root);
     let wrong = counts.inert + counts.failing + counts.broken + unarmed.len() + changed.len();
     let code = if wrong == 0 { exit::OK } else { exit::ERROR };
     if as_json {
-        let hooks: Vec<_> = patients.iter().map(|patient| patient.to_json(toolbox)).collect();
-        let failing = patients.iter().filter(|patient| patient.is_failing_guard());
+        let hooks: Vec<_> = examinations.iter().map(|examination| examination.to_json(toolbox)).collect();
+        let failing = examinations.iter().filter(|examination| examination.is_failing_guard());
         let unarmed: Vec<_> =
             unarmed.iter().map(unarmed_json).chain(failing.map(HookExamination::unarmed_json)).collect();
         let changed: Vec<_> = changed.iter().map(|change| change.file.path.display().to_string()).collect();
         output::print_json(
-            &json!({"ok": code == exit::OK, "counts": counts, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed, "changed_by_agent": changed, "agents": agents, "servers_without_variables": starved.iter().map(|(name, unset)| json!({"name": name, "unset_variables": unset})).collect::<Vec<_>>()}),
+            &json!({"ok": code == exit::OK, "counts": counts, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed, "changed_by_agent": changed, "agents": agents, "servers_without_variables": servers_with_unset.iter().map(|(name, unset)| json!({"name": name, "unset_variables": unset})).collect::<Vec<_>>()}),
         )?;
         return Ok(code);
     }
     toolbox.print_problems()?;
     let mut stdout = output::stdout();
-    patients.iter().try_for_each(|patient| patient.print(&mut stdout, toolbox))?;
+    examinations.iter().try_for_each(|examination| examination.print(&mut stdout, toolbox))?;
     writeln!(stdout, "{counts}")?;
     for guard in &unarmed {
         writeln!(stdout, "{} {guard}", paint(BAD, "FAIL"))?;
         writeln!(stdout, "       {} {}", paint(NOTE, "to do:"), guard.advice())?;
     }
-    for (name, unset) in &starved {
+    for (name, unset) in &servers_with_unset {
         let unset: Vec<String> = unset.iter().map(|name| unset_variable_text(name)).collect();
         writeln!(
             stdout,
@@ -62,7 +62,7 @@ pub(crate) fn run(toolbox: &LoadedProject, world: &ProcessEnv, as_json: bool) ->
         writeln!(stdout, "{} {path} was changed by an agent, and nobody has trusted that", paint(BAD, "FAIL"))?;
         writeln!(stdout, "       {} look at it with `hookwright hooks trust`", paint(NOTE, "to do:"))?;
     }
-    if let Some(words) = guards_summary(&patients, unarmed.len()) {
+    if let Some(words) = guards_summary(&examinations, unarmed.len()) {
         writeln!(stdout, "{words}")?;
     }
     if !agents.is_empty() {
@@ -75,10 +75,12 @@ pub(crate) fn run(toolbox: &LoadedProject, world: &ProcessEnv, as_json: bool) ->
     Ok(code)
 }
 
-/// How many guards are armed, if there is any. One that fails its sample blocks what it should judge.
-fn guards_summary(patients: &[HookExamination], unarmed: usize) -> Option<String> {
-    let armed = patients.iter().filter(|patient| patient.entry.hook.is_guard() && patient.is_armed()).count();
-    let failing = patients.iter().filter(|patient| patient.is_failing_guard()).count();
+/// Describes how many guards are armed, if there are any. A guard that fails its canary blocks every
+/// event it should judge.
+fn guards_summary(examinations: &[HookExamination], unarmed: usize) -> Option<String> {
+    let armed =
+        examinations.iter().filter(|examination| examination.entry.hook.is_guard() && examination.is_armed()).count();
+    let failing = examinations.iter().filter(|examination| examination.is_failing_guard()).count();
     let why = match failing {
         0 => String::new(),
         1 => " (1 failed its sample and does not do its work)".to_owned(),
@@ -88,25 +90,27 @@ fn guards_summary(patients: &[HookExamination], unarmed: usize) -> Option<String
     (armed + unarmed > 0).then(|| format!("guards: {armed} armed, {unarmed} not armed{why}"))
 }
 
-/// How many hooks there are of each kind.
+/// The number of hooks in each state.
 #[derive(serde::Serialize)]
 struct HookStateCounts {
     armed: usize,
     inert: usize,
-    /// Those that could start, and failed their sample.
+    /// Hooks that could start, but failed their canary.
     failing: usize,
     off_or_held: usize,
     broken: usize,
 }
 
 impl HookStateCounts {
-    fn count(patients: &[HookExamination], broken: usize) -> HookStateCounts {
-        let count =
-            |is_meant: fn(&HookExamination) -> bool| patients.iter().filter(|patient| is_meant(patient)).count();
+    fn count(examinations: &[HookExamination], broken: usize) -> HookStateCounts {
+        let count = |is_meant: fn(&HookExamination) -> bool| {
+            examinations.iter().filter(|examination| is_meant(examination)).count()
+        };
         let armed = count(HookExamination::is_armed);
-        let inert = count(|patient| matches!(patient.entry.state, ArmedState::Inert(_) | ArmedState::NeverMatches(_)));
-        let failing = count(|patient| patient.failure().is_some());
-        HookStateCounts { armed, inert, failing, off_or_held: patients.len() - armed - inert - failing, broken }
+        let inert =
+            count(|examination| matches!(examination.entry.state, ArmedState::Inert(_) | ArmedState::NeverMatches(_)));
+        let failing = count(|examination| examination.failure().is_some());
+        HookStateCounts { armed, inert, failing, off_or_held: examinations.len() - armed - inert - failing, broken }
     }
 }
 
@@ -123,7 +127,7 @@ impl std::fmt::Display for HookStateCounts {
     }
 }
 
-/// A hook, and what came of a sample where only that can tell whether it is awake.
+/// A hook, and the result of its canary if it got one.
 struct HookExamination {
     entry: HookListEntry,
     canary: Option<CanaryResult>,
@@ -134,7 +138,7 @@ impl HookExamination {
         self.canary.as_ref().and_then(CanaryResult::failure)
     }
 
-    /// Whether it could start, and nothing shows that this would not help.
+    /// Whether the hook could start and did not fail a canary.
     fn is_armed(&self) -> bool {
         matches!(self.entry.state, ArmedState::Armed) && self.failure().is_none()
     }
@@ -143,7 +147,7 @@ impl HookExamination {
         self.entry.hook.is_guard() && self.failure().is_some()
     }
 
-    /// Why it is not armed, or how its sample went.
+    /// Returns why the hook is not armed, or how its canary went.
     fn reason(&self) -> Option<String> {
         self.entry.state.reason().or(self.canary.as_ref().map(CanaryResult::summary))
     }
@@ -159,11 +163,11 @@ impl HookExamination {
                 Some("look at it, then `hookwright hooks trust NAME`, or `--folder` for the whole folder".to_owned())
             }
             ArmedState::Armed if self.failure().is_some() => {
-                let whose = match hook.action {
+                let remedy = match hook.action {
                     Action::Http(_) => "see that its service is up and lets it in",
                     _ => "correct its program",
                 };
-                Some(format!("{whose}; `hookwright hooks fire {}` asks it again", hook.event))
+                Some(format!("{remedy}; `hookwright hooks fire {}` asks it again", hook.event))
             }
             ArmedState::Armed | ArmedState::Disabled(_) => None,
         }
@@ -206,14 +210,14 @@ impl HookExamination {
         value
     }
 
-    /// As a guard that is not armed, with the same keys as the others.
+    /// Formats a failing guard with the same keys as the unarmed ones.
     fn unarmed_json(&self) -> Value {
         let hook = hook_json(&self.entry);
         json!({"name": hook["name"], "file": hook["file"], "line": hook["line"], "why": "failed_sample", "reason": self.reason(), "advice": self.hint()})
     }
 }
 
-/// What somebody who wrote a matcher that matches nothing may have meant.
+/// Returns a correction for a matcher that matches nothing.
 fn matcher_hint(event: EventKind, matcher: &str) -> String {
     match event.info().subject {
         MatcherSubject::ToolName => tool_help(matcher.split('|').next().unwrap_or(matcher)),
@@ -224,7 +228,7 @@ fn matcher_hint(event: EventKind, matcher: &str) -> String {
     }
 }
 
-/// The variables that a hook reads and nothing sets. They may be meant to be empty, so they are said and no failure.
+/// Returns the variables that a hook reads and nothing sets. They may be meant to be empty, so they are no failure.
 fn unset_variables(toolbox: &LoadedProject, entry: &HookListEntry) -> Vec<String> {
     match entry.state {
         ArmedState::Disabled(_) => Vec::new(),
@@ -232,7 +236,7 @@ fn unset_variables(toolbox: &LoadedProject, entry: &HookListEntry) -> Vec<String
     }
 }
 
-/// MCP servers whose declarations name variables that nothing sets.
+/// Returns the MCP servers whose declarations name variables that nothing sets.
 fn servers_with_unset_variables(toolbox: &LoadedProject) -> Vec<(String, Vec<String>)> {
     let servers = toolbox.loaded.mcp_servers().servers.into_iter();
     servers

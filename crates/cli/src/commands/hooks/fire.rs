@@ -1,4 +1,4 @@
-//! `hooks fire EVENT`: runs the matching hooks exactly as a session would, and shows what came of it.
+//! `hooks fire EVENT`: runs the matching hooks exactly as a session would, and prints the outcome.
 
 mod background;
 mod caveats;
@@ -36,31 +36,31 @@ pub(crate) fn run(toolbox: &LoadedProject, fire: &HookFireArgs) -> anyhow::Resul
     toolbox.print_problems()?;
     let FireResult { outcome, plan, signal_exit_code: ended } = fire_once(toolbox, &event, subject.as_deref(), &id)?;
     let asked = outcome.runs.iter().any(|run| !run.in_background);
-    let doubts = find_caveats(toolbox, fire.event, subject.as_deref(), asked);
+    let caveats = find_caveats(toolbox, fire.event, subject.as_deref(), asked);
     let code = match exit_code(&outcome) {
-        exit::OK if !doubts.is_empty() => exit::ERROR,
+        exit::OK if !caveats.is_empty() => exit::ERROR,
         code => code,
     };
     if fire.json {
-        output::print_json(&outcome_json(fire.event, &outcome, &doubts))?;
+        output::print_json(&outcome_json(fire.event, &outcome, &caveats))?;
     } else {
         let how = match plan.as_ref().map(|plan| (plan.hooks.len(), plan.sequential)) {
-            None if doubts.is_empty() => "no hook matches".to_owned(),
+            None if caveats.is_empty() => "no hook matches".to_owned(),
             None => "no hook ran".to_owned(),
             Some((1, _)) => "1 hook".to_owned(),
             Some((many, true)) => format!("{many} hooks, one after another"),
             Some((many, false)) => format!("{many} hooks, all at once"),
         };
-        print_timeline(fire.event, subject.as_deref(), &how, &outcome, &doubts)?;
+        print_timeline(fire.event, subject.as_deref(), &how, &outcome, &caveats)?;
     }
     Ok(ended.unwrap_or(code))
 }
 
-/// What came of firing an event.
+/// The outcome of a fired event.
 pub(crate) struct FireResult {
     pub(crate) outcome: Outcome<()>,
     pub(crate) plan: Option<Arc<Plan>>,
-    /// The exit code of the signal that ended it.
+    /// The exit code of the signal that interrupted it.
     pub(crate) signal_exit_code: Option<u8>,
 }
 
@@ -73,9 +73,9 @@ pub(crate) fn fire_once(
 ) -> anyhow::Result<FireResult> {
     session_options::announce_hooks(&toolbox.loaded)?;
     let transcript = tempfile::Builder::new().prefix("transcript-").suffix(".jsonl").tempfile()?;
-    let beside = BackgroundObserver::new_shared();
+    let background = BackgroundObserver::new_shared();
     let session = toolbox.engine_session(id, transcript.path().to_owned());
-    let engine = toolbox.engine_builder(session).observer(beside.clone()).build();
+    let engine = toolbox.engine_builder(session).observer(background.clone()).build();
     let plan = engine.plan(event.kind(), subject);
     let runtime = crate::runtime::start(2)?;
     let mut signals = Signals::listen()?;
@@ -96,7 +96,7 @@ pub(crate) fn fire_once(
             () = engine.wait_for_background_hooks() => {}
             () = cancel.cancelled() => {}
         }
-        beside.merge_into(&mut outcome);
+        background.merge_into(&mut outcome);
         let ended = if cancel.is_cancelled() { watcher.await.ok() } else { None };
         engine.shutdown().await;
         (outcome, ended)
@@ -113,14 +113,14 @@ pub(crate) fn exit_code(outcome: &Outcome<()>) -> u8 {
     }
 }
 
-/// One object: the merged answer in a hook's own words, and how each hook ran.
-fn outcome_json(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> Value {
+/// Formats the merged answer as a hook would write it, and how each hook ran.
+fn outcome_json(event: EventKind, outcome: &Outcome<()>, caveats: &[String]) -> Value {
     let mut object = outcome.merged.to_json(event);
-    if !doubts.is_empty() && exit_code(outcome) == exit::OK {
+    if !caveats.is_empty() && exit_code(outcome) == exit::OK {
         object.insert("decision".to_owned(), Value::Null);
     }
-    object.insert("doubts".to_owned(), json!(doubts));
-    let words = |said: &hookwright_hooks::HookMessage| json!({"hook": said.hook, "source": said.source.to_string(), "text": said.text});
+    object.insert("doubts".to_owned(), json!(caveats));
+    let words = |note: &hookwright_hooks::HookMessage| json!({"hook": note.hook, "source": note.source.to_string(), "text": note.text});
     object.insert("warnings".to_owned(), outcome.warnings.iter().map(words).collect());
     let later = background_runs(outcome)
         .map(|run| json!({"hook": run.hook, "source": run.source.to_string(), "text": run.answer.system_message}));
@@ -129,7 +129,7 @@ fn outcome_json(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> V
     Value::Object(object)
 }
 
-/// The runs beside the event that had a message: a session shows it when it comes.
+/// Returns the background runs that had a message; a session shows it when the hook ends.
 fn background_runs(outcome: &Outcome<()>) -> impl Iterator<Item = &RunReport> {
     outcome.runs.iter().filter(|run| run.in_background && run.answer.system_message.is_some())
 }
@@ -163,13 +163,13 @@ fn decision_name(run: &RunReport) -> Option<&'static str> {
     }
 }
 
-/// The runs, then the outcome.
+/// Prints the runs, then the outcome.
 fn print_timeline(
     event: EventKind,
     subject: Option<&str>,
     how: &str,
     outcome: &Outcome<()>,
-    doubts: &[String],
+    caveats: &[String],
 ) -> anyhow::Result<()> {
     let mut stdout = output::stdout();
     let subject = subject.map(|subject| format!(" {}", output::one_line(subject))).unwrap_or_default();
@@ -193,32 +193,32 @@ fn print_timeline(
             (None, Some(signal)) => format!("signal {signal}"),
             (None, None) => run.status.as_str().to_owned(),
         };
-        let beside = if run.in_background { ", async" } else { "" };
+        let async_note = if run.in_background { ", async" } else { "" };
         let time = run.duration.as_secs_f64() * 1e3;
-        let facts = paint(DIM, format!("({}{beside}, {time:.1} ms, {end})", run.source));
+        let facts = paint(DIM, format!("({}{async_note}, {time:.1} ms, {end})", run.source));
         writeln!(stdout, "  {} {} {facts}", output::truncate_columns(&run.hook, 60), paint(style, word))?;
         if let Some(error) = &run.error {
             writeln!(stdout, "    {} {}", paint(WARN, "warning:"), error.trim_end().replace('\n', "\n    "))?;
         }
     }
     writeln!(stdout, "{}", paint(BOLD, "outcome"))?;
-    for (label, text) in summary_rows(event, outcome, doubts) {
+    for (label, text) in summary_rows(event, outcome, caveats) {
         writeln!(stdout, "  {label}: {}", text.trim_end().replace('\n', "\n    "))?;
     }
     Ok(())
 }
 
-fn summary_rows(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> Vec<(&'static str, String)> {
+fn summary_rows(event: EventKind, outcome: &Outcome<()>, caveats: &[String]) -> Vec<(&'static str, String)> {
     let merged = &outcome.merged;
     let decision = match merged.answer.decision {
         _ if merged.answer.stop => "stopped",
         Some(Decision::Deny) => "denied",
         Some(Decision::Ask) => "ask the user",
-        Some(Decision::Allow) | None if !doubts.is_empty() => "nobody objects, but that is no yes",
+        Some(Decision::Allow) | None if !caveats.is_empty() => "nobody objects, but that is no yes",
         Some(Decision::Allow) | None => "allowed",
     };
     let mut lines = vec![("decision", decision.to_owned())];
-    lines.extend(doubts.iter().map(|doubt| ("warning", doubt.clone())));
+    lines.extend(caveats.iter().map(|caveat| ("warning", caveat.clone())));
     if merged.answer.stop {
         lines.push(("reason", merged.stop_text()));
     } else if merged.answer.decision >= Some(Decision::Ask) {
@@ -236,7 +236,7 @@ fn summary_rows(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> V
         }
     }
     let first_errors: Vec<_> = outcome.runs.iter().filter_map(|run| run.error.as_deref()).collect();
-    let more = outcome.warnings.iter().filter(|said| !first_errors.contains(&said.text.as_str()));
-    lines.extend(more.map(|said| ("warning", format!("{} {}", said.hook, said.text))));
+    let more = outcome.warnings.iter().filter(|warning| !first_errors.contains(&warning.text.as_str()));
+    lines.extend(more.map(|warning| ("warning", format!("{} {}", warning.hook, warning.text))));
     lines
 }

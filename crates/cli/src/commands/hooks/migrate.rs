@@ -1,4 +1,4 @@
-//! `hooks migrate --from-claude`: Claude Code's hooks, added to what is here.
+//! `hooks migrate --from-claude`: adds Claude Code's hooks to the settings here.
 
 mod claude_runner;
 mod samples;

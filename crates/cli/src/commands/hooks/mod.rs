@@ -1,4 +1,4 @@
-//! `hookwright hooks …`: one file per command. All of them look at a project through a [`LoadedProject`].
+//! `hookwright hooks …`: one file per command. Most of them work on a [`LoadedProject`].
 
 mod add;
 mod canary;
@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use crate::args::{HooksCommand, ProjectArgs, ProjectCommand};
 use crate::output;
 
-/// Runs one of the commands.
+/// Runs one of the `hooks` commands.
 pub(crate) fn run(args: ProjectCommand<HooksCommand>, world: ProcessEnv) -> anyhow::Result<u8> {
     let ProjectCommand { command, place } = args;
     let open = || LoadedProject::open(&place, &world);
@@ -51,18 +51,18 @@ pub(crate) fn run(args: ProjectCommand<HooksCommand>, world: ProcessEnv) -> anyh
     }
 }
 
-/// The examples that can be taken over.
+/// Returns the names of the examples that `hooks add` installs.
 pub(crate) fn example_names() -> impl Iterator<Item = &'static str> {
     add::EXAMPLES.iter().map(|example| example.name)
 }
 
-/// `hookwright doctor`, which needs no `hooks` before it.
+/// Runs `hookwright doctor`, the short form of `hooks doctor`.
 pub(crate) fn run_doctor(place: &ProjectArgs, world: &ProcessEnv, json: bool) -> anyhow::Result<u8> {
     doctor::run(&LoadedProject::open(place, world)?, world, json)
 }
 
 impl ProjectArgs {
-    /// The project's directory, which must exist.
+    /// Returns the project's directory, which must exist.
     pub(crate) fn directory(&self, world: &ProcessEnv) -> anyhow::Result<PathBuf> {
         let given = self.project.clone().flatten().unwrap_or_else(|| PathBuf::from("."));
         let path = world.cwd.join(&given);
@@ -71,7 +71,7 @@ impl ProjectArgs {
         Ok(path)
     }
 
-    /// Whether the folder's trust is asked for.
+    /// Returns whether the folder counts as trusted without a check (`--skip-trust`).
     pub(crate) fn trust_override(&self) -> TrustOverride {
         if self.skip_trust { TrustOverride::Skip } else { TrustOverride::None }
     }
@@ -79,18 +79,18 @@ impl ProjectArgs {
 
 /// The files that trust in a hook extends to.
 pub(crate) struct HookTrustedFiles {
-    /// From the project or the extension.
+    /// Paths relative to the project or the extension.
     pub(crate) files: Vec<String>,
-    /// Whether these are all that it runs; if not, everything under `.gemini/` is among them.
+    /// Whether these are all files that the hook runs; if not, everything under `.gemini/` is among them.
     pub(crate) is_complete: bool,
 }
 
 impl HookTrustedFiles {
-    /// What to say where not everything can be told.
+    /// The note for a hook whose files can't all be determined.
     pub(crate) const INCOMPLETE_NOTE: &str =
         "which files it runs can't be told; everything under .gemini/ counts as part of it";
 
-    /// The same as fields of a hook.
+    /// Adds the files to the JSON object of a hook.
     pub(crate) fn add_json_fields(&self, hook: &mut Value) {
         if let Value::Object(hook) = hook {
             hook.insert("files".to_owned(), json!(self.files));
@@ -112,7 +112,7 @@ impl LoadedProject {
         Ok(LoadedProject { loaded })
     }
 
-    /// An engine for this project, as a session would have it.
+    /// Builds an engine for this project, as a session would have it.
     pub(crate) fn engine(&self, session: Session) -> HookEngine {
         self.engine_builder(session).build()
     }
@@ -121,17 +121,17 @@ impl LoadedProject {
         let places = self.loaded.hook_exec_envs();
         let engine = HookEngine::builder(self.loaded.registry.clone()).session(session).exec_envs(places);
         match UntrustedChanges::gate_for(&self.loaded) {
-            Some(sentry) => engine.trust_gate(sentry),
+            Some(gate) => engine.trust_gate(gate),
             None => engine,
         }
     }
 
-    /// Every hook of the project with its honest state.
+    /// Returns every hook of the project with its state.
     pub(crate) fn entries(&self) -> Vec<HookListEntry> {
         hook_entries(&self.engine(self.engine_session("toolbox", PathBuf::new())), &self.loaded)
     }
 
-    /// What to say to whoever names a hook that there is not.
+    /// Builds the error for an unknown hook name, with a suggestion.
     pub(crate) fn unknown_hook_error(&self, name: &str) -> anyhow::Error {
         let entries = self.entries();
         let known = entries.iter().map(|entry| entry.hook.id());
@@ -139,12 +139,12 @@ impl LoadedProject {
         anyhow::anyhow!("no hook is called `{}`; {help}", output::one_line(name))
     }
 
-    /// The guards that would not do their work in a session here.
+    /// Returns the guards that would not be armed in a session here.
     pub(crate) fn unarmed_guards(&self) -> Vec<UnarmedGuard> {
         unarmed_in(&self.engine(self.engine_session("toolbox", PathBuf::new())), &self.loaded)
     }
 
-    /// Says which guards would not do their work, where no hook stands for them in a list.
+    /// Warns about unarmed guards that are not in the list of hooks.
     pub(crate) fn warn_of_unarmed_guards(&self, entries: &[HookListEntry]) -> anyhow::Result<()> {
         let listed = |guard: &&UnarmedGuard| entries.iter().any(|entry| entry.hook.id() == guard.name);
         for guard in self.unarmed_guards().iter().filter(|guard| !listed(guard)) {
@@ -153,7 +153,7 @@ impl LoadedProject {
         Ok(())
     }
 
-    /// What trust looks at besides the declarations of these hooks: the files that they run.
+    /// Returns the files that each of these hooks runs, which trust covers besides the declarations.
     pub(crate) fn trusted_files(&self, entries: &[HookListEntry]) -> Vec<HookTrustedFiles> {
         let hooks = entries.iter().map(|entry| entry.hook.as_ref());
         let is_reviewed = |hook: &Hook| matches!(hook.source, Source::Project | Source::Extension(_));
@@ -174,7 +174,7 @@ impl LoadedProject {
         covered.collect()
     }
 
-    /// A session in this project.
+    /// Builds the data of a session in this project for the engine.
     pub(crate) fn engine_session(&self, id: &str, transcript_path: PathBuf) -> Session {
         let root = self.loaded.project.root.clone();
         Session {
@@ -186,10 +186,10 @@ impl LoadedProject {
         }
     }
 
-    /// Says on stderr what is wrong with the configuration, and what of it does not count.
+    /// Prints on stderr what is wrong with the configuration, and which parts of it are not in effect.
     pub(crate) fn print_problems(&self) -> anyhow::Result<()> {
         crate::output::diagnostics::print(self.loaded.registry.diagnostics())?;
-        // That a hook is new only matters to whoever is about to run it.
+        // That a hook is new matters only to a command that runs it.
         let matters = |notice: &&Notice| !matches!(notice, Notice::Hook { held: false, .. });
         for notice in self.loaded.notices.iter().filter(matters) {
             output::note(notice)?;

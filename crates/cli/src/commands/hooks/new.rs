@@ -1,4 +1,5 @@
-//! `hooks new NAME`: a working hook, its settings entry and its hook test. The texts are in `new/templates.rs`.
+//! `hooks new NAME`: writes a working hook, its settings entry and its hook test. The texts are in `new/templates.rs`
+//! and, for workers, `new/worker_templates.rs`.
 
 mod templates;
 mod worker_templates;
@@ -15,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{HookNewArgs, ProjectArgs, ScriptLanguage};
 use crate::{exit, output};
 
-/// Where hooks are written: the project's own folder, or the user's.
+/// Where hooks are written: the project's folder, or the user's.
 pub(super) struct HookLocation {
     pub(super) project: PathBuf,
     /// The folder of scripts and tests.
@@ -37,7 +38,7 @@ impl HookLocation {
         })
     }
 
-    /// A command of a project's hook as it must be here: a hook of the user's runs the user's script, wherever that is.
+    /// Adapts the command of a project's hook to this location: a user's hook names its script by the absolute path.
     pub(super) fn adapt_command(&self, command: &str) -> String {
         match command.strip_prefix("$GEMINI_PROJECT_DIR/.gemini/hooks/") {
             Some(file) if self.user => {
@@ -48,12 +49,12 @@ impl HookLocation {
         }
     }
 
-    /// A path for people.
+    /// Formats a path relative to the project, if it is inside.
     pub(super) fn display_path(&self, path: &Path) -> String {
         path.strip_prefix(&self.project).unwrap_or(path).display().to_string()
     }
 
-    /// Half a hook is in the way of the next try. Folders go where nothing else is in them.
+    /// Removes the files of a partly written hook, which would block the next try, and the folders that are empty then.
     pub(super) fn remove_partial<'p>(&self, files: impl Iterator<Item = &'p Path>) {
         let files: Vec<&Path> = files.collect();
         files.iter().for_each(|file| drop(std::fs::remove_file(file)));
@@ -113,7 +114,7 @@ fn file_extension(language: ScriptLanguage) -> &'static str {
     match language {
         ScriptLanguage::Sh => "sh",
         ScriptLanguage::Python => "py",
-        // Also a script where the project says that its files are modules.
+        // `.cjs` is a script even where the project declares its files to be modules.
         ScriptLanguage::Node => "cjs",
     }
 }
@@ -142,7 +143,7 @@ pub(super) enum HookFileMode {
     Executable,
 }
 
-/// Writes a file, and its folder where there is none.
+/// Writes a file, and creates its folder where needed.
 pub(super) fn write_file(path: &Path, text: &str, mode: HookFileMode) -> anyhow::Result<()> {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder).with_context(|| format!("can't create {}", folder.display()))?;

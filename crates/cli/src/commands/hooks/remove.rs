@@ -1,4 +1,5 @@
-//! `hooks remove NAME`: takes a hook out of the settings that declare it, comments around it kept. Its script stays.
+//! `hooks remove NAME`: removes a hook from the settings that declare it, and keeps the comments around
+//! it. Its script stays.
 
 use std::path::{Path, PathBuf};
 
@@ -68,24 +69,26 @@ pub(crate) fn run(toolbox: &LoadedProject, remove: &HookRemoveArgs) -> anyhow::R
     Ok(exit::OK)
 }
 
-/// The text without a hook, and how often it stood there. A definition without hooks goes with it, and so does an event's
-/// empty list.
+/// Returns the text without the hook, and how often it was declared.
+///
+/// A definition that has no other hooks is removed too, and so is an event's empty list.
 fn remove_hook(file: &Path, text: &str, name: &str) -> Result<(String, usize), EditError> {
     let mut text = text.to_owned();
     let mut removed = 0;
     while let Some(at) = find_removal_path(file, &text, name)? {
         let Some(shorter) = json_splice::cut(&text, &at) else { break };
-        // What held nothing else is empty now, and still a file of settings.
+        // An emptied file must still be valid settings.
         text = if shorter.trim().is_empty() { "{}\n".to_owned() } else { shorter };
         removed += 1;
     }
     Ok((text, removed))
 }
 
-/// Where to cut for one hook of that name: the hook, its definition if it is the only one, or the whole event.
+/// Returns the path to cut for one hook of that name: the hook, its definition if it is the only one,
+/// or the whole event.
 fn find_removal_path(file: &Path, text: &str, name: &str) -> Result<Option<Vec<usize>>, EditError> {
     let tree = json_splice::parse_tree(file, text)?;
-    // A file beside the settings may hold the events alone.
+    // An extra hook file may hold the events at its top level.
     let (mut path, events) = match tree.get("hooks") {
         Some((at, events)) => (vec![at], events),
         None => (Vec::new(), &tree),
@@ -107,7 +110,7 @@ fn find_removal_path(file: &Path, text: &str, name: &str) -> Result<Option<Vec<u
     Ok(None)
 }
 
-/// A hook's identity as the engine has it.
+/// Returns the hook's id as the engine computes it.
 fn hook_id(hook: &json_splice::JsonTree) -> Option<String> {
     let text = |key: &str| hook.get(key)?.1.to_value().as_str().map(str::to_owned).filter(|text| !text.is_empty());
     text("name").or_else(|| text("command")).or_else(|| text("reason"))

@@ -1,4 +1,4 @@
-//! `hooks schema`: JSON Schemas for editors and for people who write hooks.
+//! `hooks schema`: prints the JSON Schemas of the settings and of events, for editors and authors of hooks.
 
 use hookwright_hooks::{EventKind, schema};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `hooks show NAME`: everything about one hook.
+//! `hooks show NAME`: prints everything about one hook.
 
 use std::io::Write;
 
@@ -37,7 +37,7 @@ pub(crate) fn run(toolbox: &LoadedProject, name: &str, json: bool) -> anyhow::Re
     Ok(exit::OK)
 }
 
-/// The files that trust in it extends to.
+/// Formats the files that trust in the hook extends to.
 fn trusted_file_rows(covered: &HookTrustedFiles) -> Vec<(&'static str, String)> {
     const MAX_LISTED_FILES: usize = 20;
     let mut lines: Vec<_> =
@@ -55,7 +55,7 @@ fn trusted_file_rows(covered: &HookTrustedFiles) -> Vec<(&'static str, String)> 
 const TYPE_SPECIFIC_KEYS: [&str; 7] =
     ["package", "start", "concurrency", "idleTimeout", "maxMemoryMb", "url", "headers"];
 
-/// What there is to say, leaving out what is not set.
+/// Formats the properties of a hook that are set.
 fn hook_rows(entry: &HookListEntry) -> Vec<(&'static str, String)> {
     let hook = &entry.hook;
     let mut lines = vec![("name", output::one_line(hook.id())), ("event", hook.event.to_string())];
@@ -77,7 +77,7 @@ fn hook_rows(entry: &HookListEntry) -> Vec<(&'static str, String)> {
     add("declared at", hook.location.as_ref().map(ToString::to_string));
     add("timeout", Some(format!("{} ms", hook.timeout.as_millis())));
     add("onError", on_error_text(&hook.on_error));
-    // The names alone: values may be secrets, and variables in them are filled in by now.
+    // The names alone: values may be secrets, and the variables in them are already substituted.
     let env: Vec<&str> = hook.env().iter().map(|(name, _)| name.as_str()).collect();
     add("env", (!env.is_empty()).then(|| env.join(", ")));
     add("chunks", hook.chunks.map(|chunks| chunks.to_string()));
@@ -92,7 +92,7 @@ fn hook_rows(entry: &HookListEntry) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What counts when it fails: one word where every cause has the same.
+/// Formats what happens on failure: one word where it is the same for every cause.
 fn on_error_text(on_error: &OnError) -> Option<String> {
     let mut set = on_error.configured().peekable();
     let (_, first) = *set.peek()?;

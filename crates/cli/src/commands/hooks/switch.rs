@@ -1,5 +1,5 @@
-//! `hooks enable`, `disable`, `enable-all`, `disable-all`. Off is written to the workspace's settings, else to the user's; on
-//! takes the names out of both.
+//! `hooks enable`, `disable`, `enable-all`, `disable-all`. Disabling writes to the project's settings where they take
+//! effect, else to the user's; enabling removes the names from both.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub(crate) fn enable(
     if let Some((file, error)) = switched.user_settings_error {
         output::warn(format!("can't look into {}: {error}", file.display()))?;
     }
-    // A layer that can't be written here, or the hook's own declaration, may say otherwise.
+    // A layer that can't be written here, or the hook's own declaration, may still disable it.
     let names_now: Vec<&str> = names.iter().map(String::as_str).collect();
     let still_off = hooks_still_off(&reopen()?.loaded.registry, &names_now);
     for (name, by) in &still_off {
@@ -64,14 +64,16 @@ pub(crate) fn disable(toolbox: &LoadedProject, name: Option<&str>) -> anyhow::Re
     Ok(exit::OK)
 }
 
-/// Whose settings are changed.
+/// Returns the layer whose settings are changed.
 fn target_layer(toolbox: &LoadedProject) -> Source {
     let file = toolbox.loaded.settings_file();
     if file == toolbox.loaded.paths.user_settings { Source::User } else { Source::Project }
 }
 
-/// The hooks meant; a name nobody has is most likely a typo. A hook that trust keeps out can't be switched: a name in the user's
-/// settings would act in every other folder.
+/// Returns the ids of the hooks that are meant; an unknown name is an error.
+///
+/// A hook that is not loaded for lack of trust can't be switched: its name in the user's settings would act
+/// in every other folder.
 fn resolve_names(toolbox: &LoadedProject, name: Option<&str>) -> anyhow::Result<Vec<String>> {
     let mut all: Vec<String> = toolbox.loaded.registry.hooks().iter().map(|hook| hook.id().to_owned()).collect();
     all.sort();

@@ -1,4 +1,4 @@
-//! `hooks test`: runs hook tests and prints them the way a good test runner does.
+//! `hooks test`: runs hook tests and prints the results.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -33,7 +33,7 @@ pub(crate) fn run(
         Ok(file) => file.cases.iter().any(|case| !case.failures.is_empty()),
         Err(_) => true,
     });
-    // A file whose program is missing is said to be skipped, which is something else.
+    // A file whose program is missing counts as skipped, which is reported separately.
     let none_ran =
         !failed && results.iter().flatten().all(|file| file.cases.is_empty() && file.missing_program.is_none());
     if as_json {
@@ -49,7 +49,8 @@ pub(crate) fn run(
     Ok(if failed { exit::ERROR } else { exit::OK })
 }
 
-/// A test runs what a project declares: where the folder of the project or of a test is not trusted, nothing runs.
+/// Returns a folder that is not trusted, of the project or of a test. Tests run what a project declares,
+/// so then none runs.
 fn untrusted_folder(place: &ProjectArgs, world: &ProcessEnv, project: &Path, files: &[PathBuf]) -> Option<PathBuf> {
     let outside = files.iter().filter(|file| !file.starts_with(project)).filter_map(|file| file.parent());
     let folders: BTreeSet<PathBuf> = outside.chain([project]).map(Path::to_owned).collect();
@@ -89,16 +90,16 @@ fn test_files(world: &ProcessEnv, paths: &[PathBuf], project: &Path) -> anyhow::
 
 type HookTestResults = Vec<anyhow::Result<HookTestFileResult>>;
 
-/// Files run side by side, and are reported in order.
+/// Runs the files concurrently; the results are in the order of the files.
 async fn run_all(files: &[PathBuf], project: &Path, world: &ProcessEnv, filter: Option<&str>) -> HookTestResults {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let room = Arc::new(tokio::sync::Semaphore::new(cores * 2));
+    let limiter = Arc::new(tokio::sync::Semaphore::new(cores * 2));
     let mut tasks = Vec::new();
     for file in files {
         let (file, project, env) = (file.clone(), project.to_owned(), world.env.clone());
-        let (filter, room) = (filter.map(str::to_owned), room.clone());
+        let (filter, limiter) = (filter.map(str::to_owned), limiter.clone());
         tasks.push(tokio::spawn(async move {
-            let _place = room.acquire().await;
+            let _permit = limiter.acquire().await;
             hook_test::run_file(&file, &project, &env, filter.as_deref()).await
         }));
     }
@@ -135,7 +136,7 @@ fn print_results(results: &HookTestResults) -> anyhow::Result<()> {
             }
         }
     }
-    // What came of a hook's failure says little about the hook.
+    // An outcome that is due to a hook's failure says little about the hook.
     let doubtful = if doubtful > 0 { format!(" ({doubtful} with a hook that failed)") } else { String::new() };
     writeln!(stdout, "\n{passed} passed{doubtful}, {failed} failed, {skipped} skipped")?;
     Ok(())
@@ -158,7 +159,7 @@ fn print_case(out: &mut impl Write, case: &HookTestCaseResult) -> std::io::Resul
     warn(out, &case.host_losses)
 }
 
-/// A diff, line by line: what was expected, what came.
+/// Prints the expected and the actual value as a line diff.
 fn print_failure(out: &mut impl Write, failure: &ExpectationFailure) -> std::io::Result<()> {
     writeln!(out, "       {}:", failure.what)?;
     let diff = TextDiff::from_lines(&failure.expected, &failure.actual);

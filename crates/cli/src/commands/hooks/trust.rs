@@ -1,4 +1,4 @@
-//! `hooks trust`: what is new or changed among the project's hooks, and the user's word that it is fine.
+//! `hooks trust`: shows which of the project's hooks are new or changed, and records that the user trusts them.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(crate) fn run(toolbox: &LoadedProject, name: Option<&str>, all: bool, folder
     let root = &toolbox.loaded.project.root;
     if folder {
         set_folder_trust(&toolbox.loaded.paths, root, FolderRule::TrustFolder)?;
-        // What is listed here needs no announcement later.
+        // The contents that are listed here need no announcement later.
         crate::frontend::tui::trust_questions::project_contents(&toolbox.loaded).iter().try_for_each(output::note)?;
         record_project_contents(&toolbox.loaded)?;
         output::note(format!("{} is trusted now; its settings and hooks are loaded", root.display()))?;
@@ -54,7 +54,7 @@ pub(crate) fn run(toolbox: &LoadedProject, name: Option<&str>, all: bool, folder
     }
     trust_hooks(&toolbox.loaded.paths, chosen.iter().copied())?;
     if all {
-        // The record that was just written is one of the files that count.
+        // The record that was just written is itself one of the watched files.
         trust_changes(root, &changes.iter().collect::<Vec<_>>())?;
     }
     for review in &chosen {
@@ -69,7 +69,9 @@ pub(crate) fn run(toolbox: &LoadedProject, name: Option<&str>, all: bool, folder
     Ok(exit::OK)
 }
 
-/// Trusts what agents changed of the files that a hook runs; how many. Settings hold more than one hook.
+/// Trusts the changes that agents made to the files of a hook; returns how many.
+///
+/// A changed settings file is not trusted this way, because it holds more than one hook.
 fn trust_own_files(toolbox: &LoadedProject, name: &str, changes: &[PendingChange]) -> anyhow::Result<usize> {
     let (root, hooks) = (&toolbox.loaded.project.root, toolbox.loaded.registry.hooks());
     let named: Vec<_> = hooks.iter().filter(|hook| hook.id() == name).collect();
@@ -108,7 +110,7 @@ fn change_path(root: &Path, change: &PendingChange) -> String {
     output::one_line(&path.strip_prefix(root).unwrap_or(path).display().to_string())
 }
 
-/// What agents changed of the guards.
+/// Prints the changes that agents made to the files of guards.
 fn print_changes(root: &Path, changes: &[PendingChange]) -> anyhow::Result<()> {
     let mut stdout = output::stdout();
     for change in changes {
@@ -140,8 +142,8 @@ fn print_pending(root: &Path, changes: &[PendingChange], reviews: &[HookTrustRev
             paint(BOLD, output::one_line(review.hook.id())),
             review.hook.event
         )?;
-        if let Some(deed) = review.hook.summary() {
-            writeln!(stdout, "    runs {}", output::one_line(&deed))?;
+        if let Some(summary) = review.hook.summary() {
+            writeln!(stdout, "    runs {}", output::one_line(&summary))?;
         }
     }
     output::hint("`hookwright hooks trust NAME` trusts one of them, `--all` all")?;

@@ -1,4 +1,4 @@
-//! `hooks validate`: everything that is wrong with settings files, with a place and a way out.
+//! `hooks validate`: prints every problem in settings files, with its location and a hint.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(crate) fn run(place: &ProjectArgs, world: &ProcessEnv, files: &[PathBuf], as
         return Ok(code);
     }
     diagnostics::print(&diagnostics)?;
-    // No mistake in a file, but nobody should think that these are awake.
+    // Not a mistake in a file, but the user must not take these guards for armed.
     unarmed.iter().try_for_each(output::warn)?;
     let mut stdout = output::stdout();
     let files = if checked.len() == 1 { "1 file".to_owned() } else { format!("{} files", checked.len()) };
@@ -39,7 +39,7 @@ pub(crate) fn run(place: &ProjectArgs, world: &ProcessEnv, files: &[PathBuf], as
     Ok(code)
 }
 
-/// The files that count for the project, also those that only trust keeps out.
+/// Checks the settings files of the project, including those that are not loaded for lack of trust.
 fn check_layers(toolbox: &LoadedProject) -> (Vec<PathBuf>, Vec<Diagnostic>) {
     let mut diagnostics = toolbox.loaded.registry.diagnostics().to_vec();
     diagnostics.extend(toolbox.loaded.settings.ineffective_settings.iter().map(|setting| setting.diagnostic.clone()));

@@ -1,4 +1,4 @@
-//! `mcp add`: an entry for a server in a settings file, checked before it is written.
+//! `mcp add`: writes an entry for a server into a settings file, after checking it.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn settings_source(server: &McpAddArgs) -> Source {
     }
 }
 
-/// What would be no server is not written. An address that variables make up is judged when they are filled in.
+/// Rejects an entry that is no valid server. An address with variables is checked when they are substituted.
 fn check_entry(server: &McpAddArgs, entry: &Value) -> anyhow::Result<()> {
     if server.target.contains('$') && entry.get("url").is_some() {
         return Ok(());
@@ -54,7 +54,7 @@ fn check_entry(server: &McpAddArgs, entry: &Value) -> anyhow::Result<()> {
     }
 }
 
-/// What may surprise about a server that counts: its program is not there, or its tools have another name.
+/// Warns when the server's program is missing, and notes when its tools get another name.
 fn warn_about_server(loaded: &LoadedConfig, server: &McpAddArgs) -> anyhow::Result<()> {
     let all = loaded.mcp_servers().servers;
     let Some(found) = all.iter().find(|one| one.name == server.name) else { return Ok(()) };
@@ -77,14 +77,14 @@ fn warn_about_server(loaded: &LoadedConfig, server: &McpAddArgs) -> anyhow::Resu
     Ok(())
 }
 
-/// Whether the file has a server of that name already: then it would be another one without it.
+/// Whether the file has a server of that name already: removing it would change the text.
 fn has_server(file: &Path, name: &str) -> bool {
     let without = SettingsChange::Remove(vec!["mcpServers".to_owned(), name.to_owned()]);
     let text = read_settings_file(file).ok().flatten();
     text.is_some_and(|text| edited_text(file, &text, &without).is_ok_and(|shorter| shorter != text))
 }
 
-/// What is written down.
+/// Builds the entry for the settings.
 fn server_entry(server: &McpAddArgs) -> anyhow::Result<Map<String, Value>> {
     ensure!(
         is_server_name(&server.name),
@@ -150,7 +150,7 @@ fn remote_entry(server: &McpAddArgs, kind: Option<McpTransportArg>) -> anyhow::R
     Ok(entry)
 }
 
-/// Names and values out of `NAME=VALUE` or `NAME: VALUE`. What is wrong is told without the value, which may be secret.
+/// Parses `NAME=VALUE` or `NAME: VALUE`. An error does not contain the value, which may be secret.
 fn parse_pairs(texts: &[String], sign: char, expected: &str) -> anyhow::Result<Map<String, Value>> {
     let pair = |text: &String| {
         let (name, value) = text.split_once(sign)?;
@@ -165,7 +165,7 @@ fn parse_pairs(texts: &[String], sign: char, expected: &str) -> anyhow::Result<M
     Ok(all)
 }
 
-/// An entry that is written need not count.
+/// Warns when the written entry is not in effect, or when a variable that it needs is not set.
 fn warn_if_inactive(loaded: &LoadedConfig, server: &McpAddArgs) -> anyhow::Result<()> {
     let all = loaded.mcp_servers();
     let is_it = |name: &str| name == server.name;

@@ -1,5 +1,5 @@
-//! `mcp auth` and `mcp logout`: signing in to a server elsewhere, and forgetting that again. No browser is started: one that
-//! this program starts would end with it.
+//! `mcp auth` and `mcp logout`: sign in to a remote server, and forget its token. No browser is started, because it
+//! would end together with this program.
 
 use hookwright_agent::session::proxy_from_env;
 use hookwright_settings::LoadedConfig;
@@ -18,7 +18,7 @@ pub(crate) fn run_sign_in(loaded: &LoadedConfig, name: &str) -> anyhow::Result<u
         timeout: SignInOptions::DEFAULT_TIMEOUT,
     };
     let send = |page: &str, host: &str| {
-        // Whoever closed stderr sees no address.
+        // With stderr closed, the user does not see the address.
         let _ = output::note(format!(
             "sign in to `{}` at {}, in a browser on this machine:",
             redaction::visible_name(name),

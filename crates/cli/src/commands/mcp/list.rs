@@ -1,4 +1,4 @@
-//! `mcp list`: every server in a table, with what becomes of it here.
+//! `mcp list`: prints every server in a table, with its state here.
 
 use anstyle::Style;
 use hookwright_settings::{LoadedConfig, McpServer, ServerSkipReason, SkippedServer};
@@ -10,7 +10,7 @@ use super::{TRUST_FOLDER_HINT, probe};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NOTE, PLAIN, TextTable, WARN};
 use crate::{exit, output::diagnostics};
 
-/// Who is asked.
+/// Whether servers are probed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProbeMode {
     All,
@@ -69,7 +69,7 @@ pub(crate) fn run(loaded: &LoadedConfig, asking: ProbeMode, as_json: bool) -> an
     Ok(exit::OK)
 }
 
-/// What became of a server, in a word, and more about it.
+/// The state of a server in a word, and details.
 struct McpListStatus {
     style: Style,
     label: &'static str,
@@ -108,7 +108,7 @@ fn inactive_label(server: &SkippedServer) -> &'static str {
     if server.reason == ServerSkipReason::Untrusted { "not trusted" } else { "off" }
 }
 
-/// An object with the fields of another one.
+/// Merges the fields of two objects.
 fn merged_objects(mut one: Value, other: Value) -> Value {
     if let (Value::Object(one), Value::Object(other)) = (&mut one, other) {
         one.extend(other);

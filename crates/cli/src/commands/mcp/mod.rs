@@ -1,4 +1,5 @@
-//! `hookwright mcp …`: one file per command. What servers are is the settings' business, speaking with them the tools'.
+//! `hookwright mcp …`: one file per command. The settings crate reads the declarations of servers, the tools
+//! crate connects to them.
 
 mod add;
 mod auth;
@@ -18,10 +19,10 @@ use hookwright_settings::{LoadOptions, LoadedConfig, ProcessEnv, TrustOverride, 
 use crate::args::{McpArgs, McpCommand, McpScopeArg};
 use crate::commands::hooks::LoadedProject;
 
-/// The way on where a folder is not trusted.
+/// The hint for a folder that is not trusted.
 const TRUST_FOLDER_HINT: &str = "trust the folder with `hookwright hooks trust --folder`";
 
-/// Runs one of the commands.
+/// Runs one of the `mcp` commands.
 pub(crate) fn run(args: &McpArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
     match &args.command {
         McpCommand::Add(server) => add::run(&load_project(world)?, server, world),
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &McpArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
     }
 }
 
-/// The configuration of the project in the working directory.
+/// Loads the configuration of the project in the working directory.
 fn load_project(world: &ProcessEnv) -> anyhow::Result<LoadedConfig> {
     let project = world.cwd.canonicalize().context("the working directory is gone")?;
     let loaded = load(world, &LoadOptions { project, trust: TrustOverride::None, ..LoadOptions::default() });
@@ -46,7 +47,8 @@ fn load_project(world: &ProcessEnv) -> anyhow::Result<LoadedConfig> {
     Ok(loaded)
 }
 
-/// The settings file of a scope. In the home directory, the project's would be the user's.
+/// Returns the settings file of a scope. In the home directory the project's file would be the user's,
+/// which is an error.
 fn settings_file(loaded: &LoadedConfig, scope: McpScopeArg) -> anyhow::Result<PathBuf> {
     let own = loaded.paths.project_settings(&loaded.project.root);
     match scope {

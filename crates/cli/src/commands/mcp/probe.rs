@@ -1,4 +1,4 @@
-//! Looking at servers outside of a session: each is started or reached, asked what it has, and left again, within bounds.
+//! Probes servers outside of a session: connects to each, lists what it offers, and disconnects, within time limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,28 +11,28 @@ use tokio::sync::Semaphore;
 
 use crate::runtime;
 
-/// How many are asked at once, and how long each and all of them may take.
+/// How many servers are probed at once; the timeouts are for each server, and for waiting to be probed.
 const MAX_CONCURRENT_PROBES: usize = 8;
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 const TOTAL_PROBE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What became of a server that was asked.
+/// The result of probing a server.
 pub(crate) type McpProbeResult = Result<McpProbe, McpError>;
 
-/// Asks servers side by side. Those whose turn does not come in time are not asked.
+/// Probes servers concurrently; `None` for a server that was not reached before the total timeout.
 pub(crate) fn probe_all(loaded: &LoadedConfig, servers: &[McpServer]) -> anyhow::Result<Vec<Option<McpProbeResult>>> {
     let runtime = runtime::start(2)?;
     Ok(runtime.block_on(async {
-        let places = Arc::new(Semaphore::new(MAX_CONCURRENT_PROBES));
+        let limiter = Arc::new(Semaphore::new(MAX_CONCURRENT_PROBES));
         let until = tokio::time::Instant::now() + TOTAL_PROBE_TIMEOUT;
         let asked: Vec<_> = servers
             .iter()
             .map(|server| {
-                let (places, server, access) = (places.clone(), server.clone(), server_access(loaded));
+                let (limiter, server, access) = (limiter.clone(), server.clone(), server_access(loaded));
                 tokio::spawn(async move {
-                    let place = tokio::time::timeout_at(until, places.acquire()).await;
-                    match place {
-                        Ok(Ok(_place)) => Some(probe(&server, &access, PROBE_TIMEOUT.min(server.timeout)).await),
+                    let permit = tokio::time::timeout_at(until, limiter.acquire()).await;
+                    match permit {
+                        Ok(Ok(_permit)) => Some(probe(&server, &access, PROBE_TIMEOUT.min(server.timeout)).await),
                         _ => None,
                     }
                 })
@@ -46,7 +46,7 @@ pub(crate) fn probe_all(loaded: &LoadedConfig, servers: &[McpServer]) -> anyhow:
     }))
 }
 
-/// What servers get here: what they would get in a session.
+/// Builds the access that servers get, the same as in a session.
 fn server_access(loaded: &LoadedConfig) -> McpAccess {
     let root = loaded.project.root.clone();
     let proxy = proxy_from_env(&loaded.process_env);

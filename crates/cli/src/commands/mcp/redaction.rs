@@ -1,5 +1,5 @@
-//! A server as people and programs read it: the names of variables and headers, never their values, and nothing that steers a
-//! terminal.
+//! Formats servers without secrets: the names of variables and headers, not their values, and no control
+//! sequences for a terminal.
 
 use std::ffi::OsString;
 
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use crate::output;
 
-/// What is taken out of everything that is shown.
+/// The secrets that are masked in all output about servers.
 pub(crate) struct SecretMask(Secrets);
 
 impl SecretMask {
-    /// The secrets of the environment and of these servers.
+    /// Collects the secrets of the environment and of these servers.
     pub(crate) fn new<'s>(loaded: &LoadedConfig, servers: impl IntoIterator<Item = &'s McpServer>) -> Self {
         let secrets = Secrets::default();
         let blocked = loaded.redaction.as_ref().map_or(&[][..], |redaction| &redaction.blocked);
@@ -20,19 +20,19 @@ impl SecretMask {
         for server in servers {
             let pairs: Vec<(OsString, OsString)> =
                 transport_pairs(&server.transport).iter().map(|(name, value)| (name.into(), value.into())).collect();
-            // A header is secret whatever it is called; a variable may well be a mere number.
+            // Every header counts as secret; of the variables, only those that look like a secret.
             let names = server.transport.url().map_or_else(Vec::new, |_| transport_names(&server.transport));
             secrets.learn_env(&pairs, &names);
         }
         SecretMask(secrets)
     }
 
-    /// Anybody's words, without secrets and with what nobody would see spelt out.
+    /// Masks the secrets in a text, and escapes invisible characters.
     pub(crate) fn mask_text(&self, text: &str) -> String {
         output::one_line(&output::escape_invisible(&self.0.hide(text)))
     }
 
-    /// What a server starts or talks to.
+    /// Formats the command or address of a server, without secrets.
     pub(crate) fn mask_target(&self, transport: &McpTransport) -> String {
         match transport {
             McpTransport::Stdio { command, args, .. } => {
@@ -45,7 +45,7 @@ impl SecretMask {
         }
     }
 
-    /// Arguments; what follows a secret's name is one.
+    /// Masks arguments; the one that follows an option with a secret's name is a secret.
     fn mask_args(&self, args: &[String]) -> Vec<String> {
         let mut before = "";
         let hide = |arg: &String, before: &str| match before.starts_with('-') && is_secret_name(before) {
@@ -55,7 +55,7 @@ impl SecretMask {
         args.iter().map(|arg| hide(arg, std::mem::replace(&mut before, arg))).collect()
     }
 
-    /// A server as JSON.
+    /// Formats a server as JSON, without the values of its variables and headers.
     pub(crate) fn server_json(&self, server: &McpServer) -> Value {
         let mut value = json!({
             "name": server.name,
@@ -97,7 +97,7 @@ fn transport_names(transport: &McpTransport) -> Vec<String> {
     transport_pairs(transport).iter().map(|(name, _)| name.clone()).collect()
 }
 
-/// A name, with what nobody would see spelt out.
+/// Formats a name, with invisible characters escaped.
 pub(crate) fn visible_name(name: &str) -> String {
     output::truncate_columns(&output::escape_invisible(name), 60)
 }

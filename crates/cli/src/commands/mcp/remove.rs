@@ -1,4 +1,4 @@
-//! `mcp remove`: takes a server's entry out of a settings file.
+//! `mcp remove`: removes a server's entry from a settings file.
 
 use anyhow::bail;
 use hookwright_hooks::Source;

@@ -1,4 +1,4 @@
-//! `mcp enable` and `mcp disable`: for every project, in the record that Gemini CLI keeps too.
+//! `mcp enable` and `mcp disable`: for every project, in the file that Gemini CLI uses too.
 
 use hookwright_hooks::nearest_name;
 use hookwright_settings::edit::Switch;
@@ -12,7 +12,7 @@ pub(crate) fn run(loaded: &LoadedConfig, name: &str, switch: Switch) -> anyhow::
     let mut known = all.servers.iter().map(|one| &one.name).chain(all.skipped.iter().map(|one| &one.name));
     let is_known = known.any(|known| known.trim().to_lowercase() == name.trim().to_lowercase());
     let name_shown = redaction::visible_name(name);
-    // One that is gone from the settings can still be taken off the record.
+    // A server that is gone from the settings can still be removed from the record.
     if !is_known && switch == Switch::Disable {
         return Err(unknown_server_error(loaded, name));
     }
@@ -29,7 +29,7 @@ pub(crate) fn run(loaded: &LoadedConfig, name: &str, switch: Switch) -> anyhow::
     Ok(exit::OK)
 }
 
-/// What to say to whoever names a server that there is not.
+/// Builds the error for an unknown server name, with a suggestion.
 pub(super) fn unknown_server_error(loaded: &LoadedConfig, name: &str) -> anyhow::Error {
     let all = loaded.mcp_servers();
     let known = all.servers.iter().map(|one| one.name.as_str()).chain(all.skipped.iter().map(|one| one.name.as_str()));

@@ -1,4 +1,4 @@
-//! `mcp test`: one server in full: does it answer, how fast, and what would hooks be told of its tools.
+//! `mcp test`: probes one server: whether it answers, how fast, and under which names hooks see its tools.
 
 use std::io::Write;
 
@@ -54,7 +54,7 @@ pub(crate) fn run(loaded: &LoadedConfig, name: &str, as_json: bool) -> anyhow::R
     Ok(code)
 }
 
-/// The server of a name that counts here.
+/// Returns the server of that name, if it is in effect here.
 pub(crate) fn find_server(loaded: &LoadedConfig, name: &str) -> anyhow::Result<McpServer> {
     let all = loaded.mcp_servers();
     let name_shown = redaction::visible_name(name);
@@ -70,7 +70,7 @@ pub(crate) fn find_server(loaded: &LoadedConfig, name: &str) -> anyhow::Result<M
     }
 }
 
-/// The names that hooks are told of the tools, in their order.
+/// Returns the names under which hooks see the tools, in the order of the tools.
 fn tool_names(loaded: &LoadedConfig, probe: &McpProbe, server: &McpServer) -> Vec<String> {
     let tools: Vec<&str> = probe.inventory.tools.iter().map(|tool| tool.name.as_str()).collect();
     session_names(&loaded.mcp_servers().servers, &server.name, &tools)

@@ -1,4 +1,4 @@
-//! `skills install`: what comes is shown, and nothing counts before somebody agrees.
+//! `skills install`: shows the skills, and installs nothing before the user agrees.
 
 use std::io::Write;
 
@@ -40,7 +40,7 @@ pub(super) fn run(toolbox: &LoadedProject, world: &ProcessEnv, args: &SkillInsta
     Ok(exit::OK)
 }
 
-/// What there is to agree to: what each is for, and the files that the model could read and run.
+/// Prints what the user agrees to: the purpose of each skill, and the files that the model could read and run.
 fn print_skills(prepared: &PreparedSkills) -> anyhow::Result<()> {
     diagnostics::print(&prepared.skills.diagnostics)?;
     let mut stdout = output::stdout();

@@ -1,4 +1,4 @@
-//! `skills link`: a skill of the user's that stays where it is.
+//! `skills link`: links a skill's folder into the user's skills, so that it is used where it is.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `skills list`: every skill in a table.
+//! `skills list`: prints every skill in a table.
 
 use hookwright_agent::session::skill_state;
 use hookwright_settings::Notice;
@@ -38,7 +38,7 @@ pub(super) fn run(toolbox: &LoadedProject, as_json: bool) -> anyhow::Result<u8> 
     Ok(exit::OK)
 }
 
-/// A skill as JSON.
+/// Formats a skill as JSON.
 pub(super) fn skill_json(skill: &Skill) -> Value {
     json!({
         "name": skill.name, "description": skill.description, "source": skill.source.to_string(),

@@ -14,7 +14,7 @@ use hookwright_settings::{LoadedConfig, ProcessEnv};
 use crate::args::{ProjectCommand, ScopeArg, SkillsCommand};
 use crate::commands::hooks::LoadedProject;
 
-/// Runs one of the commands.
+/// Runs one of the `skills` commands.
 pub(crate) fn run(args: ProjectCommand<SkillsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
     let ProjectCommand { command, place } = args;
     let open = || LoadedProject::open(&place, world);
@@ -29,7 +29,7 @@ pub(crate) fn run(args: ProjectCommand<SkillsCommand>, world: &ProcessEnv) -> an
     }
 }
 
-/// The folder that skills are installed in.
+/// Returns the folder that skills are installed in.
 fn install_folder(loaded: &LoadedConfig, scope: ScopeArg) -> PathBuf {
     let base = if scope == ScopeArg::User { &loaded.paths.home } else { &loaded.project.root };
     let [own, _shared] = loaded.paths.skills_dirs(base);

@@ -1,4 +1,5 @@
-//! `skills enable` and `disable`: off is written to one settings file; on takes the name out of all that may be written.
+//! `skills enable` and `disable`: disabling writes to one settings file; enabling removes the name from the
+//! project's and the user's.
 
 use std::path::{Path, PathBuf};
 
@@ -76,7 +77,7 @@ fn print_switched(verb: &str, skill: &Skill, files: &[&Path]) -> anyhow::Result<
     Ok(())
 }
 
-/// Another layer may say otherwise, and then nothing has been gained.
+/// Warns when another settings layer still disables the skill.
 fn warn_if_still_off(toolbox: &LoadedProject, name: &str) -> anyhow::Result<()> {
     let loaded = &toolbox.loaded;
     let options = LoadOptions { project: loaded.project.root.clone(), ..LoadOptions::default() };

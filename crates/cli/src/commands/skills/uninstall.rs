@@ -1,4 +1,4 @@
-//! `skills uninstall`: takes a skill's folder, or the link that stands for it, out of the installed ones.
+//! `skills uninstall`: removes a skill's folder, or the link to it, from the installed ones.
 
 use anyhow::{Context, bail};
 use hookwright_hooks::Source;
@@ -14,7 +14,7 @@ pub(super) fn run(toolbox: &LoadedProject, name: &str, scope: ScopeArg) -> anyho
     let found = read_folder(&home, None, &Source::User);
     let named = found.list.iter().find(|skill| skill.name == name).map(|skill| skill.folder.clone());
     let entries = std::fs::read_dir(&home).into_iter().flatten().flatten().map(|entry| entry.path());
-    // By what it says of itself, else by its folder: one that is too broken to be read goes too.
+    // By the name in its file, else by its folder's name, so that a skill that can't be read can be removed too.
     let by_itself = entries.into_iter().find(|path| named.is_some() && path.canonicalize().ok() == named);
     let by_folder = Some(home.join(name)).filter(|path| is_usable_name(name) && path.symlink_metadata().is_ok());
     let Some(path) = by_itself.or(by_folder) else {

@@ -1,4 +1,4 @@
-//! `skills validate`: everything that is wrong with a skill, or with a folder of them.
+//! `skills validate`: prints every problem of a skill, or of a folder of skills.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `subagents list`: every sub-agent in a table.
+//! `subagents list`: prints every sub-agent in a table.
 
 use hookwright_settings::Notice;
 use hookwright_settings::subagents::{SubAgentDefinition, discover};
@@ -52,7 +52,7 @@ fn tools_text(agent: &SubAgentDefinition) -> String {
     }
 }
 
-/// A sub-agent as JSON; where it has no list of tools, it has the session's.
+/// Formats a sub-agent as JSON; `tools` is null where it has the session's tools.
 pub(super) fn subagent_json(agent: &SubAgentDefinition) -> Value {
     json!({
         "name": agent.name, "display_name": agent.display_name, "description": agent.description,

@@ -8,7 +8,7 @@ use hookwright_settings::ProcessEnv;
 use crate::args::{ProjectCommand, SubagentsCommand};
 use crate::commands::hooks::LoadedProject;
 
-/// Runs one of the commands.
+/// Runs one of the `subagents` commands.
 pub(crate) fn run(args: &ProjectCommand<SubagentsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
     match &args.command {
         SubagentsCommand::List { json } => list::run(&LoadedProject::open(&args.place, world)?, *json),

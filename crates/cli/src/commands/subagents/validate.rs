@@ -1,4 +1,4 @@
-//! `subagents validate`: everything that is wrong with a sub-agent, or with a folder of them.
+//! `subagents validate`: prints every problem of a sub-agent, or of a folder of them.
 
 use std::io::Write;
 use std::path::Path;

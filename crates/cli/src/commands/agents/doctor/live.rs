@@ -1,5 +1,5 @@
-//! `agents doctor --live`: does a deny hold on this machine? The agent's own program is run against a stand-in for its model,
-//! with hooks that behave in different ways, in homes and projects of their own.
+//! `agents doctor --live`: tries whether a deny holds on this machine. It runs the agent's own program against a fake
+//! model, with hooks that behave in different ways, in temporary homes and projects.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -15,10 +15,11 @@ use super::super::detection::DetectedAgent;
 use super::super::trial_record::{self, TrialRecord};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, TextTable, WARN};
 
-/// How long all of it may take, from the command's start on; what is left of half a minute is for ending runs and for words.
+/// The time limit of all trials, from the command's start on; the rest of half a minute is for ending
+/// runs and for printing.
 const LIVE_TRIAL_TIMEOUT: Duration = Duration::from_secs(27);
 
-/// What came of it.
+/// The result of all trials.
 pub(super) struct LiveTrialResult {
     pub(super) holds: bool,
     pub(super) json: Value,
@@ -59,7 +60,7 @@ pub(super) fn run(
                 .observation
                 .as_ref()
                 .map_or_else(String::new, |seen| format!(" ({:.1} s)", seen.elapsed.as_secs_f64()));
-            // Whoever closed stderr wants no progress.
+            // A closed stderr means that the user wants no progress.
             let _ = output::stderr_line(&format!(
                 "  {done} of {of}: {}: the call {}{took}",
                 row.behaviour.description,

@@ -1,13 +1,12 @@
-//! THE table of shipped examples: each with its settings, its script and its tests, as they stand under `examples/hooks`. A test
-//! compares it with that folder.
+//! The shipped examples, each with its settings, its script and its tests, as they are under `examples/hooks`. A test
+//! compares this table with that folder.
 
-/// An example hook.
+/// An example hook and its files.
 pub(crate) struct ExampleHook {
-    /// What it is called.
     pub(crate) name: &'static str,
-    /// The settings that switch it on.
+    /// The settings that declare the hook.
     pub(crate) settings: &'static str,
-    /// Its other files, by their paths within its folder.
+    /// The other files, by their paths within the example's folder.
     pub(crate) files: &'static [(&'static str, &'static str)],
 }
 

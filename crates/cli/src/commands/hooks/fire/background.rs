@@ -1,11 +1,11 @@
-//! Hooks that run beside their event (`async`): nobody waits for them in a session, which tells of them later. Whoever fires
-//! one wants to see it, so what they said is gathered here.
+//! Collects the results of background hooks (`async`). A session does not wait for them and reports them later; `hooks
+//! fire` waits, so that the user sees them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hookwright_hooks::{EventKind, HookInput, HookMessage, Observer, Outcome, RunReport};
 
-/// What hooks that ran beside the event said, as they came to their ends.
+/// An observer that collects the runs and warnings of background hooks.
 #[derive(Default)]
 pub(super) struct BackgroundObserver {
     output: Mutex<BackgroundOutput>,
@@ -22,12 +22,12 @@ impl BackgroundObserver {
         Arc::default()
     }
 
-    /// Adds them to what came of the event, in the order of the plan. What was decided without them stays.
+    /// Adds the background runs to the outcome, in the order of the plan. The decision does not change.
     pub(super) fn merge_into(&self, outcome: &mut Outcome<()>) {
-        let heard = std::mem::take(&mut *self.output.lock().unwrap_or_else(PoisonError::into_inner));
-        outcome.runs.extend(heard.runs);
+        let collected = std::mem::take(&mut *self.output.lock().unwrap_or_else(PoisonError::into_inner));
+        outcome.runs.extend(collected.runs);
         outcome.runs.sort_by_key(|run| run.id);
-        outcome.warnings.extend(heard.warnings);
+        outcome.warnings.extend(collected.warnings);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Why nobody's objection to a fired event is no yes in a session: hooks that were not asked, or a call that cannot come.
+//! Reasons why an event that no hook refuses here might still be refused in a session: hooks that did not run, or a
+//! call that can't occur.
 
 use hookwright_agent::session::{ArmedState, HookListEntry};
 use hookwright_hooks::{
@@ -9,8 +10,9 @@ use hookwright_settings::{SettingsFile, SettingsFileState, read_settings_file};
 use super::LoadedProject;
 use crate::output;
 
-/// The reasons. A hook that somebody switched off is one of them where no other was asked: then it is most likely the one that
-/// is meant.
+/// Returns the reasons.
+///
+/// A disabled hook is one of them only where no other hook ran: then it is most likely the one that the user means.
 pub(super) fn find_caveats(
     toolbox: &LoadedProject,
     event: EventKind,
@@ -22,16 +24,16 @@ pub(super) fn find_caveats(
         let matches = |subject: &str| entry.hook.matcher.matches(subject);
         entry.hook.event == event && subject.is_none_or(matches)
     };
-    let mut doubts = Vec::new();
+    let mut caveats = Vec::new();
     for file in &toolbox.loaded.files {
         let path = file.path.display();
         match file.state {
-            SettingsFileState::Broken => doubts.push(format!(
+            SettingsFileState::Broken => caveats.push(format!(
                 "{path} can't be read, so a session does not start unattended{}",
                 hook_names_in(file).map(|names| format!("; it seems to hold {names}, not asked")).unwrap_or_default()
             )),
             SettingsFileState::Untrusted if may_declare(file, event) => {
-                doubts.push(format!("{path} has hooks for {event} that did not run: this folder is not trusted"));
+                caveats.push(format!("{path} has hooks for {event} that did not run: this folder is not trusted"));
             }
             SettingsFileState::Untrusted | SettingsFileState::Loaded | SettingsFileState::Missing => {}
         }
@@ -43,27 +45,27 @@ pub(super) fn find_caveats(
         .collect();
     let said_below = |entry: &&HookListEntry| unarmed.iter().any(|guard| guard.name == entry.hook.id());
     for entry in entries.iter().filter(concerned).filter(|entry| !said_below(entry)) {
-        let is_doubt = match entry.state {
+        let is_caveat = match entry.state {
             ArmedState::Untrusted(_) => true,
             ArmedState::Disabled(_) => !asked,
             ArmedState::Armed | ArmedState::Inert(_) | ArmedState::NeverMatches(_) => false,
         };
-        if is_doubt {
+        if is_caveat {
             let (name, source) = (output::one_line(entry.hook.id()), &entry.hook.source);
-            doubts.push(format!("hook `{name}` ({source}) matches and was not asked: it is {}", entry.describe()));
+            caveats.push(format!("hook `{name}` ({source}) matches and was not asked: it is {}", entry.describe()));
         }
     }
-    doubts.extend(unarmed.iter().map(|guard| format!("{guard}; a session does not start unattended")));
+    caveats.extend(unarmed.iter().map(|guard| format!("{guard}; a session does not start unattended")));
     let tool = subject.filter(|_| event.info().subject == MatcherSubject::ToolName);
     if let Some(tool) = tool.filter(|tool| !is_possible_tool(tool)) {
-        doubts.push(format!("there is no tool `{}`; {}", output::one_line(tool), tool_help(tool)));
+        caveats.push(format!("there is no tool `{}`; {}", output::one_line(tool), tool_help(tool)));
     }
-    doubts
+    caveats
 }
 
-/// The names that stand in a file which can't be understood as a whole, as far as they can be made out.
+/// Returns the names of hooks in a file that can't be parsed, as far as a text search finds them.
 fn hook_names_in(file: &SettingsFile) -> Option<String> {
-    /// More would not be read by anybody.
+    /// A longer list would not be read.
     const MAX_LISTED_NAMES: usize = 8;
     let text = hookwright_disk::read_text(&file.path, 1 << 20).ok()?;
     let named = text.split("\"name\"").skip(1).filter_map(|rest| {
@@ -76,7 +78,7 @@ fn hook_names_in(file: &SettingsFile) -> Option<String> {
     (!names.is_empty()).then(|| format!("{noun} {}", names.join(", ")))
 }
 
-/// Whether a file that is not loaded has hooks for an event. One that can't be understood may have.
+/// Whether a file that is not loaded has hooks for an event. A file that can't be parsed may have.
 fn may_declare(file: &SettingsFile, event: EventKind) -> bool {
     let text = match read_settings_file(&file.path) {
         Ok(text) => text.unwrap_or_default(),

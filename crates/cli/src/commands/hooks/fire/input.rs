@@ -1,4 +1,4 @@
-//! What `hooks fire` fires: the fields that were given, and a sample for what was not.
+//! The input of `hooks fire`: the given fields, and sample values for the others.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::LoadedProject;
 use crate::args::HookFireArgs;
 
-/// The event's own fields, from whichever option gave them.
+/// Returns the event's own fields, from the option that gives them or from a sample.
 pub(super) fn event_fields(toolbox: &LoadedProject, fire: &HookFireArgs) -> anyhow::Result<Map<String, Value>> {
     if let Some(path) = &fire.input {
         return read_fields(path);
@@ -43,7 +43,7 @@ pub(super) fn event_fields(toolbox: &LoadedProject, fire: &HookFireArgs) -> anyh
     Ok(fields)
 }
 
-/// The most that is read of an event.
+/// The size limit of an event.
 const MAX_EVENT_INPUT_BYTES: u64 = 64 << 20;
 
 fn read_fields(path: &Path) -> anyhow::Result<Map<String, Value>> {
@@ -65,7 +65,7 @@ fn read_fields(path: &Path) -> anyhow::Result<Map<String, Value>> {
     })
 }
 
-/// What the event's matcher will be tested against.
+/// Returns the value that the event's matchers are tested against.
 pub(super) fn matcher_subject(event: EventKind, fields: &Map<String, Value>) -> Option<String> {
     let name = match event.info().subject {
         MatcherSubject::ToolName => "tool_name",

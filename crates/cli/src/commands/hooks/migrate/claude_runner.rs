@@ -1,5 +1,5 @@
-//! A guard as Claude Code runs and hears it, by what was measured of that program: to have something to compare with. Not a
-//! way to run hooks.
+//! Runs a guard as Claude Code does and parses its answer as Claude Code does, by measurements of that program. It is
+//! only for comparison, not for running hooks in a session.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -16,16 +16,16 @@ use serde_json::{Map, Value, json};
 use super::samples::ClaudeSample;
 use crate::commands::hooks::LoadedProject;
 
-/// What came of a call.
+/// A guard's decision on a sample, with its reason.
 pub(super) struct GuardAnswer {
     pub(super) decision: Decision,
     pub(super) reason: String,
 }
 
-/// Nobody waits longer for a sample.
+/// The limit of a guard's timeout here.
 const MAX_SAMPLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Whether a matcher of Claude Code's is for a tool: everything, a list of names, or a pattern.
+/// Whether a matcher of Claude Code's matches a tool: by everything, a list of names, or a pattern.
 pub(super) fn matches_tool(matcher: &str, tool: &str) -> bool {
     let matcher = matcher.trim();
     let words = || matcher.split(['|', ',']).map(str::trim);
@@ -37,14 +37,14 @@ pub(super) fn matches_tool(matcher: &str, tool: &str) -> bool {
     }
 }
 
-/// A hook's command, for people.
+/// Formats a hook's command with its arguments.
 pub(super) fn command_text(hook: &Map<String, Value>) -> String {
     let args = hook.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let command = hook.get("command").and_then(Value::as_str).unwrap_or_default();
     std::iter::once(command).chain(args).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs a guard on an event of Claude Code's and hears its answer as that program does.
+/// Runs a guard on an event of Claude Code's, and parses its answer as Claude Code does.
 pub(super) async fn run(
     toolbox: &LoadedProject,
     hook: &Map<String, Value>,
@@ -100,13 +100,13 @@ pub(super) async fn run(
     })
 }
 
-/// The shell that Claude Code would take.
+/// Returns the shell that Claude Code would use.
 fn claude_shell() -> &'static Path {
     let shells = ["/bin/bash", "/usr/bin/bash"].map(Path::new);
     shells.into_iter().find(|shell| shell.exists()).unwrap_or(Path::new("/bin/sh"))
 }
 
-/// What the shell is given: the command, or a program with just its arguments.
+/// Returns the shell's arguments: the command, or a program with its arguments, which the shell does not split.
 fn shell_arguments(hook: &Map<String, Value>, root: &Path) -> Vec<OsString> {
     let command = hook.get("command").and_then(Value::as_str).unwrap_or_default();
     let Some(args) = hook.get("args").and_then(Value::as_array) else {
@@ -122,12 +122,14 @@ fn lossy_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim().to_owned()
 }
 
-/// A failure lets the call pass there, unless the hook says otherwise.
+/// Answers for a guard that failed: Claude Code lets the call pass, unless the hook sets `onFailure` to `block`.
 fn failure_answer(closed: bool, words: String) -> GuardAnswer {
     GuardAnswer { decision: if closed { Decision::Deny } else { Decision::Allow }, reason: format!("fails: {words}") }
 }
 
-/// Exit 0: an object counts if it is all that was printed, and in the event's own name.
+/// Parses the output of a guard that exits with 0.
+///
+/// An object counts only if it is all of the output, and if its `hookEventName` is the event's.
 fn parse_answer(event: &str, stdout: &str, closed: bool) -> GuardAnswer {
     let passes = |words: &str| GuardAnswer { decision: Decision::Allow, reason: words.to_owned() };
     if !stdout.contains('{') {
@@ -136,17 +138,17 @@ fn parse_answer(event: &str, stdout: &str, closed: bool) -> GuardAnswer {
     let Ok(Value::Object(answer)) = serde_json::from_str(stdout) else {
         return passes("does not hear it: the output is more than an object, or less");
     };
-    let said =
+    let text_of =
         |fields: &Map<String, Value>, key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let specific = answer.get("hookSpecificOutput").and_then(Value::as_object).cloned().unwrap_or_default();
-    if !specific.is_empty() && said(&specific, "hookEventName") != event {
+    if !specific.is_empty() && text_of(&specific, "hookEventName") != event {
         return failure_answer(closed, format!("`hookEventName` is not {event}"));
     }
-    // Where something has happened already, whoever says anything to the model objects; and who ends the agent, ends it.
+    // After the fact, a hook that adds context for the model objects, and so does one that ends the agent.
     let speaks = matches!(event, "PostToolUse" | "PostToolUseFailure" | "Stop" | "SubagentStop")
-        && !said(&specific, "additionalContext").is_empty();
+        && !text_of(&specific, "additionalContext").is_empty();
     let ends = event != "PreToolUse" && answer.get("continue") == Some(&Value::Bool(false));
-    let decision = match (said(&specific, "permissionDecision").as_str(), said(&answer, "decision").as_str()) {
+    let decision = match (text_of(&specific, "permissionDecision").as_str(), text_of(&answer, "decision").as_str()) {
         _ if speaks || ends => Decision::Deny,
         ("deny", _) | (_, "block") => Decision::Deny,
         ("ask", _) => Decision::Ask,
@@ -154,10 +156,10 @@ fn parse_answer(event: &str, stdout: &str, closed: bool) -> GuardAnswer {
         (one, other) => return failure_answer(closed, format!("unknown decision `{one}{other}`")),
     };
     let words = [
-        said(&specific, "permissionDecisionReason"),
-        said(&answer, "reason"),
-        said(&answer, "stopReason"),
-        said(&specific, "additionalContext"),
+        text_of(&specific, "permissionDecisionReason"),
+        text_of(&answer, "reason"),
+        text_of(&answer, "stopReason"),
+        text_of(&specific, "additionalContext"),
     ];
     GuardAnswer { decision, reason: words.into_iter().find(|words| !words.is_empty()).unwrap_or_default() }
 }
@@ -167,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn matchers_are_claude_codes_own() {
+    fn matchers_match_as_in_claude_code() {
         assert!(
             matches_tool("", "Bash")
                 && matches_tool("*", "Bash")
@@ -178,9 +180,9 @@ mod tests {
         assert!(matches_tool("^Ba", "Bash") && matches_tool("mcp__.*", "mcp__a__b") && !matches_tool("(", "Bash"));
     }
 
-    /// As measured on the real program.
+    /// The expectations were measured on the real program.
     #[test]
-    fn what_claude_code_hears_and_what_it_does_not() {
+    fn answers_are_parsed_as_claude_code_parses_them() {
         let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}"#;
         for (stdout, decision) in [
             (deny.to_owned(), Decision::Deny),
@@ -200,7 +202,7 @@ mod tests {
             "onFailure: block"
         );
         assert_eq!(parse_answer("UserPromptSubmit", r#"{"continue":false}"#, false).decision, Decision::Deny);
-        let told = r#"{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"run the tests"}}"#;
-        assert_eq!(parse_answer("Stop", told, false).decision, Decision::Deny, "the agent goes on with it");
+        let stop = r#"{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"run the tests"}}"#;
+        assert_eq!(parse_answer("Stop", stop, false).decision, Decision::Deny, "the agent goes on with it");
     }
 }

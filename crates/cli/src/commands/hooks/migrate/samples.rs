@@ -1,5 +1,4 @@
-//! What guards are tried with: events that they are written for, and some that are nobody's business, in Claude Code's words
-//! and in ours.
+//! Sample events that guards are tried with, dangerous and harmless ones, in Claude Code's form and in Hookwright's.
 
 use std::path::Path;
 
@@ -7,23 +6,23 @@ use hookwright_hooks::dialect::tool_arguments::{DialectCall, from_claude};
 use hookwright_hooks::{AnyEvent, EventKind};
 use serde_json::{Map, Value, json};
 
-/// One event, as Claude Code would tell of it.
+/// One event, as Claude Code would send it.
 pub(super) struct ClaudeSample {
-    /// Its name there.
+    /// The event's name in Claude Code.
     pub(super) event: &'static str,
-    /// Its own fields there.
+    /// The event's own fields in Claude Code.
     pub(super) fields: Map<String, Value>,
-    /// What a matcher is tried on there.
+    /// The value that a matcher is tested against in Claude Code.
     pub(super) subject: Option<&'static str>,
-    /// The call that it is about.
+    /// The tool call that the event is about.
     pub(super) call: Option<DialectCall>,
 }
 
-/// The events at which a hook can object there, and which are events here.
+/// The events at which a hook can object in Claude Code, and which Hookwright has too.
 pub(super) const BLOCKABLE_EVENTS: [&str; 7] =
     ["PreToolUse", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop", "PreCompact"];
 
-/// The samples for an event; none where no hook can object.
+/// Returns the samples for an event; none where no hook can object.
 pub(super) fn samples_for(event: &str, root: &Path) -> Vec<ClaudeSample> {
     let Some(event) = BLOCKABLE_EVENTS.into_iter().find(|known| *known == event) else { return Vec::new() };
     let plain = |fields: Value, subject| ClaudeSample { event, fields: json_map(fields), subject, call: None };
@@ -49,7 +48,7 @@ pub(super) fn samples_for(event: &str, root: &Path) -> Vec<ClaudeSample> {
             .map(|trigger| plain(json!({"trigger": trigger, "custom_instructions": ""}), Some(trigger)))
             .into(),
         _ => [("Done.", false), ("I did not run the tests.", false), ("Done.", true)]
-            .map(|(said, again)| plain(json!({"stop_hook_active": again, "last_assistant_message": said}), None))
+            .map(|(answer, again)| plain(json!({"stop_hook_active": again, "last_assistant_message": answer}), None))
             .into(),
     }
 }
@@ -106,10 +105,10 @@ fn sample_results(root: &Path) -> Vec<(DialectCall, Value)> {
 }
 
 impl ClaudeSample {
-    /// The event here: once for each view of a call.
+    /// Converts the sample to Hookwright's events: one for each view of a call.
     ///
     /// # Errors
-    /// If it is no event here after all.
+    /// If the fields do not fit the event.
     pub(super) fn to_events(&self, kind: EventKind) -> Result<Vec<AnyEvent>, serde_json::Error> {
         let Some(call) = &self.call else { return Ok(vec![AnyEvent::from_fields(kind, self.plain_fields())?]) };
         let mut events = Vec::new();
@@ -127,31 +126,31 @@ impl ClaudeSample {
 
     fn plain_fields(&self) -> Map<String, Value> {
         let mut fields = self.fields.clone();
-        if let Some(said) = self.fields.get("last_assistant_message") {
+        if let Some(answer) = self.fields.get("last_assistant_message") {
             fields.insert("prompt".to_owned(), "".into());
-            fields.insert("prompt_response".to_owned(), said.clone());
+            fields.insert("prompt_response".to_owned(), answer.clone());
         }
         fields
     }
 
     fn result(&self) -> Value {
-        let said = self.fields.get("tool_response").and_then(|end| end.get("stdout")).cloned().unwrap_or_default();
+        let output = self.fields.get("tool_response").and_then(|end| end.get("stdout")).cloned().unwrap_or_default();
         match self.fields.get("error") {
             Some(error) => {
                 json!({"llmContent": error, "returnDisplay": error, "error": {"message": error, "type": "execution_failed"}})
             }
-            None => json!({"llmContent": said, "returnDisplay": said}),
+            None => json!({"llmContent": output, "returnDisplay": output}),
         }
     }
 
-    /// What it is about, in one line.
+    /// Describes the sample in one line.
     pub(super) fn summary(&self) -> String {
-        let said = |fields: &Map<String, Value>, keys: &[&str]| {
+        let text_of = |fields: &Map<String, Value>, keys: &[&str]| {
             keys.iter().find_map(|key| fields.get(*key)).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
         match &self.call {
-            Some(call) => format!("{} {}", call.tool, said(&call.input, &["command", "file_path", "url"])),
-            None => format!("\"{}\"", said(&self.fields, &["prompt", "last_assistant_message", "trigger"])),
+            Some(call) => format!("{} {}", call.tool, text_of(&call.input, &["command", "file_path", "url"])),
+            None => format!("\"{}\"", text_of(&self.fields, &["prompt", "last_assistant_message", "trigger"])),
         }
     }
 }
@@ -163,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_sample_is_an_event_here() {
+    fn every_sample_is_a_valid_event() {
         for event in BLOCKABLE_EVENTS {
             let kind = event_by_name(event).unwrap().kind;
             let samples = samples_for(event, Path::new("/p"));

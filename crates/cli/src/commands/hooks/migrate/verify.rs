@@ -1,5 +1,5 @@
-//! `migrate --from-claude --verify`: every guard is fired twice with sample calls, as Claude Code would run it and as it is
-//! taken over, and the two answers stand side by side. No tool is run.
+//! `migrate --from-claude --verify`: fires every guard twice with sample events, as Claude Code would run it and as it
+//! is migrated, and prints both answers side by side. No tool is run.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::commands::hooks::LoadedProject;
 use crate::output::{self, BAD, BOLD, GOOD, PLAIN, TextTable, WARN};
 use crate::{exit, output::diagnostics, runtime};
 
-/// One guard and one event: what was said there, and what here.
+/// A guard's answers to one sample, under Claude Code and after the migration.
 struct VerifiedCase {
     guard: String,
     file: PathBuf,
@@ -102,7 +102,7 @@ async fn fire_all(toolbox: &LoadedProject, guards: &[&MigratedHook]) -> anyhow::
     Ok(cases)
 }
 
-/// Whether Claude Code would ask a guard about an event.
+/// Whether Claude Code would run a guard on the sample.
 fn is_asked_by_claude(guard: &MigratedHook, sample: &ClaudeSample, root: &Path) -> bool {
     let Some(call) = &sample.call else {
         return sample.subject.is_none_or(|subject| claude_runner::matches_tool(&guard.matcher, subject));
@@ -113,7 +113,7 @@ fn is_asked_by_claude(guard: &MigratedHook, sample: &ClaudeSample, root: &Path) 
     claude_runner::matches_tool(&guard.matcher, &call.tool) && rule.as_ref().is_none_or(meant)
 }
 
-/// An engine with one guard, as it is taken over.
+/// Builds an engine with one migrated guard.
 fn migrated_engine(toolbox: &LoadedProject, guard: &MigratedHook, kind: EventKind) -> HookEngine {
     let definitions: Vec<Value> = guard.entries.iter().map(|entry| Value::Object(entry.definition.clone())).collect();
     let text = json!({"hooks": {kind.name(): definitions}}).to_string();
@@ -126,32 +126,32 @@ fn migrated_engine(toolbox: &LoadedProject, guard: &MigratedHook, kind: EventKin
         .build()
 }
 
-/// What comes of an event here; nothing if the guard is not asked.
+/// Fires the sample at the migrated guard; `None` if the guard does not run.
 async fn fire_migrated(
     engine: &HookEngine,
     kind: EventKind,
     sample: &ClaudeSample,
 ) -> anyhow::Result<Option<GuardAnswer>> {
-    let mut heard: Option<GuardAnswer> = None;
+    let mut strictest: Option<GuardAnswer> = None;
     for event in sample.to_events(kind)? {
         let outcome = engine.fire_any(&event, &CancellationToken::new()).await;
         if outcome.runs.is_empty() {
             continue;
         }
         let answer = &outcome.merged.answer;
-        // What has been done can't be refused: whoever is no guard objects by telling the model.
+        // A tool that has run can't be refused: there, a hook objects by adding context for the model.
         let comment = answer.additional_context.clone().filter(|_| kind == EventKind::AfterTool);
         let decision = match answer.decision {
             _ if answer.stop || comment.is_some() => Decision::Deny,
             decision => decision.unwrap_or(Decision::Allow),
         };
-        let warning = outcome.warnings.first().map(|said| said.text.clone()).unwrap_or_default();
+        let warning = outcome.warnings.first().map(|warning| warning.text.clone()).unwrap_or_default();
         let words = answer.reason.clone().or_else(|| answer.stop_reason.clone()).or(comment).unwrap_or(warning);
-        if heard.as_ref().is_none_or(|before| decision > before.decision) {
-            heard = Some(GuardAnswer { decision, reason: words });
+        if strictest.as_ref().is_none_or(|before| decision > before.decision) {
+            strictest = Some(GuardAnswer { decision, reason: words });
         }
     }
-    Ok(heard)
+    Ok(strictest)
 }
 
 fn decision_label(decision: Decision) -> &'static str {
@@ -210,7 +210,7 @@ fn print_cases(guards: usize, cases: &[VerifiedCase]) -> anyhow::Result<()> {
 }
 
 fn cases_json(guards: usize, cases: &[VerifiedCase]) -> Value {
-    let side = |heard: &GuardAnswer| json!({"decision": heard.decision, "words": heard.reason});
+    let side = |answer: &GuardAnswer| json!({"decision": answer.decision, "words": answer.reason});
     let case = |case: &VerifiedCase| {
         json!({
             "guard": case.guard,

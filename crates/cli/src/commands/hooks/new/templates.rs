@@ -1,10 +1,11 @@
-//! What `hooks new` writes: scripts that work as they are and show what the event can do, and a test for each.
+//! The texts that `hooks new` writes: scripts that work as they are and list the answers that the event allows, and
+//! a test for each.
 
 use hookwright_hooks::{EventKind, HookCapability, MatcherSubject};
 
 use crate::args::{HookNewArgs, ScriptLanguage};
 
-/// A script that reads its input and answers.
+/// Returns a script that reads its input and answers.
 pub(super) fn script(event: EventKind, language: ScriptLanguage, name: &str) -> String {
     let about = format!("{name}: runs {}.", event.info().fires_when);
     let powers = answer_options(event);
@@ -15,7 +16,7 @@ pub(super) fn script(event: EventKind, language: ScriptLanguage, name: &str) -> 
     }
 }
 
-/// What a hook on this event may answer, as lines for a comment.
+/// Returns the answers that a hook on this event may give, as lines for a comment.
 pub(super) fn answer_options(event: EventKind) -> Vec<String> {
     let mut lines = vec![r#"{"systemMessage": "…"}: tells the user something"#.to_owned()];
     let mut add = |power: HookCapability, text: &str| {
@@ -61,14 +62,14 @@ fn header_comment(sign: &str, about: &str, powers: &[String]) -> String {
     comment_block(sign, about, how, powers)
 }
 
-/// What it is, how it answers, and what it may answer.
+/// Returns a comment on what the script is, how it answers, and what it may answer.
 pub(super) fn comment_block(sign: &str, about: &str, how: &str, powers: &[String]) -> String {
     let mut text = format!("{sign} {about}\n{sign}\n{sign} {how}\n");
     powers.iter().for_each(|line| text.push_str(&format!("{sign}   {line}\n")));
     text
 }
 
-/// What the example looks for in the input, so that the test has something to find.
+/// The text that the example looks for in its input, so that the test can trigger it.
 pub(super) const TRIGGER_TEXT: &str = "hookwright-example";
 
 /// Whether the example answers only to inputs that hold [`TRIGGER_TEXT`]; events without free text have nowhere to hold it.
@@ -109,7 +110,7 @@ fn node(event: EventKind, about: &str, powers: &[String]) -> String {
     format!("#!/usr/bin/env node\n{head}const event = JSON.parse(require('fs').readFileSync(0, 'utf8'));\n\n{body}")
 }
 
-/// The strongest thing that the event lets a hook say.
+/// Returns the strongest answer that the event allows.
 pub(super) fn sample_answer(event: EventKind) -> &'static str {
     if event.can(HookCapability::Deny) {
         r#"{"decision": "deny", "reason": "the example found what it looks for"}"#
@@ -122,7 +123,7 @@ pub(super) fn sample_answer(event: EventKind) -> &'static str {
     }
 }
 
-/// A test of the script as it was written.
+/// Returns a test of the script as it was written.
 pub(super) fn hook_test(new: &HookNewArgs, settings: Option<&str>) -> String {
     let requires = match new.lang {
         ScriptLanguage::Sh => String::new(),
@@ -160,7 +161,7 @@ pub(super) fn hook_test(new: &HookNewArgs, settings: Option<&str>) -> String {
     text
 }
 
-/// The event's input with a text somewhere in it.
+/// Returns the event's input as TOML, with the text somewhere in it.
 fn test_input(new: &HookNewArgs, text: &str) -> String {
     match new.event {
         EventKind::BeforeTool | EventKind::AfterTool => {
@@ -189,7 +190,7 @@ fn test_input(new: &HookNewArgs, text: &str) -> String {
     }
 }
 
-/// A tool that the matcher matches, as far as can be told.
+/// Returns a tool that the matcher matches, or `write_file` where that can't be derived.
 fn matching_tool(new: &HookNewArgs) -> &str {
     let first = new.matcher.as_deref().unwrap_or_default().split('|').next().unwrap_or_default();
     let plain =

@@ -1,5 +1,5 @@
-//! What `hooks new --worker` writes: scripts that stay for a session and answer line by line. They need no library, and run as
-//! command hooks, too.
+//! The texts that `hooks new --worker` writes: scripts that run for the whole session and answer line by line. They
+//! need no library, and also run as command hooks.
 
 use hookwright_hooks::EventKind;
 
@@ -9,7 +9,7 @@ use crate::args::ScriptLanguage;
 const HANDLER_COMMENT: &str =
     "Called with the input of an event; what it returns is the answer, nothing is \"no objection\":";
 
-/// A script that answers for as long as it is asked.
+/// Returns a script that answers requests until its stdin is closed.
 pub(super) fn script(event: EventKind, language: ScriptLanguage, name: &str) -> String {
     let about = format!("{name}: runs {}.", event.info().fires_when);
     match language {
