@@ -1,4 +1,4 @@
-//! The binary: read the command line, run one command, print its error, pick the exit code.
+//! The binary: parses the command line, runs one command, prints its error and returns the exit code.
 
 mod args;
 mod bridge;
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     hookwright_process::forbid_memory_inspection();
     hookwright_process::raise_descriptor_limit();
     hookwright_process::set_abort_handler(on_abort);
-    // Between an agent and its tools every moment counts: no other commands' options are read.
+    // An agent waits for the bridge before each tool call, so the clap tables of the other commands are not built.
     if let Some(args) = args::BridgeArgs::parse_fast(std::env::args_os().skip(1)) {
         let code = bridge::run(&args, || {
             let world = ProcessEnv::from_process();
@@ -50,7 +50,9 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Memory or stack have run out in the middle of something; which of them has been said.
+/// Restores the terminal and prints a hint when the process aborts for want of memory or stack.
+///
+/// The reason of the abort is already on stderr by then.
 fn on_abort() {
     const ABORT_HINT: &str = "hint: allow more memory (`ulimit -v`), or end some programs\n";
     hookwright_process::write_final_output(&tui::restore_modes(), ABORT_HINT);
@@ -72,12 +74,12 @@ fn run_cli() -> u8 {
         let _ = output::error(no_prompt.message).and_then(|()| output::hint(no_prompt.hint));
         return exit::BAD_INPUT;
     }
-    // The demo leaves nothing in anybody's home.
+    // The demo writes nothing into the user's home directory.
     if !matches!(cli.command, Some(args::CliCommand::Demo { .. } | args::CliCommand::ServeDemoMcp)) {
         hookwright_disk::sweep_temp_files(&ConfigPaths::new(&world).drafts);
     }
     for warning in log::start(cli.agent.debug.then_some(LevelFilter::DEBUG), &world) {
-        // Whoever closed stderr wants no warnings.
+        // A closed stderr means that the user wants no warnings.
         let _ = output::warn(warning);
     }
     let code = run_command(cli, world).unwrap_or_else(|error| {
@@ -118,7 +120,10 @@ fn run_command(cli: args::Cli, world: ProcessEnv) -> anyhow::Result<u8> {
     }
 }
 
-/// Help and version are no errors, unless nobody can read them; the rest must not look like a hook's "denied".
+/// Prints clap's error, help or version text, and returns the exit code.
+///
+/// Help and version exit 0, unless they can't be printed. No usage error may look like a hook's
+/// `DENIED`, except for `bridge`.
 fn print_usage_error(error: &clap::Error) -> u8 {
     let printed = error.print().and_then(|()| output::stdout().flush());
     match error.exit_code() {
@@ -126,7 +131,7 @@ fn print_usage_error(error: &clap::Error) -> u8 {
             Err(error) if !output::is_reader_gone(&error) => error_report::print(&error.into()),
             _ => exit::OK,
         },
-        // An agent's entry that is wrong must not be a yes.
+        // A wrong entry in an agent's settings must not let the call pass.
         _ if std::env::args_os().nth(1).is_some_and(|word| word == "bridge") => exit::DENIED,
         _ if typo_guard::is_command(std::env::args_os().nth(1)) => exit::ERROR,
         _ => exit::BAD_INPUT,

@@ -1,5 +1,5 @@
-//! What commands run on: a stack, memory and a runtime, taken only where this machine has room for them. A lack is said,
-//! and is no panic somewhere inside.
+//! The stack, memory and Tokio runtime that commands run on. Each is checked before it is taken, so that a lack of
+//! resources is an error with a message instead of a panic.
 
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
@@ -10,21 +10,24 @@ use hookwright_process::{probe_memory, probe_threads_if_limited, reserve_stack, 
 use tokio::runtime::{Builder, Runtime};
 
 pub(crate) const NO_RESOURCES_MESSAGE: &str = "this machine has no room to start";
-/// The runtime's own descriptors, and those of the thread that hears signals.
+/// Descriptors that the runtime and the signal thread need.
 const RUNTIME_DESCRIPTORS: usize = 12;
-/// Those of a screen, and of one hook that runs: whoever looks at it would wait for the hook in vain.
+/// Descriptors that a screen and one running hook need.
+///
+/// With fewer, the screen would start and then wait in vain for its first hook.
 const SCREEN_DESCRIPTORS: usize = 24;
-/// The threads of a session beside the runtime's own: for signals, for printing, and two for work that blocks.
+/// Threads of a session besides the runtime's workers: signals, printing, and two for blocking work.
 const SESSION_THREADS: usize = 4;
-/// What a program usually has, less what its arguments and variables may take of it.
+/// The usual stack of a main thread (8 MiB) less the room that its arguments and variables may take.
 pub(crate) const STACK_BYTES: usize = 6 << 20;
-/// What a session needs at least, over and above the program itself.
+/// Memory that a session needs at least, in addition to the program itself.
 const MIN_SESSION_MEMORY_BYTES: usize = 64 << 20;
-/// As good as for ever.
+/// Long enough that the runtime's blocking threads are never ended for being idle.
 const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(86_400 * 365);
 
-/// Does all the work of the program on a large stack, whatever the limit on stacks is, and only where there is memory to work
-/// in: where that runs out later, the program can but end in the middle.
+/// Runs the program on a large stack, whatever the stack limit is.
+///
+/// Memory is probed first: when it runs out later, the program can only abort.
 #[expect(clippy::disallowed_methods, reason = "the thread is the program")]
 pub(crate) fn run_on_large_stack(work: fn() -> u8) -> anyhow::Result<u8> {
     probe_memory(MIN_SESSION_MEMORY_BYTES).context(NO_RESOURCES_MESSAGE)?;
@@ -32,30 +35,31 @@ pub(crate) fn run_on_large_stack(work: fn() -> u8) -> anyhow::Result<u8> {
         return Ok(work());
     }
     let thread = std::thread::Builder::new().name("main".to_owned()).stack_size(STACK_BYTES).spawn(work);
-    // A panic has been told of where it was.
+    // The panic hook has printed the panic already.
     thread.context(NO_RESOURCES_MESSAGE)?.join().or_else(|panic| panic::resume_unwind(panic))
 }
 
-/// Starts a runtime; nothing of it can fail later for want of threads.
+/// Starts a multi-threaded runtime. Its threads are probed now, so that a lack of them does not show later.
 pub(crate) fn start(workers: usize) -> anyhow::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     build_runtime(builder.worker_threads(workers), workers, RUNTIME_DESCRIPTORS).context(NO_RESOURCES_MESSAGE)
 }
 
-/// The same for a session without a screen, whose work is done by the thread that waits for it: handing work from one to
-/// another takes longer than most of the work does.
+/// Starts a runtime for a session without a screen, on the thread that waits for it.
+///
+/// Handing work from one thread to another takes longer than most of the work does.
 pub(crate) fn start_headless() -> anyhow::Result<Runtime> {
     build_runtime(&mut Builder::new_current_thread(), 0, RUNTIME_DESCRIPTORS).context(NO_RESOURCES_MESSAGE)
 }
 
-/// A runtime on this thread alone, for who waits for a few hooks and does nothing else.
+/// Starts a runtime on this thread alone, for a caller that only waits for a few hooks.
 pub(crate) fn start_single_threaded() -> anyhow::Result<Runtime> {
     catch_panic(|| Builder::new_current_thread().enable_all().build())
         .and_then(|built| built)
         .context(NO_RESOURCES_MESSAGE)
 }
 
-/// The same for a session with a screen.
+/// Starts a multi-threaded runtime for a session with a screen.
 pub(crate) fn start_with_screen(workers: usize) -> anyhow::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     build_runtime(builder.worker_threads(workers), workers, RUNTIME_DESCRIPTORS + SCREEN_DESCRIPTORS)
@@ -66,7 +70,7 @@ fn build_runtime(builder: &mut Builder, workers: usize, descriptors: usize) -> i
     check_spare_descriptors(descriptors)?;
     probe_threads_if_limited(workers + SESSION_THREADS)?;
     let runtime = catch_panic(|| builder.thread_keep_alive(THREAD_KEEP_ALIVE).enable_all().build())??;
-    // One thread for work that blocks is always there: where no other can be started, this one does it all.
+    // One blocking thread always exists: where no other can be started, it does all blocking work.
     let started = catch_panic(|| drop(runtime.spawn_blocking(|| ())));
     if started.is_err() {
         runtime.shutdown_background();
@@ -75,7 +79,9 @@ fn build_runtime(builder: &mut Builder, workers: usize, descriptors: usize) -> i
     Ok(runtime)
 }
 
-/// The runtime panics where a thread can't be started; whoever reads of that learns less than from our error.
+/// Runs `work` and turns a panic into an error.
+///
+/// The runtime panics where a thread can't be started; our error says more than that panic.
 fn catch_panic<T>(work: impl FnOnce() -> T) -> io::Result<T> {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));

@@ -1,6 +1,8 @@
-//! The signals that end the program. The first is for the front end, which ends what runs; one that comes before the front
-//! end has dealt with the first ends the program at once, whatever is stuck. So does the first one where the front end does
-//! not take it up in time: a thread that never yields can't be ended from its own runtime.
+//! The signals that end the program.
+//!
+//! The first signal goes to the front end, which ends the turn or the session. A second one that comes before the front
+//! end has answered the first ends the program at once, whatever is stuck. So does a first one that the front end does
+//! not acknowledge in time: a thread that never yields can't be ended from its own runtime.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Somebody wanted the program to end while it was about something that has no end of its own; the exit code.
+/// The error of a command that runs until it is stopped, when a signal has stopped it; holds the exit code.
 #[derive(Debug)]
 pub(crate) struct EndedBySignal(pub(crate) u8);
 
@@ -23,15 +25,15 @@ impl std::error::Error for EndedBySignal {}
 
 type ExitAction = Arc<Mutex<Box<dyn Fn() + Send>>>;
 
-/// How long the front end may take to take a signal up. What it then does may take longer.
+/// How long the front end may take to acknowledge a signal. Its reaction may take longer.
 const SIGNAL_ACK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether the front end has taken up the last signal, or has a reason not to.
+/// Whether the front end has acknowledged the last signal, or may leave it unacknowledged.
 #[derive(Default)]
 struct SignalAck {
     is_acknowledged: Mutex<bool>,
     changed: Condvar,
-    /// Whether signals wait, because another program has the terminal or the session ends already.
+    /// Whether signals may wait, because another program has the terminal or the session is ending already.
     is_deferred: AtomicBool,
 }
 
@@ -41,7 +43,7 @@ impl SignalAck {
         self.changed.notify_all();
     }
 
-    /// Waits for so long; whether nothing took the signal up, though it could have.
+    /// Waits for the acknowledgement; returns whether it is missing at the end of `timeout` and was not deferred.
     fn is_overdue(&self, timeout: Duration) -> bool {
         let is_done = self.is_acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.changed.wait_timeout_while(is_done, timeout, |is_done| !*is_done);
@@ -50,7 +52,9 @@ impl SignalAck {
     }
 }
 
-/// Signals, one at a time. There is one listener for the whole run: a second one would hear the same signals.
+/// A receiver of the signals that end the program.
+///
+/// A run has one listener: a second one would receive the same signals.
 pub(crate) struct Signals {
     exit_codes: UnboundedReceiver<u8>,
     is_unanswered: Arc<AtomicBool>,
@@ -59,28 +63,30 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Listens on a thread of its own: neither a blocked write nor a busy runtime can keep a signal from counting. From
-    /// here on no signal ends the program behind our back; listen before there is anything to give back or to end.
+    /// Starts the listener on its own thread, so that neither a blocked write nor a busy runtime delays a signal.
+    ///
+    /// From here on no signal ends the process by its default action. Call this before the terminal is changed
+    /// or a child starts.
     pub(crate) fn listen() -> io::Result<Signals> {
-        let (sender, codes) = unbounded_channel();
-        let open = Arc::new(AtomicBool::new(false));
-        let last_act: ExitAction = Arc::new(Mutex::new(Box::new(|| {})));
-        // Here and not on the thread, which nobody waits for so: what comes before that has started is kept for it.
-        let ending = SignalSource::new()?;
-        let take_up = Arc::new(SignalAck::default());
-        let (unanswered, act, taken) = (open.clone(), last_act.clone(), take_up.clone());
+        let (sender, exit_codes) = unbounded_channel();
+        let is_unanswered = Arc::new(AtomicBool::new(false));
+        let exit_action: ExitAction = Arc::new(Mutex::new(Box::new(|| {})));
+        // Registered here and not on the thread: a signal that comes before the thread runs is queued for it.
+        let source = SignalSource::new()?;
+        let ack = Arc::new(SignalAck::default());
+        let (unanswered, action, shared_ack) = (is_unanswered.clone(), exit_action.clone(), ack.clone());
         std::thread::Builder::new()
             .name("signals".to_owned())
-            .spawn(move || forward_signals(ending, &sender, &unanswered, &act, &taken))?;
-        Ok(Signals { exit_codes: codes, is_unanswered: open, exit_action: last_act, ack: take_up })
+            .spawn(move || forward_signals(source, &sender, &unanswered, &action, &shared_ack))?;
+        Ok(Signals { exit_codes, is_unanswered, exit_action, ack })
     }
 
-    /// What is done before the program ends by a second signal; it must not block.
-    pub(crate) fn set_exit_action(&self, act: impl Fn() + Send + 'static) {
-        *self.exit_action.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(act);
+    /// Sets the action that runs before a signal ends the program at once; it must not block.
+    pub(crate) fn set_exit_action(&self, action: impl Fn() + Send + 'static) {
+        *self.exit_action.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(action);
     }
 
-    /// Waits until somebody wants the program to end; the exit code that says so.
+    /// Waits for the next signal and returns its exit code.
     pub(crate) async fn next(&mut self) -> u8 {
         match self.exit_codes.recv().await {
             Some(code) => {
@@ -91,58 +97,59 @@ impl Signals {
         }
     }
 
-    /// Lets signals wait without a bound, or no longer: while another program has the terminal, and once the session ends.
+    /// Sets whether signals may stay unacknowledged: while another program has the terminal, and once
+    /// the session is ending.
     pub(crate) fn defer(&self, is_deferred: bool) {
         self.ack.is_deferred.store(is_deferred, Ordering::SeqCst);
     }
 
-    /// Whether somebody has wanted that since the last time anybody asked.
+    /// Returns the exit code of a signal that has arrived since the last call.
     pub(crate) fn try_next(&mut self) -> Option<u8> {
         self.exit_codes.try_recv().ok()
     }
 
-    /// What the signal asked for is done, and the program goes on: the next one is a first one again.
+    /// Marks the last signal as answered: the program goes on, and the next signal counts as a first one.
     pub(crate) fn mark_answered(&self) {
         self.is_unanswered.store(false, Ordering::SeqCst);
     }
 }
 
-/// Passes signals on; one that nobody has dealt with when the next one comes ends the program.
+/// Sends each signal to the front end; ends the program when the previous signal is still unanswered.
 fn forward_signals(
-    mut ending: SignalSource,
+    mut source: SignalSource,
     sender: &UnboundedSender<u8>,
     unanswered: &AtomicBool,
-    last_act: &ExitAction,
-    take_up: &Arc<SignalAck>,
+    exit_action: &ExitAction,
+    ack: &Arc<SignalAck>,
 ) {
-    while let Some(code) = ending.next() {
-        // Nothing that could wait comes first: the log may stand on a disk that does not answer.
-        take_up.set(false);
+    while let Some(code) = source.next() {
+        // Nothing that could block comes first: the log may be on a disk that does not answer.
+        ack.set(false);
         if unanswered.swap(true, Ordering::SeqCst) || sender.send(code).is_err() {
-            end_program(code, last_act);
+            end_program(code, exit_action);
         }
-        let (take_up, last_act) = (take_up.clone(), last_act.clone());
+        let (ack, exit_action) = (ack.clone(), exit_action.clone());
         let watch = move || {
-            if take_up.is_overdue(SIGNAL_ACK_TIMEOUT) {
+            if ack.is_overdue(SIGNAL_ACK_TIMEOUT) {
                 let words = "hookwright: the session did not take up the signal within 5 seconds, so it is ended\n";
                 hookwright_process::write_final_output(&[], words);
-                end_program(code, &last_act);
+                end_program(code, &exit_action);
             }
         };
-        // Where there is no room for a thread, a second signal ends the program as before.
+        // Where no thread can be started, a second signal still ends the program.
         let _ = std::thread::Builder::new().name("signal-deadline".to_owned()).spawn(watch);
         tracing::warn!(code, "a signal");
     }
 }
 
-/// Ends the program and everything that it runs.
-fn end_program(code: u8, last_act: &ExitAction) {
-    last_act.lock().unwrap_or_else(PoisonError::into_inner)();
+/// Ends the program and all of its descendants.
+fn end_program(code: u8, exit_action: &ExitAction) {
+    exit_action.lock().unwrap_or_else(PoisonError::into_inner)();
     hookwright_process::kill_descendants();
     std::process::exit(i32::from(code));
 }
 
-/// Waits for a signal, for ever where nobody listens to it.
+/// Waits for a signal; waits for ever where no listener is installed.
 #[cfg(unix)]
 pub(crate) async fn wait_for(signal: &mut Option<tokio::signal::unix::Signal>) {
     match signal {
@@ -151,7 +158,7 @@ pub(crate) async fn wait_for(signal: &mut Option<tokio::signal::unix::Signal>) {
     }
 }
 
-/// The signals themselves, with the exit codes that say so.
+/// The source of signals, which it returns as exit codes.
 #[cfg(unix)]
 struct SignalSource(signal_hook::iterator::Signals);
 
@@ -159,12 +166,12 @@ struct SignalSource(signal_hook::iterator::Signals);
 impl SignalSource {
     fn new() -> io::Result<Self> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-        // `nohup` stays in force.
+        // A SIGHUP that `nohup` ignores stays ignored.
         let hangup = (!hookwright_process::is_hangup_ignored()).then_some(SIGHUP);
         signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGQUIT].into_iter().chain(hangup)).map(SignalSource)
     }
 
-    /// Waits for the next one; none when there can be no more.
+    /// Waits for the next signal; `None` when there can be no more.
     fn next(&mut self) -> Option<u8> {
         use signal_hook::consts::{SIGHUP, SIGQUIT, SIGTERM};
         self.0.forever().next().map(|signal| match signal {
@@ -185,7 +192,7 @@ impl SignalSource {
         tokio::runtime::Builder::new_current_thread().enable_all().build().map(SignalSource)
     }
 
-    /// Waits for the next one; none where the console can't tell of Ctrl-C.
+    /// Waits for the next Ctrl-C; `None` where the console can't report it.
     fn next(&mut self) -> Option<u8> {
         self.0.block_on(tokio::signal::ctrl_c()).ok().map(|()| crate::exit::INTERRUPTED)
     }
@@ -200,22 +207,22 @@ mod tests {
 
     #[test]
     fn an_unacknowledged_signal_is_overdue() {
-        let take_up = SignalAck::default();
-        assert!(take_up.is_overdue(SHORT_TIMEOUT));
-        take_up.set(true);
-        assert!(!take_up.is_overdue(LONG_TIMEOUT));
-        take_up.set(false);
-        assert!(take_up.is_overdue(SHORT_TIMEOUT));
-        take_up.is_deferred.store(true, Ordering::SeqCst);
-        assert!(!take_up.is_overdue(SHORT_TIMEOUT));
+        let ack = SignalAck::default();
+        assert!(ack.is_overdue(SHORT_TIMEOUT));
+        ack.set(true);
+        assert!(!ack.is_overdue(LONG_TIMEOUT));
+        ack.set(false);
+        assert!(ack.is_overdue(SHORT_TIMEOUT));
+        ack.is_deferred.store(true, Ordering::SeqCst);
+        assert!(!ack.is_overdue(SHORT_TIMEOUT));
     }
 
     #[test]
     fn a_signal_that_is_acknowledged_meanwhile_is_not_overdue() {
-        let take_up = Arc::new(SignalAck::default());
-        let front_end = take_up.clone();
+        let ack = Arc::new(SignalAck::default());
+        let front_end = ack.clone();
         let taken = std::thread::spawn(move || front_end.set(true));
-        assert!(!take_up.is_overdue(LONG_TIMEOUT));
+        assert!(!ack.is_overdue(LONG_TIMEOUT));
         hookwright_testkit::deadline::JoinDeadline::join_in_time(taken).unwrap();
     }
 }
