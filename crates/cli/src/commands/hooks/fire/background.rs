@@ -1,5 +1,5 @@
-//! Collects the results of background hooks (`async`). A session does not wait for them and reports them later; `hooks
-//! fire` waits, so that the user sees them.
+//! Collects the results of background hooks (`async`). A session does not wait for them and reports them later;
+//! `hooks fire` waits, so that the user sees them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
