@@ -1,7 +1,8 @@
-//! Writing to the terminal: styles that vanish in pipes and under NO_COLOR, words that can't steer it, and tables.
+//! Terminal output: stdout and stderr, styles that vanish in pipes and under NO_COLOR, messages and tables.
 //!
-//! Data goes to stdout, everything about it to stderr. Colour never carries meaning of its own. Nothing else in the program
-//! opens these two; what stands between is `out/door.rs`.
+//! Data goes to stdout, messages about it to stderr. Colour never carries meaning of its own. Both streams are wrapped
+//! in the [`SafeWriter`] of `output/safe_writer.rs`; only the full-screen front end (`frontend/tui/terminal.rs`) writes
+//! to stdout without it.
 
 pub(crate) mod diagnostics;
 pub(crate) mod error_report;
@@ -29,7 +30,7 @@ pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default();
 
-/// Where data goes.
+/// Returns stdout, locked, for data that the user asked for.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn stdout() -> impl Write {
     static STDOUT_TARGET: OnceLock<OutputTarget> = OnceLock::new();
@@ -38,7 +39,7 @@ pub(crate) fn stdout() -> impl Write {
     SafeWriter::new(stream, OutputKind::Data, outside)
 }
 
-/// Where words about it go.
+/// Returns stderr, locked, for messages.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn stderr() -> impl Write {
     static STDERR_TARGET: OnceLock<OutputTarget> = OnceLock::new();
@@ -47,13 +48,15 @@ pub(crate) fn stderr() -> impl Write {
     SafeWriter::new(stream, OutputKind::Messages, outside)
 }
 
-/// Whether words go to a terminal.
+/// Returns whether stderr is a terminal.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn stderr_is_terminal() -> bool {
     io::IsTerminal::is_terminal(&io::stderr())
 }
 
-/// Tells a user who looks elsewhere that something waits for them, on a terminal; the sequence is ours, its words are safe.
+/// Sends the user a notification, if stdout is a terminal.
+///
+/// Bypasses [`SafeWriter`], which would strip the escape sequence; [`notification_sequence`] sanitizes the text.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn notify(how: NotificationMode, world: &ProcessEnv, text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
@@ -64,37 +67,37 @@ pub(crate) fn notify(how: NotificationMode, world: &ProcessEnv, text: &str) -> i
     stdout.flush()
 }
 
-/// One JSON document on stdout.
+/// Prints one JSON document to stdout.
 pub(crate) fn print_json(value: &serde_json::Value) -> io::Result<()> {
     writeln!(stdout(), "{value:#}")
 }
 
-/// A line on stderr.
+/// Prints a line to stderr.
 pub(crate) fn stderr_line(text: &str) -> io::Result<()> {
     writeln!(stderr(), "{text}")
 }
 
-/// A warning on stderr.
+/// Prints a warning to stderr.
 pub(crate) fn warn(text: impl std::fmt::Display) -> io::Result<()> {
     writeln!(stderr(), "{} {text}", paint(WARN, "warning:"))
 }
 
-/// An error on stderr.
+/// Prints an error to stderr.
 pub(crate) fn error(text: impl std::fmt::Display) -> io::Result<()> {
     writeln!(stderr(), "{} {text}", paint(BAD, "error:"))
 }
 
-/// A note on stderr.
+/// Prints a note to stderr.
 pub(crate) fn note(text: impl std::fmt::Display) -> io::Result<()> {
     writeln!(stderr(), "{} {text}", paint(NOTE, "note:"))
 }
 
-/// What to do about an error or a warning, on stderr.
+/// Prints to stderr what to do about an error or a warning.
 pub(crate) fn hint(text: impl std::fmt::Display) -> io::Result<()> {
     writeln!(stderr(), "{} {text}", paint(NOTE, "hint:"))
 }
 
-/// How a hook's state looks.
+/// Returns the style in which a hook's state is printed.
 pub(crate) fn state_style(state: &ArmedState) -> Style {
     match state {
         ArmedState::Armed => GOOD,
@@ -104,7 +107,7 @@ pub(crate) fn state_style(state: &ArmedState) -> Style {
     }
 }
 
-/// Rows under headings, each column as wide as its widest cell.
+/// A table with headings, each column as wide as its widest cell.
 pub(crate) struct TextTable {
     headings: Vec<&'static str>,
     rows: Vec<Vec<(Style, String)>>,
@@ -140,12 +143,12 @@ impl TextTable {
     }
 }
 
-/// Text for one line of a terminal: no control characters, so that nobody's name can draw on the screen.
+/// Returns the text on one line: every control character becomes a space, so that a name cannot move the cursor.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
 }
 
-/// Text of at most so many columns.
+/// Returns the text cut to at most `columns` columns, with an ellipsis if anything was cut.
 pub(crate) fn truncate_columns(text: &str, columns: usize) -> String {
     let text = one_line(text);
     if text.width() <= columns {

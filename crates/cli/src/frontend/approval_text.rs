@@ -1,19 +1,21 @@
-//! What a question about a call says, on the screen and in lines: which call it is, what the model says of it, what hooks
-//! changed, and the text in it that people would edit. Draws nothing.
+//! The text of an approval question, for the screen and for plain lines: the call, the model's description of it, the
+//! arguments that hooks changed, and the text that the user may edit.
+//!
+//! Contains no drawing code.
 
 use hookwright_agent::ApprovalRequest;
 use hookwright_hooks::strict_json;
 use hookwright_tools::{FileDiff, ToolDisplay};
 use serde_json::{Map, Value};
 
-/// The argument of a tool that is the text itself.
+/// For each tool, the argument that holds the text a user would edit.
 const TEXT_ARGUMENTS: &[(&str, &str)] =
     &[("run_shell_command", "command"), ("write_file", "content"), ("replace", "new_string"), ("save_memory", "fact")];
 
-/// A longer value is shown as a diff.
+/// The length above which a changed value is shown as a diff.
 const MAX_INLINE_VALUE_BYTES: usize = 200;
 
-/// `, call 1 of 4`, where an answer has several.
+/// Returns the call's position, such as `  call 1 of 4`, if the model's answer has several calls.
 pub(crate) fn call_position(request: &ApprovalRequest) -> String {
     request
         .call_number
@@ -21,16 +23,16 @@ pub(crate) fn call_position(request: &ApprovalRequest) -> String {
         .map_or_else(String::new, |number| format!("  call {} of {}", number.ordinal, number.total))
 }
 
-/// What the model says of the call.
+/// Returns the model's description of the call.
 pub(crate) fn description(request: &ApprovalRequest) -> Option<&str> {
-    // What a server calls like this means something else.
+    // An MCP server may give an argument of this name another meaning.
     let own = request.server.is_none();
     let said =
         ["description", "instruction"].into_iter().filter(|_| own).find_map(|key| request.args.get(key)?.as_str());
     said.map(str::trim).filter(|said| !said.is_empty())
 }
 
-/// The argument that people would edit; none where the arguments are edited as they are.
+/// Returns the argument that a user would edit, or none if the arguments are edited as JSON.
 fn text_argument(request: &ApprovalRequest) -> Option<&str> {
     let known = TEXT_ARGUMENTS.iter().find(|(tool, _)| *tool == request.name).map(|(_, key)| *key);
     let only = || match request.args.len() {
@@ -40,13 +42,13 @@ fn text_argument(request: &ApprovalRequest) -> Option<&str> {
     known.or_else(only).filter(|key| request.args.get(*key).is_some_and(Value::is_string))
 }
 
-/// What is edited before it runs: the text itself, or all arguments.
+/// Returns the text to edit before the call runs: the text argument, or all arguments as JSON.
 pub(crate) fn editable_text(request: &ApprovalRequest) -> String {
     let text = text_argument(request).and_then(|key| request.args.get(key)?.as_str());
     text.map_or_else(|| format!("{:#}", Value::Object(request.args.clone())), str::to_owned)
 }
 
-/// The arguments with another text.
+/// Returns the arguments with the edited text in them.
 pub(crate) fn args_with_text(request: &ApprovalRequest, text: &str) -> Result<Map<String, Value>, String> {
     let Some(key) = text_argument(request) else {
         return strict_json::object_from_slice(text.as_bytes()).map_err(|why| format!("this is no JSON object: {why}"));
@@ -56,7 +58,7 @@ pub(crate) fn args_with_text(request: &ApprovalRequest, text: &str) -> Result<Ma
     Ok(args)
 }
 
-/// A name for a file with that text in it, by which an editor knows its language.
+/// Returns a name for a file with that text, from which an editor recognizes the language.
 pub(crate) fn editor_file_name(request: &ApprovalRequest) -> String {
     match (&request.preview, text_argument(request)) {
         (Some(ToolDisplay::Diff(file)), Some(_)) => file.file_name.clone(),
@@ -72,15 +74,15 @@ pub(crate) struct ArgumentChange {
     pub(crate) difference: ArgumentDifference,
 }
 
-/// Before and after.
+/// The value of an argument before and after hooks changed it.
 pub(crate) enum ArgumentDifference {
     Inline(String, String),
     Diff(Box<FileDiff>),
-    /// Hooks want what was there kept from everybody.
+    /// A hook redacted the original value, so only the change itself is shown.
     Redacted,
 }
 
-/// What hooks changed.
+/// Returns the arguments that hooks changed.
 pub(crate) fn argument_changes(request: &ApprovalRequest) -> Vec<ArgumentChange> {
     let of = |name: &String| {
         let after = request.args.get(name).map(value_text).unwrap_or_default();
@@ -107,7 +109,7 @@ fn fits_inline(text: &str) -> bool {
     text.len() <= MAX_INLINE_VALUE_BYTES && !text.contains('\n')
 }
 
-/// What can be chosen.
+/// A choice that the user has in an approval question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ApprovalChoice {
     Once,
@@ -128,7 +130,9 @@ impl ApprovalChoice {
         ApprovalChoice::Cancel,
     ];
 
-    /// Those of a request, in the order of their numbers; a guard is asked about every time.
+    /// Returns the choices for a request, in the order of their numbers.
+    ///
+    /// A change to a protected file is asked about every time, so it has no choice for the session.
     pub(crate) fn for_request(request: &ApprovalRequest) -> Vec<ApprovalChoice> {
         let offered = |choice: &ApprovalChoice| match choice {
             ApprovalChoice::Session => request.protected_file.is_none(),

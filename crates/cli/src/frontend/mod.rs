@@ -1,4 +1,4 @@
-//! What a person or a machine uses a session through: the screen, plain lines, headless formats, the demo; and what they share.
+//! The front ends of a session (the screen, plain lines, headless formats, the demo) and the modules that they share.
 
 pub(crate) mod approval_text;
 pub(crate) mod demo;

@@ -1,4 +1,4 @@
-//! What a session answers, in plain lines: for headless runs and sessions without a screen.
+//! A session's replies in plain lines, for headless runs and sessions without a screen.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use hookwright_agent::transcript::SessionInfo;
 use crate::commands::checkpoints::humanize;
 use crate::{output, output::diagnostics};
 
-/// What belongs to the answer, for stdout; none if it is only about it.
+/// Returns the text for stdout, or none if the reply is only a message about the answer.
 pub(crate) fn stdout_text(reply: &Reply) -> Option<String> {
     match reply {
         Reply::Text(Tone::Plain, text) => Some(text.clone()),
@@ -44,7 +44,7 @@ pub(crate) fn stdout_text(reply: &Reply) -> Option<String> {
     }
 }
 
-/// What is only about the answer, on stderr.
+/// Prints a reply that is only a message about the answer to stderr.
 pub(crate) fn print_stderr(reply: &Reply) -> io::Result<()> {
     match reply {
         Reply::Text(Tone::Aside | Tone::News, text) => output::note(text.trim()),
@@ -57,7 +57,7 @@ pub(crate) fn print_stderr(reply: &Reply) -> io::Result<()> {
     }
 }
 
-/// What is wrong, as text for machines, if this says that something is.
+/// Returns the warning or error in a reply, if it is one, for machine-readable output.
 pub(crate) fn warning_text(reply: &Reply) -> Option<String> {
     match reply {
         Reply::Text(Tone::Warning | Tone::Error, text) => Some(text.clone()),
@@ -67,14 +67,14 @@ pub(crate) fn warning_text(reply: &Reply) -> Option<String> {
     }
 }
 
-/// A hook in one line.
+/// Returns a hook in one line.
 pub(crate) fn hook_line(entry: &HookListEntry) -> String {
     let hook = &entry.hook;
     let matcher = hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
     format!("{}  {} {matcher}  {}  {}", hook.id(), hook.event, hook.source, entry.describe())
 }
 
-/// A session in one line: how old, how large, on which branch, and its first words.
+/// Returns a session in one line: age, size, branch and first prompt.
 pub(crate) fn session_line(session: &SessionInfo) -> String {
     let prompt = output::truncate_columns(&output::one_line(session.first_prompt.as_deref().unwrap_or("")), 60);
     let size = format!("{} messages, {}", session.messages, humanize::format_size(session.bytes));
@@ -82,7 +82,7 @@ pub(crate) fn session_line(session: &SessionInfo) -> String {
     format!("{:>4}  {:>8}  {prompt}  ({branch}{size})", session.index, humanize::format_age(session.updated))
 }
 
-/// A checkpoint in one line.
+/// Returns a checkpoint in one line.
 pub(crate) fn checkpoint_line(one: &Checkpoint) -> String {
     let prompt = output::truncate_columns(&output::one_line(&one.prompt), 60);
     format!(

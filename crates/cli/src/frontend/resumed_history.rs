@@ -1,29 +1,32 @@
-//! Calls of an earlier conversation, as far as its messages tell: which tool, with what, and what it gave. Draws nothing.
+//! The items of an earlier conversation, taken from its messages: prompts, answers, and tool calls with their arguments
+//! and results.
+//!
+//! Contains no drawing code.
 
 use std::sync::Arc;
 
 use hookwright_model::{Content, FunctionCall, FunctionResponse, Part, PartKind, Role};
 use serde_json::{Map, Value};
 
-/// Something of an earlier conversation.
+/// An item of an earlier conversation.
 pub(crate) enum ResumedItem {
-    /// The user said this.
+    /// A text of the user's.
     User(String),
-    /// The model did.
+    /// A text of the model's.
     Model(String),
-    /// A tool was called.
+    /// A tool call.
     Call(ResumedCall),
 }
 
-/// A call and what came of it.
+/// A call with its result.
 pub(crate) struct ResumedCall {
     pub(crate) name: String,
     pub(crate) args: Map<String, Value>,
-    /// What it gave; nothing if that is not known.
+    /// The output or the error, or none if the messages do not contain it.
     pub(crate) result: Option<Result<String, String>>,
 }
 
-/// What messages tell, in their order: each call stands where its result came.
+/// Returns the items of messages in their order; a call stands where its result arrived.
 pub(crate) fn items_of(messages: &[Arc<Content>]) -> Vec<ResumedItem> {
     let mut past = Vec::new();
     let mut open: Vec<&FunctionCall> = Vec::new();
@@ -55,7 +58,7 @@ pub(crate) fn items_of(messages: &[Arc<Content>]) -> Vec<ResumedItem> {
     past
 }
 
-/// What a part of a message says, in words.
+/// Returns the text of one part of a message.
 fn part_text(part: &Part) -> Option<String> {
     match &part.kind {
         PartKind::InlineData(blob) if blob.mime_type.starts_with("image/") => {
@@ -65,7 +68,7 @@ fn part_text(part: &Part) -> Option<String> {
     }
 }
 
-/// What people would have seen of a result: not the words around it that are meant for the model.
+/// Returns a result as it was shown to the user, without the text around it that is meant for the model.
 fn result_text(response: &FunctionResponse) -> Result<String, String> {
     let text = |key: &str| {
         response.response.get(key).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
@@ -80,7 +83,7 @@ fn result_text(response: &FunctionResponse) -> Result<String, String> {
     Ok(command_output(output).unwrap_or(output).to_owned())
 }
 
-/// What a command printed, out of what the model is told of it.
+/// Returns a command's output, taken from the result that the model gets.
 fn command_output(told: &str) -> Option<&str> {
     if !told.starts_with("Command: ") && !told.starts_with("Output: ") {
         return None;

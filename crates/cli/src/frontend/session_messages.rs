@@ -1,4 +1,4 @@
-//! What is said on leaving: what the session did, and how to come back to it. Nothing where nothing was said in it.
+//! Messages at a session's start and end: tips, the notice that no model is connected, and the exit summary.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use hookwright_agent::session::SessionView;
 use crate::frontend::session_stats::SessionStats;
 use crate::frontend::tui::styled_text;
 
-/// What to know at first.
+/// The tips that are shown at the start.
 pub(crate) const STARTUP_TIPS: &str = "/help for help, /hooks panel for the hooks, Ctrl+D to leave";
-/// Nobody answers but a model that has no understanding.
+/// The notice that only the offline model answers.
 pub(crate) const NO_MODEL_NOTICE: &str = "no model is connected";
-/// What to do about it.
+/// How to connect a model.
 pub(crate) const NO_MODEL_HINT: &str = "/auth connects one. Until then the offline model answers, which only does what it is \
                                        told (say TEXT, call TOOL {json}).";
 
-/// What has to be known of a session before it is gone.
+/// The facts about a session that its exit summary needs.
 pub(crate) struct ExitSummary {
     id: String,
-    /// Whether its transcript is on the disk.
+    /// Whether the transcript is saved.
     is_saved: bool,
 }
 
@@ -28,7 +28,7 @@ impl ExitSummary {
         ExitSummary { id: session.id.clone(), is_saved: session.transcript_path.is_file() }
     }
 
-    /// A summary, and how to come back.
+    /// Returns the session's totals and how to resume it, or nothing if it had no prompt.
     pub(crate) fn lines(&self, stats: &SessionStats, elapsed: Duration) -> Vec<String> {
         let counts = stats.totals();
         if counts.prompts == 0 {
@@ -51,7 +51,9 @@ impl ExitSummary {
     }
 }
 
-/// So much of an id as names it; of one that the user chose, all, in quotes where a shell needs them.
+/// Returns the shortest argument that names a session.
+///
+/// A generated id is cut to eight characters; an id that the user chose is kept whole, in quotes if a shell needs them.
 fn resume_argument(id: &str) -> String {
     let is_made = id.len() == 36 && id.chars().all(|char| char.is_ascii_hexdigit() || char == '-');
     let is_plain = id.chars().all(|char| char.is_ascii_alphanumeric() || "-_.".contains(char));
@@ -67,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_told_as_a_shell_reads_it() {
+    fn the_resume_argument_is_quoted_for_a_shell() {
         assert_eq!(resume_argument("3f2504e0-4f89-41d3-9a0c-0305e82c3301"), "3f2504e0");
         assert_eq!(resume_argument("my-session"), "my-session");
         assert_eq!(resume_argument("it's; rm x"), "'it'\\''s; rm x'");

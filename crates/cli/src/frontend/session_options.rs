@@ -1,5 +1,4 @@
-//! From the command line to a session: what the flags mean, and what telemetry records of the session as a whole.
-//! The session itself lives in the agent crate.
+//! Turns command-line flags into session options, and collects the facts that telemetry records about a session.
 
 use hookwright_agent::session::{
     BrokenSettingsPolicy, HookUse, SessionOptions, SessionView, UnarmedGuardsPolicy, proxy_from_env,
@@ -11,7 +10,7 @@ use hookwright_settings::{ExtensionChoice, LoadedConfig, Notice, TrustOverride};
 use crate::args::{ApprovalModeArg, SessionArgs};
 use crate::telemetry::{CollectorOptions, TelemetrySession};
 
-/// What the flags ask for.
+/// Returns the session options that the flags ask for.
 pub(crate) fn from_args(args: &SessionArgs, interaction: Interaction) -> SessionOptions {
     let strict = args.fake_responses.clone().map(|file| (file, ReplayOrder::Strict));
     let fitting = args.fake_responses_non_strict.clone().map(|file| (file, ReplayOrder::ByMethod));
@@ -62,8 +61,9 @@ impl From<ApprovalModeArg> for ApprovalMode {
     }
 }
 
-/// Tells of hooks that are new or have changed, before they first run outside of a session. From then on they are known;
-/// one that waits for trust still waits.
+/// Prints hooks that are new or have changed before they first run outside a session, and remembers them as announced.
+///
+/// Hooks that wait for trust keep waiting.
 pub(crate) fn announce_hooks(loaded: &LoadedConfig) -> std::io::Result<()> {
     let about_hooks = |notice: &&Notice| matches!(notice, Notice::Hook { held: false, .. });
     for notice in loaded.notices.iter().filter(about_hooks) {
@@ -76,7 +76,7 @@ pub(crate) fn announce_hooks(loaded: &LoadedConfig) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What telemetry records about a session as a whole.
+/// Returns the facts that telemetry records about a session.
 pub(crate) fn telemetry_facts(view: &SessionView, args: &SessionArgs) -> TelemetrySession {
     let (services, loaded) = (&view.services, &view.loaded);
     let auth_type = match services.model.provider() {

@@ -1,4 +1,4 @@
-//! What a session did and what it cost, counted from its events.
+//! Statistics of a session, counted from its events: requests, tokens, calls, hooks and cost.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use hookwright_settings::ModelPrice;
 use hookwright_tools::ToolDisplay;
 use serde_json::{Value, json};
 
-/// The counts.
+/// The counts of a session.
 #[derive(Debug, Default)]
 pub(crate) struct SessionStats {
     models: BTreeMap<String, ModelStats>,
@@ -19,9 +19,9 @@ pub(crate) struct SessionStats {
     lines_removed: usize,
     prompts: u64,
     hooks: HookStats,
-    /// What sub-agents did of all that, by name.
+    /// The part of the counts that belongs to sub-agents, by name.
     agents: BTreeMap<String, AgentStats>,
-    /// What models cost, by the beginnings of their names.
+    /// Prices of models, by the beginnings of their names.
     prices: Vec<(String, ModelPrice)>,
 }
 
@@ -49,7 +49,7 @@ struct ToolStats {
     decisions: DecisionCounts,
 }
 
-/// How often tools were let run, by whom.
+/// The number of calls by decision.
 type DecisionCounts = BTreeMap<CallDecision, u64>;
 
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ struct HookStats {
     duration: Duration,
 }
 
-/// What a session did, in sums.
+/// The totals of a session.
 pub(crate) struct SessionTotals {
     pub(crate) prompts: u64,
     pub(crate) requests: u64,
@@ -68,7 +68,7 @@ pub(crate) struct SessionTotals {
     pub(crate) calls: u64,
     pub(crate) failures: u64,
     pub(crate) hooks: u64,
-    /// How often hooks said no.
+    /// How often hooks denied.
     pub(crate) denials: u64,
 }
 
@@ -119,7 +119,7 @@ impl SessionStats {
         }
     }
 
-    /// The sums.
+    /// Returns the totals.
     pub(crate) fn totals(&self) -> SessionTotals {
         SessionTotals {
             prompts: self.prompts,
@@ -132,12 +132,12 @@ impl SessionStats {
         }
     }
 
-    /// Takes over what the settings say that models cost.
+    /// Sets the prices that the settings give for models.
     pub(crate) fn set_prices(&mut self, prices: &[(String, ModelPrice)]) {
         self.prices = prices.to_vec();
     }
 
-    /// What all of it cost, as far as prices are known; nothing where none is.
+    /// Returns the cost of all requests to models with a known price, or none if no price is known.
     pub(crate) fn cost(&self) -> Option<f64> {
         let costs = self.models.iter().filter_map(|(name, stats)| self.cost_of(name, &stats.tokens));
         costs.reduce(|sum, cost| sum + cost)
@@ -154,7 +154,7 @@ impl SessionStats {
         Some(input + million(output, price.output))
     }
 
-    /// The counts, for machines.
+    /// Returns the counts for machine-readable output.
     pub(crate) fn to_json(&self) -> Value {
         let models: BTreeMap<_, _> = self.models.iter().map(|(name, stats)| (name, model_json(stats))).collect();
         let by_name: BTreeMap<_, _> = self.tools.iter().map(|(name, stats)| (name, tool_json(stats))).collect();
@@ -183,7 +183,7 @@ impl SessionStats {
         counts
     }
 
-    /// Nothing where no agent was called: readers know the other counts only.
+    /// Adds the counts of sub-agents if any ran; readers made for Gemini CLI do not expect the field.
     fn add_agents(&self, counts: &mut Value) {
         if !self.agents.is_empty() {
             let agents: BTreeMap<_, _> = self.agents.iter().map(|(name, stats)| (name, stats.to_json())).collect();
@@ -191,14 +191,14 @@ impl SessionStats {
         }
     }
 
-    /// Nothing where no price is known.
+    /// Adds the cost, if a price is known.
     fn add_cost(&self, counts: &mut Value) {
         if let Some(cost) = self.cost() {
             counts["cost"] = json!(cost);
         }
     }
 
-    /// The counts in the shorter form that ends a stream of JSON lines.
+    /// Returns the counts in the shorter form that ends a stream of JSON lines.
     pub(crate) fn to_short_json(&self, elapsed: Duration) -> Value {
         let models: BTreeMap<_, _> =
             self.models.iter().map(|(name, stats)| (name, tokens_json(&stats.tokens))).collect();
@@ -306,7 +306,7 @@ fn add_usage(sum: &mut Usage, usage: &Usage) {
     sum.tool_use = sum.tool_use.saturating_add(usage.tool_use);
 }
 
-/// The counts in words, line by line.
+/// Returns the counts as rows of a name and a text.
 pub(crate) fn summary_rows(stats: &SessionStats) -> Vec<(&'static str, String)> {
     let tools = stats.tools.values();
     let (calls, failures) = tools.fold((0, 0), |sum, one| (sum.0 + one.calls, sum.1 + one.failures));

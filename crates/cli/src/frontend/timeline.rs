@@ -1,11 +1,11 @@
-//! A session's timeline in words: what fired, what each hook did, how long it took.
+//! A session's timeline as text: the events that fired, what each hook did, and how long it took.
 
 use hookwright_agent::{AgentEvent, TurnEnd};
 use hookwright_hooks::{Decision, EventKind, RunReport};
 
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NOTE, WARN, paint};
 
-/// What a hook did, in a few words.
+/// Returns what a hook did, in a few words.
 pub(crate) fn summary(report: &RunReport) -> String {
     let answer = &report.answer;
     if let Some(error) = report.error.as_ref().filter(|_| !report.succeeded()) {
@@ -15,47 +15,48 @@ pub(crate) fn summary(report: &RunReport) -> String {
         Some(reason) => format!("{word}: {}", output::one_line(reason)),
         None => word.to_owned(),
     };
-    let mut deeds = Vec::new();
+    let mut actions = Vec::new();
     match answer.decision {
         _ if answer.stop => {
-            deeds.push(format!("stopped the agent: {}", answer.stop_reason.as_deref().unwrap_or("no reason given")))
+            actions.push(format!("stopped the agent: {}", answer.stop_reason.as_deref().unwrap_or("no reason given")))
         }
-        Some(Decision::Deny) if report.event == EventKind::AfterAgent => deeds.push(reason("demanded a retry")),
-        Some(Decision::Deny) => deeds.push(reason("denied")),
-        Some(Decision::Ask) => deeds.push(reason("wants the user asked")),
+        Some(Decision::Deny) if report.event == EventKind::AfterAgent => actions.push(reason("demanded a retry")),
+        Some(Decision::Deny) => actions.push(reason("denied")),
+        Some(Decision::Ask) => actions.push(reason("wants the user asked")),
         Some(Decision::Allow) | None => {}
     }
     if let Some(input) = &answer.tool_input {
         let keys: Vec<&str> = input.keys().map(String::as_str).collect();
-        deeds.push(format!("rewrote {}", keys.join(", ")));
+        actions.push(format!("rewrote {}", keys.join(", ")));
     }
     if answer.llm_request.is_some() {
-        deeds.push("changed the request".to_owned());
+        actions.push("changed the request".to_owned());
     }
     if let Some(response) = &answer.llm_response {
         let verb =
             if report.event == EventKind::BeforeModel { "answered for the model" } else { "replaced the text by" };
-        deeds.push(format!("{verb} \"{}\"", output::truncate_columns(&response.text(), 40)));
+        actions.push(format!("{verb} \"{}\"", output::truncate_columns(&response.text(), 40)));
     }
     if let Some(config) = &answer.tool_config {
         let names = if config.allowed.is_empty() { String::new() } else { format!(" {}", config.allowed.join(", ")) };
-        deeds.push(format!("limited the tools to{names}"));
+        actions.push(format!("limited the tools to{names}"));
     }
-    deeds.extend(answer.tail_call.as_ref().map(|call| format!("ran {} next", call.name)));
-    deeds.extend(
+    actions.extend(answer.tail_call.as_ref().map(|call| format!("ran {} next", call.name)));
+    actions.extend(
         answer
             .additional_context
             .as_ref()
             .map(|text| format!("told the model \"{}\"", output::truncate_columns(text, 40))),
     );
-    deeds.extend(answer.system_message.as_ref().map(|text| format!("said \"{}\"", output::truncate_columns(text, 50))));
+    actions
+        .extend(answer.system_message.as_ref().map(|text| format!("said \"{}\"", output::truncate_columns(text, 50))));
     if answer.clear_context {
-        deeds.push("emptied the model's memory".to_owned());
+        actions.push("emptied the model's memory".to_owned());
     }
-    if deeds.is_empty() { "no objection".to_owned() } else { deeds.join("; ") }
+    if actions.is_empty() { "no objection".to_owned() } else { actions.join("; ") }
 }
 
-/// The lines for an event; none for events that are told by others.
+/// Returns the lines for an event, or none for events that are printed elsewhere.
 pub(crate) fn event_lines(event: &AgentEvent) -> Vec<String> {
     match event {
         AgentEvent::PromptReceived { prompt, .. } => {

@@ -1,5 +1,6 @@
-//! The log's file: private, bounded, and shared by every session that runs. A line is one write at the file's end, so
-//! lines of several processes never mix; a file that is full makes room for a new one.
+//! The log files: readable by their owner only, rotated by size, and shared by all running sessions.
+//!
+//! A line is appended with one write, so that lines of several processes do not mix.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _};
@@ -8,12 +9,12 @@ use std::sync::{Mutex, PoisonError};
 
 use hookwright_disk::{ExistingFileMode, append_all, create_private_directory, open_append};
 
-/// How large a file grows.
+/// The size at which a log file is rotated.
 const MAX_LOG_FILE_BYTES: u64 = 5 << 20;
-/// How many files there are, the current one included.
+/// The number of log files, the current one included.
 const MAX_LOG_FILES: usize = 3;
 
-/// A log that can be written to.
+/// A log file that is open for appending.
 pub(crate) struct LogFile {
     path: PathBuf,
     max_bytes: u64,
@@ -21,7 +22,7 @@ pub(crate) struct LogFile {
 }
 
 impl LogFile {
-    /// Opens the log, or makes it.
+    /// Opens the log file, or creates it.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Self::open_bounded(path, MAX_LOG_FILE_BYTES)
     }
@@ -37,7 +38,9 @@ impl LogFile {
         &self.path
     }
 
-    /// Adds a line. One that cannot be written is lost: a log ends nothing.
+    /// Appends a line.
+    ///
+    /// A line that cannot be written is lost: logging never fails the program.
     pub(crate) fn write(&self, line: &str) {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if file.metadata().is_ok_and(|meta| meta.len() >= self.max_bytes)
@@ -48,15 +51,17 @@ impl LogFile {
         let _ = append_all(&file, line.as_bytes());
     }
 
-    /// A file with room. Whoever holds the lock moves the full one away; the others go on with it until then.
+    /// Returns the new log file after rotating the full one.
+    ///
+    /// The process that gets the lock rotates; the others go on writing to the full file until then.
     fn rotate(&self) -> io::Result<File> {
         let lock = open_for_append(&self.numbered_path("lock"))?;
         lock.try_lock()?;
-        // Another process may have done it already.
+        // Another process may have rotated it already.
         if fs::metadata(&self.path).is_ok_and(|meta| meta.len() >= self.max_bytes) {
             for number in (1..MAX_LOG_FILES).rev() {
                 let from = if number == 1 { self.path.clone() } else { self.numbered_path(number - 1) };
-                // The first ones may not be there yet.
+                // The older files may not exist yet.
                 let _ = fs::rename(from, self.numbered_path(number));
             }
         }
@@ -68,7 +73,7 @@ impl LogFile {
     }
 }
 
-/// The files that a log has been written to, oldest first, whether they are there or not.
+/// Returns the paths of a log's files, oldest first, whether they exist or not.
 pub(crate) fn rotated_files(path: &Path) -> Vec<PathBuf> {
     (1..MAX_LOG_FILES).rev().map(|number| numbered_path(path, number)).chain([path.to_owned()]).collect()
 }
@@ -79,7 +84,7 @@ fn numbered_path(path: &Path, number: impl std::fmt::Display) -> PathBuf {
     name.into()
 }
 
-/// Reads what others add to a log, also when it makes room.
+/// Reads the lines that other processes append to a log, across rotations.
 pub(crate) struct LogFollower {
     path: PathBuf,
     file: Option<File>,
@@ -88,15 +93,17 @@ pub(crate) struct LogFollower {
 }
 
 impl LogFollower {
-    /// From what is there now on. A log that is not there is waited for.
+    /// Starts at the log's present end.
+    ///
+    /// If there is no log yet, the follower waits for one.
     pub(crate) fn from_end(path: &Path) -> LogFollower {
         let file = File::open(path).ok().and_then(|mut file| file.seek(io::SeekFrom::End(0)).ok().map(|_| file));
         LogFollower { path: path.to_owned(), file, partial_line: Vec::new() }
     }
 
-    /// The lines that have come since.
+    /// Returns the lines that were appended since the last call.
     pub(crate) fn read_new_lines(&mut self) -> io::Result<Vec<String>> {
-        // Looked for first: what is written into the old one until then is read from it.
+        // The current file is opened first: lines written to the old file until then are read from the old one.
         let current = File::open(&self.path).ok();
         if let Some(file) = &mut self.file {
             file.read_to_end(&mut self.partial_line)?;
@@ -122,7 +129,7 @@ fn is_same_file(one: &File, other: &File) -> bool {
 
 #[cfg(not(unix))]
 fn is_same_file(one: &File, other: &File) -> bool {
-    // A log that is full moves away, and a new one is shorter.
+    // A rotated log is replaced by a new file, which is shorter.
     let length = |file: &File| file.metadata().map(|meta| meta.len()).unwrap_or_default();
     length(other) >= length(one)
 }
@@ -140,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_makes_room_and_the_oldest_goes() {
+    fn a_full_file_is_rotated_and_the_oldest_is_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("logs/x.log");
         let log = LogFile::open_bounded(&path, 20).unwrap();

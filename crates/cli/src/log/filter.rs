@@ -1,9 +1,9 @@
-//! Which lines are wanted: `debug`, or `hooks=trace,model=debug,info`. Where they go is not its business.
+//! Log filters, such as `debug` or `hooks=trace,model=debug,info`.
 
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-/// What can be named in a filter: the crates.
+/// The crates that a filter can name.
 const FILTERABLE_CRATES: [&str; 7] = ["process", "hooks", "settings", "model", "tools", "agent", "cli"];
 
 const LEVELS: [(&str, LevelFilter); 6] = [
@@ -15,27 +15,29 @@ const LEVELS: [(&str, LevelFilter); 6] = [
     ("trace", LevelFilter::TRACE),
 ];
 
-/// Levels by part of the program.
+/// The log level of each target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LogFilter {
-    /// What is not named below.
+    /// The level of targets that `target_levels` does not name.
     default_level: LevelFilter,
-    /// Parts, or modules of them, such as `hooks::running`.
+    /// Levels by crate, or by module, such as `hooks::running`.
     target_levels: Vec<(String, LevelFilter)>,
 }
 
 impl LogFilter {
-    /// The same level everywhere.
+    /// Returns a filter with the same level for all targets.
     pub(super) fn uniform(level: LevelFilter) -> Self {
         LogFilter { default_level: level, target_levels: Vec::new() }
     }
 
-    /// The most talkative level in it.
+    /// Returns the most verbose level of the filter.
     pub(super) fn max_level(&self) -> LevelFilter {
         self.target_levels.iter().map(|(_, level)| *level).fold(self.default_level, Ord::max)
     }
 
-    /// Whether a line of this place and level is wanted. The longest name that fits the place counts.
+    /// Returns whether a line of this target and level is logged.
+    ///
+    /// The longest matching name decides.
     pub(super) fn allows(&self, place: &str, level: Level) -> bool {
         let fits = |name: &str| place.strip_prefix(name).is_some_and(|more| more.is_empty() || more.starts_with("::"));
         let fitting = self.target_levels.iter().filter(|(name, _)| fits(name)).max_by_key(|(name, _)| name.len());
@@ -43,7 +45,7 @@ impl LogFilter {
     }
 }
 
-/// Where in the program a line comes from, as filters and lines name it; none for what is not ours.
+/// Returns a target as filters and log lines name it, or none for crates outside the workspace.
 pub(super) fn log_target(target: &str) -> Option<String> {
     match target.strip_prefix("hookwright")? {
         "" => Some("cli".to_owned()),
@@ -54,7 +56,9 @@ pub(super) fn log_target(target: &str) -> Option<String> {
     }
 }
 
-/// Reads a filter. What is wrong with it is left out, and said; with nothing left there is no filter.
+/// Parses a filter, and returns it with the problems found.
+///
+/// Invalid directives are left out; if no valid one is left, there is no filter.
 pub(super) fn parse(text: &str) -> (Option<LogFilter>, Vec<String>) {
     let mut filter = LogFilter::uniform(LevelFilter::OFF);
     let (mut good, mut wrong) = (0, Vec::new());
@@ -72,7 +76,7 @@ pub(super) fn parse(text: &str) -> (Option<LogFilter>, Vec<String>) {
     ((good > 0).then_some(filter), wrong)
 }
 
-/// `level`, `part=level`, or `part` for everything of it.
+/// Parses one directive: `level`, `target=level`, or `target` for all of its lines.
 fn parse_directive(word: &str) -> Result<(Option<&str>, LevelFilter), String> {
     if let Some(level) = parse_level(word) {
         return Ok((None, level));
@@ -105,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_stand_alone_or_belong_to_a_part() {
+    fn levels_apply_to_all_targets_or_to_one() {
         let (filter, wrong) = parse("hooks=trace, model=off,INFO,hooks::run=warn,tools");
         let filter = filter.unwrap();
         assert!(wrong.is_empty(), "{wrong:?}");
@@ -125,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_and_the_rest_counts() {
+    fn invalid_directives_are_reported_and_the_rest_applies() {
         let (filter, wrong) = parse("hooks=loud,hoks=debug,verbose,info,");
         assert_eq!(filter, Some(LogFilter::uniform(LevelFilter::INFO)));
         let [level, part, word] = wrong.as_slice() else { panic!("{wrong:?}") };

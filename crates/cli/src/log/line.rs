@@ -1,4 +1,6 @@
-//! One line of the log: time, level, process, place, spans, words, fields. Nothing in it can steer a terminal, and it ends.
+//! One line of the log: time, level, process, target, spans, message and fields.
+//!
+//! Control characters are escaped, secrets are hidden, and long lines are cut.
 
 use std::fmt::{self, Write};
 
@@ -7,10 +9,10 @@ use tracing::field::{Field, Visit};
 
 use hookwright_settings::{Secrets, is_secret_name};
 
-/// A longer line is cut; requests can be as long as a conversation.
+/// The length at which a line is cut; a logged request can be as long as a conversation.
 const MAX_LOG_LINE_BYTES: usize = 64 << 10;
 
-/// The words and fields of an event or span, safe to write.
+/// The message and fields of an event or span, with secrets hidden and control characters escaped.
 pub(super) struct LogFields<'s> {
     secrets: &'s Secrets,
     pub(super) message: String,
@@ -23,7 +25,7 @@ impl<'s> LogFields<'s> {
     }
 
     fn add(&mut self, name: &str, value: &str) {
-        // Cut only after secrets are gone: half a secret would not be found.
+        // Secrets are hidden before the line is cut: half a secret would not be recognized.
         let value = if is_secret_name(name) { "***".to_owned() } else { self.secrets.hide(value) };
         let value = strip_controls(&value);
         if name == "message" {
@@ -51,7 +53,7 @@ impl Visit for LogFields<'_> {
     }
 }
 
-/// The whole line.
+/// Returns the whole line, with its line feed.
 pub(super) fn format_line(level: Level, place: &str, spans: &str, fields: &LogFields<'_>) -> String {
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ");
     let mut line = format!("{now} {level:>5} {} {place}", std::process::id());
@@ -71,7 +73,7 @@ pub(super) fn format_line(level: Level, place: &str, spans: &str, fields: &LogFi
     line
 }
 
-/// Text without anything that moves a cursor or turns text around.
+/// Returns the text with control characters and bidirectional marks escaped.
 fn strip_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
@@ -86,7 +88,7 @@ fn strip_controls(text: &str) -> String {
     out
 }
 
-/// Marks that change the direction of what follows, and separators that some viewers break lines at.
+/// Returns whether a character changes the direction of text, or is a line separator to some viewers.
 fn is_direction_mark(char: char) -> bool {
     matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_one_line_and_steers_nothing() {
+    fn a_line_contains_no_line_break_or_control_character() {
         let secrets = Secrets::default();
         let all = [
             ("message", "hook\nended"),

@@ -1,8 +1,9 @@
-//! The log: what the program did, in a file of the user's, for when something is odd. Off unless asked for, never on a
-//! screen, and without secrets.
+//! The log: a file of the user's that records what the program did, for finding problems.
 //!
-//! Every crate says what it does through `tracing`, which costs next to nothing while nobody listens; this is who listens.
-//! `filter.rs` chooses, `line.rs` writes a line without what must not be in it, `file.rs` keeps it.
+//! It is off unless asked for, is never written to the screen, and hides secrets.
+//!
+//! Every crate logs through `tracing`; `subscriber.rs` receives its events and spans, `filter.rs` chooses among them,
+//! `line.rs` formats a line and hides secrets, and `file.rs` writes it.
 
 pub(crate) mod file;
 mod filter;
@@ -20,18 +21,20 @@ use file::LogFile;
 use filter::LogFilter;
 use subscriber::LogSubscriber;
 
-/// What says which lines are wanted.
+/// The environment variable with the log filter.
 const LOG_VARIABLE: &str = "HOOKWRIGHT_LOG";
 
-/// Begins to log if the variable says so, or else at `level` if there is one. What went wrong comes back as words for the
-/// user: the program goes on without a log.
+/// Starts logging if the environment variable has a filter, or else if `level` is set, and returns warnings for the
+/// user.
+///
+/// If logging cannot start, the program goes on without a log.
 pub(crate) fn start(level: Option<LevelFilter>, world: &ProcessEnv) -> Vec<String> {
-    let asked = world.var(LOG_VARIABLE).map(str::trim).filter(|text| !text.is_empty());
-    let (filter, mut warnings) = match asked {
+    let filter_text = world.var(LOG_VARIABLE).map(str::trim).filter(|text| !text.is_empty());
+    let (filter, mut warnings) = match filter_text {
         Some(text) => filter::parse(text),
         None => (level.map(LogFilter::uniform), Vec::new()),
     };
-    // With nothing usable in the variable, the flag still counts.
+    // If the variable has no valid directive, the flag still applies.
     let Some(filter) = filter.or_else(|| level.map(LogFilter::uniform)) else { return warnings };
     if filter.max_level() == LevelFilter::OFF {
         return warnings;
@@ -49,7 +52,7 @@ pub(crate) fn start(level: Option<LevelFilter>, world: &ProcessEnv) -> Vec<Strin
 }
 
 fn install_subscriber(listener: LogSubscriber, world: &ProcessEnv) {
-    // Nobody else listens in this program.
+    // This is the only subscriber that the program sets.
     if dispatcher::set_global_default(Dispatch::new(listener)).is_err() {
         return;
     }
@@ -61,13 +64,14 @@ fn install_subscriber(listener: LogSubscriber, world: &ProcessEnv) {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), cwd = %world.cwd.display(), "begins");
 }
 
-/// Where the log is, if there is one.
+/// Returns the path of the log, if logging is on.
 pub(crate) fn path() -> Option<PathBuf> {
     dispatcher::get_default(|dispatch| Some(dispatch.downcast_ref::<LogSubscriber>()?.path().to_owned()))
 }
 
-/// Takes note of secrets that are not in the process's own environment: those of `.env` files, what the settings say must not
-/// be seen, and the model's keys that are kept.
+/// Adds secrets that are not in the process's own environment.
+///
+/// These are values from `.env` files, variables that the settings block, and saved API keys.
 pub(crate) fn add_secrets(loaded: &LoadedConfig) {
     dispatcher::get_default(|dispatch| {
         if let Some(listener) = dispatch.downcast_ref::<LogSubscriber>() {
@@ -78,7 +82,9 @@ pub(crate) fn add_secrets(loaded: &LoadedConfig) {
     });
 }
 
-/// Puts a panic on record, with its place. For hooks on panics that do not call those before them; ours does it by itself.
+/// Logs a panic with its location.
+///
+/// Panic hooks that do not call the previous hook must call this; the hook that [`start`] installs does so itself.
 pub(crate) fn log_panic(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
     tracing::error!(place, thread = std::thread::current().name(), "panic: {}", panic.payload_as_str().unwrap_or("?"));

@@ -1,5 +1,7 @@
-//! Listens to what the program says of itself and passes on the lines that are wanted. A span is kept as the words that
-//! lines inside of it begin with, so that whatever belongs to a turn, a call, an event or a run can be found together.
+//! The `tracing` subscriber that writes events to the log file.
+//!
+//! A span is stored as the text that lines inside it begin with, so that all lines of a turn, a call, an event or a run
+//! can be found together.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,11 +20,11 @@ use super::filter::{LogFilter, log_target};
 use super::line::{LogFields, format_line};
 
 thread_local! {
-    /// The spans that this thread is in, the innermost last.
+    /// The spans that this thread has entered, the innermost last.
     static SPAN_STACK: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Writes what it hears into a file.
+/// A subscriber that writes enabled events to a log file.
 pub(super) struct LogSubscriber {
     filter: LogFilter,
     secrets: Secrets,
@@ -31,9 +33,9 @@ pub(super) struct LogSubscriber {
     next_id: AtomicU64,
 }
 
-/// A span that somebody still holds.
+/// A span that still has references.
 struct OpenLogSpan {
-    /// Its words and those of the spans around it.
+    /// The text of this span and of the spans around it.
     path: Arc<str>,
     metadata: &'static Metadata<'static>,
     reference_count: usize,
@@ -56,7 +58,7 @@ impl LogSubscriber {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The words of the span that something belongs to.
+    /// Returns the text of the span that an event or span belongs to.
     fn span_path(&self, parent: Option<&Id>, contextual: bool) -> Arc<str> {
         let id = if contextual { innermost_span() } else { parent.map(Id::into_u64) };
         id.and_then(|id| Some(self.spans().get(&id)?.path.clone())).unwrap_or_default()
@@ -69,12 +71,12 @@ fn innermost_span() -> Option<u64> {
 
 impl Subscriber for LogSubscriber {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        // The filter never changes, so each place in the code is asked about once.
+        // The filter never changes, so `tracing` asks only once for each call site.
         if self.enabled(metadata) { Interest::always() } else { Interest::never() }
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // Spans always count: lines of one part are found by the turn that another part began.
+        // Spans are always enabled: lines of one crate are found by the turn that another crate started.
         let wanted = |place: String| metadata.is_span() || self.filter.allows(&place, *metadata.level());
         log_target(metadata.target()).is_some_and(wanted)
     }
@@ -94,7 +96,7 @@ impl Subscriber for LogSubscriber {
         Id::from_u64(id)
     }
 
-    /// What is not known when a span begins is said by events in it.
+    /// Does nothing: values that are unknown when a span begins are logged by events inside it.
     fn record(&self, _: &Id, _: &Record<'_>) {}
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
@@ -149,7 +151,7 @@ mod tests {
     use super::*;
     use tracing::{Dispatch, dispatcher};
 
-    /// What is in the log after something was said.
+    /// Returns the log's text after `say` has run.
     fn logged(filter: LogFilter, say: impl FnOnce()) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.log");
@@ -165,7 +167,7 @@ mod tests {
         let text = logged(LogFilter::uniform(LevelFilter::DEBUG), || {
             let turn = tracing::info_span!("turn", id = "s#1");
             let call = turn.in_scope(|| tracing::info_span!("call", id = 7, tool = "glob"));
-            // The span around it may be gone by then.
+            // The parent span may be closed by then.
             drop(turn);
             call.in_scope(|| tracing::debug!(ms = 3, "ended"));
             tracing::debug!("outside");
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_ours_and_wanted_is_written() {
+    fn only_enabled_targets_of_the_workspace_are_written() {
         let (filter, _) = super::super::filter::parse("cli::log=info,hooks=trace");
         let text = logged(filter.unwrap(), || {
             tracing::info!(target: "hyper_util::client", "not ours");

@@ -1,4 +1,4 @@
-//! Draws diagnostics for people: the place, the source line, a caret, what was expected, what to do.
+//! Renders diagnostics for people: file and line, the source line, a caret, what was expected, and a help text.
 
 use std::io::{self, Write};
 
@@ -8,18 +8,20 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::output::{self, BAD, BOLD, NOTE, WARN, paint};
 
-/// Draws all of them on stderr.
+/// Prints diagnostics to stderr.
 pub(crate) fn print<'a>(diagnostics: impl IntoIterator<Item = &'a Diagnostic>) -> io::Result<()> {
     let mut stderr = output::stderr();
     diagnostics.into_iter().try_for_each(|diagnostic| writeln!(stderr, "{}", render(diagnostic)))
 }
 
-/// One diagnostic, as text.
+/// Renders one diagnostic with its source line at full length.
 pub(crate) fn render(diagnostic: &Diagnostic) -> String {
     render_in(diagnostic, usize::MAX)
 }
 
-/// The same in so many columns: of a long line that part is shown which is meant, so that the caret stands below it.
+/// Renders one diagnostic in so many columns.
+///
+/// A long source line is cut around the marked column, so that the caret still stands below it.
 pub(crate) fn render_in(diagnostic: &Diagnostic, columns: usize) -> String {
     let (style, word) = match diagnostic.severity {
         Severity::Error => (BAD, "error"),
@@ -63,7 +65,7 @@ fn render_span(
     text.push_str(&format!("{gutter} {bar} {}{}\n", " ".repeat(indent), paint(style, format!("{carets}{label}"))));
 }
 
-/// As much of the line as there is room for around the column that is meant, and the column in which that stands.
+/// Returns as much of the source line as fits in `room` columns around `column`, and the column's position in it.
 fn excerpt(span: &SourceSpan, column: usize, room: usize) -> (String, usize) {
     let all = visible_text(&span.text);
     let cut = if span.skipped > 0 { "…" } else { "" };
@@ -72,7 +74,7 @@ fn excerpt(span: &SourceSpan, column: usize, room: usize) -> (String, usize) {
     if all.width() <= room {
         return (all, column);
     }
-    // What comes before says where it is, what comes behind what it is.
+    // A third of the room shows what comes before the marked column, the rest what follows.
     let skipped = column.saturating_sub(room / 3);
     let mut left_out = 0;
     let rest = match skipped {
@@ -87,12 +89,12 @@ fn excerpt(span: &SourceSpan, column: usize, room: usize) -> (String, usize) {
     (output::truncate_columns(&format!("{head}{rest}"), room), (column + head.width()).saturating_sub(left_out))
 }
 
-/// The text as it is printed, tabs and control characters included.
+/// Returns the text as it is printed: tabs as four spaces, other control characters as one.
 fn visible_text(text: &str) -> String {
     output::one_line(&text.replace('\t', "    "))
 }
 
-/// `2 errors, 1 warning`, or nothing.
+/// Returns a count such as `2 errors, 1 warning`, or none without diagnostics.
 pub(crate) fn count_summary(diagnostics: &[Diagnostic]) -> Option<String> {
     let of = |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
     let named = |count: usize, word: &str| match count {
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_shown_where_it_stands() {
+    fn a_mistake_is_shown_at_its_line_and_column() {
         insta::assert_snapshot!(rendered("{\n\t\"hooks\": { \"PreToolUse\": [] }\n}"), @r#"
         error: unknown hook event `PreToolUse`; its hooks never run
          --> settings.json:2:13
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_narrow_window_the_caret_stands_below_what_is_meant() {
+    fn in_a_narrow_window_the_caret_stays_below_the_mistake() {
         let text = "{ \"日本語日本語日本語日本語\": 1, \"more\": [1, 2, 3, 4, 5, 6, 7], \"hooks\": 7, \"and\": [1, 2, 3, 4, 5, 6, 7, 8, 9] }";
         let declared = parse_layer(&Layer::new(Source::Project, "settings.json".as_ref(), text));
         let diagnostic = declared.diagnostics.iter().find(|one| one.message.contains("should be an object")).unwrap();

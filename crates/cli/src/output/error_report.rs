@@ -1,4 +1,4 @@
-//! The one printer of errors: what failed, why, and what to do about it.
+//! Prints the error that a command ends with: the error, its causes, and a hint.
 
 use std::error::Error;
 use std::io;
@@ -15,12 +15,12 @@ use hookwright_settings::edit::EditError;
 use crate::signals::EndedBySignal;
 use crate::{exit, output, output::diagnostics};
 
-/// Prints an error with its causes and its hint; the exit code.
+/// Prints an error with its causes and its hint, and returns the exit code.
 pub(crate) fn print(error: &anyhow::Error) -> u8 {
     if let Some(ended) = error.downcast_ref::<EndedBySignal>() {
         return ended.0;
     }
-    // A terminal that is gone hears nothing.
+    // If stderr is gone, the exit code still reports the error.
     let _ = print_to_stderr(error);
     match error.downcast_ref::<SessionError>() {
         Some(error) if error.is_unguarded() => exit::UNGUARDED,
@@ -41,11 +41,11 @@ fn is_out_of_resources(cause: &(dyn Error + 'static)) -> bool {
     cause.downcast_ref::<io::Error>().is_some_and(hookwright_process::is_resource_exhausted)
 }
 
-/// The error and what caused it, nothing said twice.
+/// Returns the error's text and its causes' texts, without repetitions.
 fn causes(error: &anyhow::Error) -> Vec<String> {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain().map(|cause| cause_text(cause).trim_end().to_owned()) {
-        // Some errors say their cause themselves.
+        // Some errors include their cause in their own text.
         if !causes.last().is_some_and(|said| said.contains(&cause)) {
             causes.push(cause);
         }
@@ -53,7 +53,9 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
     causes
 }
 
-/// An error in words; what is wrong with a file is drawn below them.
+/// Returns the text of one cause.
+///
+/// An [`EditError`] with a diagnostic gets a short text, because the diagnostic is printed below it.
 fn cause_text(cause: &(dyn Error + 'static)) -> String {
     match cause.downcast_ref::<EditError>().and_then(EditError::diagnostic) {
         Some(diagnostic) => format!("{} was not changed", diagnostic.file.display()),
@@ -61,7 +63,9 @@ fn cause_text(cause: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// What to do, for every error that knows. A library's error that has a hint stands here, or the hint is never read.
+/// Returns the hint of an error, for the error types that have one.
+///
+/// A library error type with a hint must be listed here, or its hint is never printed.
 fn hint(cause: &(dyn Error + 'static)) -> Option<String> {
     if is_out_of_resources(cause) {
         let more = "allow more descriptors (`ulimit -n`), processes (`ulimit -u`) and memory (`ulimit -v`), or end some programs";

@@ -1,25 +1,26 @@
-//! Sequences that draw nothing: the window's title, the bell, a message on the desktop. The one place that makes them, so
-//! that no folder's or tool's name in them steers a terminal.
+//! Escape sequences that draw nothing: the window title, the bell, and desktop notifications.
+//!
+//! The text in them is sanitized, so that the name of a folder or a tool cannot control the terminal.
 
 use hookwright_settings::{NotificationMode, ProcessEnv};
 
 use super::sanitize::sanitize;
 use super::truncate_columns;
 
-/// No title or message is longer.
+/// The longest title or notification text.
 const MAX_NOTIFICATION_COLUMNS: usize = 120;
 
-/// Text within a sequence: one line that ends nothing and separates nothing.
+/// Returns text for use within a sequence: one line, without terminators and separators.
 fn sequence_text(text: &str) -> String {
     truncate_columns(&sanitize(text).replace(['\n', '\t', ';'], " "), MAX_NOTIFICATION_COLUMNS)
 }
 
-/// Another title for the window.
+/// Returns the sequence that sets the window title.
 pub(crate) fn title_sequence(text: &str) -> String {
     format!("\x1b]2;{}\x1b\\", sequence_text(text))
 }
 
-/// How the user is told that something waits for them; nothing where they do not want to be.
+/// Returns the sequence that notifies the user, which is empty if notifications are off.
 pub(crate) fn notification_sequence(how: NotificationMode, world: &ProcessEnv, text: &str) -> String {
     match how {
         NotificationMode::Off => String::new(),
@@ -27,7 +28,7 @@ pub(crate) fn notification_sequence(how: NotificationMode, world: &ProcessEnv, t
         NotificationMode::Desktop => {
             let text = sequence_text(text);
             let term = world.var("TERM").unwrap_or_default();
-            // Two ways are in use; terminals that know both would show it twice.
+            // There are two sequences for this; a terminal that supports both would show the text twice.
             match ["rxvt", "foot"].iter().any(|known| term.starts_with(known)) {
                 true => format!("\x1b]777;notify;Hookwright;{text}\x1b\\"),
                 false => format!("\x1b]9;Hookwright: {text}\x1b\\"),
@@ -41,14 +42,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_ends_a_sequence_or_begins_another() {
+    fn text_neither_ends_a_sequence_nor_begins_another() {
         let hostile = "a\x1b\\\x1b]52;c;eA==\x07b\n\u{9c}c;d";
         let titled = title_sequence(hostile);
         assert_eq!(titled.matches('\x1b').count(), 2, "{titled:?}");
         assert!(!titled.contains('\x07') && !titled.contains('\u{9c}'), "{titled:?}");
         let world = ProcessEnv::default();
-        let told = notification_sequence(NotificationMode::Desktop, &world, hostile);
-        assert!(told.starts_with("\x1b]9;") && told.matches('\x1b').count() == 2 && !told.contains('\x07'), "{told:?}");
+        let notification = notification_sequence(NotificationMode::Desktop, &world, hostile);
+        assert!(
+            notification.starts_with("\x1b]9;")
+                && notification.matches('\x1b').count() == 2
+                && !notification.contains('\x07'),
+            "{notification:?}"
+        );
         let rxvt = ProcessEnv { env: vec![("TERM".into(), "rxvt-unicode".into())], ..ProcessEnv::default() };
         assert_eq!(notification_sequence(NotificationMode::Desktop, &rxvt, hostile).matches(';').count(), 3);
         assert_eq!(notification_sequence(NotificationMode::Off, &world, "x"), "");

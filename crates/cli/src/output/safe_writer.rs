@@ -1,7 +1,10 @@
-//! The one way to stdout and stderr. What goes to a terminal is made safe here, whoever wrote it; what goes into a pipe or a
-//! file is left alone. Only this program's own styles reach a terminal, and only where colour is wanted. Whoever has stopped
-//! listening stops nothing else: what is done, and the exit code that tells of it, are the same. A loop that only prints, and
-//! would print for ever, asks [`is_stdout_closed`] and ends.
+//! The writer around stdout and stderr.
+//!
+//! Output to a terminal is sanitized; of escape sequences only this program's own styles get through, and only if
+//! colour is on. Output to a pipe or a file is left as it is, but for those styles.
+//!
+//! A closed reader is no error: the command does its work and returns the exit code of that work. A loop that only
+//! prints, and would print for ever, checks [`is_stdout_closed`] and ends.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -11,46 +14,48 @@ use anstyle::Style;
 
 use super::sanitize::sanitize;
 
-/// Around the numbers of a style. Nobody writes these characters, and whoever does gets a colour.
+/// Marks the start of a style's numbers, as [`paint`] writes them.
+///
+/// The mark is a private-use character. Text that contains it can set a style, but nothing else.
 const STYLE_START: char = '\u{f0000}';
 const STYLE_END: char = '\u{f0001}';
 
-/// Text in a style, for a [`SafeWriter`].
+/// Returns text in a style, for a [`SafeWriter`].
 pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
     let mark =
         |sequence: String| sequence.replace("\x1b[", STYLE_START.encode_utf8(&mut [0; 4])).replace('m', "\u{f0001}");
     format!("{}{text}{}", mark(style.render().to_string()), mark(style.render_reset().to_string()))
 }
 
-/// Text as somebody sees it who sees no colours.
+/// Returns the text without its styles.
 pub(crate) fn strip_styles(text: &str) -> Cow<'_, str> {
     if text.contains(STYLE_START) { Cow::Owned(render_styles(text, OutputColour::Off)) } else { Cow::Borrowed(text) }
 }
 
-/// Whether styles are wanted.
+/// Whether styles are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutputColour {
     On,
     Off,
 }
 
-/// Whether somebody may be looking.
+/// Whether a stream is read at a terminal or by a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutputReader {
     Terminal,
     Program,
 }
 
-/// What is printed.
+/// The kind of output, which decides whether a failed write is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputKind {
-    /// What somebody asked for: where it can't be kept, that is an error.
+    /// Output that the user asked for: a failed write is an error, unless the reader has closed the stream.
     Data,
-    /// Words about it; nobody can be told that they could not be told.
+    /// Messages about the data: a failed write is ignored, since it could not be reported either.
     Messages,
 }
 
-/// Where a stream leads, which stays so for as long as the program runs.
+/// The reader and colour of a stream, detected once for the whole run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutputTarget {
     reader: OutputReader,
@@ -68,7 +73,7 @@ impl OutputTarget {
     }
 }
 
-/// A stream on its way out.
+/// A stream that sanitizes text for its target.
 pub(crate) struct SafeWriter<W: Write> {
     stream: W,
     kind: OutputKind,
@@ -81,16 +86,17 @@ impl<W: Write> SafeWriter<W> {
     }
 }
 
-/// Whether nobody reads our stdout any more: the other end of a pipe is closed, or a terminal is gone.
+/// Returns whether a write failed because its reader is gone: the pipe is closed or the terminal has hung up.
 pub(crate) fn is_reader_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe || hookwright_process::is_terminal_hangup(error)
 }
 
-/// Whether a write to stdout has found its reader gone.
+/// Whether a write to stdout has failed because its reader is gone.
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether stdout has no reader any more. A loop that waits between two lines must ask: it may have nothing to write, and
-/// would not find out.
+/// Returns whether stdout has lost its reader.
+///
+/// A loop that waits between two lines must check this: without a write it would not find out.
 pub(crate) fn is_stdout_closed() -> bool {
     STDOUT_CLOSED.load(Ordering::Relaxed) || hookwright_process::is_stdout_closed()
 }
@@ -129,7 +135,7 @@ impl<W: Write> Write for SafeWriter<W> {
     }
 }
 
-/// The text with its styles as sequences, or without them.
+/// Returns the text with its styles as escape sequences, or without them.
 fn render_styles(text: &str, colour: OutputColour) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -148,7 +154,7 @@ fn render_styles(text: &str, colour: OutputColour) -> String {
     out
 }
 
-/// Whether a number of a style changes how text looks, and does not hide it.
+/// Returns whether a style number changes how text looks without hiding it.
 fn is_visible_style(number: &str) -> bool {
     matches!(number, "" | "0" | "1" | "2" | "3" | "4") || matches!(number.as_bytes(), [b'3' | b'9', b'0'..=b'7'])
 }
@@ -161,13 +167,13 @@ mod tests {
     const PIPE: OutputTarget = OutputTarget { reader: OutputReader::Program, colour: OutputColour::Off };
 
     fn write_through(reader: OutputReader, colour: OutputColour, text: &str) -> String {
-        let mut door = SafeWriter::new(Vec::new(), OutputKind::Data, OutputTarget { reader, colour });
-        write!(door, "{text}").unwrap();
-        String::from_utf8(door.stream).unwrap()
+        let mut writer = SafeWriter::new(Vec::new(), OutputKind::Data, OutputTarget { reader, colour });
+        write!(writer, "{text}").unwrap();
+        String::from_utf8(writer.stream).unwrap()
     }
 
     #[test]
-    fn a_terminal_gets_our_styles_and_nobody_elses() {
+    fn a_terminal_gets_our_styles_and_no_others() {
         let bad = AnsiColor::Red.on_default().bold();
         let text = format!("{} \x1b[8mhidden\x1b]52;c;x\x07\u{9b}2J", paint(bad, "a\x1b[5mb"));
         assert_eq!(write_through(OutputReader::Terminal, OutputColour::On, &text), "\x1b[1m\x1b[31mab\x1b[0m hidden");
@@ -176,7 +182,7 @@ mod tests {
         assert_eq!(write_through(OutputReader::Terminal, OutputColour::On, forged), "xy2Jz");
     }
 
-    /// Takes nothing, and says why.
+    /// A stream whose writes fail with the given error.
     struct ClosedStream(io::ErrorKind);
 
     impl Write for ClosedStream {
@@ -192,12 +198,12 @@ mod tests {
     #[test]
     fn a_closed_reader_is_ignored_and_lost_data_is_an_error() {
         let (closed, full) = (io::ErrorKind::BrokenPipe, io::ErrorKind::StorageFull);
-        let told = |why, kind| {
-            let mut door = SafeWriter::new(ClosedStream(why), kind, PIPE);
-            door.write_all(b"x").and_then(|()| door.flush()).is_ok()
+        let is_ok = |why, kind| {
+            let mut writer = SafeWriter::new(ClosedStream(why), kind, PIPE);
+            writer.write_all(b"x").and_then(|()| writer.flush()).is_ok()
         };
-        assert!(told(closed, OutputKind::Messages) && told(full, OutputKind::Messages));
-        assert!(told(closed, OutputKind::Data) && !told(full, OutputKind::Data));
+        assert!(is_ok(closed, OutputKind::Messages) && is_ok(full, OutputKind::Messages));
+        assert!(is_ok(closed, OutputKind::Data) && !is_ok(full, OutputKind::Data));
     }
 
     #[test]
@@ -208,8 +214,8 @@ mod tests {
             write_through(OutputReader::Program, OutputColour::Off, &paint(AnsiColor::Green.on_default(), text)),
             text
         );
-        let mut door = SafeWriter::new(Vec::new(), OutputKind::Data, PIPE);
-        door.write_all(b"\xff\x1b[").unwrap();
-        assert_eq!(door.stream, b"\xff\x1b[");
+        let mut writer = SafeWriter::new(Vec::new(), OutputKind::Data, PIPE);
+        writer.write_all(b"\xff\x1b[").unwrap();
+        assert_eq!(writer.stream, b"\xff\x1b[");
     }
 }

@@ -1,7 +1,6 @@
-//! Text that only shows: nothing in it steers a terminal, whoever wrote it. The one place that knows what does.
+//! Makes text safe for a terminal: removes escape sequences and control characters, or spells them out.
 
-/// The text without escape sequences, without control characters but line ends and tabs, and without marks that reorder
-/// what is read.
+/// Returns the text without escape sequences, control characters (except line feeds and tabs) and bidirectional marks.
 pub(crate) fn sanitize(text: &str) -> String {
     if !text.contains(is_control_or_bidi) {
         return text.to_owned();
@@ -18,15 +17,18 @@ pub(crate) fn sanitize(text: &str) -> String {
     safe
 }
 
-/// Whether a character does more than show: C0 and C1 codes, and marks that make a command look like another one.
+/// Returns whether a character is a control code (C0 or C1, except line feed and tab) or a bidirectional mark.
+///
+/// Bidirectional marks can make a command look like another one.
 pub(crate) fn is_control_or_bidi(char: char) -> bool {
     let reorders =
         matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}');
     (char.is_control() && !matches!(char, '\n' | '\t')) || reorders
 }
 
-/// The same text with every character spelt out that a reader would not see: what is asked about must read as what runs.
-/// Ends of lines stay.
+/// Returns the text with every invisible character spelt out.
+///
+/// The user must read exactly the text that will run. Line feeds stay.
 pub(crate) fn escape_invisible(text: &str) -> String {
     if !text.contains(|char: char| is_invisible(char) && char != '\n') {
         return text.to_owned();
@@ -43,7 +45,7 @@ pub(crate) fn escape_invisible(text: &str) -> String {
     out
 }
 
-/// Whether a character shows nothing, or moves what others show.
+/// Returns whether a character is invisible or changes how its neighbours are drawn.
 fn is_invisible(char: char) -> bool {
     let blank = matches!(
         char,
@@ -55,7 +57,7 @@ fn is_invisible(char: char) -> bool {
     blank || char.is_control() || is_control_or_bidi(char)
 }
 
-/// What is shown in place of what stands at the beginning, and the text behind it.
+/// Returns the replacement for the sequence or character at the start of `text`, and the text after it.
 fn strip_one(text: &str) -> (&'static str, &str) {
     let mut chars = text.chars();
     let first = chars.next().unwrap_or_default();
@@ -66,7 +68,7 @@ fn strip_one(text: &str) -> (&'static str, &str) {
             match introducer {
                 Some('[') => ("", skip_csi(chars.as_str())),
                 Some(']' | 'P' | 'X' | '^' | '_') => ("", skip_control_string(chars.as_str())),
-                // Two characters; what is left of one that was cut off is harmless.
+                // A sequence of two characters. If a longer one was cut off, its rest is harmless text.
                 Some(' '..='~') => ("", chars.as_str()),
                 _ => ("", rest),
             }
@@ -74,19 +76,21 @@ fn strip_one(text: &str) -> (&'static str, &str) {
         '\u{9b}' => ("", skip_csi(rest)),
         '\u{9d}' | '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => ("", skip_control_string(rest)),
         '\r' if rest.starts_with('\n') => ("", rest),
-        // What a line was to be overwritten with stands below it.
+        // Text that would overwrite the line gets a line of its own.
         '\r' => ("\n", rest),
         _ => ("", rest),
     }
 }
 
-/// Behind the parameters of a control sequence and its last letter.
+/// Returns the text after the parameters and the final byte of a control sequence.
 fn skip_csi(text: &str) -> &str {
     let rest = text.trim_start_matches(|char| matches!(char, ' '..='?'));
     rest.strip_prefix(|char| matches!(char, '@'..='~')).unwrap_or(rest)
 }
 
-/// Behind a command string. One without an end hides nothing: it is text from there on.
+/// Returns the text after a control string.
+///
+/// A string without a terminator on its line hides nothing: it is shown as text.
 fn skip_control_string(text: &str) -> &str {
     let line = text.split('\n').next().unwrap_or_default();
     let ends = ["\x07", "\x1b\\", "\u{9c}"];

@@ -1,9 +1,11 @@
-//! The time that records carry: the wall clock's when the turn began, and how long it has gone on since. A wall clock that
-//! is set meanwhile makes nothing take minus an hour; time that the machine slept through is nobody's.
+//! The clock for telemetry records: the wall clock, read at the start of a turn, plus the monotonic time since then.
+//!
+//! If the wall clock is set during a turn, durations stay right. Whether time in which the machine slept counts depends
+//! on the platform's monotonic clock.
 
 use std::time::{Instant, SystemTime};
 
-/// What the wall clock said, and when that was.
+/// A reading of the wall clock, and the instant at which it was taken.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TelemetryClock {
     wall: SystemTime,
@@ -11,12 +13,12 @@ pub(super) struct TelemetryClock {
 }
 
 impl TelemetryClock {
-    /// Looks at the wall clock.
+    /// Reads the wall clock.
     pub(super) fn read() -> TelemetryClock {
         TelemetryClock { wall: SystemTime::now(), read_at: Instant::now() }
     }
 
-    /// The time now.
+    /// Returns the reading plus the time since then.
     pub(super) fn now(&self) -> SystemTime {
         self.wall_time_at(Instant::now())
     }
@@ -33,10 +35,10 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_wall_clock_is_looked_at_once() {
+    fn the_wall_clock_is_read_once() {
         let (hour, minute) = (Duration::from_secs(3600), Duration::from_secs(60));
         let read = Instant::now() + hour;
-        // As if somebody had set the wall clock an hour back right after it was read.
+        // This is the state after the wall clock was set back by an hour right after it was read.
         let clock = TelemetryClock { wall: SystemTime::now() + hour, read_at: read };
         assert_eq!(clock.wall_time_at(read + minute), clock.wall_time_at(read) + minute);
         assert_eq!(clock.wall_time_at(read - minute), clock.wall_time_at(read), "it never goes back");

@@ -1,7 +1,7 @@
-//! Telemetry as a file: one JSON object a line, appended as things happen.
+//! The telemetry file: one JSON object per line, appended as events happen.
 //!
-//! Gemini CLI spreads its objects over many lines and its readers split at `}`, newline, `{`. One object a line is read by
-//! those, by everything that reads line by line, and by `jq`; and a record is whole or missing, never half.
+//! Gemini CLI spreads its objects over many lines, and its readers split at `}`, newline, `{`. One object per line can
+//! be read by those readers, by line-based readers, and by `jq`.
 
 use std::fs::File;
 use std::io;
@@ -18,13 +18,13 @@ use serde_json::Value;
 use super::metric::{Measurement, MetricTotals};
 use super::record::{FieldValue, TelemetryFields, TelemetryRecord};
 
-/// How often running totals are written while a session lasts.
+/// How often running totals are written during a session.
 const METRICS_WRITE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What a line may leave behind in memory.
+/// The buffer capacity that is kept after a long line.
 const MAX_RETAINED_LINE_BYTES: usize = 1 << 20;
 
-/// A file that is written to.
+/// A telemetry file that is open for appending.
 #[derive(Debug)]
 pub(crate) struct TelemetryFile {
     path: PathBuf,
@@ -34,12 +34,14 @@ pub(crate) struct TelemetryFile {
     line: Vec<u8>,
     totals: MetricTotals,
     last_metrics_write: SystemTime,
-    /// The first thing that went wrong; nothing is written after it.
+    /// The first error; nothing is written after it.
     failure: Option<io::Error>,
 }
 
 impl TelemetryFile {
-    /// Opens a file for appending. A new one is for its owner's eyes only: it quotes prompts and files.
+    /// Opens a file for appending.
+    ///
+    /// A new file is readable by its owner only, because it quotes prompts and files.
     pub(crate) fn open(path: &Path, session_id: &str, secrets: Arc<Secrets>) -> io::Result<Self> {
         if let Some(parent) = path.parent() {
             create_private_directory(parent)?;
@@ -72,14 +74,14 @@ impl TelemetryFile {
         self.append(made);
     }
 
-    /// Counts.
+    /// Adds a measurement to the running totals.
     pub(crate) fn add_measurement(&mut self, measurement: Measurement, now: SystemTime) {
         self.totals.add(measurement, now);
     }
 
-    /// Whether running totals should be written again.
+    /// Returns whether the running totals should be written again.
     pub(crate) fn metrics_are_due(&self, now: SystemTime) -> bool {
-        // By a clock that was set back, nobody knows when they were.
+        // If the clock was set back, the time since the last write is unknown, and the totals are written.
         now.duration_since(self.last_metrics_write).map_or(true, |since| since >= METRICS_WRITE_INTERVAL)
     }
 
@@ -112,7 +114,7 @@ impl TelemetryFile {
         self.line.shrink_to(MAX_RETAINED_LINE_BYTES);
     }
 
-    /// What went wrong, if anything did.
+    /// Returns a warning if an error has made the file incomplete.
     pub(crate) fn failure(self) -> Option<String> {
         self.failure.map(|error| format!("telemetry in {} is incomplete: {error}", self.path.display()))
     }
@@ -121,7 +123,7 @@ impl TelemetryFile {
 const SERVICE_NAME: &str = "hookwright";
 const SERVICE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A log record as Gemini CLI writes it; the underscores are its SDK's.
+/// A log record in Gemini CLI's format; the underscores are its SDK's.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LogRecordLine<'a> {
@@ -163,7 +165,7 @@ fn resource_attributes(session_id: &str) -> [(&'static str, &str); 3] {
     [("service.name", SERVICE_NAME), ("service.version", SERVICE_VERSION), ("session.id", session_id)]
 }
 
-/// Lists of fields, one after another, as one object.
+/// Several lists of fields, serialized as one object.
 struct AttributeMap<'a, const N: usize>([&'a [(&'static str, FieldValue<'a>)]; N]);
 
 impl<const N: usize> Serialize for AttributeMap<'_, N> {
@@ -174,13 +176,13 @@ impl<const N: usize> Serialize for AttributeMap<'_, N> {
     }
 }
 
-/// Seconds and nanoseconds since 1970.
+/// Returns seconds and nanoseconds since 1970.
 pub(crate) fn hr_time(time: SystemTime) -> (u64, u32) {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     (since.as_secs(), since.subsec_nanos())
 }
 
-/// Date and time with milliseconds.
+/// Returns date and time with milliseconds.
 pub(crate) fn timestamp(time: SystemTime) -> String {
     jiff::Timestamp::try_from(time).map(|time| format!("{time:.3}")).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What is counted and timed: a table of metrics, the measurements that an event makes, and their running totals.
+//! Metrics: the table of metrics, the measurements that an event makes, and their running totals.
 
 use std::time::SystemTime;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::file::hr_time;
 use super::record::{TelemetryFields, hook_success, millis, program, tool_name, tool_type};
 
-/// Something that is counted or timed.
+/// A counter or a histogram, with its name and unit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Metric {
     pub(crate) name: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct Metric {
     pub(crate) description: &'static str,
 }
 
-/// How measurements add up.
+/// How measurements are aggregated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MetricKind {
     Counter,
@@ -48,7 +48,7 @@ static HOOK_CALLS: Metric =
 static HOOK_LATENCY: Metric = latency_metric("gemini_cli.hook_call.latency", "Latency of hook calls in milliseconds.");
 static COMPRESSIONS: Metric = counter_metric("gemini_cli.chat_compression", "Counts chat compression events.");
 
-/// All of them.
+/// Every metric, in the order in which totals are written.
 pub(crate) static METRICS: [&Metric; 9] = [
     &SESSIONS,
     &TOOL_CALLS,
@@ -61,10 +61,10 @@ pub(crate) static METRICS: [&Metric; 9] = [
     &HOOK_LATENCY,
 ];
 
-/// What tells one series of a metric from another: texts, numbers and flags.
+/// The tags that tell one series of a metric from another: texts, numbers and flags.
 pub(crate) type MetricTags = Vec<(&'static str, Value)>;
 
-/// One thing counted or timed.
+/// One value of a metric, with its tags.
 #[derive(Debug)]
 pub(crate) struct Measurement {
     pub(crate) metric: &'static Metric,
@@ -72,12 +72,14 @@ pub(crate) struct Measurement {
     pub(crate) tags: MetricTags,
 }
 
-/// A session began.
+/// Returns the measurement of a session's start.
 pub(crate) fn session_started() -> Measurement {
     Measurement { metric: &SESSIONS, value: 1, tags: MetricTags::new() }
 }
 
-/// What an event measures. Never content: of a hook's command only the program's name.
+/// Returns the measurements of an event.
+///
+/// They carry no content: of a hook's command only the program's name.
 pub(crate) fn measurements_for(event: &AgentEvent) -> Vec<Measurement> {
     let measure = |metric, value, tags| Measurement { metric, value, tags };
     match event.unwrap_subagent().1 {
@@ -132,7 +134,7 @@ pub(crate) fn measurements_for(event: &AgentEvent) -> Vec<Measurement> {
 #[derive(Debug, Default)]
 pub(crate) struct MetricTotals(Vec<MetricSeries>);
 
-/// What was measured of one metric with the same tags.
+/// The total of one metric for one set of tags.
 #[derive(Debug)]
 pub(crate) struct MetricSeries {
     pub(crate) metric: &'static Metric,
@@ -145,7 +147,7 @@ pub(crate) struct MetricSeries {
     pub(crate) buckets: [u64; HISTOGRAM_BOUNDARIES.len() + 1],
 }
 
-/// The upper bounds that OpenTelemetry proposes.
+/// The upper bounds of the buckets, as OpenTelemetry proposes them.
 pub(crate) const HISTOGRAM_BOUNDARIES: [u64; 15] =
     [0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000];
 
@@ -166,12 +168,12 @@ impl MetricTotals {
         series.buckets[HISTOGRAM_BOUNDARIES.partition_point(|bound| *bound < value)] += 1;
     }
 
-    /// The series of a metric.
+    /// Returns the series of a metric.
     pub(crate) fn series_of<'a>(&'a self, metric: &'a Metric) -> impl Iterator<Item = &'a MetricSeries> {
         self.0.iter().filter(move |series| series.metric == metric)
     }
 
-    /// As the `metrics` of a record, in the table's order.
+    /// Returns the totals as the `metrics` of a line, in the order of [`METRICS`].
     pub(crate) fn to_json(&self, common: &TelemetryFields<'_>, now: SystemTime) -> Vec<Value> {
         let points = |metric: &Metric| -> Vec<Value> {
             self.series_of(metric).map(|series| series.to_json(common, now)).collect()

@@ -1,15 +1,16 @@
-//! Telemetry: what happened in a session, for a file or for a collector.
+//! Telemetry: records a session's events in a file or sends them to a collector.
 //!
 //! ```text
-//! let (mut telemetry, warnings) = Telemetry::start(&settings.telemetry, &facts);   never fails; off, it costs nothing
-//! telemetry.record(&event);                                                        every event, in order
-//! let warnings = telemetry.shutdown();                                             all is on disk; a collector gets a second
+//! let (mut telemetry, warnings) = TelemetryRecorder::start(&settings.telemetry, &facts);
+//! telemetry.record(&event);                  // every event, in order
+//! let warnings = telemetry.shutdown();       // a collector gets one more second
 //! ```
 //!
-//! Works inside and outside a runtime; `shutdown` blocks, for at most that second, and dropping does the same.
+//! `start` never fails: problems become warnings, and without a sink nothing is recorded. It needs no async runtime.
+//! `shutdown` blocks for at most that second if there is a collector; dropping the recorder does the same.
 //!
-//! One event passes through here as a [`record`] (what is said about it), as [`metric`] measurements (what is counted)
-//! and, for a collector, as a span (when it happened, and within what).
+//! An event becomes a log [`record`], [`metric`] measurements and, for a collector, a span with its start, end and
+//! parent.
 
 mod clock;
 mod file;
@@ -32,12 +33,12 @@ use record::{ContentPolicy, FieldValue, TelemetryFields};
 
 pub(crate) use otlp::CollectorOptions;
 
-/// What is recorded about a session as a whole.
+/// Facts about a session that telemetry records.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TelemetrySession {
     pub(crate) session_id: String,
     pub(crate) model: String,
-    /// How the model's provider knows the user, for example `gemini-api-key`.
+    /// The method of authentication with the model's provider, for example `gemini-api-key`.
     pub(crate) auth_type: Option<String>,
     pub(crate) interactive: bool,
     pub(crate) approval_mode: String,
@@ -45,18 +46,18 @@ pub(crate) struct TelemetrySession {
     pub(crate) debug: bool,
     pub(crate) mcp_servers: Vec<String>,
     pub(crate) extensions: Vec<String>,
-    /// What no record may say.
+    /// Values that no record may contain.
     pub(crate) secrets: Arc<Secrets>,
-    /// How a collector is spoken to, if there is one.
+    /// Proxy, headers and resource attributes for a collector, if there is one.
     pub(crate) collector: CollectorOptions,
 }
 
-/// Records a session, or does nothing.
+/// Records a session's events, or does nothing if telemetry is off.
 #[derive(Debug, Default)]
 pub(crate) struct TelemetryRecorder(Option<Box<ActiveRecorder>>);
 
 impl TelemetryRecorder {
-    /// Begins to record, if the settings say so. What is wrong with them is a warning, never a reason not to work.
+    /// Starts recording if the settings enable it, and returns warnings about problems in the settings.
     pub(crate) fn start(config: &Config, facts: &TelemetrySession) -> (TelemetryRecorder, Vec<String>) {
         if !config.enabled {
             return (TelemetryRecorder(None), Vec::new());
@@ -95,7 +96,7 @@ impl TelemetryRecorder {
         (TelemetryRecorder(running), warnings)
     }
 
-    /// Whether anything is recorded.
+    /// Returns whether events are recorded.
     pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()
     }
@@ -110,7 +111,9 @@ impl TelemetryRecorder {
         }
     }
 
-    /// Completes what was recorded: a file at once, a collector within a second. What got lost is in the warnings.
+    /// Completes the recording and returns warnings about lost data.
+    ///
+    /// A collector is waited for at most a second.
     pub(crate) fn shutdown(mut self) -> Vec<String> {
         self.finish()
     }
@@ -133,7 +136,7 @@ impl Drop for TelemetryRecorder {
 #[derive(Debug)]
 struct ActiveRecorder {
     clock: TelemetryClock,
-    /// In every record and every measurement.
+    /// Fields of every record and every measurement.
     common: TelemetryFields<'static>,
     content_policy: ContentPolicy,
     sink: TelemetrySink,

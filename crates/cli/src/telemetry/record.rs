@@ -1,4 +1,7 @@
-//! What is said about an event: pure, and the only place that decides what may be said.
+//! The log record of each event.
+//!
+//! This module also decides which content a record carries: [`ContentPolicy`] applies to log records, and to the hook
+//! names in spans.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,14 +17,14 @@ use serde_json::{Map, Value, json};
 
 use super::TelemetrySession;
 
-/// Whether prompts, answers, arguments and what hooks read and print are recorded.
+/// Whether prompts, answers, arguments, and the input and output of hooks are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentPolicy {
     Included,
     Omitted,
 }
 
-/// One log record.
+/// A log record of one event.
 #[derive(Debug)]
 pub(crate) struct TelemetryRecord<'a> {
     pub(crate) name: &'static str,
@@ -33,7 +36,7 @@ pub(crate) struct TelemetryRecord<'a> {
 /// Names and values, in the order in which they are written.
 pub(crate) type TelemetryFields<'a> = Vec<(&'static str, FieldValue<'a>)>;
 
-/// A value. Texts are borrowed where they may be long.
+/// The value of a field; long texts are borrowed.
 #[derive(Clone, Debug)]
 pub(crate) enum FieldValue<'a> {
     Text(Cow<'a, str>),
@@ -74,7 +77,7 @@ impl Serialize for FieldValue<'_> {
             FieldValue::Texts(texts) => serializer.collect_seq(texts),
             FieldValue::Number(number) => serializer.serialize_i64(*number),
             FieldValue::Flag(flag) => serializer.serialize_bool(*flag),
-            // Escaped piece by piece: an input can be large and is not copied together for this.
+            // The input is escaped piece by piece: it can be large, and joining it would copy it.
             FieldValue::Input(input) => serializer.collect_str(&JoinedInput(input)),
         }
     }
@@ -88,7 +91,7 @@ impl fmt::Display for JoinedInput<'_> {
     }
 }
 
-/// The record that every session begins with.
+/// Returns the record that every session begins with.
 pub(crate) fn session_config(facts: &TelemetrySession, content: ContentPolicy) -> TelemetryRecord<'_> {
     let list = |names: &[String]| FieldValue::from(names.join(","));
     TelemetryRecord {
@@ -108,7 +111,7 @@ pub(crate) fn session_config(facts: &TelemetrySession, content: ContentPolicy) -
     }
 }
 
-/// The record of an event, if it has one.
+/// Returns the record of an event, if it has one.
 pub(crate) fn record_for(event: &AgentEvent, content: ContentPolicy) -> Option<TelemetryRecord<'_>> {
     match event {
         AgentEvent::PromptStarted { prompt, prompt_id } => Some(user_prompt(prompt, prompt_id, content)),
@@ -135,14 +138,14 @@ pub(crate) fn record_for(event: &AgentEvent, content: ContentPolicy) -> Option<T
     }
 }
 
-/// What happens at a sub-agent's work, under its name.
+/// Returns the record of an event in a sub-agent, with the sub-agent's name.
 fn record_for_subagent<'a>(
     agent: &'a SubAgent,
     event: &'a AgentEvent,
     content: ContentPolicy,
 ) -> Option<TelemetryRecord<'a>> {
     let mut record = match event {
-        // What it is told to do are no words of the user's.
+        // A sub-agent's prompt was not written by the user, so it is no user prompt.
         AgentEvent::PromptStarted { prompt_id, .. } => TelemetryRecord {
             name: "gemini_cli.agent.start",
             body: format!("Agent {} started.", agent.name),
@@ -216,7 +219,7 @@ fn api_response<'a>(
     TelemetryRecord { name: "gemini_cli.api_response", body, fields }
 }
 
-/// The names that OpenTelemetry has for it.
+/// Returns the finish reason as OpenTelemetry names it.
 fn finish_reason(reason: &FinishReason) -> &str {
     match reason {
         FinishReason::Stop => "stop",
@@ -234,7 +237,7 @@ fn api_error<'a>(
     prompt_id: &'a str,
     content: ContentPolicy,
 ) -> TelemetryRecord<'a> {
-    // What follows the first line may quote the request.
+    // The lines after the first may quote the request.
     let error = match content {
         ContentPolicy::Included => error,
         ContentPolicy::Omitted => error.lines().next().unwrap_or_default(),
@@ -274,7 +277,7 @@ fn tool_call(end: &ToolEnd, content: ContentPolicy) -> TelemetryRecord<'_> {
         fields.push(("function_args", args.into()));
     }
     if let Some(error) = &end.error {
-        // The words may quote arguments and output.
+        // The message may quote arguments and output.
         let message = if content == ContentPolicy::Included { error.message.as_str() } else { error.kind.as_str() };
         fields.extend([
             ("error", FieldValue::from(message)),
@@ -289,7 +292,9 @@ fn tool_call(end: &ToolEnd, content: ContentPolicy) -> TelemetryRecord<'_> {
     TelemetryRecord { name: "gemini_cli.tool_call", body, fields }
 }
 
-/// A call's tool, as it is recorded. The name of one that does not exist is the model's own text, which no hook has seen.
+/// Returns the name of a call's tool for records.
+///
+/// The name of a tool that does not exist is the model's own text, which no hook has seen, so it is not recorded.
 pub(crate) fn tool_name(end: &ToolEnd) -> &str {
     if is_unknown(end) { "unknown_tool" } else { &end.name }
 }
@@ -298,14 +303,14 @@ fn is_unknown(end: &ToolEnd) -> bool {
     end.error.as_ref().is_some_and(|error| error.kind == ToolErrorKind::ToolNotRegistered)
 }
 
-/// `mcp` for tools of servers, which carry the server's name in theirs.
+/// Returns `mcp` for tools of MCP servers, whose names contain the server's, and `native` for others.
 pub(crate) fn tool_type(name: &str) -> &'static str {
     if name.starts_with("mcp_") || name.contains("__") { "mcp" } else { "native" }
 }
 
 fn hook_call<'a>(report: &'a RunReport, input: &'a HookInput, content: ContentPolicy) -> TelemetryRecord<'a> {
     let suppressed = report.answer.suppress_output;
-    let told = content == ContentPolicy::Included && !suppressed;
+    let includes_content = content == ContentPolicy::Included && !suppressed;
     let name = hook_name(report, content);
     let success = hook_success(report);
     let mut fields = vec![
@@ -321,8 +326,8 @@ fn hook_call<'a>(report: &'a RunReport, input: &'a HookInput, content: ContentPo
     fields.extend(report.context.tool_use_id.as_deref().map(|call| ("tool_use_id", FieldValue::from(call))));
     fields.extend(agent_fields(report.context.agent.as_deref()));
     fields.extend(report.exit_code.map(|code| ("exit_code", FieldValue::Number(code.into()))));
-    if told {
-        // What hooks refused is kept from the record.
+    if includes_content {
+        // The input is empty if a hook of the event withholds its content.
         fields.extend((!input.is_empty()).then_some(("hook_input", FieldValue::Input(input))));
         fields.extend(hook_output(report).map(|output| ("hook_output", FieldValue::Text(output))));
         fields.push(("stdout", report.stdout.text.as_str().into()));
@@ -331,20 +336,24 @@ fn hook_call<'a>(report: &'a RunReport, input: &'a HookInput, content: ContentPo
     if suppressed {
         fields.push(("output_suppressed", FieldValue::Flag(true)));
     }
-    // The report's own words quote stderr.
-    let error = if told { report.error.as_deref().map(Cow::Borrowed) } else { failure_text(report) };
+    // The report's own error text quotes stderr.
+    let error = if includes_content { report.error.as_deref().map(Cow::Borrowed) } else { failure_text(report) };
     fields.extend(error.map(|error| ("error", FieldValue::Text(error))));
     let outcome = if success { "succeeded" } else { "failed" };
     let body = format!("Hook call {}.{name} {outcome} in {}ms", report.event, millis(report.duration));
     TelemetryRecord { name: "gemini_cli.hook_call", body, fields }
 }
 
-/// Success is exit 0 here, as readers of these records know it; a hook that said no with exit 2 did not succeed.
+/// Returns whether a hook exited with 0, which is what readers of these records call success.
+///
+/// A hook that denied with exit code 2 did not succeed.
 pub(crate) fn hook_success(report: &RunReport) -> bool {
     report.status == RunStatus::Ok
 }
 
-/// A hook's name. Without content only the program's, since an unnamed hook's name is its whole command.
+/// Returns a hook's name for records.
+///
+/// Without content only the program's name is used, since the name of an unnamed hook is its whole command.
 pub(crate) fn hook_name(report: &RunReport, content: ContentPolicy) -> &str {
     match content {
         ContentPolicy::Included => &report.hook,
@@ -352,14 +361,14 @@ pub(crate) fn hook_name(report: &RunReport, content: ContentPolicy) -> &str {
     }
 }
 
-/// The file name of a command's first word.
+/// Returns the file name of a command's first word.
 pub(crate) fn program(command: &str) -> &str {
     let word = command.split_whitespace().next().unwrap_or_default();
     let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
     if name.is_empty() { "unknown-command" } else { name }
 }
 
-/// A hook's answer as JSON: what it printed if that is an object, else what was made of its end.
+/// Returns a hook's answer as JSON: its stdout if that is an object, else the answer derived from its exit.
 fn hook_output(report: &RunReport) -> Option<Cow<'_, str>> {
     let printed = report.stdout.text.trim_start_matches('\u{feff}').trim();
     if report.status == RunStatus::Ok && printed.starts_with('{') && serde_json::from_str::<&RawValue>(printed).is_ok()
@@ -370,7 +379,7 @@ fn hook_output(report: &RunReport) -> Option<Cow<'_, str>> {
     (!answer.is_empty()).then(|| Cow::Owned(Value::Object(answer).to_string()))
 }
 
-/// An answer in the words that hooks use.
+/// Returns an answer with the field names of the hook protocol.
 fn answer_json(answer: &Answer) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut put = |name: &str, value: Option<Value>| {
@@ -389,7 +398,7 @@ fn answer_json(answer: &Answer) -> Map<String, Value> {
     fields
 }
 
-/// How a hook failed, without a word of its own.
+/// Returns how a hook failed, without any of its output.
 fn failure_text(report: &RunReport) -> Option<Cow<'static, str>> {
     match report.status {
         RunStatus::Ok | RunStatus::Blocked => None,
@@ -411,7 +420,7 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Lengths are counted as JavaScript counts them.
+/// Returns the length of a text as JavaScript counts it.
 fn utf16_length(text: &str) -> u64 {
     text.encode_utf16().count() as u64
 }

@@ -1,5 +1,5 @@
-//! `hookwright demo ecosystem`: an extension that brings a hook, an MCP server, a skill and a sub-agent, each of them used,
-//! and the hook's word on all of it.
+//! `hookwright demo ecosystem`: an extension with a hook, an MCP server, a skill and a sub-agent, each of which is used
+//! and checked by the hook.
 
 use std::io::Write;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::output::{self, DIM, GOOD, paint};
 
 const EXTENSION_DIR: &str = "home/.gemini/extensions/workshop";
 
-/// Judges every call, whoever makes it.
+/// The guard's script, which checks the calls of the model and of sub-agents.
 const FOREMAN_SCRIPT: &str = r#"#!/bin/sh
 input=$(cat)
 case $input in
@@ -52,7 +52,7 @@ max_turns: 5
 You inspect, and you change nothing.
 ";
 
-/// What the user would type.
+/// The prompts that a user would type.
 const ECOSYSTEM_PROMPTS: [&str; 3] = [
     "call mcp__bench__add {\"a\": 40, \"b\": 2}\n\
      call mcp__bench__echo {\"text\": \"the secret is 42\"}\n\
@@ -64,7 +64,7 @@ const ECOSYSTEM_PROMPTS: [&str; 3] = [
      say The inspector has looked.",
 ];
 
-/// What happened, counted.
+/// Counts of what happened in the demo.
 #[derive(Default)]
 pub(super) struct EcosystemDemo {
     mcp_calls: u32,

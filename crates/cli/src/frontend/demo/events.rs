@@ -1,4 +1,4 @@
-//! `hookwright demo`: one small hook for every event, what is said so that each of them fires, and what came of it.
+//! `hookwright demo`: a small hook for every event, the prompts that make each of them fire, and a summary.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -14,7 +14,9 @@ use super::DemoScript;
 use super::sandbox::DemoSandbox;
 use crate::output::{self, DIM, GOOD, paint};
 
-/// Event, matcher, hook, script. The scripts read their input and answer as any hook would.
+/// Event, matcher, name and script of each hook.
+///
+/// The scripts read their input and answer as any hook would.
 const DEMO_HOOKS: [(EventKind, &str, &str, &str); 13] = [
     (
         EventKind::SessionStart,
@@ -135,10 +137,10 @@ echo '{"systemMessage": "see you"}'"#,
     ),
 ];
 
-/// The hook that stays for the session.
+/// The hook that runs as a worker for the whole session.
 const WORKER_HOOK: &str = "key-keeper";
 
-/// What the user would type.
+/// The prompts that a user would type.
 const EVENT_PROMPTS: [&str; 3] = [
     "call write_file {\"file_path\": \"build/notes.txt\", \"content\": \"three bugs left\\n\"}\n\
      call run_shell_command {\"command\": \"rm -rf /\"}\n\
@@ -148,13 +150,13 @@ const EVENT_PROMPTS: [&str; 3] = [
     "say Good night.",
 ];
 
-/// What happened, counted.
+/// Counts and times of what happened in the demo.
 #[derive(Default)]
 pub(super) struct EventsDemo {
     fired: BTreeSet<EventKind>,
     hooks: u32,
     hook_time: Duration,
-    /// How long commands took at BeforeTool, and how long the worker did.
+    /// How long hook commands took at BeforeTool, and how long the worker took.
     command_times: Vec<Duration>,
     worker_times: Vec<Duration>,
     denied: u32,
@@ -226,7 +228,7 @@ impl DemoScript for EventsDemo {
         )?;
         let times = format!("{hooks} hook runs took {} ms of {} ms", self.hook_time.as_millis(), elapsed.as_millis());
         writeln!(stdout, "{}", paint(DIM, times))?;
-        // The first time it is started.
+        // The worker's first time is left out because it includes the start of its process.
         if let (Some(command), Some(worker)) =
             (median(&self.command_times), median(self.worker_times.get(1..).unwrap_or_default()))
         {

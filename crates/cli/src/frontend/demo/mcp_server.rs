@@ -1,4 +1,4 @@
-//! A small MCP server on stdin and stdout, for the demo and for tests: two tools, a prompt, a resource. Polite, and whole.
+//! A small MCP server on stdin and stdout, for the demo and for tests, with two tools, a prompt and a resource.
 
 use std::io::{self, BufRead, Write};
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::output;
 
-/// The largest message that anybody has for it.
+/// The longest message that the server reads in one piece.
 const MAX_DEMO_MESSAGE_BYTES: usize = 1 << 20;
 
-/// Answers until there is nobody left to ask.
+/// Answers requests until stdin ends.
 pub(crate) fn run() -> anyhow::Result<u8> {
     let mut input = io::stdin().lock();
     let mut line = Vec::new();
@@ -31,7 +31,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
     }
 }
 
-/// What is said to a message; nothing to one that asks nothing.
+/// Returns the response to a message, or none for a notification.
 fn respond(message: &Value) -> Option<Value> {
     let id = message.get("id")?;
     let params = &message["params"];
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn it_answers_and_leaves_what_asks_nothing() {
+    fn requests_are_answered_and_notifications_are_not() {
         assert_eq!(
             ask("tools/call", json!({ "name": "add", "arguments": { "a": 2, "b": 3 } }))["result"]["content"][0]["text"],
             "5"

@@ -1,6 +1,7 @@
-//! `hookwright demo`: scripted sessions on the embedded model, with real hooks and real tools, in a project of their own.
+//! `hookwright demo`: scripted sessions on the embedded model, with real hooks and real tools, in a project of their
+//! own.
 //!
-//! Nothing in here is pretended: the timeline is made of the events of an ordinary session.
+//! The timeline is printed from the events of an ordinary session.
 
 mod ecosystem;
 mod events;
@@ -21,17 +22,17 @@ use sandbox::DemoSandbox;
 
 pub(crate) use mcp_server::run as serve_mcp;
 
-/// What a demo shows.
+/// The script of a demo.
 trait DemoScript: Send + 'static {
-    /// Writes what the project and the home hold.
+    /// Writes the files of the demo's project and home.
     fn write_files(&self, stage: &DemoSandbox) -> anyhow::Result<()>;
-    /// What the user would do.
+    /// Returns the commands that a user would give.
     fn session_commands(&self) -> Vec<SessionCommand>;
-    /// Something has happened.
+    /// Counts an event.
     fn count_event(&mut self, event: &AgentEvent);
-    /// Whether everything has happened that is to be shown.
+    /// Returns whether everything that the demo shows has happened.
     fn is_complete(&self) -> bool;
-    /// What it came to, and what to look at next.
+    /// Prints the counts, and what to try next.
     fn print_summary(&self, elapsed: Duration) -> std::io::Result<()>;
 }
 
@@ -69,7 +70,7 @@ async fn run_session<S: DemoScript>(show: S, world: &ProcessEnv) -> anyhow::Resu
     screen.await?
 }
 
-/// Prints the timeline and says yes to every question.
+/// Prints the timeline and approves every call that is asked about.
 async fn print_timeline<S: DemoScript>(mut show: S, mut receiver: EventStream) -> anyhow::Result<S> {
     let mut answer = String::new();
     while let Some(event) = receiver.recv().await {

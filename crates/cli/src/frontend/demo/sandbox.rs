@@ -1,4 +1,4 @@
-//! Where a demo plays: a home and a project that nobody else uses, in a folder that goes away.
+//! The demo's own home and project, in a temporary folder.
 
 use std::path::{Path, PathBuf};
 
@@ -26,8 +26,9 @@ impl DemoSandbox {
         Ok(std::fs::write(path, text)?)
     }
 
-    /// The world with this home, and this project as the working directory. Nobody's keys and nobody's settings: a demo is the
-    /// same everywhere.
+    /// Returns an environment with this home, and with this project as working directory.
+    ///
+    /// It has none of the user's keys or settings, so that a demo is the same everywhere; only PATH is the user's.
     pub(super) fn world(&self, world: &ProcessEnv) -> ProcessEnv {
         let home = self.folder.join("home");
         let path = world.var_os("PATH").map(|path| ("PATH".into(), path.to_owned()));

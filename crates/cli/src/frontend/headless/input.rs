@@ -1,4 +1,4 @@
-//! The prompt: from the arguments, with piped input ahead of it.
+//! The prompt of a headless run: from the arguments, with piped input ahead of it.
 
 use std::io::{self, IsTerminal, Read};
 use std::sync::mpsc;
@@ -8,18 +8,18 @@ use anyhow::{Context, ensure};
 
 use crate::args::SessionArgs;
 
-/// The most that is read from a pipe: more than any model reads.
+/// The most that is read from a pipe, which is more than a model reads.
 const MAX_PIPED_PROMPT_BYTES: u64 = 8 << 20;
 
-/// What the model is to answer.
+/// The prompt of a headless run.
 pub(crate) struct HeadlessPrompt {
-    /// What the user said; empty if nothing.
+    /// The text from the command line, which may be empty.
     pub(crate) typed: String,
-    /// What was piped in, which may be anybody's words.
+    /// The text from stdin, which the user may not have written.
     pub(crate) piped: Option<String>,
 }
 
-/// The whole prompt; nothing if there is none.
+/// Reads the whole prompt, or returns none if it is blank.
 pub(crate) fn read_prompt(args: &SessionArgs) -> anyhow::Result<Option<HeadlessPrompt>> {
     let spoken = args.prompt.clone().or_else(|| (!args.query.is_empty()).then(|| args.query.join(" ")));
     let piped = if io::stdin().is_terminal() { None } else { read_piped(spoken.is_some())? };
@@ -28,7 +28,9 @@ pub(crate) fn read_prompt(args: &SessionArgs) -> anyhow::Result<Option<HeadlessP
     Ok((!is_blank).then_some(prompt))
 }
 
-/// What is piped in. Where a prompt is there already, a pipe that nobody writes to is not waited for.
+/// Reads piped input.
+///
+/// If there is a prompt already, a pipe that stays silent is not waited for.
 fn read_piped(has_prompt: bool) -> anyhow::Result<Option<String>> {
     let read = if stdin_never_blocks() { Some(read_stdin(|| {})) } else { read_on_thread(has_prompt)? };
     let Some(bytes) = read.transpose().context("can't read stdin")? else { return Ok(None) };
@@ -41,7 +43,7 @@ fn read_piped(has_prompt: bool) -> anyhow::Result<Option<String>> {
     Ok((!text.trim().is_empty()).then_some(text))
 }
 
-/// Reads in a thread of its own, which is left alone if nothing comes.
+/// Reads stdin on a thread of its own, which is abandoned if nothing arrives.
 fn read_on_thread(has_prompt: bool) -> anyhow::Result<Option<io::Result<Vec<u8>>>> {
     const FIRST_BYTE_TIMEOUT: Duration = Duration::from_millis(500);
     let (sender, receiver) = mpsc::channel();
@@ -56,7 +58,7 @@ fn read_on_thread(has_prompt: bool) -> anyhow::Result<Option<io::Result<Vec<u8>>
     Ok(receiver.into_iter().flatten().next())
 }
 
-/// Reads to the end, or to more than is taken; `begun` is called when the first byte, or the end, has come.
+/// Reads to the end, or to more than the limit; calls `begun` when the first byte or the end has arrived.
 fn read_stdin(begun: impl FnOnce()) -> io::Result<Vec<u8>> {
     let mut stdin = io::stdin().lock();
     let mut bytes = vec![0];
@@ -69,7 +71,7 @@ fn read_stdin(begun: impl FnOnce()) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether stdin is a file, or nothing at all: neither keeps anybody waiting.
+/// Returns whether stdin is a regular file or `/dev/null`: reading neither of them can block.
 #[cfg(unix)]
 fn stdin_never_blocks() -> bool {
     use rustix::fs::{FileType, fstat};
@@ -82,7 +84,7 @@ fn stdin_never_blocks() -> bool {
     }
 }
 
-/// Whether stdin is a file, or nothing at all: neither keeps anybody waiting.
+/// Returns whether reading stdin cannot block, which is not known on this platform.
 #[cfg(not(unix))]
 fn stdin_never_blocks() -> bool {
     false

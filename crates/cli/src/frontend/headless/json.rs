@@ -1,4 +1,6 @@
-//! For scripts: one JSON object at the end. Hooks' words and warnings still go to stderr.
+//! The output format for scripts: one JSON object at the end.
+//!
+//! Messages of hooks still go to stderr.
 
 use std::io;
 
@@ -25,7 +27,7 @@ impl EventPrinter for JsonPrinter {
     fn print_event(&mut self, event: &AgentEvent) -> io::Result<()> {
         match event {
             AgentEvent::Text(text) => self.response.push_str(text),
-            // The response is what comes after the last tool, or after the last rejected answer.
+            // The response is the text after the last tool call, or after the last rejected answer.
             AgentEvent::ToolRequested { .. } | AgentEvent::AnswerDropped { .. } => self.response.clear(),
             AgentEvent::AgentRetry { reason, .. } => {
                 self.response.clear();
@@ -78,7 +80,7 @@ impl EventPrinter for JsonPrinter {
         let mut object = json!({"session_id": self.session_id, "response": self.response, "stats": stats.to_json()});
         match (end.and_then(turn_error), exit_code(end)) {
             (None, _) => {}
-            // A hook's no is a good end.
+            // A hook that denies is no failure of the run.
             (Some((_, message)), exit::OK) => self.warnings.push(message),
             (Some((kind, message)), code) => object["error"] = json!({"type": kind, "message": message, "code": code}),
         }

@@ -1,4 +1,4 @@
-//! One prompt without a screen: start a session, give it the prompt, print what happens as the user asked for it.
+//! Headless runs: starts a session, sends it one prompt, and prints its events in the format that the user chose.
 
 mod input;
 mod json;
@@ -28,23 +28,23 @@ use input::HeadlessPrompt;
 /// How long a reader that does not read is waited for after a signal.
 const READER_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
-/// Prints a session's events.
+/// Prints a session's events in one output format.
 trait EventPrinter {
-    /// Something happened.
+    /// Prints an event.
     fn print_event(&mut self, event: &AgentEvent) -> io::Result<()>;
-    /// Something is wrong with the configuration or a command; people have read it on stderr.
+    /// Records a problem with the configuration or a command, which is already on stderr for people.
     fn record_warning(&mut self, _text: String) -> io::Result<()> {
         Ok(())
     }
-    /// The answer to a command instead of a prompt.
+    /// Prints the answer to a command that replaces the prompt.
     fn print_answer(&mut self, text: &str) -> io::Result<()>;
-    /// The session is over; a command's has no end of a turn.
+    /// Prints the end of the session; `end` is none if a command ran instead of a prompt.
     fn finish(&mut self, end: Option<&TurnEnd>, stats: &SessionStats) -> io::Result<()>;
 }
 
-/// Says that `-i` needs a terminal, whatever else is on the command line.
+/// Reports that `-i` needs a terminal, and returns the exit code.
 pub(crate) fn refuse_interactive_prompt() -> u8 {
-    // Gemini CLI's words, which scripts look for.
+    // This is Gemini CLI's message, which scripts look for.
     let _ = output::error("--prompt-interactive flag cannot be used when input is piped").and_then(|()| {
         output::hint("an interactive session needs a terminal for input and output; `-p TEXT` needs none")
     });
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u8> 
         output::note(format!("the log is {}", log.display()))?;
     }
     if broken_settings_file(&loaded).is_some() && options.broken_settings == BrokenSettingsPolicy::Refuse {
-        // The session, which would say it, may not start.
+        // The session would print these diagnostics, but it may not start.
         diagnostics::print(loaded.registry.diagnostics())?;
     }
     let session_id = options.session_id.clone();
@@ -96,13 +96,15 @@ pub(crate) fn run(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u8> 
     };
     let runtime = crate::runtime::start_headless()?;
     let code = runtime.block_on(run_session(args, opened, order));
-    // The session is over and the program ends. A hook or a tool that blocks a thread must not hold that up, nor need the
-    // others be woken only to be told.
+    // The session is over and the program ends. Dropping the runtime would wait for a hook or a tool that blocks a
+    // thread, and would wake the other threads.
     std::mem::forget(runtime);
     code
 }
 
-/// Tells machines of a session that does not start because guards could be missing; people read it on stderr.
+/// Reports in the output format that the session does not start because guards could be missing.
+///
+/// In text format this is reported on stderr.
 fn report_unguarded(format: OutputFormat, error: &SessionError) -> io::Result<()> {
     let guards: Vec<_> = match error {
         SessionError::Unguarded(unarmed) => unarmed.iter().map(unarmed_json).collect(),
@@ -118,7 +120,7 @@ fn report_unguarded(format: OutputFormat, error: &SessionError) -> io::Result<()
     report_refused_start(format, serde_json::json!({"error": error}))
 }
 
-/// Tells machines of a session that does not start.
+/// Reports in the output format that the session does not start.
 fn report_refused_start(format: OutputFormat, mut told: serde_json::Value) -> io::Result<()> {
     match format {
         OutputFormat::Text => Ok(()),
@@ -127,8 +129,10 @@ fn report_refused_start(format: OutputFormat, mut told: serde_json::Value) -> io
     }
 }
 
-/// What the prompt asks for. Piped text is read, never obeyed. Other text can show things and run the user's own commands,
-/// which are asked about like the model's, and switch hooks on; it can't switch hooks off or run a shell command.
+/// Returns the action that the prompt asks for.
+///
+/// Piped text is always a prompt, never a command. Typed text can show information, run custom commands (which need
+/// approval like the model's calls) and enable hooks. It can neither disable hooks nor run a shell command.
 fn parse_prompt(prompt: &HeadlessPrompt, opened: &PreparedSession) -> Result<PromptAction, String> {
     let text = &prompt.typed;
     if let Some(piped) = &prompt.piped {
@@ -143,11 +147,11 @@ fn parse_prompt(prompt: &HeadlessPrompt, opened: &PreparedSession) -> Result<Pro
             | SessionCommand::Prompt(_)),
         ) => Ok(order),
         InputLine::UnknownCommand(command) if command.untrusted => Err(command.to_string()),
-        // No server has been started yet.
+        // MCP servers have not been started yet, so their prompts are not known.
         InputLine::UnknownCommand(_) if !opened.view().loaded.mcp_servers().servers.is_empty() => {
             Ok(SessionCommand::MaybeServerPrompt(text.clone()))
         }
-        // A slip is no prompt; other words behind a slash may be meant for the model.
+        // A mistyped command is no prompt; other text after a slash may be meant for the model.
         InputLine::UnknownCommand(command) if command.suggestion.is_some() => Err(command.to_string()),
         InputLine::Command(SessionCommand::UserShell(_)) | InputLine::UnknownCommand(_) | InputLine::Blank => {
             Ok(SessionCommand::Prompt(text.clone()))
@@ -155,7 +159,7 @@ fn parse_prompt(prompt: &HeadlessPrompt, opened: &PreparedSession) -> Result<Pro
         InputLine::FrontEnd(FrontEndAction::HooksPanel) => Ok(SessionCommand::Hooks(HooksAction::Panel)),
         InputLine::Command(order @ SessionCommand::Hooks(HooksAction::Enable(_) | HooksAction::EnableAll)) => Ok(order),
         InputLine::Command(order) if order.is_read_only() => Ok(order),
-        // A script's prompt may hold a stranger's words.
+        // A script's prompt may contain text from an untrusted source.
         InputLine::Command(SessionCommand::Hooks(_)) => {
             let command = text.trim().trim_start_matches('/');
             Err(format!("{text} could take guards away, which a prompt can't; run `hookwright {command}`"))
@@ -167,7 +171,7 @@ fn parse_prompt(prompt: &HeadlessPrompt, opened: &PreparedSession) -> Result<Pro
     order.map(PromptAction::Command)
 }
 
-/// What a prompt asks for: something of a session, or only what could be asked for.
+/// The action that a prompt asks for: a session command, or the help text.
 enum PromptAction {
     Command(SessionCommand),
     Help,
@@ -187,7 +191,7 @@ async fn run_session(args: &SessionArgs, opened: PreparedSession, order: Session
         .then(|| ExitSummary::for_session(&view));
     let mut stats = SessionStats::default();
     stats.set_prices(&view.loaded.settings.model.prices);
-    // The front end must be the last to hold on to the services, or events would never end.
+    // The view holds the session's services; unless it is dropped, the event stream never ends.
     drop(view);
     let records = telemetry.is_on();
     let mut signals = Signals::listen().context(runtime::NO_RESOURCES_MESSAGE)?;
@@ -201,7 +205,7 @@ async fn run_session(args: &SessionArgs, opened: PreparedSession, order: Session
         let session = session.clone();
         move || session.kill_all_processes()
     });
-    // Its thread waits for nothing else.
+    // The printer thread waits only for this.
     let _ = give.send(events);
     session.send(order);
     session.end(Shutdown::Done, EndReason::Exit);
@@ -216,15 +220,16 @@ async fn run_session(args: &SessionArgs, opened: PreparedSession, order: Session
             code = signals.next() => code,
         },
     };
-    // Whoever does not read now never will; what can be printed is.
+    // A reader that has not read until now will not; what can still be printed is printed.
     let _ = tokio::time::timeout(READER_GRACE_PERIOD, screen).await;
     Ok(code)
 }
 
 type PrintCompletion = tokio::sync::oneshot::Receiver<io::Result<Option<TurnEnd>>>;
 
-/// What came of the printing, if it is done in a moment, as it nearly always is: to fall asleep until then, and to be woken,
-/// would take longer.
+/// Returns the printer's result if it arrives within a moment, as it nearly always does.
+///
+/// Spinning that long is faster than sleeping and being woken.
 fn poll_print_completion(screen: &mut PrintCompletion) -> Option<Result<io::Result<Option<TurnEnd>>, TryRecvError>> {
     const SPIN_TIMEOUT: Duration = Duration::from_micros(200);
     let since = Instant::now();
@@ -237,8 +242,9 @@ fn poll_print_completion(screen: &mut PrintCompletion) -> Option<Result<io::Resu
     }
 }
 
-/// Prints on a thread of its own: a reader that does not read must not hold up anything else. It is there before the
-/// session is, which could not be ended properly without one.
+/// Prints on a thread of its own, so that a reader that does not read blocks nothing else.
+///
+/// The thread starts before the session, which could not be ended properly if it failed to start.
 fn spawn_printer(listener: PrinterTask) -> io::Result<(std::sync::mpsc::Sender<EventStream>, PrintCompletion)> {
     let (give, events) = std::sync::mpsc::channel();
     let (done, printed) = tokio::sync::oneshot::channel();
@@ -251,7 +257,7 @@ fn spawn_printer(listener: PrinterTask) -> io::Result<(std::sync::mpsc::Sender<E
     Ok((give, printed))
 }
 
-/// Waits for the session's end; a signal ends the turn, and its exit code is the program's.
+/// Waits for the session's end, and returns the exit code of a signal that ended it.
 async fn wait_for_end(
     session: &SessionHandle,
     ended: tokio::task::JoinHandle<()>,
@@ -268,7 +274,7 @@ async fn wait_for_end(
     }
 }
 
-/// Prints and records what a session tells.
+/// Prints and records a session's events.
 struct PrinterTask {
     printer: Box<dyn EventPrinter + Send>,
     telemetry: TelemetryRecorder,
@@ -277,7 +283,7 @@ struct PrinterTask {
 }
 
 impl PrinterTask {
-    /// Until there are no more events; how the turn ended.
+    /// Handles events until there are no more, and returns how the turn ended.
     fn run(mut self, mut events: EventStream) -> io::Result<Option<TurnEnd>> {
         let begun = Instant::now();
         let mut end = None;
@@ -285,7 +291,7 @@ impl PrinterTask {
         while let Some(event) = events.recv_blocking() {
             self.stats.count(&event);
             self.telemetry.record(&event);
-            // What can't be printed stops nothing else: what happens is still recorded.
+            // A failed write stops only the printing: events are still recorded.
             if unread.is_none() {
                 unread = print_or_reply(&mut *self.printer, &event).err();
             }
@@ -297,7 +303,7 @@ impl PrinterTask {
         let last_words =
             self.exit_summary.map(|farewell| farewell.lines(&self.stats, begun.elapsed())).unwrap_or_default();
         last_words.iter().try_for_each(|line| output::stderr_line(&output::paint(output::DIM, line)))?;
-        // It may wait a second for a collector, so it comes after everything that the user waits for.
+        // Shutting down telemetry may wait a second for a collector, so it comes last.
         self.telemetry.shutdown().iter().try_for_each(output::warn)?;
         finished.map(|()| end)
     }
@@ -316,7 +322,7 @@ fn print_or_reply(printer: &mut dyn EventPrinter, event: &AgentEvent) -> io::Res
     }
 }
 
-/// Whether nothing is printed of an event when it comes.
+/// Returns whether the text printer prints nothing for an event.
 fn is_silent(event: &AgentEvent) -> bool {
     match event {
         AgentEvent::HookStarted { .. }
@@ -345,12 +351,12 @@ fn exit_code(end: Option<&TurnEnd>) -> u8 {
     }
 }
 
-/// A call whose command failed, in a line: which command it was has been said.
+/// Returns a line for a call whose command failed; the command itself was printed before.
 fn command_failure(end: &ToolEnd) -> Option<String> {
     end.failed_command().map(|why| format!("{} failed: {why}", end.name))
 }
 
-/// What went wrong with a turn, for machines: a word, and the words.
+/// Returns the kind and the message of a turn's error, for machine-readable output.
 fn turn_error(end: &TurnEnd) -> Option<(&'static str, String)> {
     let hint = end.hint().filter(|_| matches!(end, TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_)));
     let words = end.message().map(|words| hint.map_or_else(|| words.clone(), |hint| format!("{words}; {hint}")));

@@ -1,4 +1,4 @@
-//! For programs that follow along: one JSON object per line, as things happen.
+//! The output format for programs that follow a run: one JSON object per line, as events happen.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -93,7 +93,9 @@ impl EventPrinter for StreamJsonPrinter {
     }
 }
 
-/// What a sub-agent does. Its words are not the answer: its report is the result of the call that it works for.
+/// Prints an event of a sub-agent.
+///
+/// Its text is not part of the answer: its report is the result of the call that started it.
 fn print_subagent_event(agent: &SubAgent, call_id: &str, event: &AgentEvent) -> io::Result<()> {
     let of = |fields: Value| with_subagent(Some(agent), fields);
     match event {
@@ -114,7 +116,7 @@ fn print_subagent_event(agent: &SubAgent, call_id: &str, event: &AgentEvent) -> 
     }
 }
 
-/// Says at which sub-agent's work something happened, if it was one's.
+/// Adds the sub-agent's name and id, if the event belongs to a sub-agent.
 fn with_subagent(agent: Option<&SubAgent>, mut fields: Value) -> Value {
     if let Some(agent) = agent {
         fields["agent_name"] = json!(agent.name);
@@ -148,13 +150,13 @@ fn tool_result(end: &ToolEnd) -> Value {
     object
 }
 
-/// A session that does not start.
+/// Prints the lines for a session that does not start.
 pub(crate) fn print_refused_start(error: Value) -> io::Result<()> {
     print_line("error", json!({"severity": "error", "message": error["message"]}))?;
     print_line("result", json!({"status": "error", "error": error}))
 }
 
-/// One line: the kind, the time, then the rest.
+/// Prints one line: the kind, the time, then the other fields.
 fn print_line(kind: &str, fields: Value) -> io::Result<()> {
     let mut object = Map::new();
     object.insert("type".to_owned(), kind.into());

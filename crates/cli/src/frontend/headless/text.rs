@@ -1,4 +1,4 @@
-//! For people and pipes: the answer on stdout, everything about it on stderr.
+//! The output format for people and pipes: the answer on stdout, messages about it on stderr.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::output::{self, BAD, DIM, WARN, paint};
 
 pub(crate) struct TextPrinter {
     debug: bool,
-    /// Whether the answer's last line is still open.
+    /// Whether the answer's last line still lacks its line feed.
     has_open_line: bool,
 }
 
@@ -19,13 +19,16 @@ impl TextPrinter {
         TextPrinter { debug, has_open_line: false }
     }
 
-    /// A line on stderr; the answer's line is closed first, so that the two do not run into each other on a screen.
+    /// Prints a line to stderr.
+    ///
+    /// The answer's line is ended first, so that the two do not share a line on a screen.
     fn print_stderr_line(&mut self, line: &str) -> io::Result<()> {
         self.close_line()?;
         output::stderr_line(line)
     }
 
-    /// A warning, as everywhere in the program; `[WARNING]` is kept for what scripts made for Gemini CLI look for.
+    /// Prints a warning as in the rest of the program; `[WARNING]` is kept for messages that scripts for Gemini CLI
+    /// look for.
     fn print_warning(&mut self, text: &str) -> io::Result<()> {
         self.print_stderr_line(&format!("{} {text}", paint(WARN, "warning:")))
     }

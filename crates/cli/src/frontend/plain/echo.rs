@@ -1,5 +1,6 @@
-//! A line that the terminal does not echo. The terminal is as it was as soon as the line is there, or the session ends,
-//! however it ends.
+//! Turns the terminal's echo off while the user types a secret.
+//!
+//! The terminal is restored as soon as the line is read or the session ends.
 
 #[cfg(unix)]
 mod system {
@@ -8,23 +9,23 @@ mod system {
 
     use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-    /// How the terminal was, while it is not.
+    /// The terminal's settings from before the echo was turned off.
     static SAVED_TERMIOS: Mutex<Option<Termios>> = Mutex::new(None);
 
-    /// Nothing that is typed is shown until this is dropped.
+    /// Keeps the echo off until it is dropped.
     pub(crate) struct EchoOff(());
 
     impl EchoOff {
-        /// None where the terminal can't do that.
+        /// Turns the echo off, or returns none if the terminal cannot do that.
         pub(crate) fn new() -> Option<EchoOff> {
             let before = tcgetattr(stdin()).ok()?;
             let mut quiet = before.clone();
             quiet.local_modes.remove(LocalModes::ECHO);
-            // The line's end is seen, so that what comes next has a line of its own.
+            // The line feed is echoed, so that the next output begins on its own line.
             quiet.local_modes.insert(LocalModes::ECHONL);
             *SAVED_TERMIOS.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
             let hidden = EchoOff(());
-            // What was typed before the question was asked is no answer to it.
+            // Input that was typed before the question is discarded, because it does not answer it.
             tcsetattr(stdin(), OptionalActions::Flush, &quiet).ok()?;
             Some(hidden)
         }
@@ -36,10 +37,10 @@ mod system {
         }
     }
 
-    /// The terminal as it was.
+    /// Restores the terminal's settings.
     pub(crate) fn restore() {
         if let Some(before) = SAVED_TERMIOS.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // It may be gone.
+            // The terminal may be gone.
             let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
         }
     }
@@ -47,7 +48,7 @@ mod system {
 
 #[cfg(not(unix))]
 mod system {
-    /// There is no such line here.
+    /// The echo cannot be turned off on this platform.
     pub(crate) struct EchoOff(());
 
     impl EchoOff {

@@ -1,5 +1,4 @@
-//! A command's question in lines: what there is to choose from under numbers, or words, which are not shown where they are a
-//! secret.
+//! A command's question in plain lines: numbered choices, or a text, which is not echoed if it is a secret.
 
 use std::io;
 
@@ -13,11 +12,11 @@ use super::printer::print_lines;
 pub(super) struct PendingInquiry {
     inquiry: Box<UserQuestion>,
     reply: oneshot::Sender<QuestionAnswer>,
-    /// While it is there, nothing that is typed is shown.
+    /// Keeps the echo off while the question is open.
     _echo_off: Option<EchoOff>,
 }
 
-/// What a line was.
+/// The meaning of a line that answers a question.
 enum InquiryLine {
     Answer(QuestionAnswer),
     Cancel,
@@ -25,7 +24,7 @@ enum InquiryLine {
 }
 
 impl PendingInquiry {
-    /// Asks; none where it can't be asked here, which has been said.
+    /// Prints the question, or prints why it cannot be asked here and returns none.
     pub(super) fn new(inquiry: Box<UserQuestion>, reply: oneshot::Sender<QuestionAnswer>) -> io::Result<Option<Self>> {
         print_lines(&inquiry.title)?;
         inquiry.details.iter().try_for_each(|line| print_lines(line))?;
@@ -56,18 +55,20 @@ impl PendingInquiry {
         Ok(Some(PendingInquiry { inquiry, reply, _echo_off: hidden }))
     }
 
-    /// Whether somebody still waits.
+    /// Returns whether the command still waits for the answer.
     fn is_open(&self) -> bool {
         !self.reply.is_closed()
     }
 
-    /// Hears a line; the question again, if it is still open. Whether the line was for it.
+    /// Answers the question with a line.
+    ///
+    /// Returns the question again if it is still open, and whether the line was for it.
     pub(super) fn answer(self, line: &str) -> io::Result<(Option<Self>, bool)> {
         if !self.is_open() {
             return Ok((None, false));
         }
         match parse_line(&self.inquiry, line) {
-            // Nobody waits where the session ends.
+            // The command no longer waits if the session is ending.
             InquiryLine::Answer(answer) => drop(self.reply.send(answer)),
             InquiryLine::Cancel => print_lines("left as it is")?,
             InquiryLine::Invalid => {

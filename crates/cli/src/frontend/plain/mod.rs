@@ -1,4 +1,4 @@
-//! The session for screen readers and dumb terminals: lines in, lines out, nothing is ever drawn over.
+//! The session for screen readers and dumb terminals: it reads and prints lines, and never redraws.
 
 mod echo;
 mod inquiry;
@@ -30,7 +30,7 @@ use crate::{exit, frontend::session_options, output};
 use printer::{print_event, print_lines};
 use questions::{PendingQuestion, print_approval_question, print_guard_question};
 
-/// Runs a session in lines.
+/// Runs a session in plain lines.
 pub(crate) async fn run_session(args: &SessionArgs, opened: PreparedSession) -> anyhow::Result<u8> {
     let view = opened.view();
     let (telemetry, problems) =
@@ -59,7 +59,7 @@ pub(crate) async fn run_session(args: &SessionArgs, opened: PreparedSession) -> 
     front.question = None;
     let mut told = Ok(());
     while let Some(event) = events.recv().await {
-        // What can't be printed stops nothing else: the session is seen to its end.
+        // A failed write stops only the printing: the session is followed to its end.
         told = told.and(front.handle_event(event));
     }
     ended.await?;
@@ -69,13 +69,13 @@ pub(crate) async fn run_session(args: &SessionArgs, opened: PreparedSession) -> 
     let last_words = farewell.lines(&front.stats, begun.elapsed());
     front.telemetry.shutdown().iter().try_for_each(output::warn)?;
     told?;
-    // A terminal that is gone takes no farewell.
+    // The terminal may be gone by now.
     let _ = last_words.iter().try_for_each(|line| print_lines(line));
-    // Somebody may have lost patience with the end.
+    // A signal may have arrived while the session was ending.
     Ok(signals.try_next().unwrap_or(left?))
 }
 
-/// What is said before the first prompt.
+/// Prints the greeting before the first prompt.
 fn print_greeting(view: &SessionView) -> io::Result<()> {
     let ui = &view.loaded.settings.ui;
     if !ui.hide_banner {
@@ -88,7 +88,7 @@ fn print_greeting(view: &SessionView) -> io::Result<()> {
     }
 }
 
-/// So soon after the first, a second Ctrl-C leaves.
+/// How soon after the first Ctrl-C a second one exits.
 const EXIT_CONFIRM_TIMEOUT: Duration = Duration::from_secs(3);
 const SHELL_MODE_NOTICE: &str = "every line is a shell command now; ! alone goes back to the agent";
 
@@ -99,26 +99,26 @@ enum LineOutcome {
     Exit,
 }
 
-/// What a session in lines keeps in mind.
+/// The state of a session in plain lines.
 struct PlainSession {
     session: SessionHandle,
     telemetry: TelemetryRecorder,
     stats: SessionStats,
     log: HookLog,
-    /// What the next line answers.
+    /// The question that the next line answers.
     question: Option<PendingQuestion>,
     is_working: bool,
-    /// What runs, and what can be shown whole.
+    /// The calls that are running.
     running: Vec<LiveCard>,
     cards: CardStore,
     thought: String,
-    /// The session ends because the user wants it to.
+    /// Whether the user ended the session.
     is_left_by_user: bool,
-    /// Why the session ends, as SessionEnd hooks are told.
+    /// The reason that SessionEnd hooks get.
     end_reason: EndReason,
-    /// Whether every line is a command of the user's.
+    /// Whether every line is a shell command of the user's.
     shell_mode: bool,
-    /// Until when another Ctrl-C leaves.
+    /// The time until which another Ctrl-C exits.
     exit_deadline: Option<Instant>,
 }
 
@@ -143,7 +143,8 @@ impl PlainSession {
         }
     }
 
-    /// Listens to the session and to the user, until one of them ends it; the exit code.
+    /// Handles the session's events, the user's lines and signals until one of them ends the session, and returns the
+    /// exit code.
     async fn run(
         &mut self,
         events: &mut EventStream,
@@ -155,12 +156,12 @@ impl PlainSession {
                 event = events.recv() => match event {
                     Some(event) => self.handle_event(event)?,
                     None if self.is_left_by_user => return Ok(exit::OK),
-                    // Lost in a panic, which has been said.
+                    // The session ended in a panic, which has been reported.
                     None => return Ok(exit::ERROR),
                 },
                 line = lines.recv() => match line {
                     Some(line) if self.handle_line(&line)? == LineOutcome::Continue => {}
-                    // A terminal that is gone is none any more.
+                    // Stdin is no longer a terminal after a hang-up.
                     None if !io::stdin().is_terminal() => return Ok(exit::HUNG_UP),
                     None => {
                         self.end_reason = EndReason::PromptInputExit;
@@ -180,8 +181,10 @@ impl PlainSession {
         }
     }
 
-    /// Ctrl-C: gives up what is asked for, else cancels the turn (a second one before that is done ends the program), else says
-    /// that the next one leaves.
+    /// Handles Ctrl-C.
+    ///
+    /// It closes an open question; otherwise it cancels the turn (a second one before the turn ends stops the program);
+    /// otherwise it announces that the next one exits.
     fn handle_interrupt(&mut self) -> io::Result<LineOutcome> {
         let now = Instant::now();
         if let Some(PendingQuestion::Inquiry(_)) = &self.question {
@@ -200,12 +203,12 @@ impl PlainSession {
         print_lines(EXIT_CONFIRM_TEXT).map(|()| LineOutcome::Continue)
     }
 
-    /// Says that it is the user's turn.
+    /// Prints the prompt if the session waits for the user.
     fn print_prompt(&self) -> io::Result<()> {
         if self.is_working { Ok(()) } else { print_lines(&format!("{PLACEHOLDER}:")) }
     }
 
-    /// The session tells of something.
+    /// Handles an event of the session.
     fn handle_event(&mut self, event: AgentEvent) -> io::Result<()> {
         self.telemetry.record(&event);
         self.stats.count(&event);
@@ -251,9 +254,9 @@ impl PlainSession {
         }
     }
 
-    /// Keeps what can be shown whole; what a call printed before it was cancelled is said.
+    /// Records an event for later display, and prints the output of a call that was cancelled.
     fn record_event(&mut self, event: &AgentEvent) -> io::Result<()> {
-        /// So many lines of it.
+        /// The number of lines printed of a cancelled call's output.
         const MAX_CANCELLED_OUTPUT_LINES: usize = 12;
         match event {
             AgentEvent::Thought(text) => self.thought.push_str(text),
@@ -285,7 +288,7 @@ impl PlainSession {
         Ok(())
     }
 
-    /// The user wrote a line: the answer to a question, or something to do.
+    /// Handles a line of the user's: the answer to a question, a command or a prompt.
     fn handle_line(&mut self, line: &str) -> io::Result<LineOutcome> {
         self.exit_deadline = None;
         if let Some(question) = self.question.take() {
@@ -349,12 +352,12 @@ impl PlainSession {
     }
 }
 
-/// The user's lines, read on a thread of their own.
+/// Reads the user's lines on a thread of its own.
 fn spawn_line_reader() -> io::Result<UnboundedReceiver<String>> {
     let (sender, receiver) = unbounded_channel();
     std::thread::Builder::new().name("lines".to_owned()).spawn(move || {
         let lines = io::stdin().lock().lines().map_while(Result::ok);
-        // Ends when nobody listens any more.
+        // The thread ends when the receiver is dropped.
         let _ = lines.map(|line| sender.send(line)).find(Result::is_err);
     })?;
     Ok(receiver)

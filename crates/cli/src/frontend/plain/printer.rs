@@ -1,4 +1,4 @@
-//! What a session tells, in lines.
+//! Prints a session's events in plain lines.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::frontend::tui::hook_log;
 use crate::frontend::tui::styled_text::single_line;
 use crate::{frontend::reply_text, frontend::timeline, output, output::diagnostics};
 
-/// Something happened.
+/// Prints an event.
 pub(super) fn print_event(event: &AgentEvent) -> io::Result<()> {
     match event {
         AgentEvent::Text(text) => {
@@ -70,7 +70,7 @@ pub(super) fn print_event(event: &AgentEvent) -> io::Result<()> {
     }
 }
 
-/// The end of an earlier conversation.
+/// Prints the end of an earlier conversation.
 fn print_history(messages: &[std::sync::Arc<hookwright_model::Content>]) -> io::Result<()> {
     for past in resumed_history::items_of(messages) {
         match past {
@@ -89,7 +89,7 @@ fn print_history(messages: &[std::sync::Arc<hookwright_model::Content>]) -> io::
     Ok(())
 }
 
-/// What a sub-agent does, in short.
+/// Prints an event of a sub-agent in short.
 fn print_subagent_event(name: &str, event: &AgentEvent) -> io::Result<()> {
     match event {
         AgentEvent::PromptStarted { .. } => print_lines(&format!("agent {name} begins")),
@@ -121,7 +121,7 @@ fn print_reply(reply: &hookwright_agent::session::Reply) -> io::Result<()> {
     }
 }
 
-/// Says it, line by line.
+/// Prints a text line by line, with control characters removed.
 pub(super) fn print_lines(text: &str) -> io::Result<()> {
     let mut stdout = output::stdout();
     text.split('\n').try_for_each(|line| writeln!(stdout, "{}", single_line(line)))

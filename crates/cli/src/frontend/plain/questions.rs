@@ -1,5 +1,5 @@
-//! Questions in lines: whether a call may run, whether changed guards count, what a command wants to know; and what a line
-//! answers.
+//! Questions in plain lines (whether a call may run, whether changed guards are trusted, a command's inquiry), and the
+//! meaning of the line that answers them.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use crate::frontend::tui::diff;
 use crate::frontend::tui::styled_text::StyledLine;
 use crate::output;
 
-/// What the next line answers.
+/// The question that the next line answers.
 pub(super) enum PendingQuestion {
     Call(oneshot::Sender<ApprovalReply>, Box<ApprovalRequest>),
     Guards(oneshot::Sender<GuardTrustReply>),
@@ -23,8 +23,10 @@ pub(super) enum PendingQuestion {
 }
 
 impl PendingQuestion {
-    /// Answers it, if anybody waits for that; nobody does where the turn is over. The question again, if the line was no
-    /// answer, and whether the line was for it.
+    /// Answers the question with a line.
+    ///
+    /// Returns the question again if the line was no answer, and whether the line was for it. A line is not for the
+    /// question if the turn is over and no longer waits.
     pub(super) fn answer(self, line: &str) -> io::Result<(Option<PendingQuestion>, bool)> {
         match self {
             PendingQuestion::Call(reply, request) => Ok((None, reply.send(parse_reply(line, &request)).is_ok())),
@@ -39,7 +41,7 @@ impl PendingQuestion {
     }
 }
 
-/// Asks whether a call may run.
+/// Prints the question whether a call may run.
 pub(super) fn print_approval_question(request: &ApprovalRequest) -> io::Result<()> {
     // A model's own description of a long command is no substitute for the command.
     let command = request.args.get("command").and_then(serde_json::Value::as_str);
@@ -80,7 +82,9 @@ pub(super) fn print_approval_question(request: &ApprovalRequest) -> io::Result<(
     print_lines(&choices_text(request))
 }
 
-/// What can be answered, under the numbers that the screen has; only a command can be written anew in a line.
+/// Returns the choices with the same numbers as on the screen.
+///
+/// In plain lines only a shell command can be edited.
 fn choices_text(request: &ApprovalRequest) -> String {
     let words = |(at, choice): (usize, ApprovalChoice)| {
         let number = at + 1;
@@ -114,7 +118,7 @@ fn choices_text(request: &ApprovalRequest) -> String {
         .join(" ")
 }
 
-/// Asks whether what the agent changed of the guards counts.
+/// Prints the question whether the agent's changes to guards are trusted.
 pub(super) fn print_guard_question(changes: &[GuardChange]) -> io::Result<()> {
     print_lines("The agent changed what your guards are made of:")?;
     for change in changes {

@@ -1,5 +1,6 @@
-//! The session's state and what changes it: events come in, effects go out. Nothing here touches the terminal, the disk or
-//! the agent, so all of it can be tested by calling it.
+//! The state of the full-screen session: events and keys change it, and it returns effects for the driver to carry out.
+//!
+//! Drawing and session commands are left to the driver, so the state can be tested by calling its methods.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,61 +30,61 @@ use super::subagent;
 use super::vim::Vim;
 use crate::frontend::session_stats::SessionStats;
 
-/// What is to be done in the world.
+/// An effect that the driver carries out.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum AppEffect {
-    /// Do what the user has written.
+    /// Handle the text that the user has submitted.
     Submit(String),
-    /// Something of the session.
+    /// Send a command to the session.
     Command(SessionCommand),
-    /// Let the user write in an editor.
+    /// Open the text in the user's editor.
     Editor,
-    /// Look for a picture in the clipboard.
+    /// Look for an image in the clipboard.
     Clipboard,
-    /// Open something whole.
+    /// Open the newest card in the pager.
     Expand,
-    /// Draw everything again.
+    /// Redraw the whole screen.
     Redraw,
-    /// Leave, because of this.
+    /// Leave the session for this reason.
     Quit(EndReason),
 }
 
-/// What the line at the foot says.
+/// The content of the status line at the bottom.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StatusLine {
     pub(crate) model: String,
     pub(crate) folder: String,
     pub(crate) branch: Option<String>,
     pub(crate) mode: ApprovalMode,
-    /// The modes that Shift+Tab steps through.
+    /// The modes that Shift+Tab cycles through.
     pub(crate) modes: Vec<ApprovalMode>,
     pub(crate) tokens: u64,
     pub(crate) window: u64,
     pub(crate) hooks: usize,
     pub(crate) guards: usize,
-    /// How many guards would not do their work.
+    /// The number of guards that would not work.
     pub(crate) unarmed: usize,
     pub(crate) is_hidden: bool,
 }
 
 impl StatusLine {
-    /// Other hooks.
+    /// Counts the session's hooks anew.
     pub(crate) fn set_hooks(&mut self, view: &hookwright_agent::session::SessionView) {
-        // One that can't run watches over nothing.
+        // Only armed hooks count: a hook that cannot run protects nothing.
         let armed: Vec<_> = view.hooks().into_iter().filter(|entry| matches!(entry.state, ArmedState::Armed)).collect();
         self.hooks = armed.len();
         self.guards = armed.iter().filter(|entry| entry.hook.is_guard()).count();
         self.unarmed = view.unarmed_guards().len();
     }
 
-    /// Another model, with another window.
+    /// Sets the model and the size of its context window.
     pub(crate) fn set_model(&mut self, model: String) {
         self.window = hookwright_model::context_window(&model);
         self.model = model;
     }
 }
 
-/// Something under way.
+/// An activity that is under way.
 #[derive(Clone, Debug)]
 pub(crate) struct BusyState {
     pub(crate) since: Instant,
@@ -98,13 +99,13 @@ pub(crate) struct HistorySearch {
     pub(crate) draft: String,
 }
 
-/// The session.
+/// The state of the session on the screen.
 pub(crate) struct App {
     pub(crate) composer: Composer,
     pub(crate) history: PromptHistory,
     pub(crate) status: StatusLine,
     pub(crate) busy: Option<BusyState>,
-    /// Prompts that wait.
+    /// Prompts that wait for the current turn to end.
     pub(crate) queue: Vec<String>,
     pub(crate) dialogs: VecDeque<OpenDialog>,
     pub(crate) search: Option<HistorySearch>,
@@ -113,35 +114,35 @@ pub(crate) struct App {
     pub(crate) log: HookLog,
     pub(crate) stats: SessionStats,
     pub(crate) running: Vec<card::LiveCard>,
-    /// The terminals of commands that run, and which of them has the keyboard.
+    /// The terminals of running commands.
     pub(crate) consoles: Arc<ScreenConsoles>,
     pub(crate) focus: KeyboardFocus,
-    /// Whether every line is a command of the user's.
+    /// Whether every line is a shell command of the user's.
     pub(crate) shell_mode: bool,
     pub(crate) stream: MarkdownStream,
     pub(crate) thought: String,
     /// Whether running hooks are shown.
     pub(crate) shows_hooks: bool,
-    /// What the model is waited for, while it is busy with others.
+    /// Why the model request is being retried, until the model answers.
     pub(crate) retry_notice: Option<String>,
-    /// Whether the session is being left: nothing can be typed any more.
+    /// Whether the session is being left; keys are ignored then.
     pub(crate) is_leaving: bool,
-    /// Until when a second Ctrl-C leaves.
+    /// The time until which a second Ctrl-C exits.
     pub(crate) exit_deadline: Option<Instant>,
-    /// Until when a second Esc goes back to an earlier turn.
+    /// The time until which a second Esc opens the list of earlier turns.
     pub(crate) rewind_deadline: Option<Instant>,
-    /// vi's keys, if the user wants them.
+    /// The state of the vi keys, if vi mode is on.
     pub(crate) vim: Option<Vim>,
-    /// When the user last wrote something and did not send it.
+    /// When the user last typed text that has not been sent.
     pub(crate) last_typed: Option<Instant>,
-    /// Which keys may answer a dialog.
+    /// Decides which keys may answer a dialog.
     pub(crate) dialog_input: DialogInput,
     /// The last answer, for `/copy`.
     pub(crate) last_answer: String,
-    /// What can be opened whole.
+    /// Outputs, diffs and texts that can be opened at full length.
     pub(crate) cards: CardStore,
     pub(crate) sent_prompts: SentPrompts,
-    /// Finished pieces that are not on the screen yet.
+    /// Finished blocks that are not on the screen yet.
     finished: Vec<ScrollbackBlock>,
     is_answering: bool,
 }
@@ -182,24 +183,24 @@ impl App {
         }
     }
 
-    /// Adds a finished piece.
+    /// Adds a finished block.
     pub(crate) fn push_block(&mut self, block: ScrollbackBlock) {
         self.finished.push(block);
     }
 
-    /// Adds a line.
+    /// Adds text in one style.
     pub(crate) fn push_text(&mut self, style: anstyle::Style, text: impl AsRef<str>) {
         self.finished.push(ScrollbackBlock::Lines(
             text.as_ref().lines().map(|line| StyledLine::styled(style, line).with_hanging_indent(2)).collect(),
         ));
     }
 
-    /// The finished pieces that are not on the screen yet.
+    /// Returns the finished blocks that are not on the screen yet.
     pub(crate) fn take_finished(&mut self) -> Vec<ScrollbackBlock> {
         std::mem::take(&mut self.finished)
     }
 
-    /// Whether something on the screen moves by itself.
+    /// Returns whether something on the screen changes with time.
     pub(crate) fn is_animating(&self) -> bool {
         self.busy.is_some()
             || self.exit_deadline.is_some()
@@ -208,7 +209,7 @@ impl App {
             || self.log.has_running()
     }
 
-    /// Time passes.
+    /// Updates everything that depends on the time.
     pub(crate) fn tick(&mut self, now: Instant) {
         if self.exit_deadline.is_some_and(|until| until < now) {
             self.exit_deadline = None;
@@ -220,12 +221,12 @@ impl App {
         self.release_held_key(now);
     }
 
-    /// Something is under way from now on.
+    /// Sets the activity that is under way.
     pub(crate) fn set_busy(&mut self, what: &'static str, now: Instant) {
         self.busy = Some(BusyState { since: now, label: what });
     }
 
-    /// What the user typed, now that it is begun.
+    /// Shows a prompt in the scrollback when its turn begins.
     pub(crate) fn echo_prompt(&mut self, text: &str) {
         let short = self.sent_prompts.abbreviated(text);
         if short.is_some() {
@@ -243,7 +244,7 @@ impl App {
         self.push_block(ScrollbackBlock::Gap);
     }
 
-    /// Prompts that will not be begun are the user's again.
+    /// Puts prompts that will not run back into the composer.
     fn return_prompts(&mut self, mut texts: Vec<String>) {
         if !self.composer.is_empty() {
             texts.push(self.composer.expanded_text());
@@ -251,7 +252,7 @@ impl App {
         self.composer.set_prompt(texts.join("\n"));
     }
 
-    /// The agent tells of something.
+    /// Handles an event of the agent.
     pub(crate) fn handle_event(&mut self, event: AgentEvent, now: Instant) {
         self.stats.count(&event);
         self.log.record_event(&event, now);
@@ -313,7 +314,7 @@ impl App {
             AgentEvent::UserQuestion(inquiry, reply) => {
                 self.dialogs.push_back(OpenDialog::Inquiry(InquiryDialog::new(inquiry, reply)));
             }
-            // One line for all tries: each takes the place of the one before.
+            // All attempts share one line: each message replaces the one before.
             AgentEvent::ModelRetry(text) => self.retry_notice = Some(text),
             AgentEvent::Note(text) => self.push_text(DIM, text),
             AgentEvent::Warning(text) => self.push_block(text_block(StyledLine::styled(WARN, "! "), WARN, &text)),
@@ -357,7 +358,7 @@ impl App {
         }
     }
 
-    /// The agent has nothing more to do.
+    /// Handles the end of the agent's work.
     fn set_idle(&mut self, model: String, tokens: u64) {
         self.busy = None;
         self.close_answer();
@@ -376,7 +377,7 @@ impl App {
         self.finished.extend(done);
     }
 
-    /// What was streamed so far is final: something else comes below it.
+    /// Completes the streamed answer, because something else comes below it.
     fn close_answer(&mut self) {
         self.close_thought();
         if std::mem::take(&mut self.is_answering) {
@@ -386,7 +387,7 @@ impl App {
         }
     }
 
-    /// A thought leaves one dim line.
+    /// Leaves one dim line of a thought, and keeps the whole as a card.
     fn close_thought(&mut self) {
         let thought = std::mem::take(&mut self.thought);
         if let Some(first) = thought.lines().map(str::trim).find(|line| !line.is_empty()) {
@@ -407,7 +408,7 @@ impl App {
         if let Some(text) = end.message() {
             match end {
                 TurnEnd::Cancelled => self.push_text(WARN, text),
-                // The reason may be long; what happened stands out.
+                // The reason may be long, so only the heading is highlighted.
                 TurnEnd::Blocked(reason) | TurnEnd::Stopped(reason) => {
                     let heading = text.strip_suffix(reason.as_str()).unwrap_or_default();
                     self.push_block(text_block(StyledLine::styled(BAD, heading), PLAIN, reason));
@@ -421,7 +422,7 @@ impl App {
         self.push_block(ScrollbackBlock::Gap);
     }
 
-    /// The conversation goes on from an earlier place; the prompt that stood there can be written anew.
+    /// Handles a rewind: the conversation continues from an earlier turn, whose prompt can be edited.
     fn handle_rewind(&mut self, prompt: String) {
         self.status.tokens = 0;
         self.push_text(DIM, "the conversation goes on from here:");
@@ -430,7 +431,7 @@ impl App {
         }
     }
 
-    /// A second Esc soon after the first goes back to an earlier turn.
+    /// Handles Esc: a second one soon after the first opens the list of earlier turns.
     pub(crate) fn handle_rewind_key(&mut self, now: Instant) -> Vec<AppEffect> {
         const REWIND_CONFIRM_TIMEOUT: Duration = Duration::from_secs(2);
         if self.rewind_deadline.take().is_some_and(|until| until >= now) {
@@ -440,7 +441,7 @@ impl App {
         Vec::new()
     }
 
-    /// A second Ctrl-C soon after the first leaves.
+    /// Handles Ctrl-C: a second one soon after the first exits.
     pub(crate) fn handle_interrupt(&mut self, now: Instant) -> Vec<AppEffect> {
         const EXIT_CONFIRM_TIMEOUT: Duration = Duration::from_secs(3);
         if self.exit_deadline.is_some_and(|until| until >= now) {
@@ -450,7 +451,7 @@ impl App {
         if self.busy.is_some() {
             return vec![AppEffect::Command(SessionCommand::Cancel)];
         }
-        // The draft is gone from sight; undo brings it back.
+        // The draft is cleared; undo brings it back.
         if !self.composer.is_empty() {
             self.composer.set("");
         }
@@ -459,7 +460,7 @@ impl App {
     }
 }
 
-/// Whether the model has answered, or will not.
+/// Returns whether an event ends the wait for a retried request.
 fn ends_retry_wait(event: &AgentEvent) -> bool {
     use AgentEvent::{Idle, ModelFailed, ModelResponse, Text, Thought, ToolRequested, TurnFinished};
     matches!(
@@ -474,7 +475,7 @@ fn ends_retry_wait(event: &AgentEvent) -> bool {
     )
 }
 
-/// Events that leave something on the screen.
+/// Returns whether an event leaves something on the screen, which ends the answer above it.
 fn closes_answer(event: &AgentEvent) -> bool {
     match event {
         AgentEvent::HookFinished { report, .. } => hook_log::finished_line(report).is_some(),
@@ -487,7 +488,7 @@ fn closes_answer(event: &AgentEvent) -> bool {
     }
 }
 
-/// Somebody's words behind a heading; more lines go below it.
+/// Returns a block with text after a heading; further lines go below it.
 pub(super) fn text_block(heading: StyledLine, style: anstyle::Style, text: &str) -> ScrollbackBlock {
     const MAX_TEXT_BLOCK_CHARS: usize = 800;
     let shown: String = text.trim_end().chars().take(MAX_TEXT_BLOCK_CHARS).collect();

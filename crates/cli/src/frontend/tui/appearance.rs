@@ -1,4 +1,4 @@
-//! The screen follows what the settings say of its colours and keys, as soon as they say it.
+//! Applies the settings for colours and keys to the screen, also when they change during a session.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use super::driver::ScreenDriver;
 use super::theme::{self, FilteredKey, ThemeSetting};
 use super::vim::Vim;
 
-/// What the settings say of colours and keys.
+/// The settings for colours and keys.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ScreenAppearance {
     theme: Option<String>,
@@ -24,7 +24,7 @@ impl ScreenAppearance {
 }
 
 impl ScreenDriver<'_> {
-    /// Colours and keys as the settings say now; only what is different is changed.
+    /// Applies the current settings, as far as they differ from those before.
     pub(crate) fn apply_appearance(&mut self, before: Option<ScreenAppearance>) {
         let now = self.appearance.clone();
         if before.as_ref().is_none_or(|before| before.vim != now.vim) {
@@ -38,13 +38,13 @@ impl ScreenDriver<'_> {
             ThemeSetting::Auto => {
                 self.screen.set_theme(theme::from_environment(self.world));
                 self.reply_filter.mark_asked(Instant::now());
-                // A terminal that is gone is noticed by whoever reads its keys.
+                // If the terminal is gone, the key reader notices it.
                 let _ = self.screen.write(theme::BACKGROUND_QUERY);
             }
         }
     }
 
-    /// Whether a key is part of a terminal's reply to a query, which is not typing.
+    /// Returns whether a key is part of a terminal's reply to a query, which is not typing.
     pub(crate) fn is_terminal_reply(&mut self, key: KeyEvent, now: Instant) -> bool {
         match self.reply_filter.filter(key, now) {
             FilteredKey::Typed => false,

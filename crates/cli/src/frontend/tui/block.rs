@@ -1,4 +1,6 @@
-//! What stands in the scrollback: finished pieces, kept as what they mean so that they can be drawn again at another width.
+//! The blocks of the scrollback.
+//!
+//! They are kept unrendered, so that they can be rendered again at another width.
 
 use hookwright_hooks::Diagnostic;
 
@@ -6,16 +8,16 @@ use super::highlight;
 use super::markdown;
 use super::styled_text::{DIM, PLAIN, StyledLine};
 
-/// A finished piece.
+/// A finished block of the scrollback.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ScrollbackBlock {
-    /// Lines, wrapped where they are too long.
+    /// Lines, which are wrapped if they are too long.
     Lines(Vec<StyledLine>),
-    /// Markdown.
+    /// A text in Markdown.
     Markdown(String),
     /// Lines of a code block.
     Code { language: String, lines: Vec<String>, indent: usize },
-    /// Something that is wrong with a file.
+    /// A diagnostic about a file.
     Diagnostic(Box<Diagnostic>),
     /// An empty line, unless there is one already.
     Gap,
@@ -26,7 +28,7 @@ impl ScrollbackBlock {
         ScrollbackBlock::Lines(vec![line])
     }
 
-    /// The piece in so many columns.
+    /// Returns the block's lines in so many columns.
     pub(crate) fn render(&self, columns: usize) -> Vec<StyledLine> {
         match self {
             ScrollbackBlock::Lines(lines) => lines.iter().flat_map(|line| line.wrap(columns)).collect(),
@@ -49,7 +51,7 @@ impl ScrollbackBlock {
     }
 }
 
-/// Pieces with their lines in so many columns, never two empty lines in a row.
+/// Renders blocks in so many columns, without two empty lines in a row.
 pub(crate) fn render_all(
     blocks: Vec<ScrollbackBlock>,
     columns: usize,

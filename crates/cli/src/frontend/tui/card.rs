@@ -1,4 +1,4 @@
-//! Tool calls as cards: name, arguments in short, live output, diff, duration, result.
+//! Tool calls as cards: name, short arguments, live output, diff, duration and result.
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +13,15 @@ use super::diff;
 use super::styled_text::{BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN, format_elapsed};
 use crate::frontend::resumed_history::ResumedCall;
 
-/// So much of a running command's output is kept for the screen.
+/// How much of a running command's output is kept for the screen.
 const MAX_LIVE_OUTPUT_BYTES: usize = 256 << 10;
 const MAX_LIVE_LINES: usize = 6;
 const MAX_RESULT_LINES: usize = 12;
 const MAX_DIFF_LINES: usize = 60;
-/// So much of a call of an earlier conversation.
+/// The number of lines shown of a call in a resumed conversation.
 const MAX_RESUMED_LINES: usize = 4;
 
-/// A call that is under way.
+/// The card of a running call.
 #[derive(Debug)]
 pub(crate) struct LiveCard {
     pub(crate) call_id: String,
@@ -29,7 +29,7 @@ pub(crate) struct LiveCard {
     description: String,
     rewritten: Vec<String>,
     output: String,
-    /// How much there was of it altogether.
+    /// The number of bytes that the command printed in all.
     printed_bytes: usize,
     started: Instant,
 }
@@ -41,7 +41,7 @@ impl LiveCard {
         LiveCard { call_id, name, description, rewritten, output, printed_bytes: 0, started: now }
     }
 
-    /// Takes output; only its end is of interest.
+    /// Adds output; only its end is kept.
     pub(crate) fn push_output(&mut self, text: &str) {
         self.output.push_str(text);
         self.printed_bytes += text.len();
@@ -50,22 +50,22 @@ impl LiveCard {
         }
     }
 
-    /// What it is, in a line.
+    /// Returns the card's title: the tool's name and the call's description.
     pub(crate) fn title(&self) -> String {
         format!("{} {}", self.name, self.description).trim_end().to_owned()
     }
 
-    /// What it printed so far, or the end of it.
+    /// Returns the output so far, or its end.
     pub(crate) fn output_so_far(&self) -> &str {
         &self.output
     }
 
-    /// How much it printed altogether.
+    /// Returns the number of bytes that the command printed in all.
     pub(crate) fn printed_bytes(&self) -> usize {
         self.printed_bytes
     }
 
-    /// The card while it runs.
+    /// Returns the card's lines while the call runs.
     pub(crate) fn live_lines(&self, consoles: &ScreenConsoles, now: Instant) -> Vec<StyledLine> {
         let time = now.saturating_duration_since(self.started);
         let mut lines = vec![title_line(NOTE, "…", &self.name, &self.description, &self.rewritten, Some(time))];
@@ -79,7 +79,7 @@ impl LiveCard {
         lines
     }
 
-    /// The card when it is over.
+    /// Returns the card of the finished call.
     pub(crate) fn finish(self, end: &ToolEnd, consoles: &ScreenConsoles) -> ScrollbackBlock {
         let mut block = finished_card(end, &self.description, &self.rewritten, &self.output);
         if let (Some(console), ScrollbackBlock::Lines(lines)) = (consoles.take_finished(&self.call_id), &mut block) {
@@ -88,7 +88,7 @@ impl LiveCard {
         block
     }
 
-    /// The card of a call that ended with its turn, and of which nobody said more.
+    /// Returns the card of a call that ended with its turn, without a result.
     pub(crate) fn interrupted(self) -> ScrollbackBlock {
         let mut lines = vec![title_line(WARN, "−", &self.name, &self.description, &self.rewritten, None)];
         lines.extend(cancelled_lines(&self.output));
@@ -118,14 +118,16 @@ fn title_line(
     line
 }
 
-/// What a call printed before it was cancelled.
+/// Returns the lines for the output that a call printed before it was cancelled.
 fn cancelled_lines(output: &str) -> Vec<StyledLine> {
     let mut lines = indented_tail(DIM, output, MAX_RESULT_LINES);
     lines.push(StyledLine::styled(WARN, "  Cancelled"));
     lines
 }
 
-/// A call that is over, also one that never ran; what it printed meanwhile counts where it was cancelled.
+/// Returns the card of a finished call, also of one that never ran.
+///
+/// `output` is shown if the call was cancelled.
 pub(crate) fn finished_card(end: &ToolEnd, description: &str, rewritten: &[String], output: &str) -> ScrollbackBlock {
     let (style, mark) = match &end.error {
         None => (GOOD, "✓"),
@@ -147,7 +149,7 @@ pub(crate) fn finished_card(end: &ToolEnd, description: &str, rewritten: &[Strin
     ScrollbackBlock::Lines(lines)
 }
 
-/// A call of an earlier conversation.
+/// Returns the card of a call in a resumed conversation.
 pub(crate) fn resumed_card(call: &ResumedCall) -> ScrollbackBlock {
     let (style, mark) = match &call.result {
         Some(Ok(_)) => (GOOD, "✓"),
@@ -162,7 +164,7 @@ pub(crate) fn resumed_card(call: &ResumedCall) -> ScrollbackBlock {
     ScrollbackBlock::Lines(lines)
 }
 
-/// The arguments of a call that nobody described.
+/// Returns short arguments for a call without a description.
 pub(crate) fn short_args(args: &Map<String, Value>) -> String {
     let first = ["command", "file_path", "path", "pattern", "query", "url", "prompt"];
     let value = first.iter().find_map(|key| args.get(*key)).or_else(|| args.values().next());
@@ -194,7 +196,7 @@ fn result_lines(display: &ToolDisplay) -> Vec<StyledLine> {
     }
 }
 
-/// The end of a text, indented, saying how much of it is not shown.
+/// Returns the end of a text, indented, with the number of lines that are not shown.
 fn indented_tail(style: anstyle::Style, text: &str, most: usize) -> Vec<StyledLine> {
     let all: Vec<&str> = text.lines().collect();
     let hidden = all.len().saturating_sub(most);

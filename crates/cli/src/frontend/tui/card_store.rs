@@ -1,5 +1,7 @@
-//! What the session showed in short, kept whole so that it can be opened: outputs, diffs, thoughts, pasted prompts. Bounded in
-//! number and size; showing it is `pager.rs`'s business, or that of a session in lines.
+//! Keeps texts at full length that the screen shows in short, so that the user can open them: outputs, diffs, thoughts,
+//! pasted prompts.
+//!
+//! The number of cards and their total size are bounded. They are shown by `pager.rs` and by plain sessions.
 
 use std::collections::VecDeque;
 
@@ -9,23 +11,23 @@ use hookwright_tools::{FileDiff, ToolDisplay};
 use super::diff;
 use super::styled_text::{PLAIN, StyledLine};
 
-/// So many are kept.
+/// The number of cards that are kept.
 const MAX_CARDS: usize = 200;
-/// The most that is kept of one text: its end.
+/// The most that is kept of one text, which is its end.
 const MAX_CARD_BYTES: usize = 4 << 20;
-/// The most that all of them may weigh.
+/// The size of all cards together; a single larger diff is still kept.
 const MAX_TOTAL_CARD_BYTES: usize = 32 << 20;
 
-/// Something that can be opened.
+/// A text or diff that can be opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
     pub(crate) title: String,
     pub(crate) content: CardContent,
-    /// The call that it is of.
+    /// The call that it belongs to.
     pub(crate) call_id: Option<String>,
 }
 
-/// All of it.
+/// The whole content of a card.
 #[derive(Clone, Debug)]
 pub(crate) enum CardContent {
     Text(String),
@@ -33,14 +35,14 @@ pub(crate) enum CardContent {
 }
 
 impl CardContent {
-    /// What came of a call, and what was seen of it while it ran.
+    /// Returns the content for a finished call: its result, or its live output if it was cancelled.
     pub(crate) fn from_tool_end(end: &ToolEnd, live: &str) -> Self {
         match (&end.error, &end.display) {
             (None, ToolDisplay::Diff(file)) => CardContent::Diff(file.clone()),
             (Some(error), _) if error.is_cancelled() => CardContent::Text(join_texts(live, "[cancelled]")),
             (Some(error), _) if end.content.contains(&error.message) => CardContent::Text(end.content.clone()),
             (Some(error), _) => CardContent::Text(join_texts(&error.message, &end.content)),
-            // A command's output stands in the one, and everything else that is long in the other.
+            // A command's output is in the display text; other long results are in the content for the model.
             (None, ToolDisplay::Text(text)) if end.command.is_some() || text.len() >= end.content.len() => {
                 CardContent::Text(text.clone())
             }
@@ -57,7 +59,7 @@ impl CardContent {
         }
     }
 
-    /// As lines, not wrapped yet.
+    /// Returns the content as lines that are not wrapped yet.
     pub(crate) fn lines(&self) -> Vec<StyledLine> {
         match self {
             CardContent::Text(text) => text_lines(text),
@@ -65,7 +67,7 @@ impl CardContent {
         }
     }
 
-    /// As text, for whoever wants to have it elsewhere.
+    /// Returns the content as text, for copying or saving it.
     pub(crate) fn text(&self) -> &str {
         match self {
             CardContent::Text(text) => text,
@@ -74,7 +76,9 @@ impl CardContent {
     }
 }
 
-/// A text as lines. What would be written over itself on a terminal stands below itself.
+/// Returns a text as lines.
+///
+/// Text after a carriage return, which would overwrite its line on a terminal, gets a line of its own.
 pub(crate) fn text_lines(text: &str) -> Vec<StyledLine> {
     crate::output::sanitize(text).lines().map(|line| StyledLine::styled(PLAIN, line)).collect()
 }
@@ -87,7 +91,7 @@ fn join_texts(one: &str, other: &str) -> String {
     }
 }
 
-/// The end of a text, of so many bytes at most; and whether that is not all of it.
+/// Returns the last `most` bytes of a text at most, and whether anything was cut.
 pub(crate) fn tail(text: &str, most: usize) -> (&str, bool) {
     let mut cut = text.len().saturating_sub(most);
     while !text.is_char_boundary(cut) {
@@ -96,12 +100,12 @@ pub(crate) fn tail(text: &str, most: usize) -> (&str, bool) {
     (&text[cut..], cut > 0)
 }
 
-/// All that can be opened, oldest first.
+/// All cards, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct CardStore {
     cards: VecDeque<Card>,
     total_bytes: usize,
-    /// How many are gone.
+    /// The number of cards that have been evicted.
     evicted: usize,
 }
 
@@ -125,7 +129,7 @@ impl CardStore {
         }
     }
 
-    /// The number of the newest one; numbers are for good.
+    /// Returns the number of the newest card; numbers stay the same when old cards are evicted.
     pub(crate) fn newest(&self) -> Option<usize> {
         (self.evicted + self.cards.len()).checked_sub(1).filter(|_| !self.cards.is_empty())
     }
@@ -138,13 +142,13 @@ impl CardStore {
         self.cards.get(number.checked_sub(self.evicted)?)
     }
 
-    /// The number of what is left of a call.
+    /// Returns the number of a call's card, if it is still kept.
     pub(crate) fn find_call(&self, call_id: &str) -> Option<usize> {
         let at = self.cards.iter().rposition(|card| card.call_id.as_deref() == Some(call_id))?;
         Some(self.evicted + at)
     }
 
-    /// The `back`-th from the end, from 1.
+    /// Returns the `back`-th card from the end, counted from 1.
     pub(crate) fn nth_from_end(&self, back: usize) -> Option<&Card> {
         self.cards.get(self.cards.len().checked_sub(back.max(1))?)
     }
@@ -155,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_bounded_and_keeps_its_number() {
+    fn cards_are_bounded_and_keep_their_numbers() {
         let mut cards = CardStore::default();
         cards.push("nothing", CardContent::Text(" \n".to_owned()), None);
         assert_eq!(cards.newest(), None);

@@ -1,4 +1,4 @@
-//! Whole pages over the session that something is chosen on: turns to go back to, sessions to go on with.
+//! Full-screen pages on which the user chooses: turns to go back to, and sessions to resume.
 
 use crossterm::event::KeyEvent;
 use hookwright_agent::session::{Reply, SessionCommand};
@@ -10,14 +10,14 @@ use super::restore_page::{RestorePage, RestoreReaction};
 use super::session_picker;
 use super::styled_text::StyledLine;
 
-/// What is chosen on it.
+/// A page that is open.
 pub(crate) enum ChoicePage {
     Restore(Box<RestorePage>),
     Sessions(Picker<SessionInfo>),
 }
 
 impl ScreenDriver<'_> {
-    /// Opens the page that an answer is for, if there is one; else the answer is to be shown.
+    /// Opens the page for a reply, or returns the reply if it has no page.
     pub(crate) fn open_page(&mut self, reply: Reply) -> Option<Reply> {
         self.page = match reply {
             Reply::Checkpoints(all) => {
@@ -31,7 +31,7 @@ impl ScreenDriver<'_> {
         None
     }
 
-    /// A key while a page is open.
+    /// Handles a key while a page is open.
     pub(crate) fn handle_page_key(&mut self, key: KeyEvent) {
         let order = match &mut self.page {
             None => return,
@@ -57,7 +57,7 @@ impl ScreenDriver<'_> {
         order.into_iter().for_each(|order| self.session.send(order));
     }
 
-    /// The page that is open, in so many columns and rows.
+    /// Returns the open page's lines in so many columns and rows.
     pub(crate) fn page_view(&self, columns: usize, rows: usize) -> Option<Vec<StyledLine>> {
         let waits = !self.app.dialogs.is_empty();
         Some(match self.page.as_ref()? {

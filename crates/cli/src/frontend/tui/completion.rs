@@ -1,4 +1,4 @@
-//! Completion for `/commands`, `@agents` and `@paths`: what fits what has been written, and what is chosen of it.
+//! Completion for `/commands`, `@agents` and `@paths`: finds suggestions and inserts the selected one.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,29 +6,29 @@ use std::sync::Arc;
 use super::composer::Composer;
 use super::fuzzy;
 
-/// So many suggestions are kept.
+/// The number of suggestions that are kept.
 const MAX_SUGGESTIONS: usize = 50;
-/// So many commands are suggested that do not begin like what was typed.
+/// The number of commands suggested that match the typed letters only fuzzily.
 const MAX_FUZZY_COMMANDS: usize = 8;
 
-/// Everything there is to suggest.
+/// Everything that can be suggested.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CompletionNames {
-    /// Commands without their slash, subcommands with the words before them; and what they are for.
+    /// Commands without their slash, subcommands with the words before them, each with its description.
     pub(crate) commands: Vec<(String, String)>,
-    /// Sub-agents, and what they are for.
+    /// Sub-agents with their descriptions.
     pub(crate) agents: Vec<(String, String)>,
-    /// Files of the project.
+    /// The files of the project.
     pub(crate) files: Arc<Vec<String>>,
-    /// What fits among very many files: what was typed, and those, looked for beside the loop.
+    /// The result of a background search among very many files: the typed text, and the files that match it.
     pub(crate) file_matches: Option<(String, Vec<String>)>,
 }
 
-/// Among so many files the fitting ones are looked for at once.
+/// The number of files up to which they are searched synchronously.
 pub(crate) const MAX_SYNC_SEARCH_FILES: usize = 2_000;
 
 impl CompletionNames {
-    /// What has to be looked for beside the loop, if anything has.
+    /// Returns the text that needs a background search, if there is one.
     pub(crate) fn pending_search(&self, before: &str) -> Option<String> {
         let typed = &before[mention_start(before)?..];
         let known = self.file_matches.as_ref().is_some_and(|(known, _)| known == typed);
@@ -36,7 +36,7 @@ impl CompletionNames {
     }
 }
 
-/// The files that fit, the best first.
+/// Returns the files that match, the best first.
 pub(crate) fn search_files(files: &[String], typed: &str) -> Vec<String> {
     fuzzy::best_matches(files.iter().map(String::as_str), typed, MAX_SUGGESTIONS)
         .into_iter()
@@ -47,14 +47,14 @@ pub(crate) fn search_files(files: &[String], typed: &str) -> Vec<String> {
 /// Suggestions for the text before the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Completion {
-    /// What a suggestion replaces.
+    /// The range of the text that a suggestion replaces.
     range: Range<usize>,
     pub(crate) items: Vec<(String, String)>,
     pub(crate) selected: usize,
 }
 
 impl Completion {
-    /// What fits; nothing if nothing does, or if what is written is all there is to it.
+    /// Returns the suggestions, or none if nothing matches or the text is complete already.
     pub(crate) fn find(composer: &Composer, names: &CompletionNames) -> Option<Completion> {
         let before = &composer.text()[..composer.cursor()];
         let completion = match before.strip_prefix('/') {
@@ -80,13 +80,13 @@ impl Completion {
         self.selected = (self.selected.cast_signed() + by).rem_euclid(count.max(1)).cast_unsigned();
     }
 
-    /// Whether what is written is one of the suggestions already.
+    /// Returns whether the typed text is already one of the suggestions.
     pub(crate) fn is_exact(&self, composer: &Composer) -> bool {
         let typed = &composer.text()[self.range.clone()];
         self.items.iter().any(|(item, _)| item == typed.trim_end())
     }
 
-    /// Puts the chosen suggestion into the text.
+    /// Inserts the selected suggestion into the text.
     pub(crate) fn accept(self, composer: &mut Composer) {
         let Some((item, _)) = self.items.get(self.selected) else { return };
         let more = if item.ends_with('/') { "" } else { " " };
@@ -106,25 +106,27 @@ fn matching_commands(typed: &str, names: &CompletionNames) -> Vec<(String, Strin
     if !begin.is_empty() {
         return begin;
     }
-    // What stands behind a command is its own business.
+    // The arguments of a command are not completed.
     if typed.contains(' ') {
         return Vec::new();
     }
-    // Nothing begins like that, so the letters may be those of any command, deeper ones too.
+    // If no command begins like that, the letters may match any command or subcommand.
     let all = names.commands.iter().map(|(name, _)| name.as_str());
     let found = fuzzy::best_matches(all, typed, MAX_FUZZY_COMMANDS);
     let named = |name: &str| names.commands.iter().find(|(known, _)| known == name).cloned();
     found.into_iter().filter_map(named).collect()
 }
 
-/// Where the path behind the last `@` begins.
+/// Returns where the path after the last `@` begins.
 pub(crate) fn mention_start(before: &str) -> Option<usize> {
     let at = before.rfind('@')?;
     let starts = at == 0 || before[..at].ends_with(char::is_whitespace);
     (starts && !before[at..].contains(char::is_whitespace)).then_some(at + 1)
 }
 
-/// Agents whose name begins like that; they go before files, as they do when they are called.
+/// Returns the agents whose names begin with the typed text.
+///
+/// They come before files, as they do when a mention is resolved.
 fn matching_agents(typed: &str, names: &CompletionNames) -> Vec<(String, String)> {
     let wanted = typed.to_lowercase();
     names
@@ -136,7 +138,9 @@ fn matching_agents(typed: &str, names: &CompletionNames) -> Vec<(String, String)
         .collect()
 }
 
-/// Files that fit. Until what fits among very many is known, that of what fitted before which still does.
+/// Returns the files that match.
+///
+/// While a background search is running, the files from the previous one that still match are returned.
 fn matching_files(typed: &str, names: &CompletionNames) -> Vec<(String, String)> {
     let found = match &names.file_matches {
         _ if names.files.len() <= MAX_SYNC_SEARCH_FILES => search_files(&names.files, typed),
@@ -168,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_and_their_words() {
+    fn commands_and_subcommands_are_completed() {
         assert_eq!(found("/h"), ["help", "hooks"]);
         assert_eq!(found("/hooks "), ["hooks panel", "hooks enable"]);
         assert_eq!(found("/hooks enable g"), ["hooks enable guard"]);
@@ -176,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_find_what_nothing_begins_with() {
+    fn letters_match_fuzzily_if_no_command_begins_with_them() {
         assert_eq!(found("/hkpan"), ["hooks panel"]);
         assert_eq!(found("/clr"), ["clear"]);
         assert_eq!(found("@smain"), ["src/main.rs"]);
@@ -184,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn among_very_many_files_what_is_known_is_shown_and_the_rest_is_wanted() {
+    fn among_very_many_files_known_matches_are_shown_until_the_search_ends() {
         let many = (0..=MAX_SYNC_SEARCH_FILES).map(|number| format!("src/file_{number}.rs")).collect();
         let mut names = CompletionNames { files: Arc::new(many), ..CompletionNames::default() };
         assert_eq!(names.pending_search("look at @fi"), Some("fi".to_owned()));
@@ -199,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_after_an_at() {
+    fn paths_after_an_at_sign_are_completed() {
         assert_eq!(found("look at @src"), ["src/", "src/main.rs", "docs/src.md"]);
         assert_eq!(found("@MAIN"), ["src/main.rs"]);
         assert_eq!(found("@s"), ["scout", "src/", "src/main.rs", "docs/src.md"]);

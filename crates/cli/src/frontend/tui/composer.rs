@@ -1,9 +1,11 @@
-//! The text being written: cursor, word and line keys, undo. Knows nothing of the terminal or of what the text is for.
+//! The text editor of the prompt: cursor, word and line motions, undo, and labels for long pastes.
+//!
+//! It is independent of the terminal and of the text's use.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// How many steps back there are.
+/// The number of undo steps.
 const MAX_UNDO_STEPS: usize = 200;
 
 /// A text with a cursor.
@@ -17,22 +19,22 @@ pub(crate) struct Composer {
     /// Whether the last change was typing, which is undone a word at a time.
     typing: bool,
     kill_buffer: String,
-    /// Long texts that a label stands for.
+    /// Long texts that are shown as labels.
     labels: Vec<PasteLabel>,
 }
 
-/// A long text, shown in short and sent whole.
+/// A long text that is shown as a label and sent whole.
 #[derive(Clone, Debug)]
 struct PasteLabel {
     shown: String,
     full_text: String,
 }
 
-/// More lines, or more letters, than these are shown by a label.
+/// The lines, and the characters, above which a text is shown as a label.
 const MAX_UNLABELLED_LINES: usize = 20;
 const MAX_UNLABELLED_CHARS: usize = 4_000;
 
-/// Where to move, or what to delete.
+/// A movement of the cursor, or the range to delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Motion {
     Left,
@@ -58,7 +60,7 @@ impl Composer {
         self.cursor
     }
 
-    /// Puts the cursor somewhere else; between two graphemes, wherever that is wanted.
+    /// Moves the cursor to an offset, or to the nearest grapheme boundary before it.
     pub(crate) fn set_cursor(&mut self, at: usize) {
         self.typing = false;
         let is_between = |at: usize| self.text.grapheme_indices(true).any(|(start, _)| start == at);
@@ -66,21 +68,21 @@ impl Composer {
         self.cursor = self.snap_to_label_edge(at);
     }
 
-    /// A range of bytes with the whole of every label that it touches: half of one would stand for nothing.
+    /// Extends a range of bytes over every label that it touches: half a label would not stand for its text.
     pub(crate) fn extend_over_labels(&self, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
         let touches = |label: &std::ops::Range<usize>| label.start < range.end && range.start < label.end;
         let touched = self.label_ranges().into_iter().map(|(label, _)| label).filter(touches);
         touched.fold(range.clone(), |range, label| range.start.min(label.start)..range.end.max(label.end))
     }
 
-    /// Replaces everything; the cursor stands at the end.
+    /// Replaces the whole text and moves the cursor to its end.
     pub(crate) fn set(&mut self, text: impl Into<String>) {
         self.push_undo();
         self.text = text.into();
         self.cursor = self.text.len();
     }
 
-    /// Replaces everything with a prompt; a long one is shown by a label.
+    /// Replaces the whole text with a prompt; a long one is shown as a label.
     pub(crate) fn set_prompt(&mut self, text: impl Into<String>) {
         let mut text: String = text.into();
         for label in &self.labels {
@@ -90,14 +92,14 @@ impl Composer {
         self.set(text);
     }
 
-    /// Takes the whole text and leaves nothing, not even something to undo.
+    /// Takes the whole text, and leaves neither text nor undo steps.
     pub(crate) fn take(&mut self) -> String {
         let whole = self.expanded_text();
         *self = Composer { kill_buffer: std::mem::take(&mut self.kill_buffer), ..Composer::default() };
         whole
     }
 
-    /// Inserts what was pasted; a long text is shown by a label.
+    /// Inserts pasted text; a long one is shown as a label.
     pub(crate) fn paste(&mut self, text: &str) {
         let text = normalize_line_ends(text);
         let shown = if is_long(&text) { self.add_size_label("pasted ", text) } else { text };
@@ -105,7 +107,7 @@ impl Composer {
         self.typing = false;
     }
 
-    /// A label for a long text.
+    /// Adds a label for a long text, with its size, and returns it.
     fn add_size_label(&mut self, what: &str, whole: String) -> String {
         let size = match whole.lines().count() {
             lines @ 2.. => format!("{lines} lines"),
@@ -114,14 +116,14 @@ impl Composer {
         self.add_label(&format!("{what}{size}"), whole)
     }
 
-    /// Inserts something for which these words stand.
+    /// Inserts a label with these words for a text.
     pub(crate) fn attach(&mut self, words: &str, whole: String) {
         let shown = self.add_label(words, whole);
         self.insert(&format!("{shown} "));
         self.typing = false;
     }
 
-    /// A label of these words for a text.
+    /// Adds a label with these words for a text, and returns it.
     fn add_label(&mut self, words: &str, whole: String) -> String {
         if let Some(known) = self.labels.iter().find(|label| label.full_text == whole) {
             return known.shown.clone();
@@ -136,7 +138,7 @@ impl Composer {
         shown
     }
 
-    /// Where labels stand.
+    /// Returns the ranges of the labels in the text.
     fn label_ranges(&self) -> Vec<(std::ops::Range<usize>, &PasteLabel)> {
         let mut found = Vec::new();
         let mut from = 0;
@@ -152,12 +154,12 @@ impl Composer {
         found
     }
 
-    /// Whether a label stands for something.
+    /// Returns whether the text contains a label.
     pub(crate) fn has_labels(&self) -> bool {
         !self.labels.is_empty() && !self.label_ranges().is_empty()
     }
 
-    /// The text as it is sent.
+    /// Returns the text as it is sent, with labels replaced by their texts.
     pub(crate) fn expanded_text(&self) -> String {
         let mut whole = String::with_capacity(self.text.len());
         let mut from = 0;
@@ -170,7 +172,7 @@ impl Composer {
         whole
     }
 
-    /// Types text at the cursor.
+    /// Inserts text at the cursor.
     pub(crate) fn insert(&mut self, text: &str) {
         let text = normalize_line_ends(text);
         let goes_on = self.typing && text.chars().all(|char| !char.is_whitespace());
@@ -182,7 +184,7 @@ impl Composer {
         self.cursor += text.len();
     }
 
-    /// Replaces a range of bytes, and puts the cursor behind it.
+    /// Replaces a range of bytes, and puts the cursor after it.
     pub(crate) fn replace(&mut self, range: std::ops::Range<usize>, with: &str) {
         self.push_undo();
         self.text.replace_range(range.clone(), with);
@@ -194,10 +196,12 @@ impl Composer {
         self.cursor = self.motion_target(motion);
     }
 
-    /// Deletes from the cursor to where the motion leads. Whole words and lines can be put back elsewhere.
+    /// Deletes from the cursor to the motion's target.
+    ///
+    /// Deleted words and lines go into the kill buffer.
     pub(crate) fn delete(&mut self, motion: Motion) {
         let mut target = self.motion_target(motion);
-        // At a line's end, deleting the line's rest joins it with the next.
+        // At a line's end, deleting to the end of the line joins it with the next.
         if target == self.cursor && motion == Motion::LineEnd {
             target = self.motion_target(Motion::Right);
         }
@@ -213,7 +217,7 @@ impl Composer {
         self.text.replace_range(range, "");
     }
 
-    /// Puts back what was last deleted as a word or a line.
+    /// Inserts the word or line that was last deleted.
     pub(crate) fn yank(&mut self) {
         let killed = self.kill_buffer.clone();
         self.insert(&killed);
@@ -237,7 +241,7 @@ impl Composer {
         self.typing = false;
     }
 
-    /// One line up; false if there is none.
+    /// Moves the cursor one line up, and returns false if there is none.
     pub(crate) fn up(&mut self) -> bool {
         let start = self.motion_target(Motion::LineStart);
         if start == 0 {
@@ -248,7 +252,7 @@ impl Composer {
         true
     }
 
-    /// One line down; false if there is none.
+    /// Moves the cursor one line down, and returns false if there is none.
     pub(crate) fn down(&mut self) -> bool {
         let end = self.motion_target(Motion::LineEnd);
         if end == self.text.len() {
@@ -259,7 +263,7 @@ impl Composer {
         true
     }
 
-    /// The cursor's column, kept on the line between two offsets.
+    /// Moves the cursor to its column on the line between two offsets.
     fn move_to_column(&mut self, start: usize, end: usize) {
         let wanted = self.text[self.motion_target(Motion::LineStart)..self.cursor].width();
         self.typing = false;
@@ -275,7 +279,7 @@ impl Composer {
         self.cursor = self.snap_to_label_edge(at);
     }
 
-    /// Next to a label that an offset lies within, on the side that is farther from the cursor.
+    /// Returns the edge of the label that contains an offset, on the side farther from the cursor, or else the offset.
     fn snap_to_label_edge(&self, at: usize) -> usize {
         if self.labels.is_empty() {
             return at;
@@ -337,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn words_lines_and_graphemes() {
+    fn motions_respect_words_lines_and_graphemes() {
         let mut one = composer("git commit --amend 👩‍👩‍👧");
         one.delete(Motion::Left);
         assert_eq!(one.text(), "git commit --amend ");
@@ -354,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn undo_takes_back_words_and_redo_brings_them_again() {
+    fn undo_removes_words_and_redo_restores_them() {
         let mut one = Composer::default();
         for char in ["h", "i", " ", "y", "o", "u"] {
             one.insert(char);
@@ -375,7 +379,7 @@ mod tests {
         one.insert(" and ");
         one.paste(&other);
         assert_eq!(one.text(), "see [pasted 3000 lines] and [pasted 3000 lines #2]");
-        // A label is one thing: it goes and comes as a whole, and nothing is typed into it.
+        // A label is a unit: it is deleted and restored as a whole, and nothing is typed into it.
         one.delete(Motion::Left);
         assert_eq!(one.text(), "see [pasted 3000 lines] and ");
         one.undo();
@@ -389,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_label_stands_for_names_no_label() {
+    fn a_label_inside_a_labelled_text_is_not_expanded() {
         let mut one = Composer::default();
         one.paste(&"[pasted 30 lines]\n".repeat(30));
         one.paste(&"x\n".repeat(30));

@@ -1,6 +1,7 @@
-//! The terminals of commands that run: what programs draw there is understood here and never passed on, so that nothing of
-//! it steers the user's own terminal; what the user types goes to the program (`console/key_encoding.rs`). How it is shown is
-//! `console/show.rs`.
+//! The terminals of running commands.
+//!
+//! The output of programs is interpreted by a terminal emulator and never passed on, so that it cannot control the
+//! user's own terminal. Keys go to the program (`console/key_encoding.rs`); `console/render.rs` draws its screen.
 
 mod key_encoding;
 mod render;
@@ -15,16 +16,18 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hookwright_tools::{OutputCallback, PseudoTerminal, TerminalInputMode, TerminalSize};
 pub(crate) use render::recolour_matching_lines;
 
-/// No terminal is larger; whoever says so would only make us take room for it.
+/// The largest side of a terminal, so that a wrong size report cannot make the emulator use much memory.
 const MAX_TERMINAL_SIDE_CELLS: u16 = 500;
-/// Nor smaller: what does not fit the user's is cut off there. The emulator does not survive wide letters in one column.
+/// The smallest terminal; if the user's is smaller, the rest is cut off.
+///
+/// The emulator panics on wide characters in a single column.
 const MIN_TERMINAL_SIZE: TerminalSize = TerminalSize { columns: 10, rows: 2 };
 /// How many terminals of ended commands are kept for cards that are not drawn yet.
 const MAX_CLOSED_CONSOLES: usize = 32;
 /// A program that has drawn nothing for so long may be waiting.
 const IDLE_NOTICE_DELAY: Duration = Duration::from_secs(3);
 
-/// The terminals of a session's commands, those that run now.
+/// The terminals of a session's running commands.
 #[derive(Debug)]
 pub(crate) struct ScreenConsoles {
     size: Mutex<TerminalSize>,
@@ -35,7 +38,7 @@ pub(crate) struct ScreenConsoles {
     weak_self: Weak<ScreenConsoles>,
 }
 
-/// One of them.
+/// The terminal of one command.
 #[derive(Debug)]
 pub(crate) struct ScreenConsole {
     call_id: String,
@@ -54,10 +57,10 @@ impl ConsoleScreen {
         ConsoleScreen { parser, last_draw: Instant::now() }
     }
 
-    /// Draws something; what the terminal answers.
+    /// Draws output, and returns the terminal's replies to queries in it.
     fn draw(&mut self, piece: &[u8]) -> Vec<u8> {
-        // What the emulator can't bear, such as half of a wide letter that a narrower window left, costs what was drawn, not
-        // the command.
+        // If the emulator panics, as on half of a wide character that a narrower window left, only its screen is lost
+        // and the command goes on.
         if catch_unwind(AssertUnwindSafe(|| self.parser.process(piece))).is_err() {
             let (rows, columns) = self.parser.screen().size();
             *self = ConsoleScreen::new(TerminalSize { columns, rows });
@@ -89,12 +92,12 @@ impl ScreenConsoles {
         })
     }
 
-    /// Whether what programs draw is shown in colour.
+    /// Sets whether the output of programs is shown in colour.
     pub(crate) fn set_colour(&self, in_colour: bool) {
         self.in_colour.store(in_colour, Ordering::Relaxed);
     }
 
-    /// The user's terminal has so many columns and rows; one row of it is ours.
+    /// Sets the size from the user's terminal, of which one row is used for a status line.
     pub(crate) fn resize(&self, columns: usize, rows: usize) {
         let fits = |number: usize, least: u16| {
             u16::try_from(number).unwrap_or(MAX_TERMINAL_SIDE_CELLS).clamp(least, MAX_TERMINAL_SIDE_CELLS)
@@ -108,7 +111,7 @@ impl ScreenConsoles {
         }
     }
 
-    /// The terminal of a call's command.
+    /// Returns the terminal of a call's command.
     pub(crate) fn find(&self, call_id: &str) -> Option<Arc<ScreenConsole>> {
         lock(&self.open).iter().find(|console| console.call_id == call_id).cloned()
     }
@@ -136,7 +139,7 @@ impl hookwright_tools::ConsoleHost for ScreenConsoles {
         let drawn = Mutex::new(ConsoleScreen::new(size));
         let console =
             Arc::new(ScreenConsole { call_id: call_id.to_owned(), terminal: terminal.clone(), screen: drawn });
-        // It may have another size by now.
+        // The size may have changed since the terminal was opened.
         terminal.resize(size);
         lock(&self.open).push(console.clone());
         let closing = ConsoleCloser { console, owner: self.weak_self.clone() };
@@ -144,7 +147,7 @@ impl hookwright_tools::ConsoleHost for ScreenConsoles {
     }
 }
 
-/// Takes a terminal off the list when its command draws no more.
+/// Removes a terminal from the list when its command stops drawing.
 struct ConsoleCloser {
     console: Arc<ScreenConsole>,
     owner: Weak<ScreenConsoles>,
@@ -168,13 +171,15 @@ impl ScreenConsole {
         &self.call_id
     }
 
-    /// Says whether the user has given it the keyboard.
+    /// Sets whether the user has given this terminal the keyboard.
     pub(crate) fn set_attended(&self, attended: bool) {
         self.terminal.set_attended(attended);
     }
 
-    /// A key for the program; whether the user wants the keyboard back instead. Ctrl-F always asks for that. Esc does where
-    /// the program takes lines: one that takes keys may need it, as editors do.
+    /// Sends a key to the program, and returns whether the user wants the keyboard back instead.
+    ///
+    /// Ctrl-F always takes the keyboard back. Esc does so only if the program reads lines: a program that reads keys,
+    /// such as an editor, may need it.
     pub(crate) fn send_key(&self, key: KeyEvent) -> bool {
         let asks = key.modifiers == KeyModifiers::CONTROL && key.code == KeyCode::Char('f');
         if asks || key.code == KeyCode::Esc && self.releases_on_escape() {
@@ -187,7 +192,7 @@ impl ScreenConsole {
         false
     }
 
-    /// Text for the program, marked as pasted where it wants to know.
+    /// Sends pasted text to the program, in bracketed-paste marks if the program has enabled them.
     pub(crate) fn send_paste(&self, text: &str) {
         let marked = lock(&self.screen).parser.screen().bracketed_paste();
         self.send_bytes(&key_encoding::encode_paste(text, marked));
@@ -198,7 +203,7 @@ impl ScreenConsole {
     }
 
     fn send_bytes(&self, bytes: &[u8]) {
-        // What a program does not read is lost, as on any terminal.
+        // Input that a program does not read is lost, as on any terminal.
         let _ = self.terminal.write_input(bytes);
     }
 
@@ -215,12 +220,13 @@ impl ScreenConsole {
     }
 }
 
-/// What a terminal answers by itself: that it is there, and where the cursor is. Everything else that a program asks of its
-/// terminal, or wants done to it, is heard by nobody.
+/// The emulator's replies to queries: its status, its type and the cursor position.
+///
+/// All other queries and requests of a program are ignored.
 #[derive(Default)]
 struct TerminalReplies(Vec<u8>);
 
-/// So much is answered at once.
+/// The length of queued replies above which further ones are dropped.
 const MAX_REPLY_BYTES: usize = 1024;
 
 impl vt100::Callbacks for TerminalReplies {
@@ -239,7 +245,7 @@ impl vt100::Callbacks for TerminalReplies {
                 let (row, column) = screen.cursor_position();
                 format!("\x1b[{};{}R", row + 1, column + 1)
             }
-            // A VT220 with colours.
+            // The reply describes a VT220 with colours.
             (None, 'c', 0) => "\x1b[?62;22c".to_owned(),
             _ => return,
         };

@@ -1,4 +1,4 @@
-//! The permission dialog: what exactly would run, who wants it asked and why, and the user's word.
+//! The approval dialog: the call that would run, why the user is asked, and the user's answer.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hookwright_agent::{ApprovalReply, ApprovalRequest};
@@ -17,18 +17,18 @@ use crate::frontend::approval_text;
 use crate::frontend::approval_text::ApprovalChoice;
 use crate::output::escape_invisible;
 
-/// Something that the user is asked while the agent works.
+/// A dialog that is open while the agent works.
 pub(crate) enum OpenDialog {
-    /// Whether a call may run.
+    /// The question whether a call may run.
     Call(ApprovalDialog),
-    /// Whether what the agent changed of the guards counts.
+    /// The question whether the agent's changes to guards are trusted.
     Guards(GuardDialog),
-    /// Something that a command wants to know.
+    /// A command's question.
     Inquiry(InquiryDialog),
 }
 
 impl OpenDialog {
-    /// Whether nobody waits for the answer any more.
+    /// Returns whether the answer is no longer waited for.
     pub(crate) fn is_stale(&self) -> bool {
         match self {
             OpenDialog::Call(dialog) => dialog.is_stale(),
@@ -37,7 +37,7 @@ impl OpenDialog {
         }
     }
 
-    /// Whether the user is writing instead of choosing.
+    /// Returns whether the dialog has a text field with the keyboard.
     pub(crate) fn is_writing(&self) -> bool {
         match self {
             OpenDialog::Call(dialog) => dialog.is_writing(),
@@ -46,7 +46,7 @@ impl OpenDialog {
         }
     }
 
-    /// Whether a key would answer or move in the dialog, and not edit a text in it.
+    /// Returns whether a key would answer or move in the dialog instead of editing a text in it.
     pub(crate) fn is_hotkey(&self, key: KeyEvent) -> bool {
         match self {
             OpenDialog::Call(dialog) => !dialog.is_writing(),
@@ -55,7 +55,7 @@ impl OpenDialog {
         }
     }
 
-    /// Whether it is about what the turn does, and over with it.
+    /// Returns whether the dialog belongs to the turn and closes with it.
     pub(crate) fn belongs_to_turn(&self) -> bool {
         !matches!(self, OpenDialog::Inquiry(_))
     }
@@ -68,7 +68,7 @@ impl OpenDialog {
         }
     }
 
-    /// All there is to see of what is asked about.
+    /// Returns the full details of the question.
     pub(crate) fn details(&self) -> Vec<StyledLine> {
         match self {
             OpenDialog::Call(dialog) => dialog.details(),
@@ -77,7 +77,7 @@ impl OpenDialog {
         }
     }
 
-    /// The arguments that the user is writing, and the file whose language they are in.
+    /// Returns the arguments that the user is editing, and the name of a file in their language.
     pub(crate) fn edited_text(&self) -> Option<(&str, String)> {
         match self {
             OpenDialog::Call(dialog) => dialog.edited_text(),
@@ -85,7 +85,7 @@ impl OpenDialog {
         }
     }
 
-    /// Replaces what the user is writing.
+    /// Replaces the text that the user is editing.
     pub(crate) fn replace_text(&mut self, text: &str) {
         if let OpenDialog::Call(dialog) = self {
             dialog.replace_text(text);
@@ -100,7 +100,7 @@ impl OpenDialog {
         }
     }
 
-    /// The question, in so many columns and rows, and where the cursor is.
+    /// Returns the dialog's lines in so many columns and rows, and the position of the cursor.
     pub(crate) fn view(&self, columns: usize, rows: usize) -> (Vec<StyledLine>, Option<(usize, usize)>) {
         match self {
             OpenDialog::Call(dialog) => dialog.view(columns, rows),
@@ -110,19 +110,19 @@ impl OpenDialog {
     }
 }
 
-/// A question that waits for an answer.
+/// A question whether a call may run, which waits for an answer.
 pub(crate) struct ApprovalDialog {
     request: Box<ApprovalRequest>,
     reply: Option<oneshot::Sender<ApprovalReply>>,
     selected: usize,
     scroll: usize,
     writing: Option<DialogTextField>,
-    /// Whether it is chosen what to allow for good, and which is selected.
+    /// The selected rule, while the user chooses what to always allow.
     always_selected: Option<usize>,
     problem: Option<String>,
 }
 
-/// What the user is writing instead of choosing.
+/// The text field of a dialog.
 struct DialogTextField {
     purpose: TextPurpose,
     text: Composer,
@@ -130,18 +130,18 @@ struct DialogTextField {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TextPurpose {
-    /// Other arguments.
+    /// The call's arguments, edited.
     Arguments,
-    /// A word to the model.
+    /// A reason for the model.
     Feedback,
 }
 
-/// What became of a key.
+/// The result of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DialogReaction {
-    /// The question stands.
+    /// The dialog stays open.
     Open,
-    /// It was answered.
+    /// The dialog has been answered.
     Answered,
 }
 
@@ -158,7 +158,7 @@ impl ApprovalDialog {
         }
     }
 
-    /// Whether nobody waits for the answer any more.
+    /// Returns whether the answer is no longer waited for.
     fn is_stale(&self) -> bool {
         self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
@@ -170,7 +170,7 @@ impl ApprovalDialog {
     fn choice_label(&self, choice: ApprovalChoice) -> String {
         match choice {
             ApprovalChoice::Once => "Allow once".to_owned(),
-            // What shell syntax holds together is allowed as a whole or not at all.
+            // A command with compound shell syntax is allowed as a whole or not at all.
             ApprovalChoice::Session => match self.command().map(hookwright_agent::session_grant_scope) {
                 Some(Some(words)) => format!("Allow `{}` for this session", escape_invisible(&words)),
                 Some(None) => "Allow exactly this for this session".to_owned(),
@@ -192,7 +192,7 @@ impl ApprovalDialog {
         is_command.then(|| self.request.args.get("command").and_then(Value::as_str)).flatten()
     }
 
-    /// Whether the user is writing instead of choosing.
+    /// Returns whether the user is writing instead of choosing.
     fn is_writing(&self) -> bool {
         self.writing.is_some()
     }
@@ -232,7 +232,7 @@ impl ApprovalDialog {
         }
     }
 
-    /// What is allowed for good; Esc goes back.
+    /// Handles a key while the user chooses what to always allow; Esc goes back.
     fn handle_always_key(&mut self, key: KeyEvent, selected: usize) -> DialogReaction {
         let count = self.request.rule_offer_texts.len();
         let chosen = match key.code {
@@ -319,35 +319,35 @@ impl ApprovalDialog {
 
     fn answer(&mut self, reply: ApprovalReply) -> DialogReaction {
         if let Some(sender) = self.reply.take() {
-            // Nobody waits where the turn was cancelled meanwhile.
+            // The turn may have been cancelled meanwhile.
             let _ = sender.send(reply);
         }
         DialogReaction::Answered
     }
 
-    /// All there is to see before the answer: what hooks changed, and what would run.
+    /// Returns the full details: what hooks changed, and what would run.
     fn details(&self) -> Vec<StyledLine> {
         let mut lines: Vec<StyledLine> = change_lines(&self.request);
         lines.extend(self.subject_lines());
         lines
     }
 
-    /// What is being written, and the file whose language it is in.
+    /// Returns the text that is being edited, and the name of a file in its language.
     fn edited_text(&self) -> Option<(&str, String)> {
         let writing = self.writing.as_ref().filter(|writing| writing.purpose == TextPurpose::Arguments)?;
         Some((writing.text.text(), approval_text::editor_file_name(&self.request)))
     }
 
-    /// Replaces what is being written.
+    /// Replaces the text that is being edited.
     fn replace_text(&mut self, text: &str) {
         if let Some(writing) = &mut self.writing {
-            // Editors end the last line, whether it had an end or not.
+            // Editors add a line feed to the last line, even if it had none.
             let ended = writing.text.text().ends_with('\n');
             writing.text.set(if ended { text } else { text.strip_suffix('\n').unwrap_or(text) });
         }
     }
 
-    /// What would run: the command, the diff, or the arguments.
+    /// Returns the lines for what would run: the command, the diff, or the arguments.
     fn subject_lines(&self) -> Vec<StyledLine> {
         match (&self.request.preview, self.command()) {
             (Some(ToolDisplay::Diff(file)), _) => diff::diff_lines(&escape_invisible_in_diff(file), usize::MAX),
@@ -372,7 +372,7 @@ impl ApprovalDialog {
         }
     }
 
-    /// The dialog, in so many columns and rows, and where the cursor is.
+    /// Returns the dialog's lines in so many columns and rows, and the position of the cursor.
     fn view(&self, columns: usize, rows: usize) -> (Vec<StyledLine>, Option<(usize, usize)>) {
         let request = &self.request;
         let mut head = vec![
@@ -417,7 +417,7 @@ impl ApprovalDialog {
         (lines, cursor.and_then(seen))
     }
 
-    /// What can be answered, which row of it has to be seen, and the column of the cursor there.
+    /// Returns the choices or the text field, the row that must stay visible, and the cursor's column in it.
     fn footer(&self, columns: usize) -> (Vec<StyledLine>, usize, Option<usize>) {
         if let Some(selected) = self.always_selected {
             let mut lines = StyledLine::styled(NOTE, "Always allow, in this project (Esc goes back):").wrap(columns);
@@ -453,7 +453,9 @@ impl ApprovalDialog {
     }
 }
 
-/// A command's lines. Blank lines in a row are counted instead of shown, so that they push nothing out of sight.
+/// Returns a command's lines.
+///
+/// Consecutive blank lines are replaced by their number, so that they cannot push the rest out of sight.
 fn command_lines(command: &str) -> Vec<StyledLine> {
     let lines: Vec<&str> = command.split('\n').collect();
     let runs = lines.chunk_by(|one, other| one.trim().is_empty() && other.trim().is_empty());
@@ -464,7 +466,7 @@ fn command_lines(command: &str) -> Vec<StyledLine> {
     .collect()
 }
 
-/// What hooks changed, as it was and as it is.
+/// Returns the lines for what hooks changed, before and after.
 fn change_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
     let draw = |change: approval_text::ArgumentChange| {
         let heading = StyledLine::styled(WARN, format!("  hooks changed {}", change.name)).with_hanging_indent(4);

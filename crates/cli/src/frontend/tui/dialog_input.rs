@@ -1,5 +1,7 @@
-//! Decides which keys may answer a dialog. A terminal's reply to a query arrives as if it were typed, and so does the rest of
-//! a sentence that was begun before the dialog opened: neither may approve a call.
+//! Decides which keys may answer a dialog.
+//!
+//! A terminal's reply to a query arrives like typing, and so does the rest of a sentence that was begun before the
+//! dialog opened: neither may approve a call.
 
 use std::time::{Duration, Instant};
 
@@ -21,19 +23,21 @@ pub(crate) struct DialogInput {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeldKey {
     pub(crate) key: KeyEvent,
-    /// Whether Enter was typed right behind it, as scripts do.
+    /// Whether Enter was typed right after it, as scripts do.
     pub(crate) then_enter: bool,
     until: Instant,
 }
 
 impl DialogInput {
-    /// Returns whether the dialog gets this key now. A character is held back instead, and dropped if it turns out to be part
-    /// of a text; keys that cancel, move or scroll pass.
+    /// Returns whether the dialog gets this key now.
+    ///
+    /// A character is held back instead, and dropped if it turns out to be part of a text; keys that cancel, move or
+    /// scroll pass.
     pub(crate) fn passes(&mut self, key: KeyEvent, now: Instant) -> bool {
         let in_text = self.last_character.is_some_and(|last| now.saturating_duration_since(last) < MAX_TYPING_GAP);
         match key.code {
             KeyCode::Char(_) if key.modifiers.contains(KeyModifiers::CONTROL) => true,
-            // They only move the selection, and repeat while they are held down.
+            // These keys only move the selection, and repeat while they are held down.
             KeyCode::Char('j' | 'k') if key.modifiers.is_empty() && !in_text => true,
             KeyCode::Char(_) => {
                 self.last_character = Some(now);
@@ -51,7 +55,9 @@ impl DialogInput {
         }
     }
 
-    /// Takes note of a key that edits a text field of the dialog: what was held back before it was part of that text.
+    /// Takes note of a key that edits a text field of the dialog.
+    ///
+    /// A character that was held back before belonged to that text.
     pub(crate) fn passes_as_text(&mut self, key: KeyEvent, now: Instant) -> bool {
         *self = DialogInput { held: None, last_character: (key.code != KeyCode::Esc).then_some(now) };
         true
@@ -61,7 +67,7 @@ impl DialogInput {
         self.held.is_some()
     }
 
-    /// The held key, once no other one has followed it for long enough.
+    /// Returns the held key, once no other one has followed it for long enough.
     pub(crate) fn release(&mut self, now: Instant) -> Option<HeldKey> {
         let held = self.held.take_if(|held| held.until <= now)?;
         self.last_character = None;
@@ -109,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn replies_of_a_terminal_answer_nothing() {
+    fn terminal_replies_do_not_answer_a_dialog() {
         for reply in [
             "\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\",
             "\x1bP>|xterm(390)\x1b\\",
             "\x1bP1$r0m\x1b\\",
             "\x1b]l1\x1b\\",
-            // What is left of a reply whose beginning was taken for a broken escape sequence.
+            // The rest of a reply whose beginning was parsed as a broken escape sequence.
             "41;354;0c",
             "1;10;0c",
             "1y",

@@ -1,4 +1,6 @@
-//! A change of a file, drawn: numbers of lines, marks, and the code in colours. What changed is `hookwright_tools`' to say.
+//! Draws a file's diff with line numbers, marks and highlighted code.
+//!
+//! The diff itself comes from `hookwright_tools`.
 
 use hookwright_tools::FileDiff;
 
@@ -6,14 +8,14 @@ use super::highlight;
 use super::styled_text::{BAD, DIM, GOOD, PLAIN, StyledLine};
 use crate::output::escape_invisible;
 
-/// A diff whose every character can be seen; that lines end in the way of another system is no secret.
+/// Returns a diff with invisible characters spelt out, except for the carriage returns of CRLF line ends.
 pub(crate) fn escape_invisible_in_diff(file: &FileDiff) -> FileDiff {
     let unified = escape_invisible(&file.unified.replace("\r\n", "\n"));
     let (file_name, shown_path) = (escape_invisible(&file.file_name), escape_invisible(&file.shown_path));
     FileDiff { unified, file_name, shown_path, ..file.clone() }
 }
 
-/// A diff below its heading, and how much of it is not shown.
+/// Returns a diff's lines below a heading, and the number of lines that are not shown.
 pub(crate) fn diff_lines(file: &FileDiff, most: usize) -> Vec<StyledLine> {
     let what = if file.is_new_file() { "new file" } else { "changed" };
     let heading = StyledLine::styled(DIM, format!("  {} {what} ", file.shown_path))
@@ -31,12 +33,12 @@ pub(crate) fn diff_lines(file: &FileDiff, most: usize) -> Vec<StyledLine> {
     lines
 }
 
-/// `1 more line`, `12 more lines`.
+/// Returns `1 more line`, `12 more lines`.
 pub(crate) fn more_lines_text(count: usize) -> String {
     format!("{count} more line{}", if count == 1 { "" } else { "s" })
 }
 
-/// The hunks of a unified diff, each line with its number: the old one where it goes, the new one elsewhere.
+/// Returns the hunks of a unified diff with line numbers: the old number for removed lines, the new one for others.
 fn hunk_lines(unified: &str, language: &str) -> Vec<StyledLine> {
     let hunks = unified.lines().skip_while(|line| !line.starts_with("@@"));
     let width = hunks.clone().filter_map(hunk_start).map(|(old, new)| old.max(new) + 999).max().unwrap_or(0);
@@ -52,7 +54,7 @@ fn hunk_lines(unified: &str, language: &str) -> Vec<StyledLine> {
             continue;
         }
         let Some(mark) = text.chars().next() else {
-            // Some tools leave the blank of an empty line out.
+            // Some tools leave out the blank that marks an empty context line.
             lines.push(numbered_line(new, width, ' ', "", language));
             (old, new) = (old + 1, new + 1);
             continue;
@@ -89,12 +91,12 @@ fn numbered_line(number: usize, width: usize, mark: char, code: &str, language: 
     if highlight::is_plain(language) {
         return line.with_text(if mark == ' ' { PLAIN } else { style }, code);
     }
-    // Before words are told apart, so that what steers a terminal can't hide between two of them.
+    // The line is sanitized before it is split into tokens, so that a control sequence cannot hide between two of them.
     line.spans.extend(highlight::highlight_line(language, &super::styled_text::single_line(code)).spans);
     line
 }
 
-/// Where a hunk begins, in the old text and in the new one.
+/// Returns where a hunk begins in the old and in the new text.
 fn hunk_start(line: &str) -> Option<(usize, usize)> {
     let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_diffs_are_no_trouble() {
+    fn malformed_diffs_are_rendered_without_a_panic() {
         for text in
             ["", "@@", "@@ -x +y @@\n+a", "@@ -1 +1 @@\n+é\n\n-", "@@ -1 +1 @@\n\u{1b}[2Jx", "@@ -0,0 +1 @@\n+new"]
         {

@@ -1,5 +1,7 @@
-//! Takes telemetry to a collector: a queue of bounded size, and a thread that empties it in batches. Whoever sends is
-//! never kept waiting: what finds no room, or nobody listening, is lost, which is told once, at the end.
+//! The exporter that sends telemetry to a collector: a queue bounded in bytes, and a thread that sends it in batches.
+//!
+//! `send` never waits. An item that does not fit into the queue, or that the collector does not accept, is lost; the
+//! loss is reported once, at the end.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -20,26 +22,26 @@ use crate::telemetry::record::TelemetryFields;
 /// How long the end of a session waits for the collector.
 const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long one delivery may take while the session lasts.
+/// How long one request may take during the session.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a record waits for others to travel with.
+/// How long an item waits for others before its batch is sent.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
 
 /// How often totals are sent.
 const METRICS_EXPORT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How much may wait in memory.
+/// The number of bytes that may wait in the queue.
 const MAX_QUEUE_BYTES: usize = 16 << 20;
 
-/// What a measurement counts for there.
+/// The number of bytes that a measurement counts for in the queue.
 const MEASUREMENT_QUEUE_BYTES: usize = 512;
 
-/// How many records, and how many bytes of them, go into one request.
+/// The limits of one request: the number of items, and their bytes.
 const MAX_BATCH_ITEMS: usize = 128;
 const MAX_BATCH_BYTES: usize = 2 << 20;
 
-/// Something to be sent; spans and records are JSON already.
+/// An item to be sent; log records and spans are JSON already.
 #[derive(Debug)]
 pub(super) enum ExportItem {
     Log(String),
@@ -47,10 +49,10 @@ pub(super) enum ExportItem {
     Measurement(Measurement, SystemTime),
 }
 
-/// With the room that it takes until it is sent.
+/// An item with the queue bytes that it occupies until it is sent.
 type QueuedItem = (ExportItem, OwnedSemaphorePermit);
 
-/// The session's end.
+/// The session's handle to the exporter thread.
 #[derive(Debug)]
 pub(super) struct OtlpExporter {
     endpoint: String,
@@ -58,7 +60,7 @@ pub(super) struct OtlpExporter {
     /// One permit for each byte that may wait.
     byte_permits: Arc<Semaphore>,
     has_overflowed: bool,
-    /// Why something was lost, if it was; comes when all is sent.
+    /// Receives why data was lost, or none, when the thread has sent everything.
     loss_report: mpsc::Receiver<Option<String>>,
 }
 
@@ -78,14 +80,14 @@ impl OtlpExporter {
             base: endpoint.trim_end_matches('/').to_owned(),
             resource,
         };
-        // A runtime of its own: the program's may have ended before the last record is sent.
+        // The exporter has its own runtime: the program's may have ended before the last record is sent.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         let (queue, items) = unbounded_channel();
         let (done, end) = mpsc::channel();
         let work = move || {
             let lost = runtime.block_on(ExportWorker::new(line, common).run(items));
-            // If this fails, nobody waits any longer.
+            // If this fails, the session no longer waits.
             let _ = done.send(lost);
         };
         thread::Builder::new().name("telemetry".to_owned()).spawn(work).map_err(|error| error.to_string())?;
@@ -99,11 +101,11 @@ impl OtlpExporter {
         })
     }
 
-    /// Queues something, or loses it.
+    /// Queues an item, or drops it if the queue is full.
     pub(super) fn send(&mut self, item: ExportItem) {
         let bytes = u32::try_from(item.bytes()).unwrap_or(u32::MAX);
         match Arc::clone(&self.byte_permits).try_acquire_many_owned(bytes) {
-            // The thread only ends before its queue does if it panicked, which shows at the end.
+            // The thread ends before its queue only if it panicked, which shows when the session ends.
             Ok(room) => drop(self.queue.send((item, room))),
             Err(_) => self.has_overflowed = true,
         }
@@ -114,7 +116,9 @@ impl OtlpExporter {
         MAX_QUEUE_BYTES - self.byte_permits.available_permits()
     }
 
-    /// Waits until all is sent, but not longer than the grace: the thread ends with the process.
+    /// Waits until everything is sent, but not longer than the grace period, and returns why data was lost.
+    ///
+    /// A thread that has not finished by then ends with the process.
     pub(super) fn finish(self) -> Option<String> {
         let OtlpExporter { endpoint, queue, has_overflowed: overflowed, loss_report: end, .. } = self;
         drop(queue);
@@ -136,7 +140,7 @@ impl ExportItem {
     }
 }
 
-/// The thread's end: what is gathered for the next requests, and why something was lost before.
+/// The state of the exporter thread: items for the next requests, and why data was lost before.
 struct ExportWorker {
     client: CollectorClient,
     common: TelemetryFields<'static>,
@@ -144,12 +148,12 @@ struct ExportWorker {
     spans: Vec<String>,
     byte_permits: Option<OwnedSemaphorePermit>,
     totals: MetricTotals,
-    /// When totals that have changed are sent.
+    /// When totals that have changed are sent next.
     totals_due: Option<Instant>,
     loss_reason: Option<String>,
 }
 
-/// Whether more may come.
+/// Whether the queue can still receive items.
 #[derive(PartialEq, Eq)]
 enum QueueState {
     Open,
@@ -171,7 +175,7 @@ impl ExportWorker {
         }
     }
 
-    /// Sends until the queue ends.
+    /// Sends batches until the queue is closed.
     async fn run(mut self, mut items: UnboundedReceiver<QueuedItem>) -> Option<String> {
         loop {
             let queue = tokio::select! {
@@ -226,7 +230,7 @@ impl ExportWorker {
         self.logs.len() >= MAX_BATCH_ITEMS || self.spans.len() >= MAX_BATCH_ITEMS || bytes >= MAX_BATCH_BYTES
     }
 
-    /// Sends what was gathered, and the totals if they are due or it is the last time.
+    /// Sends the batch, and the totals if they are due or the queue is closed.
     async fn send_batch(&mut self, queue: &QueueState) {
         let due = self.totals_due.is_some_and(|due| *queue == QueueState::Closed || due <= Instant::now());
         let totals = if due { wire::metrics_json(&self.totals, &self.common, SystemTime::now()) } else { Vec::new() };
@@ -252,7 +256,7 @@ async fn sleep_until_due(due: Option<Instant>) {
     }
 }
 
-/// The way to the collector.
+/// The HTTP client for one collector.
 struct CollectorClient {
     client: Client,
     base: String,
@@ -260,7 +264,7 @@ struct CollectorClient {
 }
 
 impl CollectorClient {
-    /// One request, once: what does not arrive at once is given up, since a session's end does not wait.
+    /// Sends one request without retries, since the end of a session does not wait for them.
     async fn post(&self, signal: OtlpSignal, items: &[String]) -> Result<(), String> {
         if items.is_empty() {
             return Ok(());
@@ -286,7 +290,7 @@ fn http_client(base: &Url, options: &CollectorOptions) -> Result<Client, String>
         headers.insert(name, value);
     }
     let builder = client_builder(proxy).map_err(|error| error.to_string())?;
-    // A redirect would hand the headers to whoever answers there.
+    // A redirect would hand the headers to another server.
     let builder = builder.redirect(redirect::Policy::none()).timeout(EXPORT_TIMEOUT).default_headers(headers);
     builder.build().map_err(|error| error.to_string())
 }

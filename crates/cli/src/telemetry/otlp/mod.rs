@@ -1,5 +1,7 @@
-//! Telemetry for a collector: OTLP as JSON over HTTP. An event becomes spans and records here, in the form that `wire`
-//! knows; `deliver` sends them from a thread of its own, so that a slow or missing collector costs the session nothing.
+//! Telemetry for a collector: OTLP as JSON over HTTP.
+//!
+//! An event becomes spans and log records here. `wire.rs` has their JSON form; `exporter.rs` sends them from a thread
+//! of its own, so that a slow or missing collector does not block the session.
 
 mod exporter;
 mod options;
@@ -20,7 +22,7 @@ use spans::{SpanContext, SpanTracker};
 
 pub(crate) use options::CollectorOptions;
 
-/// A collector that is sent to.
+/// A collector that telemetry is sent to.
 #[derive(Debug)]
 pub(crate) struct OtlpCollector {
     spans: SpanTracker,
@@ -29,7 +31,9 @@ pub(crate) struct OtlpCollector {
 }
 
 impl OtlpCollector {
-    /// Gets everything ready; nothing is sent yet, and nobody has to be there.
+    /// Starts the exporter.
+    ///
+    /// Nothing is sent yet, so the collector need not be running.
     pub(crate) fn connect(
         endpoint: &str,
         facts: &TelemetrySession,
@@ -44,14 +48,14 @@ impl OtlpCollector {
         })
     }
 
-    /// Opens and closes spans; gives back the one that the event's record belongs to.
+    /// Opens and closes spans, and returns the span that the event's record belongs to.
     pub(crate) fn trace(&mut self, event: &AgentEvent, content: ContentPolicy, now: SystemTime) -> Option<SpanContext> {
         let about = self.spans.record(event, content, now);
         self.send_spans();
         about
     }
 
-    /// Sends a log record.
+    /// Queues a log record.
     pub(crate) fn log(
         &mut self,
         common: &TelemetryFields<'_>,
@@ -63,19 +67,19 @@ impl OtlpCollector {
         self.exporter.send(ExportItem::Log(self.secrets.hide_known(&item).into_owned()));
     }
 
-    /// Counts or times.
+    /// Queues a measurement.
     pub(crate) fn measure(&mut self, measurement: Measurement, now: SystemTime) {
         self.exporter.send(ExportItem::Measurement(measurement, now));
     }
 
-    /// Sends what is left, for a second at most. What got lost, then or before, is told.
+    /// Sends everything that is left, for a second at most, and returns a warning if data was lost.
     pub(crate) fn finish(mut self, now: SystemTime) -> Option<String> {
         self.spans.close(now);
         self.send_spans();
         self.exporter.finish()
     }
 
-    /// How many bytes wait to be sent.
+    /// Returns the number of bytes in the queue.
     #[cfg(test)]
     pub(crate) fn queued_bytes(&self) -> usize {
         self.exporter.queued_bytes()

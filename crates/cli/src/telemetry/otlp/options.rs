@@ -1,21 +1,22 @@
-//! What the environment says about sending telemetry: OpenTelemetry's own variables, and the proxy. Where it is sent to
-//! and what is in it are settings.
+//! Options for sending telemetry that come from the environment: OpenTelemetry's own variables, and the proxy.
+//!
+//! The endpoint and the content are settings.
 
 use hookwright_model::ProxyOptions;
 use hookwright_settings::ProcessEnv;
 use percent_encoding::percent_decode_str;
 
-/// How a collector is spoken to.
+/// Proxy, headers and resource attributes for a collector.
 #[derive(Clone, Default)]
 pub(crate) struct CollectorOptions {
     pub(crate) proxy: Option<ProxyOptions>,
-    /// Sent with each request.
+    /// Headers that are sent with each request.
     pub(crate) headers: Vec<(String, String)>,
-    /// Who is speaking, beside and before what the program says of itself.
+    /// Resource attributes; they replace the program's own attributes of the same name.
     pub(crate) resource: Vec<(String, String)>,
 }
 
-/// Headers hold keys, which stay out of logs.
+/// Leaves out the headers, which hold keys that must not be logged.
 impl std::fmt::Debug for CollectorOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Options").field("resource", &self.resource).finish_non_exhaustive()
@@ -33,7 +34,7 @@ impl CollectorOptions {
     }
 }
 
-/// `a=b,c=d`, values percent-encoded.
+/// Parses `a=b,c=d`, with percent-encoded values.
 fn parse_pairs(world: &ProcessEnv, variable: &str) -> Vec<(String, String)> {
     let pairs = world.var(variable).unwrap_or_default().split(',').filter_map(|pair| pair.split_once('='));
     let pairs = pairs.map(|(key, value)| (key.trim(), percent_decode_str(value.trim()).decode_utf8_lossy()));

@@ -1,5 +1,7 @@
-//! When things happened, and within what: a turn holds requests, tools and hooks; a request holds the hooks that see its
-//! answer, a tool the hooks that guard it. Never content: that is for records.
+//! Spans: a turn contains requests, tools and hooks; a request contains the hooks that see its answer, and a tool the
+//! hooks that guard it.
+//!
+//! Spans carry no prompts, arguments or output: those are in log records.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +11,7 @@ use uuid::Uuid;
 
 use crate::telemetry::record::{ContentPolicy, FieldValue, TelemetryFields, hook_name, tool_name};
 
-/// A time in which something happened, and within what.
+/// A span with its times and its parent.
 #[derive(Debug)]
 pub(super) struct OtlpSpan {
     pub(super) context: SpanContext,
@@ -22,14 +24,14 @@ pub(super) struct OtlpSpan {
     pub(super) error: Option<String>,
 }
 
-/// Who does the work of a span.
+/// Whether a span is this process's own work or a request to a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SpanKind {
     Internal,
     Client,
 }
 
-/// What others say to name a span: the trace that it belongs to, and itself.
+/// The identifiers of a span: its trace and itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpanContext {
     trace: u128,
@@ -37,10 +39,10 @@ pub(crate) struct SpanContext {
 }
 
 impl SpanContext {
-    /// A new one within another, or one that begins a trace.
+    /// Returns a new context within a parent, or one that begins a trace.
     fn child_of(parent: Option<SpanContext>) -> Self {
         let trace = parent.map_or_else(|| Uuid::new_v4().as_u128(), |parent| parent.trace);
-        // The half with the fixed bits that say which kind of id it is, so it is never zero.
+        // This half of the UUID has fixed variant bits, so it is never zero.
         SpanContext { trace, span: Uuid::new_v4().as_u64_pair().1 }
     }
 
@@ -60,17 +62,19 @@ impl OtlpSpan {
 }
 
 impl OtlpSpan {
-    /// The clock may have been set back between two turns: nothing ends before it began.
+    /// Returns the span with its end set.
+    ///
+    /// The clock may have been set back between two turns; the end is never before the start.
     fn ended_at(self, now: SystemTime) -> OtlpSpan {
         OtlpSpan { end: now.max(self.start), ..self }
     }
 }
 
-/// The spans that are open.
+/// The open spans of a session, and the finished ones that are not sent yet.
 #[derive(Debug)]
 pub(super) struct SpanTracker {
     session_id: String,
-    /// The name of the last turn.
+    /// The id of the last prompt.
     prompt: Option<String>,
     turn: Option<OtlpSpan>,
     request: Option<OtlpSpan>,
@@ -91,12 +95,12 @@ impl SpanTracker {
         SpanTracker { session_id: session_id.to_owned(), prompt: None, turn: None, request: None, tools, finished }
     }
 
-    /// What has ended since this was last asked.
+    /// Returns the spans that finished since the last call.
     pub(super) fn take_finished(&mut self) -> Vec<OtlpSpan> {
         std::mem::take(&mut self.finished)
     }
 
-    /// Opens and closes what an event opens and closes; gives back the span that the event is about.
+    /// Opens and closes spans for an event, and returns the span that the event belongs to.
     pub(super) fn record(
         &mut self,
         event: &AgentEvent,
@@ -104,7 +108,8 @@ impl SpanTracker {
         now: SystemTime,
     ) -> Option<SpanContext> {
         match event {
-            // Agents work side by side, and their requests too; of these the call's own span is told.
+            // Sub-agents run concurrently, and so do their requests; those events belong to the span of the sub-agent's
+            // call.
             AgentEvent::SubAgent { call_id, event, .. } => match &**event {
                 AgentEvent::ToolRequested { .. } | AgentEvent::ToolStarted(_) | AgentEvent::ToolFinished(_) => {
                     self.record(event, content, now)
@@ -177,7 +182,7 @@ impl SpanTracker {
         }
     }
 
-    /// Ends whatever is still open.
+    /// Ends all open spans.
     pub(super) fn close(&mut self, now: SystemTime) {
         let tools = self.tools.drain(..).map(|OpenTool { name, mut span, .. }| {
             span.set("gen_ai.tool.name", name);
@@ -187,7 +192,7 @@ impl SpanTracker {
         self.finished.extend(open.map(|span| span.ended_at(now)));
     }
 
-    /// Ends a span, well or with an error.
+    /// Ends a span, with an error if there is one.
     fn end_span(&mut self, mut span: OtlpSpan, error: Option<&str>, now: SystemTime) -> SpanContext {
         if let Some(error) = error {
             span.set("error.type", error.to_owned());
@@ -207,7 +212,7 @@ impl SpanTracker {
             [("gen_ai.operation.name", "execute_tool".into()), ("gen_ai.tool.call.id", call_id.to_owned().into())];
         let span = open_span("tool_call", SpanKind::Internal, self.turn_context(), start, attributes);
         let context = span.context;
-        // What is no tool is known at its end.
+        // Whether the tool exists is known when the call ends.
         let name = canonical_tool_name(name).to_owned();
         self.tools.push(OpenTool { call_id: call_id.to_owned(), name, span });
         context
@@ -225,12 +230,12 @@ impl SpanTracker {
         let start = time_before(now, report.duration);
         let parent = self.hook_parent(report);
         let span = open_span("hook_call", SpanKind::Internal, parent, start, attributes);
-        // A hook that says no has done its work.
+        // A hook that denies has succeeded.
         let error = (!report.succeeded()).then_some(report.status.as_str());
         self.end_span(span, error, now)
     }
 
-    /// Within what a hook ran: the call that it is about, the request whose answer it sees, or the turn.
+    /// Returns the parent of a hook's span: the call that it is about, the request whose answer it sees, or the turn.
     fn hook_parent(&self, report: &RunReport) -> Option<SpanContext> {
         let call = report.context.tool_use_id.as_deref();
         let tool = call.and_then(|call| self.tools.iter().find(|tool| tool.call_id == call)).map(|tool| &tool.span);
@@ -239,7 +244,7 @@ impl SpanTracker {
     }
 }
 
-/// A span that begins.
+/// Returns a new span that starts at `start`.
 fn open_span(
     name: &'static str,
     kind: SpanKind,
@@ -264,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_ends_before_it_began_whatever_the_clock_says() {
+    fn a_span_never_ends_before_it_starts_when_the_clock_is_set_back() {
         let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
         for (prompt_id, next) in [("p1", Some(())), ("p1", None)] {
             let mut spans = SpanTracker::new("s1");

@@ -1,4 +1,4 @@
-//! OTLP's JSON: how spans, log records and totals are written, and what stands around them in a request. Pure.
+//! The JSON form of OTLP: spans, log records and totals, and the request bodies around them.
 
 use std::time::SystemTime;
 
@@ -9,10 +9,10 @@ use crate::telemetry::file::timestamp;
 use crate::telemetry::metric::{HISTOGRAM_BOUNDARIES, METRICS, Metric, MetricKind, MetricSeries, MetricTotals};
 use crate::telemetry::record::{FieldValue, TelemetryFields, TelemetryRecord};
 
-/// How much of a text a record carries: records wait in memory, and collectors refuse large requests.
+/// The length at which a text is cut: records wait in memory, and collectors refuse large requests.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 
-/// A kind of telemetry: where it goes, and the names of the three lists that it lies in.
+/// A kind of telemetry, with its URL path and the names of the three lists that contain its items.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum OtlpSignal {
     Traces,
@@ -21,7 +21,7 @@ pub(super) enum OtlpSignal {
 }
 
 impl OtlpSignal {
-    /// Below the collector's address.
+    /// Returns the path below the collector's endpoint.
     pub(super) fn path(self) -> &'static str {
         match self {
             OtlpSignal::Traces => "v1/traces",
@@ -38,7 +38,7 @@ impl OtlpSignal {
         }
     }
 
-    /// A request's body: items that are JSON already, and who says them.
+    /// Returns a request's body from items that are JSON already.
     pub(super) fn body(self, resource: &str, items: &[String]) -> String {
         let [resources, scopes, name] = self.list_keys();
         let scope = json!({"name": "hookwright", "version": env!("CARGO_PKG_VERSION")});
@@ -47,17 +47,17 @@ impl OtlpSignal {
     }
 }
 
-/// Who is speaking; what the environment says about it goes first.
-pub(super) fn resource_json(said: &[(String, String)], session_id: &str) -> String {
+/// Returns the resource; attributes from the environment replace the program's own.
+pub(super) fn resource_json(from_env: &[(String, String)], session_id: &str) -> String {
     let own =
         [("service.name", "hookwright"), ("service.version", env!("CARGO_PKG_VERSION")), ("session.id", session_id)];
-    let own = own.into_iter().filter(|(key, _)| said.iter().all(|(name, _)| name != key));
-    let all = said.iter().map(|(key, value)| (key.as_str(), value.as_str())).chain(own);
+    let own = own.into_iter().filter(|(key, _)| from_env.iter().all(|(name, _)| name != key));
+    let all = from_env.iter().map(|(key, value)| (key.as_str(), value.as_str())).chain(own);
     let all = all.map(|(key, value)| attribute(key, json!({"stringValue": value})));
     json!({"attributes": all.collect::<Vec<_>>()}).to_string()
 }
 
-/// A log record.
+/// Returns the JSON of a log record.
 pub(super) fn log_json(
     common: &TelemetryFields<'_>,
     record: &TelemetryRecord<'_>,
@@ -81,7 +81,7 @@ pub(super) fn log_json(
     log.to_string()
 }
 
-/// A span that has ended.
+/// Returns the JSON of a span that has ended.
 pub(super) fn span_json(span: &OtlpSpan) -> String {
     let kind = match span.kind {
         SpanKind::Internal => 1,
@@ -106,14 +106,14 @@ pub(super) fn span_json(span: &OtlpSpan) -> String {
     json.to_string()
 }
 
-/// The running totals, in the table's order.
+/// Returns the JSON of the running totals, in the order of [`METRICS`].
 pub(super) fn metrics_json(totals: &MetricTotals, common: &TelemetryFields<'_>, now: SystemTime) -> Vec<String> {
     let points =
         |metric: &Metric| totals.series_of(metric).map(|series| data_point(series, common, now)).collect::<Vec<_>>();
     let measured = METRICS.iter().map(|metric| (metric, points(metric))).filter(|(_, points)| !points.is_empty());
     measured
         .map(|(metric, points)| {
-            // Cumulative: since the session began.
+            // The totals are cumulative since the session began.
             let (name, data) = match metric.kind {
                 MetricKind::Counter => {
                     ("sum", json!({"dataPoints": points, "aggregationTemporality": 2, "isMonotonic": true}))
@@ -155,7 +155,9 @@ fn attribute(name: &str, value: Value) -> Value {
     json!({"key": name, "value": value})
 }
 
-/// Whole numbers are written as texts: JSON's own lose their last digits in many readers.
+/// Returns the OTLP value of a field.
+///
+/// Integers are written as strings: JSON numbers lose their last digits in many readers.
 fn field_json(field: &FieldValue<'_>) -> Value {
     match field {
         FieldValue::Text(text) => json!({"stringValue": truncate_text(text)}),
@@ -178,12 +180,12 @@ fn tag_json(value: &Value) -> Value {
     }
 }
 
-/// Nanoseconds since 1970.
+/// Returns nanoseconds since 1970.
 fn nanos(time: SystemTime) -> String {
     time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
 }
 
-/// A text of bounded length that says so if it was cut.
+/// Returns a text of bounded length, with a remark if it was cut.
 fn truncate_text(text: &str) -> String {
     if text.len() <= MAX_TEXT_BYTES {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! A collector that keeps what it is sent, one that is not there, and one that does not answer.
+//! Tests with a collector that stores what it receives, one that does not exist, and one that does not answer.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,10 +11,10 @@ use hookwright_testkit::deadline::*;
 use super::super::{ActiveRecorder, CollectorOptions, TelemetrySink};
 use super::*;
 
-/// What was sent: path and body.
+/// The requests that a collector received: path and body.
 type Received = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// Answers everything with 200.
+/// Starts a collector that answers every request with 200.
 fn serve() -> (String, Received) {
     hookwright_testkit::watchdog::watch();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -30,7 +30,7 @@ fn serve() -> (String, Received) {
     (endpoint, received)
 }
 
-/// Takes one request off a connection.
+/// Reads one request from a connection and answers it.
 fn answer(stream: &TcpStream, received: &Received) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
@@ -64,7 +64,7 @@ fn config(endpoint: &str) -> Config {
     }
 }
 
-/// Everything of one kind that was sent, with the resource's attributes of the first.
+/// Returns all items of one kind that were received, and the last resource's attributes.
 fn items(received: &Received, path: &str, keys: [&str; 3]) -> (Value, Vec<Value>) {
     let (mut items, mut resource) = (Vec::new(), Value::Null);
     for (_, body) in received.lock().unwrap().iter().filter(|(to, _)| to == path) {
@@ -78,7 +78,7 @@ fn items(received: &Received, path: &str, keys: [&str; 3]) -> (Value, Vec<Value>
     (resource, items)
 }
 
-/// OTLP's list of attributes as an object.
+/// Returns OTLP's list of attributes as an object.
 fn attributes(item: &Value) -> Value {
     let value = |value: &Value| match value.as_object().and_then(|value| value.iter().next()) {
         Some((kind, number)) if kind == "intValue" => {
@@ -144,7 +144,7 @@ fn a_turn_arrives_as_logs_metrics_and_spans() {
 }
 
 #[test]
-fn every_span_is_within_what_it_happened_in() {
+fn every_span_has_the_parent_it_happened_in() {
     let (endpoint, received) = serve();
     let hook = |event: EventKind, fields: Value| {
         run_hooks(event, fields, json!([{"type": "command", "name": event.name(), "command": "true"}])).remove(0)
@@ -261,12 +261,12 @@ fn a_silent_collector_is_given_up_after_a_second() {
         assert_eq!(warnings, [format!("some telemetry could not be sent to {endpoint}: no answer within a second")]);
     };
     check();
-    // Nor does a runtime of one thread deadlock, or mind clients that come and go within it.
+    // A runtime of one thread does not deadlock either, nor is it disturbed by clients that come and go within it.
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async { check() });
 }
 
 #[test]
-fn grpc_becomes_http_aloud_and_nonsense_is_refused() {
+fn grpc_falls_back_to_http_with_a_warning_and_invalid_endpoints_are_refused() {
     let (endpoint, _) = serve();
     let start = |endpoint: &str, otlp_protocol| {
         let (telemetry, warnings) = TelemetryRecorder::start(&Config { otlp_protocol, ..config(endpoint) }, &facts());
@@ -281,7 +281,7 @@ fn grpc_becomes_http_aloud_and_nonsense_is_refused() {
 }
 
 #[test]
-fn a_file_goes_before_a_collector() {
+fn a_file_takes_precedence_over_a_collector() {
     let (endpoint, received) = serve();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.log");
@@ -290,7 +290,7 @@ fn a_file_goes_before_a_collector() {
 }
 
 #[test]
-fn a_refusal_is_told_once_with_the_collectors_answer() {
+fn a_refusal_is_reported_once_with_the_collectors_answer() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     thread::spawn(move || {
@@ -302,7 +302,7 @@ fn a_refusal_is_told_once_with_the_collectors_answer() {
     assert_eq!(warnings, [format!("some telemetry could not be sent to {endpoint}: it answered 401 Unauthorized")]);
 }
 
-/// Takes a request's head, which it gives back, and answers before the body is read.
+/// Reads and returns a request's head, and answers before the body is read.
 fn head(mut stream: &TcpStream, answer: &[u8]) -> String {
     let mut head = String::new();
     let mut reader = BufReader::new(stream);
@@ -315,7 +315,7 @@ fn head(mut stream: &TcpStream, answer: &[u8]) -> String {
 }
 
 #[test]
-fn the_environment_adds_headers_and_says_who_is_speaking() {
+fn the_environment_adds_headers_and_resource_attributes() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let request = thread::spawn(move || {
@@ -356,7 +356,7 @@ fn more_than_one_request_holds_arrives_whole_and_in_order() {
 }
 
 #[test]
-fn what_a_silent_collector_leaves_waiting_is_bounded() {
+fn the_queue_for_a_silent_collector_is_bounded() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
     let (mut telemetry, _) = TelemetryRecorder::start(&config(&endpoint), &facts());

@@ -1,4 +1,4 @@
-//! Real hooks, real files, a real HTTP server.
+//! Tests of telemetry with real hooks, real files and a real HTTP server.
 
 mod collector;
 mod outfile;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use super::{TelemetryRecorder, TelemetrySession};
 
-/// What must not be seen where content is left out.
+/// Text that must not appear where content is left out.
 const SECRET: &str = "hunter2";
 
 fn facts() -> TelemetrySession {
@@ -36,7 +36,7 @@ fn map(value: Value) -> Map<String, Value> {
     serde_json::from_value(value).unwrap()
 }
 
-/// Runs commands as hooks of an event and says how they ended.
+/// Runs commands as hooks of an event and returns an event for each finished run.
 fn run_hooks(event: EventKind, fields: Value, hooks: Value) -> Vec<AgentEvent> {
     #[derive(Default)]
     struct ObservedRuns(Mutex<Vec<(RunReport, HookInput)>>);
@@ -133,7 +133,7 @@ fn compressed() -> AgentEvent {
     AgentEvent::Compressed { trigger: "auto", before: 900, after: 100 }
 }
 
-/// A whole turn, with everything that is recorded.
+/// Returns the events of a whole turn, with everything that is recorded.
 fn turn() -> Vec<AgentEvent> {
     vec![
         prompt(),
@@ -154,7 +154,7 @@ fn turn() -> Vec<AgentEvent> {
 }
 
 #[test]
-fn it_can_be_handed_to_another_thread() {
+fn the_recorder_can_be_sent_to_another_thread() {
     fn sendable<T: Send + 'static>() {}
     sendable::<TelemetryRecorder>();
 }

@@ -1,4 +1,4 @@
-//! The file, as its readers read it.
+//! Tests of the telemetry file, read as its readers read it.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ fn config(outfile: &Path) -> Config {
     Config { enabled: true, outfile: Some(outfile.to_owned()), ..Config::default() }
 }
 
-/// Records events into a new file and gives back its text.
+/// Records events into a new file and returns its text.
 fn written(config: &Config, events: &[AgentEvent]) -> String {
     let (mut telemetry, warnings) = TelemetryRecorder::start(config, &facts());
     assert_eq!(warnings, [""; 0]);
@@ -27,7 +27,7 @@ fn name(record: &Value) -> &str {
 }
 
 #[test]
-fn off_it_is_nothing_at_all() {
+fn disabled_telemetry_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let config = Config { enabled: false, ..config(&dir.path().join("t.log")) };
     let (mut telemetry, warnings) = TelemetryRecorder::start(&config, &facts());
@@ -39,7 +39,7 @@ fn off_it_is_nothing_at_all() {
 }
 
 #[test]
-fn a_session_is_a_configuration_what_happened_and_the_totals() {
+fn a_session_is_written_as_configuration_events_and_totals() {
     let dir = tempfile::tempdir().unwrap();
     let text = written(&config(&dir.path().join("deep/down/t.log")), &turn());
     let records = lines(&text);
@@ -88,7 +88,7 @@ fn a_record_has_the_shape_that_readers_know() {
         },
         "_body": "User prompt. Length: 14.",
     });
-    // As texts: the order counts too.
+    // They are compared as text because the order counts too.
     assert_eq!(record.to_string(), expected.to_string());
 }
 
@@ -123,7 +123,7 @@ fn records_are_there_as_soon_as_they_happen_and_sessions_share_a_file() {
 
 #[cfg(unix)]
 #[test]
-fn a_new_file_is_its_owners() {
+fn a_new_file_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.log");
@@ -192,7 +192,7 @@ fn totals_add_up() {
 }
 
 #[test]
-fn what_is_wrong_with_the_settings_is_said_and_stops_nothing() {
+fn problems_in_the_settings_are_warnings_and_stop_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let start = |config: Config| {
         let (mut telemetry, warnings) = TelemetryRecorder::start(&config, &facts());
@@ -211,7 +211,7 @@ fn what_is_wrong_with_the_settings_is_said_and_stops_nothing() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_device_is_no_place_for_telemetry() {
+fn a_device_is_refused_as_telemetry_file() {
     let (mut telemetry, warnings) = TelemetryRecorder::start(&config(Path::new("/dev/full")), &facts());
     assert!(
         matches!(warnings.as_slice(), [warning] if warning.contains("/dev/full cannot be opened: this is not a regular file"))

@@ -1,9 +1,9 @@
-//! What records say.
+//! Tests of the records' fields and bodies.
 
 use super::super::record::{self, ContentPolicy, TelemetryRecord, program};
 use super::*;
 
-/// A record's fields as JSON, without those that differ from run to run.
+/// Returns a record's fields as JSON, without the hook's input.
 fn fields(record: &TelemetryRecord<'_>) -> Value {
     let fields = record.fields.iter().map(|(name, field)| ((*name).to_owned(), json!(field)));
     Value::Object(fields.filter(|(name, _)| name != "hook_input").collect())
@@ -13,7 +13,7 @@ fn record_of(event: &AgentEvent, content: ContentPolicy) -> TelemetryRecord<'_> 
     record::record_for(event, content).expect("a record")
 }
 
-/// A hook's record, which took no time.
+/// Returns the record of a hook run whose duration is set to a fixed value.
 fn hook(command: &str, content: ContentPolicy) -> Value {
     let AgentEvent::HookFinished { mut report, input } = run_hook(command) else { panic!("no hook ran") };
     report.duration = Duration::from_millis(6);
@@ -43,7 +43,7 @@ fn a_hook_is_recorded_with_what_it_read_and_printed() {
 }
 
 #[test]
-fn a_hook_that_blocks_fails_or_talks_is_recorded_with_what_was_made_of_it() {
+fn a_hook_that_blocks_fails_or_prints_text_is_recorded_with_its_outcome() {
     let blocked = hook("echo no way >&2; exit 2", ContentPolicy::Included);
     assert_eq!(
         (&blocked["success"], &blocked["exit_code"], &blocked["error"]),

@@ -28,7 +28,7 @@ fn shown(app: &mut App, columns: usize) -> String {
 }
 
 #[test]
-fn what_is_written_becomes_an_effect() {
+fn submitted_text_becomes_an_effect() {
     let mut app = app();
     assert_eq!(typed(&mut app, "hello"), [AppEffect::Submit("hello".to_owned())]);
     assert!(typed(&mut app, "   ").is_empty());
@@ -44,7 +44,7 @@ fn what_is_written_becomes_an_effect() {
 }
 
 #[test]
-fn prompts_that_are_given_back_are_written_again() {
+fn returned_prompts_are_put_into_the_composer() {
     let mut app = app();
     app.handle_event(AgentEvent::PromptsReturned(vec!["two".to_owned(), "three".to_owned()]), Instant::now());
     assert_eq!(app.composer.text(), "two\nthree");
@@ -101,7 +101,7 @@ fn everything_fits_into_any_terminal() {
 }
 
 #[test]
-fn two_interrupts_leave_and_one_only_clears() {
+fn two_interrupts_exit_and_one_only_clears() {
     let mut app = app();
     let now = Instant::now();
     app.composer.insert("text");

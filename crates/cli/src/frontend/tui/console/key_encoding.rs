@@ -1,8 +1,10 @@
-//! Keys as a terminal sends them to a program. Pure.
+//! Encodes keys as the bytes that a terminal sends to a program.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// What a key sends; nothing for one that sends nothing. Programs may ask for cursor keys of another kind.
+/// Returns the bytes of a key, or none for a key that sends nothing.
+///
+/// `cursor_keys` is the application mode for cursor keys, which programs can enable.
 pub(super) fn encode_key(key: KeyEvent, cursor_keys: bool) -> Option<Vec<u8>> {
     let plain = match key.code {
         KeyCode::Char(char) => return Some(prefix_alt(key, encode_character(char, key.modifiers))),
@@ -45,7 +47,7 @@ fn encode_character(char: char, modifiers: KeyModifiers) -> Vec<u8> {
     char.encode_utf8(&mut [0; 4]).as_bytes().to_vec()
 }
 
-/// Keys that are sequences; with modifiers, these are a number in it.
+/// Returns the escape sequence of a special key, with its modifiers as a number.
 fn encode_special(code: KeyCode, modifiers: KeyModifiers, cursor_keys: bool) -> Option<Vec<u8>> {
     let held = |modifier: KeyModifiers, worth: u8| if modifiers.contains(modifier) { worth } else { 0 };
     let modifier = 1 + held(KeyModifiers::SHIFT, 1) + held(KeyModifiers::ALT, 2) + held(KeyModifiers::CONTROL, 4);
@@ -77,8 +79,10 @@ fn encode_special(code: KeyCode, modifiers: KeyModifiers, cursor_keys: bool) -> 
     Some(sequence.into_bytes())
 }
 
-/// Pasted text: ends of lines as a keyboard has them; where the program wants to know what is pasted, between the marks for
-/// it, which nothing in the text forges.
+/// Returns the bytes of pasted text, with carriage returns as line ends.
+///
+/// If `marked`, the text stands between bracketed-paste marks; its escape characters are removed, so that it cannot end
+/// the marks.
 pub(super) fn encode_paste(text: &str, marked: bool) -> Vec<u8> {
     let text = text.replace("\r\n", "\r").replace('\n', "\r");
     if marked { format!("\x1b[200~{}\x1b[201~", text.replace('\x1b', "")).into_bytes() } else { text.into_bytes() }
@@ -113,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pasted_cannot_end_its_marks() {
+    fn pasted_text_cannot_end_its_marks() {
         assert_eq!(encode_paste("a\nb\r\n", false), b"a\rb\r");
         assert_eq!(encode_paste("a\x1b[201~rm\n", true), b"\x1b[200~a[201~rm\r\x1b[201~");
     }

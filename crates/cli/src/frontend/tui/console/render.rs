@@ -1,5 +1,7 @@
-//! What is drawn on a command's terminal, as lines of ours: its end on a card, all of it on a page with the cursor and how
-//! to come back. Only words and styles are taken over.
+//! Renders the screen of a command's terminal: its last lines on a card, or the whole on a page with the cursor and a
+//! status line.
+//!
+//! Only text and styles are taken over.
 
 use std::time::Instant;
 
@@ -9,11 +11,11 @@ use hookwright_tools::TerminalInputMode;
 use super::{IDLE_NOTICE_DELAY, ScreenConsole, ScreenConsoles, lock};
 use crate::frontend::tui::styled_text::{DIM, NOTE, PLAIN, StyledLine, StyledSpan, WARN, format_elapsed};
 
-/// How the keyboard is given away.
+/// The hint how to give a command the keyboard.
 const KEYBOARD_HINT: &str = "Ctrl+F or Tab gives it the keyboard";
 
 impl ScreenConsoles {
-    /// The last lines that are drawn on a call's terminal, and what the user should know of it.
+    /// Returns the last lines of a terminal's screen, and a notice if the command seems to wait for input.
     pub(crate) fn tail_lines(&self, console: &ScreenConsole, most: usize, now: Instant) -> Vec<StyledLine> {
         let drawn = lock(&console.screen);
         let mut lines = self.screen_lines(drawn.parser.screen());
@@ -37,7 +39,7 @@ impl ScreenConsoles {
         lines
     }
 
-    /// All of a call's terminal, a line that says whose the keyboard is, and where the cursor is.
+    /// Returns a terminal's whole screen with a status line below it, and the position of the cursor.
     pub(crate) fn page_lines(
         &self,
         console: &ScreenConsole,
@@ -65,7 +67,7 @@ impl ScreenConsoles {
         (lines, cursor)
     }
 
-    /// All that is drawn on a call's terminal, as a card has it.
+    /// Returns a terminal's whole screen, indented as on a card.
     pub(crate) fn all_lines(&self, console: &ScreenConsole) -> Vec<StyledLine> {
         let lines = self.screen_lines(lock(&console.screen).parser.screen());
         lines.into_iter().map(|line| line.indented_by(2)).collect()
@@ -78,7 +80,7 @@ impl ScreenConsoles {
     }
 }
 
-/// One row; blanks at its end are left out unless they are coloured.
+/// Returns one row without the blanks at its end, unless they are coloured.
 fn row_line(screen: &vt100::Screen, row: u16, columns: u16, in_colour: bool) -> StyledLine {
     let mut line = StyledLine::new();
     let mut end = 0;
@@ -97,7 +99,7 @@ fn row_line(screen: &vt100::Screen, row: u16, columns: u16, in_colour: bool) -> 
     line
 }
 
-/// Keeps so many bytes, which end where a character does.
+/// Truncates spans to so many bytes in all, which must end at a character boundary.
 fn truncate_spans(spans: &mut Vec<StyledSpan>, mut left: usize) {
     for span in spans.iter_mut() {
         span.text.truncate(left.min(span.text.len()));
@@ -133,7 +135,7 @@ fn convert_colour(colour: vt100::Color) -> Option<Color> {
     }
 }
 
-/// Lines whose words stand in one of the others get its colours. Both are looked through from their ends.
+/// Gives lines the colours of the drawn lines with the same text; both are matched from their ends.
 pub(crate) fn recolour_matching_lines(lines: &mut [StyledLine], coloured: &[StyledLine]) {
     let words =
         |line: &StyledLine| line.spans.iter().map(|span| span.text.as_str()).collect::<String>().trim().to_owned();

@@ -2,7 +2,7 @@ use super::*;
 use crate::frontend::tui::styled_text::StyledLine;
 use hookwright_tools::ConsoleHost as _;
 
-/// A terminal of twenty columns and five rows, and what draws on it.
+/// Returns a terminal of twenty columns and five rows, and the callback that draws on it.
 fn console() -> (Arc<ScreenConsoles>, Arc<ScreenConsole>, OutputCallback) {
     let consoles = ScreenConsoles::new();
     consoles.resize(20, 6);
@@ -16,7 +16,7 @@ fn plain(lines: &[StyledLine]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_is_drawn_is_shown_in_its_colours_and_steers_nothing() {
+async fn output_is_shown_in_its_colours_without_control_sequences() {
     let (consoles, console, mut live) = console();
     live(b"\x1b]0;title\x07\x1b]52;c;aGk=\x07\x1bP+q\x1b\\\x1b[?1000h\x1b[31mred\x1b[0m and \x1b[1mbold\x1b[0m  \r\n");
     live("\u{202e}日本\x1b[8;99;99t\x1b[6n".as_bytes());
@@ -50,7 +50,7 @@ async fn the_page_has_the_size_of_the_terminal_and_says_how_to_come_back() {
 }
 
 #[tokio::test]
-async fn escape_is_the_programs_where_it_takes_keys() {
+async fn escape_goes_to_a_program_that_reads_keys() {
     let (_, console, mut live) = console();
     let escape = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
     assert!(console.send_key(escape), "lines");
@@ -105,9 +105,9 @@ fn words_keep_their_colours_when_the_card_is_done() {
     assert_eq!((lines[1].spans[0].style, lines[2].spans[0].style), (BAD, DIM));
 }
 
-/// Half of a wide letter, which a narrower window leaves, is more than the emulator bears.
+/// A narrower window leaves half of a wide character, on which the emulator panics.
 #[tokio::test]
-async fn what_the_emulator_does_not_bear_ends_nothing() {
+async fn an_emulator_panic_does_not_end_the_session() {
     let (consoles, console, mut live) = console();
     for columns in (10..20).rev() {
         live("\x1b[H".as_bytes());
@@ -121,7 +121,7 @@ async fn what_the_emulator_does_not_bear_ends_nothing() {
 
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(300))]
-    /// Nothing that a program draws, at whatever size, ends the session or leaves anything but words and styles.
+    /// No output at any size ends the session or leaves anything but text and styles.
     #[test]
     fn anything_can_be_drawn_at_any_size(
         pieces in proptest::collection::vec((
