@@ -1,8 +1,8 @@
 //! Terminal output: stdout and stderr, styles that vanish in pipes and under NO_COLOR, messages and tables.
 //!
 //! Data goes to stdout, messages about it to stderr. Colour never carries meaning of its own. Both streams are wrapped
-//! in the [`SafeWriter`] of `output/safe_writer.rs`; only the full-screen front end (`frontend/tui/terminal.rs`) writes
-//! to stdout without it.
+//! in the [`SafeWriter`] of `output/safe_writer.rs`. Three writers bypass it: [`notify`], the full-screen front end
+//! (`frontend/tui/terminal.rs`) and the last output of a process that a signal ends (`hookwright_process`).
 
 pub(crate) mod diagnostics;
 pub(crate) mod error_report;

@@ -27,9 +27,9 @@ pub(crate) fn call_position(request: &ApprovalRequest) -> String {
 pub(crate) fn description(request: &ApprovalRequest) -> Option<&str> {
     // An MCP server may give an argument of this name another meaning.
     let own = request.server.is_none();
-    let said =
+    let text =
         ["description", "instruction"].into_iter().filter(|_| own).find_map(|key| request.args.get(key)?.as_str());
-    said.map(str::trim).filter(|said| !said.is_empty())
+    text.map(str::trim).filter(|text| !text.is_empty())
 }
 
 /// Returns the argument that a user would edit, or none if the arguments are edited as JSON.
@@ -58,7 +58,7 @@ pub(crate) fn args_with_text(request: &ApprovalRequest, text: &str) -> Result<Ma
     Ok(args)
 }
 
-/// Returns a name for a file with that text, from which an editor recognizes the language.
+/// Returns a name for a file with that text, from which an editor recognises the language.
 pub(crate) fn editor_file_name(request: &ApprovalRequest) -> String {
     match (&request.preview, text_argument(request)) {
         (Some(ToolDisplay::Diff(file)), Some(_)) => file.file_name.clone(),

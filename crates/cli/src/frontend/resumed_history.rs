@@ -14,7 +14,6 @@ pub(crate) enum ResumedItem {
     User(String),
     /// A text of the model's.
     Model(String),
-    /// A tool call.
     Call(ResumedCall),
 }
 
@@ -84,11 +83,11 @@ fn result_text(response: &FunctionResponse) -> Result<String, String> {
 }
 
 /// Returns a command's output, taken from the result that the model gets.
-fn command_output(told: &str) -> Option<&str> {
-    if !told.starts_with("Command: ") && !told.starts_with("Output: ") {
+fn command_output(text: &str) -> Option<&str> {
+    if !text.starts_with("Command: ") && !text.starts_with("Output: ") {
         return None;
     }
-    let (_, rest) = told.split_once("Output: ")?;
+    let (_, rest) = text.split_once("Output: ")?;
     let ends = ["\nError: ", "\nExit Code: ", "\nSignal: ", "\nBackground PIDs: ", "\nProcess Group PGID: "];
     let end = ends.iter().filter_map(|end| rest.rfind(end)).min().unwrap_or(rest.len());
     Some(&rest[..end])

@@ -51,7 +51,7 @@ impl ExitSummary {
     }
 }
 
-/// Returns the shortest argument that names a session.
+/// Returns the argument of `--resume` that names a session.
 ///
 /// A generated id is cut to eight characters; an id that the user chose is kept whole, in quotes if a shell needs them.
 fn resume_argument(id: &str) -> String {

@@ -73,7 +73,6 @@ pub(crate) struct SessionTotals {
 }
 
 impl SessionStats {
-    /// Counts an event.
     pub(crate) fn count(&mut self, event: &AgentEvent) {
         let (agent, event) = event.unwrap_subagent();
         if let Some(agent) = agent {
@@ -119,7 +118,6 @@ impl SessionStats {
         }
     }
 
-    /// Returns the totals.
     pub(crate) fn totals(&self) -> SessionTotals {
         SessionTotals {
             prompts: self.prompts,

@@ -99,13 +99,13 @@ pub(crate) fn event_lines(event: &AgentEvent) -> Vec<String> {
 }
 
 fn hook_line(report: &RunReport) -> String {
-    let deed = summary(report);
+    let summary_text = summary(report);
     let style = match report.decision() {
         _ if !report.succeeded() => WARN,
         _ if report.answer.stop => BAD,
         Some(Decision::Deny) => BAD,
         Some(Decision::Ask) => WARN,
-        _ if deed == "no objection" => DIM,
+        _ if summary_text == "no objection" => DIM,
         _ => GOOD,
     };
     let time = paint(DIM, format!("{:>6.1} ms", report.duration.as_secs_f64() * 1e3));
@@ -114,7 +114,7 @@ fn hook_line(report: &RunReport) -> String {
         "{within}  {} {time}  {:<16} {}",
         paint(NOTE, format!("{:<19}", report.event)),
         output::truncate_columns(&report.hook, 16),
-        paint(style, output::truncate_columns(&deed, 100))
+        paint(style, output::truncate_columns(&summary_text, 100))
     )
 }
 

@@ -25,7 +25,7 @@ impl<'s> LogFields<'s> {
     }
 
     fn add(&mut self, name: &str, value: &str) {
-        // Secrets are hidden before the line is cut: half a secret would not be recognized.
+        // Secrets are hidden before the line is cut: half a secret would not be recognised.
         let value = if is_secret_name(name) { "***".to_owned() } else { self.secrets.hide(value) };
         let value = strip_controls(&value);
         if name == "message" {

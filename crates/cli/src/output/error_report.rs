@@ -46,7 +46,7 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain().map(|cause| cause_text(cause).trim_end().to_owned()) {
         // Some errors include their cause in their own text.
-        if !causes.last().is_some_and(|said| said.contains(&cause)) {
+        if !causes.last().is_some_and(|previous| previous.contains(&cause)) {
             causes.push(cause);
         }
     }

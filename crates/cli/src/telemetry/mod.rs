@@ -101,7 +101,6 @@ impl TelemetryRecorder {
         self.0.is_some()
     }
 
-    /// Records an event.
     pub(crate) fn record(&mut self, event: &AgentEvent) {
         if let Some(running) = &mut self.0 {
             if let AgentEvent::PromptReceived { .. } = event {

@@ -28,7 +28,6 @@ trait DemoScript: Send + 'static {
     fn write_files(&self, stage: &DemoSandbox) -> anyhow::Result<()>;
     /// Returns the commands that a user would give.
     fn session_commands(&self) -> Vec<SessionCommand>;
-    /// Counts an event.
     fn count_event(&mut self, event: &AgentEvent);
     /// Returns whether everything that the demo shows has happened.
     fn is_complete(&self) -> bool;

@@ -30,7 +30,6 @@ const READER_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// Prints a session's events in one output format.
 trait EventPrinter {
-    /// Prints an event.
     fn print_event(&mut self, event: &AgentEvent) -> io::Result<()>;
     /// Records a problem with the configuration or a command, which is already on stderr for people.
     fn record_warning(&mut self, _text: String) -> io::Result<()> {
@@ -76,8 +75,8 @@ pub(crate) fn run(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u8> 
         }
         Err(SessionError::AuthType(error)) => {
             let session_id = session_id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-            let told = serde_json::json!({"type": "Error", "message": error.to_string(), "code": exit::WRONG_AUTH});
-            report_refused_start(args.output_format, serde_json::json!({"session_id": session_id, "error": told}))?;
+            let report = serde_json::json!({"type": "Error", "message": error.to_string(), "code": exit::WRONG_AUTH});
+            report_refused_start(args.output_format, serde_json::json!({"session_id": session_id, "error": report}))?;
             return Err(SessionError::AuthType(error).into());
         }
         opened => opened?,
@@ -121,11 +120,11 @@ fn report_unguarded(format: OutputFormat, error: &SessionError) -> io::Result<()
 }
 
 /// Reports in the output format that the session does not start.
-fn report_refused_start(format: OutputFormat, mut told: serde_json::Value) -> io::Result<()> {
+fn report_refused_start(format: OutputFormat, mut report: serde_json::Value) -> io::Result<()> {
     match format {
         OutputFormat::Text => Ok(()),
-        OutputFormat::Json => output::print_json(&told),
-        OutputFormat::StreamJson => stream_json::print_refused_start(told["error"].take()),
+        OutputFormat::Json => output::print_json(&report),
+        OutputFormat::StreamJson => stream_json::print_refused_start(report["error"].take()),
     }
 }
 

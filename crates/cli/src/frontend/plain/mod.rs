@@ -57,18 +57,18 @@ pub(crate) async fn run_session(args: &SessionArgs, opened: PreparedSession) -> 
     let farewell = ExitSummary::for_session(&front.session.view());
     front.session.end(Shutdown::Now, front.end_reason);
     front.question = None;
-    let mut told = Ok(());
+    let mut printed = Ok(());
     while let Some(event) = events.recv().await {
         // A failed write stops only the printing: the session is followed to its end.
-        told = told.and(front.handle_event(event));
+        printed = printed.and(front.handle_event(event));
     }
     ended.await?;
     if matches!(left, Ok(exit::OK)) {
-        told = told.and_then(|()| print_lines(crate::frontend::tui::FAREWELL_MESSAGE));
+        printed = printed.and_then(|()| print_lines(crate::frontend::tui::FAREWELL_MESSAGE));
     }
     let last_words = farewell.lines(&front.stats, begun.elapsed());
     front.telemetry.shutdown().iter().try_for_each(output::warn)?;
-    told?;
+    printed?;
     // The terminal may be gone by now.
     let _ = last_words.iter().try_for_each(|line| print_lines(line));
     // A signal may have arrived while the session was ending.
@@ -181,7 +181,7 @@ impl PlainSession {
         }
     }
 
-    /// Handles Ctrl-C.
+    /// Handles Ctrl-C while the session reads lines.
     ///
     /// It closes an open question; otherwise it cancels the turn (a second one before the turn ends stops the program);
     /// otherwise it announces that the next one exits.
@@ -292,9 +292,9 @@ impl PlainSession {
     fn handle_line(&mut self, line: &str) -> io::Result<LineOutcome> {
         self.exit_deadline = None;
         if let Some(question) = self.question.take() {
-            let (again, heard) = question.answer(line.trim())?;
+            let (again, is_consumed) = question.answer(line.trim())?;
             self.question = again;
-            if heard {
+            if is_consumed {
                 return Ok(LineOutcome::Continue);
             }
         }

@@ -10,7 +10,6 @@ use crate::frontend::tui::hook_log;
 use crate::frontend::tui::styled_text::single_line;
 use crate::{frontend::reply_text, frontend::timeline, output, output::diagnostics};
 
-/// Prints an event.
 pub(super) fn print_event(event: &AgentEvent) -> io::Result<()> {
     match event {
         AgentEvent::Text(text) => {

@@ -35,7 +35,7 @@ impl PendingQuestion {
                 Ok((None, reply.send(word).is_ok()))
             }
             PendingQuestion::Inquiry(asked) => {
-                asked.answer(line).map(|(asked, heard)| (asked.map(PendingQuestion::Inquiry), heard))
+                asked.answer(line).map(|(asked, is_consumed)| (asked.map(PendingQuestion::Inquiry), is_consumed))
             }
         }
     }
@@ -59,8 +59,8 @@ pub(super) fn print_approval_question(request: &ApprovalRequest) -> io::Result<(
         output::escape_invisible(&request.title),
         approval_text::call_position(request)
     ))?;
-    if let Some(said) = approval_text::description(request) {
-        print_lines(&format!("the model says: {}", output::escape_invisible(said)))?;
+    if let Some(description) = approval_text::description(request) {
+        print_lines(&format!("the model says: {}", output::escape_invisible(description)))?;
     }
     if let Some(path) = &request.protected_file {
         print_lines(&format!("{path} is protected: guards are made of it"))?;

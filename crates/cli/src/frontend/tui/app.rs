@@ -41,7 +41,7 @@ pub(crate) enum AppEffect {
     Editor,
     /// Look for an image in the clipboard.
     Clipboard,
-    /// Open the newest card in the pager.
+    /// Open the pager on the newest card or the open dialog.
     Expand,
     /// Redraw the whole screen.
     Redraw,

@@ -381,10 +381,10 @@ impl ApprovalDialog {
                 .with_text(DIM, format!("  {}{}", request.name, approval_text::call_position(request)))
                 .with_hanging_indent(4),
         ];
-        if let Some(said) = approval_text::description(request) {
+        if let Some(description) = approval_text::description(request) {
             head.push(
                 StyledLine::styled(DIM, "  the model says: ")
-                    .with_text(PLAIN, escape_invisible(said))
+                    .with_text(PLAIN, escape_invisible(description))
                     .with_hanging_indent(4),
             );
         }

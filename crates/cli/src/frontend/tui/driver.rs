@@ -1,5 +1,5 @@
-//! Holds the session together: waits for keys, for the agent, for signals and for time; passes them to the state, draws it,
-//! and does what it asks for.
+//! The event loop of the screen: waits for keys, agent events, signals and timers, passes them to [`App`], draws it,
+//! and carries out its effects.
 
 mod editor;
 mod file_search;
@@ -66,20 +66,20 @@ pub(crate) struct ScreenDriver<'a> {
     file_searches: (UnboundedSender<FileSearchResult>, UnboundedReceiver<FileSearchResult>),
     files_listed_at: Option<Instant>,
     pub(crate) images: (UnboundedSender<ImageLookup>, UnboundedReceiver<ImageLookup>),
-    /// Whether fitting files are being looked for.
+    /// Whether a search for matching files is running.
     is_searching_files: bool,
     telemetry: TelemetryRecorder,
-    /// When it went on after having been stopped.
+    /// When the program last resumed after it was suspended.
     suspended_at: Option<Instant>,
     pub(crate) notifier: UserNotifier,
     pub(crate) reply_filter: ReplyFilter,
-    /// Whether the screen is to be emptied with the next frame.
+    /// Whether the next frame clears the screen.
     clears_next_frame: bool,
-    /// What the settings last said of colours and keys.
+    /// The last applied settings for colours and keys.
     pub(crate) appearance: ScreenAppearance,
     pub(crate) exit_code: Option<u8>,
     started: Instant,
-    /// Why, as SessionEnd hooks are told.
+    /// The reason that SessionEnd hooks get.
     end_reason: EndReason,
 }
 
@@ -95,7 +95,7 @@ pub(crate) async fn run_session(
     let result = driver.run().await;
     driver.signals.defer(true);
     driver.end_session().await;
-    // Somebody may have lost patience with the end.
+    // A signal may have arrived while the session was ending.
     result.map(|code| driver.signals.try_next().unwrap_or(code))
 }
 
@@ -113,7 +113,7 @@ impl<'a> ScreenDriver<'a> {
             App::new(PromptHistory::open(view.loaded.paths.user_dir.join("hookwright_history")), initial_status(&view));
         consoles.set_colour(view.loaded.settings.tools.shell.colour);
         app.consoles = consoles;
-        // The session says so too, but not before the first frame: until then it would look ready.
+        // The session announces this too, but only after the first frame: until then the screen would look ready.
         app.set_busy(SessionActivity::Starting.as_str(), Instant::now());
         let facts = crate::frontend::session_options::telemetry_facts(&view, args);
         let (telemetry, problems) = TelemetryRecorder::start(&view.loaded.settings.telemetry, &facts);
@@ -182,7 +182,7 @@ impl<'a> ScreenDriver<'a> {
                     None => return Ok(exit::HUNG_UP),
                 },
                 event = self.events.recv() => {
-                    // A session that ends without being asked to was lost in a panic, and has said so.
+                    // A session that ends unasked has panicked, and the panic has been reported.
                     let Some(event) = event else { return Ok(exit::ERROR) };
                     self.handle_event(event);
                     dirty = true;
@@ -208,7 +208,7 @@ impl<'a> ScreenDriver<'a> {
         Ok(self.exit_code.unwrap_or(exit::OK))
     }
 
-    /// Something was typed, pasted, or the terminal has another size.
+    /// Handles a key, a paste, or a new size of the terminal.
     fn handle_input(&mut self, event: Event) -> anyhow::Result<()> {
         let now = Instant::now();
         let effects = match event {
@@ -243,7 +243,7 @@ impl<'a> ScreenDriver<'a> {
                 }
                 Vec::new()
             }
-            // Whoever draws next sees that the size is another.
+            // The next frame notices a new size.
             _ => Vec::new(),
         };
         for effect in effects {
@@ -266,15 +266,15 @@ impl<'a> ScreenDriver<'a> {
         Ok(())
     }
 
-    /// Does what the user has written.
+    /// Handles the text that the user has submitted.
     fn submit(&mut self, text: &str) -> anyhow::Result<()> {
         self.show_images(text);
         match self.session.view().parse_line(text) {
             InputLine::Blank => return Ok(()),
-            // What takes turns is echoed when its turn comes.
+            // A queued command is echoed when it starts.
             InputLine::Command(order) if order.is_queued() => {
                 self.session.send(order);
-                // From here on Ctrl-C means this, and not the next draft.
+                // From here on Ctrl-C cancels this command instead of clearing the next draft.
                 if self.app.busy.is_none() {
                     self.app.set_busy(SessionActivity::Working.as_str(), Instant::now());
                 }
@@ -295,7 +295,7 @@ impl<'a> ScreenDriver<'a> {
         Ok(())
     }
 
-    /// Says why nothing is done with what the user has written.
+    /// Shows why the submitted text is not accepted.
     fn reject_input(&mut self, text: &str, why: String) {
         self.app.echo_prompt(text);
         self.app.push_text(WARN, why);
@@ -322,18 +322,18 @@ impl<'a> ScreenDriver<'a> {
         self.app.handle_event(event, Instant::now());
     }
 
-    /// What the session says about hooks while the panel is open is shown there too.
+    /// Shows the session's replies in the hooks panel too while it is open.
     fn mirror_reply_to_panel(&mut self, event: AgentEvent) {
         let before = self.app.take_finished();
         self.app.handle_event(event, Instant::now());
-        let said = self.app.take_finished();
+        let reply_blocks = self.app.take_finished();
         if let Some(panel) = &mut self.panel {
-            panel.push_notice(said.iter().flat_map(|block| block.render(200)).collect());
+            panel.push_notice(reply_blocks.iter().flat_map(|block| block.render(200)).collect());
         }
-        before.into_iter().chain(said).for_each(|block| self.app.push_block(block));
+        before.into_iter().chain(reply_blocks).for_each(|block| self.app.push_block(block));
     }
 
-    /// The configuration is another.
+    /// Applies a changed configuration.
     fn apply_configuration(&mut self) {
         let view = self.session.view();
         crate::log::add_secrets(&view.loaded);
@@ -375,19 +375,19 @@ impl<'a> ScreenDriver<'a> {
         Ok(self.screen.draw(self.app.take_finished(), &frame)?)
     }
 
-    /// Whether a page of its own is shown in the place of the conversation.
+    /// Returns whether a full-screen page is shown instead of the conversation.
     fn has_page(&self) -> bool {
         self.has_other_page() || self.app.focus.is_held()
     }
 
-    /// Whether that is a page of the session's own, and not a program's.
+    /// Returns whether that page is the session's own, and not a program's screen.
     fn has_other_page(&self) -> bool {
         self.panel.is_some() || self.pager.is_some() || self.page.is_some()
     }
 
-    /// Draws everything that the screen shows once more.
+    /// Redraws the whole screen.
     fn redraw(&mut self) -> anyhow::Result<()> {
-        // Somebody else may have had the terminal.
+        // Another program may have used the terminal.
         self.invalidate_title();
         self.update_title();
         let (columns, rows) = terminal::size();
@@ -397,9 +397,9 @@ impl<'a> ScreenDriver<'a> {
         }
     }
 
-    /// The program is to stop as a job of its shell, or goes on after that.
+    /// Suspends the program as a job of its shell, or resumes it.
     fn handle_job_signal(&mut self, stop: JobSignal) -> anyhow::Result<()> {
-        /// Whoever goes on after such a wish hears of it a moment later.
+        /// After a suspension that this program carried out itself, the resume signal arrives a moment later.
         const DUPLICATE_CONTINUE_WINDOW: Duration = Duration::from_secs(1);
         match stop {
             JobSignal::Suspend => self.screen.finish()?,
@@ -417,19 +417,19 @@ impl<'a> ScreenDriver<'a> {
         let (columns, rows) = terminal::size();
         match self.has_page() {
             true => self.draw(),
-            // What the shell wrote meanwhile stays.
+            // Output of the shell stays on the screen.
             false => Ok(self.screen.redraw_below(&view::render(&self.app, columns, rows, Instant::now()))?),
         }
     }
 
-    /// Nothing of what was said so far is drawn again; it stays in the scrollback.
+    /// Clears the screen without redrawing the conversation, which stays in the scrollback.
     fn clear_conversation(&mut self) {
         self.app.take_finished();
         self.clears_next_frame = true;
     }
 }
 
-/// What the line at the foot says at the start.
+/// Returns the status line's content at the start.
 fn initial_status(view: &SessionView) -> StatusLine {
     let mut status = StatusLine {
         mode: view.services.approvals.mode(),

@@ -1,4 +1,4 @@
-//! Who has the keyboard: the session, or a program on a terminal of its own, which then fills the screen.
+//! The keyboard focus: the session, or a program on a terminal of its own, which then fills the screen.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,28 +10,28 @@ use super::console::ScreenConsole;
 use super::driver::ScreenDriver;
 use super::styled_text::{StyledLine, WARN};
 
-/// Whoever was typing to a program that has just ended goes on typing for so long between two keys.
+/// The pause between two keys after which typing no longer belongs to a program that has ended.
 const TYPING_PAUSE: Duration = Duration::from_millis(600);
 
-/// What has the keyboard beside the session.
+/// The program that has the keyboard instead of the session, if any.
 #[derive(Debug, Default)]
 pub(crate) struct KeyboardFocus {
     console: Option<Arc<ScreenConsole>>,
-    /// When the last key went to a program, if it was a letter: until there is a pause, those that follow belong to it.
+    /// When the last letter went to a program; until there is a pause, further letters belong to the same text.
     last_typed: Option<Instant>,
-    /// Whether that was said.
+    /// Whether the user was told that these letters are dropped.
     is_announced: bool,
 }
 
 impl KeyboardFocus {
-    /// Whether a program has the keyboard, or had it until just now.
+    /// Returns whether a program has the keyboard, or had it until just now.
     pub(crate) fn is_held(&self) -> bool {
         self.console.is_some()
     }
 }
 
 impl App {
-    /// The program that has the keyboard, if it still runs.
+    /// Returns the program that has the keyboard, if it still runs.
     pub(crate) fn focused_console(&mut self) -> Option<Arc<ScreenConsole>> {
         let gone = |console: &Arc<ScreenConsole>| self.consoles.find(console.call_id()).is_none();
         if self.focus.console.as_ref().is_some_and(gone) {
@@ -40,7 +40,7 @@ impl App {
         self.focus.console.clone()
     }
 
-    /// Gives the keyboard to the program that was started last; whether there is one and the key asks for it.
+    /// Gives the keyboard to the program that was started last, if the key asks for it, and returns whether it did.
     pub(crate) fn focus_newest_console(&mut self, key: KeyEvent) -> bool {
         let asks = match key.code {
             KeyCode::Char('f') => key.modifiers == KeyModifiers::CONTROL,
@@ -53,10 +53,10 @@ impl App {
         true
     }
 
-    /// A key while a program has the keyboard, or right after that; whether it was one.
+    /// Handles a key while a program has the keyboard, or right after that, and returns whether it was handled.
     pub(crate) fn handle_console_key(&mut self, key: KeyEvent, now: Instant) -> bool {
         let Some(console) = self.focused_console() else {
-            // A password that is typed to a program which gave up waiting is not for the model.
+            // A password typed to a program that has just ended must not reach the model.
             let in_a_word =
                 self.focus.last_typed.is_some_and(|last| now.saturating_duration_since(last) < TYPING_PAUSE);
             if in_a_word && !std::mem::replace(&mut self.focus.is_announced, true) {
@@ -74,7 +74,7 @@ impl App {
         true
     }
 
-    /// Something pasted while a program has the keyboard; whether it has.
+    /// Sends pasted text to the program that has the keyboard, and returns whether there is one.
     pub(crate) fn handle_console_paste(&mut self, text: &str, now: Instant) -> bool {
         let console = self.focused_console();
         if let Some(console) = &console {
@@ -86,7 +86,7 @@ impl App {
 }
 
 impl ScreenDriver<'_> {
-    /// Draws what a program that has the keyboard shows; whether there is one.
+    /// Draws the screen of the program that has the keyboard, and returns whether there is one.
     pub(crate) fn draw_console(&mut self, columns: usize, rows: usize) -> anyhow::Result<bool> {
         let Some(console) = self.app.focused_console() else { return Ok(false) };
         let card = self.app.running.iter().find(|card| card.call_id == console.call_id());
@@ -114,7 +114,7 @@ mod tests {
         KeyEvent::new(code, KeyModifiers::NONE)
     }
 
-    /// A password that is typed to a program which gave up waiting.
+    /// A password is typed to a program that has just ended.
     #[tokio::test]
     async fn keys_typed_on_after_a_program_ends_are_dropped() {
         let now = Instant::now();

@@ -1,35 +1,37 @@
-//! What fits what somebody typed, the best first: what begins like it, what holds it, then what has its letters in that order.
-//! Used for commands, paths, earlier prompts, sessions and turns; bounded by whoever asks.
+//! Fuzzy matching: ranks texts by prefix, then substring, then subsequence.
+//!
+//! It is used for commands, paths, earlier prompts, sessions and turns; the caller limits the number of results.
 
-/// A longer text is looked at only so far for its letters, and nobody types more of them.
+/// The characters of a text, and of a pattern, up to which subsequences are searched.
 const MAX_SEARCHED_CHARS: usize = 1_000;
 const MAX_PATTERN_CHARS: usize = 64;
-/// What a letter in its place is worth; more where a part, a word or a capital begins, or right behind the one before it.
+/// The score of a matching character, and bonuses: at the start of a path part or a word, at a capital, or right after
+/// the previous match.
 const MATCH_SCORE: i32 = 16;
 const PART_START_BONUS: i32 = 10;
 const WORD_START_BONUS: i32 = 8;
 const CAPITAL_BONUS: i32 = 7;
 const CONSECUTIVE_BONUS: i32 = 5;
-/// What it costs to leave letters out: the first of a gap, and each further one.
+/// Penalties for a gap between matches: for its first character, and for each further one.
 const GAP_START_PENALTY: i32 = 3;
 const GAP_EXTENSION_PENALTY: i32 = 1;
-/// Less than anything that fits.
+/// A score below that of any match.
 const NO_MATCH_SCORE: i32 = i32::MIN / 2;
 
-/// How well something fits; the smaller, the better.
+/// How well a text matches; smaller is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MatchRank {
-    /// It begins like that.
+    /// The text begins with the pattern.
     Prefix,
-    /// Its last part does, as a file's own name.
+    /// The last path component begins with the pattern.
     NamePrefix,
-    /// It holds that.
+    /// The text contains the pattern.
     Substring,
-    /// It has the letters in that order; the less, the better.
+    /// The text has the pattern's characters in order; the value is the negated score.
     Subsequence(i32),
 }
 
-/// Tells how well texts fit what was typed.
+/// Ranks texts by how well they match a pattern.
 pub(crate) struct FuzzyMatcher {
     pattern: String,
     pattern_chars: Vec<char>,
@@ -51,7 +53,7 @@ impl FuzzyMatcher {
         }
     }
 
-    /// How well a text fits; not at all where its letters lie too far apart.
+    /// Returns the rank of a text, or none if it does not match or its matching characters lie too far apart.
     pub(crate) fn rank(&mut self, text: &str) -> Option<MatchRank> {
         let lower = text.to_lowercase();
         let name = lower.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
@@ -69,7 +71,7 @@ impl FuzzyMatcher {
         Some(MatchRank::Subsequence(-worth))
     }
 
-    /// What the letters are worth where they stand best in a text; nothing if they are not all there, in their order.
+    /// Returns the best score of the pattern as a subsequence of the text, or none if it is not one.
     fn subsequence_score(&mut self, text: &str) -> Option<i32> {
         if !(2..=MAX_PATTERN_CHARS).contains(&self.pattern_chars.len()) {
             return None;
@@ -95,9 +97,9 @@ impl FuzzyMatcher {
         for (at, letter) in self.pattern_chars.iter().enumerate() {
             next.clear();
             next.resize(count, NO_MATCH_SCORE);
-            // The best that the letters before this one can be worth, if it does not stand right behind them.
+            // The best score of the previous characters, if there is a gap before this one.
             let mut apart = if at == 0 { 0 } else { NO_MATCH_SCORE };
-            // What the letters before this one are worth where they end right before a place.
+            // The score of the previous characters, if they end right before this place.
             let mut ended = NO_MATCH_SCORE;
             for (place, worth) in next.iter_mut().enumerate() {
                 if self.text_chars[place] == *letter {
@@ -115,7 +117,7 @@ impl FuzzyMatcher {
     }
 }
 
-/// What it is worth that a letter stands behind this one.
+/// Returns the bonus of a character after `before`.
 fn boundary_bonus(before: char, char: char) -> i32 {
     match before {
         '/' | '\\' | ' ' => PART_START_BONUS,
@@ -126,12 +128,12 @@ fn boundary_bonus(before: char, char: char) -> i32 {
     }
 }
 
-/// Those of the texts that fit, the best and then the shortest first, at most so many.
+/// Returns the texts that match, best and then shortest first, at most `most` of them.
 pub(crate) fn best_matches<'t>(texts: impl IntoIterator<Item = &'t str>, typed: &str, most: usize) -> Vec<&'t str> {
     let mut fitting = FuzzyMatcher::new(typed);
     let mut found: Vec<(MatchRank, usize, &str)> =
         texts.into_iter().filter_map(|text| Some((fitting.rank(text)?, text.len(), text))).collect();
-    // Of very many, most need no order.
+    // Only the best need sorting.
     if found.len() > most {
         found.select_nth_unstable(most);
         found.truncate(most);
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_texts_are_no_trouble() {
+    fn unusual_texts_are_ranked_without_a_panic() {
         let long = "é".repeat(100_000);
         for typed in ["", " ", "\\", "!^$'", "é", "日本", "\u{0}", &long] {
             let _ = best_matches(["", "a b", "日本語.txt", &long, "\u{1b}[2J"], typed, 3);
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_thousand_paths_are_looked_through() {
+    fn a_hundred_thousand_paths_are_searched() {
         let paths: Vec<String> =
             (0..100_000).map(|number| format!("packages/p{}/src/module_{number}.ts", number % 97)).collect();
         let found = best_matches(paths.iter().map(String::as_str), "pkgmod99999", 50);

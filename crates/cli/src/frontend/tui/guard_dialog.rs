@@ -1,5 +1,6 @@
-//! The question about what the agent changed of its guards: what is different, and whether that is to count. It has its
-//! own choices, and the harmless one comes first: whoever answers out of habit trusts nothing.
+//! The dialog about the agent's changes to guards: shows the differences and asks whether to trust them.
+//!
+//! The safe choice comes first, so that a user who answers out of habit trusts nothing.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use hookwright_agent::{GuardChange, GuardTrustReply};
@@ -14,7 +15,7 @@ const GUARD_CHOICES: [(GuardTrustReply, &str); 2] = [
     (GuardTrustReply::Trust, "Trust the change: it counts from now on"),
 ];
 
-/// The question.
+/// A question whether changes to guards are trusted.
 pub(crate) struct GuardDialog {
     changes: Vec<GuardChange>,
     reply: Option<oneshot::Sender<GuardTrustReply>>,
@@ -54,18 +55,18 @@ impl GuardDialog {
 
     fn answer(&mut self, choice: usize) -> DialogReaction {
         if let Some(sender) = self.reply.take() {
-            // Nobody waits where the turn was cancelled meanwhile.
+            // The turn may have been cancelled meanwhile.
             let _ = sender.send(GUARD_CHOICES[choice].0);
         }
         DialogReaction::Answered
     }
 
-    /// What changed.
+    /// Returns the changes with their diffs.
     pub(crate) fn details(&self) -> Vec<StyledLine> {
         change_lines(&self.changes)
     }
 
-    /// The question, in so many columns and rows.
+    /// Returns the dialog's lines in so many columns and rows.
     pub(crate) fn view(&self, columns: usize, rows: usize) -> Vec<StyledLine> {
         let title =
             StyledLine::styled(ACCENT.bold(), "? ").with_text(BOLD, "The agent changed what your guards are made of");
@@ -84,7 +85,7 @@ impl GuardDialog {
     }
 }
 
-/// What changed, with its diff.
+/// Returns the lines of the changes with their diffs.
 fn change_lines(changes: &[GuardChange]) -> Vec<StyledLine> {
     let of_one = |change: &GuardChange| {
         let mut lines = vec![StyledLine::styled(WARN, format!("  {change}")).with_hanging_indent(4)];
@@ -94,7 +95,7 @@ fn change_lines(changes: &[GuardChange]) -> Vec<StyledLine> {
     changes.iter().flat_map(of_one).collect()
 }
 
-/// A line of a diff.
+/// Returns a line of a guard's diff, styled.
 pub(crate) fn guard_diff_line(line: &str) -> StyledLine {
     let style = match line.as_bytes().first() {
         Some(b'+') => GOOD,

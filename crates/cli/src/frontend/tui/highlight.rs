@@ -1,5 +1,6 @@
-//! Code in colours, line by line: comments, strings, numbers and the words that most languages share. No parser; a guess
-//! that is wrong now and then costs nothing, a slow one would.
+//! Highlights code line by line: comments, strings, numbers and common keywords.
+//!
+//! There is no parser: an occasional wrong guess does no harm, but slow drawing would.
 
 use super::styled_text::{ACCENT, BAD, CODE, DIM, GOOD, NOTE, PLAIN, StyledLine};
 
@@ -114,7 +115,7 @@ const KEYWORDS: &[&str] = &[
     "OR",
 ];
 
-/// A line of code in that language.
+/// Returns a line of code, highlighted for a language.
 pub(crate) fn highlight_line(language: &str, text: &str) -> StyledLine {
     if language == "diff" || language == "patch" {
         return diff_line(text);
@@ -160,7 +161,7 @@ fn prefix_length(text: &str, belongs: impl Fn(char) -> bool) -> usize {
     text.find(|char| !belongs(char)).unwrap_or(text.len())
 }
 
-/// The length of a quoted string; a quote that is never closed (as in `it's` or `'a`) is only itself.
+/// Returns the length of a quoted string, or that of the quote if it is never closed (as in `it's` or `'a`).
 fn string_length(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, char) in text.char_indices().skip(1) {
@@ -174,12 +175,12 @@ fn string_length(text: &str, quote: char) -> usize {
     1
 }
 
-/// Whether a language is none.
+/// Returns whether text in a language is not highlighted.
 pub(crate) fn is_plain(language: &str) -> bool {
     matches!(language, "" | "text" | "txt" | "plain" | "markdown" | "md" | "console" | "output" | "csv" | "log")
 }
 
-/// The language of a file, by its name.
+/// Returns the language of a file by its name.
 pub(crate) fn language_of(file: &str) -> &str {
     match file.rsplit_once('.') {
         Some((_, extension)) => extension,
@@ -189,7 +190,7 @@ pub(crate) fn language_of(file: &str) -> &str {
     }
 }
 
-/// A line of a unified diff.
+/// Returns a line of a unified diff, styled.
 pub(crate) fn diff_line(text: &str) -> StyledLine {
     let style = match text.as_bytes().first() {
         Some(b'+') => GOOD,
@@ -205,14 +206,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_every_character() {
+    fn highlighting_keeps_every_character() {
         for text in ["let a = \"x\\\"y\"; // done", "it's 'quoted' 12.5", "日本 = '語'", "\"open", ""] {
             assert_eq!(highlight_line("rust", text).plain(), text);
         }
     }
 
     #[test]
-    fn tells_words_from_strings_and_comments() {
+    fn keywords_are_told_from_strings_and_comments() {
         let styles: Vec<_> =
             highlight_line("rust", "let x = \"let\"; // let").spans.iter().map(|span| span.style).collect();
         assert_eq!(styles, [ACCENT, PLAIN, GOOD, PLAIN, DIM]);

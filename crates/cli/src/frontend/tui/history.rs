@@ -1,4 +1,6 @@
-//! The prompts of this and earlier sessions: stepped through, searched, and kept in a file of the user's own.
+//! The history of prompts in this and earlier sessions, which the user can step through and search.
+//!
+//! It is kept in a private file of the user's.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,9 +11,9 @@ use hookwright_disk::{
 
 use super::fuzzy::{FuzzyMatcher, MatchRank};
 
-/// How many prompts are kept.
+/// The number of prompts that are left when the file is trimmed, at twice as many.
 const MAX_PROMPTS: usize = 1000;
-/// The most that is read of them.
+/// The most that is read of the history file.
 const MAX_HISTORY_BYTES: u64 = 16 << 20;
 
 /// Earlier prompts, oldest first.
@@ -19,27 +21,29 @@ const MAX_HISTORY_BYTES: u64 = 16 << 20;
 pub(crate) struct PromptHistory {
     file: Option<PathBuf>,
     prompts: Vec<String>,
-    /// Which one is shown, and what was being written before.
+    /// The index of the prompt that is shown, and the draft from before.
     position: Option<(usize, String)>,
-    /// Whether it was said that prompts are not kept.
+    /// Whether the user was warned that prompts are not saved.
     has_warned: bool,
 }
 
 impl PromptHistory {
-    /// Reads the file; a missing or damaged one is a short history. Each line is a JSON string.
+    /// Reads the file, in which each line is a JSON string; unreadable lines are skipped.
     pub(crate) fn open(file: PathBuf) -> Self {
         let text = hookwright_disk::read_text(&file, MAX_HISTORY_BYTES).unwrap_or_default();
         let mut prompts: Vec<String> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         if prompts.len() > MAX_PROMPTS * 2 {
             prompts.drain(..prompts.len() - MAX_PROMPTS);
             let kept: String = prompts.iter().map(|prompt| format!("{}\n", serde_json::json!(prompt))).collect();
-            // Only a matter of size; the next start tries again.
+            // The rewrite only saves space; the next start tries again.
             let _ = write_atomic_private(&file, kept.as_bytes(), Durability::Unsynced);
         }
         PromptHistory { file: Some(file), prompts, position: None, has_warned: false }
     }
 
-    /// Adds a prompt, unless it repeats the last one. What to say if it can't be kept; once, for it ends nothing.
+    /// Adds a prompt, unless it repeats the last one.
+    ///
+    /// Returns a warning the first time that it cannot be saved.
     #[must_use]
     pub(crate) fn add(&mut self, prompt: &str) -> Option<String> {
         self.position = None;
@@ -64,7 +68,9 @@ impl PromptHistory {
         )
     }
 
-    /// The prompt before the one that is shown; `now` comes back at the other end.
+    /// Returns the prompt before the one that is shown.
+    ///
+    /// `now` is the draft, which [`newer`](Self::newer) returns at the end.
     pub(crate) fn older(&mut self, now: &str) -> Option<String> {
         let (at, draft) = match self.position.take() {
             Some((at, draft)) => (at, draft),
@@ -75,7 +81,7 @@ impl PromptHistory {
         older.and_then(|older| self.prompts.get(older).cloned())
     }
 
-    /// The prompt after the one that is shown, and at the end what was being written.
+    /// Returns the prompt after the one that is shown, and at the end the draft.
     pub(crate) fn newer(&mut self) -> Option<String> {
         let (at, draft) = self.position.take()?;
         match self.prompts.get(at + 1) {
@@ -87,7 +93,7 @@ impl PromptHistory {
         }
     }
 
-    /// The `skip`-th prompt that fits: those that hold the text, the newest first, then those with its letters in that order.
+    /// Returns the `skip`-th prompt that matches: those that contain the text, newest first, then subsequence matches.
     pub(crate) fn find(&self, text: &str, skip: usize) -> Option<&str> {
         let mut fitting = FuzzyMatcher::new(text);
         let mut seen = HashSet::new();
@@ -107,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_history_that_cannot_be_kept_says_so_once() {
+    fn a_history_that_cannot_be_saved_warns_once() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("f"), "").unwrap();
         let mut history = PromptHistory::open(folder.path().join("f/history"));

@@ -1,4 +1,5 @@
-//! What hooks did in this session: counts and times for the panel, the last turn's timeline for `/hooks trace`.
+//! A log of hook runs in this session: counts and times for the hooks panel, and the last turn's timeline for `/hooks
+//! trace`.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,13 +10,13 @@ use hookwright_hooks::{EventKind, HookInput, RunId, RunReport, Source};
 use super::styled_text::{BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN};
 use crate::frontend::timeline;
 
-/// So many durations are kept for the median, and so many lines of a timeline.
+/// The number of durations kept for the median, and the length at which a timeline takes no more events.
 const MAX_DURATIONS: usize = 512;
 const MAX_TIMELINE_LINES: usize = 2000;
-/// So much of a hook's input and output is kept for the panel.
+/// How much of a hook's input and output is kept for the panel.
 const MAX_HOOK_TEXT_BYTES: usize = 64 * 1024;
 
-/// What a hook did.
+/// The runs of one hook.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HookRunRecord {
     pub(crate) runs: u64,
@@ -38,7 +39,7 @@ impl HookRunRecord {
     }
 }
 
-/// A hook that runs now.
+/// A hook that is running.
 #[derive(Clone, Debug)]
 pub(crate) struct LiveRun {
     id: RunId,
@@ -49,7 +50,7 @@ pub(crate) struct LiveRun {
     started: Instant,
 }
 
-/// Everything hooks did.
+/// The hook runs of a session.
 #[derive(Debug, Default)]
 pub(crate) struct HookLog {
     records: HashMap<(EventKind, String), HookRunRecord>,
@@ -62,12 +63,11 @@ impl HookLog {
         self.records.get(&(event, hook.to_owned()))
     }
 
-    /// The last turn, line by line.
+    /// Returns the last turn's timeline, line by line.
     pub(crate) fn timeline(&self) -> &[String] {
         &self.timeline
     }
 
-    /// Notes an event.
     pub(crate) fn record_event(&mut self, event: &AgentEvent, now: Instant) {
         if matches!(event, AgentEvent::PromptReceived { .. }) {
             self.timeline.clear();
@@ -81,7 +81,7 @@ impl HookLog {
                 self.running.push(LiveRun { id: *id, event: *event, hook, source, total: *total, started: now });
             }
             AgentEvent::HookFinished { report, input } => {
-                // A canary's engine counts for itself, so the number alone is not enough.
+                // A canary's engine has its own run numbers, so the number alone does not identify a run.
                 let this = |run: &LiveRun| run.id == report.id && run.hook == report.hook && run.event == report.event;
                 if let Some(at) = self.running.iter().position(this) {
                     self.running.remove(at);
@@ -102,7 +102,7 @@ impl HookLog {
         }
         record.durations.push(report.duration);
         record.last_end = timeline::summary(report);
-        // What a hook wants kept out of logs is kept out of the panel too.
+        // Output that a hook suppresses is kept out of the panel too.
         if report.answer.suppress_output {
             (record.last_input, record.last_output) = (String::new(), String::new());
             return;
@@ -119,10 +119,10 @@ impl HookLog {
         record.last_output = truncate_text(format!("{}{stderr}", report.stdout.text).trim().to_owned());
     }
 
-    /// The lines for hooks that have been running for a while.
+    /// Returns the lines for hooks that have been running for a while.
     pub(crate) fn live_lines(&self, now: Instant) -> Vec<StyledLine> {
         const DETAILS_DELAY: Duration = Duration::from_millis(300);
-        // Quick ones would only make the screen jump.
+        // Lines for quick hooks would only make the screen flicker.
         const DISPLAY_DELAY: Duration = Duration::from_millis(80);
         let draw = |run: &LiveRun| {
             let time = now.saturating_duration_since(run.started);
@@ -162,8 +162,9 @@ fn truncate_text(mut text: String) -> String {
     text
 }
 
-/// The line that a finished hook leaves; none if it changed nothing, said nothing and did not fail. What it says and what
-/// went wrong is told by events of their own.
+/// Returns the line that a finished hook leaves, or none if it neither decided nor changed anything.
+///
+/// Messages and failures of hooks have events of their own.
 pub(crate) fn finished_line(report: &RunReport) -> Option<StyledLine> {
     use hookwright_hooks::Decision;
     let answer = &report.answer;

@@ -1,4 +1,4 @@
-//! `/hooks panel`: every hook with its state and what it did, details of one of them, and keys to change it.
+//! `/hooks panel`: lists every hook with its state and runs, shows the details of one, and has keys to change it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,14 +14,13 @@ use super::hook_log::HookLog;
 use super::pager::Pager;
 use super::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN};
 
-/// The panel.
 pub(crate) struct HooksPanel {
     entries: Vec<HookListEntry>,
     selected: usize,
     filter: String,
     is_filtering: bool,
     event: Option<EventKind>,
-    /// What was done last, with which hook, and what the session said of it.
+    /// The hook of the last action, and the session's replies about it.
     last_action: Option<(Arc<Hook>, Vec<StyledLine>)>,
 }
 
@@ -37,17 +36,17 @@ impl HooksPanel {
         }
     }
 
-    /// The hooks are others now.
+    /// Replaces the list of hooks.
     pub(crate) fn update(&mut self, entries: Vec<HookListEntry>) {
         self.entries = sorted_by_event(entries);
     }
 
-    /// What the session says while the panel is open: what is about the hook that something was done with is shown beside it.
+    /// Adds a reply of the session, if it mentions the hook of the last action.
     pub(crate) fn push_notice(&mut self, lines: Vec<StyledLine>) {
-        if let Some((hook, said)) = &mut self.last_action
+        if let Some((hook, replies)) = &mut self.last_action
             && lines.iter().any(|line| mentions_hook(&line.plain(), hook.id()))
         {
-            said.extend(lines);
+            replies.extend(lines);
         }
     }
 
@@ -77,7 +76,7 @@ impl HooksPanel {
         self.selected = self.selected.saturating_add_signed(by).min(last);
     }
 
-    /// The next event that has hooks, then all of them again.
+    /// Filters by the next event that has hooks; after the last one, shows all events again.
     fn next_event(&mut self) {
         let mut events: Vec<EventKind> =
             EventKind::all().filter(|kind| self.entries.iter().any(|entry| entry.hook.event == *kind)).collect();
@@ -86,7 +85,7 @@ impl HooksPanel {
         self.selected = 0;
     }
 
-    /// The page.
+    /// Returns the panel's lines in so many columns and rows.
     pub(crate) fn view(&self, app: &App, columns: usize, rows: usize) -> Vec<StyledLine> {
         let log = &app.log;
         let shown = self.shown();
@@ -142,8 +141,9 @@ impl HooksPanel {
 
     fn details(&self, entry: Option<&HookListEntry>, log: &HookLog, columns: usize) -> Vec<StyledLine> {
         let Some(HookListEntry { hook, .. }) = entry else { return Vec::new() };
-        let said = self.last_action.as_ref().filter(|(about, _)| Arc::ptr_eq(about, hook) || is_same_hook(about, hook));
-        let mut lines: Vec<StyledLine> = said.map(|(_, lines)| lines.clone()).unwrap_or_default();
+        let last_action =
+            self.last_action.as_ref().filter(|(about, _)| Arc::ptr_eq(about, hook) || is_same_hook(about, hook));
+        let mut lines: Vec<StyledLine> = last_action.map(|(_, lines)| lines.clone()).unwrap_or_default();
         let fact = |name: &str, text: String| {
             StyledLine::styled(DIM, format!("{name:<9}")).with_text(PLAIN, text).with_hanging_indent(9)
         };
@@ -183,7 +183,7 @@ impl HooksPanel {
     }
 }
 
-/// How a worker's process does.
+/// Returns the state of a worker's process, in words.
 fn health_text(health: &WorkerHealth) -> String {
     let WorkerHealth { pid, starts, answered, late_answers: late, inert: _ } = health;
     let now = pid.map_or("does not run now".to_owned(), |pid| format!("runs as process {pid}"));
@@ -191,12 +191,12 @@ fn health_text(health: &WorkerHealth) -> String {
     format!("{now}, started {times}, {answered} answered, {late} too late")
 }
 
-/// The same hook, also after the settings were read again.
+/// Returns whether two hooks are the same one, also after the settings were reloaded.
 fn is_same_hook(one: &Hook, other: &Hook) -> bool {
     one.event == other.event && one.id() == other.id() && one.source == other.source
 }
 
-/// Whether words are about a hook, and not about one whose name is part of another.
+/// Returns whether a text mentions a hook by its whole name, and not as a part of another name.
 fn mentions_hook(words: &str, hook: &str) -> bool {
     let apart = |char: Option<char>| char.is_none_or(|char| !char.is_alphanumeric() && !matches!(char, '_' | '-'));
     words
@@ -204,7 +204,7 @@ fn mentions_hook(words: &str, hook: &str) -> bool {
         .any(|(at, _)| apart(words[..at].chars().next_back()) && apart(words[at + hook.len()..].chars().next()))
 }
 
-/// A text below its name; JSON is laid out.
+/// Returns a text beside its name; JSON is pretty-printed.
 fn text_section(name: &str, text: &str) -> Vec<StyledLine> {
     let parsed =
         serde_json::from_str::<serde_json::Value>(text).ok().filter(|value| value.is_object() || value.is_array());
@@ -224,7 +224,9 @@ fn text_section(name: &str, text: &str) -> Vec<StyledLine> {
     lines
 }
 
-/// How wide columns are; the matcher has all the room that is left, as far as it needs it.
+/// The widths of the columns.
+///
+/// The matcher gets the room that is left, as far as it needs it.
 struct PanelWidths {
     name: usize,
     matcher: Option<usize>,
@@ -233,7 +235,7 @@ struct PanelWidths {
 impl PanelWidths {
     fn fit(shown: &[&HookListEntry], columns: usize) -> PanelWidths {
         const MAX_NAME_COLUMNS: usize = 22;
-        /// All columns but the name and the matcher.
+        /// The width of all columns except the name and the matcher.
         const OTHER_COLUMNS: usize = 73;
         let Some(room) = columns.checked_sub(OTHER_COLUMNS + MAX_NAME_COLUMNS).filter(|room| *room >= 14) else {
             return PanelWidths { name: columns.saturating_sub(24).clamp(8, 24), matcher: None };
@@ -256,7 +258,7 @@ fn sorted_by_event(mut entries: Vec<HookListEntry>) -> Vec<HookListEntry> {
     entries
 }
 
-/// The rows of the list: each event above its hooks, each hook with its description; and which rows are the selected hook's.
+/// Returns the rows of the list, with each event above its hooks, and the range of the selected hook's rows.
 fn hook_list_rows(
     shown: &[&HookListEntry],
     log: &HookLog,
@@ -279,7 +281,7 @@ fn hook_list_rows(
     (lines, selected_rows)
 }
 
-/// What a row has no column for: the description and, on a narrow screen, source and type.
+/// Returns the text that has no column: the description and, on a narrow screen, source and type.
 fn row_note(entry: &HookListEntry, widths: &PanelWidths) -> Option<String> {
     let hook = &entry.hook;
     let description = hook.description.as_deref().map(crate::output::one_line);
@@ -325,7 +327,7 @@ fn hook_row(entry: &HookListEntry, log: &HookLog, selected: bool, widths: &Panel
 }
 
 impl ScreenDriver<'_> {
-    /// A key while the panel is open.
+    /// Handles a key while the panel is open.
     pub(crate) fn handle_panel_key(&mut self, key: KeyEvent) {
         let Some(panel) = &mut self.panel else { return };
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -364,7 +366,7 @@ impl ScreenDriver<'_> {
         self.panel = None;
     }
 
-    /// Opens all that is known of a hook in the pager.
+    /// Opens everything that is known about a hook in the pager.
     fn open_hook(&mut self) {
         let Some(panel) = &self.panel else { return };
         let Some(entry) = panel.current() else { return };
@@ -374,7 +376,9 @@ impl ScreenDriver<'_> {
         self.pager = Pager::open_card(&self.app, 1);
     }
 
-    /// What the session says of it is shown in the panel, and stays in the scrollback behind it.
+    /// Runs the action of a key on a hook.
+    ///
+    /// The session's reply is shown in the panel, and stays in the scrollback behind it.
     fn run_panel_action(&mut self, key: char, entry: &HookListEntry) {
         let name = entry.hook.id().to_owned();
         if let Some(panel) = &mut self.panel {

@@ -1,5 +1,6 @@
-//! Pictures on their way into a prompt: from a path that was pasted, or from the clipboard. One that tools may not reach is
-//! copied to where they may; one that is too large, or none at all, is told apart. In a prompt it is `@path`, on the screen
+//! Images for a prompt, from a pasted path or from the clipboard.
+//!
+//! An image that tools may not read is copied to a folder where they may. In the prompt it is `@path`, on the screen
 //! `[image shot.png, 12 KB]`.
 
 use std::ffi::{OsStr, OsString};
@@ -20,32 +21,33 @@ use super::app::App;
 use super::driver::ScreenDriver;
 use super::styled_text::WARN;
 
-/// A path longer than this is none.
+/// The longest pasted text that is taken for a path.
 const MAX_PASTED_PATH_BYTES: usize = 1000;
-/// Copies older than this go.
+/// The age at which copies are deleted.
 const MAX_COPY_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// What came of looking for a picture.
+/// The result of looking for an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ImageLookup {
-    /// One: what stands for it on the screen, and in the prompt.
+    /// An image: its label on the screen, and its mention in the prompt.
     Image { label: String, mention: String },
-    /// None: the text is the user's as it is, and why it is not a picture, where that is worth saying.
+    /// No image: the pasted text, and a reason if it is worth showing.
     NotAnImage(String, Option<String>),
-    /// Nothing, for this reason.
+    /// No image can be had, for this reason.
     Unavailable(String),
 }
 
-/// Where pictures may come from and go to.
+/// Where images may be read and copied to.
 #[derive(Clone, Debug)]
 pub(crate) struct ImageLocations {
     pub(crate) workspace: Arc<Workspace>,
-    /// For those that tools could not reach.
+    /// The folder for copies of images that tools may not read.
     pub(crate) folder: PathBuf,
 }
 
-/// The path that a pasted text is, if it is one and sounds like a picture: as terminals paste files that are dropped on them,
-/// quoted, escaped or as an address.
+/// Returns the path that a pasted text names, if it has an image's extension.
+///
+/// Terminals paste dropped files quoted, escaped or as a URL.
 pub(crate) fn image_path(text: &str, home: &Path) -> Option<PathBuf> {
     let text = text.trim();
     if text.is_empty() || text.len() > MAX_PASTED_PATH_BYTES || text.contains(|char: char| char.is_control()) {
@@ -66,8 +68,9 @@ pub(crate) fn image_path(text: &str, home: &Path) -> Option<PathBuf> {
     has_image_extension(&path).then_some(path)
 }
 
-/// A path without the backslashes that a shell would need. Blanks that have none are words of a sentence, unless the whole
-/// begins like a path.
+/// Returns a path without a shell's backslashes.
+///
+/// An unescaped blank means that the text is a sentence, unless it begins like a path.
 fn unescape_path(text: &str) -> Option<String> {
     let begins = text.starts_with(['/', '~', '.']);
     let mut path = String::with_capacity(text.len());
@@ -82,7 +85,7 @@ fn unescape_path(text: &str) -> Option<String> {
     Some(path)
 }
 
-/// The picture at a path that was pasted as this text.
+/// Looks up the image at a path that was pasted as `text`.
 pub(crate) fn from_path(path: &Path, text: &str, place: &ImageLocations) -> ImageLookup {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let path = place.workspace.directory().join(path);
@@ -90,7 +93,7 @@ pub(crate) fn from_path(path: &Path, text: &str, place: &ImageLocations) -> Imag
     let bytes = match hookwright_disk::read(&path, MAX_MEDIA_BYTES, SymlinkPolicy::Follow) {
         Ok(bytes) => bytes,
         Err(ReadError::TooLarge(size)) => return not(too_large_text(&name, size)),
-        // A path that leads nowhere is only words.
+        // A path that cannot be read is ordinary text.
         Err(_) => return ImageLookup::NotAnImage(text.to_owned(), None),
     };
     if image_type(&path, &bytes).is_none() {
@@ -102,7 +105,7 @@ pub(crate) fn from_path(path: &Path, text: &str, place: &ImageLocations) -> Imag
     }
 }
 
-/// A picture that tools may reach, as a prompt names it.
+/// Returns the mention of an image, if tools may read it.
 fn image_mention(path: &Path, workspace: &Workspace) -> Option<String> {
     let real = workspace.resolve_to_read(path.to_str()?).ok()?;
     let name = workspace.shorten(&real);
@@ -113,7 +116,7 @@ fn image_mention(path: &Path, workspace: &Workspace) -> Option<String> {
     }
 }
 
-/// Copies a picture to where tools may read it.
+/// Copies an image to the folder that tools may read.
 fn copy_image(name: &str, bytes: &[u8], place: &ImageLocations) -> ImageLookup {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
@@ -142,7 +145,7 @@ fn remove_old_copies(folder: &Path) {
     }
 }
 
-/// `[image shot.png, 12 KB]`, without its brackets.
+/// Returns the label `[image shot.png, 12 KB]` without its brackets.
 fn image_label(name: &str, size: u64) -> String {
     let name: String =
         crate::output::sanitize(name).chars().filter(|char| !matches!(char, '[' | ']' | '\n' | '\t')).collect();
@@ -162,7 +165,7 @@ fn too_large_text(name: &str, size: u64) -> String {
     format!("{name} is too large to be sent: {}, and at most {most} are; its path was pasted", format_image_size(size))
 }
 
-/// A prompt with its pictures as they are shown; nothing if it names none.
+/// Returns a prompt with labels for its images, or none if it mentions none.
 pub(crate) fn abbreviate_images(prompt: &str, workspace: &Workspace) -> Option<String> {
     let mut shown = String::new();
     let mut from = 0;
@@ -185,7 +188,7 @@ fn image_size(path: &Path) -> Option<u64> {
 }
 
 impl App {
-    /// What came of looking for a picture stands where the user writes.
+    /// Inserts the result of a lookup into the composer.
     pub(crate) fn insert_image(&mut self, got: ImageLookup) {
         match got {
             ImageLookup::Image { label, mention } => self.composer.attach(&label, mention),
@@ -206,7 +209,7 @@ impl ScreenDriver<'_> {
         ImageLocations { workspace: view.services.tool_context.workspace.clone(), folder }
     }
 
-    /// Whether a pasted text sounds like a picture and is written into a prompt; then it is looked at beside.
+    /// Starts a lookup in the background if the pasted text may be an image for the prompt, and returns whether it did.
     pub(crate) fn look_up_pasted_image(&mut self, text: &str) -> bool {
         let writes = self.app.dialogs.is_empty() && self.app.search.is_none() && !self.app.shell_mode;
         let Some(path) = image_path(text, &self.session.view().loaded.paths.home).filter(|_| writes) else {
@@ -217,7 +220,7 @@ impl ScreenDriver<'_> {
         true
     }
 
-    /// Asks for a picture in the clipboard, beside everything else.
+    /// Starts a lookup of an image in the clipboard in the background.
     pub(crate) fn look_up_clipboard_image(&mut self) {
         let (sender, place) = (self.images.0.clone(), self.image_locations());
         let env = self.world.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -225,10 +228,10 @@ impl ScreenDriver<'_> {
         tokio::spawn(async move { sender.send(from_clipboard(place, env, groups).await) });
     }
 
-    /// Pictures that a prompt names are shown as such when it is begun.
+    /// Remembers the labels of the images that a prompt mentions, for its echo.
     pub(crate) fn show_images(&mut self, text: &str) {
         let place = self.image_locations();
-        // What is there was allowed before; a new conversation forgets such things.
+        // Images in the folder were allowed before; a new conversation resets the allowed paths.
         if text.contains(&*place.folder.to_string_lossy()) {
             let _ = place.workspace.allow_reading(&place.folder);
         }
@@ -240,14 +243,14 @@ impl ScreenDriver<'_> {
     }
 }
 
-/// Programs that print a picture from the clipboard, with what they are to be told.
+/// Programs that print an image from the clipboard, with their arguments.
 const CLIPBOARD_READERS: &[(&str, &[&str])] = &[
     ("wl-paste", &["--no-newline", "--type", "image/png"]),
     ("xclip", &["-selection", "clipboard", "-target", "image/png", "-out"]),
     ("pngpaste", &["-"]),
 ];
 
-/// The picture in the clipboard, by the first program that gives one.
+/// Returns the image in the clipboard from the first program that prints one.
 pub(crate) async fn from_clipboard(
     place: ImageLocations,
     env: Vec<(OsString, OsString)>,
@@ -278,14 +281,14 @@ pub(crate) async fn from_clipboard(
 
 fn find_program(program: &str, env: &[(OsString, OsString)]) -> Option<PathBuf> {
     let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path)?;
-    // The project's own programs are not asked.
+    // Relative entries of PATH are skipped, so that programs of the project are not run.
     std::env::split_paths(path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(program))
         .find(|file| file.is_file())
 }
 
-/// What a program prints if it ends well and soon.
+/// Returns a program's output if it succeeds within the timeout.
 async fn program_output(
     path: &Path,
     args: &[&str],
@@ -332,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pasted_path_is_known_however_it_is_written() {
+    fn a_pasted_path_is_recognised_quoted_escaped_or_as_a_url() {
         let home = Path::new("/home/u");
         let path = |text: &str| image_path(text, home).map(|path| path.display().to_string());
         for (text, expected) in [
@@ -355,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_named_where_they_are_and_copied_from_elsewhere() {
+    fn readable_images_are_mentioned_in_place_and_others_are_copied() {
         let (dir, place) = place();
         let inside = dir.path().join("w/my shot.png");
         std::fs::write(&inside, PNG).unwrap();
@@ -378,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_or_too_large_stays_text_and_is_told() {
+    fn a_file_that_is_no_image_or_too_large_stays_text_with_a_warning() {
         let (dir, place) = place();
         let write = |name: &str, bytes: &[u8]| {
             let path = dir.path().join("w").join(name);
@@ -402,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_shows_its_pictures() {
+    fn a_prompt_shows_its_images() {
         let (dir, place) = place();
         std::fs::write(dir.path().join("w/p.png"), PNG).unwrap();
         std::fs::write(dir.path().join("w/t.png"), "text").unwrap();

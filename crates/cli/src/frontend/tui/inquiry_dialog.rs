@@ -1,5 +1,4 @@
-//! A command's question on the screen: a list to choose from, narrowed by typing, or words to write, hidden where they are a
-//! secret. What the answer is for is the session's business.
+//! The dialog for a command's question: a list that typing narrows, or a text field, which is masked for a secret.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hookwright_agent::{InputVisibility, QuestionAnswer, QuestionChoice, QuestionKind, UserQuestion};
@@ -12,16 +11,16 @@ use super::dialog::DialogReaction;
 use super::keys::edit_text;
 use super::styled_text::{ACCENT, BOLD, DIM, NOTE, PLAIN, StyledLine};
 
-/// So many choices have numbers that choose them.
+/// The number of choices up to which numbers choose them.
 const MAX_NUMBERED_CHOICES: usize = 9;
 
-/// The question.
+/// A command's question, which waits for an answer.
 pub(crate) struct InquiryDialog {
     inquiry: Box<UserQuestion>,
     reply: Option<oneshot::Sender<QuestionAnswer>>,
-    /// What is written: the answer, or what narrows the list.
+    /// The typed text: the answer, or the filter of the list.
     text: Composer,
-    /// The chosen one of those that are shown.
+    /// The index of the selected choice among those that are shown.
     selected: usize,
 }
 
@@ -42,14 +41,14 @@ impl InquiryDialog {
         self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
-    /// Text was pasted; an answer is one line.
+    /// Inserts pasted text; only its first line is used.
     pub(crate) fn paste(&mut self, text: &str) {
         let line: String = text.trim().lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
         self.text.insert(&line);
         self.selected = 0;
     }
 
-    /// Whether a key chooses by its number.
+    /// Returns whether a key chooses by its number.
     pub(crate) fn is_choice_number(&self, key: KeyEvent) -> bool {
         let is_numbered =
             matches!(&self.inquiry.kind, QuestionKind::Choice { choices, .. } if choices.len() <= MAX_NUMBERED_CHOICES);
@@ -92,13 +91,13 @@ impl InquiryDialog {
 
     fn answer(&mut self, answer: QuestionAnswer) -> DialogReaction {
         if let Some(sender) = self.reply.take() {
-            // Nobody waits where the session ends.
+            // The command no longer waits if the session is ending.
             let _ = sender.send(answer);
         }
         DialogReaction::Answered
     }
 
-    /// The choices that fit what is written, with their numbers.
+    /// Returns the choices that match the typed text, with their numbers.
     fn matching_choices(&self) -> Vec<(usize, &QuestionChoice)> {
         let QuestionKind::Choice { choices, .. } = &self.inquiry.kind else { return Vec::new() };
         let words: Vec<String> = self.text.text().split_whitespace().map(str::to_lowercase).collect();
@@ -126,7 +125,7 @@ impl InquiryDialog {
         }
     }
 
-    /// The question, in so many columns and rows, and where the cursor is.
+    /// Returns the dialog's lines in so many columns and rows, and the position of the cursor.
     pub(crate) fn view(&self, columns: usize, rows: usize) -> (Vec<StyledLine>, Option<(usize, usize)>) {
         let mut lines = StyledLine::styled(ACCENT.bold(), "? ")
             .with_text(BOLD, &self.inquiry.title)
@@ -135,7 +134,7 @@ impl InquiryDialog {
         for about in &self.inquiry.details {
             lines.extend(StyledLine::styled(DIM, format!("  {about}")).with_hanging_indent(2).wrap(columns));
         }
-        // What is asked matters more than what is said about it.
+        // The choices matter more than the details, so these are cut first.
         lines.truncate(rows.saturating_sub(4).max(1));
         match &self.inquiry.kind {
             QuestionKind::Choice { choices, .. } => {
@@ -163,7 +162,7 @@ impl InquiryDialog {
         }
     }
 
-    /// A secret as it may be seen: how long it is up to a point, and where the cursor is.
+    /// Returns dots in place of a secret, at most 64 of them.
     fn masked_text(&self) -> Composer {
         let mut dots = Composer::default();
         dots.set("•".repeat(self.text.text().graphemes(true).count().min(64)));
@@ -177,7 +176,7 @@ impl InquiryDialog {
             true => format!("{}. {}", number + 1, choice.name),
             false => choice.name.clone(),
         };
-        // How to answer is left out before what can be answered is.
+        // In a low window the hints are left out before any choice is.
         let hints = rows >= 6;
         let room = rows.saturating_sub(lines.len() + usize::from(hints)).clamp(1, 14);
         let selected = self.selected.min(shown.len().saturating_sub(1));

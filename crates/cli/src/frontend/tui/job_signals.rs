@@ -1,28 +1,29 @@
-//! The program is stopped and goes on, as jobs of a shell are. What becomes of the terminal meanwhile is `terminal.rs`'s
-//! business.
+//! Job control: the signals that suspend and resume the program.
+//!
+//! `terminal.rs` restores and sets up the terminal meanwhile.
 
-/// What somebody wants.
+/// A job-control signal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum JobSignal {
     /// The program should stop.
     Suspend,
-    /// It goes on after having been stopped, whether it had been asked or not.
+    /// The program continues after it was stopped, with or without a prior [`Suspend`](Self::Suspend).
     Resumed,
 }
 
-/// Such wishes, as they come.
+/// The job-control signals that arrive.
 pub(crate) struct JobSignals(#[cfg(unix)] [Option<tokio::signal::unix::Signal>; 2]);
 
 #[cfg(unix)]
 impl JobSignals {
-    /// Begins to listen.
+    /// Starts to listen for the signals.
     pub(crate) fn listen() -> JobSignals {
         use tokio::signal::unix::{SignalKind, signal};
-        let heard = |number| signal(SignalKind::from_raw(number)).ok();
-        JobSignals([hookwright_process::STOP_SIGNAL, hookwright_process::CONTINUE_SIGNAL].map(heard))
+        let listen_for = |number| signal(SignalKind::from_raw(number)).ok();
+        JobSignals([hookwright_process::STOP_SIGNAL, hookwright_process::CONTINUE_SIGNAL].map(listen_for))
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) -> JobSignal {
         let [stop, go_on] = &mut self.0;
         tokio::select! {
@@ -34,12 +35,12 @@ impl JobSignals {
 
 #[cfg(not(unix))]
 impl JobSignals {
-    /// There is nothing to listen to.
+    /// Listens for nothing: there is no job control on this platform.
     pub(crate) fn listen() -> JobSignals {
         JobSignals()
     }
 
-    /// Waits for ever.
+    /// Never returns, since no signal arrives on this platform.
     pub(crate) async fn next(&mut self) -> JobSignal {
         std::future::pending().await
     }

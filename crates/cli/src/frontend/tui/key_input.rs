@@ -1,4 +1,4 @@
-//! Reads keys on a thread of its own, which can be told to leave them to another program for a while.
+//! Reads keys on a thread of its own, which can be paused while another program reads them.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
@@ -10,41 +10,41 @@ use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Interval, MissedTickBehavior};
 
-/// How long the thread waits for a key before it looks whether it should pause.
+/// How long the thread waits for a key before it checks whether it should pause.
 const KEY_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long the thread may take to leave the keys to another program.
+/// How long the thread may take to pause.
 const PAUSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long it takes at most until it is noticed that the terminal is gone.
+/// How often it is checked whether the terminal is gone.
 const TERMINAL_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long Ctrl-C may wait for the driver before it becomes the signal that it is elsewhere.
+/// How long Ctrl-C may wait for the driver before it is raised as a signal.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The keys, as they come.
+/// The stream of keys and other terminal events.
 pub(crate) struct KeyInput {
     events: UnboundedReceiver<Event>,
-    /// How many of them the driver has taken.
+    /// The number of events that the driver has taken.
     taken_count: Arc<AtomicUsize>,
     pause: Arc<KeyReaderPause>,
     terminal_checks: Interval,
 }
 
 impl KeyInput {
-    /// Starts to read.
+    /// Starts the thread that reads keys.
     pub(crate) fn start() -> io::Result<KeyInput> {
         KeyInput::start_with(|| Ok(if event::poll(KEY_POLL_INTERVAL)? { Some(event::read()?) } else { None }))
     }
 
-    /// Starts to read from `poll`, which waits for a while at most.
+    /// Starts to read from `poll`, which waits for a limited time.
     fn start_with(poll: impl FnMut() -> io::Result<Option<Event>> + Send + 'static) -> io::Result<KeyInput> {
         let (sender, events) = unbounded_channel();
         let pause = Arc::new(KeyReaderPause::default());
         let taken = Arc::new(AtomicUsize::new(0));
-        let (shared, heard) = (pause.clone(), taken.clone());
+        let (shared, shared_count) = (pause.clone(), taken.clone());
         std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
-            read_keys(&sender, &shared, &heard, poll);
+            read_keys(&sender, &shared, &shared_count, poll);
             shared.set(KeyReaderState::Ended);
         })?;
         let mut looks = tokio::time::interval(TERMINAL_CHECK_INTERVAL);
@@ -52,7 +52,9 @@ impl KeyInput {
         Ok(KeyInput { events, taken_count: taken, pause, terminal_checks: looks })
     }
 
-    /// The next one; none if the terminal is gone. Whoever reads from such a terminal waits for ever, so it is looked at.
+    /// Returns the next event, or none if the terminal is gone.
+    ///
+    /// Reading from such a terminal blocks for ever, so the terminal is checked at intervals.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             tokio::select! {
@@ -69,10 +71,11 @@ impl KeyInput {
         }
     }
 
-    /// Leaves the keys to another program while `user` runs, which begins only after the thread has stopped reading.
+    /// Runs `user` while the thread does not read keys, so that another program can.
     ///
     /// # Errors
-    /// If the thread does not stop within [`PAUSE_TIMEOUT`]: `user` has not run then, since both would read the same keys.
+    /// If the thread does not stop within [`PAUSE_TIMEOUT`]: `user` has not run then, since both would read the same
+    /// keys.
     pub(crate) fn lend<T>(&mut self, user: impl FnOnce() -> T) -> io::Result<T> {
         let paused = self.pause.request()?;
         let result = user();
@@ -81,7 +84,7 @@ impl KeyInput {
     }
 }
 
-/// What the thread that reads keys does.
+/// The state of the key-reading thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum KeyReaderState {
     #[default]
@@ -91,14 +94,14 @@ enum KeyReaderState {
     Ended,
 }
 
-/// The handshake between the thread that reads keys and the one that lends them.
+/// The handshake between the key-reading thread and the one that pauses it.
 #[derive(Default)]
 struct KeyReaderPause {
     reader: Mutex<KeyReaderState>,
     changed: Condvar,
 }
 
-/// The thread does not read for as long as this lives.
+/// Keeps the thread paused until it is dropped.
 struct PausedKeyReader<'a>(&'a KeyReaderPause);
 
 impl Drop for PausedKeyReader<'_> {
@@ -112,7 +115,7 @@ impl KeyReaderPause {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A thread that has ended stays so.
+    /// Sets the state; a thread that has ended stays ended.
     fn set(&self, state: KeyReaderState) {
         let mut reader = self.lock();
         if *reader != KeyReaderState::Ended {
@@ -121,7 +124,7 @@ impl KeyReaderPause {
         self.changed.notify_all();
     }
 
-    /// Asks the thread to stop reading, and waits until it says that it has.
+    /// Asks the thread to pause, and waits until it has.
     fn request(&self) -> io::Result<PausedKeyReader<'_>> {
         self.set(KeyReaderState::PauseRequested);
         let paused = PausedKeyReader(self);
@@ -136,7 +139,7 @@ impl KeyReaderPause {
         Ok(paused)
     }
 
-    /// Says that nothing is read, and waits for as long as that is wanted.
+    /// Pauses if that is requested, until the thread may read again.
     fn wait_if_requested(&self) {
         let mut reader = self.lock();
         if *reader == KeyReaderState::PauseRequested {
@@ -149,7 +152,7 @@ impl KeyReaderPause {
     }
 }
 
-/// Ends when nobody listens any more, or the terminal is gone.
+/// Reads keys until the receiver is dropped or the terminal is gone.
 fn read_keys(
     sender: &UnboundedSender<Event>,
     pause: &KeyReaderPause,
@@ -175,18 +178,19 @@ fn read_keys(
     }
 }
 
-/// The presses of Ctrl-C that the driver has not taken. One that waits too long is a signal: the driver is stuck, and the
-/// second signal ends the program.
+/// Presses of Ctrl-C that the driver has not taken.
+///
+/// A press that waits too long is raised as a signal: the driver is stuck, and the second signal ends the program.
 #[derive(Default)]
 struct PendingInterrupts {
-    /// How many events there were.
+    /// The number of events so far.
     events: usize,
-    /// Which of them were Ctrl-C, and when.
+    /// The numbers of the events that were Ctrl-C, and their times.
     pressed: VecDeque<(usize, Instant)>,
 }
 
 impl PendingInterrupts {
-    /// An event that is passed on.
+    /// Records an event that is passed on.
     fn record(&mut self, event: &Event, now: Instant) {
         self.events += 1;
         let is_interrupt = matches!(event, Event::Key(key) if key.code == KeyCode::Char('c')
@@ -197,7 +201,7 @@ impl PendingInterrupts {
         }
     }
 
-    /// Whether the first press that was not taken waits for too long; each counts once.
+    /// Returns whether the first press that was not taken has waited too long; each press counts once.
     fn is_overdue(&mut self, taken: usize, now: Instant) -> bool {
         while self.pressed.pop_front_if(|(event, _)| *event <= taken).is_some() {}
         self.pressed.pop_front_if(|(_, since)| now.duration_since(*since) >= INTERRUPT_TIMEOUT).is_some()
@@ -209,7 +213,7 @@ fn raise_interrupt() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
 }
 
-/// There is no such signal.
+/// Does nothing: this platform has no such signal.
 #[cfg(not(unix))]
 fn raise_interrupt() {}
 
@@ -227,7 +231,7 @@ mod tests {
         let mut input = KeyInput::start_with(move || {
             within.fetch_add(1, Ordering::SeqCst);
             let _ = reading.send(());
-            // Longer than a fixed pause would wait.
+            // This is longer than a fixed pause would wait.
             std::thread::sleep(Duration::from_millis(300));
             within.fetch_sub(1, Ordering::SeqCst);
             Ok(None)
@@ -238,7 +242,7 @@ mod tests {
             let polling = input.lend(|| polls.load(Ordering::SeqCst)).unwrap();
             assert_eq!(polling, 0);
             while is_reading.try_recv().is_ok() {}
-            // It reads again.
+            // The thread reads again.
             is_reading.recv_timeout(Duration::from_secs(10)).unwrap();
         }
     }
@@ -282,7 +286,7 @@ mod tests {
         interrupts.record(&ctrl_c, start);
         assert!(!interrupts.is_overdue(1, start + INTERRUPT_TIMEOUT / 2));
         assert!(interrupts.is_overdue(1, start + INTERRUPT_TIMEOUT));
-        // The second one is a signal of its own, unless it has been taken meanwhile.
+        // The second press raises a signal of its own, unless it has been taken meanwhile.
         let mut taken = PendingInterrupts { events: interrupts.events, pressed: interrupts.pressed.clone() };
         assert!(interrupts.is_overdue(2, start + INTERRUPT_TIMEOUT));
         assert!(!interrupts.is_overdue(2, start + INTERRUPT_TIMEOUT));

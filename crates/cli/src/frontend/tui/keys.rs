@@ -1,4 +1,4 @@
-//! What keys do, apart from dialogs and the panel.
+//! Key bindings of the session, apart from dialogs and full-screen pages.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,6 @@ use super::styled_text::WARN;
 use super::vim::{Vim, VimKeyResult};
 
 impl App {
-    /// A key was pressed.
     pub(crate) fn handle_key(&mut self, key: KeyEvent, now: Instant) -> Vec<AppEffect> {
         let control = |letter| key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char(letter);
         if control('o') {
@@ -64,7 +63,7 @@ impl App {
             KeyCode::Char('x') if control('x') => vec![AppEffect::Editor],
             KeyCode::Char('v') if control('v') => vec![AppEffect::Clipboard],
             KeyCode::Char('r') if control('r') => {
-                // What is found may be anything; a command has its sign.
+                // The search may find prompts and shell commands; a command is marked with `!`.
                 let sign = if std::mem::take(&mut self.shell_mode) { "!" } else { "" };
                 let before = format!("{sign}{}", self.composer.expanded_text());
                 self.search = Some(HistorySearch { draft: before, ..HistorySearch::default() });
@@ -73,7 +72,7 @@ impl App {
             KeyCode::Esc if self.busy.is_some() => vec![AppEffect::Command(SessionCommand::Cancel)],
             KeyCode::Esc | KeyCode::Backspace if self.is_shell_prompt_empty() => self.leave_shell_mode(),
             KeyCode::Esc if self.composer.is_empty() => self.handle_rewind_key(now),
-            // Esc is for moving with vi's keys, and pressed more often than meant.
+            // With vi keys, Esc changes the mode and is often pressed unintentionally.
             KeyCode::Esc if self.vim.is_some() => Vec::new(),
             KeyCode::Esc => {
                 self.composer.set("");
@@ -95,7 +94,7 @@ impl App {
         effects
     }
 
-    /// Hands a key to the open dialog; whether the dialog is still open.
+    /// Passes a key to the open dialog, and returns whether the dialog is still open.
     fn handle_dialog_key(&mut self, key: KeyEvent) -> bool {
         let Some(dialog) = self.dialogs.front_mut() else { return false };
         let is_open = dialog.handle_key(key) == DialogReaction::Open;
@@ -106,7 +105,7 @@ impl App {
         is_open
     }
 
-    /// Hands over a key that was held back until it was clear that no other one follows it.
+    /// Passes on a key that was held back until no other key followed it.
     pub(crate) fn release_held_key(&mut self, now: Instant) {
         if let Some(held) = self.dialog_input.release(now)
             && self.handle_dialog_key(held.key)
@@ -116,7 +115,7 @@ impl App {
         }
     }
 
-    /// What vi's keys make of a key; nothing if it means what it always does.
+    /// Handles a key with the vi bindings, or returns none if the key has its ordinary meaning.
     fn handle_vim_key(&mut self, key: KeyEvent) -> Option<Vec<AppEffect>> {
         let vim = self.vim.as_mut()?;
         let became = vim.handle_key(&mut self.composer, key);
@@ -131,8 +130,10 @@ impl App {
         }
     }
 
-    /// Whether a key is meant for the dialog. Somebody in the middle of a word when the question comes up has not seen it
-    /// yet, and must not allow anything with the next letter; a short pause makes the difference.
+    /// Returns whether a key is meant for the dialog.
+    ///
+    /// A user who is typing a word when the dialog opens has not seen it yet, so the next letter must not approve
+    /// anything. A short pause makes the difference.
     fn answers_dialog(&mut self, key: KeyEvent, now: Instant) -> bool {
         const TYPING_PAUSE: Duration = Duration::from_millis(600);
         let letter =
@@ -147,7 +148,7 @@ impl App {
         true
     }
 
-    /// Text was pasted: never a command to run, whatever line ends it has.
+    /// Inserts pasted text; line ends in it never submit it.
     pub(crate) fn paste(&mut self, text: &str) {
         match (self.dialogs.front_mut(), &mut self.search) {
             (Some(dialog), _) if dialog.is_writing() => dialog.paste(text),
@@ -156,7 +157,7 @@ impl App {
         }
     }
 
-    /// What an editor would show now, and a name for it.
+    /// Returns the text for an editor, and a file name for it.
     pub(crate) fn editable_text(&self) -> (String, String) {
         let asked = self.dialogs.front().and_then(OpenDialog::edited_text);
         asked.map_or_else(
@@ -165,7 +166,7 @@ impl App {
         )
     }
 
-    /// What an editor gave back.
+    /// Applies the text from an editor.
     pub(crate) fn apply_edited_text(&mut self, text: &str) {
         match self.dialogs.front_mut() {
             Some(dialog) if dialog.edited_text().is_some() => dialog.replace_text(text),
@@ -174,7 +175,7 @@ impl App {
     }
 
     fn handle_enter(&mut self) -> Vec<AppEffect> {
-        // A backslash at the end asks for another line.
+        // A backslash at the end continues the prompt on another line.
         if self.composer.text().ends_with('\\') && self.composer.cursor() == self.composer.text().len() {
             self.composer.delete(Motion::Left);
             self.composer.insert("\n");
@@ -182,7 +183,7 @@ impl App {
         }
         let shown = self.composer.text().trim().to_owned();
         let (text, shown) = match (self.composer.take(), self.shell_mode) {
-            // The sign alone changes the mode, either way.
+            // `!` alone switches shell mode on or off.
             (text, before) if text.trim() == "!" => {
                 self.shell_mode = !before;
                 return Vec::new();
@@ -208,7 +209,7 @@ impl App {
 
     fn recall(&mut self, which: HistoryStep) -> Vec<AppEffect> {
         let text = match which {
-            // A prompt that still waits comes back first.
+            // A queued prompt is recalled before the history.
             HistoryStep::Older if self.composer.is_empty() && !self.queue.is_empty() => {
                 return vec![AppEffect::Command(SessionCommand::RecallPrompt)];
             }
@@ -222,8 +223,9 @@ impl App {
         Vec::new()
     }
 
-    /// Puts an earlier prompt into the composer. In the shell's mode a command is there without its sign, and what was none
-    /// does not become one.
+    /// Puts an earlier prompt into the composer.
+    ///
+    /// In shell mode a command is shown without its `!`; a prompt that is no command ends shell mode.
     fn set_recalled_prompt(&mut self, text: &str) {
         let command = text.strip_prefix('!').filter(|_| self.shell_mode);
         self.shell_mode = command.is_some();
@@ -239,7 +241,7 @@ impl App {
         Vec::new()
     }
 
-    /// Suggestions follow what is typed; walking through the history does not call them up.
+    /// Updates the suggestions after typing, and closes them after other keys.
     fn update_completion(&mut self, key: KeyEvent) {
         let typed = matches!(key.code, KeyCode::Char(_) | KeyCode::Backspace | KeyCode::Delete | KeyCode::Tab);
         self.completion = if typed && !self.shell_mode { Completion::find(&self.composer, &self.names) } else { None };
@@ -252,7 +254,7 @@ impl App {
             KeyCode::Down => completion.step(1),
             KeyCode::Esc => self.completion = None,
             KeyCode::Enter if !key.modifiers.is_empty() => return false,
-            // What is complete as it is goes off; a suggestion would only be in the way.
+            // Enter submits text that is complete already.
             KeyCode::Enter if completion.selected == 0 && completion.is_exact(&self.composer) => return false,
             KeyCode::Tab | KeyCode::Enter => {
                 if let Some(completion) = self.completion.take() {
@@ -265,7 +267,8 @@ impl App {
         true
     }
 
-    /// Ctrl-R: each letter narrows the search, Ctrl-R goes on to an older one. Any other key takes what was found.
+    /// Handles a key during Ctrl-R search: letters narrow it, Ctrl-R goes to the next match, and most other keys accept
+    /// the match.
     fn handle_search_key(&mut self, key: KeyEvent) -> bool {
         let Some(search) = &mut self.search else { return false };
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -283,7 +286,7 @@ impl App {
             }
             _ => {
                 self.search = None;
-                // Enter only takes what was found; it is sent by the next one.
+                // Enter only accepts the match; a second Enter submits it.
                 return key.code == KeyCode::Enter;
             }
         }
@@ -303,7 +306,7 @@ impl App {
     }
 }
 
-/// Whether a key asks to suspend the program, wherever it is pressed.
+/// Returns whether a key suspends the program.
 pub(crate) fn is_suspend(key: &KeyEvent) -> bool {
     key.code == KeyCode::Char('z') && key.modifiers == KeyModifiers::CONTROL && key.kind != KeyEventKind::Release
 }
@@ -313,7 +316,7 @@ enum HistoryStep {
     Newer,
 }
 
-/// The keys that every text field knows.
+/// Applies the editing keys that all text fields share.
 pub(crate) fn edit_text(composer: &mut Composer, key: KeyEvent) {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);

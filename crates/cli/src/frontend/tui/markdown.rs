@@ -1,7 +1,6 @@
-//! Markdown for a terminal: a stream is cut into pieces that are final as soon as possible, and each piece is drawn.
+//! Markdown for a terminal: splits a stream into blocks that are final as early as possible, and renders each block.
 //!
-//! Final pieces go into the scrollback and are never looked at again, so an answer of ten thousand lines costs no more per
-//! line than one of ten.
+//! Final blocks go into the scrollback and are not parsed again, so the cost per line does not grow with the answer.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
@@ -9,10 +8,10 @@ use super::block::ScrollbackBlock;
 use super::markdown_table::MarkdownTable;
 use super::styled_text::{ACCENT, BOLD, CODE, DIM, NOTE, PLAIN, StyledLine};
 
-/// So many lines of a paragraph or a list are kept back at most.
+/// The number of pending lines above which a list is flushed at its next item; other text is flushed at ten times as many.
 const MAX_PENDING_LINES: usize = 40;
 
-/// An answer on its way.
+/// A streamed answer.
 #[derive(Debug, Default)]
 pub(crate) struct MarkdownStream {
     pending: String,
@@ -28,7 +27,7 @@ struct CodeFence {
 }
 
 impl MarkdownStream {
-    /// Takes more text; gives back the pieces that are final now.
+    /// Adds text, and returns the blocks that are final now.
     pub(crate) fn push(&mut self, text: &str) -> Vec<ScrollbackBlock> {
         let mut done = Vec::new();
         let mut rest = text;
@@ -41,7 +40,7 @@ impl MarkdownStream {
         done
     }
 
-    /// The end of the answer.
+    /// Ends the answer, and returns the remaining blocks.
     pub(crate) fn finish(&mut self) -> Vec<ScrollbackBlock> {
         let mut done = Vec::new();
         if !self.pending.is_empty() {
@@ -53,7 +52,7 @@ impl MarkdownStream {
         done
     }
 
-    /// What is not final yet, as it would look now.
+    /// Returns the block that is not final yet, as it would look now.
     pub(crate) fn live_block(&self) -> Option<ScrollbackBlock> {
         match &self.fence {
             _ if self.pending.trim().is_empty() => None,
@@ -62,7 +61,7 @@ impl MarkdownStream {
         }
     }
 
-    /// A line has been completed; it is the last one of what is pending.
+    /// Handles a completed line, which is the last one of the pending text.
     fn finish_line(&mut self, done: &mut Vec<ScrollbackBlock>) {
         let start = self.pending[..self.pending.len() - 1].rfind('\n').map_or(0, |at| at + 1);
         let line = self.pending[start..].trim_end();
@@ -127,7 +126,7 @@ fn opening_fence(line: &str) -> Option<CodeFence> {
     let mark = ['`', '~'].into_iter().find(|mark| bare.starts_with(&mark.to_string().repeat(3)))?;
     let length = bare.len() - bare.trim_start_matches(mark).len();
     let info = bare[length..].trim();
-    // ```` ```like this``` ```` is code within a line.
+    // ```` ```like this``` ```` is inline code.
     if info.contains('`') {
         return None;
     }
@@ -135,7 +134,7 @@ fn opening_fence(line: &str) -> Option<CodeFence> {
     Some(CodeFence { mark: mark.to_string().repeat(length), indent: line.len() - bare.len(), language })
 }
 
-/// Draws Markdown in so many columns.
+/// Renders Markdown in so many columns.
 pub(crate) fn render(text: &str, columns: usize) -> Vec<StyledLine> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut page = MarkdownRenderer { columns, ..MarkdownRenderer::default() };
@@ -146,14 +145,14 @@ pub(crate) fn render(text: &str, columns: usize) -> Vec<StyledLine> {
     page.lines
 }
 
-/// A page being drawn.
+/// The state of rendering.
 #[derive(Default)]
 struct MarkdownRenderer {
     columns: usize,
     lines: Vec<StyledLine>,
     line: StyledLine,
     styles: Vec<anstyle::Style>,
-    /// The number of the next item, for each list that is open; none for bullets.
+    /// The number of the next item for each open list, or none for bullets.
     lists: Vec<Option<u64>>,
     quotes: usize,
     link: Option<String>,
@@ -269,7 +268,7 @@ impl MarkdownRenderer {
         self.line.indent = self.line.width();
     }
 
-    /// Where the words are not the address itself, the address follows them.
+    /// Appends the link's address, unless its text is the address.
     fn end_link(&mut self) {
         let Some(address) = self.link.take() else { return };
         if !self.line.spans.last().is_some_and(|span| span.text.ends_with(&address)) {

@@ -1,39 +1,38 @@
-//! Tables of a Markdown answer: columns as wide as their cells where there is room, narrower and wrapped where not.
+//! Tables in Markdown: columns are as wide as their cells if there is room, otherwise narrower and wrapped.
 
 use pulldown_cmark::Alignment;
 
 use super::styled_text::{BOLD, DIM, PLAIN, StyledLine};
 
-/// The narrowest a column gets.
+/// The narrowest width of a column that is shrunk.
 const MIN_COLUMN_WIDTH: usize = 4;
 
 /// Rows of cells; the first row is the heading.
 #[derive(Debug, Default)]
 pub(crate) struct MarkdownTable {
     rows: Vec<Vec<StyledLine>>,
-    /// To which side each column leans.
+    /// The alignment of each column.
     alignments: Vec<Alignment>,
 }
 
 impl MarkdownTable {
-    /// An empty table whose columns lean to these sides.
+    /// Returns an empty table with these alignments.
     pub(crate) fn new(sides: Vec<Alignment>) -> Self {
         MarkdownTable { rows: Vec::new(), alignments: sides }
     }
 
-    /// Begins a row.
     pub(crate) fn begin_row(&mut self) {
         self.rows.push(Vec::new());
     }
 
-    /// Adds a cell to the row.
+    /// Adds a cell to the last row.
     pub(crate) fn push_cell(&mut self, cell: StyledLine) {
         if let Some(row) = self.rows.last_mut() {
             row.push(cell);
         }
     }
 
-    /// The table in so many columns.
+    /// Returns the table's lines in so many columns.
     pub(crate) fn render(&self, columns: usize) -> Vec<StyledLine> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widths = column_widths(&self.rows, count, columns);
@@ -51,7 +50,7 @@ impl MarkdownTable {
         lines
     }
 
-    /// With no room for columns, each row is a list of `heading: cell`.
+    /// Returns each row as a list of `heading: cell`, for lack of room.
     fn render_as_list(&self, columns: usize) -> Vec<StyledLine> {
         let Some((heading, rows)) = self.rows.split_first() else { return Vec::new() };
         let mut lines = Vec::new();
@@ -69,7 +68,7 @@ impl MarkdownTable {
     }
 }
 
-/// The widths; too wide a table takes from its widest columns.
+/// Returns the column widths; a table that is too wide takes from its widest columns.
 fn column_widths(rows: &[Vec<StyledLine>], count: usize, columns: usize) -> Vec<usize> {
     let widest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(StyledLine::width).max().unwrap_or(0).max(1);
     let mut widths: Vec<usize> = (0..count).map(widest).collect();
@@ -83,7 +82,7 @@ fn column_widths(rows: &[Vec<StyledLine>], count: usize, columns: usize) -> Vec<
     widths
 }
 
-/// The blanks before and behind a cell, of all that there are.
+/// Returns the number of blanks before and after a cell, out of `all`.
 fn cell_padding(side: Alignment, all: usize) -> (usize, usize) {
     match side {
         Alignment::None | Alignment::Left => (0, all),

@@ -1,7 +1,7 @@
-//! The interactive session: the agent works on a task of its own, this one owns the terminal.
+//! The full-screen front end: the agent runs on a task of its own, and this one owns the terminal.
 //!
-//! Keys and the agent's events change the state (`app.rs`, `key_encoding.rs`), the state is drawn (`view.rs`, `screen.rs`), and what
-//! has to happen in the world comes back as effects (`driver.rs`). The session itself lives in the agent crate.
+//! Keys and the agent's events change the state (`app.rs`, `keys.rs`), the state is drawn (`view.rs`, `screen.rs`), and
+//! its effects are carried out by `driver.rs`. The session itself is in the agent crate.
 
 mod app;
 mod appearance;
@@ -72,13 +72,13 @@ pub(crate) use restore_page::plan_lines;
 use terminal::TerminalGuard;
 pub(crate) use terminal::restore_modes;
 
-/// Whether the command line asks for an interactive session.
+/// Returns whether the command line asks for an interactive session.
 pub(crate) fn is_interactive(args: &SessionArgs) -> bool {
     let text = args.output_format == OutputFormat::Text;
     args.prompt.is_none() && text && std::io::stdin().is_terminal() && terminal::raw_stdout().is_terminal()
 }
 
-/// The terminal in our hands: its modes, its keys, and the signals that would take it away.
+/// Control of the terminal: its modes, its keys, and the signals that interrupt the program.
 pub(crate) struct TerminalHandle {
     guard: TerminalGuard,
     input: KeyInput,
@@ -87,7 +87,9 @@ pub(crate) struct TerminalHandle {
 }
 
 impl TerminalHandle {
-    /// The next key; none where everything is to be drawn again. Whoever ends the program meanwhile finds the screen in order.
+    /// Returns the next key, or none if everything must be redrawn.
+    ///
+    /// If a signal ends the program meanwhile, the screen is left in order.
     async fn next_key<W: std::io::Write>(
         &mut self,
         screen: &mut screen::TerminalScreen<W>,
@@ -119,7 +121,7 @@ impl TerminalHandle {
     }
 
     fn open() -> anyhow::Result<TerminalHandle> {
-        // First the signals: from the guard on, one that ended the program at once would leave the terminal raw.
+        // Signals are handled first: after the guard is made, an unhandled signal would leave the terminal in raw mode.
         let signals = Signals::listen()?;
         signals.set_exit_action(|| hookwright_process::write_final_output(&terminal::restore_modes(), ""));
         let guard = TerminalGuard::new()?;
@@ -131,7 +133,7 @@ impl TerminalHandle {
 pub(crate) fn run(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
     let runtime = crate::runtime::start_with_screen(2)?;
     let code = runtime.block_on(run_session(args, world));
-    // A hook or a tool that blocks a thread must not hold up the exit.
+    // A hook or a tool that blocks a thread must not delay the exit.
     runtime.shutdown_background();
     code
 }
@@ -150,7 +152,7 @@ async fn run_session(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u
         trust_questions::TrustAnswer::Exit => return Ok(crate::exit::OK),
     }
     crate::log::add_secrets(&loaded);
-    // One question for both: a broken file that is known to have held guards is asked about with them.
+    // A broken file that is known to have contained guards is asked about together with them below.
     let held_guards =
         |file: &std::path::Path| loaded.unarmed_guards.iter().any(|guard| guard.file.as_deref() == Some(file));
     if let Some(file) =
@@ -202,7 +204,7 @@ async fn run_session(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u
     }
 }
 
-/// The prompt that the command line starts the session with.
+/// Returns the prompt that the command line starts the session with.
 pub(crate) fn first_prompt(args: &SessionArgs) -> Option<String> {
     let given = args.prompt_interactive.clone().or_else(|| (!args.query.is_empty()).then(|| args.query.join(" ")));
     given.filter(|prompt| !prompt.trim().is_empty())

@@ -1,4 +1,4 @@
-//! What tells the user of the session while they look elsewhere: the window's title, and a notice when it waits for them.
+//! Informs a user who looks elsewhere: the window title, and a notification when the session waits for the user.
 
 use std::time::{Duration, Instant};
 
@@ -8,19 +8,19 @@ use hookwright_settings::UiSettings;
 use super::driver::ScreenDriver;
 use crate::output::{notification_sequence, title_sequence};
 
-/// Whoever waits for less is still looking.
+/// The shortest turn whose end is notified.
 const MIN_NOTIFIED_WAIT: Duration = Duration::from_secs(10);
 
-/// What was said so far.
+/// The state of the window title and of notifications.
 #[derive(Debug, Default)]
 pub(crate) struct UserNotifier {
     title: Option<String>,
-    /// Since when the agent works on something.
+    /// Since when the agent is working.
     busy_since: Option<Instant>,
 }
 
 impl ScreenDriver<'_> {
-    /// Tells the user, if they want that, when the agent begins to wait for them.
+    /// Notifies the user, if the settings ask for it, when the agent starts to wait for the user.
     pub(crate) fn notify_if_waiting(&mut self, event: &AgentEvent) {
         let now = Instant::now();
         let words = match event {
@@ -40,11 +40,11 @@ impl ScreenDriver<'_> {
             _ => return,
         };
         let sequence = notification_sequence(self.session.view().loaded.settings.ui.notifications, self.world, &words);
-        // A terminal that is gone is noticed elsewhere.
+        // If the terminal is gone, the key reader notices it.
         let _ = self.screen.write(&sequence);
     }
 
-    /// The window's title, if it is another one than before.
+    /// Sets the window title, if it has changed.
     pub(crate) fn update_title(&mut self) {
         let view = self.session.view();
         let wanted =
@@ -57,7 +57,7 @@ impl ScreenDriver<'_> {
         }
     }
 
-    /// After somebody else had the terminal, nobody knows its title.
+    /// Forgets the title, because another program may have changed it.
     pub(crate) fn invalidate_title(&mut self) {
         self.notifier.title = None;
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_title_is_what_the_settings_say() {
+    fn the_title_follows_the_settings() {
         let title = |hide_window_title, show_status_in_title| {
             configured_title(
                 &UiSettings { hide_window_title, show_status_in_title, ..UiSettings::default() },

@@ -1,5 +1,7 @@
-//! Ctrl-O: one card whole on a page of its own, at any width: scrolled, searched, copied; the card's output grows while it is
-//! looked at. Everything shown passes through `styled_text.rs`, so nothing in an output steers the terminal.
+//! The pager (Ctrl-O): shows one card at full length, with scrolling, search and copying.
+//!
+//! The output of a running call grows while it is shown. Everything shown passes through `styled_text.rs`, which
+//! sanitizes it.
 
 use std::ops::Range;
 
@@ -11,50 +13,50 @@ use super::driver::ScreenDriver;
 use super::screen_commands::{format_line_count as count_of_lines, no_card_text};
 use super::styled_text::{BOLD, DIM, NOTE, StyledLine, StyledSpan, WARN};
 
-/// What is looked at.
+/// The text that the pager shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PagerSubject {
     /// A card, by its number.
     Card(usize),
-    /// A call that is under way.
+    /// A running call.
     Live(String),
-    /// What the model thinks now.
+    /// The model's current thought.
     Thought,
-    /// What the user writes, where it is shown in short.
+    /// The user's draft, if it contains labels.
     Draft,
-    /// What the user is asked about.
+    /// The details of the open dialog.
     Question,
 }
 
-/// The pager.
+/// The state of the pager.
 pub(crate) struct Pager {
     subject: PagerSubject,
-    /// The first row that is shown.
+    /// The first visible row.
     top: usize,
-    /// Whether the end is shown, also when there is more of it.
+    /// Whether the end stays visible when the text grows.
     is_following: bool,
-    /// What is searched for, and whether it is being written.
+    /// The search text, and whether it is being typed.
     search: String,
     is_searching: bool,
-    /// Whether the next hit is to be gone to once it is known where it is.
+    /// Whether the next frame jumps to a hit, once the rows are known.
     jumps_to_hit: bool,
     notice: Option<String>,
     page: RenderedPage,
 }
 
-/// What was drawn last, and of what.
+/// The rendered rows, and the key of what was rendered.
 #[derive(Default)]
 struct RenderedPage {
     cache_key: Option<(PagerSubject, usize, usize, String)>,
     rows: Vec<StyledLine>,
-    /// The rows that hold what is searched for.
+    /// The rows that contain the search text.
     hits: Vec<usize>,
-    /// How many rows there is room for.
+    /// The number of rows that fit on the page.
     visible_rows: usize,
 }
 
 impl Pager {
-    /// Opens what is of most interest now: a question, what runs, the last card. Nothing if there is nothing.
+    /// Opens the last subject: a dialog, a running call, or the last card; none if there is nothing to show.
     pub(crate) fn open(app: &App) -> Option<Pager> {
         let places = all_subjects(app);
         Some(Pager::show(places.last()?.clone()))
@@ -80,7 +82,9 @@ impl Pager {
         app.cards.get(number).map(|_| Pager::show(PagerSubject::Card(number)))
     }
 
-    /// Whether what is looked at is still there; what was under way may have become a card.
+    /// Returns whether there is something to show.
+    ///
+    /// A call that was running may have become a card meanwhile.
     fn refresh_subject(&mut self, app: &App) -> bool {
         if let PagerSubject::Live(call_id) = &self.subject
             && app.running.iter().all(|card| card.call_id != *call_id)
@@ -116,7 +120,7 @@ impl Pager {
         self.is_following = top >= last && matches!(self.subject, PagerSubject::Live(_) | PagerSubject::Thought);
     }
 
-    /// Goes to the next hit, or the one before.
+    /// Scrolls to the next or the previous hit.
     fn go_to_hit(&mut self, forwards: bool, from: usize) {
         let hits = &self.page.hits;
         let found = match forwards {
@@ -130,7 +134,7 @@ impl Pager {
         }
     }
 
-    /// The page, in so many columns and rows; nothing if there is nothing to show any more.
+    /// Returns the page's lines in so many columns and rows, or none if there is nothing to show any more.
     pub(crate) fn view(&mut self, app: &App, columns: usize, rows: usize) -> Option<Vec<StyledLine>> {
         if !self.refresh_subject(app) {
             return None;
@@ -159,8 +163,8 @@ impl Pager {
         if self.is_searching {
             return StyledLine::styled(NOTE, format!("/{}▏", self.search)).clip(columns);
         }
-        if let Some(said) = &self.notice {
-            return StyledLine::styled(NOTE, said).clip(columns);
+        if let Some(notice) = &self.notice {
+            return StyledLine::styled(NOTE, notice).clip(columns);
         }
         if !app.dialogs.is_empty() && self.subject != PagerSubject::Question {
             return StyledLine::styled(WARN.bold(), "the agent waits for your permission: q shows the question")
@@ -177,7 +181,7 @@ impl Pager {
 }
 
 impl RenderedPage {
-    /// Draws it anew, if it is not what was drawn.
+    /// Renders the subject, unless it is unchanged.
     fn draw(&mut self, at: &PagerSubject, search: &str, app: &App, columns: usize) {
         let key = (at.clone(), subject_version(at, app), columns, search.to_owned());
         if self.cache_key.as_ref() == Some(&key) {
@@ -196,7 +200,7 @@ impl RenderedPage {
     }
 }
 
-/// All that can be looked at, in the order in which it came.
+/// Returns all subjects in the order in which they appeared.
 fn all_subjects(app: &App) -> Vec<PagerSubject> {
     let mut places: Vec<PagerSubject> = app
         .cards
@@ -228,7 +232,7 @@ fn subject_title(at: &PagerSubject, app: &App) -> String {
     }
 }
 
-/// Another number whenever there is more of it.
+/// Returns a number that changes when the subject grows.
 fn subject_version(at: &PagerSubject, app: &App) -> usize {
     match at {
         PagerSubject::Live(call_id) => {
@@ -262,7 +266,7 @@ fn subject_text(at: &PagerSubject, app: &App) -> String {
     }
 }
 
-/// Where a text holds another one; capitals count if it has some.
+/// Returns the occurrences of a text; the case counts if the searched text has capitals.
 fn occurrences(text: &str, wanted: &str) -> Vec<Range<usize>> {
     if wanted.is_empty() {
         return Vec::new();
@@ -285,7 +289,7 @@ fn occurrences(text: &str, wanted: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The line with these parts of it the other way round.
+/// Returns the line with these ranges inverted.
 fn highlight_ranges(line: &StyledLine, ranges: &[Range<usize>]) -> StyledLine {
     if ranges.is_empty() {
         return line.clone();
@@ -313,7 +317,6 @@ fn highlight_ranges(line: &StyledLine, ranges: &[Range<usize>]) -> StyledLine {
 }
 
 impl ScreenDriver<'_> {
-    /// Opens the pager.
     pub(crate) fn open_pager(&mut self) {
         self.pager = Pager::open(&self.app);
         if self.pager.is_none() {
@@ -321,7 +324,7 @@ impl ScreenDriver<'_> {
         }
     }
 
-    /// A key while the pager is open.
+    /// Handles a key while the pager is open.
     pub(crate) fn handle_pager_key(&mut self, key: KeyEvent) -> anyhow::Result<()> {
         let Some(pager) = &mut self.pager else { return Ok(()) };
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -350,8 +353,8 @@ impl ScreenDriver<'_> {
             KeyCode::Char('N') => pager.go_to_hit(false, top),
             KeyCode::Char('y') => {
                 let text = subject_text(&pager.subject, &self.app);
-                let said = self.copy_text(&text)?;
-                self.pager.iter_mut().for_each(|pager| pager.notice = Some(said.clone()));
+                let message = self.copy_text(&text)?;
+                self.pager.iter_mut().for_each(|pager| pager.notice = Some(message.clone()));
             }
             _ => {}
         }
@@ -360,7 +363,7 @@ impl ScreenDriver<'_> {
 }
 
 impl Pager {
-    /// A key while what is searched for is being written; Enter looks for it.
+    /// Handles a key while the search text is being typed; Enter starts the search.
     fn handle_search_key(&mut self, key: KeyEvent) {
         match key.code {
             KeyCode::Esc => {
@@ -380,7 +383,7 @@ impl Pager {
         }
     }
 
-    /// Text was pasted: part of what is searched for, or nothing.
+    /// Inserts pasted text into the search text while that is being typed.
     pub(crate) fn paste(&mut self, text: &str) {
         if self.is_searching {
             self.search.push_str(text.lines().next().unwrap_or_default());
@@ -394,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_letters_find_capitals_and_capitals_only_themselves() {
+    fn lower_case_finds_both_cases_and_capitals_only_themselves() {
         assert_eq!(occurrences("Error: error ERROR", "error"), [0..5, 7..12, 13..18]);
         assert_eq!(occurrences("ERR error ERROR", "ERR"), [0..3, 10..13]);
         assert_eq!(occurrences("aaaa", "aa"), [0..2, 2..4]);
@@ -403,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_marked_across_styles_and_nothing_is_lost() {
+    fn hits_are_marked_across_styles_and_no_text_is_lost() {
         let line = StyledLine::styled(PLAIN, "ab").with_text(BAD, "cd");
         let found = highlight_ranges(&line, &occurrences(&line.plain(), "bc"));
         assert_eq!(found.plain(), "abcd");

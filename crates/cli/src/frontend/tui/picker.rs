@@ -1,38 +1,39 @@
-//! A page to choose from: rows with a search, and details of the one that is selected. It knows neither sessions nor
-//! checkpoints, and does nothing with what is chosen.
+//! A full-screen list with a search and the details of the selected item.
+//!
+//! It is generic: the caller decides what an item is and what happens when it is chosen.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::fuzzy::{FuzzyMatcher, MatchRank};
 use super::styled_text::{BOLD, DIM, NOTE, PLAIN, StyledLine};
 
-/// Something to choose.
+/// An item of a picker.
 pub(crate) trait PickerItem {
-    /// What a search looks at.
+    /// Returns the text that a search looks at.
     fn search_text(&self) -> String;
-    /// It in one line.
+    /// Returns the item in one line.
     fn row(&self, columns: usize) -> StyledLine;
 }
 
-/// The page.
+/// The state of a picker.
 pub(crate) struct Picker<T> {
     title: &'static str,
     items: Vec<T>,
     selected: usize,
     search: String,
     is_searching: bool,
-    /// How far the details are scrolled.
+    /// The number of rows by which the details are scrolled.
     scroll: usize,
 }
 
-/// What a key came to.
+/// The result of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PickerReaction {
-    /// The page stands, and perhaps another one is selected.
+    /// The picker stays open; the selection may have changed.
     Open,
-    /// What is selected is the one.
+    /// The selected item was chosen.
     Chosen,
-    /// None of them.
+    /// The picker was closed without a choice.
     Closed,
 }
 
@@ -41,7 +42,8 @@ impl<T: PickerItem> Picker<T> {
         Picker { title, items, selected: 0, search: String::new(), is_searching: false, scroll: 0 }
     }
 
-    /// What fits every word of the search: first what holds them, in its order, then what has their letters, the best first.
+    /// Returns the items that match every word of the search: those that contain the words in their order, then
+    /// subsequence matches, best first.
     fn matching_items(&self) -> Vec<&T> {
         let mut words: Vec<FuzzyMatcher> = self.search.split_whitespace().map(FuzzyMatcher::new).collect();
         let mut fitting: Vec<(MatchRank, &T)> = Vec::new();
@@ -55,7 +57,7 @@ impl<T: PickerItem> Picker<T> {
         fitting.into_iter().map(|(_, item)| item).collect()
     }
 
-    /// The one that is selected.
+    /// Returns the selected item.
     pub(crate) fn current(&self) -> Option<&T> {
         self.matching_items().get(self.selected).copied()
     }
@@ -100,7 +102,7 @@ impl<T: PickerItem> Picker<T> {
         PickerReaction::Open
     }
 
-    /// The page: the rows above, the details of the selected one below them, and a foot.
+    /// Returns the page's lines: the rows, the details of the selected item, and a footer.
     pub(crate) fn view(
         &self,
         details: &[StyledLine],
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_narrows_and_escape_takes_it_back_first() {
+    fn a_search_narrows_the_list_and_escape_clears_it_first() {
         let mut picker = Picker::new("Things", vec!["one apple", "two pears", "three apples"]);
         press(&mut picker, &[KeyCode::Char('/'), KeyCode::Char('A'), KeyCode::Char('p'), KeyCode::Down]);
         assert_eq!(picker.current(), Some(&"three apples"));
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_in_their_order_are_enough_and_what_holds_the_words_goes_first() {
+    fn subsequences_match_and_items_with_the_words_come_first() {
         let mut picker = Picker::new("Things", vec!["the foo_bar tests", "fix the bar of foo", "say foobar", "other"]);
         press(&mut picker, &[KeyCode::Char('/')]);
         press(&mut picker, &"foobar".chars().map(KeyCode::Char).collect::<Vec<_>>());
@@ -181,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_chosen_where_nothing_fits_and_no_size_is_too_small() {
+    fn nothing_is_chosen_without_a_match_and_any_size_is_drawn() {
         let mut picker = Picker::new("Things", vec!["a", "b"]);
         press(&mut picker, &[KeyCode::Char('/'), KeyCode::Char('z'), KeyCode::PageDown, KeyCode::Down]);
         assert_eq!(press(&mut picker, &[KeyCode::Enter]), PickerReaction::Open);

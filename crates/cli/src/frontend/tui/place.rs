@@ -1,10 +1,10 @@
-//! Where the session is: folder and branch, for the line at the foot.
+//! The session's folder and branch, for the status line.
 
 use hookwright_settings::LoadedConfig;
 
 use super::app::StatusLine;
 
-/// Where the session is.
+/// Returns a status line with the session's folder and branch.
 pub(crate) fn initial_location(loaded: &LoadedConfig) -> StatusLine {
     let root = &loaded.project.root;
     let folder = match root.strip_prefix(&loaded.paths.home) {
@@ -15,7 +15,7 @@ pub(crate) fn initial_location(loaded: &LoadedConfig) -> StatusLine {
     StatusLine { folder, branch: current_branch(loaded), ..StatusLine::default() }
 }
 
-/// The branch that is checked out.
+/// Returns the branch that is checked out.
 pub(crate) fn current_branch(loaded: &LoadedConfig) -> Option<String> {
     hookwright_agent::session::current_git_branch(&loaded.project.root)
 }

@@ -1,15 +1,17 @@
-//! The project's files for `@` completion: those that the tools see, by the same rules. Looked for on a thread of its own.
+//! Lists the project's files for `@` completion, by the same rules as the tools.
+//!
+//! The caller runs it on a blocking thread.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use hookwright_tools::{FileFilter, Workspace};
 
-/// More than this nobody steps through.
+/// The limits of the list: the number of files and the depth of folders.
 const MAX_LISTED_FILES: usize = 100_000;
 const MAX_FILE_DEPTH: usize = 12;
 
-/// Files and folders below a root, relative to it; folders end with a slash.
+/// Returns files and folders below a root, relative to it; folders end with a slash.
 pub(crate) fn list_files(root: &Path, filter: FileFilter) -> Arc<Vec<String>> {
     let names =
         Workspace::new(root, []).map(|workspace| filter.list_names(&workspace, MAX_FILE_DEPTH, MAX_LISTED_FILES));
@@ -21,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tools_see_can_be_mentioned_and_nothing_else() {
+    fn only_files_that_tools_see_can_be_mentioned() {
         let dir = tempfile::tempdir().unwrap();
         for (path, text) in [
             (".gitignore", "*.log\n"),

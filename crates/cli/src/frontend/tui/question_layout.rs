@@ -1,27 +1,29 @@
-//! A question in as many rows as there are: what is asked, what it is about, and what can be answered. Where all of that has no
-//! room, the answer that is selected stays in sight, and it is said that there is more to read.
+//! The layout of a question in a limited number of rows: the question, its subject, and the choices.
+//!
+//! If there is not enough room, the selected choice stays visible, and a note says that there is more to read.
 
 use super::diff::more_lines_text;
 use super::styled_text::{DIM, StyledLine};
 
-/// With fewer rows, what it is about gets no more than one.
+/// The number of rows below which a long subject is sure of only one.
 const MIN_ROOMY_ROWS: usize = 12;
 
-/// A question, wrapped.
+/// The parts of a question, wrapped.
 pub(crate) struct QuestionLayout {
-    /// What is asked.
+    /// The lines of the question itself.
     pub(crate) head: Vec<StyledLine>,
-    /// What it is about, and how far that is scrolled.
+    /// The lines of the subject, and by how many rows they are scrolled.
     pub(crate) subject: Vec<StyledLine>,
     pub(crate) scroll: usize,
-    /// What can be answered.
+    /// The choices or the text field.
     pub(crate) footer: Vec<StyledLine>,
-    /// The row of it that has to be seen.
+    /// The row of the footer that must be visible.
     pub(crate) focused_row: usize,
 }
 
 impl QuestionLayout {
-    /// The lines that have room, and the row among them in which the foot's first row would be: it may be above them.
+    /// Returns the lines that fit, and the row among them where the footer's first row would be, which may be above
+    /// them.
     pub(crate) fn fit_rows(self, columns: usize, rows: usize) -> (Vec<StyledLine>, isize) {
         let QuestionLayout { mut head, subject, scroll, footer: foot, focused_row: focus } = self;
         let fewest = if rows >= MIN_ROOMY_ROWS { 3 } else { 1 };
@@ -34,7 +36,7 @@ impl QuestionLayout {
             lines.extend(subject);
         } else if let Some(room) = room.checked_sub(1) {
             let from = scroll.min(subject.len().saturating_sub(room));
-            // The end is seen beside the beginning: what matters in a long command may be its last line.
+            // The end is shown below the beginning: the important part of a long command may be its last line.
             let tail = if from == 0 { room / 2 } else { 0 };
             let left = subject.len().saturating_sub(from + room);
             let note = format!("  … {} (page down; ctrl+o shows all)", more_lines_text(left));
@@ -77,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_and_the_end_of_a_long_subject_are_seen() {
+    fn the_beginning_and_the_end_of_a_long_subject_are_visible() {
         let shown = |scroll| {
             let (lines, _) = QuestionLayout { scroll, ..question(100, 0) }.fit_rows(80, 20);
             let lines: Vec<String> = lines.iter().map(StyledLine::plain).collect();
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_that_is_selected_is_seen_in_any_size() {
+    fn the_selected_answer_is_visible_at_any_size() {
         for rows in 2..30 {
             for (subject, focus) in [(0, 0), (1, 5), (4, 3), (100, 0), (100, 5)] {
                 let (lines, first) = question(subject, focus).fit_rows(80, rows);

@@ -1,4 +1,4 @@
-//! What a session answers, drawn: rows, hooks, sessions, diagnostics, and the end of an earlier conversation.
+//! Draws a session's replies: rows, hooks, sessions, diagnostics, and the end of an earlier conversation.
 
 use std::sync::Arc;
 
@@ -14,14 +14,13 @@ use super::markdown::MarkdownStream;
 use super::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN};
 use crate::frontend::resumed_history::{self, ResumedItem};
 
-/// Adds an answer to what is shown.
 pub(crate) fn show_reply(app: &mut App, reply: Reply) {
     for block in blocks_of(reply) {
         app.push_block(block);
     }
 }
 
-/// An answer as finished pieces.
+/// Returns a reply as blocks.
 fn blocks_of(reply: Reply) -> Vec<ScrollbackBlock> {
     match reply {
         Reply::Text(tone, text) => vec![toned_block(tone, &text)],
@@ -71,7 +70,7 @@ fn toned_block(tone: Tone, text: &str) -> ScrollbackBlock {
     ScrollbackBlock::Lines(text.lines().enumerate().map(line).collect())
 }
 
-/// Rows of a name and what it stands for.
+/// Returns a block with rows of a name and its text.
 pub(crate) fn rows_block<'r>(rows: impl IntoIterator<Item = (&'r str, &'r str)>) -> ScrollbackBlock {
     let rows: Vec<_> = rows.into_iter().collect();
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(24);
@@ -98,7 +97,7 @@ fn session_line(session: &SessionInfo) -> StyledLine {
         .with_text(PLAIN, prompt)
 }
 
-/// The end of an earlier conversation, for whoever goes on with it.
+/// Shows the end of an earlier conversation when it is resumed.
 pub(crate) fn show_history(app: &mut App, messages: &[Arc<Content>]) {
     for past in resumed_history::items_of(messages) {
         let gap = match past {

@@ -1,4 +1,5 @@
-//! `/restore` and Esc Esc on the screen: the turns that can be gone back to, what that would do to files, and what to bring back.
+//! The page for `/restore` and Esc Esc: the turns to go back to, what that would do to files, and the choice of what to
+//! restore.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use hookwright_agent::checkpoint::{
@@ -13,28 +14,28 @@ use crate::output::escape_invisible;
 
 const KEY_HINTS: &str = "enter go back to before it  / search  ↑↓ choose  page up/down scroll  esc close";
 
-/// The page.
+/// The state of the restore page.
 pub(crate) struct RestorePage {
     picker: Picker<RestoreEntry>,
     plan: Option<Result<RestorePlan, String>>,
-    /// What is asked, once a turn is chosen.
+    /// The choices and the selected one, once a turn is chosen.
     choices: Option<(Vec<RestoreChoice>, usize)>,
 }
 
 struct RestoreEntry {
     checkpoint: Checkpoint,
-    /// Whether it is of this session.
+    /// Whether the checkpoint belongs to this session.
     is_own: bool,
 }
 
-/// What can be brought back.
+/// A choice of what to restore.
 struct RestoreChoice {
     label: String,
     target: RestoreScope,
     since: ConflictPolicy,
 }
 
-/// What a key came to.
+/// The result of a key.
 pub(crate) enum RestoreReaction {
     Open,
     Close,
@@ -64,7 +65,7 @@ impl PickerItem for RestoreEntry {
 }
 
 impl RestorePage {
-    /// The newest first.
+    /// Returns a page with this session's turns first, the newest on top.
     pub(crate) fn new(all: Vec<Checkpoint>, session: &str, plan: impl Fn(u64) -> Result<RestorePlan, String>) -> Self {
         let entry = |checkpoint: Checkpoint| RestoreEntry { is_own: checkpoint.session == session, checkpoint };
         let mut entries: Vec<RestoreEntry> = all.into_iter().rev().map(entry).collect();
@@ -98,7 +99,7 @@ impl RestorePage {
         RestoreReaction::Open
     }
 
-    /// What there is to bring back of the selected one.
+    /// Returns the choices for the selected turn.
     fn available_choices(&self) -> Vec<RestoreChoice> {
         let Some(entry) = self.picker.current() else { return Vec::new() };
         let changes = self.plan.as_ref().and_then(|plan| plan.as_ref().ok()).map_or(&[][..], |plan| &plan.changes);
@@ -171,7 +172,7 @@ impl RestorePage {
         }
     }
 
-    /// The page, in so many columns and rows.
+    /// Returns the page's lines in so many columns and rows.
     pub(crate) fn view(&self, waits: bool, columns: usize, rows: usize) -> Vec<StyledLine> {
         let foot = match &self.choices {
             _ if waits => {
@@ -207,7 +208,7 @@ impl RestorePage {
     }
 }
 
-/// What bringing something back would do, with the differences.
+/// Returns what a restore would do, with the diffs.
 pub(crate) fn plan_lines(plan: &RestorePlan) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     if plan.changes.is_empty() {

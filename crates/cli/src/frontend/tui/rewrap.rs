@@ -1,19 +1,20 @@
-//! What a terminal does with the lines that it shows when it becomes narrower: most wrap them anew, a few cut them off.
-//! Only what was drawn is reasoned about here; drawing is `screen.rs`.
+//! What a terminal does with long lines when it becomes narrower: most wrap them anew, a few cut them off.
+//!
+//! `screen.rs` does the drawing.
 
 use hookwright_settings::ProcessEnv;
 
-/// Who sees to lines that are too long after a resize.
+/// Who wraps long lines after a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rewrap {
-    /// The terminal wraps what it shows, and what scrolled away too.
+    /// The terminal rewraps its screen and its scrollback.
     ByTerminal,
-    /// It cuts lines off; we write them again.
+    /// The terminal cuts lines off, so the program writes them again.
     ByProgram,
 }
 
 impl Rewrap {
-    /// What the terminal does, by what it says of itself.
+    /// Returns what the terminal does, as far as its environment variables tell.
     pub(crate) fn detect(world: &ProcessEnv) -> Rewrap {
         let set = |name: &str| world.var(name).is_some_and(|value| !value.is_empty());
         let term = world.var("TERM").unwrap_or_default();
@@ -27,7 +28,7 @@ fn is_st_terminal(term: &str) -> bool {
     term == "st" || term.starts_with("st-")
 }
 
-/// How many rows a line takes that the terminal wraps.
+/// Returns the number of rows that a line takes when the terminal wraps it.
 pub(crate) fn wrapped_rows(width: usize, columns: usize) -> usize {
     width.div_ceil(columns.max(1)).max(1)
 }

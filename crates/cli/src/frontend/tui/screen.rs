@@ -1,8 +1,9 @@
-//! Draws on the normal screen: what is finished goes into the scrollback once and for all, and only the live part below it
-//! is drawn again.
+//! Draws on the terminal's normal screen: finished blocks go into the scrollback once, and only the live part below
+//! them is redrawn.
 //!
-//! No position is ever asked of the terminal, which would cost a round trip over ssh: the live part is found by counting
-//! up from the cursor. After a resize it is where `rewrap.rs` says; nothing that scrolled away is written a second time.
+//! The terminal is never asked for the cursor position, which would cost a round trip over ssh: the live part is found
+//! by counting up from the cursor. After a resize its position is computed with `rewrap.rs`, and lines that have
+//! scrolled away are not written again.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -13,47 +14,48 @@ use super::styled_text::StyledLine;
 use super::terminal;
 use super::theme::Theme;
 
-/// What is drawn below the scrollback.
+/// The live part below the scrollback.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ScreenFrame {
     pub(crate) lines: Vec<StyledLine>,
     /// Row and column of the cursor, if it is shown.
     pub(crate) cursor: Option<(usize, usize)>,
-    /// Columns and rows of the terminal that it was made for; nothing if nobody knows.
+    /// Columns and rows of the terminal that it was rendered for, if they are known.
     pub(crate) size: Option<(usize, usize)>,
 }
 
 const BEGIN_FRAME: &str = "\x1b[?2026h\x1b[?25l";
 const END_FRAME: &str = "\x1b[?2026l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
-/// Clears what is below. Some terminals move a screen that is cleared from its first cell on into the scrollback; the blank
-/// keeps them from it.
+/// Clears everything below the cursor.
+///
+/// Some terminals move a screen that is cleared from its first cell on into the scrollback; the blank prevents that.
 const CLEAR_BELOW: &str = "\r \x1b[J\r";
-/// No terminal shows more pieces, and none is worth it.
+/// The number of visible blocks that are remembered; more would hardly fit on a screen.
 const MAX_SHOWN_BLOCKS: usize = 500;
 
-/// A finished piece, and how many rows of it there are.
+/// A finished block, and the number of its rows.
 struct ShownBlock {
     block: ScrollbackBlock,
     rows: usize,
-    /// So many of them have scrolled away.
+    /// The number of rows that have scrolled away.
     scrolled_rows: usize,
 }
 
-/// The screen.
+/// The state of the terminal's screen.
 pub(crate) struct TerminalScreen<W: Write> {
     out: W,
     colour: bool,
     theme: Theme,
     rewrap: Rewrap,
     live: Vec<String>,
-    /// How many columns each line of the live part takes.
+    /// The width of each line of the live part.
     widths: Vec<usize>,
     /// The row of the live part that the cursor is in.
     cursor_row: usize,
     cursor: Option<(usize, usize)>,
     size: Option<(usize, usize)>,
-    /// The finished pieces of which the terminal still shows something.
+    /// The finished blocks that are still partly visible.
     shown: VecDeque<ShownBlock>,
     /// Whether the last line is empty.
     after_gap: bool,
@@ -78,12 +80,12 @@ impl<W: Write> TerminalScreen<W> {
         }
     }
 
-    /// Draws in other colours from now on; what has scrolled away stays as it is.
+    /// Sets the theme for everything drawn from now on; lines that have scrolled away stay as they are.
     pub(crate) fn set_theme(&mut self, theme: Theme) {
         self.theme = theme;
     }
 
-    /// Adds finished pieces to the scrollback and draws the live part below them; nothing is written if nothing changed.
+    /// Adds finished blocks to the scrollback and draws the live part below them; writes nothing if nothing changed.
     pub(crate) fn draw(&mut self, finished: Vec<ScrollbackBlock>, frame: &ScreenFrame) -> io::Result<()> {
         let live: Vec<String> = frame.lines.iter().map(|line| line.encode_in(self.theme, self.colour)).collect();
         let resized = frame.size.is_some() && self.size.is_some() && frame.size != self.size;
@@ -106,8 +108,8 @@ impl<W: Write> TerminalScreen<W> {
         let common = self.live.iter().zip(&live).take_while(|(old, new)| old == new).count();
         let same = if lines.is_empty() && !resized { common } else { 0 };
         for (row, line) in live.iter().enumerate() {
-            // Everything below is cleared before it is written: clearing behind a full line would take its last
-            // character along.
+            // Everything below is cleared before the line is written: clearing after a full line would erase its last
+            // character.
             text.push_str(if row == same { "\r\x1b[J" } else { "" });
             text.push_str(if row >= same { line } else { "" });
             text.push_str(if row + 1 < live.len() { "\r\n" } else { "" });
@@ -132,8 +134,8 @@ impl<W: Write> TerminalScreen<W> {
         self.write(&text)
     }
 
-    /// Goes to where the live part begins now that the terminal has another size, and clears it; the finished lines that
-    /// have to be written again.
+    /// Moves to where the live part begins after a resize and clears it, and returns the finished lines that must be
+    /// written again.
     fn resize(&mut self, frame: &ScreenFrame, text: &mut String) -> Vec<StyledLine> {
         let (columns, rows) = frame.size.unwrap_or((80, 24));
         let again = match self.rewrap {
@@ -154,7 +156,7 @@ impl<W: Write> TerminalScreen<W> {
         again
     }
 
-    /// The lines of finished pieces, which are kept in mind.
+    /// Renders finished blocks, and remembers them as visible.
     fn push_blocks(&mut self, finished: Vec<ScrollbackBlock>, frame: &ScreenFrame) -> Vec<StyledLine> {
         let (columns, _) = frame.size.or(self.size).unwrap_or((80, 24));
         let drawn = render_all(finished, columns, &mut self.after_gap);
@@ -165,7 +167,7 @@ impl<W: Write> TerminalScreen<W> {
         drawn.into_iter().flat_map(keep).collect()
     }
 
-    /// Forgets what has scrolled out of sight.
+    /// Forgets blocks that have scrolled out of sight.
     fn forget_scrolled(&mut self) {
         let (_, rows) = self.size.unwrap_or((80, 24));
         let mut over = self
@@ -187,10 +189,10 @@ impl<W: Write> TerminalScreen<W> {
         }
     }
 
-    /// Draws a whole page on the other screen, until the next [`TerminalScreen::render`].
+    /// Draws a whole page on the alternate screen, until the next [`TerminalScreen::draw`].
     pub(crate) fn draw_page(&mut self, lines: &[StyledLine], rows: usize) -> io::Result<()> {
         let mut text = String::from(BEGIN_FRAME);
-        // Somebody else may have had the terminal meanwhile.
+        // Another program may have left the alternate screen meanwhile.
         if !std::mem::replace(&mut self.is_on_alternate_screen, true) || !terminal::is_on_alternate_screen() {
             text.push_str(terminal::ENTER_ALTERNATE_SCREEN);
             terminal::set_on_alternate_screen(true);
@@ -215,14 +217,14 @@ impl<W: Write> TerminalScreen<W> {
         terminal::LEAVE_ALTERNATE_SCREEN
     }
 
-    /// Clears the screen and draws what it shows again.
+    /// Clears the screen and redraws the visible blocks.
     pub(crate) fn clear_and_redraw(&mut self, frame: &ScreenFrame) -> io::Result<()> {
         let leave = self.leave_page();
         self.write(&format!("{BEGIN_FRAME}{leave}\x1b[H{CLEAR_BELOW}"))?;
         self.redraw_below(frame)
     }
 
-    /// Draws what the screen shows below whatever somebody else has written meanwhile.
+    /// Redraws the visible blocks below the output of another program.
     pub(crate) fn redraw_below(&mut self, frame: &ScreenFrame) -> io::Result<()> {
         self.forget_live();
         self.size = frame.size;
@@ -231,7 +233,7 @@ impl<W: Write> TerminalScreen<W> {
         self.draw(shown, frame)
     }
 
-    /// Everything drawn so far is left to the scrollback, and the screen is empty.
+    /// Leaves everything drawn so far to the scrollback, and starts with an empty screen.
     pub(crate) fn scroll_away(&mut self, frame: &ScreenFrame) -> io::Result<()> {
         self.finish()?;
         let (_, rows) = frame.size.unwrap_or((80, 24));
@@ -240,7 +242,7 @@ impl<W: Write> TerminalScreen<W> {
         self.redraw_below(frame)
     }
 
-    /// Whatever was drawn is somewhere above by now: the next live part is drawn whole, below it.
+    /// Forgets the live part, so that the next one is drawn whole at the cursor.
     pub(crate) fn forget_live(&mut self) {
         self.live.clear();
         self.widths.clear();
@@ -248,14 +250,16 @@ impl<W: Write> TerminalScreen<W> {
         self.cursor = None;
     }
 
-    /// Leaves the cursor on a line of its own below everything.
+    /// Removes the live part and leaves the cursor on an empty line.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         let empty = ScreenFrame::default();
         self.draw(Vec::new(), &empty)?;
         self.write(&format!("\r\x1b[J{SHOW_CURSOR}"))
     }
 
-    /// Writes something that draws nothing. A terminal that is gone is noticed by whoever reads its keys.
+    /// Writes a sequence to the terminal.
+    ///
+    /// That the terminal is gone is no error here: the key reader notices it.
     pub(crate) fn write(&mut self, text: &str) -> io::Result<()> {
         let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
         written.or_else(|error| if crate::output::is_reader_gone(&error) { Ok(()) } else { Err(error) })
@@ -267,7 +271,7 @@ impl ShownBlock {
         self.rows.saturating_sub(self.scrolled_rows)
     }
 
-    /// What is to be seen of it at another width: as much of it as before has scrolled away.
+    /// Returns the visible lines at another width; the share that has scrolled away stays the same.
     fn rewrap_shown(&mut self, columns: usize) -> Vec<StyledLine> {
         let mut lines = self.block.render(columns);
         self.scrolled_rows = self.scrolled_rows * lines.len() / self.rows.max(1);

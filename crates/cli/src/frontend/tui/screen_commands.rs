@@ -1,5 +1,6 @@
-//! What the screen does by itself when a command asks for it: help, statistics, the trace, the clipboard. All other
-//! commands are the session's.
+//! Commands that the screen handles itself: help, statistics, the trace, the clipboard.
+//!
+//! All other commands are handled by the session.
 
 use hookwright_agent::session::{FrontEndAction, SLASH_COMMANDS, slash_command_groups};
 
@@ -28,7 +29,7 @@ const KEY_HELP: &[(&str, &str)] = &[
     ("Ctrl+C", "puts the draft aside (undo brings it back); twice: leave; Ctrl+D leaves too"),
 ];
 
-/// What to say where there is no such card.
+/// Returns the message for a card that does not exist.
 pub(crate) fn no_card_text(back: usize) -> String {
     match back {
         1 => "there is nothing to open yet: outputs, thoughts and diffs can be".to_owned(),
@@ -36,13 +37,13 @@ pub(crate) fn no_card_text(back: usize) -> String {
     }
 }
 
-/// A number of lines, in words.
+/// Returns a number of lines, such as `2 lines`.
 pub(crate) fn format_line_count(count: usize) -> String {
     format!("{count} line{}", if count == 1 { "" } else { "s" })
 }
 
 impl ScreenDriver<'_> {
-    /// Shows what only the screen has.
+    /// Shows a view or runs a command that only the front end has.
     pub(crate) fn show_view(&mut self, view: FrontEndAction) -> anyhow::Result<()> {
         match view {
             FrontEndAction::Help => self.show_help(),
@@ -92,16 +93,17 @@ impl ScreenDriver<'_> {
             return Ok(());
         }
         let answer = self.app.last_answer.clone();
-        let said = self.copy_text(&answer)?;
-        self.app.push_text(DIM, said);
+        let message = self.copy_text(&answer)?;
+        self.app.push_text(DIM, message);
         Ok(())
     }
 
-    /// Copies a text through the terminal (OSC 52), which works over ssh too; what to say of it. Whoever puts it into another
-    /// terminal is steered by nothing in it.
+    /// Copies a text through the terminal (OSC 52), which works over ssh too, and returns a message about it.
+    ///
+    /// The text is sanitized, so that pasting it into another terminal is safe.
     pub(crate) fn copy_text(&mut self, text: &str) -> anyhow::Result<String> {
         use base64::Engine as _;
-        /// Terminals take no more.
+        /// The most that is copied, since terminals limit the size.
         const MAX_CLIPBOARD_BYTES: usize = 1 << 20;
         let text = crate::output::sanitize(text);
         let (kept, cut) = super::card_store::tail(&text, MAX_CLIPBOARD_BYTES);
@@ -111,7 +113,7 @@ impl ScreenDriver<'_> {
         Ok(format!("copied {what}, if your terminal lets programs copy"))
     }
 
-    /// Everything completion knows.
+    /// Refreshes the names for completion.
     pub(crate) fn refresh_names(&mut self) {
         let view = self.session.view();
         let own = SLASH_COMMANDS.iter().map(|row| (row.name, row.about));

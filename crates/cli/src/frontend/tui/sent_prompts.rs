@@ -1,18 +1,18 @@
-//! How prompts look that are sent: a long one is shown in short, in the scrollback and where it waits.
+//! How sent prompts are shown: a long one is abbreviated in the scrollback and in the queue.
 
 use std::collections::VecDeque;
 
-/// So many long prompts are kept in mind until they are begun.
+/// The number of abbreviated prompts that are remembered.
 const MAX_REMEMBERED_PROMPTS: usize = 20;
-/// So many lines of a prompt are shown that nobody pasted.
+/// The number of lines shown of a prompt that has no label.
 const MAX_PROMPT_LINES: usize = 12;
 
-/// Prompts that were shown in short as they were written.
+/// Prompts and their abbreviations.
 #[derive(Debug, Default)]
 pub(crate) struct SentPrompts(VecDeque<(String, String)>);
 
 impl SentPrompts {
-    /// Keeps in mind how a prompt was shown, if that was in short.
+    /// Remembers how a prompt was shown, if it was abbreviated.
     pub(crate) fn remember(&mut self, whole: &str, shown: String) {
         if whole.trim() != shown {
             self.0.truncate(MAX_REMEMBERED_PROMPTS - 1);
@@ -20,7 +20,7 @@ impl SentPrompts {
         }
     }
 
-    /// A prompt as it is shown; none if that is all of it.
+    /// Returns a prompt's abbreviation, or none if it is shown whole.
     pub(crate) fn abbreviated(&self, whole: &str) -> Option<String> {
         let whole = whole.trim();
         if let Some((_, shown)) = self.0.iter().find(|(known, _)| known == whole) {

@@ -1,4 +1,4 @@
-//! The earlier sessions of a project, to choose from: before a session begins (`--resume`) and in one (`/resume`).
+//! The picker for the earlier sessions of a project: before a session begins (`--resume`) and during one (`/resume`).
 
 use hookwright_agent::transcript::SessionInfo;
 use hookwright_settings::ProcessEnv;
@@ -41,13 +41,13 @@ impl PickerItem for SessionInfo {
     }
 }
 
-/// A page of them, the last used first.
+/// Returns a picker of sessions, the last used first.
 pub(crate) fn session_picker(mut sessions: Vec<SessionInfo>) -> Picker<SessionInfo> {
     sessions.reverse();
     Picker::new("Sessions", sessions)
 }
 
-/// The page, in so many columns and rows.
+/// Returns the page's lines in so many columns and rows.
 pub(crate) fn view(picker: &Picker<SessionInfo>, columns: usize, rows: usize) -> Vec<StyledLine> {
     let mut details = Vec::new();
     if let Some(session) = picker.current() {
@@ -65,7 +65,7 @@ pub(crate) fn view(picker: &Picker<SessionInfo>, columns: usize, rows: usize) ->
     picker.view(&details, &[StyledLine::styled(NOTE, KEY_HINTS)], columns, rows)
 }
 
-/// The id of the one that the user chooses; none if the user wants none of them.
+/// Returns the id of the session that the user chooses, or none if the user declines.
 pub(crate) async fn choose_session(
     sessions: Vec<SessionInfo>,
     world: &ProcessEnv,
@@ -102,7 +102,7 @@ async fn choose_with_keys(
     Ok(chosen)
 }
 
-/// Without a screen: the list, and a line that names one.
+/// Asks in plain lines: prints the list and reads a number.
 fn choose_in_lines(sessions: &[SessionInfo]) -> anyhow::Result<Option<String>> {
     use std::io::Write;
     let mut stdout = crate::output::stdout();

@@ -1,4 +1,4 @@
-//! A question before the session begins: some lines, a few answers, and keys or lines to choose with.
+//! A question before the session begins, answered with keys or, without a screen, with a line.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -14,16 +14,16 @@ use super::screen::{ScreenFrame, TerminalScreen};
 use super::styled_text::{NOTE, PLAIN, StyledLine};
 use super::terminal;
 
-/// What is asked.
+/// A question with its answers.
 pub(crate) struct StartupQuestion {
     pub(crate) lines: Vec<StyledLine>,
     pub(crate) answers: Vec<String>,
-    /// The answer that Esc and `n` stand for.
+    /// The answer that Esc and `n` choose.
     pub(crate) cancel_answer: usize,
 }
 
 impl StartupQuestion {
-    /// The number of the answer, from 0; none if the user left.
+    /// Asks, and returns the index of the answer, or none if the user left.
     pub(crate) async fn ask(
         &self,
         world: &ProcessEnv,
@@ -83,7 +83,7 @@ impl StartupQuestion {
         lines
     }
 
-    /// What a key answers.
+    /// Returns the answer that a key chooses.
     fn answer_for_key(&self, code: KeyCode, selected: usize) -> Option<usize> {
         match code {
             KeyCode::Enter => Some(selected),
@@ -120,8 +120,10 @@ impl StartupQuestion {
     }
 }
 
-/// Whether no other key follows at once: a prompt that is typed ahead was written before the question could be read, and a
-/// digit in it must not trust a folder.
+/// Returns whether no other key follows at once.
+///
+/// A prompt that is typed ahead was written before the question could be read, and a digit in it must not trust a
+/// folder.
 async fn is_lone_key(input: &mut KeyInput) -> bool {
     let follows = async {
         loop {

@@ -1,5 +1,7 @@
-//! Styled text as values: spans, lines, wrapping by columns. Everything that is drawn passes through here, so nothing a
-//! model, a tool or a hook says can steer the terminal.
+//! Styled text: spans, lines, and wrapping by columns.
+//!
+//! Text is sanitized when it is added to a line, so that the output of a model, a tool or a hook cannot control the
+//! terminal.
 
 use anstyle::{AnsiColor, Style};
 
@@ -8,7 +10,7 @@ use crate::output::{is_control_or_bidi, sanitize, strip_styles};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-// The terminal's own sixteen colours, so that light and dark backgrounds both stay readable.
+// These are the terminal's own sixteen colours, so that light and dark backgrounds both stay readable.
 pub(crate) const PLAIN: Style = Style::new();
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -19,14 +21,14 @@ pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default();
 pub(crate) const ACCENT: Style = AnsiColor::Blue.on_default();
 pub(crate) const CODE: Style = AnsiColor::Magenta.on_default();
 
-/// Text in one style.
+/// A piece of text in one style.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StyledSpan {
     pub(crate) style: Style,
     pub(crate) text: String,
 }
 
-/// A line of text. Where it is too long, the rest goes on below, indented.
+/// A line of text; if it is too long, the rest continues below, indented.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StyledLine {
     pub(crate) spans: Vec<StyledSpan>,
@@ -34,31 +36,31 @@ pub(crate) struct StyledLine {
 }
 
 impl StyledLine {
-    /// An empty line.
+    /// Returns an empty line.
     pub(crate) fn new() -> Self {
         StyledLine::default()
     }
 
-    /// A line in one style.
+    /// Returns a line in one style.
     pub(crate) fn styled(style: Style, text: impl AsRef<str>) -> Self {
         StyledLine::new().with_text(style, text)
     }
 
-    /// The line with more behind it.
+    /// Returns the line with text appended.
     #[must_use]
     pub(crate) fn with_text(mut self, style: Style, text: impl AsRef<str>) -> Self {
         self.push(style, text.as_ref());
         self
     }
 
-    /// The line, whose continuation is indented by so much.
+    /// Returns the line with an indent for its continuation lines.
     #[must_use]
     pub(crate) fn with_hanging_indent(mut self, indent: usize) -> Self {
         self.indent = indent;
         self
     }
 
-    /// The line with so much room before it.
+    /// Returns the line indented by so many columns.
     #[must_use]
     pub(crate) fn indented_by(mut self, by: usize) -> Self {
         self.spans.insert(0, StyledSpan { style: PLAIN, text: " ".repeat(by) });
@@ -66,7 +68,7 @@ impl StyledLine {
         self
     }
 
-    /// Adds text; what could steer a terminal is taken out.
+    /// Appends sanitized text.
     pub(crate) fn push(&mut self, style: Style, text: &str) {
         let text = single_line(text);
         if text.is_empty() {
@@ -78,17 +80,17 @@ impl StyledLine {
         }
     }
 
-    /// How many columns it takes.
+    /// Returns the width in columns.
     pub(crate) fn width(&self) -> usize {
         self.spans.iter().map(|span| span.text.width()).sum()
     }
 
-    /// The text without styles.
+    /// Returns the text without styles.
     pub(crate) fn plain(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 
-    /// The line in so many columns: one or more lines, broken between words where possible.
+    /// Wraps the line to so many columns, between words where possible.
     pub(crate) fn wrap(&self, columns: usize) -> Vec<StyledLine> {
         let columns = columns.max(2);
         if self.width() <= columns {
@@ -122,7 +124,7 @@ impl StyledLine {
         lines
     }
 
-    /// The line cut to so many columns, with a mark where something is missing.
+    /// Returns the line cut to so many columns, with an ellipsis if something is missing.
     pub(crate) fn clip(&self, columns: usize) -> StyledLine {
         if self.width() <= columns {
             return self.clone();
@@ -141,16 +143,16 @@ impl StyledLine {
         line.with_text(DIM, "…")
     }
 
-    /// The line as a terminal takes it.
+    /// Returns the line with escape sequences for its styles.
     pub(crate) fn encode(&self, colour: bool) -> String {
         self.encode_in(Theme::Terminal, colour)
     }
 
-    /// The same in a theme.
+    /// Returns the line with escape sequences for its styles in a theme.
     pub(crate) fn encode_in(&self, theme: Theme, colour: bool) -> String {
         let mut text = String::new();
         for span in &self.spans {
-            // What contrast is made of is no colour.
+            // The high-contrast theme works without colours, so it applies even if colour is off.
             let style = if colour || theme == Theme::HighContrast { theme.style(span.style) } else { span.style };
             let style = if colour { style } else { style.fg_color(None).bg_color(None) };
             text.push_str(&format!("{style}{}{style:#}", span.text));
@@ -165,7 +167,7 @@ struct TextCell<'a> {
     width: usize,
 }
 
-/// Where the line that begins at `start` ends, and where the next one begins.
+/// Returns where the line that begins at `start` ends, and where the next one begins.
 fn line_break(cells: &[TextCell<'_>], start: usize, room: usize) -> (usize, usize) {
     let mut used = 0;
     let mut space = None;
@@ -185,13 +187,14 @@ fn line_break(cells: &[TextCell<'_>], start: usize, room: usize) -> (usize, usiz
     (cells.len(), cells.len())
 }
 
-/// Whether a space is a good place to break: not within an indent, nor ahead of a word that fits on no line anyway.
+/// Returns whether a space is a good place to break: not within an indent, nor before a word that fits on no line
+/// anyway.
 fn is_good_break(cells: &[TextCell<'_>], start: usize, space: usize, room: usize) -> bool {
     let word = cells[space + 1..].iter().take_while(|cell| cell.text != " ").take(room + 1);
     cells[start..space].iter().any(|cell| cell.text != " ") && word.map(|cell| cell.width).sum::<usize>() <= room
 }
 
-/// Text for one line that only shows, in a style of the line's: tabs and line ends are spaces.
+/// Returns sanitized text for one line, without styles; tabs and line feeds become spaces.
 pub(crate) fn single_line(text: &str) -> String {
     let text = &*strip_styles(text);
     if !text.contains(|char: char| char.is_control() || is_control_or_bidi(char)) {
@@ -200,12 +203,12 @@ pub(crate) fn single_line(text: &str) -> String {
     sanitize(text).replace('\t', "    ").replace('\n', " ")
 }
 
-/// Text of several lines in one style.
+/// Returns the lines of a text in one style.
 pub(crate) fn styled_lines(style: Style, text: &str) -> Vec<StyledLine> {
     text.lines().map(|line| StyledLine::styled(style, line)).collect()
 }
 
-/// `0.3 s`, `12 s`, `3 min 5 s`.
+/// Formats a duration, such as `0.3 s`, `12 s`, `3 min 5 s`.
 pub(crate) fn format_elapsed(duration: std::time::Duration) -> String {
     match duration.as_secs() {
         0..10 => format!("{:.1} s", duration.as_secs_f64()),
@@ -214,7 +217,7 @@ pub(crate) fn format_elapsed(duration: std::time::Duration) -> String {
     }
 }
 
-/// `12`, `3.4k`, `1.2M`.
+/// Formats a number of tokens, such as `12`, `3.4k`, `1.2M`.
 pub(crate) fn format_tokens(count: u64) -> String {
     match count {
         0..1000 => count.to_string(),
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_break_between_words_and_go_on_indented() {
+    fn lines_break_between_words_and_continue_indented() {
         assert_eq!(wrapped("one two three four", 9), ["one two", "  three", "  four"]);
         assert_eq!(wrapped("abcdefghijkl", 5), ["abcde", "  fgh", "  ijk", "  l"]);
         assert_eq!(wrapped("short", 80), ["short"]);
@@ -248,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_steers_the_terminal() {
+    fn control_sequences_and_styles_are_removed() {
         assert_eq!(single_line("a\u{1b}[31mb\u{1b}]0;title\u{7}c\rd\te\u{202e}f"), "abc d    ef");
         assert_eq!(single_line(&crate::output::paint(BAD, "not a\tletter")), "not a    letter");
         assert_eq!(StyledLine::styled(BAD, "x").encode(false), "x");

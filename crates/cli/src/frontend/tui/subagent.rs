@@ -1,5 +1,5 @@
-//! What sub-agents do, on the screen: the card of the call that they work for says what they are at, and each of their
-//! calls leaves a line or two under their name.
+//! Sub-agents on the screen: the card of the call that started one shows its progress, and each of its own calls leaves
+//! a short block.
 
 use hookwright_agent::{AgentEvent, ToolEnd};
 use hookwright_hooks::SubAgent;
@@ -10,11 +10,11 @@ use super::card;
 use super::card_store::CardContent;
 use super::styled_text::{PLAIN, StyledLine, WARN};
 
-/// So much of one call stays on the screen.
+/// The number of lines that stay on the screen of one call.
 const MAX_CALL_LINES: usize = 6;
 
 impl App {
-    /// A sub-agent tells of something.
+    /// Handles an event of a sub-agent.
     pub(super) fn handle_subagent_event(&mut self, agent: &SubAgent, call_id: &str, event: AgentEvent) {
         match event {
             AgentEvent::Text(text) => self.push_live_output(call_id, &text),
@@ -41,7 +41,7 @@ impl App {
         }
     }
 
-    /// Adds to what the card of a call shows while it runs.
+    /// Adds to the live output of a call's card.
     fn push_live_output(&mut self, call_id: &str, text: &str) {
         if let Some(card) = self.running.iter_mut().find(|card| card.call_id == call_id) {
             card.push_output(text);
@@ -49,12 +49,12 @@ impl App {
     }
 }
 
-/// Whether it leaves something on the screen.
+/// Returns whether an event leaves a block on the screen.
 pub(super) fn leaves_block(event: &AgentEvent) -> bool {
     matches!(event, AgentEvent::ToolFinished(_) | AgentEvent::Warning(_) | AgentEvent::AgentRetry { .. })
 }
 
-/// A call that is over, indented and in short.
+/// Returns the short, indented block of a finished call.
 fn finished_block(agent: &SubAgent, end: &ToolEnd) -> ScrollbackBlock {
     let named = ToolEnd { name: format!("{} › {}", agent.name, end.name), ..end.clone() };
     let ScrollbackBlock::Lines(mut lines) = card::finished_card(&named, "", &[], "") else {

@@ -1,5 +1,5 @@
-//! The terminal as we found it, whatever happens: raw mode and what goes with it are switched on by a guard that switches
-//! them off again, also when the program panics.
+//! Terminal modes: a guard switches raw mode and its sequences on, and switches them off again when it is dropped or
+//! the program panics.
 
 use std::io::{self, Write};
 use std::sync::Once;
@@ -12,29 +12,29 @@ use super::job_signals::JobSignal;
 static IS_RAW: AtomicBool = AtomicBool::new(false);
 static IS_ON_ALTERNATE_SCREEN: AtomicBool = AtomicBool::new(false);
 
-/// The window's title is put aside, and given back.
+/// Saves the window title and turns bracketed paste on.
 const ENTER_SEQUENCE: &str = "\x1b[22;2t\x1b[?2004h";
-/// Paste and cursor as usual, styles off.
+/// Resets bracketed paste, cursor, styles and the window title.
 const LEAVE_SEQUENCE: &str = "\x1b[?2026l\x1b[?2004l\x1b[?25h\x1b[0m\x1b[23;2t";
-/// What was drawn below the cursor goes, so that others can write there.
+/// Clears everything below the cursor, so that other output can be written there.
 const CLEAR_BELOW_SEQUENCE: &str = "\r\n\x1b[J";
-/// The other screen, for whole pages.
+/// Enters the alternate screen, which is used for whole pages.
 pub(crate) const ENTER_ALTERNATE_SCREEN: &str = "\x1b[?1049h";
 pub(crate) const LEAVE_ALTERNATE_SCREEN: &str = "\x1b[?1049l";
 
-/// The terminal, in our hands until this is dropped.
+/// Keeps the terminal in raw mode until it is dropped.
 pub(crate) struct TerminalGuard(());
 
 impl TerminalGuard {
-    /// Takes the terminal.
+    /// Sets the terminal up.
     pub(crate) fn new() -> io::Result<TerminalGuard> {
         static PANIC_HOOK: Once = Once::new();
         PANIC_HOOK.call_once(|| {
             let before = std::panic::take_hook();
             let ours = std::thread::current().id();
             std::panic::set_hook(Box::new(move |panic| {
-                // A panic elsewhere ends a task, not the session: whoever waits for the task says what became of it, and
-                // the terminal stays as the session needs it.
+                // A panic on another thread ends a task, not the session: the code that awaits the task reports it, and
+                // the terminal stays in raw mode.
                 if std::thread::current().id() == ours {
                     restore();
                     before(panic);
@@ -47,7 +47,7 @@ impl TerminalGuard {
         Ok(TerminalGuard(()))
     }
 
-    /// Gives the terminal away for a while, as to an editor.
+    /// Restores the terminal while `user` runs, for example an editor.
     pub(crate) fn lend<T>(&self, user: impl FnOnce() -> T) -> io::Result<T> {
         restore();
         let result = user();
@@ -57,13 +57,14 @@ impl TerminalGuard {
 }
 
 impl TerminalGuard {
-    /// Stops the program with the terminal as its shell expects it, and takes it again after a stop; it has to be drawn on
-    /// again then.
+    /// Suspends the program with the terminal restored, or sets the terminal up again after a stop.
+    ///
+    /// The screen must be redrawn then.
     pub(crate) fn handle_job_signal(&self, stop: JobSignal) {
-        // That it is gone is noticed by whoever reads its keys; a terminal that goes lets its jobs go on first.
+        // If the terminal is gone, the key reader notices it. A terminal that hangs up resumes its jobs first.
         let _ = match stop {
             JobSignal::Suspend => self.lend(hookwright_process::suspend_self),
-            // Nobody knows what modes it has by now.
+            // The terminal's modes may have been changed meanwhile.
             JobSignal::Resumed => self.lend(|| ()),
         };
     }
@@ -90,13 +91,17 @@ fn restore() {
     }
 }
 
-/// Left without being entered, the other screen would put the cursor somewhere.
+/// Returns the sequence that leaves the alternate screen, if it was entered.
+///
+/// Sent without that, it would move the cursor.
 fn leave_alternate_screen() -> &'static str {
     if IS_ON_ALTERNATE_SCREEN.swap(false, Ordering::SeqCst) { LEAVE_ALTERNATE_SCREEN } else { "" }
 }
 
-/// The modes as we found them, for a program that ends in the middle of something; what is left to be written, if the
-/// terminal takes it. Neither waits nor allocates.
+/// Restores the terminal's modes when the program ends abruptly, and returns the sequences that are still to be
+/// written.
+///
+/// It does not write them itself, because a write could block.
 pub(crate) fn restore_modes() -> [&'static str; 3] {
     if !IS_RAW.swap(false, Ordering::SeqCst) {
         return [""; 3];
@@ -105,7 +110,7 @@ pub(crate) fn restore_modes() -> [&'static str; 3] {
     [leave_alternate_screen(), LEAVE_SEQUENCE, CLEAR_BELOW_SEQUENCE]
 }
 
-/// The terminal for whoever draws on it; words are made safe when they become part of a line (`styled_text.rs`).
+/// Returns stdout for drawing; text is sanitized when it becomes part of a line (`styled_text.rs`).
 #[expect(clippy::disallowed_methods, reason = "a screen is made of sequences")]
 pub(crate) fn raw_stdout() -> io::Stdout {
     io::stdout()
@@ -117,17 +122,17 @@ fn write(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Remembers which screen is drawn on, for whoever has to restore it.
+/// Records whether the alternate screen is in use, for restoring the terminal.
 pub(crate) fn set_on_alternate_screen(entered: bool) {
     IS_ON_ALTERNATE_SCREEN.store(entered, Ordering::SeqCst);
 }
 
-/// Whether the other screen is drawn on.
+/// Returns whether the alternate screen is in use.
 pub(crate) fn is_on_alternate_screen() -> bool {
     IS_ON_ALTERNATE_SCREEN.load(Ordering::SeqCst)
 }
 
-/// Columns and rows; something usable where the terminal does not say.
+/// Returns columns and rows, or 80 and 24 if the terminal does not report them.
 pub(crate) fn size() -> (usize, usize) {
     match terminal::size() {
         Ok((columns, rows)) if columns > 0 && rows > 0 => (usize::from(columns), usize::from(rows)),
@@ -141,7 +146,7 @@ mod tests {
     use hookwright_testkit::deadline::*;
     use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 
-    /// Not a test of its own: the other one runs it in a terminal.
+    /// This is a helper: `a_panic_gives_the_terminal_back` runs it in a terminal.
     #[test]
     #[ignore = "panics on purpose"]
     fn panics_in_raw_mode() {
@@ -149,7 +154,7 @@ mod tests {
         panic!("on purpose");
     }
 
-    /// Not a test of its own either: a panic that somebody else catches.
+    /// This is a helper too: it panics on a thread whose panic is caught.
     #[test]
     #[ignore = "panics on purpose"]
     fn panics_on_another_thread() {
@@ -163,9 +168,9 @@ mod tests {
     #[test]
     fn a_panic_elsewhere_leaves_the_terminal_alone() {
         let home = tempfile::tempdir().unwrap();
-        let said = run_in_a_terminal("panics_on_another_thread", home.path());
-        assert!(said.contains("still raw") && !said.contains("on purpose"), "{said}");
-        assert!(said.find("still raw").unwrap() < said.find(LEAVE_SEQUENCE).unwrap());
+        let printed = run_in_a_terminal("panics_on_another_thread", home.path());
+        assert!(printed.contains("still raw") && !printed.contains("on purpose"), "{printed}");
+        assert!(printed.find("still raw").unwrap() < printed.find(LEAVE_SEQUENCE).unwrap());
         let log =
             hookwright_testkit::fs::read_to_string(home.path().join(".gemini/hookwright/logs/hookwright.log")).unwrap();
         assert_eq!(log.matches("panic: on purpose place=").count(), 1, "{log}");
@@ -173,12 +178,13 @@ mod tests {
 
     #[test]
     fn a_panic_gives_the_terminal_back() {
-        let said = run_in_a_terminal("panics_in_raw_mode", &std::env::temp_dir());
-        assert!(said.find(LEAVE_SEQUENCE).unwrap() < said.find("on purpose").unwrap(), "{said}");
-        assert!(said.contains(ENTER_SEQUENCE));
+        let printed = run_in_a_terminal("panics_in_raw_mode", &std::env::temp_dir());
+        assert!(printed.find(LEAVE_SEQUENCE).unwrap() < printed.find("on purpose").unwrap(), "{printed}");
+        assert!(printed.contains(ENTER_SEQUENCE));
     }
 
-    /// What one of the tests above says in a terminal, which is as it was before.
+    /// Returns the output of one of the helpers above in a terminal, and asserts that the terminal's modes are
+    /// restored.
     fn run_in_a_terminal(test: &str, home: &std::path::Path) -> String {
         let pair = native_pty_system().openpty(PtySize::default()).unwrap();
         let before = pair.master.get_termios().unwrap();
@@ -189,15 +195,15 @@ mod tests {
         command.env("HOOKWRIGHT_LOG", "error");
         let mut reader = pair.master.try_clone_reader().unwrap();
         let mut child = pair.slave.spawn_command(command).unwrap();
-        let said = std::thread::spawn(move || {
-            let mut said = Vec::new();
+        let printed = std::thread::spawn(move || {
+            let mut printed = Vec::new();
             // The end of a terminal is an error on some systems.
-            let _ = io::Read::read_to_end(&mut reader, &mut said);
-            String::from_utf8_lossy(&said).into_owned()
+            let _ = io::Read::read_to_end(&mut reader, &mut printed);
+            String::from_utf8_lossy(&printed).into_owned()
         });
         wait_for("the test's end", || child.try_wait().unwrap());
         assert_eq!(pair.master.get_termios().unwrap(), before);
         drop(pair);
-        said.join_in_time().unwrap()
+        printed.join_in_time().unwrap()
     }
 }

@@ -1,5 +1,7 @@
-//! Colours for light and dark backgrounds, and for eyes that need contrast. Everything is drawn in the sixteen colours of
-//! `styled_text.rs`; a theme says what becomes of them. What the background is, the terminal is asked; nobody waits for its answer.
+//! Themes for light and dark backgrounds, and for high contrast.
+//!
+//! Everything is drawn in the sixteen colours of `styled_text.rs`, which a theme maps to others. The terminal is asked
+//! for its background without waiting for the reply.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +9,10 @@ use anstyle::{Ansi256Color, AnsiColor, Color, Effects, Style};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hookwright_settings::ProcessEnv;
 
-/// What becomes of colours.
+/// A mapping of the sixteen colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Theme {
-    /// The terminal's own.
+    /// The terminal's own colours.
     #[default]
     Terminal,
     Dark,
@@ -18,17 +20,18 @@ pub(crate) enum Theme {
     HighContrast,
 }
 
-/// What the settings ask for.
+/// The theme that the settings ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ThemeSetting {
     Fixed(Theme),
-    /// As the background is.
+    /// The theme follows the terminal's background.
     Auto,
 }
 
 impl ThemeSetting {
-    /// The theme of that name. Names of Gemini CLI's themes tell at least the background that they are for; those for dark
-    /// ones are left to the terminal's own colours, as it always was.
+    /// Returns the setting for a name.
+    ///
+    /// Names of Gemini CLI's light themes select the light theme; its other themes keep the terminal's own colours.
     pub(crate) fn from_name(name: Option<&str>) -> ThemeSetting {
         let name = name.unwrap_or_default().to_lowercase();
         match name.as_str() {
@@ -43,7 +46,7 @@ impl ThemeSetting {
 }
 
 impl Theme {
-    /// A style as it is drawn.
+    /// Returns a style as the theme draws it.
     pub(crate) fn style(self, style: Style) -> Style {
         let colour = match style.get_fg_color() {
             Some(Color::Ansi(colour)) => Some(colour),
@@ -75,7 +78,7 @@ impl Theme {
         }
     }
 
-    /// One of 256 colours for one of sixteen, well apart from the background.
+    /// Returns one of 256 colours for one of sixteen, with enough contrast to the background.
     fn shade_of(self, colour: AnsiColor) -> Option<u8> {
         let (dark, light) = match colour {
             AnsiColor::Red | AnsiColor::BrightRed => (203, 160),
@@ -90,17 +93,19 @@ impl Theme {
     }
 }
 
-/// Asks the terminal for its background.
+/// The query for the terminal's background colour.
 pub(crate) const BACKGROUND_QUERY: &str = "\x1b]11;?\x1b\\";
 
 /// How long a reply with a colour is taken for the answer to [`BACKGROUND_QUERY`].
 const BACKGROUND_REPLY_TIMEOUT: Duration = Duration::from_secs(3);
-/// The characters of a reply come at once, a person's do not.
+/// The longest gap between two characters of a reply; people type more slowly.
 const MAX_REPLY_GAP: Duration = Duration::from_millis(100);
 const MAX_REPLY_CHARS: usize = 4096;
 
-/// Recognises a terminal's replies to queries, which arrive as if they were typed: control strings such as `OSC 11`, the
-/// terminal's version, or a reported setting. Any program that writes to the terminal can ask for one.
+/// Recognises a terminal's replies to queries, which arrive as if they were typed.
+///
+/// These are control strings, such as `OSC 11`, the terminal's version, or a reported setting. Any program that writes
+/// to the terminal can ask for one.
 #[derive(Debug, Default)]
 pub(crate) struct ReplyFilter {
     asked_at: Option<Instant>,
@@ -113,19 +118,19 @@ struct PartialReply {
     last: Instant,
 }
 
-/// What a key was.
+/// The origin of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FilteredKey {
-    /// Typed by the user.
+    /// The user typed it.
     Typed,
-    /// A part of a reply.
+    /// It is part of a reply.
     Reply,
-    /// The last part of the reply with the background colour: the theme for it, if it made sense.
+    /// It ends the reply with the background colour; the theme is none if the reply was malformed.
     Background(Option<Theme>),
 }
 
 impl ReplyFilter {
-    /// The terminal has been asked for its background.
+    /// Records that the terminal has been asked for its background.
     pub(crate) fn mark_asked(&mut self, now: Instant) {
         self.asked_at = Some(now);
     }
@@ -137,7 +142,7 @@ impl ReplyFilter {
             now.saturating_duration_since(reply.last) < MAX_REPLY_GAP && reply.text.len() < MAX_REPLY_CHARS
         };
         let Some(mut reply) = self.reply.take().filter(goes_on) else {
-            // OSC, DCS, APC, PM and SOS: an escape and this character.
+            // OSC, DCS, APC, PM and SOS begin with an escape and one of these characters.
             if alt && !control && matches!(key.code, KeyCode::Char(']' | 'P' | '_' | '^' | 'X')) {
                 self.reply = Some(PartialReply { text: String::new(), last: now });
                 return FilteredKey::Reply;
@@ -168,7 +173,7 @@ impl ReplyFilter {
     }
 }
 
-/// `11;rgb:1e1e/1e1e/2e2e`: whether that is dark.
+/// Returns the theme for a reply such as `11;rgb:1e1e/1e1e/2e2e`.
 fn theme_for(answer: &str) -> Option<Theme> {
     let colours = answer.strip_prefix("11;")?.split_once(':')?.1;
     let mut parts = colours.split('/').map(|part| {
@@ -183,7 +188,7 @@ fn theme_for_brightness(light: f64) -> Theme {
     if light < 0.5 { Theme::Dark } else { Theme::Light }
 }
 
-/// What the environment says of the background, until the terminal has answered: `COLORFGBG=15;0`.
+/// Returns the theme for the background in `COLORFGBG=15;0`, until the terminal has replied.
 pub(crate) fn from_environment(world: &ProcessEnv) -> Theme {
     let last = world.var("COLORFGBG").and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok());
     match last {
@@ -213,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_terminals_answer_is_no_typing_and_says_how_light_it_is() {
+    fn the_terminals_reply_is_not_typed_and_selects_the_theme() {
         let now = Instant::now();
         for (text, theme) in [
             ("\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\", Some(Theme::Dark)),
@@ -245,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_who_types_on_is_not_taken_for_a_reply() {
+    fn slow_typing_is_not_taken_for_a_reply() {
         let now = Instant::now();
         let mut filter = ReplyFilter::default();
         assert_eq!(filtered(&mut filter, "\x1b]", now), [FilteredKey::Reply]);
@@ -269,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn every_theme_keeps_what_styles_mean_apart() {
+    fn every_theme_keeps_styles_distinct() {
         for theme in [Theme::Terminal, Theme::Dark, Theme::Light, Theme::HighContrast] {
             let drawn = [BAD, WARN, PLAIN].map(|style| theme.style(style).to_string());
             assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2] && drawn[0] != drawn[2], "{theme:?}");

@@ -1,4 +1,5 @@
-//! The first question in a new folder: whether its own settings, hooks and commands count.
+//! Questions of trust before a session begins: about a new folder, its notes for agents, broken settings, unarmed
+//! guards, and changes to guards.
 
 use std::path::Path;
 
@@ -15,11 +16,11 @@ use super::startup_question::StartupQuestion;
 use super::styled_text::{BOLD, DIM, NOTE, StyledLine, WARN};
 use crate::output::escape_invisible;
 
-/// What came of it.
+/// The outcome of a question.
 pub(crate) enum TrustAnswer {
-    /// Nobody had to be asked.
+    /// The question was not asked.
     NotNeeded,
-    /// The user's word is recorded.
+    /// The user's answer is recorded.
     Recorded,
     /// The user left.
     Exit,
@@ -27,7 +28,7 @@ pub(crate) enum TrustAnswer {
 
 const FOLDER_RULES: [FolderRule; 3] = [FolderRule::TrustFolder, FolderRule::TrustParent, FolderRule::DoNotTrust];
 
-/// Asks about the folder, if nobody has said anything about it yet.
+/// Asks whether to trust the folder, if that is not decided yet.
 pub(crate) async fn ask_about_folder(
     loaded: &LoadedConfig,
     hands: Option<&mut TerminalHandle>,
@@ -39,7 +40,7 @@ pub(crate) async fn ask_about_folder(
         StartupQuestion { lines: folder_question(loaded), answers: folder_answers(loaded).into(), cancel_answer: 2 };
     let Some(chosen) = question.ask(&loaded.process_env, hands).await? else { return Ok(TrustAnswer::Exit) };
     let rule = FOLDER_RULES[chosen];
-    // What the question listed needs no announcement.
+    // The question listed these contents, so they need no announcement.
     if rule != FolderRule::DoNotTrust
         && let Err(error) = record_project_contents(loaded)
     {
@@ -83,7 +84,7 @@ fn folder_question(loaded: &LoadedConfig) -> Vec<StyledLine> {
     lines
 }
 
-/// What the folder brings that runs or opens something, a line for each kind.
+/// Returns the folder's contents that run or open something, with a line for each kind.
 pub(crate) fn project_contents(loaded: &LoadedConfig) -> Vec<String> {
     const MAX_LISTED_ITEMS: usize = 8;
     let line = |offer: &ProjectContent| {
@@ -135,14 +136,14 @@ pub(crate) async fn ask_about_notes(
     {
         crate::output::warn(format!("your answer could not be kept: {error}"))?;
     }
-    // Whatever the answer is, this is asked once.
+    // This is asked only once, whatever the answer is.
     if let Err(error) = record_project_contents(loaded) {
         crate::output::warn(format!("can't remember what this project brings: {error}"))?;
     }
     Ok(TrustAnswer::Recorded)
 }
 
-/// Asks whether to go on without a settings file that can't be read; whether the user wants to.
+/// Asks whether to go on without a settings file that cannot be read, and returns whether the user agrees.
 pub(crate) async fn ask_about_broken_settings(
     loaded: &LoadedConfig,
     file: &Path,
@@ -163,13 +164,13 @@ pub(crate) async fn ask_about_broken_settings(
     Ok(chosen == Some(1))
 }
 
-/// Asks whether to go on although guards would not do their work; whether the user wants to.
+/// Asks whether to go on with guards that are not armed, and returns whether the user agrees.
 pub(crate) async fn ask_about_guards(
     loaded: &LoadedConfig,
     unarmed: &[UnarmedGuard],
     hands: Option<&mut TerminalHandle>,
 ) -> anyhow::Result<bool> {
-    /// More than this nobody reads.
+    /// The number of guards listed one by one.
     const MAX_LISTED_GUARDS: usize = 8;
     let mut lines = vec![StyledLine::styled(BOLD, "Go on with guards that are not armed?")];
     for guard in unarmed.iter().take(MAX_LISTED_GUARDS) {
@@ -193,7 +194,7 @@ pub(crate) async fn ask_about_guards(
     Ok(chosen == Some(1))
 }
 
-/// Asks about what an agent changed of the guards in an earlier session; what was trusted is on record.
+/// Asks about changes that an agent made to guards in an earlier session, and records what the user trusts.
 pub(crate) async fn ask_about_changes(
     loaded: &LoadedConfig,
     changes: &[PendingChange],

@@ -1,4 +1,4 @@
-//! The live part of the screen as a value: what streams, what runs, the dialog or the composer, the line at the foot.
+//! Renders the live part of the screen: streamed text, running calls, the dialog or the composer, and the status line.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -21,7 +21,7 @@ const REWIND_CONFIRM_TEXT: &str = "Press Esc again to go back to an earlier turn
 const SPINNER_FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const MAX_SHOWN_SUGGESTIONS: usize = 8;
 
-/// The live part in so many columns and rows.
+/// Renders the live part in so many columns and rows.
 pub(crate) fn render(app: &App, columns: usize, rows: usize, now: Instant) -> ScreenFrame {
     let mut foot = Vec::new();
     let cursor = match app.dialogs.front() {
@@ -39,7 +39,7 @@ pub(crate) fn render(app: &App, columns: usize, rows: usize, now: Instant) -> Sc
     foot.truncate(rows.saturating_sub(1).max(2));
     let mut lines = activity_lines(app, columns, now);
     let room = rows.saturating_sub(foot.len() + 1);
-    // Its end is what changes.
+    // The beginning is cut, because the end is what changes.
     lines.drain(..lines.len().saturating_sub(room));
     let cursor =
         cursor.map(|(row, column)| (row + lines.len(), column)).filter(|(row, _)| *row < lines.len() + foot.len());
@@ -47,7 +47,7 @@ pub(crate) fn render(app: &App, columns: usize, rows: usize, now: Instant) -> Sc
     ScreenFrame { lines, cursor, size: Some((columns, rows)) }
 }
 
-/// What streams and what runs.
+/// Returns the lines of the streamed answer, of running calls and hooks, and of the spinner.
 fn activity_lines(app: &App, columns: usize, now: Instant) -> Vec<StyledLine> {
     let mut lines = app.stream.live_block().map_or_else(Vec::new, |block| block.render(columns));
     if let Some(thought) = app.thought.lines().rev().find(|line| !line.trim().is_empty()) {
@@ -78,7 +78,7 @@ fn activity_lines(app: &App, columns: usize, now: Instant) -> Vec<StyledLine> {
     lines
 }
 
-/// Adds the composer's lines; where the cursor is.
+/// Adds the composer's lines, and returns the position of the cursor.
 fn push_composer_lines(app: &App, columns: usize, rows: usize, lines: &mut Vec<StyledLine>) -> (usize, usize) {
     let rule = StyledLine::styled(if app.status.mode == ApprovalMode::Yolo { BAD } else { DIM }, "─".repeat(columns));
     lines.push(rule.clone());
@@ -111,14 +111,14 @@ fn push_composer_lines(app: &App, columns: usize, rows: usize, lines: &mut Vec<S
     (first + row, column)
 }
 
-/// What stands before a text that is being written; it takes two columns.
+/// The sign before a text field, which takes two columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PromptSign(anstyle::Style, &'static str);
 
 pub(crate) const PROMPT_SIGN: PromptSign = PromptSign(ACCENT, "> ");
 const SHELL_PROMPT_SIGN: PromptSign = PromptSign(WARN, "! ");
 
-/// A text being written, wrapped, behind a sign; at most so many rows around the cursor. And where the cursor is.
+/// Returns a text field, wrapped behind a sign, with at most `most` rows around the cursor, and the cursor's position.
 pub(crate) fn layout_composer(
     composer: &Composer,
     sign: PromptSign,
@@ -128,7 +128,7 @@ pub(crate) fn layout_composer(
 ) -> (Vec<StyledLine>, (usize, usize)) {
     let PromptSign(style, mark) = sign;
     if composer.is_empty() {
-        // Scripts made for Gemini CLI look for two blanks before the words.
+        // Scripts made for Gemini CLI look for two blanks before the placeholder.
         return (
             vec![StyledLine::styled(style, mark).with_text(DIM, format!(" {placeholder}")).clip(columns)],
             (0, mark.len()),
@@ -140,7 +140,7 @@ pub(crate) fn layout_composer(
     let mut cursor = (0, 0);
     let mut offset = 0;
     for grapheme in composer.text().graphemes(true) {
-        // Nearly all of a long text is plain letters.
+        // This is a fast path: nearly all of a long text is printable ASCII.
         let plain = matches!(grapheme.as_bytes(), [b' '..=b'~']);
         let shown = if plain { Cow::Borrowed(grapheme) } else { Cow::Owned(single_line(grapheme)) };
         let width = match grapheme {
@@ -175,7 +175,7 @@ pub(crate) fn layout_composer(
     (lines, (cursor.0 - from, cursor.1 + mark.len()))
 }
 
-/// The line at the foot; what does not fit is left out from the end.
+/// Returns the status line; parts that do not fit are left out from the end.
 fn status_line(app: &App, columns: usize) -> StyledLine {
     if app.exit_deadline.is_some() {
         return StyledLine::styled(WARN.bold(), EXIT_CONFIRM_TEXT).clip(columns);

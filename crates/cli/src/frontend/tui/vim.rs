@@ -1,5 +1,6 @@
-//! vi's keys for the composer: a mode for writing and one for everything else, with counts, operators and motions. Turns
-//! keys into changes of a text; knows neither the screen nor what the text is for.
+//! vi key bindings for the composer: insert and normal mode, with counts, operators and motions.
+//!
+//! It turns keys into changes of a text, and is independent of the screen.
 
 use std::ops::Range;
 
@@ -8,21 +9,20 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::composer::{Composer, Motion};
 
-/// Nobody means more than that.
+/// The largest count.
 const MAX_COUNT: usize = 999;
 
-/// What letters are for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum VimMode {
-    /// Writing.
+    /// Keys insert text.
     #[default]
     Insert,
-    /// Moving and changing.
+    /// Keys move the cursor and change text.
     Normal,
 }
 
 impl VimMode {
-    /// The word at the foot.
+    /// Returns the mode's name for the status line.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             VimMode::Insert => "INSERT",
@@ -31,20 +31,20 @@ impl VimMode {
     }
 }
 
-/// What became of a key.
+/// The result of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VimKeyResult {
-    /// It did its work.
+    /// The key was handled.
     Handled,
-    /// It is no key of vi's: it means what it always does.
+    /// The key has no vi binding and keeps its ordinary meaning.
     NotHandled,
-    /// There is nothing further up: an earlier prompt.
+    /// The cursor cannot move further up: recall an earlier prompt.
     Older,
-    /// There is nothing further down: a later prompt.
+    /// The cursor cannot move further down: recall a later prompt.
     Newer,
 }
 
-/// What is done with what a motion passes over.
+/// An operation on the text that a motion passes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum VimOperator {
     Delete,
@@ -63,27 +63,27 @@ impl VimOperator {
     }
 }
 
-/// What was last deleted or yanked.
+/// The text that was last deleted or yanked.
 #[derive(Clone, Debug, Default)]
 struct VimRegister {
     text: String,
-    /// Whether it is whole lines.
+    /// Whether the text is whole lines.
     is_linewise: bool,
 }
 
-/// vi's keys, and what they remember between two of them.
+/// The state of the vi keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vim {
     pub(crate) mode: VimMode,
     count: Option<usize>,
     operator: Option<(VimOperator, usize)>,
-    /// The next letter takes the place of the one under the cursor.
+    /// Whether the next letter replaces the one under the cursor.
     is_replacing: bool,
     register: VimRegister,
 }
 
 impl Vim {
-    /// A key, while the composer has them.
+    /// Handles a key for the composer.
     pub(crate) fn handle_key(&mut self, text: &mut Composer, key: KeyEvent) -> VimKeyResult {
         let plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         match (self.mode, key.code) {
@@ -113,7 +113,7 @@ impl Vim {
         }
     }
 
-    /// A prompt was sent: the next one is written.
+    /// Returns to insert mode after a prompt was sent.
     pub(crate) fn start_prompt(&mut self) {
         self.mode = VimMode::Insert;
         self.clear_pending();
@@ -123,7 +123,7 @@ impl Vim {
         (self.count, self.operator, self.is_replacing) = (None, None, false);
     }
 
-    /// Back to moving: the cursor stands on a letter, not behind the last one.
+    /// Ends a command; in normal mode the cursor stands on a letter, not after the last one.
     fn enter_normal_mode(&mut self, text: &mut Composer) -> VimKeyResult {
         self.clear_pending();
         let line = current_line(text);
@@ -220,12 +220,12 @@ impl Vim {
         self.enter_normal_mode(text)
     }
 
-    /// An operator and what it works on.
+    /// Applies an operator to the range of a motion.
     fn operate(&mut self, text: &mut Composer, operator: VimOperator, letter: char, count: usize) -> VimKeyResult {
         if VimOperator::from_letter(letter) == Some(operator) {
             return self.operate_on_lines(text, operator, count);
         }
-        // `cw` is `ce`, but for blanks.
+        // `cw` acts like `ce`, except on blanks.
         let on_blank = text.text()[text.cursor()..].chars().next().is_none_or(char::is_whitespace);
         let letter = match (operator, letter) {
             (VimOperator::Change, 'w') if !on_blank => 'e',
@@ -275,7 +275,7 @@ impl Vim {
                 self.mode = VimMode::Insert;
             }
             VimOperator::Delete => {
-                // A line goes with its end, or with the one before it where it is the last.
+                // A line is deleted with its line feed, or with the one before it if it is the last line.
                 let range = match end < text.text().len() {
                     true => here.start..end + 1,
                     false => here.start.saturating_sub(1)..end,
@@ -315,10 +315,10 @@ impl Vim {
     }
 }
 
-/// Where a motion leads.
+/// The target of a motion.
 struct MotionTarget {
     at: usize,
-    /// Whether an operator takes the letter there along.
+    /// Whether an operator includes the letter at the target.
     inclusive: bool,
 }
 
@@ -342,7 +342,7 @@ fn motion_target(text: &Composer, letter: char, count: Option<usize>) -> Option<
     }
 }
 
-/// The line that the cursor is in, without its end.
+/// Returns the range of the cursor's line, without its line feed.
 fn current_line(text: &Composer) -> Range<usize> {
     let (before, after) = text.text().split_at(text.cursor());
     let start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -366,7 +366,7 @@ fn graphemes_right(text: &Composer, times: usize) -> usize {
     text.cursor() + rest.take(times).map(str::len).sum::<usize>()
 }
 
-/// What kind of letter it is: words are made of one kind.
+/// The kind of a character; a word consists of one kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CharacterKind {
     Blank,
@@ -412,7 +412,7 @@ fn word_before(text: &str, from: usize, big: bool) -> usize {
     before.take_while(|(_, one)| character_kind(one, big) == own).last().map_or(at, |(at, _)| at)
 }
 
-/// Where an operator on words ends: a line's last word does not take the line's end along.
+/// Returns where an operator on words ends: the last word of a line does not include the line feed.
 fn word_end_in_line(text: &str, range: &Range<usize>) -> usize {
     let passed = &text[range.clone()];
     let words = passed.trim_end().len();

@@ -1,13 +1,14 @@
-//! The user's own editor for what is being written: it gets the terminal, and a file, and what it leaves is taken over.
+//! Opens the text that is being written in the user's editor: the editor gets the terminal and a file, and the file's
+//! text is read back.
 
 use super::ScreenDriver;
 use crate::frontend::tui::styled_text::{BAD, WARN};
 
-/// The most that is taken over from an editor.
+/// The most that is read back from an editor.
 const MAX_EDITED_PROMPT_BYTES: u64 = 8 << 20;
 
 impl ScreenDriver<'_> {
-    /// Lets the user write in an editor of their own.
+    /// Lets the user edit the current text in an editor.
     pub(super) fn edit_in_editor(&mut self) -> anyhow::Result<()> {
         let var = |name: &str| self.world.var(name).filter(|value| !value.trim().is_empty());
         let editor = var("VISUAL").or_else(|| var("EDITOR")).unwrap_or("vi").to_owned();
@@ -23,10 +24,10 @@ impl ScreenDriver<'_> {
         let (guard, path) = (&self.terminal, file.path());
         #[expect(clippy::disallowed_methods, reason = "the user is done with the editor when they are done")]
         let run = || {
-            // The editor may be several words, and the shell knows how to read them.
+            // The setting may contain arguments, which the shell splits.
             let mut command = std::process::Command::new("sh");
             command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path);
-            // It is the user's: a window that it opened may stay.
+            // The editor runs detached: a window that it opened may outlive the session.
             hookwright_process::spawn_detached(|| command.spawn())?.wait()
         };
         self.signals.defer(true);
@@ -49,7 +50,7 @@ impl ScreenDriver<'_> {
     }
 }
 
-/// A text in a file of its own, for an editor, which knows the language by the name's end.
+/// Writes a text to a temporary file, whose extension tells the editor the language.
 fn draft_file(text: &str, name: &str) -> std::io::Result<tempfile::NamedTempFile> {
     let (prefix, suffix) = name.rsplit_once('.').map_or((name, String::new()), |(one, end)| (one, format!(".{end}")));
     let plain = |text: &str| text.chars().all(|char| char.is_ascii_alphanumeric() || ".-_".contains(char));

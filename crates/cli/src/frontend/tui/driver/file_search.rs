@@ -1,4 +1,4 @@
-//! Files to mention: looked for beside the loop while somebody types, so that a large project holds up no key.
+//! Searches for files to mention in the background, so that a large project does not delay keys.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 use super::ScreenDriver;
 use crate::frontend::tui::{completion, project_files};
 
-/// How old the list of files may be before it is made again.
+/// How old the list of files may be before it is rebuilt.
 const MAX_FILE_LIST_AGE: Duration = Duration::from_secs(10);
 
-/// What was looked for beside the loop.
+/// The result of a background search.
 pub(super) enum FileSearchResult {
     /// The project's files.
     Listed(Arc<Vec<String>>),
-    /// Those that fit what was typed.
+    /// The typed text, and the files that match it.
     Matched(String, Vec<String>),
 }
 
 impl ScreenDriver<'_> {
-    /// Starts to look for files where somebody wants to mention one.
+    /// Starts a search for files if the user is typing a mention.
     pub(super) fn request_files(&mut self) {
         let before = &self.app.composer.text()[..self.app.composer.cursor()];
         if completion::mention_start(before).is_none() {
@@ -43,7 +43,7 @@ impl ScreenDriver<'_> {
         }
     }
 
-    /// What was looked for is there; something else may have been typed meanwhile.
+    /// Applies a search result, and searches again if the text has changed meanwhile.
     pub(super) fn apply_file_search(&mut self, looked: FileSearchResult) {
         match looked {
             FileSearchResult::Listed(files) => (self.app.names.files, self.app.names.file_matches) = (files, None),

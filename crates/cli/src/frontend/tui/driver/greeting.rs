@@ -1,4 +1,4 @@
-//! What is said before the first prompt.
+//! The greeting before the first prompt.
 
 use hookwright_agent::session::SessionCommand;
 
@@ -8,7 +8,7 @@ use crate::frontend::tui::block::ScrollbackBlock;
 use crate::frontend::tui::styled_text::{BOLD, DIM, PLAIN, StyledLine, WARN};
 
 impl ScreenDriver<'_> {
-    /// What is said before the first prompt.
+    /// Shows the banner, the tips and problems, and sends the first prompt of the command line.
     pub(super) fn show_greeting(&mut self, problems: &[String]) {
         let ui = self.session.view().loaded.settings.ui.clone();
         if !ui.hide_banner {

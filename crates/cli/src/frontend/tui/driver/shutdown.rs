@@ -1,4 +1,4 @@
-//! The end of a session on the screen: what it waits for is shown, the last words are said, the terminal is given back.
+//! The end of a session on the screen: shows what is waited for, prints the exit summary, and restores the terminal.
 
 use std::time::{Duration, Instant};
 
@@ -10,15 +10,15 @@ use crate::frontend::tui::screen::ScreenFrame;
 use crate::frontend::tui::styled_text::{DIM, WARN};
 use crate::frontend::tui::terminal;
 
-/// What the session is busy with at its end.
+/// The activity shown while the session ends.
 const LEAVING_LABEL: &str = "Leaving";
-/// The last words, which scripts made for Gemini CLI look for.
+/// The farewell, which scripts made for Gemini CLI look for.
 pub(crate) const FAREWELL_MESSAGE: &str = "Agent powering down. Goodbye!";
-/// What tools left running gets this long, beside the time that SessionEnd hooks have.
+/// How long running tools have to end, in addition to the time of SessionEnd hooks.
 const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(4);
 
 impl ScreenDriver<'_> {
-    /// Shows what the session's end waits for, until there is nothing more.
+    /// Waits for the session's end and draws events until then.
     async fn wait_for_session_end(&mut self) {
         self.app.set_busy(LEAVING_LABEL, Instant::now());
         loop {
@@ -27,30 +27,30 @@ impl ScreenDriver<'_> {
                     Some(event) => {
                         self.telemetry.record(&event);
                         self.app.handle_event(event, Instant::now());
-                        // What ran has ended; the session has not.
+                        // A turn has ended, but the session has not.
                         if self.app.busy.is_none() {
                             self.app.set_busy(LEAVING_LABEL, Instant::now());
                         }
                     }
                     None => break,
                 },
-                // A terminal that is gone is told nothing.
+                // The terminal may be gone.
                 () = tokio::time::sleep(TICK_INTERVAL) => drop(self.draw()),
             }
         }
         let _ = (&mut self.session_task).await;
     }
 
-    /// Ends the session: what runs is cancelled, SessionEnd fires, the terminal is given back.
+    /// Ends the session: cancels running work, waits for SessionEnd hooks, and restores the terminal.
     pub(super) async fn end_session(&mut self) {
         let grace = self.session.view().services.hooks.session_end_grace();
         self.session.end(Shutdown::Now, self.end_reason);
         (self.panel, self.pager, self.page) = (None, None, None);
         self.app.dialogs.clear();
         self.app.is_leaving = true;
-        // The last words need the session, which is gone when they are said.
+        // The summary needs the session, which is gone when it is printed.
         let farewell = ExitSummary::for_session(&self.session.view());
-        // Hooks have been given their time by then.
+        // The timeout includes the hooks' own time.
         let _ = tokio::time::timeout(SHUTDOWN_GRACE_PERIOD + grace, self.wait_for_session_end()).await;
         let warnings = std::mem::take(&mut self.telemetry).shutdown();
         warnings.iter().for_each(|warning| self.app.push_text(WARN, format!("! {warning}")));
@@ -60,7 +60,7 @@ impl ScreenDriver<'_> {
         }
         farewell.lines(&self.app.stats, self.started.elapsed()).iter().for_each(|line| self.app.push_text(DIM, line));
         let nothing = ScreenFrame { size: Some(terminal::size()), ..ScreenFrame::default() };
-        // A terminal that is gone takes no farewell.
+        // The terminal may be gone.
         let _ = self.screen.draw(self.app.take_finished(), &nothing);
         let _ = self.screen.finish();
     }

@@ -3,7 +3,7 @@ use super::*;
 
 fn drawn(text: &str, columns: usize) -> String {
     let mut stream = MarkdownStream::default();
-    // In small pieces, as models send it.
+    // The text arrives in small pieces, as models send it.
     let chars: Vec<char> = text.chars().collect();
     let mut blocks: Vec<ScrollbackBlock> =
         chars.chunks(3).flat_map(|piece| stream.push(&piece.iter().collect::<String>())).collect();
@@ -96,7 +96,7 @@ fn a_long_answer_is_final_piece_by_piece() {
 }
 
 #[test]
-fn columns_lean_to_the_side_that_is_asked_for() {
+fn columns_are_aligned_as_the_table_asks() {
     let table = "| name | count | middle |\n|:---|---:|:---:|\n| a | 7 | x |\n| bcd | 12345 | long one |\n";
     insta::assert_snapshot!(drawn(table, 60), @r"
     name │ count │  middle

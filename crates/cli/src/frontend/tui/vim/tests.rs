@@ -1,8 +1,8 @@
-//! What vi's keys make of a text.
+//! Tests of the vi key bindings.
 
 use super::*;
 
-/// What keys make of a text whose cursor is marked by `|`, in normal mode.
+/// Returns the text after keys in normal mode; `|` marks the cursor.
 fn text_after(text: &str, keys: &str) -> String {
     let mut composer = Composer::default();
     composer.set(text.replace('|', ""));
@@ -20,7 +20,7 @@ fn text_after(text: &str, keys: &str) -> String {
     shown
 }
 
-/// A text with its cursor, keys, and what becomes of it.
+/// A text with its cursor, keys, and the text after them.
 const KEY_CASES: &[(&str, &str, &str)] = &[
     // Motions.
     ("|one two, three", "w", "one |two, three"),
@@ -64,7 +64,7 @@ const KEY_CASES: &[(&str, &str, &str)] = &[
     ("a|bc", "Ax\u{1b}", "abc|x"),
     ("on|e\ntwo", "ox\u{1b}", "one\n|x\ntwo"),
     ("one\nt|wo", "Ox\u{1b}", "one\n|x\ntwo"),
-    // What is taken can be put, and undone.
+    // Deleted and yanked text can be put back, and changes undone.
     ("|one\ntwo", "yyjp", "one\ntwo\n|one"),
     ("|one\ntwo", "ddp", "two\n|one"),
     ("|one two", "dwwP", "twone| o"),
