@@ -8,7 +8,9 @@ use super::block::ScrollbackBlock;
 use super::markdown_table::MarkdownTable;
 use super::styled_text::{ACCENT, BOLD, CODE, DIM, NOTE, PLAIN, StyledLine};
 
-/// The number of pending lines above which a list is flushed at its next item; other text is flushed at ten times as many.
+/// The number of pending lines above which a list is flushed at its next item.
+///
+/// Other text is flushed at ten times as many.
 const MAX_PENDING_LINES: usize = 40;
 
 /// A streamed answer.
