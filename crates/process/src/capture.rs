@@ -1,17 +1,19 @@
-//! A bounded part of an output of any length. Pure: who reads it from where is not its business, nor what it says.
+//! A bounded part of an output of any length. It does no I/O: the caller reads the output and pushes it piece by piece.
 
 use std::collections::VecDeque;
 
 /// Which part of an output is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptureLimit {
-    /// The first so many bytes.
+    /// The first bytes, up to this number.
     Head(usize),
-    /// So many bytes from both ends. The end gets more than the beginning: errors come last.
+    /// Bytes from both ends, up to this number in all.
+    ///
+    /// The end gets three quarters, because errors are usually printed last.
     HeadAndTail(usize),
 }
 
-/// What is kept of an output, and how much there was.
+/// The kept part of an output, and the number of bytes that there were.
 #[derive(Debug, Default)]
 pub struct Capture {
     head: Vec<u8>,
@@ -22,7 +24,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Nothing yet.
+    /// Creates an empty capture that keeps the part of the output that `keep` names.
     pub fn new(keep: CaptureLimit) -> Self {
         let (head_limit, tail_limit) = match keep {
             CaptureLimit::Head(limit) => (limit, 0),
@@ -31,33 +33,33 @@ impl Capture {
         Self { head_limit, tail_limit, ..Self::default() }
     }
 
-    /// The beginning.
+    /// Returns the kept beginning of the output.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// The end, as far as it is not in the beginning.
+    /// Returns the kept end of the output, without the bytes that [`head`](Self::head) holds.
     pub fn tail(&self) -> Vec<u8> {
         let (front, back) = self.tail.as_slices();
         [front, back].concat()
     }
 
-    /// How many bytes came in all.
+    /// Returns the number of bytes pushed in all, kept or not.
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
 
-    /// How many bytes between beginning and end were dropped.
+    /// Returns the number of bytes between beginning and end that were dropped.
     pub fn omitted_bytes(&self) -> u64 {
         self.total_bytes - (self.head.len() + self.tail.len()) as u64
     }
 
-    /// How many bytes still belong to the beginning.
+    /// Returns how many bytes still go to the beginning.
     fn remaining_head_bytes(&self) -> usize {
         self.head_limit - self.head.len()
     }
 
-    /// Adds a piece.
+    /// Adds the next piece of the output.
     pub fn push(&mut self, piece: &[u8]) {
         let (to_head, rest) = piece.split_at(piece.len().min(self.remaining_head_bytes()));
         self.head.extend_from_slice(to_head);

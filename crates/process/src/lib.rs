@@ -1,8 +1,11 @@
-//! Child processes: started in a session of their own, fed, listened to within bounds, and ended whole.
+//! Child processes: each is started in a session of its own, gets its input, has its output captured within a limit,
+//! and
+//! is ended together with its descendants.
 //!
-//! One [`Process`] is one run of a program with the group it leads; [`ProcessGroups`] knows all that may still run, so that
-//! none outlives its host; a [`LineProcess`] speaks with a process line by line. Nothing here knows what the programs
-//! are for, and no crate of ours is below this one.
+//! A [`Process`] is one run of a program with the process group that it leads. [`ProcessGroups`] tracks every group
+//! that
+//! may still have members, so that none outlives the program. A [`LineProcess`] exchanges lines with a process. This
+//! crate depends on no other crate of the workspace.
 
 #![warn(missing_docs)]
 
@@ -52,7 +55,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-/// Whether it was for want of descriptors, processes or memory: what may be there in a moment.
+/// Returns whether an error says that descriptors, processes or memory ran out, so that a retry may succeed.
 #[cfg(unix)]
 pub fn is_resource_exhausted(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
@@ -60,19 +63,19 @@ pub fn is_resource_exhausted(error: &std::io::Error) -> bool {
     resource_exhausted_error.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// What the system says where it starts no further process or thread.
+/// Returns the error that the system gives when it starts no further process or thread.
 #[cfg(unix)]
 pub fn resource_exhausted_error() -> std::io::Error {
     rustix::io::Errno::AGAIN.into()
 }
 
-/// What the system says where it starts no further process or thread.
+/// Returns the error that the system gives when it starts no further process or thread.
 #[cfg(not(unix))]
 pub fn resource_exhausted_error() -> std::io::Error {
     std::io::ErrorKind::OutOfMemory.into()
 }
 
-/// What the system says where it gives out no further memory.
+/// Returns the error that the system gives when it grants no further memory.
 fn out_of_memory_error() -> std::io::Error {
     #[cfg(unix)]
     return rustix::io::Errno::NOMEM.into();
@@ -80,117 +83,121 @@ fn out_of_memory_error() -> std::io::Error {
     return std::io::ErrorKind::OutOfMemory.into();
 }
 
-/// Whether it was for want of memory: what may be there in a moment.
+/// Returns whether an error says that memory ran out, so that a retry may succeed.
 #[cfg(not(unix))]
 pub fn is_resource_exhausted(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::OutOfMemory
 }
 
-/// What to start.
+/// A program to start: its file, arguments, directory and environment.
 pub struct ProgramSpec<'a> {
-    /// The file; one that is relative is so to `cwd`.
+    /// The program's file; a relative path is relative to `cwd`.
     pub path: &'a Path,
-    /// What the program sees as its own name.
+    /// The program's `argv[0]`.
     pub name: &'a OsStr,
-    /// What it is given.
+    /// The arguments after `argv[0]`.
     pub args: &'a [OsString],
-    /// Where it runs: the path as it is now.
+    /// The path of the working directory.
     pub cwd: &'a Path,
-    /// The same directory held open, if it is: it counts, whatever the path leads to by then.
+    /// The working directory held open. If given, it is used instead of the path, wherever the path leads by then.
     pub cwd_handle: Option<&'a DirectoryHandle>,
-    /// The whole environment; of a name that comes twice the last counts.
+    /// The whole environment; the last value of a repeated name counts.
     pub env: &'a mut dyn Iterator<Item = (&'a OsStr, &'a OsStr)>,
 }
 
-/// Where a directory is that was opened earlier.
+/// The present location of a directory that was opened earlier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectoryLocation {
-    /// Where it was.
+    /// The directory is where it was opened.
     Unmoved,
-    /// Here.
+    /// The directory is at this path now.
     Moved(PathBuf),
-    /// Nowhere, or nowhere that this program can reach.
+    /// The directory does not exist any more, or this program cannot reach it.
     Gone,
 }
 
-/// What a process can read.
+/// The standard input of a process.
 #[derive(Debug)]
 pub enum ProcessInput {
-    /// Nothing: the end comes at once.
+    /// No input: the first read returns the end of the file.
     Empty,
     /// These pieces, in order, through a pipe.
     Chunks(Vec<Bytes>),
 }
 
-/// What becomes of what a process prints.
+/// The way in which the output of a process is captured.
 pub enum OutputRouting {
-    /// Each stream by itself.
+    /// Stdout and stderr are captured separately.
     Separate(CaptureLimit),
-    /// Both streams through one pipe, which keeps their order; it counts as stdout. Each piece is also passed on as it
-    /// comes, and nothing more is read before `live` has returned: what it cannot take waits in the program.
+    /// Both streams go through one pipe, which keeps their order, and are captured as stdout.
+    ///
+    /// Each piece is also passed to the callback as it arrives. Nothing more is read before the callback returns, so
+    /// that a
+    /// slow callback makes the program wait.
     Merged(CaptureLimit, OutputCallback),
-    /// The same, with a terminal in the place of the pipe: it is also where the program reads, so that there is no other
-    /// input.
+    /// Like [`Merged`](Self::Merged), with a terminal instead of the pipe. The program also reads its input from the
+    /// terminal.
     Terminal(CaptureLimit, OutputCallback, PseudoTerminal),
 }
 
-/// Columns and rows of a terminal.
+/// The size of a terminal in character cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalSize {
-    /// Columns.
+    /// The number of columns.
     pub columns: u16,
-    /// Rows.
+    /// The number of rows.
     pub rows: u16,
 }
 
-/// How the program on a terminal wants to be typed to.
+/// The way in which the program on a terminal reads its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminalInputMode {
-    /// Line by line, which are shown as they are typed.
+    /// The program reads lines, which the terminal echoes.
     Lines,
-    /// Line by line, which are not shown: a password.
+    /// The program reads lines without echo, as for a password.
     HiddenLines,
-    /// Key by key.
+    /// The program reads single keys.
     Keys,
 }
 
-/// Takes pieces of output as they come.
+/// A callback that receives pieces of output as they arrive.
 pub type OutputCallback = Box<dyn FnMut(&[u8]) + Send>;
 
-/// How a process ended by itself, or by somebody else's hand.
+/// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// With this code.
+    /// The process exited with this code.
     Code(i32),
-    /// By this signal.
+    /// This signal ended the process.
     Signal(i32),
 }
 
-/// What happened to a process next.
+/// The next event of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessEvent {
-    /// It printed something.
+    /// The process printed something.
     Output,
-    /// It has ended.
+    /// The process has ended.
     Exited(Exit),
 }
 
-/// How long ending a process takes.
+/// How long the termination of a process waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminationWait {
-    /// Until the process itself is gone; what it started may take the rest of the grace, without anybody waiting.
+    /// Until the process itself is gone. Its descendants may use the rest of the grace period, without the caller
+    /// waiting.
     Leader,
-    /// Until its whole group is gone.
+    /// Until the whole group is gone.
     Group,
 }
 
-/// What came of a process.
+/// The captured output of a process that has ended.
 #[derive(Debug)]
 pub struct FinishedProcess {
-    /// What is kept of its stdout.
+    /// The captured stdout.
     pub stdout: Capture,
-    /// What is kept of its stderr.
+    /// The captured stderr.
     pub stderr: Capture,
-    /// Whether its group still has members.
+    /// Whether the process's group still has members.
     pub has_survivors: bool,
 }

@@ -1,5 +1,5 @@
-//! How much may run at once: places in rooms, first come, first served, as many as this program's limits leave. What is
-//! in a room and how long it stays is its owner's business.
+//! Limits on how much runs at once: semaphores with FIFO permits, sized by the limits that the system sets this
+//! program.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,72 +7,75 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::system::limits;
 
-/// The descriptors that one run holds while it starts: three pipes with two ends each, and a handle on the process.
+/// The descriptors that one run holds while it starts: three pipes with two ends each, and a pidfd.
 const DESCRIPTORS_PER_RUN: usize = 7;
-/// The processes that one run may well consist of.
+/// The processes that one run is assumed to consist of.
 const PROCESSES_PER_RUN: usize = 3;
-/// Kept back for the program itself: its transcript, its log, telemetry, the network, settings that are read again.
+/// The descriptors kept back for the program itself: transcript, log, telemetry, network, settings that are read again.
 const RESERVED_DESCRIPTORS: usize = 64;
-/// More at once only get in one another's way.
+/// The most runs at once, whatever the limits allow: more only slow one another down.
 const MAX_CONCURRENT_RUNS: usize = 256;
 
-/// A number of places. Cheap to clone; clones are the same room.
+/// A semaphore with a fixed number of permits. Clones are cheap and share the permits.
 #[derive(Clone, Debug)]
 pub struct Limiter {
     semaphore: Arc<Semaphore>,
     capacity: usize,
 }
 
-/// A place in a room, free again when this is dropped.
+/// A permit of a [`Limiter`], which is released when this is dropped.
 #[derive(Debug)]
 pub struct Permit {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Limiter {
-    /// A room with so many places, at least one.
+    /// Creates a limiter with this number of permits, at least one.
     pub fn new(size: usize) -> Self {
         let size = size.clamp(1, Semaphore::MAX_PERMITS);
         Limiter { semaphore: Arc::new(Semaphore::new(size)), capacity: size }
     }
 
-    /// How many places there are, free or not.
+    /// Returns the number of permits, free or not.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// A place now, if there is one and nobody waits for it.
+    /// Takes a permit if one is free and no caller waits for it.
     pub fn try_acquire(&self) -> Option<Permit> {
         self.semaphore.clone().try_acquire_owned().ok().map(|held| Permit { _permit: Some(held) })
     }
 
-    /// Waits for a place. Whoever came earlier is served earlier; dropping the future gives up the wait.
+    /// Waits for a permit, in the order of the calls. Dropping the future gives up the wait.
     pub async fn acquire(&self) -> Permit {
-        // It only fails for a room that was closed, and nobody closes one.
+        // Only a closed semaphore fails, and this one is never closed.
         Permit { _permit: self.semaphore.clone().acquire_owned().await.ok() }
     }
 }
 
-/// What of this program's descriptors and processes is whose. Each share is apart from the others, so that one who takes
-/// all of its own takes nothing of theirs.
+/// The shares of this program's descriptors and processes for guards, commands and jobs.
+///
+/// The shares are separate, so that a share that is used up takes nothing from the others.
 #[derive(Debug)]
 pub struct ProcessBudget {
-    /// Commands that the program's rules depend on.
+    /// Permits for guards: commands that the program's rules depend on.
     pub guards: Limiter,
-    /// Commands that somebody asked for, while they run and for as long as anything they left behind is listened to.
+    /// Permits for commands that the user or the model asked for, held until their output is closed.
     pub commands: Limiter,
-    /// The most processes of this user that may be there when one of those starts another, if there is a limit at all:
-    /// the rest is for the others.
+    /// The most processes of this user that may exist when a command starts another one, if there is a limit at all.
+    ///
+    /// The rest is for guards and jobs.
     pub max_command_processes: Option<usize>,
-    /// Jobs of the program that may open a file or start a thread.
+    /// Permits for jobs of the program that may open a file or start a thread.
     pub jobs: Limiter,
-    /// How many processes the system had killed for want of memory by then.
+    /// The number of processes that the OOM killer had killed when the budget was made.
     initial_oom_kills: u64,
 }
 
 impl ProcessBudget {
-    /// This program's, by its limits at the first call; [`raise_descriptor_limit`](crate::raise_descriptor_limit) comes
-    /// before that.
+    /// Returns the budget of this program, made at the first call from the limits at that time.
+    ///
+    /// [`raise_descriptor_limit`](crate::raise_descriptor_limit) has to be called before it.
     pub fn global() -> &'static ProcessBudget {
         static PROCESS_BUDGET: OnceLock<ProcessBudget> = OnceLock::new();
         PROCESS_BUDGET.get_or_init(|| {
@@ -83,7 +86,7 @@ impl ProcessBudget {
         })
     }
 
-    /// Whether the system has killed processes for want of memory since the first call.
+    /// Returns whether the OOM killer has killed a process since the budget was made.
     pub fn ran_out_of_memory(&self) -> bool {
         limits::oom_kill_count() > self.initial_oom_kills
     }
@@ -107,43 +110,45 @@ impl ProcessBudget {
     }
 }
 
-/// Starts so many threads at once, which end at once: the test of whether this machine has room for them, and for as many
-/// processes, which count the same.
+/// Starts this number of threads at once, which end at once, to test whether the machine has room for them.
+///
+/// Processes count against the same limit.
 ///
 /// # Errors
-/// The system's own, if one of them could not be started.
+/// Returns the system's error if a thread could not be started.
 pub fn probe_threads(count: usize) -> std::io::Result<()> {
     let gate = std::sync::RwLock::new(());
     std::thread::scope(|scope| {
         let start = || std::thread::Builder::new().spawn_scoped(scope, || drop(gate.read())).map(drop);
-        // They wait for this, and end with it.
+        // The threads wait for this lock, and end once it is released.
         let _closed = gate.write();
         (0..count).try_for_each(|_| start())
     })
 }
 
-/// The same test for a program that is about to start its own, and takes time only where a limit of its own could stand in
-/// the way. Where somebody else's does, it finds out when it starts them.
+/// Does the same test, but only if a limit of this program's own could prevent it from starting threads.
+///
+/// A limit that is set elsewhere, as by a container, shows itself when the threads are started.
 ///
 /// # Errors
-/// As [`start_threads`].
+/// Returns the errors of [`probe_threads`].
 pub fn probe_threads_if_limited(count: usize) -> std::io::Result<()> {
     if limits::are_threads_unlimited() { Ok(()) } else { probe_threads(count) }
 }
 
-/// Takes so many bytes at once and gives them back: the test of whether this program may have them.
+/// Allocates this number of bytes and frees them, to test whether this program may have them.
 ///
 /// # Errors
-/// The system's own, if it may not.
+/// Returns the system's error if it may not.
 pub fn probe_memory(bytes: usize) -> std::io::Result<()> {
     let mut memory = Vec::<u8>::new();
     memory.try_reserve_exact(bytes).map_err(|_| crate::out_of_memory_error())?;
-    // Nothing that nobody looks at is ever taken.
+    // Without a use, the optimiser would remove the allocation.
     std::hint::black_box(&memory);
     Ok(())
 }
 
-/// What there is of something, and how much of it is taken.
+/// The limit of a resource and how much of it is used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResourceUsage {
     pub(crate) limit: usize,
@@ -151,7 +156,7 @@ pub(crate) struct ResourceUsage {
 }
 
 impl ResourceUsage {
-    /// What is free, less a reserve, which is smaller where there is little.
+    /// Returns the free amount less a reserve, which is at most a quarter of the limit.
     fn available(self, reserve: usize) -> usize {
         self.limit.saturating_sub(self.used).saturating_sub(reserve.min(self.limit / 4))
     }
@@ -210,7 +215,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         drop(place);
-        // Nobody overtakes those who wait.
+        // The permit is granted after all earlier waiters had theirs.
         let last = room.acquire().await;
         assert_eq!(*order.lock().unwrap(), (0..20).collect::<Vec<_>>());
         drop(last);

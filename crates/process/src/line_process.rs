@@ -1,4 +1,4 @@
-//! A conversation with a process, line by line. What the lines mean is their speakers' business.
+//! Exchange of lines with a process. It does not interpret the lines.
 
 use std::io;
 use std::sync::Arc;
@@ -9,22 +9,23 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::system::{Process, ProcessStdin, ProcessStdout, spawn_interactive};
 use crate::{CaptureLimit, Exit, FinishedProcess, OutputCallback, ProcessGroups, ProgramSpec, TerminationWait};
 
-/// A process whose input and output somebody else writes and reads, both at once. Waiting for the process passes on what it
-/// says on stderr; dropping it ends it with all of its group.
+/// A process whose stdin and stdout the caller writes and reads, both at once.
+///
+/// Waiting for the process passes its stderr to the callback. Dropping it ends the process with its whole group.
 pub struct PipedProcess {
-    /// The process.
+    /// The running process.
     pub process: Process,
-    /// What it reads; dropped, its input ends.
+    /// The process's standard input; dropping it ends the input.
     pub stdin: ProcessStdin,
-    /// What it prints.
+    /// The process's standard output.
     pub stdout: ProcessStdout,
 }
 
 impl PipedProcess {
-    /// Starts a program.
+    /// Starts a program, whose stderr is passed to `complaints`.
     ///
     /// # Errors
-    /// The system's own, if the program cannot be started or there is no room for its pipes.
+    /// Returns the system's error if the program cannot be started or its pipes cannot be made.
     pub fn spawn(
         program: &mut ProgramSpec<'_>,
         complaints: OutputCallback,
@@ -35,7 +36,7 @@ impl PipedProcess {
     }
 }
 
-/// A process that is told lines and answers with lines. Dropping it ends the process with all of its group.
+/// A process that reads lines and answers with lines. Dropping it ends the process with its whole group.
 pub struct LineProcess {
     process: Process,
     stdin: Option<ProcessStdin>,
@@ -44,25 +45,26 @@ pub struct LineProcess {
     max_line_bytes: usize,
 }
 
-/// Why a line was not heard.
+/// The reason why a line could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadLineError {
-    /// What comes next is not a line of a size that anybody wants. The conversation has lost its thread.
+    /// The next line is longer than the limit. No further line can be read.
     #[error("a line is longer than {0} bytes")]
     TooLong(usize),
     /// The process closed its output in the middle of a line.
     #[error("the last line has no end")]
     UnterminatedLine,
-    /// Reading failed.
+    /// Reading from the process failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl LineProcess {
-    /// Starts a program. A line of its answers may have `longest` bytes; of its stderr `complaints` is kept.
+    /// Starts a program. A line of its output may have `longest` bytes; `complaints` is the captured part of its
+    /// stderr.
     ///
     /// # Errors
-    /// The system's own, if the program cannot be started or there is no room for its pipes.
+    /// Returns the system's error if the program cannot be started or its pipes cannot be made.
     pub fn spawn(
         program: &mut ProgramSpec<'_>,
         longest: usize,
@@ -73,16 +75,17 @@ impl LineProcess {
         Ok(LineProcess { process, stdin: Some(to), stdout: from, read_buffer: Vec::new(), max_line_bytes: longest })
     }
 
-    /// Its number, which is its group's and its session's too.
+    /// Returns the process id, which is also that of its group and, on Linux and macOS, of its session.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// Says one line. Waits for as long as the process does not read; if that is given up, half a line may have been
-    /// said, and the conversation has lost its thread.
+    /// Writes one line, and waits for as long as the process does not read.
+    ///
+    /// If the future is dropped, half a line may have been written, and the connection cannot be used any more.
     ///
     /// # Errors
-    /// If the line is several, if the conversation was closed, or if the process does not listen any more.
+    /// Returns an error if the text has a line break, if stdin was closed, or if the process does not read any more.
     pub async fn write_line(&mut self, line: &str) -> io::Result<()> {
         if line.contains('\n') {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "more than one line"));
@@ -100,12 +103,12 @@ impl LineProcess {
         Ok(())
     }
 
-    /// Hears the next line, without its end; nothing once the process has closed its output. Safe to drop.
+    /// Reads the next line, without its line break; `None` once the process has closed its output. Cancel-safe.
     ///
     /// # Errors
-    /// If what comes is too long or breaks off, or cannot be read.
+    /// Returns an error if the line is too long or has no end, or if reading fails.
     pub async fn read_line(&mut self) -> Result<Option<Vec<u8>>, ReadLineError> {
-        // What was looked through before holds no end of a line.
+        // The bytes before `seen` hold no line break.
         let mut seen = 0;
         loop {
             if let Some(end) = self.read_buffer[seen..].iter().position(|byte| *byte == b'\n').map(|end| seen + end) {
@@ -135,26 +138,26 @@ impl LineProcess {
         }
     }
 
-    /// Says no more: the process reads the end of its input.
+    /// Closes stdin, so that the process reads the end of its input.
     pub fn close_stdin(&mut self) {
         self.stdin = None;
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     ///
     /// # Errors
-    /// If its end could not be seen.
+    /// Returns an error if the end of the process could not be observed.
     pub async fn wait(&mut self) -> io::Result<Exit> {
         self.process.wait().await
     }
 
-    /// Asks the whole group to end, waits at most the grace, and then forces it.
+    /// Closes stdin, sends SIGTERM to the whole group, waits at most the grace period, and then kills it.
     pub async fn terminate(&mut self, grace: Duration, until: TerminationWait) {
         self.close_stdin();
         self.process.terminate(grace, until).await;
     }
 
-    /// What it said on stderr, and whether it left others behind in its group.
+    /// Returns the captured stderr, and whether the group still has members.
     pub fn finish(self) -> FinishedProcess {
         self.process.finish()
     }

@@ -1,24 +1,24 @@
-//! Where the system has neither marks nor adoption (anything but Linux): what is not in a group that is known outlives
-//! this program if it wants to, and everything does if the program is killed.
+//! Stand-ins for systems without process marks and subreapers, which is all but Linux. There, a process that left its
+//! group may outlive this program, and every process does so if this program is killed.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Nothing: there is no watchdog here.
+/// Does nothing: there is no watchdog on this system.
 pub fn enable_watchdog(_: PathBuf, _: &'static str) {}
 
-/// Starts something that the user wants for themselves.
+/// Starts a process that may outlive this program.
 pub fn spawn_detached<T>(start: impl FnOnce() -> T) -> T {
     start()
 }
 
-/// Nothing: whoever is known is ended with its group.
+/// Does nothing: known processes are ended with their groups.
 pub fn kill_descendants() {}
 
-/// Nothing: there is no watchdog here.
+/// Fails: there is no watchdog on this system.
 ///
 /// # Errors
-/// Always.
+/// Always returns [`io::ErrorKind::Unsupported`].
 pub fn run_watchdog(_: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -1,6 +1,6 @@
-//! The names of signals: the one table.
+//! The names of signals.
 
-/// A signal's name, if its number means the same wherever there are signals.
+/// Returns a signal's name, if its number is the same on all Unix systems.
 pub fn signal_name(number: i32) -> Option<&'static str> {
     Some(match number {
         1 => "SIGHUP",

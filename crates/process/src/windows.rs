@@ -1,5 +1,5 @@
-//! Processes on Windows: threads read the pipes, and `taskkill /T` ends a process with its children. There are no groups
-//! that outlive their first process, so nothing is ever left behind.
+//! Processes on Windows: threads read the pipes, and `taskkill /T` ends a process with its children. Processes that a
+//! process leaves behind are not tracked.
 
 use std::collections::HashSet;
 use std::io::{self, PipeReader, Read, Write};
@@ -17,10 +17,10 @@ use crate::{
     ProcessInput, ProgramSpec, TerminationWait,
 };
 
-/// How long an ended process's pipes may stay quiet before they count as read: the threads run beside us.
+/// How long the pipes of an ended process may stay quiet before they count as read: other threads read them.
 const OUTPUT_SETTLE_PERIOD: Duration = Duration::from_millis(10);
 
-/// A process. Dropping it before it has ended ends it with its children.
+/// A running process. Dropping it before it has ended ends it with its children.
 pub struct Process {
     child: Child,
     id: u32,
@@ -40,10 +40,10 @@ enum OutputSource {
 }
 
 impl Process {
-    /// Starts a program; input and output move on threads of their own.
+    /// Starts a program; its input and output are forwarded on threads of their own.
     ///
     /// # Errors
-    /// The system's own, if the program cannot be started or there is no room for its pipes.
+    /// Returns the system's error if the program cannot be started or its pipes cannot be made.
     pub fn spawn(
         program: &mut ProgramSpec<'_>,
         input: ProcessInput,
@@ -77,7 +77,7 @@ impl Process {
             }
         };
         let child = command.spawn()?;
-        // Our copies of its ends must go, or the end of its output would never come.
+        // Our copies of the process's ends must be closed, or the end of its output would never come.
         drop(command);
         let process = Process::from_child(child, pieces, keep, live, groups)?;
         if let Some((mut pipe, bytes)) = feed {
@@ -102,20 +102,20 @@ impl Process {
         Ok(Process { child, id, pieces, open: true, stdout, stderr, live, groups: groups.clone(), exit: None })
     }
 
-    /// Its number.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.id
     }
 
-    /// What it has printed so far, of which only some is kept.
+    /// Returns the part of stdout that is kept so far.
     pub fn stdout(&self) -> &Capture {
         &self.stdout
     }
 
-    /// Waits until it has printed something or has itself ended. Safe to drop and call again.
+    /// Waits until the process has printed something or has ended. Safe to drop and call again.
     ///
     /// # Errors
-    /// If its end could not be seen.
+    /// Returns an error if the end of the process could not be observed.
     pub async fn next_event(&mut self) -> io::Result<ProcessEvent> {
         if let Some(exit) = self.exit {
             return Ok(ProcessEvent::Exited(exit));
@@ -139,7 +139,7 @@ impl Process {
         }
     }
 
-    /// What has happened by now, if anything.
+    /// Returns the event that has happened by now, if any.
     ///
     /// # Errors
     /// As [`next_event`](Self::next_event).
@@ -157,7 +157,7 @@ impl Process {
         Ok(self.exit.map(ProcessEvent::Exited).or(read.then_some(ProcessEvent::Output)))
     }
 
-    /// Whether there was a piece to take.
+    /// Captures a piece of output, and returns whether there was one; without one, all pipes are closed.
     fn push_piece(&mut self, piece: Option<(OutputSource, Vec<u8>)>) -> bool {
         let Some((which, bytes)) = piece else {
             self.open = false;
@@ -173,7 +173,7 @@ impl Process {
         true
     }
 
-    /// Waits until it has itself ended.
+    /// Waits until the process has ended.
     ///
     /// # Errors
     /// As [`next_event`](Self::next_event).
@@ -185,8 +185,9 @@ impl Process {
         }
     }
 
-    /// Reads on after its end, for those who still hold its pipes: until they let go, are `quiet` for so long, or the
-    /// deadline is there.
+    /// Reads on after the process's end from other processes that hold its pipes.
+    ///
+    /// It ends when they close the pipes, when they print nothing for `quiet`, or at the deadline.
     pub async fn read_until_quiet(&mut self, quiet: Duration, deadline: Instant) {
         while self.open
             && Instant::now() < deadline
@@ -196,7 +197,7 @@ impl Process {
         }
     }
 
-    /// Waits until everybody has let go of its pipes; what still comes is dropped.
+    /// Waits until all processes have closed the pipes, and drops what they print.
     pub async fn discard_output(&mut self) {
         self.live = None;
         (self.stdout, self.stderr) = Default::default();
@@ -207,7 +208,7 @@ impl Process {
         }
     }
 
-    /// Waits for something on stderr; for ever if nobody can say anything there.
+    /// Waits for output on stderr; for ever if the pipes are closed.
     pub(crate) async fn wait_for_stderr(&mut self) {
         while self.open {
             let piece = self.pieces.recv().await;
@@ -218,7 +219,7 @@ impl Process {
         std::future::pending().await
     }
 
-    /// Ends the process and its children.
+    /// Kills the process and its children, and waits at most the grace period for its end.
     pub async fn terminate(&mut self, grace: Duration, _until: TerminationWait) {
         if self.exit.is_none() {
             self.groups.kill(self.id);
@@ -226,46 +227,46 @@ impl Process {
         }
     }
 
-    /// The processes that it started and did not wait for: none that we would know of.
+    /// Returns no process: those that a process leaves behind are not tracked here.
     pub fn live_pids(&self) -> Vec<u32> {
         Vec::new()
     }
 
-    /// The memory that it and all that come from it take, in bytes: nobody looks here.
+    /// Returns `None`: the memory of processes is not read here.
     pub fn memory_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// Whether everybody has let go of its output.
+    /// Returns whether all processes have closed the output pipes.
     pub fn is_output_closed(&self) -> bool {
         !self.open
     }
 
-    /// Nothing to do here.
+    /// Does nothing: there are no groups here.
     pub fn track_group(&self) {}
 
-    /// What it left behind cannot be followed here.
+    /// Returns at once: processes that a process leaves behind are not tracked here.
     pub async fn wait_for_group(&mut self) {}
 
-    /// Nothing can be kept here.
+    /// Fails: a process cannot be detached here.
     ///
     /// # Errors
-    /// Always.
+    /// Always returns [`io::ErrorKind::Unsupported`].
     pub fn detach(&mut self) -> io::Result<DetachedProcesses> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Ends the process and its children.
+    /// Kills the process and its children.
     pub async fn terminate_group(&mut self, grace: Duration) {
         self.terminate(grace, TerminationWait::Group).await;
     }
 
-    /// Whether somebody is left, which nobody can tell here.
+    /// Returns false: processes that a process leaves behind are not tracked here.
     pub fn has_survivors(&self) -> bool {
         false
     }
 
-    /// What it printed. One that has not ended is ended.
+    /// Returns the captured output. A process that has not ended is killed.
     pub fn finish(mut self) -> FinishedProcess {
         let (stdout, stderr) = (std::mem::take(&mut self.stdout), std::mem::take(&mut self.stderr));
         FinishedProcess { stdout, stderr, has_survivors: false }
@@ -294,30 +295,30 @@ fn read_in_thread(
     std::thread::Builder::new().name("process-output".into()).spawn(move || {
         let mut buffer = vec![0; 16 << 10];
         while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-            // Nobody may listen any more; the rest is read all the same, so that the writer is not stopped.
+            // The receiver may be gone; the rest is read all the same, so that the writer is not stopped.
             let _ = sender.blocking_send((which, buffer[..count].to_vec()));
         }
     })?;
     Ok(())
 }
 
-/// Where lines are said.
+/// The pipe to which the process's stdin is written.
 pub type ProcessStdin = ChildStdin;
 
-/// Nobody can tell here what is there without waiting for it.
+/// Fails: this system cannot read what is available without waiting.
 pub fn read_nonblocking(_: &ProcessStdout, _: &mut [u8]) -> io::Result<usize> {
     Err(io::ErrorKind::WouldBlock.into())
 }
 
-/// Whether a process that is gone had not read all that was said to it: the system does not tell.
+/// Returns false: the system does not tell whether a process that is gone had read all its input.
 pub fn has_unread_input(_: &ProcessStdin) -> bool {
     false
 }
 
-/// Where lines are heard.
+/// The pipe from which the process's stdout is read.
 pub type ProcessStdout = ChildStdout;
 
-/// Starts a program whose stdin and stdout are somebody else's to handle.
+/// Starts a program whose stdin and stdout the caller reads and writes.
 pub(crate) fn spawn_interactive(
     program: &mut ProgramSpec<'_>,
     complaints: CaptureLimit,
@@ -336,47 +337,47 @@ pub(crate) fn spawn_interactive(
     Ok((process, to, from))
 }
 
-/// Those of a process who may stay when this program goes; there are none here.
+/// The processes of a run that may outlive this program, of which there are none here.
 #[derive(Clone, Debug)]
 pub struct DetachedProcesses(());
 
 impl DetachedProcesses {
-    /// Whether one of them lives.
+    /// Returns false: there are none.
     pub fn is_alive(&self) -> bool {
         false
     }
 
-    /// There is nobody to end.
+    /// Does nothing: there are none.
     pub async fn terminate(&self, _: Duration) {}
 }
 
-/// The processes that run.
+/// The running processes.
 #[derive(Debug, Default)]
 pub struct ProcessGroups(Mutex<HashSet<u32>>);
 
 impl ProcessGroups {
-    /// Their numbers.
+    /// Returns the numbers of the running processes.
     pub fn pids(&self) -> Vec<u32> {
         self.lock().iter().copied().collect()
     }
 
-    /// Whether one of them runs.
+    /// Returns whether a process runs.
     pub fn has_live_processes(&self) -> bool {
         !self.lock().is_empty()
     }
 
-    /// Ends every process with its children.
+    /// Kills every process with its children.
     pub async fn terminate_all(&self, _grace: Duration) {
         self.kill_all();
     }
 
-    /// Ends every process with its children.
+    /// Kills every process with its children.
     pub fn kill_all(&self) {
         self.pids().into_iter().for_each(|id| self.kill(id));
     }
 
     fn kill(&self, id: u32) {
-        // Only of a process that has not been seen to end is the number still its own.
+        // Once a process has been seen to end, its number may have been reused.
         if self.lock().remove(&id) {
             tracing::debug!(pid = id, "killed");
             let _ = std::process::Command::new("taskkill")
@@ -392,75 +393,75 @@ impl ProcessGroups {
     }
 }
 
-/// A directory by its path: one that a program works in cannot be moved here.
+/// A directory by its path: the working directory of a process cannot be moved on this system.
 #[derive(Clone, Debug)]
 pub struct DirectoryHandle(PathBuf);
 
 impl DirectoryHandle {
-    /// A directory to come back to.
+    /// Remembers the path of a directory.
     pub fn open(path: impl Into<PathBuf>) -> Self {
         DirectoryHandle(path.into())
     }
 
-    /// A directory by a path without links.
+    /// Remembers the path of a directory. Symbolic links are not refused here.
     ///
     /// # Errors
-    /// If there is none.
+    /// Returns an error if there is no such directory.
     pub fn open_nofollow(path: impl Into<PathBuf>) -> std::io::Result<Self> {
         let path = path.into();
         if path.is_dir() { Ok(DirectoryHandle(path)) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
     }
 
-    /// Where it was.
+    /// Returns the directory's path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Where it is now.
+    /// Returns whether the directory is there.
     pub fn locate(&self) -> DirectoryLocation {
         if self.0.is_dir() { DirectoryLocation::Unmoved } else { DirectoryLocation::Gone }
     }
 
-    /// Whether programs may start there.
+    /// Returns true: there is no such permission here.
     pub fn is_searchable(&self) -> bool {
         true
     }
 }
 
-/// What the program asks of the system for itself; nothing here.
+/// Settings of this process itself, none of which this system has.
 pub(crate) mod self_protection {
-    /// There is no such signal.
+    /// Does nothing: there is no SIGXFSZ here.
     pub fn ignore_file_size_signal() {}
 
-    /// Other programs of the same user may look into this one.
+    /// Does nothing: other programs of the same user can inspect this one.
     pub fn forbid_memory_inspection() {}
 }
 
-/// Limits, of which this system sets none that matter here.
+/// Signals and output of this process itself, of which this system has none.
 pub(crate) mod current_process {
-    /// Nobody hears of an abort here.
+    /// Does nothing: there is no abort handler here.
     pub fn set_abort_handler(_: fn()) {}
 
-    /// A console takes no words that might wait.
+    /// Writes nothing: a write to the console might block.
     pub fn write_final_output(_: &[&str], _: &str) {}
 
-    /// Nobody says so here.
+    /// Returns false: there are no terminal hang-ups here.
     pub fn is_terminal_hangup(_: &std::io::Error) -> bool {
         false
     }
 
-    /// A write tells; nothing else does here.
+    /// Returns false: only a failed write shows a closed stdout here.
     pub fn is_stdout_closed() -> bool {
         false
     }
 
-    /// Nobody stops a process here.
+    /// Does nothing: processes cannot be suspended here.
     pub fn suspend_self() {}
 
-    /// There are no jobs.
+    /// Does nothing: there are no jobs here.
     pub fn suspend_job() {}
 
-    /// There is no such signal.
+    /// Returns false: there is no SIGHUP here.
     pub fn is_hangup_ignored() -> bool {
         false
     }
@@ -469,15 +470,15 @@ pub(crate) mod current_process {
 pub(crate) mod limits {
     use crate::limiter::ResourceUsage;
 
-    /// There is no such limit.
+    /// Does nothing: there is no limit on descriptors here.
     pub fn raise_descriptor_limit() {}
 
-    /// It is set when a program is made, and small.
+    /// Returns false: the size of the main stack is fixed when the program is linked.
     pub fn reserve_stack(_: usize) -> bool {
         false
     }
 
-    /// All threads share their memory here as it is.
+    /// Does nothing: all threads share one heap.
     pub fn use_single_malloc_arena() {}
 
     pub(crate) fn are_threads_unlimited() -> bool {

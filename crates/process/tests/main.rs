@@ -1,4 +1,4 @@
-//! Real processes: one binary, one file per subject.
+//! Tests with real processes, one file per subject.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "tests")]

@@ -1,4 +1,4 @@
-//! A directory that is held open, so that it is still the same one when somebody has moved it.
+//! A directory that is held open, so that it can be found again after it was moved.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags, Stat};
 
 use crate::DirectoryLocation;
 
-/// A directory by its path, and itself. Cheap to clone. Where it could not be opened, it is only a path.
+/// A directory's path and a descriptor of it. Cheap to clone. If it could not be opened, it is only a path.
 #[derive(Clone, Debug)]
 pub struct DirectoryHandle {
     path: PathBuf,
@@ -21,7 +21,7 @@ struct OpenDirectory {
     identity: InodeIdentity,
 }
 
-/// What tells a directory from all others for as long as it is open: its device and its number there.
+/// The device and inode numbers, which identify a directory for as long as it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct InodeIdentity(u64, u64);
 
@@ -38,12 +38,12 @@ const OPEN_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::C
 const OPEN_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl DirectoryHandle {
-    /// Opens a directory, to know it again wherever it is moved.
+    /// Opens a directory, so that it can be found again wherever it is moved.
     pub fn open(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let open = || {
             let handle = rustix::fs::open(&path, OPEN_FLAGS, Mode::empty())?;
-            // The three standard numbers are given to programs before they change their directory.
+            // The three standard descriptors are replaced in a new process before it changes its directory.
             let handle = if handle.as_raw_fd() > 2 { handle } else { rustix::io::fcntl_dupfd_cloexec(&handle, 3)? };
             let identity = InodeIdentity::from(rustix::fs::fstat(&handle)?);
             rustix::io::Result::Ok(OpenDirectory { handle: Arc::new(handle), identity })
@@ -52,14 +52,14 @@ impl DirectoryHandle {
         DirectoryHandle { path, open }
     }
 
-    /// Opens a directory by a path without links.
+    /// Opens a directory by a path without symbolic links.
     ///
     /// # Errors
-    /// If there is none, or a link on the way leads elsewhere by now.
+    /// Returns an error if there is no such directory, or if the path has a symbolic link in it by now.
     pub fn open_nofollow(path: impl Into<PathBuf>) -> std::io::Result<Self> {
         let directory = Self::open(path);
         let Some(handle) = directory.handle() else { return Err(std::io::ErrorKind::NotADirectory.into()) };
-        // Where the system does not say what is open, the path is looked at once more.
+        // If the system cannot give the path of a descriptor, the path itself is resolved once more.
         let real = descriptor_path(handle).or_else(|| directory.path.canonicalize().ok());
         match real {
             Some(real) if real == directory.path => Ok(directory),
@@ -67,12 +67,12 @@ impl DirectoryHandle {
         }
     }
 
-    /// Where it was.
+    /// Returns the path by which the directory was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where it is now. One look at the path, as long as it has not been moved.
+    /// Returns where the directory is now. As long as it has not been moved, this costs one `stat`.
     pub fn locate(&self) -> DirectoryLocation {
         let Some(open) = &self.open else {
             return if self.path.is_dir() { DirectoryLocation::Unmoved } else { DirectoryLocation::Gone };
@@ -87,7 +87,7 @@ impl DirectoryHandle {
         }
     }
 
-    /// Whether programs may start there.
+    /// Returns whether programs may start in the directory.
     pub fn is_searchable(&self) -> bool {
         rustix::fs::access(&self.path, rustix::fs::Access::EXEC_OK).is_ok()
     }
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(directory.locate(), DirectoryLocation::Unmoved);
         std::fs::rename(&here, &there).unwrap();
         assert_eq!(directory.locate(), DirectoryLocation::Moved(there.clone()));
-        // Another one in its place is another one, and a link to it leads there again.
+        // Another directory at the old path is not the same one; a symbolic link to the moved one leads there again.
         std::fs::create_dir(&here).unwrap();
         assert_eq!(directory.locate(), DirectoryLocation::Moved(there.clone()));
         std::fs::remove_dir(&here).unwrap();

@@ -1,17 +1,20 @@
-//! One process group, as something that can be signalled without ever hitting somebody else's.
+//! A process group that can be signalled without ever reaching another program's processes.
 //!
-//! A group's number is its leader's process number. The system keeps it taken while the leader has not been reaped, and
-//! after that while any member lives; then it may be given away. So:
+//! A group's number is the process id of its leader. The system keeps the number in use until the leader has been
+//! reaped,
+//! and after that while any member lives; then the number may be reused. Therefore:
 //!
-//! - Before the leader is reaped, which only this file does, the number is ours.
-//! - After that, on Linux, the leader's pidfd still stands for the group: it refers to the system's own record of that
-//!   number's life, to which exactly our members are tied. A signal through it reaches them or nobody.
-//! - Without such a pidfd (Linux before 6.9, other systems) a number is taken for ours only if no process bears it:
-//!   while our group lives nobody can get it, so a process that has it came later. What slips through is a stranger
-//!   that took the number, made a group, and left it behind, since the last time our group was seen; groups are looked
-//!   at whenever a process starts or ends, and forgotten once empty.
-//! - Those that have left the group, be it for a session of their own and another parent, are found on Linux by their
-//!   mark, their session or their parentage (`descendants.rs`), and signalled one by one, each through a pidfd.
+//! - Before the leader is reaped, which [`ProcessGroup::reap`] does, the number is ours.
+//! - After that, on Linux, the leader's pidfd still stands for the group: it refers to the kernel's record of the
+//!   number,
+//!   to which exactly our members are tied. A signal through it reaches our members or no process.
+//! - Without such a pidfd (Linux before 6.9, other systems) the number counts as ours only if no process has it: while
+//!   our
+//!   group lives no new process can get the number, so a process that has it came later. One case remains: another
+//!   program's process took the number, made a group, and left it behind, all since our group was last checked. Groups
+//!   are checked whenever a process starts or ends, and forgotten once empty.
+//! - Processes that have left the group, even for a session and parent of their own, are found on Linux by their mark,
+//!   session or parentage (`descendants.rs`), and signalled one by one, each through a pidfd.
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -34,18 +37,18 @@ pub(super) struct ProcessGroup {
     id: Pid,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are none"))]
     handle: Option<Arc<OwnedFd>>,
-    /// What everybody carries who comes from this run.
+    /// The marks that the processes of this run carry.
     run_marks: ProcessMarkRange,
-    /// Held while the number is used, so that it cannot become free in between.
+    /// Locked while the number is used, so that it cannot become free in between.
     reaped: Mutex<bool>,
-    /// Whether somebody sees to it that it is forgotten once nobody is left.
+    /// Whether the group stays known while empty, until the caller of [`track`](Self::track) has it forgotten.
     tracked: AtomicBool,
-    /// Whether nobody here is to end it any more.
+    /// Whether this program does not end the group any more.
     detached: AtomicBool,
 }
 
 impl ProcessGroup {
-    /// The group of a process that was just started, with a handle on that process if the system has such.
+    /// Creates the group of a process that was just started, with a pidfd of that process if the system has them.
     pub(super) fn new(id: Pid, handle: Option<Arc<OwnedFd>>, run: ProcessMarkRange) -> Self {
         ProcessGroup {
             id,
@@ -65,12 +68,12 @@ impl ProcessGroup {
         self.reaped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the leader is gone.
+    /// Returns whether the leader has been reaped.
     pub(super) fn is_reaped(&self) -> bool {
         *self.lock_reaped()
     }
 
-    /// Takes note of the leader's end, if it has come.
+    /// Reaps the leader if it has ended, and returns how it ended.
     pub(super) fn reap(&self) -> io::Result<Option<Exit>> {
         let mut reaped = self.lock_reaped();
         let ended = loop {
@@ -79,7 +82,7 @@ impl ProcessGroup {
                 other => break other,
             }
         };
-        // Whatever went wrong, it cannot be waited for any more.
+        // After an error the leader cannot be waited for any more.
         *reaped = !matches!(ended, Ok(None));
         Ok(ended?.map(|status| match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => Exit::Code(code),
@@ -95,35 +98,35 @@ impl ProcessGroup {
         WaitId::Pid(self.id)
     }
 
-    /// Whether it has members, be they dead and only not yet collected.
+    /// Returns whether the group has members, zombies included.
     pub(super) fn is_alive(&self) -> bool {
-        // That it may not be signalled is a sign of life too.
+        // A refused signal shows a member too.
         self.signal(None) != Err(Errno::SRCH)
     }
 
-    /// Whether it must be remembered until [`follow`](Self::follow)'s caller forgets it.
+    /// Returns whether the group stays known until the caller of [`track`](Self::track) has it forgotten.
     pub(super) fn is_tracked(&self) -> bool {
         self.tracked.load(Ordering::Relaxed)
     }
 
-    /// Lets everybody stay when this program goes; who they are.
+    /// Lets the processes of the run outlive this program, and returns them.
     pub(super) fn detach(&self) -> io::Result<Vec<ProcStat>> {
-        let kin = self.descendant_query().detach_all()?;
+        let detached = self.descendant_query().detach_all()?;
         self.detached.store(true, Ordering::Relaxed);
-        Ok(kin)
+        Ok(detached)
     }
 
-    /// Whether nobody here is to end it any more.
+    /// Returns whether this program does not end the group any more.
     pub(super) fn is_detached(&self) -> bool {
         self.detached.load(Ordering::Relaxed)
     }
 
-    /// From now on it is remembered, although only others of its session may be left.
+    /// Keeps the group known even if only other processes of its session are left.
     pub(super) fn track(&self) {
         self.tracked.store(true, Ordering::Relaxed);
     }
 
-    /// Its living members, and on Linux whoever else comes from this run.
+    /// Returns the living members of the group and, on Linux, all other living processes of this run.
     pub(super) fn live_pids(&self) -> Vec<u32> {
         self.descendant_query().find_pids().unwrap_or_default()
     }
@@ -132,34 +135,34 @@ impl ProcessGroup {
         DescendantQuery::new(self.run_marks, self.owned_id().into_iter().collect())
     }
 
-    /// Its number, unless a process bears it that is none of ours.
+    /// Returns the group's number, unless another program's process has it by now.
     pub(super) fn owned_id(&self) -> Option<u32> {
         let is_taken_again = *self.lock_reaped() && test_kill_process(self.id) != Err(Errno::SRCH);
         (!is_taken_again).then(|| self.id())
     }
 
-    /// Asks everybody to end.
+    /// Sends SIGTERM to all processes of the run.
     pub(super) fn terminate(&self) {
         self.terminate_members();
         terminate_strays(&self.descendant_query());
     }
 
-    /// Asks those in the group itself to end.
+    /// Sends SIGTERM to the members of the group.
     pub(super) fn terminate_members(&self) {
         if self.signal(Some(Signal::TERM)).is_ok() {
             tracing::debug!(pid = self.id(), "asked to end");
         }
-        // A stopped process hears nothing until it goes on.
+        // A stopped process handles SIGTERM only once it is resumed.
         let _ = self.signal(Some(Signal::CONT));
     }
 
-    /// Ends everybody.
+    /// Kills all processes of the run.
     pub(super) fn kill(&self) {
         self.kill_members();
         kill_matching(&self.descendant_query());
     }
 
-    /// Ends those in the group itself.
+    /// Kills the members of the group.
     pub(super) fn kill_members(&self) {
         if self.signal(Some(Signal::KILL)).is_ok() {
             tracing::debug!(pid = self.id(), "killed");
@@ -171,7 +174,7 @@ impl ProcessGroup {
         if let Some(handle) = &self.handle {
             let number = signal.map_or(0, Signal::as_raw);
             let done = super::sys::signal_group(handle.as_fd(), number);
-            // Anything else is said by an older system, or one that forbids this.
+            // Any other error comes from an older kernel, or from one that forbids this call.
             if matches!(done, Ok(()) | Err(Errno::SRCH)) {
                 return done;
             }
@@ -191,14 +194,14 @@ impl ProcessGroup {
     }
 }
 
-/// Asks those to end who are in none of the groups that were asked as a whole.
+/// Sends SIGTERM to the processes that are in none of the query's groups.
 pub(super) fn terminate_strays(search: &DescendantQuery) {
     let found = search.find().unwrap_or_default();
-    let strays = found.iter().filter(|kin| !search.group_ids.contains(&kin.group));
-    strays.for_each(|kin| drop(kin.signal(&[Signal::TERM, Signal::CONT])));
+    let strays = found.iter().filter(|process| !search.group_ids.contains(&process.group));
+    strays.for_each(|process| drop(process.signal(&[Signal::TERM, Signal::CONT])));
 }
 
-/// Ends everybody who can be found; the rest has the program's end before it, and then the watchdog.
+/// Kills all processes that can be found; `kill_descendants` at the program's exit, or the watchdog, kills the rest.
 pub(super) fn kill_matching(search: &DescendantQuery) {
     if let Err(error) = search.kill_all(EmptyScans::One) {
         tracing::warn!(%error, "not everybody could be looked for");
@@ -214,8 +217,9 @@ mod tests {
     use std::process::{Child, Command};
     use std::time::Duration;
 
-    /// A process that leads a group, started without the help of this crate, and not while another test lends this
-    /// program a mark that the process would inherit.
+    /// Starts a process that leads a group, without the help of this crate.
+    ///
+    /// It waits while another test lends this program a mark that the process would inherit.
     fn spawn_group(script: &str) -> (Child, Pid) {
         #[cfg(target_os = "linux")]
         let _one_at_a_time = crate::system::child_registry::lock_registry();
@@ -228,8 +232,9 @@ mod tests {
         wait_for("the leader ends", || group.reap().unwrap())
     }
 
-    /// Waits until no process of the group lives. Dead ones may stay for ever where the first process of a namespace does
-    /// not collect them.
+    /// Waits until no process of the group lives.
+    ///
+    /// Zombies may stay for ever where the init process of a namespace does not reap them.
     fn wait_until_empty(group: &ProcessGroup) {
         wait_for("the group is empty", || group.descendant_query().find().unwrap().is_empty().then_some(()));
     }
@@ -262,7 +267,7 @@ mod tests {
         stranger.wait_in_time().unwrap();
     }
 
-    /// The real thing: the number of an empty group is given to a stranger, which leads a group too.
+    /// The number of an empty group is really given to another process, which leads a group too.
     #[cfg(target_os = "linux")]
     #[test]
     fn pidfd_outlives_its_number() {

@@ -1,4 +1,4 @@
-//! All groups that may still have members, so that none outlives the program, and those who have left their group.
+//! All process groups that may still have members, and the processes that left them, so that none outlives the program.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,41 +15,42 @@ use super::{
     DescendantQuery, ProcessMarkAllocator, ProcessMarkRange, dismiss_idle_watchdog, limits, marked_pids, spawn_marked,
 };
 
-/// The processes that run, and what ended ones left behind. A group is forgotten once it is empty; whoever left it is
-/// found again by what it carries.
+/// The running processes, and the processes that ended ones left behind.
+///
+/// A group is forgotten once it is empty. Processes that left their group are found by their marks.
 #[derive(Debug, Default)]
 pub struct ProcessGroups {
     table: Mutex<GroupTable>,
     marks: ProcessMarkAllocator,
-    /// How many runs there had been when nobody was left of them.
+    /// The number of runs at the time when no process was left.
     empty_at_run_count: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct GroupTable {
     groups: Vec<Arc<ProcessGroup>>,
-    /// Of those and of forgotten ones, whose leader may not be collected yet by whoever waits for it.
+    /// The groups, known or forgotten, whose leaders may still have to be reaped by the task that waits for them.
     leaders: Vec<Weak<ProcessGroup>>,
-    /// When the dead were last collected.
+    /// When orphans were last reaped.
     last_reaped_at: Option<Instant>,
-    /// Those who may stay when the program goes.
+    /// The processes that may outlive the program.
     detached: Vec<DetachedProcesses>,
 }
 
 impl ProcessGroups {
-    /// The numbers of the groups that have members, which are those of the processes that lead or led them.
+    /// Returns the numbers of the groups that have members, which are the process ids of their leaders.
     pub fn pids(&self) -> Vec<u32> {
         self.lock_table().groups.iter().map(|group| group.id()).collect()
     }
 
-    /// Whether anybody lives who was started here, by whomever and wherever it went.
+    /// Returns whether any process lives that a run here started, directly or not, wherever it went.
     pub fn has_live_processes(&self) -> bool {
         let runs = self.marks.run_count();
         if self.empty_at_run_count.load(Ordering::Relaxed) == runs {
             return false;
         }
         let runs_on = !self.pids().is_empty() || self.lock_table().detached.iter().any(DetachedProcesses::is_alive);
-        // Where nobody can be looked for, somebody may be there.
+        // If the processes cannot be read, there may be one.
         let left =
             runs_on || self.descendant_query().with_unmarked_children().find().map_or(true, |found| !found.is_empty());
         if !left {
@@ -58,10 +59,10 @@ impl ProcessGroups {
         left
     }
 
-    /// Ends everybody: asks, waits at most the grace, then forces.
+    /// Ends all processes: SIGTERM, a wait of at most the grace period, then SIGKILL.
     pub async fn terminate_all(&self, grace: Duration) {
         const TERMINATION_POLL_INTERVAL: Duration = Duration::from_millis(10);
-        // A look at all processes of the machine is the dearest part of many a short session.
+        // A scan of all processes of the machine is the costliest part of many a short session.
         if self.marks.run_count() == 0 {
             return;
         }
@@ -81,7 +82,7 @@ impl ProcessGroups {
         kill_matching(&search);
     }
 
-    /// Ends everybody at once, without asking.
+    /// Kills all processes at once.
     pub fn kill_all(&self) {
         if self.marks.run_count() > 0 {
             let search = self.descendant_query();
@@ -95,9 +96,9 @@ impl ProcessGroups {
         DescendantQuery::new(self.marks.range(), numbers)
     }
 
-    /// Starts a process as the leader of one more group.
+    /// Starts a process as the leader of a new group.
     pub(super) fn spawn_leader(&self, spawn: impl FnOnce() -> io::Result<Pid>) -> io::Result<GroupLeader> {
-        // Held meanwhile: whoever is started is not taken for an orphan.
+        // Locked meanwhile, so that the new process is not taken for an orphan.
         let mut known = self.lock_table();
         known.reap_orphans_periodically(self.marks.range());
         let run = self.marks.next_run();
@@ -109,17 +110,17 @@ impl ProcessGroups {
         Ok(leader)
     }
 
-    /// Stops ending this group with the others.
+    /// Removes a group from those that are ended with the program.
     pub(super) fn forget(&self, group: &Arc<ProcessGroup>) {
         self.lock_table().groups.retain(|known| !Arc::ptr_eq(known, group));
     }
 
-    /// Takes note of the end of those who were just killed and have no other parent.
+    /// Reaps the processes that were just killed and have no other parent.
     pub(super) fn reap_orphans(&self) {
         self.lock_table().reap_orphans(self.marks.range());
     }
 
-    /// Ends this group no more; whether anybody of it lives is still of interest.
+    /// Stops ending this group with the others, but keeps track of whether its processes live.
     pub(super) fn detach(&self, group: &Arc<ProcessGroup>) -> io::Result<DetachedProcesses> {
         let stayer = DetachedProcesses::new(group.detach()?);
         self.forget(group);
@@ -127,25 +128,24 @@ impl ProcessGroups {
         Ok(stayer)
     }
 
-    /// Forgets the groups that are empty.
+    /// Forgets the groups that are empty, which every lock of the table does.
     pub(super) fn prune_empty(&self) {
         drop(self.lock_table());
     }
 
     fn lock_table(&self) -> MutexGuard<'_, GroupTable> {
         let mut known = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        // A leader that was not reaped counts as a member, so there is no need to ask.
+        // A leader that was not reaped counts as a member, so there is no need to ask the system.
         known.groups.retain(|group| !group.is_reaped() || group.is_tracked() || group.is_alive());
         known
     }
 }
 
 impl GroupTable {
-    /// Those who became this process's children when they lost their parent hold no more than a number once they are
-    /// dead, so now and then is enough.
+    /// Reaps dead orphans, at most once per interval: all that they hold is a process id.
     fn reap_orphans_periodically(&mut self, family: ProcessMarkRange) {
         const ORPHAN_REAP_INTERVAL: Duration = Duration::from_secs(1);
-        // Before the first run of this house there is nobody of it.
+        // Before the first run there can be no orphan.
         if self.last_reaped_at.get_or_insert_with(Instant::now).elapsed() >= ORPHAN_REAP_INTERVAL {
             self.reap_orphans(family);
         }

@@ -1,5 +1,4 @@
-//! A process that is spoken to for as long as it lives: the sockets that are its stdin and stdout. What is said there, and
-//! how a process is started and ended, is not decided here.
+//! The sockets that are stdin and stdout of a process that is written to and read from for as long as it lives.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,11 +16,14 @@ use super::process::{Process, output_pipe};
 use super::stream::OutputStream;
 use crate::{Capture, CaptureLimit, OutputCallback, ProgramSpec};
 
-/// Where lines are heard.
+/// The socket from which the process's stdout is read.
 pub type ProcessStdout = UnixStream;
 
-/// Where lines are said. The reactor only knows of it while it is full: otherwise each line that the other side reads would
-/// wake us in the middle of its answer, to tell that there is room.
+/// The socket to which the process's stdin is written.
+///
+/// It is registered with the reactor only while it is full. Otherwise the reactor would wake this task, in the middle
+/// of
+/// an answer, whenever the process reads a line and so makes room.
 #[derive(Debug)]
 pub struct ProcessStdin {
     socket: Socket,
@@ -40,7 +42,7 @@ impl AsyncWrite for ProcessStdin {
             }
         }
         let Some(waiting) = full else {
-            // No descriptor is left to wait with: others may go on, and then it is tried again.
+            // No descriptor is left to wait with: yield to other tasks and try again.
             context.waker().wake_by_ref();
             return Poll::Pending;
         };
@@ -60,23 +62,24 @@ impl AsyncWrite for ProcessStdin {
     }
 }
 
-/// What is there to be heard at this moment, straight from the system: the reactor may not have heard of it yet.
+/// Reads what is available now, directly from the system, because the reactor may not know of it yet.
 ///
 /// # Errors
-/// The system's own; [`io::ErrorKind::WouldBlock`] if there is nothing.
+/// Returns the system's error; [`io::ErrorKind::WouldBlock`] if nothing is available.
 pub fn read_nonblocking(from: &ProcessStdout, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(rustix::io::read(from.as_fd(), buffer)?)
 }
 
-/// Whether a process that is gone had not read all that was said to it.
+/// Returns whether a process that is gone had not read all of its input.
 pub fn has_unread_input(said: &ProcessStdin) -> bool {
     let error = said.socket.take_error().ok().flatten();
     error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
 }
 
-/// Starts a program whose stdin and stdout are somebody else's to handle. They are sockets: a pipe of somebody who runs for
-/// long could be opened by any other program of this user, by its name under `/proc`, to read what is asked and to answer in
-/// its place.
+/// Starts a program whose stdin and stdout are sockets that the caller reads and writes.
+///
+/// Pipes would not do: any other program of this user could open the pipe of a long-running process by its name under
+/// `/proc`, read the requests and answer in its place.
 pub(crate) fn spawn_interactive(
     program: &mut ProgramSpec<'_>,
     complaints: CaptureLimit,
@@ -90,7 +93,7 @@ pub(crate) fn spawn_interactive(
     Ok((Process::from_leader(leader, OutputStream::closed(), stderr, groups), to, UnixStream::from_std(from)?))
 }
 
-/// A pair of sockets: the process's end, and ours, which never waits.
+/// Creates a pair of sockets: the process's end, and ours, which is non-blocking.
 fn socket_pair() -> io::Result<(OwnedFd, Socket)> {
     let (theirs, ours) = Socket::pair()?;
     ours.set_nonblocking(true)?;

@@ -1,4 +1,4 @@
-//! Starts a program with three given descriptors, or on a terminal. What flows through them is not its business.
+//! Starts a program with three given descriptors, or on a terminal.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -12,7 +12,7 @@ use super::leader::GroupLeader;
 use super::sys::SpawnStdio;
 use crate::ProgramSpec;
 
-/// Starts a program, in a session of its own where the system can do that at once, else in a group of its own.
+/// Starts a program in a new session on Linux and macOS, and in a new group elsewhere.
 pub(super) fn launch(
     program: &mut ProgramSpec<'_>,
     stdio: [BorrowedFd<'_>; 3],
@@ -27,7 +27,7 @@ pub(super) fn launch(
     Ok(leader)
 }
 
-/// Starts a program on a terminal that is its session's own.
+/// Starts a program on a terminal, which becomes the controlling terminal of its session.
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 pub(super) fn launch_on_terminal(
     program: &mut ProgramSpec<'_>,
@@ -42,8 +42,9 @@ pub(super) fn launch_on_terminal(
     Ok(leader)
 }
 
-/// Copies of those that have one of the three standard numbers: it would be overwritten before it is used. That is
-/// possible if ours were closed.
+/// Returns copies of the descriptors numbered 0 to 2, which would otherwise be overwritten before they are used.
+///
+/// A descriptor can have such a number if this program was started with a standard stream closed.
 pub(super) fn dup_above_stdio(stdio: [BorrowedFd<'_>; 3]) -> io::Result<[Option<OwnedFd>; 3]> {
     let copy = |fd: BorrowedFd<'_>| match fd.as_raw_fd() {
         0..=2 => rustix::io::fcntl_dupfd_cloexec(fd, 3).map(Some),
@@ -60,7 +61,7 @@ fn spawn_program(program: &mut ProgramSpec<'_>, stdio: SpawnStdio<'_>) -> io::Re
     use std::collections::BTreeMap;
     use std::ffi::OsStr;
 
-    // There a relative program is looked for now here, now in the new directory, depending on the system's version.
+    // Whether macOS looks for a relative program here or in the new directory depends on its version.
     let absolute = cfg!(target_vendor = "apple").then(|| program.cwd.join(program.path));
     let path = absolute.as_deref().unwrap_or(program.path);
     let cwd = match program.cwd_handle.and_then(DirectoryHandle::handle) {
@@ -76,7 +77,7 @@ fn spawn_program(program: &mut ProgramSpec<'_>, stdio: SpawnStdio<'_>) -> io::Re
     sys::spawn(path.as_os_str(), &args, &env, cwd, stdio, SignalMask::Empty)
 }
 
-/// Only where sessions can be made at once.
+/// Fails: this system cannot start a program in a new session.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 pub(super) fn launch_on_terminal(
     _: &mut ProgramSpec<'_>,
@@ -87,7 +88,7 @@ pub(super) fn launch_on_terminal(
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The standard library's way: a group, but no session.
+/// Starts a program with the standard library: in a new group, but not in a new session.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 fn spawn_program(program: &mut ProgramSpec<'_>, [stdin, stdout, stderr]: [BorrowedFd<'_>; 3]) -> io::Result<Pid> {
     use std::os::unix::process::CommandExt;

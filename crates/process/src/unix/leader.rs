@@ -1,4 +1,4 @@
-//! The process that leads a group, as something to wait for. Ended with its group if nobody waits any more.
+//! The process that leads a group, which can be waited for. Dropping it ends the process with its group.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,13 +15,13 @@ use super::group::ProcessGroup;
 use super::sys::watch_pidfd;
 use crate::Exit;
 
-/// A process of ours; the only one that reaps it.
+/// A process of ours. Reaps the process, by [`ProcessGroup::reap`].
 pub(super) struct GroupLeader(LeaderWatch);
 
-/// A process that may be waited for, or not.
+/// The leader's group and the descriptor on which its end is awaited.
 struct LeaderWatch {
     group: Arc<ProcessGroup>,
-    /// Becomes readable when the process ends. Without one every SIGCHLD is a reason to look.
+    /// Becomes readable when the process ends. Without it, every SIGCHLD is a reason to check.
     handle: Option<AsyncFd<Arc<OwnedFd>>>,
 }
 
@@ -30,7 +30,7 @@ impl GroupLeader {
     pub(super) fn new(id: Pid, run: ProcessMarkRange) -> io::Result<Self> {
         let handle = open_pidfd(id);
         let group = Arc::new(ProcessGroup::new(id, handle.as_ref().ok().cloned().flatten(), run));
-        // From here on dropping it ends the process.
+        // From here on, dropping the leader ends the process.
         let mut leader = GroupLeader(LeaderWatch { group, handle: None });
         leader.0.handle = handle?.map(watch_pidfd).transpose()?;
         Ok(leader)
@@ -40,14 +40,14 @@ impl GroupLeader {
         &self.0.group
     }
 
-    /// Waits for its end. Safe to drop and call again, until it has said how.
+    /// Waits for the process's end. Safe to drop and call again, until it has returned.
     pub(super) async fn wait(&self) -> io::Result<Exit> {
         self.0.wait().await
     }
 }
 
 impl Drop for GroupLeader {
-    /// Nobody waits any more: nothing of it may stay, not even the system's record of its end.
+    /// Kills and reaps the process, since its caller does not wait for it any more.
     fn drop(&mut self) {
         let LeaderWatch { group, handle } = &mut self.0;
         if group.is_reaped() {
@@ -76,7 +76,7 @@ impl LeaderWatch {
     }
 
     async fn wait_by_sigchld(&self) -> io::Result<Exit> {
-        // Listening first: an end between looking and listening would be missed.
+        // Subscribe first: an exit between check and subscription would be missed.
         let mut deaths = signal(SignalKind::child())?;
         loop {
             if let Some(exit) = self.group.reap()? {

@@ -1,4 +1,4 @@
-//! The limits that the system sets this program: read, raised where that is free, and handed on as they were.
+//! The system's limits on this program: reads them, raises some, and restores them for child processes.
 
 use std::io::Read;
 use std::sync::OnceLock;
@@ -7,18 +7,19 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::limiter::ResourceUsage;
 
-/// The limit on descriptors that was there before it was raised.
+/// The limit on descriptors before it was raised.
 static ORIGINAL_DESCRIPTOR_LIMIT: OnceLock<Rlimit> = OnceLock::new();
 
-/// Some systems accept no more than this, whatever they say is the most.
+/// The most that macOS accepts, whatever the hard limit says.
 #[cfg(target_vendor = "apple")]
 const MAX_DESCRIPTORS: u64 = 10_240;
-/// More are of no use to anybody.
+/// The most that is asked for: the program never needs more.
 #[cfg(not(target_vendor = "apple"))]
 const MAX_DESCRIPTORS: u64 = 1 << 20;
 
-/// Lets this program have as many descriptors as it may. The programs that it starts have the limit that it had, where the
-/// system allows to say so (Linux): some of them try every number up to the limit.
+/// Raises this program's limit on descriptors to the hard limit, at most `MAX_DESCRIPTORS`.
+///
+/// On Linux the programs that it starts get the old limit back, because some of them try every number up to the limit.
 pub fn raise_descriptor_limit() {
     let before = *ORIGINAL_DESCRIPTOR_LIMIT.get_or_init(|| getrlimit(Resource::Nofile));
     let Some(soft) = before.current else { return };
@@ -30,9 +31,10 @@ pub fn raise_descriptor_limit() {
     }
 }
 
-/// Takes so much stack for the thread that the program began with, which has to be the one that calls: whether it has it now.
-/// Otherwise that stack grows as it is used, and where a limit on memory comes in between, the system ends the program for it
-/// without a word.
+/// Reserves stack for the main thread, which has to be the caller, and returns whether it succeeded.
+///
+/// Otherwise the stack grows as it is used, and where a limit on memory prevents that, the system kills the program
+/// without a message.
 pub fn reserve_stack(bytes: usize) -> bool {
     as_count(getrlimit(Resource::Stack).current) >= bytes && grow_stack(bytes)
 }
@@ -42,21 +44,23 @@ fn grow_stack(bytes: usize) -> bool {
     super::sys::grow_stack(bytes).is_ok()
 }
 
-/// All of it is there from the start.
+/// Succeeds: the whole stack is there from the start.
 #[cfg(not(target_os = "linux"))]
 fn grow_stack(_: usize) -> bool {
     true
 }
 
-/// Has all threads take their memory from one place: the C library would have each of them reserve 64 MB of addresses, which
-/// a limit on memory (`ulimit -v`) does not allow, and grow its own page by page, which takes time in every short session. To
-/// be called before there is a second thread.
+/// Makes all threads allocate from one malloc arena. Must be called before a second thread starts.
+///
+/// By default glibc reserves 64 MB of addresses for each thread, which a limit on memory (`ulimit -v`) does not allow,
+/// and
+/// grows each arena page by page, which takes time in every short session.
 #[cfg(target_env = "gnu")]
 pub fn use_single_malloc_arena() {
     super::sys::use_single_malloc_arena();
 }
 
-/// All threads share their memory here as it is.
+/// Does nothing: the allocator of this system has no arenas per thread.
 #[cfg(not(target_env = "gnu"))]
 pub fn use_single_malloc_arena() {}
 
@@ -66,18 +70,18 @@ pub(super) fn restore_descriptor_limit(to: rustix::process::Pid) {
     if let Some(before) = ORIGINAL_DESCRIPTOR_LIMIT.get()
         && before.current != getrlimit(Resource::Nofile).current
     {
-        // A program with another's rights keeps what it has.
+        // A process with other privileges keeps the limit that it has.
         let _ = rustix::process::prlimit(Some(to), Resource::Nofile, *before);
     }
 }
 
-/// Nobody can set another process's limits here.
+/// Does nothing: this system cannot set the limits of another process.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn restore_descriptor_limit(_: rustix::process::Pid) {}
 
-/// How many processes the system has killed for want of memory since it was started; 0 where it does not tell.
+/// Returns how many processes the OOM killer has killed since boot; 0 if the system does not tell.
 pub(crate) fn oom_kill_count() -> u64 {
-    /// Longer than the file is; its length is not known before it is read.
+    /// More than the file's length, which is not known before it is read.
     const VMSTAT_BUFFER_BYTES: usize = 16 << 10;
     if !cfg!(target_os = "linux") {
         return 0;
@@ -92,16 +96,16 @@ fn parse_oom_kills(vmstat: &str) -> u64 {
     count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 
-/// This program's descriptors.
+/// Returns the limit and the number of this program's open descriptors.
 pub(crate) fn descriptor_usage() -> ResourceUsage {
-    /// What is open where nobody can count it.
+    /// The assumed number of open descriptors where they cannot be counted.
     const TYPICAL_OPEN_DESCRIPTORS: usize = 32;
     let limit = as_count(getrlimit(Resource::Nofile).current);
     let open = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
     ResourceUsage { limit, used: std::fs::read_dir(open).map_or(TYPICAL_OPEN_DESCRIPTORS, Iterator::count) }
 }
 
-/// This user's processes. Threads count as such where the system counts them.
+/// Returns the limit and the number of this user's processes, and of threads where the system counts them as such.
 pub(crate) fn process_usage() -> ResourceUsage {
     match process_limit() {
         None => ResourceUsage { limit: usize::MAX, used: 0 },
@@ -109,20 +113,22 @@ pub(crate) fn process_usage() -> ResourceUsage {
     }
 }
 
-/// Whether no limit of this program's own keeps it from starting threads.
+/// Returns whether no limit of this program's own prevents it from starting threads.
 pub(crate) fn are_threads_unlimited() -> bool {
     process_limit().is_none() && getrlimit(Resource::As).current.is_none()
 }
 
-/// How many processes this user may have, if that is few enough to matter.
+/// Returns how many processes this user may have, if that is few enough to matter.
 fn process_limit() -> Option<usize> {
-    /// Counting costs a look at every process; where there are so many, the number of places does not depend on it.
+    /// The limit from which on processes are not counted: counting reads every process, and the number of permits does
+    /// not
+    /// depend on limits this high.
     const MAX_COUNTED_PROCESS_LIMIT: usize = 16_384;
     let exempt = rustix::process::getuid().is_root();
     Some(as_count(getrlimit(Resource::Nproc).current)).filter(|limit| !exempt && *limit < MAX_COUNTED_PROCESS_LIMIT)
 }
 
-/// The memory that a process takes by itself, in bytes; nothing where the system does not tell.
+/// Returns the resident memory of a process in bytes; `None` if the system does not tell.
 #[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
     let status = lossy_text(&std::fs::read(format!("/proc/{pid}/status")).ok()?);
@@ -131,7 +137,7 @@ pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
     Some(kilobytes << 10)
 }
 
-/// What the system tells of a process. Its name is one that it has chosen itself, and hides nothing where it is no text.
+/// Converts a status file to text. A process chooses its own name, which need not be UTF-8.
 fn lossy_text(status: &[u8]) -> String {
     String::from_utf8_lossy(status).into_owned()
 }
@@ -140,7 +146,9 @@ fn as_count(limit: Option<u64>) -> usize {
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
-/// The owner of `/proc/PID` is no help: it is the administrator where a program keeps others out of its memory, as this one
+/// Returns the number of this user's processes and threads.
+///
+/// The owner of `/proc/PID` is no help: it is root for programs that forbid inspection of their memory, as this one
 /// does.
 #[cfg(target_os = "linux")]
 #[expect(clippy::disallowed_methods, reason = "files of the kernel")]
@@ -153,7 +161,7 @@ fn count_processes() -> usize {
     statuses.map(|status| count_user_threads(&lossy_text(&status), user)).sum()
 }
 
-/// How many threads a process has, if it is this user's.
+/// Returns how many threads a process has, if it is this user's, else 0.
 #[cfg(target_os = "linux")]
 fn count_user_threads(status: &str, user: u32) -> usize {
     let first_of = |name: &str| {
@@ -165,7 +173,7 @@ fn count_user_threads(status: &str, user: u32) -> usize {
 
 #[cfg(not(target_os = "linux"))]
 fn count_processes() -> usize {
-    /// Somebody who works at this machine has about so many.
+    /// The assumed number of processes of a desktop user.
     const TYPICAL_PROCESS_COUNT: usize = 256;
     TYPICAL_PROCESS_COUNT
 }

@@ -1,5 +1,5 @@
-//! Processes on Unix: real pipes, a session and a group of their own, signals to the whole group and, on Linux, to
-//! whoever left it.
+//! Processes on Unix: pipes, a session and a group for each process, and signals to the whole group and, on Linux, to
+//! the processes that left it.
 
 #[cfg(target_os = "linux")]
 mod child_registry;

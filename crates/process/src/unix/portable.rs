@@ -1,15 +1,15 @@
-//! What is known of processes where the system has no marks: the numbers of groups, and who is in them.
+//! Stand-ins for systems without process marks: only the numbers of groups and their members are known.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Pid, Signal};
 
-/// The mark that there is not.
+/// An empty type in place of a range of marks, which this system cannot set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ProcessMarkRange;
 
-/// Runs that end together.
+/// A counter of runs that end together.
 #[derive(Debug, Default)]
 pub(super) struct ProcessMarkAllocator {
     run_count: AtomicU64,
@@ -21,7 +21,7 @@ impl ProcessMarkAllocator {
         ProcessMarkRange
     }
 
-    /// How many runs there have been.
+    /// Returns how many runs there have been.
     pub(super) fn run_count(&self) -> u64 {
         self.run_count.load(Ordering::Relaxed)
     }
@@ -31,13 +31,13 @@ impl ProcessMarkAllocator {
     }
 }
 
-/// Whose processes are looked for.
+/// The groups whose members are found.
 #[derive(Debug)]
 pub(super) struct DescendantQuery {
     pub(super) group_ids: Vec<u32>,
 }
 
-/// How often nobody is found before that is believed.
+/// How many empty scans in a row prove that no process is left.
 pub(super) enum EmptyScans {
     One,
 }
@@ -55,7 +55,7 @@ impl ProcStat {
         pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
     }
 
-    /// Its group was reached as a whole.
+    /// Does nothing: the caller has signalled the whole group.
     pub(super) fn signal(&self, _: &[Signal]) -> io::Result<()> {
         Ok(())
     }
@@ -75,14 +75,14 @@ impl DescendantQuery {
     }
 
     pub(super) fn find_pids(&self) -> io::Result<Vec<u32>> {
-        Ok(self.find()?.iter().map(|kin| kin.pid).collect())
+        Ok(self.find()?.iter().map(|process| process.pid).collect())
     }
 
     pub(super) fn kill_all(&self, _: EmptyScans) -> io::Result<()> {
         Ok(())
     }
 
-    /// Whoever is forgotten stays.
+    /// Returns the members. Once their group is forgotten, this program does not end them.
     pub(super) fn detach_all(&self) -> io::Result<Vec<ProcStat>> {
         self.find()
     }
@@ -95,22 +95,22 @@ fn members(group: u32) -> impl Iterator<Item = u32> {
     pids.into_iter()
 }
 
-/// Nobody is adopted here who could be dead.
+/// Returns no process: this system does not make this program adopt orphans that would have to be reaped.
 pub(super) fn marked_pids(_: ProcessMarkRange) -> io::Result<impl Iterator<Item = u32>> {
     Ok(std::iter::empty())
 }
 
-/// Nobody reads on: what is said then ends whoever says it.
+/// Does nothing: no process reads on, so that a later write to the pipe ends its writer by SIGPIPE.
 pub(super) fn drain_after_exit(_: std::os::fd::OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// There is no watchdog that could go.
+/// Returns false: there is no watchdog on this system.
 pub(super) fn dismiss_idle_watchdog() -> bool {
     false
 }
 
-/// Starts a process of this run.
+/// Starts a process of this run, without a mark.
 pub(super) fn spawn_marked(_: ProcessMarkRange, start: impl FnOnce() -> io::Result<Pid>) -> io::Result<Pid> {
     start()
 }

@@ -1,4 +1,4 @@
-//! One run of a program: its pipes, its end, and what it leaves behind.
+//! One run of a program: its pipes, its end, and the processes that it leaves behind.
 
 use std::fs::File;
 use std::io;
@@ -23,12 +23,12 @@ use crate::{
     ProgramSpec, TerminationWait,
 };
 
-/// How long a killed process is waited for. Only one that is stuck in the system survives that; it is not worth more.
+/// How long a killed process is waited for. Only one that hangs in a system call survives longer.
 const KILL_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often a group is looked at that should soon be empty.
+/// How often a group is checked that should soon be empty.
 const GROUP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A process. Dropping it before it has ended ends it with all of its group.
+/// A running process. Dropping it before it has ended kills it with its whole group.
 pub struct Process {
     leader: GroupLeader,
     stdin: StdinWriter,
@@ -36,15 +36,15 @@ pub struct Process {
     stderr: OutputStream,
     groups: Arc<ProcessGroups>,
     exit: Option<Exit>,
-    /// Where it has a terminal: who holds it, and what is typed there.
+    /// The holder of its terminal and the writer of the terminal's input, if it runs on one.
     terminal: Option<(TerminalHolder, TerminalInputWriter)>,
 }
 
 impl Process {
-    /// Starts a program in a session and group of its own, and hands it as much input as fits.
+    /// Starts a program in a session and group of its own, and writes as much of its input as fits the pipe.
     ///
     /// # Errors
-    /// The system's own, if the program cannot be started or there is no room for its pipes.
+    /// Returns the system's error if the program cannot be started or its pipes cannot be made.
     pub fn spawn(
         program: &mut ProgramSpec<'_>,
         input: ProcessInput,
@@ -74,7 +74,7 @@ impl Process {
         };
         let stderr_fd = stderr_write.as_ref().unwrap_or(&stdout_write).as_fd();
         let leader = launch(program, [stdin.as_fd(), stdout_write.as_fd(), stderr_fd], groups)?;
-        // Our copies of its ends must go, or the end of its output would never come.
+        // Our copies of the process's ends must be closed, or the end of its output would never come.
         drop((stdin, stdout_write, stderr_write));
         let mut process = Process::from_leader(leader, stdout, stderr, groups);
         if let Some((pipe, pieces)) = feed {
@@ -100,21 +100,24 @@ impl Process {
         }
     }
 
-    /// Its number, which is its group's and its session's too.
+    /// Returns the process id, which is also that of its group and, on Linux and macOS, of its session.
     pub fn pid(&self) -> u32 {
         self.leader.group().id()
     }
 
-    /// What it has printed so far, of which only some is kept.
+    /// Returns the part of stdout that is kept so far.
     pub fn stdout(&self) -> &Capture {
         self.stdout.capture()
     }
 
-    /// Moves input and output along until it has printed something or has itself ended, whoever else still holds its
-    /// pipes. At its end all that it printed has been read. Safe to drop and call again.
+    /// Forwards input and output until the process has printed something or has ended.
+    ///
+    /// It does not wait for other processes that hold the pipes. When the process has ended, all its output has been
+    /// read.
+    /// Safe to drop and call again.
     ///
     /// # Errors
-    /// If its end could not be seen; it is gone as far as anybody can tell.
+    /// Returns an error if the end of the process could not be observed; the process counts as gone then.
     pub async fn next_event(&mut self) -> io::Result<ProcessEvent> {
         if let Some(exit) = self.exit {
             return Ok(ProcessEvent::Exited(exit));
@@ -141,16 +144,19 @@ impl Process {
         }
     }
 
-    /// Whether the program has ended and its place is held for those whom it left running, if any.
+    /// Returns whether the program has ended and only the holder of its terminal, with processes left on it, may
+    /// remain.
     fn is_terminal_held(&self) -> bool {
         self.terminal.as_ref().is_some_and(|(hold, _)| hold.has_exited())
     }
 
-    /// What has happened by now, if anything: asked of the system itself, which may know before anybody was woken, as after
-    /// a stop of this whole program.
+    /// Returns the event that has happened by now, if any.
+    ///
+    /// It asks the system itself, which may know before this task was woken, as after a suspension of the whole
+    /// program.
     ///
     /// # Errors
-    /// As [`step`](Self::step).
+    /// As [`next_event`](Self::next_event).
     pub fn try_next_event(&mut self) -> io::Result<Option<ProcessEvent>> {
         if self.exit.is_none() {
             self.exit = self.leader.group().reap()?;
@@ -159,10 +165,10 @@ impl Process {
         Ok(self.exit.map(ProcessEvent::Exited).or((read > 0).then_some(ProcessEvent::Output)))
     }
 
-    /// Moves input and output along until it has itself ended.
+    /// Forwards input and output until the process has ended.
     ///
     /// # Errors
-    /// As [`step`](Self::step).
+    /// As [`next_event`](Self::next_event).
     pub async fn wait(&mut self) -> io::Result<Exit> {
         loop {
             if let ProcessEvent::Exited(exit) = self.next_event().await? {
@@ -171,8 +177,9 @@ impl Process {
         }
     }
 
-    /// Reads on after its end, for those who still hold its pipes: until they let go, are `quiet` for so long, or the
-    /// deadline is there.
+    /// Reads on after the process's end from other processes that hold its pipes.
+    ///
+    /// It ends when they close the pipes, when they print nothing for `quiet`, or at the deadline.
     pub async fn read_until_quiet(&mut self, quiet: Duration, deadline: Instant) {
         while Instant::now() < deadline
             && (self.stdout.is_open() || self.stderr.is_open())
@@ -181,7 +188,7 @@ impl Process {
         self.release_terminal().await;
     }
 
-    /// Nobody needs a terminal on which nothing is left.
+    /// Releases the terminal if no process is left on it.
     async fn release_terminal(&mut self) {
         if self.is_terminal_held() && self.live_pids().is_empty() {
             self.terminal = None;
@@ -189,8 +196,9 @@ impl Process {
         }
     }
 
-    /// Waits until everybody has let go of its pipes. What still comes is read and dropped, so that whoever runs on is
-    /// not stopped by a full or closed pipe.
+    /// Waits until all processes have closed the pipes, and drops what they print.
+    ///
+    /// The output is read so that a process that runs on is not stopped by a full or closed pipe.
     pub async fn discard_output(&mut self) {
         self.stdout.discard();
         self.stderr.discard();
@@ -200,7 +208,7 @@ impl Process {
         }
     }
 
-    /// Waits for something on stderr; for ever if nobody can say anything there.
+    /// Waits for output on stderr; for ever if stderr is closed.
     pub(crate) async fn wait_for_stderr(&mut self) {
         while self.stderr.is_open() {
             if self.stderr.read_some().await {
@@ -218,8 +226,9 @@ impl Process {
         }
     }
 
-    /// Asks the whole group to end, waits at most the grace, and then forces it. Does nothing once the process has
-    /// ended by itself.
+    /// Sends SIGTERM to the whole group, waits at most the grace period, and then kills it.
+    ///
+    /// It does nothing once the process has ended by itself.
     pub async fn terminate(&mut self, grace: Duration, until: TerminationWait) {
         if self.exit.is_some() {
             return;
@@ -235,7 +244,7 @@ impl Process {
         if !group.is_alive() && group.live_pids().is_empty() {
             return;
         }
-        // The leader is gone but others are still cleaning up: they have the rest of the grace.
+        // The leader is gone but others of the group are still cleaning up: they have the rest of the grace period.
         match until {
             TerminationWait::Leader => {
                 let groups = self.groups.clone();
@@ -259,11 +268,12 @@ impl Process {
         }
     }
 
-    /// Lets it, and all that comes from it, run on when this program goes: nothing here ends it any more. Somebody else
-    /// reads its output from now on.
+    /// Lets the process and its descendants outlive this program: nothing here ends them any more.
+    ///
+    /// A separate reader process drains their output from now on.
     ///
     /// # Errors
-    /// The system's own; then nothing has changed, or only for some of its processes.
+    /// Returns the system's error; then nothing has changed, or only some of the processes are detached.
     pub fn detach(&mut self) -> io::Result<DetachedProcesses> {
         if self.terminal.is_some() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "its terminal goes with this program"));
@@ -274,7 +284,8 @@ impl Process {
         self.groups.detach(self.leader.group())
     }
 
-    /// Asks everybody to end who comes from it, whether or not it has ended itself; forces them after the grace.
+    /// Sends SIGTERM to the process and all its descendants, even if it has ended itself; kills them after the grace
+    /// period.
     pub async fn terminate_group(&mut self, grace: Duration) {
         let group = self.leader.group().clone();
         group.terminate();
@@ -285,8 +296,9 @@ impl Process {
         group.kill();
     }
 
-    /// The living processes of its group, and on Linux all that come from it, wherever they went. Who only holds a terminal
-    /// for them is none of them.
+    /// Returns the living processes of the group and, on Linux, all descendants wherever they went.
+    ///
+    /// A shell that only holds a terminal for them is left out.
     pub fn live_pids(&self) -> Vec<u32> {
         let holder = self.is_terminal_held().then(|| self.pid());
         let mut members = self.leader.group().live_pids();
@@ -294,20 +306,21 @@ impl Process {
         members
     }
 
-    /// The memory that it and all that come from it take, in bytes; nothing where the system does not tell.
+    /// Returns the resident memory of the process and its descendants in bytes; `None` if the system does not tell.
     pub fn memory_bytes(&self) -> Option<u64> {
         self.live_pids().into_iter().filter_map(limits::resident_bytes).reduce(|one, other| one + other)
     }
 
-    /// Whether everybody has let go of its output.
+    /// Returns whether all processes have closed the output pipes.
     pub fn is_output_closed(&self) -> bool {
         !self.stdout.is_open() && !self.stderr.is_open()
     }
 
-    /// What it left behind is ended with the rest until nobody is left of its group and its session, whoever holds its
-    /// pipes; this takes as long.
+    /// Waits until no process of the group and its session is left, whichever process holds the pipes.
+    ///
+    /// Until then the group is ended together with the program.
     pub async fn wait_for_group(&mut self) {
-        /// Somebody who hands on to a child at every look is missed by one, hardly by three.
+        /// Empty scans in a row before the group counts as gone: one scan may miss a process that keeps re-forking.
         const REQUIRED_EMPTY_SCANS: usize = 3;
         self.track_group();
         let mut empty = 0;
@@ -319,17 +332,17 @@ impl Process {
         self.groups.forget(self.leader.group());
     }
 
-    /// The same from now on; [`outlive`](Self::outlive) must come after it.
+    /// Tracks the group from now on; [`wait_for_group`](Self::wait_for_group) has to be called after it.
     pub fn track_group(&self) {
         self.leader.group().track();
     }
 
-    /// Whether somebody of its group or session is left, or only not yet collected.
+    /// Returns whether a process of the group or session is left, zombies included.
     pub fn has_survivors(&self) -> bool {
         !self.is_terminal_held() && self.leader.group().is_alive() || !self.live_pids().is_empty()
     }
 
-    /// What it printed, and whether it left others behind in its group. One that has not ended is ended.
+    /// Returns the captured output and whether the group still has members. A process that has not ended is killed.
     pub fn finish(self) -> FinishedProcess {
         let group = self.leader.group();
         let left_behind = self.exit.is_some() && !self.is_terminal_held() && group.is_alive();
@@ -342,7 +355,7 @@ impl Process {
     }
 }
 
-/// Carries over what is typed, and waits to be told how the program ended.
+/// Forwards input to the terminal, and waits until the holder reports how the program ended.
 async fn drive_terminal(on: &mut Option<(TerminalHolder, TerminalInputWriter)>) -> Option<Exit> {
     let (hold, keys) = on.as_mut()?;
     if hold.has_exited() {
@@ -373,23 +386,24 @@ fn spawn_on_terminal(
     Ok(process)
 }
 
-/// Those of a process who may stay when this program goes.
+/// The processes of a run that may outlive this program.
 #[derive(Clone, Debug)]
 pub struct DetachedProcesses(Arc<[ProcStat]>);
 
 impl DetachedProcesses {
-    pub(super) fn new(kin: Vec<ProcStat>) -> Self {
-        DetachedProcesses(kin.into())
+    pub(super) fn new(processes: Vec<ProcStat>) -> Self {
+        DetachedProcesses(processes.into())
     }
 
-    /// Whether one of them lives.
+    /// Returns whether one of the processes lives.
     pub fn is_alive(&self) -> bool {
         self.0.iter().any(ProcStat::is_alive)
     }
 
-    /// Asks them to end, and forces them after the grace; not those whom they have started since.
+    /// Sends SIGTERM to the processes and kills them after the grace period, but not those that they have started
+    /// since.
     pub async fn terminate(&self, grace: Duration) {
-        let signal = |signals: &[Signal]| self.0.iter().for_each(|kin| drop(kin.signal(signals)));
+        let signal = |signals: &[Signal]| self.0.iter().for_each(|process| drop(process.signal(signals)));
         signal(&[Signal::TERM, Signal::CONT]);
         let deadline = Instant::now() + grace;
         while Instant::now() < deadline && self.is_alive() {
@@ -399,7 +413,7 @@ impl DetachedProcesses {
     }
 }
 
-/// A pipe for output: the process's end, and ours.
+/// Creates a pipe for output: the process's end, and ours, which is non-blocking.
 pub(super) fn output_pipe() -> io::Result<(OwnedFd, Receiver)> {
     let (read, write) = io::pipe()?;
     let read = OwnedFd::from(read);

@@ -1,9 +1,10 @@
-//! Marks: what a process that we started carries, and every process that it starts in turn, wherever it goes.
+//! Marks: a value that every process started here carries, and that all its descendants inherit.
 //!
-//! A mark is a value of the limit on file locks. Linux has the limit and has not looked at it since 2.4, so that any
-//! value is as good as none; it is inherited by every child and survives new programs, sessions, parents and an emptied
-//! environment. A process can take its mark off, but nobody does so by accident. Who descends from us by parentage is
-//! known all the same (`descendants.rs`). Where the limit can't be set there are no marks.
+//! A mark is a value of the limit on file locks (`RLIMIT_LOCKS`). Linux has not enforced that limit since 2.4, so that
+//! any
+//! value does no harm. It is inherited by every child and survives `exec`, new sessions, new parents and a cleared
+//! environment. A process can remove its mark, but none does so by accident; descendants by parentage are found all the
+//! same (`descendants.rs`). Where the limit cannot be set there are no marks.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -14,46 +15,46 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::sys;
 
-/// How many bits tell the runs of one house apart, and how many the houses of one program.
+/// The bits of a mark that number the runs of one allocator; below, those that number the allocators of one program.
 const RUN_BITS: u32 = 20;
 const ALLOCATOR_BITS: u32 = 20;
 
-/// The first mark of this program. The highest bit but one keeps it from every limit that somebody might mean.
+/// The first mark of this program. Bit 62 keeps marks apart from limits that a user might set.
 static PROGRAM_MARK: LazyLock<u64> = LazyLock::new(|| {
     let random = RandomState::new().hash_one(std::process::id());
     (1 << 62) | (random >> 2 & !((1 << (RUN_BITS + ALLOCATOR_BITS)) - 1))
 });
 
-/// The mark of those that may stay when the program goes: nothing that a process could work out from its own.
+/// The mark of processes that may outlive the program. A process cannot derive it from its own mark.
 static DETACHED_MARK: LazyLock<u64> = LazyLock::new(|| (1 << 62) | RandomState::new().hash_one(*PROGRAM_MARK) >> 2);
 
 /// Whether the system has refused to mark a process.
 static MARKING_FAILED: AtomicBool = AtomicBool::new(false);
 
-/// Whether processes have their mark from birth.
+/// Whether processes get their mark before their first instruction.
 static MARKED_AT_SPAWN: AtomicBool = AtomicBool::new(false);
 
-/// From now on processes are born with their marks.
+/// Makes processes start with their mark from now on.
 pub(super) fn set_marked_at_spawn() {
     MARKED_AT_SPAWN.store(true, Ordering::Relaxed);
 }
 
-/// Whether whoever was started carries a mark for sure, unless it took it off.
+/// Returns whether every process that was started carries a mark, unless it removed it.
 pub(super) fn are_marks_reliable() -> bool {
     MARKED_AT_SPAWN.load(Ordering::Relaxed) && !MARKING_FAILED.load(Ordering::Relaxed)
 }
 
-/// Marks next to each other.
+/// A range of consecutive marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ProcessMarkRange {
     first: u64,
     last: u64,
-    /// Not one of them: that of those that may stay.
+    /// The mark of detached processes, which is not in the range.
     detached_mark: u64,
 }
 
 impl ProcessMarkRange {
-    /// All that this program starts.
+    /// Returns the range of all marks of this program.
     pub(super) fn of_program() -> Self {
         Self::from_program_mark(*PROGRAM_MARK).with_detached_mark(*DETACHED_MARK)
     }
@@ -62,17 +63,17 @@ impl ProcessMarkRange {
         ProcessMarkRange { first, last: first + (1 << (RUN_BITS + ALLOCATOR_BITS)) - 1, detached_mark: 0 }
     }
 
-    /// The same, with the mark of those that may stay.
+    /// Returns the range with this mark for detached processes.
     pub(super) fn with_detached_mark(self, staying: u64) -> Self {
         ProcessMarkRange { detached_mark: staying, ..self }
     }
 
-    /// As words for another program; [`parse`](Self::parse) reads them.
+    /// Formats the range for another process; [`parse`](Self::parse) reads it.
     pub(super) fn to_hex(self) -> String {
         format!("{:x}", self.first)
     }
 
-    /// A whole program's family.
+    /// Parses the range of a whole program.
     pub(super) fn parse(name: &str) -> Option<Self> {
         let first = u64::from_str_radix(name, 16).ok()?;
         let plausible = first >> 62 == 1 && first.trailing_zeros() >= RUN_BITS + ALLOCATOR_BITS;
@@ -83,18 +84,18 @@ impl ProcessMarkRange {
         (self.first..=self.last).contains(&mark)
     }
 
-    /// Whether the mark says that the process may stay, in the program that this family is of.
+    /// Returns whether the mark is that of detached processes in the program of this range.
     pub(super) fn is_detached_mark(self, mark: u64) -> bool {
         mark == self.detached_mark
     }
 }
 
-/// What tells a watchdog whom to leave alone; a secret.
+/// Returns the mark of detached processes for the watchdog. It is a secret.
 pub(super) fn detached_mark() -> u64 {
     *DETACHED_MARK
 }
 
-/// Runs that end together.
+/// The marks of runs that end together.
 #[derive(Debug)]
 pub(super) struct ProcessMarkAllocator {
     first: u64,
@@ -110,7 +111,7 @@ impl Default for ProcessMarkAllocator {
 }
 
 impl ProcessMarkAllocator {
-    /// The mark of one more run, alone in its family.
+    /// Returns a range that holds only the mark of a new run.
     pub(super) fn next_run(&self) -> ProcessMarkRange {
         let mark = self.first | self.run_count.fetch_add(1, Ordering::Relaxed) & ((1 << RUN_BITS) - 1);
         ProcessMarkRange { first: mark, last: mark, detached_mark: *DETACHED_MARK }
@@ -120,25 +121,26 @@ impl ProcessMarkAllocator {
         ProcessMarkRange { first: self.first, last: self.first | ((1 << RUN_BITS) - 1), detached_mark: *DETACHED_MARK }
     }
 
-    /// How many runs there have been.
+    /// Returns how many runs there have been.
     pub(super) fn run_count(&self) -> u64 {
         self.run_count.load(Ordering::Relaxed)
     }
 }
 
-/// What a process is started with.
+/// The mark with which a process is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessMark {
     /// The mark of one run.
     Run(ProcessMarkRange),
-    /// The mark of those that may stay when this program goes.
+    /// The mark of processes that may outlive this program.
     Detached,
     /// No mark, not even one that this program carries itself.
     Unmarked,
 }
 
-/// Starts a process. Our own limit is what it begins with, so there is no moment without the mark; the caller sees to it
-/// that one process is started at a time.
+/// Starts a process with a mark, which it inherits from this program's own limit for the time of the start.
+///
+/// The process therefore has the mark from its first moment. The caller makes sure that one process starts at a time.
 pub(super) fn spawn_with_mark<T>(how: ProcessMark, start: impl FnOnce() -> T) -> T {
     let current = match how {
         ProcessMark::Run(family) => Some(family.first),
@@ -157,22 +159,22 @@ pub(super) fn spawn_with_mark<T>(how: ProcessMark, start: impl FnOnce() -> T) ->
     started
 }
 
-/// Marks a process that was just started. What it has started itself before this is known by its session and its parents.
+/// Marks a process that was just started. What it has started before is found by its session and parents.
 pub(super) fn set_run_mark(pid: u32, run: ProcessMarkRange) {
-    // One that has ended already needs no mark.
+    // A process that has ended already needs no mark.
     let _ = sys::set_lock_limit(pid, run.first);
 }
 
-/// From now on this process, and whatever it starts, may stay when this program goes.
+/// Lets a process, and whatever it starts from now on, outlive this program.
 pub(super) fn set_detached_mark(pid: u32) -> io::Result<()> {
     match sys::set_lock_limit(pid, *DETACHED_MARK) {
-        // Whoever has gone meanwhile needs no leave to stay.
+        // A process that has ended meanwhile needs no mark.
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(()),
         set => set,
     }
 }
 
-/// The mark of a process, if it has one and may be asked.
+/// Returns the mark of a process, if it has one and its limits can be read.
 pub(super) fn read_mark(pid: u32) -> Option<u64> {
     sys::lock_limit(pid).filter(|mark| mark >> 62 == 1)
 }

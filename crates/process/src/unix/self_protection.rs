@@ -1,8 +1,10 @@
-//! What the program asks of the system for itself, before anything else: that a full file is an error and no signal, and
-//! that nobody looks into its memory. The programs that it starts have nothing of either.
+//! Settings of this process itself: a file that is too large is an error and not a signal, and its memory is not open
+//! to
+//! inspection. Child processes inherit neither.
 
-/// A file that may not grow (`ulimit -f`) is an error of the write from now on; as a signal it would end the program without
-/// a word. What the program starts has the signal as the system has it.
+/// Makes a write beyond the limit on file sizes (`ulimit -f`) return an error instead of raising SIGXFSZ.
+///
+/// The signal would end the program without a message. Child processes have the signal's default action.
 pub fn ignore_file_size_signal() {
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     if let Err(error) = super::sys::install_noop_handler(libc::SIGXFSZ) {
@@ -10,8 +12,9 @@ pub fn ignore_file_size_signal() {
     }
 }
 
-/// Keeps this program's memory and the environment that it was started with (`/proc/PID/environ`) from other programs of the
-/// same user, where the system can do that (Linux); it leaves no core dump either.
+/// Forbids other programs of the same user to read this program's memory and initial environment (Linux only).
+///
+/// It also disables core dumps.
 pub fn forbid_memory_inspection() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable) {

@@ -1,4 +1,4 @@
-//! Input on its way to a process that may never read it.
+//! Writes the input of a process, which may never read it.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,14 +8,14 @@ use tokio::io::Interest;
 use tokio::net::unix::pipe::Sender;
 use tokio::task::coop::consume_budget;
 
-/// What a pipe holds by default.
+/// The capacity of a pipe by default.
 #[cfg(target_os = "linux")]
 const DEFAULT_PIPE_BYTES: usize = 64 << 10;
-/// What is quickest for large inputs: few wakings, and it still fits the processor's cache.
+/// The fastest capacity for large inputs: few wake-ups, and it still fits the processor's cache.
 #[cfg(target_os = "linux")]
 const LARGE_PIPE_BYTES: usize = 256 << 10;
 
-/// The pieces that have not been written yet, and where to.
+/// The pieces that have not been written yet, and the pipe to write them to.
 #[derive(Default)]
 pub(super) struct StdinWriter {
     pipe: Option<Sender>,
@@ -25,7 +25,7 @@ pub(super) struct StdinWriter {
 }
 
 impl StdinWriter {
-    /// Writes what fits at once: for all but large inputs that is everything, and no reactor is troubled.
+    /// Writes as much as fits at once. For all but large inputs that is everything, and the reactor is not involved.
     pub(super) fn start(pipe: OwnedFd, pieces: Vec<Bytes>) -> io::Result<StdinWriter> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
         #[cfg(target_os = "linux")]
@@ -48,7 +48,7 @@ impl StdinWriter {
     pub(super) async fn write_ready(&mut self) {
         consume_budget().await;
         let Some(pipe) = &self.pipe else { return };
-        // The reactor never takes a hang-up back, so a pipe that has hung up must not be waited for again.
+        // The reactor never clears a hang-up, so a pipe that has hung up must not be waited for again.
         let is_open = pipe.ready(Interest::WRITABLE).await.is_ok_and(|ready| !ready.is_write_closed());
         if let Some(pipe) = self.pipe.take()
             && is_open
@@ -58,7 +58,7 @@ impl StdinWriter {
         }
     }
 
-    /// Whether there is more to write, later.
+    /// Writes until the pipe is full, and returns whether input is left.
     fn write_with(&mut self, mut write: impl FnMut(&[u8]) -> io::Result<usize>) -> bool {
         while let Some(piece) = self.chunks.get(self.chunk_index) {
             if self.offset == piece.len() {
@@ -70,7 +70,7 @@ impl StdinWriter {
                 Ok(written) => self.offset += written,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Nobody has to read its input.
+                // A process need not read its input.
                 Err(_) => return false,
             }
         }

@@ -1,4 +1,4 @@
-//! The reading end of a pipe, with what is kept of it and who hears it.
+//! The reading end of a pipe, with its capture and callback.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,10 +9,10 @@ use tokio::task::coop::consume_budget;
 
 use crate::{Capture, OutputCallback};
 
-/// The most that an ordinary user may make a pipe hold.
+/// The largest capacity that an unprivileged user may give a pipe.
 const MAX_PIPE_BYTES: usize = 1 << 20;
 
-/// What a process prints. All of it is read, however little is kept, so that the writer never blocks.
+/// The output of a process. All of it is read, however little is kept, so that the writer never blocks.
 pub(super) struct OutputStream {
     pipe: Option<Receiver>,
     on_output: Option<OutputCallback>,
@@ -24,7 +24,7 @@ impl OutputStream {
         OutputStream { pipe: Some(pipe), on_output: live, capture }
     }
 
-    /// One that has ended before it began.
+    /// Creates a stream that is closed from the start.
     pub(super) fn closed() -> Self {
         OutputStream { pipe: None, on_output: None, capture: Capture::default() }
     }
@@ -41,19 +41,21 @@ impl OutputStream {
         let Some(pipe) = &self.pipe else { return false };
         let ready = pipe.ready(Interest::READABLE).await;
         let count = self.read(|pipe, buffer| pipe.try_read(buffer));
-        // The reactor never takes a hang-up back: where another writer opened the pipe after it (through /proc), waiting
-        // for the pipe to become readable would return at once for ever.
+        // The reactor never clears a hang-up: if another writer has opened the pipe since (through /proc), waiting for
+        // the pipe
+        // to become readable would return at once for ever.
         if count == 0 && ready.map_or(true, |ready| ready.is_read_closed()) {
             self.pipe = None;
         }
         count > 0
     }
 
-    /// Reads what is there, without waiting for anybody who still holds the pipe; how much it was.
+    /// Reads what is available, without waiting for processes that still hold the pipe, and returns the number of
+    /// bytes.
     pub(super) fn drain(&mut self) -> usize {
         let mut drained = 0;
         while drained < MAX_PIPE_BYTES {
-            // Straight from the system: the reactor may not have heard yet that there is something.
+            // Directly from the system: the reactor may not know yet that there is output.
             match self.read(|pipe, buffer| Ok(rustix::io::read(pipe.as_fd(), buffer)?)) {
                 0 => break,
                 read => drained += read,
@@ -62,7 +64,7 @@ impl OutputStream {
         drained
     }
 
-    /// How much was read: nothing if there is nothing now, or nothing more to come.
+    /// Reads once and returns the number of bytes: 0 if nothing is available now, or the stream has ended.
     fn read(&mut self, read: impl Fn(&Receiver, &mut [u8]) -> io::Result<usize>) -> usize {
         let Some(pipe) = &self.pipe else { return 0 };
         let mut buffer = [0; 16 << 10];
@@ -86,12 +88,12 @@ impl OutputStream {
         0
     }
 
-    /// The pipe, for somebody else to read from.
+    /// Takes the pipe out, for another process to read from.
     pub(super) fn take_pipe(&mut self) -> Option<io::Result<OwnedFd>> {
         self.pipe.take().map(Receiver::into_blocking_fd)
     }
 
-    /// From now on everything is dropped.
+    /// Drops all output, kept and future.
     pub(super) fn discard(&mut self) {
         self.on_output = None;
         self.capture = Capture::default();
@@ -139,7 +141,7 @@ mod tests {
             let mut stream = OutputStream::new(pipe, Capture::new(CaptureLimit::Head(10)), None);
             assert!(timeout(Duration::from_millis(20), stream.read_some()).await.is_err());
             drop(write);
-            // The reactor hears of the hang-up before the next writer comes.
+            // The reactor sees the hang-up before the next writer opens the pipe.
             tokio::time::sleep(Duration::from_millis(20)).await;
             let Ok(_late) = std::fs::OpenOptions::new().write(true).open(path) else { return };
             while stream.is_open() {

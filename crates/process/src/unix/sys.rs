@@ -1,7 +1,9 @@
-//! The one place with `unsafe`: what nobody offers in a safe way. `posix_spawn` into a new session; another process's
-//! limits and session; for handles on processes, which Linux has, a signal to the group behind one and the wait for its
-//! process's end; and about this process itself what is done when it aborts, which signals it ignores, where its memory
-//! comes from, and how far its first stack reaches.
+//! Calls of the C library for which there is no safe wrapper; the only file of this crate with `unsafe`.
+//!
+//! It has `posix_spawn` into a new session, the limits and session of another process, the signal to a group by pidfd
+//! and
+//! the wait on a pidfd (Linux), and for this process the abort handler, ignored signals, malloc arenas and the main
+//! stack.
 #![expect(unsafe_code, reason = "calls of the C library; each block says why it is sound")]
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_short};
@@ -22,11 +24,11 @@ use {
 
 #[cfg(target_os = "linux")]
 const SETSID: c_short = libc::POSIX_SPAWN_SETSID;
-/// From the system's `spawn.h`; the libc crate has no name for it there.
+/// From the system's `spawn.h`; the libc crate has no name for it on macOS.
 #[cfg(target_vendor = "apple")]
 const SETSID: c_short = 0x0400;
 
-/// Strings as C wants a list of them: each closed by a zero byte and holding no other.
+/// A list of C strings: each ends with a zero byte and contains no other.
 #[derive(Default)]
 pub(super) struct CStringList {
     bytes: Vec<u8>,
@@ -34,7 +36,7 @@ pub(super) struct CStringList {
 }
 
 impl CStringList {
-    /// Adds one that is made of these parts.
+    /// Adds the string that these parts form together.
     pub(super) fn push(&mut self, parts: &[&OsStr]) -> io::Result<()> {
         self.starts.push(self.bytes.len());
         for part in parts {
@@ -47,41 +49,45 @@ impl CStringList {
         Ok(())
     }
 
-    /// Pointers to all of them and one to nothing, good for as long as this lives unchanged.
+    /// Returns pointers to all strings and a null pointer, valid for as long as the list is unchanged.
     fn pointers(&self) -> Vec<*mut c_char> {
         let pointer = |start: &usize| self.bytes[*start..].as_ptr().cast::<c_char>().cast_mut();
         self.starts.iter().map(pointer).chain([ptr::null_mut()]).collect()
     }
 }
 
-/// Where a program starts.
+/// The working directory of a new program.
 #[derive(Clone, Copy)]
 pub(super) enum SpawnCwd<'a> {
     Path(&'a OsStr),
-    /// In the directory with this descriptor, which is above the three standard ones too.
+    /// The directory with this descriptor, which must not be one of the three standard ones.
     Descriptor(BorrowedFd<'a>),
 }
 
-/// Which signals reach a program from its beginning.
+/// The signal mask that a program starts with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignalMask {
     Empty,
-    /// Only those that nobody can keep out.
+    /// Blocks all signals that can be blocked.
     Full,
 }
 
-/// What a program has open from its beginning.
+/// The open descriptors that a program starts with.
 #[derive(Clone, Copy)]
 pub(super) enum SpawnStdio<'a> {
-    /// These as the three standard descriptors, which they become. They must be above them.
+    /// These become the three standard descriptors. They must have higher numbers.
     Descriptors([BorrowedFd<'a>; 3]),
-    /// The terminal at this path as all three, which is its controlling terminal too, since it is the first that the new
-    /// session opens; and another descriptor, above them, as the fourth.
+    /// The terminal at this path becomes all three, and the controlling terminal, since it is the first that the new
+    /// session
+    /// opens. Another descriptor, with a higher number, becomes the fourth.
     Terminal { path: &'a CStr, fourth: BorrowedFd<'a> },
 }
 
-/// Starts a program as the leader of a new session, and so of a new group, without a controlling terminal unless it is
-/// given one. No page tables are copied, and errors of the program's start come back as the system's own.
+/// Starts a program as the leader of a new session, and so of a new group.
+///
+/// It has no controlling terminal unless `stdio` gives one. No page tables are copied, and errors of the program's
+/// start
+/// are returned as the system's own.
 pub(super) fn spawn(
     path: &OsStr,
     args: &CStringList,
@@ -103,15 +109,16 @@ pub(super) fn spawn(
     Pid::from_raw(pid).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// The number of a process's session, this one's without a number. It is 0 where whoever leads the session is in a process
-/// namespace around ours, as below a container's runtime; `rustix` takes it for a process and ends the program over it.
+/// Returns the session id of a process, or of this one without a number.
+///
+/// It is 0 if the session's leader is in an outer pid namespace, as below a container runtime; `rustix` panics on that.
 pub(super) fn session_id(pid: Option<Pid>) -> Option<libc::pid_t> {
     // SAFETY: the call takes and gives plain numbers.
     let session = unsafe { libc::getsid(Pid::as_raw(pid)) };
     (session >= 0).then_some(session)
 }
 
-/// What the child does before it becomes the program.
+/// The actions of the child before it executes the program.
 struct FileActions(libc::posix_spawn_file_actions_t);
 
 impl FileActions {
@@ -164,11 +171,11 @@ impl Drop for FileActions {
     }
 }
 
-/// What the child is.
+/// The attributes of the child: session, signal mask and signal actions.
 struct SpawnAttributes(libc::posix_spawnattr_t);
 
 impl SpawnAttributes {
-    /// A new session; the blocked signals, if any; SIGPIPE as programs expect it, since this one ignores it.
+    /// Sets a new session, the signal mask, and default actions for the signals of [`default_signals`].
     fn new(hears: SignalMask) -> io::Result<Self> {
         let mut raw = MaybeUninit::uninit();
         // SAFETY: the call initialises what it is pointed to, or says that it has not.
@@ -200,8 +207,9 @@ impl Drop for SpawnAttributes {
     }
 }
 
-/// Lets a signal do nothing, unless it is ignored already. Programs that are started have it as it was: a handler, unlike a
-/// signal that is ignored, is not handed on.
+/// Installs a handler for a signal that does nothing, unless the signal is ignored already.
+///
+/// Child processes get the default action: unlike an ignored signal, a handler is not inherited.
 pub(super) fn install_noop_handler(signal: c_int) -> io::Result<()> {
     extern "C" fn nothing(_: c_int) {}
     let mut before = MaybeUninit::<libc::sigaction>::zeroed();
@@ -225,12 +233,12 @@ pub(super) fn install_noop_handler(signal: c_int) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// These calls return the error instead of setting `errno`.
+/// Turns a return code into a result: these calls return the error instead of setting `errno`.
 fn check_return_code(code: c_int) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
 
-/// A process's limit on file locks, which Linux keeps and does not look at.
+/// Returns a process's limit on file locks, which Linux stores but does not enforce.
 #[cfg(target_os = "linux")]
 pub(super) fn lock_limit(pid: u32) -> Option<u64> {
     let mut limit = MaybeUninit::<libc::rlimit64>::uninit();
@@ -240,7 +248,7 @@ pub(super) fn lock_limit(pid: u32) -> Option<u64> {
     (code == 0).then(|| unsafe { limit.assume_init() }.rlim_cur)
 }
 
-/// Sets a process's limit on file locks; the highest that it may set itself is none, as it is by default.
+/// Sets a process's soft limit on file locks; its hard limit stays unlimited, which is the default.
 #[cfg(target_os = "linux")]
 pub(super) fn set_lock_limit(pid: u32, to: u64) -> io::Result<()> {
     let limit = libc::rlimit64 { rlim_cur: to, rlim_max: libc::RLIM64_INFINITY };
@@ -251,7 +259,7 @@ pub(super) fn set_lock_limit(pid: u32, to: u64) -> io::Result<()> {
     }
 }
 
-/// Signals the group that the process behind a handle leads or led; 0 only asks whether it has members. Needs Linux 6.9.
+/// Signals the group that the process of a pidfd leads or led; signal 0 only tests for members. Needs Linux 6.9.
 #[cfg(target_os = "linux")]
 pub(super) fn signal_group(leader: BorrowedFd<'_>, signal: c_int) -> rustix::io::Result<()> {
     // SAFETY: the call takes numbers only, and of the pointer that could say more it is given none.
@@ -270,26 +278,27 @@ pub(super) fn signal_group(leader: BorrowedFd<'_>, signal: c_int) -> rustix::io:
     Err(rustix::io::Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(rustix::io::Errno::INVAL))
 }
 
-/// A handle as something to wait for.
+/// Registers a pidfd with the reactor.
 #[cfg(target_os = "linux")]
 pub(super) fn watch_pidfd(handle: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     // SAFETY: an `Arc<OwnedFd>` always names the same descriptor, which stays open for as long as it lives.
     Ok(unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) }?)
 }
 
-/// Lets all threads take their memory from one place.
+/// Makes all threads allocate from one malloc arena.
 #[cfg(target_env = "gnu")]
 pub(super) fn use_single_malloc_arena() {
     // SAFETY: the call takes numbers, and changes nothing but where memory is taken from later.
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
-/// Has the first stack reach down so far below here, where the system lets it. Only for the thread that has it.
+/// Grows the main stack by this many bytes, where the system allows it. Only the main thread may call it.
 #[cfg(target_os = "linux")]
 pub(super) fn grow_stack(bytes: usize) -> io::Result<()> {
     let here = 0_u8;
-    // The system lets the stack grow for what it writes itself as for what we write, but where it can't, it says so instead
-    // of ending the program.
+    // The kernel grows the stack for its own writes as for ours, but if it cannot, the call fails instead of the
+    // program
+    // being killed.
     // SAFETY: the call writes a time so far below all that is on the stack, where nothing is yet, or nothing at all.
     let code = unsafe {
         let below = ptr::from_ref(&here).addr().saturating_sub(bytes) & !(align_of::<libc::timespec>() - 1);
@@ -298,7 +307,7 @@ pub(super) fn grow_stack(bytes: usize) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Calls this when the program aborts, or is told to, and ends it. It must not allocate nor wait.
+/// Sets the function to run when the program aborts or gets SIGABRT. It must neither allocate nor block.
 pub(super) fn set_abort_handler(act: fn()) -> io::Result<()> {
     static ABORT_CALLBACK: OnceLock<fn()> = OnceLock::new();
     extern "C" fn handle(_: c_int) {
@@ -321,10 +330,14 @@ pub(super) fn set_abort_handler(act: fn()) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The signals that mean to a new process what they mean by themselves: all but those that this one was told to ignore, as
-/// by `nohup`. Those of a keyboard count whatever this one was told, since a shell's `&` says that too, and a program on a
-/// terminal of its own could not be ended from there. The system would see to most of them unasked, but it would first ask
-/// about each, in every new process.
+/// Returns the signals that have their default action in a new process: all but those that this one ignores, as under
+/// `nohup`.
+///
+/// SIGINT, SIGQUIT and SIGPIPE are always among them: a shell's `&` makes this process ignore the keyboard's signals,
+/// and a
+/// program on a terminal of its own could not be ended from there. The C library would reset most signals by itself,
+/// but
+/// only after asking about each of them, in every new process.
 fn default_signals() -> &'static libc::sigset_t {
     static DEFAULT_SIGNALS: OnceLock<libc::sigset_t> = OnceLock::new();
     DEFAULT_SIGNALS.get_or_init(|| {
@@ -344,7 +357,7 @@ fn default_signals() -> &'static libc::sigset_t {
     })
 }
 
-/// Whether this process ignores a signal.
+/// Returns whether this process ignores a signal.
 pub(super) fn is_signal_ignored(signal: c_int) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: the call is given no new action, and writes the present one into a place of its type, which is valid as it is.

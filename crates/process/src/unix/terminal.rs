@@ -1,5 +1,4 @@
-//! A pseudo-terminal for one program: its path for the program, our end for whoever shows it and types on it. What is
-//! drawn there is somebody else's to understand.
+//! A pseudo-terminal for one program: the path that the program opens, and the master side to read and write.
 
 use std::collections::VecDeque;
 use std::ffi::CString;
@@ -18,13 +17,13 @@ use tokio::task::coop::consume_budget;
 
 use crate::{TerminalInputMode, TerminalSize};
 
-/// So much may have been typed that the program has not read.
+/// The most input bytes that may wait for the program to read them.
 const MAX_PENDING_INPUT_BYTES: usize = 1 << 20;
 
-/// How long it takes until a full terminal is looked at again.
+/// How long to wait before a full terminal is tried again.
 const FULL_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A terminal. Cheap to clone; clones are the same one. It is gone for the program when the last of them is.
+/// A pseudo-terminal. Clones are cheap and share it. The program sees a hang-up when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct PseudoTerminal(Arc<PseudoTerminalInner>);
 
@@ -38,10 +37,10 @@ struct PseudoTerminalInner {
 }
 
 impl PseudoTerminal {
-    /// Makes one.
+    /// Opens a pseudo-terminal of this size.
     ///
     /// # Errors
-    /// The system's own, if there is none to be had.
+    /// Returns the system's error if no pseudo-terminal can be opened.
     pub fn open(size: TerminalSize) -> io::Result<PseudoTerminal> {
         if !cfg!(any(target_os = "linux", target_vendor = "apple")) {
             return Err(io::ErrorKind::Unsupported.into());
@@ -64,13 +63,13 @@ impl PseudoTerminal {
         Ok(terminal)
     }
 
-    /// It has another size from now on; the program is told.
+    /// Changes the size; the system tells the program by SIGWINCH.
     pub fn resize(&self, size: TerminalSize) {
-        // One that cannot be told goes on with the old size.
+        // After a failure the program goes on with the old size.
         let _ = tcsetwinsize(&self.0.master, winsize(size));
     }
 
-    /// Types something. Whether there was room for it: a program that does not read is not typed to for ever.
+    /// Queues input for the program, and returns whether it fitted. The limit holds for a program that does not read.
     pub fn write_input(&self, bytes: &[u8]) -> bool {
         let mut typed = self.lock_pending_input();
         if typed.len() + bytes.len() > MAX_PENDING_INPUT_BYTES {
@@ -82,7 +81,7 @@ impl PseudoTerminal {
         true
     }
 
-    /// How the program wants to be typed to, at this moment.
+    /// Returns how the program reads its input at this moment.
     pub fn input_mode(&self) -> TerminalInputMode {
         match tcgetattr(&self.0.master).map(|modes| modes.local_modes) {
             Ok(modes) if !modes.contains(LocalModes::ICANON) => TerminalInputMode::Keys,
@@ -91,12 +90,12 @@ impl PseudoTerminal {
         }
     }
 
-    /// Says whether somebody sits at it.
+    /// Records whether the user sits at the terminal.
     pub fn set_attended(&self, attended: bool) {
         self.0.attended.store(attended, Ordering::Relaxed);
     }
 
-    /// Whether somebody sits at it: then silence is no sign of trouble.
+    /// Returns whether the user sits at the terminal; then silence is no sign of a problem.
     pub fn is_attended(&self) -> bool {
         self.0.attended.load(Ordering::Relaxed)
     }
@@ -105,12 +104,12 @@ impl PseudoTerminal {
         &self.0.path
     }
 
-    /// Where what the program draws comes out.
+    /// Returns a reader of the program's output.
     pub(crate) fn output_reader(&self) -> io::Result<Receiver> {
         Receiver::from_owned_fd_unchecked(self.0.master.try_clone()?)
     }
 
-    /// What carries over what is typed.
+    /// Returns the writer that forwards the queued input.
     pub(crate) fn input_writer(&self) -> io::Result<TerminalInputWriter> {
         Ok(TerminalInputWriter {
             writer: Some(Sender::from_owned_fd_unchecked(self.0.master.try_clone()?)?),
@@ -123,7 +122,7 @@ impl PseudoTerminal {
     }
 }
 
-/// What is typed, on its way to a program that may not read it.
+/// Forwards the queued input to the program, which may not read it.
 pub(crate) struct TerminalInputWriter {
     writer: Option<Sender>,
     terminal: PseudoTerminal,
@@ -134,15 +133,14 @@ impl TerminalInputWriter {
         self.writer.is_some()
     }
 
-    /// Waits for something to be typed, and writes what fits into the terminal. Closes when the terminal has hung up. Safe
-    /// to drop.
+    /// Waits for input and writes as much as fits. Closes when the terminal has hung up. Safe to drop.
     pub(crate) async fn forward_input(&mut self) {
         consume_budget().await;
         let Some(to) = &self.writer else { return };
         while self.terminal.lock_pending_input().is_empty() {
             self.terminal.0.input_ready.notified().await;
         }
-        // The reactor never takes a hang-up back: a full terminal would be "writable" for ever and refuse every write.
+        // The reactor never clears a hang-up: a full terminal would be "writable" for ever and refuse every write.
         if !to.ready(Interest::WRITABLE).await.is_ok_and(|ready| !ready.is_write_closed()) {
             self.writer = None;
             return;
@@ -154,7 +152,7 @@ impl TerminalInputWriter {
             written
         };
         match written {
-            // A terminal that is full may say so in this way too, and is no less ready for it.
+            // A full terminal may also return 0, and then still counts as ready.
             Ok(0) => tokio::time::sleep(FULL_RETRY_INTERVAL).await,
             Ok(_) => {}
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}

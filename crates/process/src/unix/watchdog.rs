@@ -1,6 +1,8 @@
-//! The watchdog: a small process that ends what this program started if this program is killed and cannot do so itself.
-//! It waits at a pipe whose other end only this program holds; whichever way the program goes, the pipe closes. Who is
-//! meant is told by their marks.
+//! The watchdog: a small process that ends the processes of this program if this program is killed.
+//!
+//! It reads a pipe whose other end only this program holds. However the program ends, the pipe closes. The watchdog
+//! finds
+//! the processes by their marks.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,28 +18,29 @@ use super::launch::dup_above_stdio;
 use super::process_mark::{self, ProcessMark, ProcessMarkRange};
 use super::sys::{self, CStringList, SignalMask, SpawnCwd, SpawnStdio};
 
-/// How long those that are asked to end have, when the program is gone.
+/// How long processes may take to end after SIGTERM, once the program is gone.
 const TERMINATION_GRACE_PERIOD: Duration = Duration::from_millis(500);
 const TERMINATION_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What a process is called that reads for somebody who is gone, instead of a family.
+/// The argument of a process that drains a pipe, in place of a range of marks.
 const READER_NAME: &str = "reads-on";
 
-/// What the watchdog does: waits until stdin ends, then ends everybody. Not for the program that is watched over.
+/// Runs the watchdog: waits until stdin ends, then ends all processes of the given range. The watched program never
+/// calls it.
 ///
 /// # Errors
-/// If the name is none that this crate gave.
+/// Returns an error if the name is neither a range of marks nor that of a reader.
 pub fn run_watchdog(name: &str) -> io::Result<()> {
     let family = ProcessMarkRange::parse(name);
     if family.is_none() && name != READER_NAME {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // Whoever stops it wants it to sleep through the end of the program, which wakes it.
+    // A stopped watchdog would sleep through the end of the program; this signal resumes it then.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::CONT));
     let Some(family) = family else { return io::copy(&mut io::stdin().lock(), &mut io::sink()).map(drop) };
     let search = read_messages(family);
-    for kin in search.find()? {
-        kin.signal(&[Signal::TERM, Signal::CONT])?;
+    for process in search.find()? {
+        process.signal(&[Signal::TERM, Signal::CONT])?;
     }
     let deadline = Instant::now() + TERMINATION_GRACE_PERIOD;
     while Instant::now() < deadline && !search.find()?.is_empty() {
@@ -46,11 +49,12 @@ pub fn run_watchdog(name: &str) -> io::Result<()> {
     search.kill_all(EmptyScans::Many)
 }
 
-/// What a watchdog is told, in pairs of numbers: with 0 the mark of those that may stay, else a process that could not be
-/// marked, and when it started.
+/// A message to the watchdog, as a pair of numbers: 0 and the mark of detached processes, or the number of a process
+/// that
+/// could not be marked and its start time.
 pub(super) type WatchdogMessage = [u64; 2];
 
-/// Hears the news until there will be none: whom to look for then.
+/// Reads messages until the pipe is closed, and returns the query for the processes to end.
 fn read_messages(mut family: ProcessMarkRange) -> DescendantQuery {
     let mut unmarked = Vec::new();
     let (mut stdin, mut pair) = (io::stdin().lock(), [0; 16]);
@@ -62,35 +66,35 @@ fn read_messages(mut family: ProcessMarkRange) -> DescendantQuery {
             (pid, started) => unmarked.extend(u32::try_from(pid).ok().map(|pid| (pid, started))),
         }
     }
-    // A number that somebody else bears by now is not meant.
+    // A number that was reused is left out.
     unmarked.retain(|(pid, started)| ProcStat::start_time_of(*pid).is_none_or(|now| now == *started));
     DescendantQuery::new(family, unmarked.into_iter().map(|(pid, _)| pid).collect())
 }
 
-/// How a watchdog is started.
+/// The command that starts a watchdog.
 #[derive(Debug)]
 pub(super) struct WatchdogCommand {
     pub(super) program: PathBuf,
-    /// What it sees as its own name.
+    /// The watchdog's `argv[0]`.
     pub(super) name: &'static str,
 }
 
 impl WatchdogCommand {
-    /// Starts a watchdog. It hears no signals, and carries no mark, so that no other watchdog takes it for somebody to end.
+    /// Starts a watchdog. It blocks all signals, and carries no mark, so that no other watchdog ends it.
     pub(super) fn start(&self) -> io::Result<Watchdog> {
-        let (read, leash) = io::pipe()?;
+        let (read, control_pipe) = io::pipe()?;
         let family = ProcessMarkRange::of_program().to_hex();
         let pid = process_mark::spawn_with_mark(ProcessMark::Unmarked, || {
             self.spawn(read.as_fd(), &family, SignalMask::Full)
         })?;
-        // It listens all the time; whoever stops it does not stop us.
-        rustix::io::ioctl_fionbio(&leash, true)?;
-        let dog = Watchdog { pid, control_pipe: leash, dismissed: false };
-        dog.send([0, process_mark::detached_mark()]);
-        Ok(dog)
+        // The watchdog reads all the time; if it is stopped, writes to it must not block this program.
+        rustix::io::ioctl_fionbio(&control_pipe, true)?;
+        let watchdog = Watchdog { pid, control_pipe, dismissed: false };
+        watchdog.send([0, process_mark::detached_mark()]);
+        Ok(watchdog)
     }
 
-    /// Starts somebody who reads a pipe to its end, and may stay when this program goes.
+    /// Starts a process that drains a pipe to its end, and may outlive this program.
     pub(super) fn start_reader(&self, pipe: OwnedFd) -> io::Result<()> {
         process_mark::spawn_with_mark(ProcessMark::Detached, || {
             self.spawn(pipe.as_fd(), READER_NAME, SignalMask::Empty)
@@ -98,7 +102,7 @@ impl WatchdogCommand {
         .map(drop)
     }
 
-    /// Starts the program, without an environment to be steered by.
+    /// Starts the program with an empty environment.
     fn spawn(&self, stdin: BorrowedFd<'_>, what: &str, hears: SignalMask) -> io::Result<Pid> {
         let nowhere = File::options().read(true).write(true).open("/dev/null")?;
         let stdio = [stdin, nowhere.as_fd(), nowhere.as_fd()];
@@ -118,13 +122,13 @@ impl WatchdogCommand {
     }
 }
 
-/// A watchdog. Only this reaps it, so its number stays its own.
+/// A running watchdog. Its number is not reused before this reaps it.
 #[derive(Debug)]
 pub(super) struct Watchdog {
     pid: Pid,
-    /// Closed by the system when this program is gone, however that came.
+    /// The pipe that the system closes when this program ends, however it ends.
     control_pipe: PipeWriter,
-    /// Whether it was told to go.
+    /// Whether it was killed because there was nothing left to watch.
     dismissed: bool,
 }
 
@@ -133,14 +137,14 @@ impl Watchdog {
         self.pid.as_raw_pid().cast_unsigned()
     }
 
-    pub(super) fn send(&self, news: WatchdogMessage) {
-        let pair: Vec<u8> = news.into_iter().flat_map(u64::to_ne_bytes).collect();
+    pub(super) fn send(&self, message: WatchdogMessage) {
+        let pair: Vec<u8> = message.into_iter().flat_map(u64::to_ne_bytes).collect();
         if let Err(error) = (&self.control_pipe).write_all(&pair) {
             tracing::warn!(%error, "the watchdog does not listen");
         }
     }
 
-    /// Whether it is there, to stay; one that was stopped goes on. One that has ended is not collected.
+    /// Returns whether the watchdog runs and was not dismissed; resumes one that was stopped. It does not reap.
     pub(super) fn is_running(&self) -> bool {
         if self.dismissed {
             return false;
@@ -150,17 +154,17 @@ impl Watchdog {
         matches!(waitid(WaitId::Pid(self.pid), look), Ok(None))
     }
 
-    /// Whether it was told to go.
+    /// Returns whether the watchdog was killed because there was nothing left to watch.
     pub(super) fn is_dismissed(&self) -> bool {
         self.dismissed
     }
 
-    /// There is nobody left whom it could end. It is not waited for: that is for [`dismiss`](Self::dismiss).
+    /// Kills the watchdog, because no process is left to watch. [`reap`](Self::reap) waits for its end.
     pub(super) fn kill(&mut self) {
         self.dismissed = self.dismissed || kill_process(self.pid, Signal::KILL).is_ok();
     }
 
-    /// The same, and it is gone after this.
+    /// Kills the watchdog and waits for its end.
     pub(super) fn kill_and_reap(mut self) {
         self.kill();
         if self.dismissed {
@@ -168,7 +172,7 @@ impl Watchdog {
         }
     }
 
-    /// Waits for the end of one that was told to go, or that somebody has ended.
+    /// Waits for the end of a watchdog that was killed.
     pub(super) fn reap(self) {
         let _ = waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED);
     }

@@ -1,4 +1,4 @@
-//! Processes that are ended, and groups that are remembered for as long as they have members and no longer.
+//! Termination of processes, and groups, which are known for exactly as long as they have members.
 
 use std::path::Path;
 use std::time::Duration;
@@ -55,7 +55,7 @@ fn kill(pid: u32) {
     assert!(std::process::Command::new("kill").args(["-9", &pid.to_string()]).status_in_time().unwrap().success());
 }
 
-/// A leader that obeys, and a child that does not.
+/// The leader obeys SIGTERM, and its child does not.
 const STUBBORN_CHILD: &str = "sh -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 0.1; done' & wait";
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Conversations line by line.
+//! The exchange of lines with a process.
 
 use std::path::Path;
 

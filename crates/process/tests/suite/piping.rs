@@ -1,4 +1,4 @@
-//! What goes in and what comes out.
+//! Input and output of processes.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -40,7 +40,7 @@ async fn input_chunks_arrive_in_order() {
     assert!(out.len() == 3_000_002 && out.starts_with("ax") && out.ends_with("xz"));
 }
 
-/// As after a stop of the whole program: nobody was woken, and nothing was awaited.
+/// As after a suspension of the whole program: no task was woken, and nothing was awaited.
 #[tokio::test]
 async fn try_next_event_sees_missed_events_immediately() {
     fn next_event_in_time(process: &mut Process) -> ProcessEvent {

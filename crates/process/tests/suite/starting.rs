@@ -1,4 +1,4 @@
-//! How a program is started, and what it says if it cannot be.
+//! How a program is started, and the errors if it cannot be.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -79,7 +79,7 @@ async fn a_relative_program_is_found_from_its_directory() {
     assert_eq!(head_text(&process.finish().stdout), "found\n");
 }
 
-/// Where a system lists no sessions, the terminal test below has to do.
+/// Where a system does not list sessions, only the terminal test below checks this.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_process_leads_its_session_and_its_group() {
@@ -96,7 +96,7 @@ async fn a_process_leads_its_session_and_its_group() {
     );
 }
 
-/// Signals are neither blocked nor ignored, whatever this thread has.
+/// The child blocks and ignores no signal, whatever this thread does.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn signal_dispositions_are_default() {
@@ -115,7 +115,7 @@ async fn signal_dispositions_are_default() {
 
 const IN_TERMINAL_VARIABLE: &str = "HOOKWRIGHT_TEST_IN_TERMINAL";
 
-/// Runs itself again with a controlling terminal, since the tests may have none to be kept from.
+/// The test runs itself again with a controlling terminal, since the tests may have none.
 #[tokio::test]
 async fn a_process_has_no_terminal_even_if_we_have() {
     if std::env::var_os(IN_TERMINAL_VARIABLE).is_none() {
@@ -137,7 +137,7 @@ async fn a_process_has_no_terminal_even_if_we_have() {
     assert_eq!(errors.matches("No such device or address").count(), 2, "{errors}");
 }
 
-/// Runs one test of this binary in a terminal of its own: its exit code and what the screen shows.
+/// Runs one test of this binary in a terminal of its own, and returns its exit code and output.
 fn run_test_in_terminal(test: &str) -> (u32, String) {
     let pair = portable_pty::native_pty_system().openpty(portable_pty::PtySize::default()).unwrap();
     let mut command = portable_pty::CommandBuilder::new(std::env::current_exe().unwrap());
@@ -148,7 +148,7 @@ fn run_test_in_terminal(test: &str) -> (u32, String) {
     let mut reader = pair.master.try_clone_reader().unwrap();
     let reading = std::thread::spawn(move || {
         let mut screen = Vec::new();
-        // A terminal that nobody holds any more reads as an error.
+        // A terminal that no process has open any more reads as an error.
         let _ = io::Read::read_to_end(&mut reader, &mut screen);
         String::from_utf8_lossy(&screen).into_owned()
     });
@@ -156,7 +156,7 @@ fn run_test_in_terminal(test: &str) -> (u32, String) {
     (status.exit_code(), reading.join_in_time().unwrap())
 }
 
-/// Counts what this process holds open, so no other test may run beside it: it runs itself again, alone.
+/// It counts the open descriptors of this process, so that no other test may run in it: it runs itself again, alone.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn five_hundred_processes_leave_nothing_open() {

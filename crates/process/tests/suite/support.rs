@@ -1,4 +1,4 @@
-//! Programs to start, and ways to look at what became of them.
+//! Programs to start, and checks of the processes.
 
 use std::ffi::{OsStr, OsString};
 use std::future::Future;
@@ -13,7 +13,7 @@ use hookwright_testkit::fs;
 
 pub(crate) const TERMINATION_GRACE_PERIOD: Duration = Duration::from_millis(300);
 
-/// A folder to run in, and the groups of what runs there.
+/// A folder to run in, and the groups of the processes that run there.
 pub(crate) struct ProcessFixture {
     dir: tempfile::TempDir,
     pub(crate) groups: Arc<ProcessGroups>,
@@ -29,7 +29,7 @@ impl ProcessFixture {
         self.dir.path().join(name)
     }
 
-    /// Starts any program, with a small input and both outputs apart.
+    /// Starts a program with a small input and separate captures of stdout and stderr.
     pub(crate) fn spawn(&self, path: &Path, name: &str, args: &[&str]) -> std::io::Result<Process> {
         self.spawn_with(
             path,
@@ -69,7 +69,7 @@ impl ProcessFixture {
         self.spawn(Path::new("/bin/sh"), "sh", &["-c", script]).unwrap()
     }
 
-    /// The number that a script writes into a file.
+    /// Waits for the process id that a script writes into a file.
     pub(crate) async fn read_pid(&self, name: &str) -> u32 {
         let file = self.path(name);
         let read = || fs::read_to_string(&file).ok()?.strip_suffix('\n')?.trim().parse().ok();
@@ -82,7 +82,7 @@ pub(crate) fn head_text(capture: &hookwright_process::Capture) -> String {
     String::from_utf8(capture.head().to_vec()).unwrap()
 }
 
-/// Whether a process exists and is more than a record that waits for its parent.
+/// Returns whether a process exists and is not a zombie.
 pub(crate) fn is_running(pid: u32) -> bool {
     let listed =
         std::process::Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output_in_time().unwrap();
@@ -100,7 +100,7 @@ pub(crate) async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     panic!("never: {what}");
 }
 
-/// A test that hangs is no test.
+/// Fails a test that hangs.
 pub(crate) async fn with_timeout<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future).await.unwrap()
 }

@@ -1,4 +1,4 @@
-//! Programs on a terminal of their own: typed to, resized, ended, and outlived by what they leave running.
+//! Programs on a terminal of their own: input, size, termination, and processes that outlive the program there.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use super::support::{ProcessFixture, TERMINATION_GRACE_PERIOD, head_text, is_run
 
 const TERMINAL_SIZE: TerminalSize = TerminalSize { columns: 100, rows: 30 };
 
-/// A script on a terminal, and what it has drawn.
+/// A script on a terminal, and its output so far.
 struct TerminalFixture {
     process: Process,
     terminal: PseudoTerminal,
@@ -33,7 +33,7 @@ fn spawn_on_terminal(place: &ProcessFixture, script: &str) -> TerminalFixture {
 }
 
 impl TerminalFixture {
-    /// Moves things along until it has drawn this.
+    /// Drives the process until it has printed this text.
     async fn wait_for_text(&mut self, text: &str) {
         while !self.screen_text.lock().unwrap().contains(text) {
             let step = with_timeout(self.process.next_event()).await.unwrap();
