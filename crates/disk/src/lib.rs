@@ -1,7 +1,7 @@
-//! Reading and replacing single files safely: never hangs on a pipe or a device, never reads past a bound, never leaves
-//! half a file.
+//! Safe reading and replacing of single files: reads refuse pipes and devices and are limited in size, and a replaced
+//! file has its old content or its new one, never half of it.
 //!
-//! It knows nothing of what the files mean, nor who may touch them, and stands below everybody who writes files.
+//! It depends on no other crate of the workspace and does not interpret the files' content.
 
 #![warn(missing_docs)]
 
@@ -17,14 +17,15 @@ use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A directory that is held on to; one made for the moment goes with its last holder.
+/// A directory that exists for as long as it is held; a temporary one is removed with its last holder.
 pub type HeldDirectory = Arc<dyn AsRef<Path> + Send + Sync>;
 
-/// An empty directory that nobody can write into by accident, and nobody else at all: this one, made if need be, or
-/// where something stands in its way a new one for the moment.
+/// Creates an empty directory that its owner cannot write to by accident and other users cannot write to at all.
+///
+/// It is the one at `path`, or a new temporary one if something else is at that path.
 ///
 /// # Errors
-/// If neither can be made.
+/// Returns an error if neither can be made.
 pub fn create_empty_directory(path: &Path) -> io::Result<HeldDirectory> {
     match ensure_empty(path) {
         Ok(path) => Ok(Arc::new(path)),
@@ -34,7 +35,7 @@ pub fn create_empty_directory(path: &Path) -> io::Result<HeldDirectory> {
 
 fn ensure_empty(path: &Path) -> io::Result<PathBuf> {
     fs::create_dir_all(path)?;
-    // A link there would be somebody's trick.
+    // A symbolic link there may be an attack.
     let found = path.symlink_metadata()?;
     let is_empty = found.is_dir() && fs::read_dir(path)?.next().is_none();
     #[cfg(unix)]
@@ -46,33 +47,33 @@ fn ensure_empty(path: &Path) -> io::Result<PathBuf> {
     if is_empty { Ok(path.to_owned()) } else { Err(ErrorKind::AlreadyExists.into()) }
 }
 
-/// Why a file was not read.
+/// The reason why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is a directory.
+    /// The path is a directory.
     #[error("this is a directory, not a file")]
     Directory,
-    /// It is a pipe, a socket or a device.
+    /// The path is a pipe, a socket or a device.
     #[error("this is not a regular file")]
     Special,
-    /// There is a link on the way, and none was expected.
+    /// The path has a symbolic link in it, and links are refused.
     #[error("a symbolic link is in the way")]
     Link,
-    /// It is beyond the bound.
+    /// The file is larger than the limit; this is its size.
     #[error("this file is too large: {0} bytes")]
     TooLarge(u64),
-    /// It is no text.
+    /// The file is not valid UTF-8.
     #[error("this file is not valid UTF-8")]
     NotText,
-    /// The system refuses.
+    /// The system returned an error.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Opens a regular file. Anything else is refused before it can block: a pipe with no writer, a terminal, a device.
+/// Opens a regular file. Anything else is refused before it can block: a pipe without a writer, a terminal, a device.
 ///
 /// # Errors
-/// If it is not there, is no regular file, or may not be read.
+/// Returns an error if the file is missing, is not a regular file, or may not be read.
 pub fn open_regular(path: &Path, links: SymlinkPolicy) -> Result<(File, Metadata), ReadError> {
     #[cfg(unix)]
     if links == SymlinkPolicy::Refuse {
@@ -103,142 +104,156 @@ fn check_regular_file(found: &Metadata) -> Result<(), ReadError> {
     }
 }
 
-/// Whether something stands at a real path. Where a link has taken a place among its directories since, nothing does.
+/// Returns whether something exists at a path without symbolic links. A link among its directories counts as absence.
 pub fn exists_nofollow(path: &Path) -> bool {
     system::exists_nofollow(path)
 }
 
-/// All bytes of a regular file, if there are not more than that.
+/// Reads all bytes of a regular file of at most `largest` bytes.
 ///
 /// # Errors
-/// If it cannot be opened or read, or is larger.
+/// Returns an error if the file cannot be opened or read, or is larger.
 pub fn read(path: &Path, largest: u64, links: SymlinkPolicy) -> Result<Vec<u8>, ReadError> {
     let (file, found) = open_regular(path, links)?;
     if found.len() > largest {
         return Err(ReadError::TooLarge(found.len()));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0) + 1);
-    // The size may have grown, or be a lie (/proc), so the reader is bounded too.
+    // The size may have grown, or be wrong (/proc), so the reader is limited too.
     file.take(largest + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > largest { Err(ReadError::TooLarge(bytes.len() as u64)) } else { Ok(bytes) }
 }
 
-/// All text of a regular file, links followed, if there is not more than that.
+/// Reads all text of a regular file of at most `largest` bytes, following symbolic links.
 ///
 /// # Errors
-/// As for [`read`], and if it is not UTF-8.
+/// Returns the errors of [`read`], and [`ReadError::NotText`] if the file is not UTF-8.
 pub fn read_text(path: &Path, largest: u64) -> Result<String, ReadError> {
     String::from_utf8(read(path, largest, SymlinkPolicy::Follow)?).map_err(|_| ReadError::NotText)
 }
 
-/// Who may read a file that is written here.
+/// The permissions of a file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilePrivacy {
-    /// Whoever the process's mask lets; one that is there keeps its mode.
+    /// The umask decides for a new file; an existing one keeps its mode.
     Shared,
-    /// Its owner alone, whatever the mask says, and whatever mode it had. So it is for directories that are made for it.
+    /// The file is private to its owner, whatever the umask and its old mode. So are directories that are created for
+    /// it.
     Private,
-    /// The same if it is new; one that is there keeps its mode, which the user may have chosen.
+    /// A new file is private to its owner; an existing one keeps its mode, which the user may have chosen.
     PrivateIfNew,
-    /// Exactly these permission bits, whatever the mask says and whatever was there; its directories are shared. Before it
-    /// has them it is its owner's alone.
+    /// The file gets exactly these permission bits, whatever the umask and its old mode.
+    ///
+    /// Until then it is private to its owner. Directories that are created for it are shared.
     Mode(u32),
 }
 
-/// What becomes of the mode of a file that is there already. A new one is its owner's alone.
+/// The mode of a file that exists already. A new one is private to its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExistingFileMode {
-    /// It is the user's, who may have let others in.
+    /// The file keeps its mode: it is the user's, who may have let others read it.
     Keep,
-    /// The file is this program's, and so is its owner's alone from now on.
+    /// The file becomes private to its owner, because it is this program's own.
     MakePrivate,
 }
 
-/// Whether what is written must be on the disk before anything goes on.
+/// Whether written content has to be on the disk before the call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// Also if the machine stops.
+    /// The content survives a crash of the machine.
     Synced,
-    /// Only if the program does.
+    /// The content survives only a crash of the program.
     Unsynced,
 }
 
-/// What becomes of symbolic links on the way to a file.
+/// The treatment of symbolic links in the path of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SymlinkPolicy {
     /// Links among the directories are followed.
     Follow,
-    /// The path is a real one, and a link in it was put there since: it is refused. Where the system cannot tell (Windows),
-    /// it is followed.
+    /// Links are refused: the path had none, so that a link in it was put there since.
+    ///
+    /// On Windows they are followed, because the path cannot be opened without following them.
     Refuse,
 }
 
-/// Writes all of `bytes` or nothing: a draft in the same directory takes the place of the old file, with the old one's mode
-/// and owner, so that readers see the old content or the new, whatever happens, and nothing is left of a draft whose
-/// writer was killed. Missing directories are made. A link in the file's own place is replaced, not followed.
+/// Replaces a file by one with this content, atomically.
+///
+/// A temporary file in the same directory gets the old one's mode and owner and takes its place. Readers see the old
+/// content or the new one. Temporary files of a killed program are removed later, by [`sweep_temp_files`]. Missing
+/// directories are created. A symbolic link in the place of the file itself is replaced, not followed.
 ///
 /// # Errors
-/// If the old file is no regular one or may not be written, or the new one cannot be stored; the old one is as it was.
+/// Returns an error if the old file is not regular or may not be written, or the new one cannot be stored. The old file
+/// is unchanged then.
 pub fn write_atomic(path: &Path, bytes: &[u8], privacy: FilePrivacy, links: SymlinkPolicy) -> io::Result<()> {
     system::write_atomic(path, bytes, privacy, links)
 }
 
-/// Like [`replace`] for a file that was there a moment ago: a directory that is missing by now was taken away, and is not
-/// made anew.
+/// Does the same as [`write_atomic`], but does not create missing directories.
+///
+/// It is for a file that was there a moment ago: a directory that is missing by now was removed on purpose.
 ///
 /// # Errors
-/// As [`replace`], and if the directory is not there.
+/// Returns the errors of [`write_atomic`], and an error if the directory is missing.
 pub fn rewrite_atomic(path: &Path, bytes: &[u8], privacy: FilePrivacy, links: SymlinkPolicy) -> io::Result<()> {
     system::rewrite_atomic(path, bytes, privacy, links)
 }
 
-/// Removes a file or a link by a path without links: one that has taken a place among its directories is refused.
+/// Removes a file or symbolic link by a path whose directories are not symbolic links.
 ///
 /// # Errors
-/// If there is nothing, or a directory, or the system refuses.
+/// Returns an error if there is nothing or a directory, if a directory on the way is a link, or if the system refuses.
 pub fn remove_file(path: &Path) -> io::Result<()> {
     system::remove_file(path)
 }
 
-/// Removes an empty directory, likewise.
+/// Removes an empty directory by a path whose directories are not symbolic links.
 ///
 /// # Errors
-/// If there is none, or something is in it, or the system refuses.
+/// Returns an error if there is none, if it is not empty, if a directory on the way is a link, or if the system
+/// refuses.
 pub fn remove_directory(path: &Path) -> io::Result<()> {
     system::remove_directory(path)
 }
 
-/// Makes a symbolic link in the place of a file, a link or nothing, likewise. Missing directories are made.
+/// Creates a symbolic link in the place of a file, a link or nothing, by a path whose directories are not symbolic
+/// links.
+///
+/// Missing directories are created.
 ///
 /// # Errors
-/// If a directory stands there, or it cannot be made.
+/// Returns an error if there is a directory, or if the link cannot be made.
 pub fn replace_with_symlink(path: &Path, target: &str) -> io::Result<()> {
     system::replace_with_symlink(path, target)
 }
 
-/// Like [`replace`] for a private file of this program's own: asks nobody whether the old one may be written, and takes the
-/// place of whatever is there but a directory.
+/// Does the same as [`write_atomic`] for a private file of this program's own.
+///
+/// On Unix it replaces whatever is there but a directory, even if it may not be written.
 ///
 /// # Errors
-/// If it cannot be stored; what was there is as it was.
+/// Returns an error if the file cannot be stored; what was there is unchanged then.
 pub fn write_atomic_private(path: &Path, bytes: &[u8], lasting: Durability) -> io::Result<()> {
     system::write_atomic_private(path, bytes, lasting)
 }
 
-/// Makes a private file that appears with these bytes in it, open to be read and added to, and locked against other
-/// programs where the disk knows locks. Missing directories are made.
+/// Creates a private file with this content, opened for reading and appending.
+///
+/// It is locked against other programs where the file system supports locks. Missing directories are created.
 ///
 /// # Errors
-/// If there is one by that name, or it cannot be made.
+/// Returns an error if there is a file of that name, or if it cannot be made.
 pub fn create_locked(path: &Path, bytes: &[u8]) -> io::Result<File> {
     system::create_locked(path, bytes)
 }
 
-/// Opens a regular file to add to it, made if need be. A pipe would wait for its reader for ever, and is refused like
-/// everything else that is no file.
+/// Opens a regular file for appending, and creates it if it is missing.
+///
+/// Everything else is refused; a pipe, for example, would block until it has a reader.
 ///
 /// # Errors
-/// If it is no regular file, or cannot be opened or made.
+/// Returns an error if it is not a regular file, or cannot be opened or created.
 pub fn open_append(path: &Path, found: ExistingFileMode) -> io::Result<File> {
     let refused = |error: ReadError| io::Error::new(ErrorKind::InvalidInput, error.to_string());
     if let Ok(there) = fs::metadata(path) {
@@ -249,11 +264,12 @@ pub fn open_append(path: &Path, found: ExistingFileMode) -> io::Result<File> {
     Ok(file)
 }
 
-/// Adds all of these bytes to the end of a file that was opened for that, or none of them: what a full disk took of them is
-/// taken back, unless somebody else has added more since.
+/// Appends all of these bytes to a file, or none of them.
+///
+/// A part that a full disk took is truncated again, unless another program has appended to the file since.
 ///
 /// # Errors
-/// If not all of it can be written.
+/// Returns an error if not all of it can be written.
 pub fn append_all(file: &File, bytes: &[u8]) -> io::Result<()> {
     let mut file = file;
     let mut written = 0;
@@ -271,31 +287,33 @@ pub fn append_all(file: &File, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Cuts off what was just written, if it is the end of the file.
+/// Truncates what was just written, if it is the end of the file.
 fn truncate_partial_append(mut file: &File, written: u64) -> io::Result<()> {
     let end = file.stream_position()?;
     let found = file.metadata()?;
     if written > 0 && found.is_file() && found.len() == end { file.set_len(end - written) } else { Ok(()) }
 }
 
-/// Makes an open file of this user's private.
+/// Makes an open file private to its owner, if it is a regular file of this user.
 ///
 /// # Errors
-/// If the system refuses.
+/// Returns an error if the system refuses.
 pub fn make_private(file: &File) -> io::Result<()> {
     system::make_private(file)
 }
 
-/// Makes a directory for private files, with those on the way to it; one that is there stays as it is.
+/// Creates a directory for private files, with its parents; an existing one is unchanged.
 ///
 /// # Errors
-/// If it cannot be made.
+/// Returns an error if it cannot be made.
 pub fn create_private_directory(path: &Path) -> io::Result<()> {
     system::create_private_directory(path)
 }
 
-/// Removes what programs that were killed have left of their drafts, as they noted it in this folder, and notes this
-/// program's own there from now on. Where that can't be written, nothing is noted.
+/// Removes the temporary files that killed programs noted in this folder, and notes this program's own there from now
+/// on.
+///
+/// If the folder cannot be written to, nothing is noted.
 pub fn sweep_temp_files(folder: &Path) {
     system::sweep_journals(folder);
     system::enable_journal(folder.to_owned());
@@ -379,7 +397,7 @@ mod tests {
         assert!(matches!(read(&giant, 10, SymlinkPolicy::Refuse), Err(ReadError::TooLarge(size)) if size == 1 << 40));
     }
 
-    /// Whoever swaps a directory for a link between a look and an act gains nothing.
+    /// An attacker who swaps a directory for a link between a check and a use gains nothing.
     #[cfg(unix)]
     #[test]
     fn symlink_in_the_path_is_refused() {
@@ -400,7 +418,7 @@ mod tests {
             write_atomic(&real.join("inside/sub/new/f"), b"x", FilePrivacy::Shared, SymlinkPolicy::Refuse).is_err()
         );
         assert_eq!(read(&path, 10, SymlinkPolicy::Follow).unwrap(), b"secret");
-        // In the file's own place, a link is replaced where it stands.
+        // In the file's own place, a link is replaced, not followed.
         let link = real.join("inside/old/link");
         std::os::unix::fs::symlink(real.join("outside/f"), &link).unwrap();
         assert!(read(&link, 10, SymlinkPolicy::Refuse).is_err());

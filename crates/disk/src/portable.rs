@@ -1,4 +1,4 @@
-//! Files by their paths, where directories cannot be held open.
+//! Files by their paths, for systems on which directories cannot be held open.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -13,7 +13,7 @@ pub(crate) fn write_atomic(path: &Path, bytes: &[u8], _: FilePrivacy, _: Symlink
         Ok(found) if found.is_dir() => return Err(ErrorKind::IsADirectory.into()),
         Ok(found) if !found.is_file() => return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file")),
         Ok(found) => {
-            // Renaming over a file asks nobody whether it may be written; opening it does.
+            // A rename over a file does not check whether it may be written; opening it does.
             OpenOptions::new().write(true).open(path)?;
             Some(found)
         }
@@ -76,7 +76,7 @@ pub(crate) fn create_private_directory(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
-/// What a program that was killed left of a draft stays there.
+/// Does nothing: the temporary files of a killed program stay.
 pub(crate) fn sweep_journals(_: &Path) {}
 
 pub(crate) fn enable_journal(_: PathBuf) {}

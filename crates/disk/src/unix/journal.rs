@@ -1,7 +1,8 @@
-//! Which drafts have a name just now, so that those of a program that was killed are found: a file for each program, which is
-//! there only while it has any, and locked for as long as the program lives.
+//! A journal of the temporary files that have a name at this moment, so that those of a killed program can be removed.
 //!
-//! Nothing is looked for anywhere: what is swept was noted, by its path, by a program that is no more.
+//! Each program has a journal file of its own, which exists only while there are such files, and is locked for as long
+//! as
+//! the program lives. No directory is searched: only files are removed whose paths a dead program noted.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -18,28 +19,28 @@ use super::temp_file::is_temp_name_of;
 use super::{open_directory, split_parent};
 use crate::SymlinkPolicy;
 
-/// The most that is read of a journal: nobody has that many drafts at once.
+/// The most that is read of a journal: more temporary files than a program has at once.
 const MAX_JOURNAL_BYTES: u64 = 1024 * 1024;
 
 static JOURNAL: OnceLock<Mutex<TempFileJournal>> = OnceLock::new();
 
-/// This program's own.
+/// The journal of this program.
 struct TempFileJournal {
     folder: PathBuf,
-    /// While there are drafts with names.
+    /// The journal file, which exists while there are temporary files with names.
     open_file: Option<(PathBuf, File)>,
     entry_count: usize,
 }
 
-/// Notes drafts in this folder from now on.
+/// Notes temporary files in this folder from now on.
 pub(crate) fn enable_journal(folder: PathBuf) {
     let _ = JOURNAL.set(Mutex::new(TempFileJournal { folder, open_file: None, entry_count: 0 }));
 }
 
-/// That a draft is noted, for as long as this lives.
+/// The entry of a temporary file, which is removed when this is dropped.
 pub(super) struct JournalEntry(());
 
-/// Notes a draft before it is there. Where that can't be done, drafts are made without.
+/// Notes a temporary file before it exists. If that fails, the file is made without an entry.
 pub(super) fn record_temp_file(directory: BorrowedFd<'_>, name: &str) -> Option<JournalEntry> {
     let mut journal = lock_journal()?;
     let mut line = directory_path(directory)?.join(name).into_os_string().into_encoded_bytes();
@@ -86,8 +87,9 @@ fn directory_path(_: BorrowedFd<'_>) -> Option<PathBuf> {
     None
 }
 
-/// A journal that is locked, and there. Whoever sweeps may take it for a dead program's before it is locked; then another
-/// one is begun.
+/// Creates a journal file and locks it.
+///
+/// A sweep of another program may remove it before it is locked; then another one is created.
 fn create_journal_file(folder: &Path) -> io::Result<(PathBuf, File)> {
     super::create_private_directory(folder)?;
     for attempt in 0..100 {
@@ -103,14 +105,15 @@ fn create_journal_file(folder: &Path) -> io::Result<(PathBuf, File)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Removes what programs that were killed have left of drafts.
+/// Removes the temporary files that killed programs left behind.
 pub(crate) fn sweep_journals(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let pid = name.to_str().and_then(|name| name.strip_suffix(".drafts")?.split_once('-')?.0.parse().ok());
         if let Some(pid) = pid {
-            // Another start may sweep at the same time, or the disk may know no locks; then nobody can tell who lives.
+            // Another program may sweep at the same time, or the disk may have no locks, which would tell whether a
+            // program lives.
             let _ = sweep_journal(&entry.path(), pid);
         }
     }
@@ -118,7 +121,7 @@ pub(crate) fn sweep_journals(folder: &Path) {
 
 fn sweep_journal(path: &Path, pid: u32) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    // Some network disks lock only what may be written.
+    // Some network disks lock only files that are open for writing.
     options.read(true).write(true).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
     let file = options.open(path)?;
     if !file.metadata()?.is_file() || file.try_lock().is_err() {
@@ -127,13 +130,13 @@ fn sweep_journal(path: &Path, pid: u32) -> io::Result<()> {
     let mut noted = Vec::new();
     file.take(MAX_JOURNAL_BYTES).read_to_end(&mut noted)?;
     for draft in noted.split(|byte| *byte == 0).filter(|draft| !draft.is_empty()) {
-        // One that is gone is what was wanted.
+        // The file may be gone already.
         let _ = remove_temp_file(Path::new(OsStr::from_bytes(draft)), pid);
     }
     fs::remove_file(path)
 }
 
-/// Removes a draft, if that is what is there: a plain file of this user's, under a name that its program gave to drafts.
+/// Removes a temporary file: only a regular file of this user, with a name that its program gives to temporary files.
 fn remove_temp_file(draft: &Path, pid: u32) -> io::Result<()> {
     let (parent, name) = split_parent(draft)?;
     if !draft.is_absolute() || !is_temp_name_of(pid, name) {

@@ -1,6 +1,6 @@
-//! Files by the directory that they are in, held open: whoever swaps a directory or a link meanwhile moves nothing of ours.
+//! Files relative to their directory, which is held open: a directory or link that is swapped meanwhile has no effect.
 //!
-//! A path whose links have been followed already has none left; one that turns up later was put there, and is refused.
+//! A resolved path has no symbolic links left. A link that appears in it later was put there, and is refused.
 
 mod journal;
 mod private;
@@ -30,7 +30,7 @@ struct DirectoryEntry<'p> {
 }
 
 impl<'p> DirectoryEntry<'p> {
-    /// Where a file is or will be; missing directories are made.
+    /// Opens the directory of a file that exists or will exist; missing directories are created.
     fn create_parents(path: &'p Path, links: SymlinkPolicy, privacy: FilePrivacy) -> io::Result<Self> {
         let (parent, name) = split_parent(path)?;
         let directory = match open_directory(parent, links) {
@@ -40,23 +40,23 @@ impl<'p> DirectoryEntry<'p> {
         Ok(DirectoryEntry { directory, name })
     }
 
-    /// What is there, links not followed.
+    /// Opens the file without following a symbolic link.
     fn open(&self, flags: OFlags) -> io::Result<File> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         Ok(openat(&self.directory, self.name, flags, Mode::empty())?.into())
     }
 
-    /// What kind of thing is there; a link is looked at as such. Opening a device would be an act in itself.
+    /// Returns the file's type, without following a symbolic link. A device is not opened, since that can have effects.
     fn file_type(&self) -> io::Result<FileType> {
         let found = statat(&self.directory, self.name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(FileType::from_raw_mode(found.st_mode))
     }
 
-    /// Puts new content there if that is a file's place, and the file may be written.
+    /// Replaces the content, if there is a file that may be written, a symbolic link, or nothing.
     fn replace_writable(&self, bytes: &[u8], privacy: FilePrivacy) -> io::Result<()> {
         let existing = match self.file_type() {
             Ok(FileType::Directory) => return Err(ErrorKind::IsADirectory.into()),
-            // Renaming over a file asks nobody whether it may be written; opening it does.
+            // A rename over a file does not check whether it may be written; opening it does.
             Ok(FileType::RegularFile) => Some(self.open(OFlags::WRONLY)?.metadata()?),
             Ok(FileType::Symlink) => None,
             Ok(_) => return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file")),
@@ -66,7 +66,7 @@ impl<'p> DirectoryEntry<'p> {
         self.persist_bytes(bytes, privacy, existing.as_ref(), Durability::Synced)
     }
 
-    /// Puts new content there, in place of what there is.
+    /// Replaces what is there by a file with this content.
     fn persist_bytes(
         &self,
         bytes: &[u8],
@@ -80,7 +80,7 @@ impl<'p> DirectoryEntry<'p> {
         }
         draft.persist(self.name)?;
         if lasting == Durability::Synced {
-            // The rename itself must reach the disk too; where directories cannot be synced, it will in time.
+            // The rename itself must reach the disk too; where directories cannot be synced, it does so later.
             let _ = rustix::fs::fsync(&self.directory);
         }
         Ok(())
@@ -98,7 +98,7 @@ impl<'p> DirectoryEntry<'p> {
             preserve_owner(draft.file(), like);
         }
         match (privacy, like) {
-            // The mask may have taken away what the owner needs, and what was there may have let others in.
+            // The umask may have removed the owner's bits, and the old file may have let others read it.
             (FilePrivacy::Private, _) | (FilePrivacy::PrivateIfNew, None) => {
                 draft.file().set_permissions(Permissions::from_mode(0o600))?;
             }
@@ -135,7 +135,7 @@ pub(crate) fn write_atomic_private(path: &Path, bytes: &[u8], lasting: Durabilit
 pub(crate) fn create_locked(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let place = DirectoryEntry::create_parents(path, SymlinkPolicy::Follow, FilePrivacy::Private)?;
     let draft = place.create_temp_file(bytes, FilePrivacy::Private, None)?;
-    // Nobody else can hold a file that is not yet there, and some network disks know no locks.
+    // No other program can hold a file that has no name yet, and some network disks have no locks.
     let _ = draft.file().try_lock();
     let file = draft.persist_noclobber(place.name)?;
     rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
@@ -169,7 +169,7 @@ pub(crate) fn exists_nofollow(path: &Path) -> bool {
         .is_ok_and(|directory| DirectoryEntry { directory, name }.file_type().is_ok())
 }
 
-/// Opens a regular file whose path has no links.
+/// Opens a regular file whose path has no symbolic links.
 pub(crate) fn open_nofollow(path: &Path) -> Result<(File, Metadata), ReadError> {
     let Ok((parent, name)) = split_parent(path) else { return Err(ReadError::Directory) };
     let directory = open_directory(parent, SymlinkPolicy::Refuse).map_err(to_read_error)?;
@@ -208,7 +208,7 @@ fn open_directory(path: &Path, links: SymlinkPolicy) -> Result<OwnedFd, Errno> {
         use rustix::fs::{ResolveFlags, openat2};
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match openat2(CWD, path, DIRECTORY_FLAGS, Mode::empty(), resolve) {
-            // Old kernels, and sandboxes that do not know it.
+            // Old kernels and some sandboxes do not have this call.
             Err(Errno::NOSYS | Errno::PERM) => {}
             opened => return opened,
         }
@@ -216,7 +216,7 @@ fn open_directory(path: &Path, links: SymlinkPolicy) -> Result<OwnedFd, Errno> {
     walk_components(path, |directory, name| openat(directory, name, DIRECTORY_FLAGS | OFlags::NOFOLLOW, Mode::empty()))
 }
 
-/// Makes what is missing of a path, one directory after another, each in the one before it.
+/// Creates the missing directories of a path, each relative to the one before it.
 fn make_directories(path: &Path, links: SymlinkPolicy, privacy: FilePrivacy) -> io::Result<OwnedFd> {
     let follow = if links == SymlinkPolicy::Refuse { OFlags::NOFOLLOW } else { OFlags::empty() };
     let is_shared = matches!(privacy, FilePrivacy::Shared | FilePrivacy::Mode(_));
@@ -225,9 +225,9 @@ fn make_directories(path: &Path, links: SymlinkPolicy, privacy: FilePrivacy) -> 
         match openat(directory, name, DIRECTORY_FLAGS | follow, Mode::empty()) {
             Err(Errno::NOENT) => {
                 match mkdirat(directory, name, mode) {
-                    // Whatever the mask says, its owner needs it.
+                    // Whatever the umask, the owner needs access.
                     Ok(()) if !is_shared => chmodat(directory, name, mode, AtFlags::empty())?,
-                    // Somebody else may have been quicker.
+                    // Another program may have created it meanwhile.
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(error),
                 }
@@ -238,7 +238,7 @@ fn make_directories(path: &Path, links: SymlinkPolicy, privacy: FilePrivacy) -> 
     })?)
 }
 
-/// Goes down a path, directory by directory.
+/// Descends a path, directory by directory.
 fn walk_components(
     path: &Path,
     step: impl Fn(BorrowedFd<'_>, &OsStr) -> Result<OwnedFd, Errno>,
@@ -255,7 +255,7 @@ fn walk_components(
     Ok(directory)
 }
 
-/// An administrator who edits a user's file leaves it the user's. Nobody else may give files away, nor needs to.
+/// Keeps the owner of a file that root edits for another user. Other users may not change owners, and need not.
 fn preserve_owner(file: &File, existing: &Metadata) {
     use std::os::unix::fs::{MetadataExt, fchown};
     if file.metadata().is_ok_and(|now| (now.uid(), now.gid()) != (existing.uid(), existing.gid())) {
@@ -281,7 +281,7 @@ mod tests {
         replace_with_symlink(&root.join("real/f"), "g").unwrap();
         replace_with_symlink(&root.join("new/f"), "g").unwrap();
         assert_eq!(std::fs::read_link(root.join("real/f")).unwrap(), Path::new("g"));
-        // A link is removed, not what it leads to.
+        // A link is removed, not its target.
         remove_file(&root.join("link")).unwrap();
         remove_file(&root.join("real/f")).unwrap();
         remove_directory(&root.join("real/empty")).unwrap();

@@ -1,4 +1,4 @@
-//! Files of the program's own, which nobody but their owner may read, whatever the mask says.
+//! Files of the program's own that only their owner may read, whatever the umask.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
@@ -12,11 +12,11 @@ use crate::ExistingFileMode;
 pub(crate) fn open_append(path: &Path, found: ExistingFileMode) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).mode(0o600);
-    // A pipe that nobody reads must not be waited for.
+    // Opening a pipe without a reader must not block.
     options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
     let (file, found) = match options.create_new(true).open(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            // A link that leads to nothing yet is there too.
+            // A dangling symbolic link counts as existing too.
             (options.create_new(false).create(true).open(path)?, found)
         }
         new => (new?, ExistingFileMode::MakePrivate),
@@ -44,7 +44,7 @@ pub(crate) fn create_private_directory(path: &Path) -> io::Result<()> {
     for folder in missing.into_iter().rev() {
         match builder.create(folder) {
             Ok(()) => fs::set_permissions(folder, Permissions::from_mode(0o700))?,
-            // Somebody else was quicker.
+            // Another program has created it meanwhile.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }

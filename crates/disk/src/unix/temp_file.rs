@@ -1,5 +1,6 @@
-//! New content that is not in its place yet: without a name where the system can do that (Linux), so that a program that is
-//! killed leaves nothing behind, else under a temporary one, which is noted in the journal for as long.
+//! Temporary files: without a name where the system supports that (Linux), so that a killed program leaves nothing
+//! behind,
+//! else under a temporary name, which is in the journal for as long as it exists.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -18,7 +19,7 @@ pub(super) struct TempFile<'d> {
     name: Option<TempName<'d>>,
 }
 
-/// A name for the moment, and the note of it, which goes after it.
+/// A temporary name and its journal entry, which is dropped after the file was removed.
 struct TempName<'d> {
     directory: BorrowedFd<'d>,
     text: String,
@@ -27,7 +28,7 @@ struct TempName<'d> {
 
 impl Drop for TempName<'_> {
     fn drop(&mut self) {
-        // After a rename there is nothing by that name.
+        // After a rename there is no file of that name.
         let _ = unlinkat(self.directory, self.text.as_str(), AtFlags::empty());
     }
 }
@@ -37,7 +38,7 @@ impl<'d> TempFile<'d> {
         #[cfg(target_os = "linux")]
         if let Ok(file) = openat(directory, ".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
             let file = File::from(file);
-            // A name is given to it through /proc, which is not everywhere.
+            // A name is given to it through /proc, which does not exist everywhere.
             if rustix::fs::access(proc_fd_path(&file).as_str(), rustix::fs::Access::EXISTS).is_ok() {
                 return Ok(TempFile { directory, file, name: None });
             }
@@ -45,7 +46,7 @@ impl<'d> TempFile<'d> {
         Self::with_temp_name(directory, mode)
     }
 
-    /// Where there are no files without names.
+    /// Creates a file with a temporary name, where the system has no files without names.
     fn with_temp_name(directory: BorrowedFd<'d>, mode: Mode) -> io::Result<Self> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let (file, name) = with_unique_name(directory, |name| openat(directory, name, flags, mode))?;
@@ -56,12 +57,12 @@ impl<'d> TempFile<'d> {
         &self.file
     }
 
-    /// Takes the place of whatever has that name.
+    /// Renames the file to `place`, and replaces what has that name.
     pub(super) fn persist(self, place: &OsStr) -> io::Result<File> {
         let name = match self.name {
             Some(name) => name,
             None => match link_by_descriptor(&self.file, self.directory, place) {
-                // A link takes nobody's place; a rename does, and needs a name for that moment.
+                // `linkat` does not replace a file; a rename does, but needs a temporary name.
                 Err(Errno::EXIST) => {
                     let link = |name: &str| link_by_descriptor(&self.file, self.directory, OsStr::new(name));
                     with_unique_name(self.directory, link)?.1
@@ -73,7 +74,7 @@ impl<'d> TempFile<'d> {
         Ok(self.file)
     }
 
-    /// Takes the name if nobody has it.
+    /// Gives the file the name `place` if no file has it.
     pub(super) fn persist_noclobber(self, place: &OsStr) -> io::Result<File> {
         let Some(name) = &self.name else {
             link_by_descriptor(&self.file, self.directory, place)?;
@@ -82,14 +83,14 @@ impl<'d> TempFile<'d> {
         match linkat(self.directory, name.text.as_str(), self.directory, place, AtFlags::empty()) {
             Ok(()) => Ok(self.file),
             Err(Errno::EXIST) => Err(ErrorKind::AlreadyExists.into()),
-            // Some disks know no links; there the name must be free a moment before.
+            // Some disks have no hard links; there the name is checked just before the rename.
             Err(_) if statat(self.directory, place, AtFlags::SYMLINK_NOFOLLOW).is_err() => self.persist(place),
             Err(_) => Err(ErrorKind::AlreadyExists.into()),
         }
     }
 }
 
-/// Gives a file that has none a name that nobody has.
+/// Gives a name to a file without one; fails if the name is in use.
 fn link_by_descriptor(file: &File, directory: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
     linkat(CWD, proc_fd_path(file).as_str(), directory, name, AtFlags::SYMLINK_FOLLOW)
 }
@@ -98,7 +99,7 @@ fn proc_fd_path(file: &File) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// Tries names until one is nobody's.
+/// Tries names until one is not in use.
 fn with_unique_name<'d, T>(
     directory: BorrowedFd<'d>,
     try_name: impl Fn(&str) -> Result<T, Errno>,
@@ -117,14 +118,14 @@ fn with_unique_name<'d, T>(
     }
 }
 
-/// Whether a name is one that a program with this number gives to drafts.
+/// Returns whether a name is one that the program with this process id gives to temporary files.
 pub(super) fn is_temp_name_of(pid: u32, name: &OsStr) -> bool {
     let parts = || {
         let rest = name.to_str()?.strip_prefix(&format!(".hookwright-{pid}-"))?.strip_suffix(".tmp")?;
         let (now, count) = rest.split_once('-')?;
         Some((u32::from_str_radix(now, 16).ok()?, count.parse::<u64>().ok()?))
     };
-    // Read and written again it is the same, or somebody else made it up.
+    // Only the exact spelling counts: others were not made by this program.
     parts().is_some_and(|(now, count)| *name == *format!(".hookwright-{pid}-{now:x}-{count}.tmp"))
 }
 
@@ -136,7 +137,7 @@ mod tests {
     use std::io::Write;
     use std::os::fd::AsFd;
 
-    /// Half a draft is no file in anybody's project.
+    /// A temporary file that was not finished leaves nothing in the user's project.
     #[test]
     fn temp_file_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
