@@ -1,5 +1,5 @@
-//! An HTTP server on this machine, in its smallest: one request a connection, answered as the test wants. And a browser that
-//! follows where it is sent, in its smallest too. What HTTP hooks meet is `service`.
+//! A minimal HTTP server on this machine, which answers one request per connection as the test wants, and a minimal
+//! browser that follows redirects. The server for HTTP hooks is in `service`.
 
 pub mod service;
 
@@ -12,61 +12,61 @@ use serde_json::Value;
 
 use crate::deadline::{ListenerDeadline, ReceiverDeadline, connect_in_time};
 
-/// A request.
+/// A request that the test server received.
 #[derive(Clone, Debug, Default)]
 pub struct TestHttpRequest {
-    /// `GET`, `POST` …
+    /// The method: `GET`, `POST` …
     pub method: String,
     /// The path, without its query.
     pub path: String,
-    /// What stands behind the `?`.
+    /// The part of the target after the `?`.
     pub query: String,
-    /// The headers, with names in small letters.
+    /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The body as text.
     pub body: String,
-    /// Which request of its connection it is, from 1 on.
+    /// The position of the request in its connection, from 1 on.
     pub nth: usize,
 }
 
 impl TestHttpRequest {
-    /// A header's value; empty if there is none.
+    /// Returns a header's value; empty if there is none.
     pub fn header(&self, name: &str) -> &str {
         self.headers.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 
-    /// The body as JSON; null if it is none.
+    /// Returns the body as JSON; null if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 
-    /// A field of the query, or of a form.
+    /// Returns a field of the query or of a form in the body.
     pub fn field(&self, name: &str) -> Option<String> {
         form_field(&self.query, name).or_else(|| form_field(&self.body, name))
     }
 }
 
-/// What is answered.
+/// A response of the test server.
 #[derive(Debug)]
 pub enum TestHttpResponse {
-    /// A status, further headers, and all of the body.
+    /// A status, further headers, and the whole body.
     Full(u16, Vec<(String, String)>, String),
-    /// Server-sent events, for as long as there may be more.
+    /// Server-sent events, until the sender is dropped.
     Events(Receiver<String>),
 }
 
 impl TestHttpResponse {
-    /// Some JSON.
+    /// Creates a JSON response.
     pub fn json(value: &Value) -> TestHttpResponse {
         TestHttpResponse::Full(200, vec![("content-type".to_owned(), "application/json".to_owned())], value.to_string())
     }
 
-    /// A status alone.
+    /// Creates a response with a status and no body.
     pub fn status(status: u16) -> TestHttpResponse {
         TestHttpResponse::Full(status, Vec::new(), String::new())
     }
 
-    /// The status with a header more.
+    /// Adds a header to a full response.
     #[must_use]
     pub fn with_header(self, name: &str, value: &str) -> TestHttpResponse {
         match self {
@@ -79,15 +79,15 @@ impl TestHttpResponse {
     }
 }
 
-/// A server that answers like this for as long as the test runs.
+/// A server that runs until the test program ends.
 pub struct TestHttpServer {
-    /// Where it is, without a slash at the end.
+    /// The base URL, without a slash at the end.
     pub address: String,
     requests: Arc<Mutex<Vec<TestHttpRequest>>>,
 }
 
 impl TestHttpServer {
-    /// Starts it.
+    /// Starts a server that answers with this function.
     pub fn serve(answer: impl Fn(&TestHttpRequest) -> TestHttpResponse + Send + Sync + 'static) -> TestHttpServer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
@@ -96,14 +96,14 @@ impl TestHttpServer {
         std::thread::spawn(move || {
             for stream in listener.connections() {
                 let (record, answer) = (record.clone(), answer.clone());
-                // Whoever hangs up has heard enough.
+                // A client that hangs up early is no error.
                 std::thread::spawn(move || handle_connection(stream, &record, answer.as_ref()));
             }
         });
         TestHttpServer { address, requests: heard }
     }
 
-    /// What was asked for at this path so far.
+    /// Returns the requests to this path so far.
     pub fn requests_to(&self, path: &str) -> Vec<TestHttpRequest> {
         let all = self.requests.lock().expect("nobody panicked");
         all.iter().filter(|asked| asked.path == path).cloned().collect()
@@ -152,7 +152,7 @@ fn read_request(from: &mut impl BufRead) -> std::io::Result<TestHttpRequest> {
     Ok(asked)
 }
 
-/// Goes to an address on this machine, and on to wherever it is sent: the last status, and what stands there.
+/// Fetches an address on this machine, follows redirects, and returns the last status and the last response.
 pub fn browse(address: &str) -> (u16, String) {
     let (place, target) = address.strip_prefix("http://").expect("an address").split_once('/').expect("a path");
     let mut stream = connect_in_time(place).expect("somebody listens");
@@ -164,7 +164,7 @@ pub fn browse(address: &str) -> (u16, String) {
     location.map_or((status, answer.clone()), |next| browse(next.trim()))
 }
 
-/// A field of a query or a form, with its escapes undone.
+/// Returns a field of a query or a form, percent-decoded.
 pub fn form_field(query: &str, name: &str) -> Option<String> {
     let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
     let mut bytes = Vec::new();

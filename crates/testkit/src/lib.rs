@@ -1,6 +1,6 @@
-//! A project in a box for end-to-end tests: its own home, its own folder, real hook scripts, the real binary.
+//! A sandboxed project for end-to-end tests: its own home, its own folder, real hook scripts, the real binary.
 //!
-//! Panics are its way of failing: it is only used by tests.
+//! Its functions panic on failure, since only tests use them.
 
 #![expect(clippy::expect_used, reason = "a test that cannot set up its box has failed")]
 
@@ -25,7 +25,7 @@ use deadline::{ChildDeadline, CommandDeadline, JoinDeadline};
 pub use mcp::MCP_SERVER;
 pub use replay::ReplayBuilder;
 
-/// Every event, in the order of the table: written down once more, so that tests notice a change of it.
+/// The names of all events in the order of the event table, repeated here so that tests notice a change of the table.
 pub const EVENT_NAMES: [&str; 11] = [
     "SessionStart",
     "SessionEnd",
@@ -40,7 +40,7 @@ pub const EVENT_NAMES: [&str; 11] = [
     "Notification",
 ];
 
-/// A home and a project that nobody else uses.
+/// A home and a project folder of one test.
 pub struct Sandbox {
     folder: TempDir,
     binary: PathBuf,
@@ -48,24 +48,24 @@ pub struct Sandbox {
     project: String,
 }
 
-/// How a program ended.
+/// The result of a program that has ended.
 #[derive(Debug)]
 pub struct ProgramRun {
-    /// Its exit code; none if a signal ended it.
+    /// The exit code; none if a signal ended the program.
     pub code: Option<i32>,
-    /// What it printed.
+    /// The text that the program printed.
     pub stdout: String,
-    /// What it said about it.
+    /// The messages that the program printed.
     pub stderr: String,
 }
 
 impl ProgramRun {
-    /// Its output as JSON.
+    /// Parses stdout as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON ({error}): {self:#?}"))
     }
 
-    /// Its output as JSON lines.
+    /// Parses stdout as JSON lines.
     pub fn json_lines(&self) -> Vec<Value> {
         let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("no JSON ({error}): {line}"));
         self.stdout.lines().map(parse).collect()
@@ -80,7 +80,7 @@ impl ProgramRun {
 }
 
 impl Sandbox {
-    /// An empty box around a binary; the project's folder is trusted.
+    /// Creates an empty sandbox for a binary; the project's folder is trusted.
     pub fn new(binary: impl Into<PathBuf>) -> Sandbox {
         watchdog::watch();
         let folder = tempfile::Builder::new().prefix("hw").tempdir().expect("a temporary folder");
@@ -90,7 +90,7 @@ impl Sandbox {
         sandbox.env("GEMINI_CLI_TRUST_WORKSPACE", "true")
     }
 
-    /// The box, with another variable for the program.
+    /// Sets an environment variable for the program.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.env.retain(|(known, _)| known != name);
@@ -98,14 +98,14 @@ impl Sandbox {
         self
     }
 
-    /// The box, with the folder's trust up to the program.
+    /// Leaves the trust in the folder to the program.
     #[must_use]
     pub fn untrusted(mut self) -> Self {
         self.env.retain(|(name, _)| name != "GEMINI_CLI_TRUST_WORKSPACE");
         self
     }
 
-    /// The box, with an empty project of another name.
+    /// Uses an empty project of another name.
     #[must_use]
     pub fn project_named(mut self, name: &str) -> Self {
         self.project = name.to_owned();
@@ -113,28 +113,28 @@ impl Sandbox {
         self
     }
 
-    /// The home.
+    /// Returns the user's home directory.
     pub fn home(&self) -> PathBuf {
         self.root().join("home")
     }
 
-    /// The project.
+    /// Returns the project's directory.
     pub fn project(&self) -> PathBuf {
         self.root().join(&self.project)
     }
 
-    /// A place beside home and project.
+    /// Returns the path of a file or folder beside home and project.
     pub fn sibling_path(&self, name: &str) -> PathBuf {
         self.root().join(name)
     }
 
-    /// Leaves the box on disk when the test is over, for people to look into; where it is.
+    /// Leaves the sandbox on disk after the test, for inspection, and returns its path.
     pub fn keep_on_disk(&mut self) -> PathBuf {
         self.folder.disable_cleanup(true);
         self.root()
     }
 
-    /// Writes a replay file and gives back its path.
+    /// Writes a replay file and returns its path.
     pub fn replay(&self, replay: &ReplayBuilder) -> String {
         let path = self.sibling_path("replay.jsonl");
         fs::write(&path, replay.text()).expect("a file");
@@ -159,7 +159,7 @@ impl Sandbox {
         fs::read_to_string(self.project().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// Whether a file of the project is there.
+    /// Returns whether a file of the project exists.
     pub fn has_file(&self, path: &str) -> bool {
         self.project().join(path).exists()
     }
@@ -178,14 +178,14 @@ impl Sandbox {
         self
     }
 
-    /// Writes an executable hook script and gives back the command that runs it.
+    /// Writes an executable hook script and returns the command that runs it.
     pub fn script(&self, name: &str, script: &str) -> String {
         let path = self.write(&format!(".gemini/hooks/{name}"), format!("#!/bin/sh\n{script}\n"));
         make_executable(&path);
         format!("$GEMINI_PROJECT_DIR/.gemini/hooks/{name}")
     }
 
-    /// The program with these arguments, in the project, with nothing of our own environment but the search path.
+    /// Returns the program with these arguments, in the project, with the sandbox's environment and the search path.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command
@@ -202,7 +202,7 @@ impl Sandbox {
         command
     }
 
-    /// The same under limits, in the shell's words (`ulimit -n 64`).
+    /// Returns the same command under limits, as shell code (`ulimit -n 64`).
     pub fn limited_command(&self, limits: &str, args: &[&str]) -> Command {
         let free = self.command(args);
         let mut limited = Command::new("sh");
@@ -224,7 +224,7 @@ impl Sandbox {
         finish(self.command(args).spawn().expect("the program starts"))
     }
 
-    /// Runs the program to its end, with something on stdin.
+    /// Runs the program to its end with this text on stdin.
     pub fn run_with_input(&self, args: &[&str], input: &str) -> ProgramRun {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().expect("the program starts");
         let mut stdin = child.stdin.take().expect("a pipe");
@@ -255,7 +255,7 @@ pub fn finish(child: Child) -> ProgramRun {
     child.finish_in_time().into()
 }
 
-/// How a program ended, and the most memory that it had, in MiB; none where the system does not tell.
+/// Waits for a program and returns its result and its peak memory in MiB; none if the system does not tell.
 #[track_caller]
 pub fn finish_measured(child: Child) -> (ProgramRun, Option<u64>) {
     let status = format!("/proc/{}/status", child.id());
@@ -265,7 +265,7 @@ pub fn finish_measured(child: Child) -> (ProgramRun, Option<u64>) {
     (output.into(), peak)
 }
 
-/// The most memory that a child of this process had, in MiB; nothing for another process that bears its number by now.
+/// Returns the peak memory of a child of this process in MiB; none if another process has its number by now.
 fn peak_memory_mib(status: &str) -> Option<u64> {
     let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
     if parent.trim().parse() != Ok(std::process::id()) {
@@ -275,31 +275,34 @@ fn peak_memory_mib(status: &str) -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib / 1024)
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 #[track_caller]
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     deadline::wait_for(what, || is_so().then_some(()));
 }
 
-/// Says that a test, or a part of it, is left out, and why. Not through a macro, whose words a passing test keeps to
-/// itself.
+/// Reports that a test, or a part of it, is skipped, and why. It writes to stderr directly, because the harness hides
+/// what
+/// the macros print in a passing test.
 pub fn report_skipped(test: &str, why: &str) {
     print_error(&format!("skipped: {test}: {why}\n"));
 }
 
-/// A time in seconds that a variable may override.
+/// Returns a duration in seconds that an environment variable may override.
 fn seconds_from_env(variable: &str, otherwise: u64) -> Duration {
     let given = std::env::var(variable).ok().and_then(|given| given.parse().ok());
     Duration::from_secs(given.unwrap_or(otherwise))
 }
 
-/// Prints past the harness, in one write, so that tests that run at the same time do not talk into it.
+/// Prints past the harness, in one write, so that the output of concurrent tests does not mix.
 #[expect(clippy::disallowed_methods, reason = "tests print for whoever runs them")]
 fn print_error(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Whether hangups count here, as far as that can be told; under `nohup` they do not, and what is started has no say in it.
+/// Returns whether this process receives SIGHUP, and reports the test as skipped if not.
+///
+/// Under `nohup` the signal is ignored, also by the processes that the test starts.
 pub fn receives_hangups(test: &str) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -310,19 +313,19 @@ pub fn receives_hangups(test: &str) -> bool {
     ignored & 1 == 0
 }
 
-/// Whether a program is on the search path. Whoever leaves something out for want of it says so with [`skipped`].
+/// Returns whether a program is on the search path. A caller that skips a test without it calls [`report_skipped`].
 pub fn has_program(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
-/// Whether a process is running; one that has ended and waits to be reaped is not.
+/// Returns whether a process is running; a zombie is not.
 pub fn is_running(pid: &str) -> bool {
     let state = process_state(pid);
     !state.is_empty() && !state.starts_with('Z')
 }
 
-/// Whether a process has been stopped and can go on.
+/// Returns whether a process is stopped and can be resumed.
 pub fn is_stopped(pid: &str) -> bool {
     process_state(pid).starts_with('T')
 }

@@ -1,8 +1,11 @@
 //! An MCP server as a shell script, which behaves as the test wants.
 
-/// Answers as a polite server does: one tool, one prompt, one resource. `on_initialize`, `on_list`, `on_call` and `on_cancelled` in its
-/// environment are run in the place of that, with the line that was heard in `$line`; `tools` is another list of tools. `say` sends a
-/// result, `text` a call's.
+/// A well-behaved server with one tool, one prompt and one resource.
+///
+/// The environment variables `on_initialize`, `on_list`, `on_call` and `on_cancelled` are shell code that runs instead
+/// of
+/// the default answer, with the request in `$line`; `tools` is another list of tools. `say` sends a result, `text` the
+/// result of a call.
 pub const MCP_SERVER: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 text() { say "{\"content\":[{\"type\":\"text\",\"text\":\"$1\"}]}"; }

@@ -1,4 +1,4 @@
-//! Looks at processes through `/proc`: the tree below one, what each waits in, and an end for all of them.
+//! Inspects processes through `/proc`: the tree below a process, and what each one waits in; and kills them.
 //!
 //! Where there is no `/proc` the lists are empty.
 

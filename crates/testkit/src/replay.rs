@@ -2,25 +2,25 @@
 
 use serde_json::{Value, json};
 
-/// Recorded answers, in the order in which they are asked for.
+/// Recorded answers, in the order in which the program asks for them.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayBuilder {
     lines: Vec<Value>,
 }
 
 impl ReplayBuilder {
-    /// No answers yet.
+    /// Creates a builder without answers.
     pub fn new() -> ReplayBuilder {
         ReplayBuilder::default()
     }
 
-    /// An answer in one piece.
+    /// Adds an answer in one chunk.
     #[must_use]
     pub fn says(self, text: &str) -> ReplayBuilder {
         self.says_in_chunks(&[text])
     }
 
-    /// An answer in several pieces.
+    /// Adds an answer in several chunks.
     #[must_use]
     pub fn says_in_chunks(self, texts: &[&str]) -> ReplayBuilder {
         let last = texts.len().saturating_sub(1);
@@ -28,26 +28,26 @@ impl ReplayBuilder {
         self.stream(texts.iter().enumerate().map(chunk).collect())
     }
 
-    /// An answer that calls a tool.
+    /// Adds an answer that calls a tool.
     #[must_use]
     pub fn calls(self, tool: &str, args: Value) -> ReplayBuilder {
         self.parts(&[call(tool, args)])
     }
 
-    /// An answer in one piece, of these parts.
+    /// Adds an answer in one chunk that has these parts.
     #[must_use]
     pub fn parts(self, parts: &[Value]) -> ReplayBuilder {
         self.stream(vec![chunk(parts, true)])
     }
 
-    /// An answer of exactly these pieces.
+    /// Adds an answer of exactly these chunks.
     #[must_use]
     pub fn stream(mut self, chunks: Vec<Value>) -> ReplayBuilder {
         self.lines.push(json!({"method": "generateContentStream", "response": chunks}));
         self
     }
 
-    /// An answer that is not streamed, such as a summary.
+    /// Adds an answer that is not streamed, such as a summary.
     #[must_use]
     pub fn says_unstreamed(mut self, text: &str) -> ReplayBuilder {
         let response = chunk(&[json!({"text": text})], true);
@@ -55,18 +55,18 @@ impl ReplayBuilder {
         self
     }
 
-    /// The file's text.
+    /// Returns the text of the replay file.
     pub fn text(&self) -> String {
         self.lines.iter().map(|line| format!("{line}\n")).collect()
     }
 }
 
-/// A call as a part of an answer.
+/// Creates a tool call as a part of an answer.
 pub fn call(tool: &str, args: Value) -> Value {
     json!({"functionCall": {"name": tool, "args": args}})
 }
 
-/// A piece of an answer.
+/// Creates a chunk of an answer.
 pub fn chunk(parts: &[Value], last: bool) -> Value {
     let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});
     if last {

@@ -1,8 +1,8 @@
 //! Ends a test program in which no test finishes any more, and prints which ones were running.
 //!
 //! It runs on a thread of its own: a test that spins without ever yielding cannot be ended from its own thread, nor by
-//! a timer of its runtime. The test harness tells nobody when a test starts or ends, so the helpers that tests begin
-//! with call [`watch`], and the end of the test's thread is its end.
+//! a timer of its runtime. The test harness has no callback for the start and end of a test, so the helpers that tests
+//! begin with call [`watch`], and the end of the test's thread counts as the test's end.
 
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -46,7 +46,7 @@ pub fn watch() {
     }
 }
 
-/// Says that a test which takes long by design is still getting on.
+/// Reports that a test which takes long by design still makes progress.
 pub fn report_progress() {
     lock().last_change = Instant::now();
 }

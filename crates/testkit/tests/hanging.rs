@@ -1,4 +1,4 @@
-//! Tests that hang on purpose, in another process of this test program: each is ended, and says what it waited for.
+//! Tests that hang on purpose, in another process of this test program: each is ended and reports what it waited for.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::{ProgramRun, deadline, finish, fs, is_running, wait_until, watchdog};
 
-/// Which of the tests below hangs.
+/// The variable that names the test below that is to hang.
 const HANG_VARIABLE: &str = "HOOKWRIGHT_TEST_HANG";
 
 fn should_hang(test: &str) -> bool {

@@ -1,4 +1,4 @@
-//! A service as HTTP hooks meet them: it keeps connections and counts them, may speak TLS, and misbehaves to the byte.
+//! A test server for HTTP hooks: it keeps and counts connections, may use TLS, and can send any malformed response.
 
 use std::io::{BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,24 +13,24 @@ use serde_json::Value;
 use super::{TestHttpRequest, read_request};
 use crate::deadline::ListenerDeadline;
 
-/// Who signed the certificate of [`TestHttpService::start_tls`]: the path of a file that `SSL_CERT_FILE` can name.
+/// The CA certificate of [`TestHttpService::start_tls`]: the path of a file that `SSL_CERT_FILE` can name.
 pub const CA_CERTIFICATE_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/certificates/authority.pem");
 
-/// What a service does with a request.
+/// The response of a service to a request.
 #[derive(Clone, Debug)]
 pub enum ServiceReply {
     /// Writes these bytes and waits for the next request.
     KeepAlive(Vec<u8>),
-    /// Writes these bytes and hangs up.
+    /// Writes these bytes and closes the connection.
     Close(Vec<u8>),
-    /// Writes the first once and the second for as long as anybody listens.
+    /// Writes the first bytes once and the second ones until the client closes the connection.
     Endless(Vec<u8>, Vec<u8>),
-    /// Writes these bytes and nothing more, without hanging up.
+    /// Writes these bytes and nothing more, without closing the connection.
     Stall(Vec<u8>),
 }
 
 impl ServiceReply {
-    /// A whole answer.
+    /// Creates a complete response.
     pub fn status(status: u16, headers: &str, body: impl AsRef<[u8]>) -> ServiceReply {
         let body = body.as_ref();
         let length = if status == 204 { String::new() } else { format!("content-length: {}\r\n", body.len()) };
@@ -39,12 +39,12 @@ impl ServiceReply {
         ServiceReply::KeepAlive(bytes)
     }
 
-    /// Some JSON.
+    /// Creates a complete response with JSON.
     pub fn json(value: &Value) -> ServiceReply {
         ServiceReply::status(200, "content-type: application/json\r\n", value.to_string())
     }
 
-    /// The same, and hangs up behind it without having said so.
+    /// Closes the connection after the response, without announcing it.
     #[must_use]
     pub fn and_close(self) -> ServiceReply {
         match self {
@@ -54,9 +54,9 @@ impl ServiceReply {
     }
 }
 
-/// A service that answers like this for as long as the test runs.
+/// A service that runs until the test program ends.
 pub struct TestHttpService {
-    /// Where it is, without a slash at the end.
+    /// The base URL, without a slash at the end.
     pub address: String,
     log: Arc<ServiceLog>,
 }
@@ -70,12 +70,12 @@ struct ServiceLog {
 type RequestHandler = dyn Fn(&TestHttpRequest) -> ServiceReply + Send + Sync;
 
 impl TestHttpService {
-    /// Starts one.
+    /// Starts a service that answers with this function.
     pub fn start(answer: impl Fn(&TestHttpRequest) -> ServiceReply + Send + Sync + 'static) -> TestHttpService {
         TestHttpService::listen("http", Arc::new(answer), |stream, seen, answer| serve(stream, &seen, answer))
     }
 
-    /// Starts one with a certificate for 127.0.0.1 that nobody trusts unless told to.
+    /// Starts a service with a certificate for 127.0.0.1 that is only trusted together with [`CA_CERTIFICATE_PATH`].
     pub fn start_tls(answer: impl Fn(&TestHttpRequest) -> ServiceReply + Send + Sync + 'static) -> TestHttpService {
         let file = |name: &str| format!("{}/certificates/{name}", env!("CARGO_MANIFEST_DIR"));
         let certificate = CertificateDer::from_pem_file(file("server.pem")).expect("a certificate");
@@ -103,19 +103,19 @@ impl TestHttpService {
             for stream in listener.connections() {
                 record.connections.fetch_add(1, Ordering::SeqCst);
                 let (record, answer, talk) = (record.clone(), answer.clone(), talk.clone());
-                // Whoever hangs up has heard enough.
+                // A client that hangs up early is no error.
                 std::thread::spawn(move || talk(stream, record, answer.as_ref()));
             }
         });
         TestHttpService { address, log: seen }
     }
 
-    /// Everything that was asked so far.
+    /// Returns all requests so far.
     pub fn requests(&self) -> Vec<TestHttpRequest> {
         self.log.requests.lock().expect("nobody panicked").clone()
     }
 
-    /// How many connections were made to it.
+    /// Returns the number of connections that were made.
     pub fn connections(&self) -> usize {
         self.log.connections.load(Ordering::SeqCst)
     }
@@ -143,7 +143,7 @@ fn serve(stream: impl Read + Write, seen: &ServiceLog, answer: &RequestHandler) 
             ServiceReply::Stall(bytes) => {
                 to.write_all(&bytes)?;
                 to.flush()?;
-                // Until the other side has gone.
+                // Until the client has closed the connection.
                 let mut rest = Vec::new();
                 return stream.read_to_end(&mut rest).map(drop);
             }
