@@ -1,5 +1,6 @@
-//! Any way a hook can end, with anything on stdout and stderr, on every event: reading it must not crash, must not give
-//! a decision that the event does not have, and a deny must survive any merge and being written down.
+//! The `answer` property: any way in which a hook can end, with any stdout and stderr, on every event. Parsing must not
+//! panic and must not give a decision that the event does not have; a deny must survive every merge, and an answer a
+//! round trip through JSON.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use hookwright_hooks::merge::merge;
 use hookwright_hooks::{Answer, CapturedStream, Decision, EventKind, HookCapability, HookExit, parse_answer};
 use serde_json::Value;
 
-/// Three bytes say how the hook ended; a record separator stands between stdout and stderr.
+/// Checks one input: three bytes say how the hook ended, then stdout and stderr follow, with a record separator between
+/// them.
 pub fn answer(input: &[u8]) {
     let [how, code, dropped, text @ ..] = input else { return };
     let end = match how % 6 {
@@ -42,7 +44,7 @@ fn check_powers(kind: EventKind, answer: &Answer) {
     assert!(!answer.stop || kind.can(HookCapability::Stop));
 }
 
-/// What a hook answered, printed by another hook, is the same answer.
+/// Checks that an answer, printed by another hook, parses to the same answer.
 fn check_json_round_trip(kind: EventKind, answer: &Answer) {
     let text = Value::Object(answer.to_json(kind)).to_string();
     let stdout = CapturedStream::decode(text.as_bytes(), text.len() as u64);

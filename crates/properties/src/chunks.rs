@@ -1,11 +1,12 @@
-//! Any text as a streamed answer that hooks want by the sentence, the line or so many characters: wherever it is cut, its units
-//! are the text, end where the whole text has an end, and are never waited for beyond the bound.
+//! The `chunks` property: any text as a streamed answer that hooks receive by the sentence, the line or a number of
+//! characters. Wherever the stream is cut, the units make up the text, end where the uncut text has an end, and are
+//! held back no longer than the limit.
 
 use std::num::NonZeroU32;
 
 use hookwright_hooks::{ChunkGranularity, ChunkSplitter, ChunkUnit};
 
-/// The first byte says what is wanted: `s` sentences, `l` lines, anything else so many characters.
+/// Checks one input. The first byte selects the unit: `s` sentences, `l` lines, anything else a number of characters.
 pub fn chunks(input: &[u8]) {
     let Some((first, bytes)) = input.split_first() else { return };
     let text = String::from_utf8_lossy(bytes);
@@ -19,19 +20,19 @@ pub fn chunks(input: &[u8]) {
     cuts.sort_unstable();
     let cut = unit_ends(&text, &cuts, wish);
     let single: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-    // Every end there is: without a number of characters to wait for, one by one.
+    // All possible ends: with a minimal length, one character at a time.
     let finest = if matches!(wish, ChunkUnit::MinChars(_)) { ChunkUnit::MinChars(NonZeroU32::MIN) } else { wish };
     let ends = unit_ends(&text, &single, finest);
     for end in &cut[..cut.len() - 1] {
         assert!(ends.contains(end), "{wish}: {end} is no end of {text:?}");
     }
-    // Nothing that is whole is held.
+    // A complete unit is not held back.
     if finest == wish {
         assert_eq!(cut.iter().rev().nth(1), ends.iter().rev().nth(1), "{wish}: {text:?}");
     }
 }
 
-/// Where the units of a text end that arrives in pieces; the last is the text's own end.
+/// Returns the ends of the units of a text that arrives in pieces; the last is the text's own end.
 fn unit_ends(text: &str, cuts: &[usize], wish: ChunkUnit) -> Vec<usize> {
     let (mut cutter, mut from, mut ends) = (ChunkSplitter::default(), 0, Vec::new());
     for to in cuts {

@@ -1,11 +1,12 @@
-//! Any text as a command, and as a patch: what it does can be told or is in doubt, and whatever is told is a whole path.
+//! The `effects` property: any text as a command and as a patch. Its effects are known or uncertain, and every reported
+//! path is absolute.
 
 use std::path::{Component, Path};
 
 use hookwright_hooks::{Aspect, CallPlace, Effects, patch, shell::parse};
 use serde_json::{Map, Value};
 
-/// Looks at what the text would do.
+/// Checks the effects of a command and of a patch with this text.
 pub fn effects(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let project = Path::new("/nowhere/project");

@@ -1,7 +1,8 @@
-//! What must hold of anything that strangers write: one function per kind of input, which takes any bytes and panics if
-//! something does not hold.
+//! Properties that must hold for any untrusted input: one function per kind of input, which takes any bytes and panics
+//! if a property does not hold.
 //!
-//! The fuzzer (`fuzz/`) calls them with what it makes up, `tests/` with what it once made up and with small changes of that.
+//! The fuzzer (`fuzz/`) calls them with generated inputs; `tests/` calls them with stored inputs and small mutations of
+//! those.
 
 #![expect(clippy::expect_used, reason = "panics are its way of saying that something does not hold")]
 
@@ -30,10 +31,10 @@ pub use template::template;
 pub use transcript::transcript;
 pub use words::words;
 
-/// What must hold of some bytes.
+/// A check of some bytes, which panics if a property does not hold.
 pub type Property = fn(&[u8]);
 
-/// All of them, by the names of the fuzzer's targets.
+/// All properties, by the names of the fuzzer's targets.
 pub const PROPERTIES: [(&str, Property); 11] = [
     ("settings", settings),
     ("answer", answer),
@@ -48,10 +49,10 @@ pub const PROPERTIES: [(&str, Property); 11] = [
     ("transcript", transcript),
 ];
 
-/// Parts the fields of an input: a record separator, which nobody types.
+/// The separator of an input's fields: the record separator, a character that is hardly ever typed.
 const FIELD_SEPARATOR: u8 = 0x1e;
 
-/// Places to cut so many bytes at, in order: different for different inputs, the same for the same.
+/// Returns positions to cut these bytes at, in order. They are pseudo-random, and depend on the bytes only.
 fn cut_positions(input: &[u8]) -> Vec<usize> {
     let mut state = input
         .iter()
@@ -68,13 +69,13 @@ fn cut_positions(input: &[u8]) -> Vec<usize> {
     places
 }
 
-/// The bytes in pieces.
+/// Splits the bytes at these positions.
 fn split_at_cuts<'i>(input: &'i [u8], cuts: &[usize]) -> Vec<&'i [u8]> {
     let starts = std::iter::once(0).chain(cuts.iter().copied());
     starts.zip(cuts).map(|(start, end)| &input[start..*end]).collect()
 }
 
-/// Up to so many fields of an input; the last one holds the rest.
+/// Splits an input into `N` fields; missing ones are empty, and the last one holds the rest.
 fn split_fields<const N: usize>(input: &[u8]) -> [&[u8]; N] {
     let mut fields = input.splitn(N, |byte| *byte == FIELD_SEPARATOR);
     std::array::from_fn(|_| fields.next().unwrap_or_default())

@@ -1,12 +1,13 @@
-//! Any texts as policies: a broken one has no rules, places lie in the file, what a stronger tier denies stays denied
-//! whatever a weaker one says, a project never loosens, and what is denied alone is denied among others.
+//! The `policy` property: any texts as policies. A broken policy has no rules, source positions lie in the file, a deny
+//! of a stronger tier cannot be revoked by a weaker one, a project never loosens, and a denied command is denied within
+//! a compound command too.
 
 use hookwright_agent::fuzzing::{decide_by_rules, parse_policy_text};
 use hookwright_agent::{ApprovalMode, ParsedPolicy, PolicyRule, PolicyTier, RuleDecision};
 use hookwright_hooks::shell::parts;
 use serde_json::{Map, Value, json};
 
-/// Two policies and a command, with record separators between them.
+/// Checks one input: two policies and a command, with record separators between them.
 pub fn policy(input: &[u8]) {
     let [strong, weak, command] = crate::split_fields(input).map(String::from_utf8_lossy);
     let read = |text: &str, tier| {
@@ -56,8 +57,9 @@ fn sample_calls(command: &str) -> [(&'static str, Map<String, Value>); 4] {
     ]
 }
 
-/// A command that is denied is denied behind and before others. Only for one that is written as it is read: rules may be
-/// about the very text.
+/// Checks that a denied command is denied in compound commands too.
+///
+/// It only does so for a command that is parsed to exactly its own text, because rules may be about the text.
 fn check_denied_in_compound_commands(rules: &[PolicyRule], command: &str) {
     let found = parts(command);
     if !found.certain || found.commands.len() != 1 || found.commands[0].text != command {
@@ -75,7 +77,7 @@ fn check_denied_in_compound_commands(rules: &[PolicyRule], command: &str) {
     }
 }
 
-/// How much a decision holds back; without one, the mode decides.
+/// Returns how strict a decision is; without one, the approval mode decides.
 fn strictness(decision: Option<RuleDecision>) -> u8 {
     match decision {
         Some(RuleDecision::Allow) => 0,

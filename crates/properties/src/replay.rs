@@ -1,5 +1,5 @@
-//! Any text as a file of recorded answers: a wrong line is named, every right one is given once, and what is given can be
-//! recorded again.
+//! The `replay` property: any text as a file of recorded answers. A wrong line is reported by its number, every right
+//! one is replayed once, and replayed chunks can be recorded again.
 
 use std::future::Future;
 use std::pin::pin;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use hookwright_model::{Cancel, Chunk, Model, ModelError, ModelRequest, Replay, ReplayError, ReplayOrder};
 use serde_json::json;
 
-/// Reads the text as a file of answers.
+/// Checks the text as a file of recorded answers.
 pub fn replay(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let lines = text.lines().filter(|line| !line.trim_matches('\u{feff}').trim().is_empty()).count();
@@ -36,7 +36,9 @@ pub fn replay(input: &[u8]) {
     check_strict_order(text);
 }
 
-/// What was given can be recorded and given again; of a number with seventeen digits, reading may lose the last one.
+/// Checks that replayed chunks can be recorded and replayed again.
+///
+/// Of a number with seventeen digits, parsing may lose the last one.
 pub(crate) fn check_rerecording(chunks: &[Chunk]) {
     let again = |chunks: &[Chunk]| {
         let line = json!({ "method": "generateContentStream", "response": chunks }).to_string();
@@ -51,7 +53,7 @@ pub(crate) fn check_rerecording(chunks: &[Chunk]) {
     }
 }
 
-/// In strict order, every request takes a line, right or wrong.
+/// Checks that in strict order every request takes a line, right or wrong.
 fn check_strict_order(text: &str) {
     let replay = Replay::parse("answers", text, ReplayOrder::Strict).expect("the order says nothing of the lines");
     let request = ModelRequest::new("m", Vec::new());
@@ -60,7 +62,8 @@ fn check_strict_order(text: &str) {
     assert_eq!(asked, lines);
 }
 
-/// The chunks of the next streamed answer; nothing if none is left. One that was refused ends where it was.
+/// Returns the chunks of the next streamed answer; `None` if none is left. An answer with an error ends before the
+/// error.
 pub(crate) fn next_streamed_answer(replay: &Replay) -> Option<Vec<Chunk>> {
     let stream = poll_ready(replay.stream(&ModelRequest::new("m", Vec::new()), &Cancel::new()));
     if is_exhausted(&stream) {
@@ -78,7 +81,7 @@ fn is_exhausted<T>(answer: &Result<T, ModelError>) -> bool {
     matches!(answer, Err(error) if error.to_string().starts_with("No more mock responses"))
 }
 
-/// What a future that waits for nobody comes to.
+/// Returns the output of a future that is ready at once.
 fn poll_ready<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,

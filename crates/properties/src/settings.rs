@@ -1,5 +1,5 @@
-//! Any texts as settings files: declaring hooks must not crash, places must lie in the file, planning over what is declared
-//! must find what each hook's own matcher finds, and a project tightens and never loosens.
+//! The `settings` property: any texts as settings files. Parsing hooks must not panic, source positions must lie in the
+//! file, a plan must contain the hooks whose matchers match, and a project tightens settings and never loosens them.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use hookwright_hooks::{
 use hookwright_settings::fuzzing::merge_layers;
 use hookwright_settings::{ApprovalMode, Settings};
 
-/// A record separator stands between the user's settings and the project's.
+/// Checks one input: the user's settings and the project's, with a record separator between them.
 pub fn settings(input: &[u8]) {
     let [user, project] = crate::split_fields(input);
     let (Ok(user), Ok(project)) = (std::str::from_utf8(user), std::str::from_utf8(project)) else { return };
@@ -52,11 +52,11 @@ fn check_plan(planner: &Planner, kind: EventKind, subject: &str) {
     let enabled = planner.registry().entries().filter(|(_, state)| **state == HookState::Enabled);
     let matching = enabled.filter(|(hook, _)| hook.event == kind && hook.matcher.matches(subject)).count();
     let planned = plan.map_or(0, |plan| plan.hooks.len());
-    // Doubles run once, so fewer may be planned than match, but never none.
+    // Duplicates run once, so fewer may be planned than match, but never none.
     assert!(planned <= matching && (planned > 0) == (matching > 0), "{kind} {subject}");
 }
 
-/// What the user alone has set, against the same with a project's settings over it.
+/// Checks that the user's settings with a project's on top are no looser than the user's alone.
 fn check_no_looser(user: &Settings, both: &Settings) {
     assert!(strictness(both.general.approval_mode) >= strictness(user.general.approval_mode), "the mode");
     let turns = |settings: &Settings| settings.model.max_session_turns.unwrap_or(u32::MAX);

@@ -1,9 +1,9 @@
-//! Any text as a command: reading it must not crash, a text that is one command for sure names one program, and whoever
-//! judges commands is shown that program.
+//! The `shell` property: any text as a command. Parsing must not panic, a text that is certainly one command names one
+//! program, and that program is among the commands that policies judge.
 
 use hookwright_hooks::shell::{parse, parts, sole_program};
 
-/// Reads the text as a shell would.
+/// Checks the text as a shell command.
 pub fn shell(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let script = parse(text);
@@ -11,9 +11,9 @@ pub fn shell(input: &[u8]) {
     assert!(script.certain || !parts.certain, "the parts of an uncertain text are certain");
     if let Some(program) = sole_program(text) {
         assert!(script.certain && script.commands().len() == 1 && !program.is_empty());
-        // What quoted subscripts would run is shown before it.
+        // Commands of quoted subscripts are listed before the program.
         let shown = parts.commands.iter().any(|part| part.words.first() == Some(&Some(program.clone())));
-        // A test runs nothing, so there is nothing to judge.
+        // A test runs no command, so there is nothing to judge.
         let tests = program == "[[" && parts.commands.is_empty();
         assert!(tests || shown, "whoever judges it is shown something else: {:?}", parts.commands);
     }

@@ -1,11 +1,12 @@
-//! A shell text's shape: what it runs, with words that can be compared whether or not they were written in quotes.
+//! The shape of a shell text: its commands, with words that compare equal whether or not they were quoted.
 
 use hookwright_hooks::shell::{Node, PathPart, Piece, Script, SimpleCommand, Word, parse};
 
-/// Stands for what is put into a text.
+/// The placeholder for a value that is inserted into a text.
 pub(crate) const PLACEHOLDER: &str = "hwMARKwh";
 
-/// The shape of a text, with every mark in its words replaced by `value`; nothing if not all of it is understood.
+/// Returns the shape of a text, with every placeholder in its words replaced by `value`; `None` if the parse is
+/// uncertain.
 pub(crate) fn render_shape(text: &str, value: &str) -> Option<String> {
     let script = parse(text);
     let mut shape = ShapeWriter { text: String::new(), value, certain: true };
@@ -72,7 +73,7 @@ impl ShapeWriter<'_> {
         let mut plain = String::new();
         for piece in &word.pieces {
             match piece {
-                // Characters that a shell expands where no quotes protect them are marked.
+                // Characters that a shell expands outside of quotes are marked.
                 Piece::Plain(text) => {
                     text.chars().for_each(|char| plain.extend(expansion_marker(char).into_iter().chain([char])))
                 }

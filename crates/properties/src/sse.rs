@@ -1,11 +1,11 @@
-//! Any bytes as a streamed answer: wherever they are cut, the same chunks and the same error come of them, no more than was
-//! sent, and what came can be recorded and replayed.
+//! The `sse` property: any bytes as a streamed answer. Wherever they are cut, they give the same chunks and the same
+//! error, with no more text than was sent, and the chunks can be recorded and replayed.
 
 use hookwright_model::fuzzing::decode_pieces;
 use hookwright_model::sse::{EventTooLarge, SseDecoder, SseEvent};
 use hookwright_model::{Chunk, Provider};
 
-/// The first byte says whose answer it is: `o` is OpenAI's, anything else Gemini's.
+/// Checks one input. The first byte selects the provider: `o` is OpenAI, anything else Gemini.
 pub fn sse(input: &[u8]) {
     let Some((first, bytes)) = input.split_first() else { return };
     let provider = if *first == b'o' { Provider::OpenAi } else { Provider::Gemini };
@@ -16,12 +16,12 @@ pub fn sse(input: &[u8]) {
     assert_eq!(read_answer(provider, &crate::split_at_cuts(bytes, &cuts)), uncut, "cut at {cuts:?}");
     assert_eq!(read_answer(provider, &crate::split_at_cuts(bytes, &single)), uncut, "cut everywhere");
     let text: usize = uncut.0.iter().map(|chunk| chunk.text().len()).sum();
-    // A byte that is no text becomes a character of three.
+    // A byte that is not UTF-8 becomes a character of three bytes.
     assert!(text <= 3 * bytes.len(), "{text} bytes of text out of {}", bytes.len());
     check_recording(&uncut.0);
 }
 
-/// The chunks, and the error that ended them.
+/// Returns the chunks, and the error that ended them.
 fn read_answer(provider: Provider, pieces: &[&[u8]]) -> (Vec<Chunk>, Option<String>) {
     let mut items = decode_pieces(provider, pieces.iter().copied());
     let error = items.pop_if(|item| item.is_err()).and_then(Result::err).map(|error| error.to_string());
@@ -29,7 +29,7 @@ fn read_answer(provider: Provider, pieces: &[&[u8]]) -> (Vec<Chunk>, Option<Stri
     (chunks, error)
 }
 
-/// The same for events alone, with a bound that inputs can reach.
+/// Checks the event decoder alone, with a size limit that inputs can reach.
 fn check_events(bytes: &[u8], cuts: &[usize]) {
     let decode = |pieces: &[&[u8]]| -> (Vec<SseEvent>, Result<(), EventTooLarge>) {
         const MAX_EVENT_BYTES: usize = 256;
@@ -46,11 +46,11 @@ fn check_events(bytes: &[u8], cuts: &[usize]) {
     assert_eq!(decode(&crate::split_at_cuts(bytes, cuts)), decode(&[bytes]), "cut at {cuts:?}");
 }
 
-/// Whatever a server sends can be written to a file of answers and read again.
+/// Checks that chunks can be written to a replay file and read again.
 fn check_recording(chunks: &[Chunk]) {
     let refused =
         |chunk: &Chunk| chunk.prompt_feedback.as_ref().is_some_and(|feedback| feedback.block_reason.is_some());
-    // A prompt that was refused is an error to whoever asks.
+    // A refused prompt is an error to the caller.
     let end = chunks.iter().position(|chunk| chunk.parts.is_empty() && refused(chunk)).unwrap_or(chunks.len());
     crate::replay::check_rerecording(&chunks[..end]);
 }

@@ -1,5 +1,5 @@
-//! Any text as a custom command, with any arguments: in a shell command they are text in the word where they stand and
-//! never more, and nothing that they say is read as a template.
+//! The `template` property: any text as a custom command, with any arguments. In a shell command the arguments stay
+//! text within their word, and nothing in them is parsed as a template.
 
 use std::path::Path;
 
@@ -11,7 +11,8 @@ use hookwright_settings::fuzzing::parse_command;
 
 use crate::shell_shape::{PLACEHOLDER, render_shape};
 
-/// A record separator stands between the file's text, or a prompt if that is no command file, and the arguments.
+/// Checks one input: the file's text (or a prompt, if it is not a command file) and the arguments, with a record
+/// separator between them.
 pub fn template(input: &[u8]) {
     let [text, args] = crate::split_fields(input);
     let (Ok(text), Ok(args)) = (std::str::from_utf8(text), std::str::from_utf8(args)) else { return };
@@ -47,11 +48,11 @@ fn check_expansion(command: &CustomCommand, args: &str) {
     check_command(command).expect("what can be expanded is well-formed");
     assert_eq!(found.shell_commands.len(), marked.shell_commands.len(), "arguments made a command");
     for (shell, marked) in found.shell_commands.iter().zip(&marked.shell_commands) {
-        // Nothing is no word.
+        // Empty arguments make no word.
         if args.is_empty() {
             continue;
         }
-        // What the reader does not understand it cannot judge.
+        // The shape is only known if the parse is certain.
         if let Some(expected) = render_shape(marked, args) {
             assert_eq!(render_shape(shell, ""), Some(expected), "{marked:?} became {shell:?}");
         }

@@ -1,5 +1,6 @@
-//! Any bytes as a session's transcript: what is whole is loaded, every call has its answer, a file cut anywhere loads what
-//! stands before the cut and can be gone on with, and what is loaded can be saved and loaded again.
+//! The `transcript` property: any bytes as a session's transcript. Complete entries are loaded, every call has its
+//! result, a file cut anywhere loads the entries before the cut and can be continued, and loaded entries can be saved
+//! and loaded again.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -12,11 +13,11 @@ use jiff::Timestamp;
 use tempfile::TempDir;
 
 thread_local! {
-    /// One folder for all inputs: making one is slower than all the rest.
+    /// One folder for all inputs: creating one takes longer than all the rest.
     static TEMP_FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
 }
 
-/// Reads the bytes as a transcript; those without a header get one.
+/// Checks the bytes as a transcript, once as they are and once after a header.
 #[expect(clippy::disallowed_methods, reason = "a file that it has just made")]
 pub fn transcript(input: &[u8]) {
     TEMP_FOLDER.with(|folder| {
@@ -58,7 +59,7 @@ fn check_transcript(folder: &Path, bytes: &[u8]) {
     let _ = fs::remove_dir_all(folder.join("copies"));
 }
 
-/// Providers refuse a history with a call that has no result.
+/// Checks that every call has a result, without which providers refuse a history.
 fn check_calls_answered(loaded: &LoadedTranscript) {
     let parts = || loaded.history.iter().flat_map(|content| content.parts.iter().map(|part| (content.role, part)));
     let calls = parts().filter(|(_, part)| part.as_function_call().is_some()).count();
@@ -66,7 +67,7 @@ fn check_calls_answered(loaded: &LoadedTranscript) {
     assert_eq!(calls, results);
 }
 
-/// Message by message, and all of it compressed.
+/// Checks saving and loading, message by message and as one compressed entry.
 fn check_save_and_reload(folder: &Path, loaded: &LoadedTranscript) {
     let path = folder.join("saved.jsonl");
     let entries: [Vec<TranscriptEntry>; 2] = [
@@ -85,7 +86,7 @@ fn check_save_and_reload(folder: &Path, loaded: &LoadedTranscript) {
     }
 }
 
-/// Cut where a killed process might have left it.
+/// Checks files that end where a killed process might have left them.
 fn check_truncated(folder: &Path, bytes: &[u8], loaded: &LoadedTranscript) {
     let path = folder.join("cut.jsonl");
     let places = crate::cut_positions(bytes);
@@ -98,14 +99,14 @@ fn check_truncated(folder: &Path, bytes: &[u8], loaded: &LoadedTranscript) {
     }
 }
 
-/// The next process mends the end and adds to it.
+/// Checks that the next process repairs the end and appends to it.
 fn check_continued(path: &Path, loaded: &LoadedTranscript) {
     let Ok(mut open) = Transcript::open(path) else { return };
     open.append(&TranscriptEntry::message(Content::user_text("go on"))).expect("a line");
     drop(open);
     let after = load(path).expect("what was gone on with can be loaded");
     assert_eq!(after.last_prompt.as_deref(), Some("go on"));
-    // A last line without its end that is JSON, but no line of a transcript, was not counted before.
+    // An unterminated last line that is JSON, but not a transcript entry, was not counted before.
     let uncounted = after.damaged_entries - loaded.damaged_entries;
     assert!(uncounted <= 1, "going on with it did damage");
     assert_eq!(after.entries_count, loaded.entries_count + 1 + uncounted);
@@ -114,7 +115,7 @@ fn check_continued(path: &Path, loaded: &LoadedTranscript) {
     assert_eq!(before, loaded.history);
 }
 
-/// Of a number with seventeen digits, reading may lose the last one.
+/// Compares two histories. Of a number with seventeen digits, parsing may lose the last one.
 fn assert_same_history(again: &[Arc<Content>], before: &[Arc<Content>]) {
     if again != before {
         let words = |history: &[Arc<Content>]| {

@@ -1,5 +1,5 @@
-//! Any text as a hook's command: where no shell is asked, the words are those that a shell would have made of it, and a
-//! placeholder's value is never more than text where it stands.
+//! The `words` property: any text as a hook's command. A command that is started without a shell gets the words that a
+//! shell would have made, and a placeholder's value is never more than text within its word.
 
 use std::ffi::OsString;
 
@@ -8,14 +8,14 @@ use hookwright_hooks::shell::{Piece, sole_command};
 
 use crate::shell_shape::{PLACEHOLDER, render_shape};
 
-/// A path that would be a lot to a shell.
+/// A path with characters that are special to a shell.
 const HOSTILE_PATH: &str = "/a b;'\"`$(x)\n#";
 
-/// A record separator stands between the command and the path that `${extensionPath}` is.
+/// Checks one input: the command and the value of `${extensionPath}`, with a record separator between them.
 pub fn words(input: &[u8]) {
     let [command, value] = crate::split_fields(input);
     let (Ok(command), Ok(value)) = (std::str::from_utf8(command), std::str::from_utf8(value)) else { return };
-    // What would be taken for the work of the program itself proves nothing.
+    // Inputs that contain the test's own markers prove nothing.
     if command.contains(PLACEHOLDER) || value.contains(PLACEHOLDER) || command.contains("extensionPath=") {
         return;
     }
@@ -24,7 +24,7 @@ pub fn words(input: &[u8]) {
     let started = with(&value);
     check_words_match_shell(&started.shell_text, started.argv.as_deref());
     match strip_variable_prefix(&started.shell_text, &value) {
-        // Then nothing but the variable depends on it.
+        // Then only the variable's value may depend on the path.
         Some(rest) => assert_eq!(Some(rest), strip_variable_prefix(&with(HOSTILE_PATH).shell_text, HOSTILE_PATH)),
         None => {
             if let Some(expected) = render_shape(&with(&format!("/{PLACEHOLDER}")).shell_text, &value[1..]) {
@@ -39,7 +39,7 @@ pub fn words(input: &[u8]) {
     }
 }
 
-/// The command behind the variable that holds the value, if one does.
+/// Returns the command after the assignment of the value to a variable, if there is one.
 fn strip_variable_prefix<'s>(shell: &'s str, value: &str) -> Option<&'s str> {
     let quoted = value.replace('\'', r"'\''");
     shell.strip_prefix(&format!("extensionPath='{quoted}'; "))
@@ -59,7 +59,7 @@ fn check_words_match_shell(shell: &str, words: Option<&[OsString]>) {
     assert!(expands || shell.contains(char::is_control) || sole_command(shell).is_some(), "{shell:?}");
 }
 
-/// A piece as a word of its own would show it.
+/// Returns the text of a piece within a word.
 fn piece_text(piece: &Piece) -> OsString {
     match piece {
         Piece::Plain(text) => {

@@ -1,4 +1,4 @@
-//! What must hold, and does: see `suite/mod.rs`.
+//! The properties, checked with stored inputs: see `suite/mod.rs`.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 

@@ -1,18 +1,18 @@
-//! Depth without end: brackets that only open must be an error of the reader's and never the end of the stack. A stack that
-//! overflows ends all tests, so passing is all that there is to see.
+//! Deeply nested inputs: unclosed brackets must be an error and never overflow the stack. A stack overflow would end
+//! all tests, so passing is the only thing to check.
 
 use super::property;
 use hookwright_testkit::deadline::*;
 
-/// What the threads of the program have.
+/// The stack size of the program's threads.
 const STACK_BYTES: usize = 2 * 1024 * 1024;
 
-/// Readers of JSON take 128 levels, of TOML 80, of settings 512; what comes in may gain a few.
+/// Depths around the limits: JSON parsers accept 128 levels, TOML 80, settings 512; embedding an input may add a few.
 const DEPTHS: [usize; 14] = [64, 80, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 600];
-/// Far more than any stack would bear.
+/// More levels than any stack could hold.
 const UNCLOSED_DEPTH: usize = 10_000;
 
-/// Tries a property with something nested: `before`, then `open` so many times, `close` as often, `after`.
+/// Checks a property with nested inputs: `before`, then `open` repeated, `close` as often, and `after`.
 fn check_nested(target: &str, before: &str, (open, close): (&str, &str), after: &str) {
     let closed = DEPTHS.iter().map(|depth| format!("{before}{}1{}{after}", open.repeat(*depth), close.repeat(*depth)));
     let inputs: Vec<String> = closed.chain([format!("{before}{}", open.repeat(UNCLOSED_DEPTH))]).collect();

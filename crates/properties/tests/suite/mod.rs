@@ -1,5 +1,5 @@
-//! Every property, against what the fuzzer once made up (`fuzz/seeds`), small changes of that, and depth without end.
-//! Runs with a stable compiler; what is new is the fuzzer's to find.
+//! Every property, checked with the stored inputs of the fuzzer (`fuzz/seeds`), small mutations of them, and deeply
+//! nested inputs. Runs with a stable compiler; new inputs are for the fuzzer to find.
 
 mod depth;
 mod mutate;
@@ -13,7 +13,7 @@ fn fuzz_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// The seeds of a target, in a stable order.
+/// Returns the seeds of a target, in a stable order.
 fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = std::fs::read_dir(fuzz_folder().join("seeds").join(target)).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -25,14 +25,14 @@ fn property(target: &str) -> Property {
     PROPERTIES.iter().find(|(name, _)| *name == target).unwrap().1
 }
 
-/// Everything that was ever found, and everything worth starting from.
+/// Checks all seeds: every input that once failed, and starting points for mutation.
 fn check_seeds(target: &str) {
     for (file, bytes) in seeds(target) {
         check_named_input(&file.display().to_string(), &bytes, property(target));
     }
 }
 
-/// So many small changes of the seeds: the same ones every time, unless `PROPERTY_SEED` and `PROPERTY_ROUNDS` say otherwise.
+/// Checks mutations of the seeds: the same ones every time, unless `PROPERTY_SEED` and `PROPERTY_ROUNDS` are set.
 fn check_mutations(target: &str, rounds: usize) {
     let number =
         |name: &str, default: usize| std::env::var(name).ok().map_or(default, |value| value.parse().expect("a number"));
@@ -45,7 +45,7 @@ fn check_mutations(target: &str, rounds: usize) {
     }
 }
 
-/// Says which input it was if something does not hold.
+/// Checks an input, and names it if a property does not hold.
 fn check_named_input(name: &str, bytes: &[u8], property: Property) {
     if let Err(panic) = std::panic::catch_unwind(|| property(bytes)) {
         let kept = std::env::temp_dir().join(format!("property-{}", std::process::id()));
@@ -79,7 +79,7 @@ macro_rules! targets {
     };
 }
 
-// As many rounds as a second or two will do, without optimisation.
+// As many rounds as take a second or two without optimisation.
 targets! {
     settings: 3000,
     answer: 600,
@@ -94,7 +94,7 @@ targets! {
     transcript: 120,
 }
 
-/// The fuzzer, the properties and these tests know the same targets.
+/// The fuzzer, the properties and these tests have the same targets.
 #[test]
 fn every_target_is_fuzzed_and_tested() {
     let manifest: toml::Table = fs::read_to_string(fuzz_folder().join("Cargo.toml")).unwrap().parse().unwrap();

@@ -1,6 +1,6 @@
-//! Small changes of inputs, as a fuzzer makes them but without its feedback. The same seed gives the same changes.
+//! Small mutations of inputs, as a fuzzer makes them but without its feedback. The same seed gives the same mutations.
 
-/// What readers trip over.
+/// Tokens that parsers are likely to get wrong.
 const TOKENS: &[&str] = &[
     "\"",
     "'",
@@ -67,10 +67,9 @@ const TOKENS: &[&str] = &[
     "\x1b[31m",
 ];
 
-/// The longest input.
 const MAX_INPUT_BYTES: usize = 4096;
 
-/// Makes new inputs out of old ones.
+/// A generator of inputs that are mutations of seeds.
 pub(super) struct Mutator<'s> {
     state: u64,
     seeds: &'s [Vec<u8>],
@@ -81,7 +80,7 @@ impl<'s> Mutator<'s> {
         Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, seeds }
     }
 
-    /// A number below `bound`.
+    /// Returns a pseudo-random number below `bound`.
     fn random_below(&mut self, bound: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
@@ -94,14 +93,14 @@ impl<'s> Mutator<'s> {
         &self.seeds[at]
     }
 
-    /// A part of an input.
+    /// Returns a random range of an input, of at most 64 bytes.
     fn random_range(&mut self, length: usize) -> std::ops::Range<usize> {
         let start = self.random_below(length + 1);
         let most = (length - start).min(64);
         start..start + self.random_below(most + 1)
     }
 
-    /// The next input.
+    /// Returns the next input: a seed with one to four mutations.
     pub(super) fn next_input(&mut self) -> Vec<u8> {
         let mut bytes = self.pick_seed().to_vec();
         for _ in 0..=self.random_below(4) {
