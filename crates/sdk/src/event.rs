@@ -1,4 +1,4 @@
-//! What an event is to this library: a name, what hooks receive, what they may answer.
+//! The trait of events: a name, the input of handlers, and their output.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::events::LlmRequest;
 
 /// An event that handlers can be registered for: one of the unit structs of this crate, such as [`BeforeTool`](crate::BeforeTool).
 pub trait Event: Copy + 'static {
-    /// Its name, in settings and in `hook_event_name`.
+    /// The event's name in settings and in `hook_event_name`.
     const NAME: &'static str;
-    /// What a handler receives.
+    /// The type that a handler receives.
     type Input: DeserializeOwned;
-    /// What a handler answers.
+    /// The type that a handler answers.
     type Output: Serialize;
 
-    /// Puts a request that was sent earlier into an input.
+    /// Inserts a request that was sent earlier into an input.
     #[doc(hidden)]
     fn lend(_input: &mut Self::Input, _field: &str, _request: &Arc<LlmRequest>) {}
 }

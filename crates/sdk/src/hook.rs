@@ -1,4 +1,4 @@
-//! The handlers of a program, how they are asked, and how the program is run.
+//! The handlers of a program, how they are called, and how the program is run.
 
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::refs::HandlerInput;
 use crate::{merge, stdio, worker};
 
-/// What a handler answers, as JSON, or why it failed.
+/// The answer of a handler as JSON, or the reason of its failure.
 type HandlerResult = Result<Map<String, Value>, String>;
 
 /// The handlers of a program.
@@ -27,19 +27,21 @@ struct Handler {
 }
 
 impl Hook {
-    /// No handlers yet.
+    /// Creates a hook without handlers.
     pub fn new() -> Hook {
         Hook::default()
     }
 
-    /// Has a function called for every such event. Several for one event are asked in order, each seeing what those before it
-    /// changed; a deny or a stop ends the round.
+    /// Registers a function for an event.
+    ///
+    /// Several handlers of one event are called in order, each with the changes of those before it. A deny or a stop
+    /// ends the sequence.
     #[must_use]
     pub fn on<E: Event>(self, event: E, handler: impl Fn(&E::Input) -> E::Output + Send + Sync + 'static) -> Hook {
         self.try_on(event, move |input| Ok::<_, String>(handler(input)))
     }
 
-    /// The same for a function that can fail. A failure is no yes: a guard then blocks.
+    /// Registers a function that can fail. A failure is not an allow: a guard then blocks.
     #[must_use]
     pub fn try_on<E: Event, F: Display>(
         mut self,
@@ -62,14 +64,14 @@ impl Hook {
         self
     }
 
-    /// How many requests a worker answers side by side; one after the other if not set.
+    /// Sets how many requests a worker answers concurrently; the default is one.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Hook {
         self.threads = threads;
         self
     }
 
-    /// Answers the agent: the last thing that `main` does.
+    /// Answers the agent. This has to be the last thing that `main` does.
     #[must_use = "an exit code that nobody returns is a yes"]
     pub fn run(self) -> ExitCode {
         if std::env::var_os("HOOKWRIGHT_WORKER").is_some_and(|value| value == "1") {
@@ -81,7 +83,7 @@ impl Hook {
         match answered {
             Ok(answer) => match stdio::write_line(&Value::Object(answer).to_string()) {
                 Ok(()) => ExitCode::SUCCESS,
-                // Nobody heard it.
+                // The agent did not read the answer.
                 Err(_) => ExitCode::FAILURE,
             },
             Err(error) => {
@@ -91,21 +93,21 @@ impl Hook {
         }
     }
 
-    /// What the handlers answer to an input: for tests.
+    /// Returns the answer of the handlers to an input, for tests.
     ///
     /// # Errors
-    /// Why they failed to.
+    /// Returns the reason if a handler fails or none is registered.
     pub fn fire(&self, input: Value) -> Result<Value, String> {
         self.call_handlers(HandlerInput::new(input)).map(Value::Object)
     }
 
-    /// Asks every handler of an event.
+    /// Calls every handler of the input's event.
     pub(crate) fn call_handlers(&self, mut given: HandlerInput) -> HandlerResult {
         let event = given.input.get("hook_event_name").and_then(Value::as_str).map(str::to_owned);
         let event = event.ok_or("the input names no event: it has no hook_event_name")?;
         let mut answers = Vec::new();
         for handler in self.handlers.iter().filter(|handler| handler.event == event) {
-            // A handler has no state of ours in its hands that a panic could leave half done.
+            // A handler has no access to state of this library that a panic could leave inconsistent.
             let said = catch_unwind(AssertUnwindSafe(|| (handler.call)(&given)))
                 .unwrap_or_else(|panic| Err(panic_message(&*panic)))?;
             let ends = merge::is_final(&said);

@@ -1,6 +1,6 @@
-//! What a hook is written with in Rust: handlers by event, helpers for answers, and the two ways in which an agent runs the
-//! program: once per event (a command hook), or once per session (a worker, where `HOOKWRIGHT_WORKER=1` says so).
-//! It decides nothing: what an answer means is the agent's business, and nothing of the engine is in here.
+//! Library for hooks in Rust: handlers by event, helpers for answers, and the two ways in which an agent runs the
+//! program: once per event (a command hook), or once per session (a worker, if `HOOKWRIGHT_WORKER=1` is set). It
+//! contains no code of the engine: the agent interprets the answers.
 //!
 //! ```no_run
 //! use hookwright_sdk::{BeforeTool, Hook, deny, pass};
@@ -16,9 +16,9 @@
 //! }
 //! ```
 //!
-//! stdout belongs to answers: say things with `eprintln!`, never with `println!`, and give child processes another stdout and
-//! stdin than this program's. A handler that panics is a failure of the hook, never a yes; one that calls
-//! `std::process::exit(0)` is a yes, so don't.
+//! Stdout is reserved for answers: print messages with `eprintln!`, never with `println!`, and give child processes
+//! another stdin and stdout than this program's. A handler that panics is a failure of the hook, never an allow; a
+//! handler that calls `std::process::exit(0)` is an allow, so do not do that.
 
 #![warn(missing_docs)]
 
@@ -39,5 +39,5 @@ pub use answer::{
 pub use event::Event;
 pub use events::*;
 pub use hook::Hook;
-/// JSON, as inputs and answers have it.
+/// The JSON library whose types inputs and answers use.
 pub use serde_json;

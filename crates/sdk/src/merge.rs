@@ -1,10 +1,11 @@
-//! Several handlers' answers as one, as the agent would merge them: any stop wins, then any deny, then any ask.
+//! Merges the answers of several handlers into one, by the rules of the agent: any stop wins, then any deny, then any
+//! ask.
 
 use serde_json::{Map, Value, json};
 
 type JsonAnswer = Map<String, Value>;
 
-/// Whether nobody else need be asked.
+/// Returns whether no further handler has to be called.
 pub(crate) fn is_final(answer: &JsonAnswer) -> bool {
     answer.get("continue") == Some(&json!(false))
         || answer.get("decision").is_some_and(|word| decision_strength(word) == 2)
@@ -18,7 +19,7 @@ fn decision_strength(decision: &Value) -> u8 {
     }
 }
 
-/// All answers as one, with the event's name in its own part.
+/// Merges all answers into one, and adds the event's name to its event-specific part.
 pub(crate) fn merge_answers(answers: Vec<JsonAnswer>, event: &str) -> JsonAnswer {
     let mut merged = JsonAnswer::new();
     for answer in answers {
@@ -30,7 +31,7 @@ pub(crate) fn merge_answers(answers: Vec<JsonAnswer>, event: &str) -> JsonAnswer
     merged
 }
 
-/// A later answer laid over an earlier one.
+/// Merges a later answer into an earlier one.
 fn merge_two(mut earlier: JsonAnswer, later: JsonAnswer) -> JsonAnswer {
     for (name, value) in later {
         let value = match (name.as_str(), earlier.get(&name)) {
@@ -51,7 +52,7 @@ fn merge_two(mut earlier: JsonAnswer, later: JsonAnswer) -> JsonAnswer {
     earlier
 }
 
-/// Of arguments and settings, whatever their names are, the later value stands.
+/// Merges two objects. In arguments and settings, the later value of a name counts, whatever the name is.
 fn merge_objects(name: &str, mut first: JsonAnswer, later: Value) -> Value {
     let Value::Object(later) = later else { return later };
     if matches!(name, "tool_input" | "config") {
@@ -81,7 +82,7 @@ fn merge_tool_config(first: &Value, later: &Value) -> Value {
     json!({"mode": TOOL_MODES[mode], "allowedFunctionNames": names})
 }
 
-/// A request with what a handler changes in it.
+/// Returns a request with a handler's changes applied.
 pub(crate) fn patch_request(request: Value, patch: &Map<String, Value>) -> Value {
     merge_objects("llm_request", request.as_object().cloned().unwrap_or_default(), Value::Object(patch.clone()))
 }

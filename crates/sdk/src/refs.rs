@@ -1,5 +1,5 @@
-//! Large fields that the agent sends once: what is kept of them, and inputs that have them as if they had been sent again.
-//! A model request is read once, and shared: handlers see it and can't change it.
+//! Large fields that the agent sends once: stores them, and restores them in later inputs. A model request is parsed
+//! once and shared: handlers can read it and cannot change it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::events::LlmRequest;
 use crate::merge;
 
-/// What handlers are given: an input, and the requests that stand in it as null.
+/// The input of handlers: the JSON, and the requests that are null in it.
 pub(crate) struct HandlerInput {
     pub(crate) input: Value,
     pub(crate) shared_requests: Vec<(String, Arc<LlmRequest>)>,
@@ -21,7 +21,7 @@ impl HandlerInput {
         HandlerInput { input, shared_requests: Vec::new() }
     }
 
-    /// What a handler changed, as those after it see it.
+    /// Applies a handler's changes for the handlers after it.
     pub(crate) fn apply_changes(&mut self, specific: &Map<String, Value>) {
         if let (Some(Value::Object(input)), Some(Value::Object(changes))) =
             (self.input.get_mut("tool_input"), specific.get("tool_input"))
@@ -31,7 +31,7 @@ impl HandlerInput {
         if let Some(Value::Object(changes)) = specific.get("llm_request") {
             let lent = self.shared_requests.iter().position(|(field, _)| field == "llm_request");
             let request = match lent.map(|at| self.shared_requests.swap_remove(at)) {
-                // Rare enough to be slow: a request that was sent earlier, and is changed for the next handler.
+                // Slow but rare: a stored request that is changed for the next handler.
                 Some((_, request)) => serde_json::to_value(&*request).unwrap_or_default(),
                 None => self.input["llm_request"].take(),
             };
@@ -46,20 +46,20 @@ impl HandlerInput {
     }
 }
 
-/// Something kept.
+/// A stored field.
 enum KeptValue {
     Request(Arc<LlmRequest>),
     Other(Value),
 }
 
-/// What is kept, by number.
+/// The stored fields, by number.
 #[derive(Default)]
 pub(crate) struct RefStore {
     by_number: HashMap<u64, KeptValue>,
 }
 
 impl RefStore {
-    /// The input of a request, with the fields that were sent earlier.
+    /// Returns the input of a request, with the stored fields filled in.
     pub(crate) fn restore_input(&mut self, mut heard: Map<String, Value>) -> Result<HandlerInput, String> {
         let Some(Value::Object(input)) = heard.remove("input") else {
             return Err("the request has no input".to_owned());
@@ -111,7 +111,7 @@ fn parse_ref_number(value: &Value) -> Result<u64, String> {
     value.as_u64().ok_or_else(|| format!("{value} is no number to keep something under"))
 }
 
-/// A request that may stand elsewhere.
+/// Deserialises a request, which is null if it is in the store.
 pub(crate) fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<LlmRequest>, D::Error> {
     Ok(Arc::new(Option::<LlmRequest>::deserialize(deserializer)?.unwrap_or_default()))
 }

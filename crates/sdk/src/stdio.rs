@@ -1,4 +1,4 @@
-//! This process: its stdin and stdout, which are the agent's, and its stderr, which is everybody's.
+//! Stdin and stdout of this process, which are the agent's, and stderr, which is the log.
 
 #![expect(clippy::disallowed_methods, reason = "a hook's stdout is its agent's, and it has no terminal")]
 
@@ -16,7 +16,7 @@ pub(crate) fn lock_stdin() -> StdinLock<'static> {
     io::stdin().lock()
 }
 
-/// A JSON object, as UTF-8 with or without a byte order mark.
+/// Parses a JSON object, as UTF-8 with or without a byte order mark.
 pub(crate) fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match serde_json::from_slice(text) {
@@ -26,15 +26,15 @@ pub(crate) fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Says something to the agent.
+/// Writes a line to the agent.
 pub(crate) fn write_line(line: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(format!("{line}\n").as_bytes())?;
     stdout.flush()
 }
 
-/// Says what went wrong, on stderr.
+/// Logs an error on stderr.
 pub(crate) fn log_error(error: &str) {
-    // Nobody need read the log.
+    // A failed write to the log is ignored.
     let _ = writeln!(io::stderr().lock(), "hookwright-sdk: {error}");
 }

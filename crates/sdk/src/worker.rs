@@ -12,19 +12,19 @@ use crate::Hook;
 use crate::refs::{HandlerInput, RefStore};
 use crate::stdio;
 
-/// The agent takes longer lines for garbage, and would end this process for one.
+/// The longest answer: the agent rejects longer lines, and would end this process for one.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
-/// The most that is said of what went wrong.
+/// The longest error message that is sent to the agent.
 const MAX_ERROR_CHARS: usize = 2000;
 
-/// A request that is ready to be asked about.
+/// A request for which handlers are called.
 struct SdkWorkerRequest {
     id: Value,
     input: HandlerInput,
 }
 
-/// What came on stdin.
+/// The contents of stdin so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum StdinContents {
     Empty,
@@ -36,7 +36,7 @@ enum StdinContents {
 pub(crate) fn serve(hook: &Hook, threads: usize) -> ExitCode {
     let is_heard = AtomicBool::new(true);
     match serve_requests(hook, threads, &is_heard) {
-        // A command that was told to be a worker was given an event; to leave without a word would be a yes.
+        // A command hook that was started as a worker got an event; a silent exit would be an allow.
         StdinContents::NoRequests => {
             stdio::log_error("nothing on stdin was a request: is HOOKWRIGHT_WORKER set for a hook that is no worker?");
             ExitCode::FAILURE
@@ -60,7 +60,7 @@ fn serve_requests(hook: &Hook, threads: usize, is_heard: &AtomicBool) -> StdinCo
             });
         }
         let came = read_requests(is_heard, |request| {
-            // The threads take requests until there are none.
+            // The threads receive requests until the sender is dropped.
             let _ = sender.send(request);
         });
         drop(sender);
@@ -73,7 +73,7 @@ fn next_request(requests: &Mutex<Receiver<SdkWorkerRequest>>) -> Option<SdkWorke
     requests.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
-/// Reads lines to their end, or until nobody hears what is answered.
+/// Reads lines to the end of stdin, or until the agent does not read answers any more.
 fn read_requests(is_heard: &AtomicBool, mut take: impl FnMut(SdkWorkerRequest)) -> StdinContents {
     let mut stdin = stdio::lock_stdin();
     let mut store = RefStore::default();
@@ -84,13 +84,13 @@ fn read_requests(is_heard: &AtomicBool, mut take: impl FnMut(SdkWorkerRequest)) 
             take(request);
         }
         line.clear();
-        // One long line is no reason to hold on to as much.
+        // Free the memory of an unusually long line.
         line.shrink_to(MAX_ANSWER_BYTES);
     }
     came
 }
 
-/// A request, if the line is one that handlers are asked about.
+/// Parses a line, and returns a request for which handlers have to be called, if it is one.
 fn parse_request(
     line: &[u8],
     store: &mut RefStore,
