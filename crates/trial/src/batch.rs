@@ -1,5 +1,5 @@
-//! Many behaviours in one run: a hook for each, and for each a command that only this hook is asked about. The agent is started
-//! once, which is what takes its time.
+//! Several behaviours in one run of an agent: each has a hook and a command that only this hook is called for. The
+//! agent is started once, because its start takes most of the time.
 
 use std::path::Path;
 use std::time::Instant;
@@ -11,15 +11,15 @@ use crate::case::{CallOutcome, TrialAgent, TrialError, TrialLimits, TrialObserva
 use crate::driver::AgentDriver;
 use crate::mock_model::{MockModelServer, ScriptedAction};
 
-/// What came of one run.
+/// The result of one run.
 pub(crate) struct BatchResult {
-    /// What was seen, for as many behaviours as the agent came to, in order.
+    /// The observations, in order, for as many behaviours as the agent reached.
     pub(crate) observations: Vec<TrialObservation>,
-    /// Whether its time was up before it was done.
+    /// Whether the timeout ended the run.
     pub(crate) timed_out: bool,
 }
 
-/// One run of an agent with all of these behaviours; `done` hears of each as the agent comes back with it.
+/// Runs an agent once with all of these behaviours; calls `done` for each as soon as the agent has answered it.
 pub(crate) async fn run_batch(
     agent: TrialAgent<'_>,
     behaviours: &[&'static Behaviour],
@@ -60,7 +60,7 @@ pub(crate) async fn run_batch(
     let mut before = start;
     let ended = loop {
         tokio::select! {
-            // What has been answered counts, also if the agent ends with it.
+            // Answers that have arrived count, even if the agent ends at the same time.
             biased;
             () = standin.wait_answered(seen.len() + 1), if seen.len() < behaviours.len() => {
                 let one = look(seen.len(), before);
@@ -71,7 +71,7 @@ pub(crate) async fn run_batch(
             ended = &mut agents_run => break ended?,
         }
     };
-    // One that went away with its last call unanswered has been told no, or has run it.
+    // An agent that ended with its last call unanswered was denied the call, or has run it.
     if !ended.timed_out && standin.progress().0 > seen.len() {
         let one = look(seen.len(), before);
         done(seen.len(), &one);

@@ -1,5 +1,5 @@
-//! How hooks behave: thirty and more, as data. Each is one or two small scripts, what their author meant, and in whose words
-//! they say it. Nothing here knows an agent.
+//! The behaviours of hooks as data: for each, one or two small scripts, the author's intent, and the dialect of the
+//! answers. They are the same for all agents.
 
 mod table;
 
@@ -9,36 +9,36 @@ use hookwright_hooks::EventKind;
 
 pub use table::BEHAVIOURS;
 
-/// A word of the hook's reason, to be found again where the model can read it.
+/// The marker in a hook's reason, which is searched for in the requests to the model.
 pub const REASON_MARKER: &str = "TRIAL-REASON";
-/// A word of the hook's context.
+/// The marker in a hook's context, which is searched for in the requests to the model.
 pub const CONTEXT_MARKER: &str = "TRIAL-CONTEXT";
 
-/// The file that the model wants to be made.
+/// The file that the model's call creates.
 pub const RAN_FILE: &str = "RAN";
-/// The file that is made instead once the call has been rewritten.
+/// The file that the rewritten call creates.
 pub const REWRITTEN_FILE: &str = "RW";
 
-/// One way for a hook to behave.
+/// One way in which a hook behaves.
 #[derive(Debug)]
 pub struct Behaviour {
-    /// Its name as typed.
+    /// The name on the command line and in results.
     pub name: &'static str,
-    /// What the hook does.
+    /// A short description of what the hook does.
     pub description: &'static str,
-    /// What its author wants.
+    /// What the hook's author wants.
     pub intent: HookIntent,
-    /// In whose words it speaks.
+    /// The dialect of the hook's answers.
     pub dialect: ScriptDialect,
-    /// When it is called.
+    /// The event for which the hook is called.
     pub event: EventKind,
-    /// What the model wants to have done.
+    /// The kind of call that the model makes.
     pub call_kind: TrialCallKind,
     /// The hooks, in order.
     pub hooks: &'static [TrialHook],
-    /// How long each may take; the agent's own time if nothing.
+    /// The timeout of each hook; the agent's default if none.
     pub timeout: Option<Duration>,
-    /// What is different about the place where it runs.
+    /// How the setup differs from the normal one.
     pub setup: TrialSetup,
     /// Whether it is among the few that are tried on a user's machine.
     pub in_live_trial: bool,
@@ -47,65 +47,66 @@ pub struct Behaviour {
 /// What the author of a hook wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookIntent {
-    /// The call may go on.
+    /// The call may run.
     Allow,
     /// The call must not run.
     Deny,
-    /// The call must run otherwise, or not at all.
+    /// The call must run as rewritten, or not at all.
     Rewrite,
-    /// The call may run, and the model is to read something.
+    /// The call may run, and the model is to get additional context.
     AddContext,
 }
 
-/// In whose words a hook speaks.
+/// The agent whose answer format a hook uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptDialect {
-    /// Claude Code's.
+    /// The answer format of Claude Code.
     Claude,
-    /// Gemini CLI's, and ours.
+    /// The answer format of Gemini CLI, which is also Hookwright's.
     Gemini,
 }
 
-/// What the model wants to have done, and for which calls the hook is called.
+/// The call that the model makes, and the calls that the hook is called for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrialCallKind {
-    /// A command; the hook is called for every tool.
+    /// A shell command; the hook is called for every tool.
     Command,
     /// A file written by the tool for that; the hook is called for tools that change files.
     Edit,
-    /// A file written by a command; the hook is called for tools that change files or, where somebody can tell, for calls that do.
+    /// A file written by a shell command. The hook is called for tools that change files or, through Hookwright, for
+    /// calls that write the file.
     EditByCommand,
 }
 
-/// One hook.
+/// One hook of a behaviour.
 #[derive(Debug, Clone, Copy)]
 pub enum TrialHook {
     /// A script for `sh`, without its first line.
     Script(&'static str),
-    /// A script that nobody may execute.
+    /// A script without the permission to execute it.
     NotExecutable(&'static str),
-    /// A script that is not there.
+    /// A script that does not exist.
     Missing,
 }
 
-/// What is different about the place.
+/// The setup of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrialSetup {
-    /// Nothing.
+    /// The setup that most behaviours use.
     Normal,
     /// The agent has not been told to trust the hook.
     Untrusted,
-    /// The program that the agent should call, Hookwright's or the hook, is gone.
+    /// The program that the agent calls has been removed.
     ProgramMissing,
 }
 
 impl Behaviour {
-    /// The one of that name.
+    /// Returns the behaviour of this name.
     pub fn by_name(name: &str) -> Option<&'static Behaviour> {
         BEHAVIOURS.iter().find(|behaviour| behaviour.name == name)
     }
 
-    /// Those that are tried on a user's machine.
+    /// Returns the behaviours that are tried on a user's machine.
     pub fn live_trials() -> impl Iterator<Item = &'static Behaviour> {
         BEHAVIOURS.iter().filter(|behaviour| behaviour.in_live_trial)
     }

@@ -1,5 +1,5 @@
-//! One cell of the table: a fresh home and a fresh project, the agent's own settings with a hook in them, one real run of
-//! the agent, and a look at what is on the disk afterwards.
+//! One case of the trial: a fresh home and project, the agent's own settings with a hook in them, one real run of the
+//! agent, and a check of the files afterwards.
 
 pub(crate) mod run;
 pub(crate) mod sandbox;
@@ -17,86 +17,86 @@ use crate::mock_model::{MockModelServer, ScriptedAction};
 use run::AgentRunOptions;
 use sandbox::TrialSandbox;
 
-/// An agent that is here.
+/// An installed agent.
 #[derive(Debug, Clone, Copy)]
 pub struct TrialAgent<'a> {
-    /// Which.
+    /// The agent's name and properties.
     pub host: Host,
-    /// Its program.
+    /// The path of the agent's program.
     pub program: &'a Path,
 }
 
-/// How the hook comes to be called.
+/// The way in which the hook is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookWiring<'a> {
-    /// Written into the agent's own settings.
+    /// In the agent's own settings.
     Direct,
-    /// The same, with the agent's own switch that failures block, where it has one.
+    /// In the agent's own settings, with the agent's switch for blocking on failures, where it has one.
     DirectClosed,
-    /// Through this program, Hookwright.
+    /// Through Hookwright, whose program is at this path.
     Bridge(&'a Path),
 }
 
-/// What runs take from the machine, and how long they may take.
+/// The limits of a run, and what it may use of the machine.
 #[derive(Debug, Clone, Copy)]
 pub struct TrialLimits<'a> {
-    /// Where programs are looked for.
+    /// The search path for programs.
     pub search_path: &'a OsStr,
-    /// How long one run may take.
+    /// The timeout of one run.
     pub timeout: Duration,
-    /// Whether agents must be kept from the network by what they are told, since nothing else does.
+    /// Whether agents are kept off the network by an unreachable proxy, because nothing else does so.
     pub block_network: bool,
-    /// Whether homes and projects stay on disk, for people to look into.
+    /// Whether homes and projects stay on disk, for inspection.
     pub keep_files: bool,
-    /// The user's folder for what programs can make again: an agent that unpacks itself need not do it for every run.
+    /// The user's cache directory, so that an agent that unpacks itself need not do so in every run.
     pub cache_dir: Option<&'a Path>,
 }
 
-/// One cell.
+/// One agent with one behaviour and one wiring.
 #[derive(Debug, Clone, Copy)]
 pub struct TrialCase<'a> {
-    /// Who runs.
+    /// The agent that runs.
     pub agent: TrialAgent<'a>,
-    /// How the hook behaves.
+    /// The behaviour of the hook.
     pub behaviour: &'static Behaviour,
-    /// How it comes to be called.
+    /// The way in which the hook is configured.
     pub wiring: HookWiring<'a>,
 }
 
-/// What became of the call.
+/// The outcome of the model's call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CallOutcome {
-    /// It did not run.
+    /// The call did not run.
     Blocked,
-    /// It ran as the model wanted.
+    /// The call ran as the model made it.
     Ran,
-    /// It ran as the hook rewrote it.
+    /// The call ran as the hook rewrote it.
     Rewritten,
-    /// The agent did not come to an end in its time, and the call had not run.
+    /// The agent did not end before the timeout, and the call had not run.
     Hung,
-    /// The agent never came as far as a call: nothing can be said.
+    /// The agent never made the call, so that the case shows nothing.
     Dead,
 }
 
-/// What was seen of one run.
+/// The observations of one run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TrialObservation {
-    /// What became of the call.
+    /// The outcome of the call.
     pub end: CallOutcome,
-    /// Whether the hook's reason reached the model.
+    /// Whether the hook's reason reached the model or the agent's output.
     pub told: bool,
     /// Whether the hook's context reached the model.
     pub context: bool,
-    /// How many hooks were started.
+    /// How many hook processes were started.
     pub started: usize,
-    /// How long it took.
+    /// The duration of the run.
     #[serde(rename = "milliseconds", with = "milliseconds")]
     pub elapsed: Duration,
-    /// The end of what the agent printed.
+    /// The kept part of the agent's output.
     #[serde(skip)]
     pub output: String,
-    /// Where the home and the project are, if they were kept.
+    /// The directory with the home and the project, if they were kept.
     #[serde(skip)]
     pub kept_dir: Option<std::path::PathBuf>,
 }
@@ -115,43 +115,43 @@ mod milliseconds {
     }
 }
 
-/// Why a cell could not be tried.
+/// The reason why a case could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
-    /// There is no driver for it.
+    /// There is no driver for this agent.
     #[error("{} cannot be tried: nobody knows how to run it without a login", .0.title())]
     NoDriver(Host),
     /// The home or the project could not be made.
     #[error("could not make a place for the trial at {path}")]
     Sandbox {
-        /// Where.
+        /// The path that could not be made.
         path: String,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The stand-in could not listen.
+    /// The mock model server could not listen.
     #[error("the model stand-in found no port to listen on")]
     MockModel(#[source] std::io::Error),
     /// The program could not be run.
     #[error("could not run {program}")]
     Run {
-        /// Which.
+        /// The path of the program.
         program: String,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The bridge could not be wired.
+    /// The bridge could not be installed.
     #[error("`{command}` failed: {words}")]
     Install {
-        /// What was run.
+        /// The command that failed.
         command: String,
-        /// What it said.
+        /// The command's output.
         words: String,
     },
 }
 
 impl TrialObservation {
-    /// An agent that never came as far as a call.
+    /// Creates the observation of an agent that never made a call.
     pub(crate) fn without_call() -> TrialObservation {
         let (words, took) = (String::new(), Duration::ZERO);
         TrialObservation {
@@ -165,7 +165,7 @@ impl TrialObservation {
         }
     }
 
-    /// Whether what the hook's author meant is what happened.
+    /// Returns whether the outcome is what the hook's author intended.
     pub fn matches_intent(&self, behaviour: &Behaviour) -> bool {
         match behaviour.intent {
             HookIntent::Allow => self.end == CallOutcome::Ran,
@@ -177,7 +177,7 @@ impl TrialObservation {
 }
 
 impl TrialCase<'_> {
-    /// Whether there is such a cell: some behaviours need what not every agent has.
+    /// Returns whether the case can be run: some behaviours need a feature that not every agent has.
     pub fn is_applicable(&self) -> bool {
         let Some(driver) = AgentDriver::for_host(self.agent.host) else { return false };
         let direct = !matches!(self.wiring, HookWiring::Bridge(_));
@@ -189,10 +189,10 @@ impl TrialCase<'_> {
             && driver.event_name(self.behaviour.event).is_some()
     }
 
-    /// Runs it.
+    /// Runs the case.
     ///
     /// # Errors
-    /// If it could not be run. An agent that hangs or does nothing has been seen to do that.
+    /// Returns an error if it could not be run. An agent that hangs or makes no call is an observation, not an error.
     pub async fn run(&self, bounds: TrialLimits<'_>) -> Result<TrialObservation, TrialError> {
         let driver = AgentDriver::for_host(self.agent.host).ok_or(TrialError::NoDriver(self.agent.host))?;
         let mut scene = TrialSandbox::new(bounds.keep_files)?;
@@ -200,7 +200,7 @@ impl TrialCase<'_> {
             MockModelServer::start(vec![self.scripted_action(&scene)]).await.map_err(TrialError::MockModel)?;
         scene.prepare(self, driver, &standin.url(), bounds).await?;
         let start = Instant::now();
-        // What became of the one wish is certain as soon as the agent comes back with it.
+        // The outcome of the one action is certain as soon as the agent has answered it.
         let patience = AgentRunOptions {
             trusts_hooks: self.behaviour.setup != TrialSetup::Untrusted,
             stop_after_answers: Some(1),
@@ -209,7 +209,8 @@ impl TrialCase<'_> {
         let run = run::run_agent(self.agent.program, driver, &scene, &standin, bounds, patience, look).await?;
         let (ran, rewritten) = run.found;
         let started = scene.started_hooks(0);
-        // Where nothing answers, some agents do not even take the prompt; that they otherwise would, other rows show.
+        // If the hook's program is missing, some agents do not even accept the prompt; that they normally do, other
+        // rows show.
         let was_asked =
             standin.tool_call_count() > 0 || started > 0 || self.behaviour.setup == TrialSetup::ProgramMissing;
         let end = match () {

@@ -1,5 +1,5 @@
-//! THE table of agents that can be tried: how each is started against the stand-in with everything approved beforehand,
-//! where its settings are, and how a hook is written there.
+//! The agents that can be tried: how each is started against the mock model with everything approved beforehand, where
+//! its settings are, and how a hook is written there.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,31 +8,31 @@ use hookwright_bridge::{FailClosedSupport, Host, TimeoutUnit};
 use hookwright_hooks::EventKind;
 use serde_json::{Value, json};
 
-/// A file's text, which says where the stand-in listens.
+/// A function that returns the text of a file for the URL of the mock model.
 type ConfigTemplate = fn(url: &str) -> String;
 
-/// How one agent is driven.
+/// The driver of one agent.
 pub(crate) struct AgentDriver {
     pub(crate) host: Host,
-    /// The file with its hooks, below the home.
+    /// The file with its hooks, relative to the home.
     hooks_file: &'static str,
-    /// What that file holds beside hooks.
+    /// The settings in that file besides the hooks.
     settings: fn(url: &str) -> Value,
-    /// Another file that it needs, below the home.
+    /// Another file that it needs, relative to the home.
     config: Option<(&'static str, ConfigTemplate)>,
-    /// How it is started.
+    /// The command-line arguments.
     args: &'static [&'static str],
-    /// What makes it trust hooks that nobody has looked at.
+    /// Further arguments that make it trust hooks which the user has not reviewed.
     trust_args: &'static [&'static str],
     env: fn(url: &str) -> Vec<(&'static str, String)>,
     /// Its tools that change files, as a matcher.
     edit_tools: &'static str,
 }
 
-/// What the model is asked to do.
+/// The prompt of the run.
 const TRIAL_PROMPT: &str = "Please do what is to be done here.";
 
-/// What the key of a service must look like that nobody asks for one.
+/// A key for services that require one but do not check it.
 const DUMMY_API_KEY: &str = "trial";
 
 const DRIVERS: &[AgentDriver] = &[
@@ -152,7 +152,7 @@ fn env_pairs<const P: usize, const Q: usize>(
     plain.into_iter().chain(here).map(|(name, value)| (name, value.to_owned())).collect()
 }
 
-/// A model that is known to have a tool for patches, on the stand-in's wire.
+/// Returns the configuration of a model that Codex knows to have a patch tool, on the mock model server.
 fn codex_config(url: &str) -> String {
     let provider = [
         "name = \"trial\"".to_owned(),
@@ -166,7 +166,7 @@ fn codex_config(url: &str) -> String {
     format!("model = \"gpt-5.5\"\nmodel_provider = \"trial\"\n\n[model_providers.trial]\n{}\n", provider.join("\n"))
 }
 
-/// A model of the user's own, on the stand-in's wire.
+/// Returns the configuration of a custom model on the mock model server.
 fn grok_config(url: &str) -> String {
     let model = [
         "model = \"stand-in\"".to_owned(),
@@ -178,51 +178,51 @@ fn grok_config(url: &str) -> String {
     format!("[models]\ndefault = \"stand-in\"\n\n[model.stand-in]\n{}\n", model.join("\n"))
 }
 
-/// One hook to be written into an agent's own settings.
+/// A hook to write into an agent's own settings.
 pub(crate) struct AgentHookEntry<'a> {
-    /// Its event, in the agent's words.
+    /// The event by the agent's own name.
     pub(crate) event: &'a str,
-    /// For which tools; all if nothing.
+    /// The matcher for tools; all tools if none.
     pub(crate) matcher: Option<&'a str>,
     pub(crate) command: String,
     pub(crate) timeout: Option<Duration>,
-    /// Whether the agent's own switch for failures is set.
+    /// Whether the agent's switch for blocking on failures is set.
     pub(crate) fail_closed: bool,
 }
 
 impl AgentDriver {
-    /// How that agent is driven, if it can be here.
+    /// Returns the driver of an agent, if there is one.
     pub(crate) fn for_host(host: Host) -> Option<&'static AgentDriver> {
         DRIVERS.iter().find(|driver| driver.host == host)
     }
 
-    /// Everybody who can be driven.
+    /// Returns the agents that have a driver.
     pub(crate) fn hosts() -> impl Iterator<Item = Host> {
         DRIVERS.iter().map(|driver| driver.host)
     }
 
-    /// Whether hooks are commands there.
+    /// Returns whether hooks of this agent are commands.
     pub(crate) fn supports_command_hooks(&self) -> bool {
         self.host != Host::Opencode
     }
 
-    /// Its tools that change files.
+    /// Returns its tools that change files, as a matcher.
     pub(crate) fn edit_tools(&self) -> &'static str {
         self.edit_tools
     }
 
-    /// Whether it asks for trust in each hook.
+    /// Returns whether the user has to confirm each hook.
     pub(crate) fn requires_hook_trust(&self) -> bool {
         !self.trust_args.is_empty()
     }
 
-    /// The event of its own at which hooks of that kind run.
+    /// Returns the agent's own event at which hooks of this kind run.
     pub(crate) fn event_name(&self, kind: EventKind) -> Option<&'static str> {
         let first = self.host.events_for(kind).find(|event| event.wired);
         first.map(|event| event.name)
     }
 
-    /// Its settings, with these hooks in them: files below the home.
+    /// Returns its settings files, relative to the home, with these hooks in them.
     pub(crate) fn settings_files(&self, url: &str, entries: &[AgentHookEntry<'_>]) -> Vec<(PathBuf, String)> {
         let mut settings = (self.settings)(url);
         for entry in entries {
@@ -233,7 +233,7 @@ impl AgentDriver {
             }
         }
         let mut files = Vec::new();
-        // Nobody needs a file of hooks without any.
+        // A file without hooks and settings is not needed.
         let says_something = settings.as_object().is_some_and(|keys| keys.keys().any(|key| key != "version"));
         if says_something {
             files.push((PathBuf::from(self.hooks_file), format!("{settings:#}\n")));
@@ -262,18 +262,18 @@ impl AgentDriver {
         group
     }
 
-    /// How it is started.
+    /// Returns the command-line arguments.
     pub(crate) fn args(&self, trusts: bool) -> Vec<&'static str> {
         let mut args = self.args.to_vec();
         if trusts {
-            // Behind the word that says what to do, where there is one.
+            // After the subcommand, if there is one.
             let at = usize::from(!self.args[0].starts_with('-'));
             args.splice(at..at, self.trust_args.iter().copied());
         }
         args
     }
 
-    /// What its environment needs.
+    /// Returns the environment variables that the agent needs.
     pub(crate) fn env(&self, url: &str) -> Vec<(&'static str, String)> {
         (self.env)(url)
     }

@@ -1,7 +1,8 @@
-//! Does a deny hold? A real agent, run once against a model stand-in with a hook that behaves in a certain way, and a look
-//! at what happened on disk.
+//! Tests whether a deny holds: runs a real agent once against a mock model server, with a hook that behaves in a
+//! certain way, and checks which files exist afterwards.
 //!
-//! It asks no model, needs no key, and touches nothing of the user's: each run has its own home and project. It prints nothing.
+//! It uses no real model and needs no key. Each run has its own home and project; of the user's files, only Copilot's
+//! unpacked package is used, through a symbolic link. It prints nothing.
 
 #![warn(missing_docs)]
 
@@ -22,13 +23,13 @@ pub use record::record_payloads;
 
 pub use hookwright_bridge::{FailClosedSupport, Host};
 
-/// The user's folder for what programs can make again, by variables of the environment.
+/// Returns the user's cache directory, by the environment's variables.
 pub fn cache_dir(var: impl Fn(&str) -> Option<std::ffi::OsString>) -> Option<std::path::PathBuf> {
     let own = var("XDG_CACHE_HOME").map(std::path::PathBuf::from).filter(|path| path.is_absolute());
     own.or_else(|| Some(std::path::PathBuf::from(var("HOME")?).join(".cache")))
 }
 
-/// The agents that can be tried.
+/// Returns the agents that can be tried.
 pub fn testable_hosts() -> impl Iterator<Item = Host> {
     driver::AgentDriver::hosts()
 }

@@ -1,10 +1,10 @@
-//! What no bridge can give: cells in which an agent does not ask its hooks, or not in time, whatever they would say.
+//! Known limits: cases in which an agent does not call its hooks, so that no bridge can make a deny hold.
 
 use hookwright_bridge::Host;
 
 use crate::behaviour::{Behaviour, TrialSetup};
 
-/// Why this cannot hold there, if it cannot.
+/// Returns why a behaviour cannot hold with an agent, if that is known.
 pub fn known_limit(host: Host, behaviour: &Behaviour) -> Option<&'static str> {
     match (behaviour.setup, host, behaviour.name) {
         (TrialSetup::Untrusted, ..) => {

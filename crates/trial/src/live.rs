@@ -1,5 +1,5 @@
-//! The short column on one machine: does a deny hold with this agent, in this version, here? Under half a minute, without a
-//! key, in one run of the agent where it comes so far.
+//! The live trial: a few behaviours with an agent that is installed on this machine, to test whether a deny holds in
+//! this version. It needs no key, and one run of the agent if that reaches all behaviours.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -13,53 +13,53 @@ use crate::behaviour::Behaviour;
 use crate::case::{CallOutcome, HookWiring, TrialAgent, TrialCase, TrialError, TrialLimits, TrialObservation};
 use crate::driver::AgentDriver;
 
-/// What is tried.
+/// The agent and the programs of a live trial.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveTrial<'a> {
-    /// Which agent.
+    /// The agent's name and properties.
     pub host: Host,
-    /// Its program on this machine.
+    /// The path of the agent's program.
     pub program: &'a Path,
-    /// Hookwright's own program, which the agent will call.
+    /// The path of Hookwright's own program, which the agent will call.
     pub hookwright: &'a Path,
-    /// Where programs are looked for.
+    /// The search path for programs.
     pub path: &'a OsStr,
-    /// The user's folder for what programs can make again.
+    /// The user's cache directory.
     pub cache: Option<&'a Path>,
-    /// When all of it must be over.
+    /// When the whole trial has to be over.
     pub deadline: Instant,
 }
 
-/// What came of it.
+/// The result of a live trial.
 #[derive(Debug)]
 pub struct LiveReport {
-    /// What was tried, in the order of the table.
+    /// The behaviours that were tried, in the order of the table.
     pub rows: Vec<LiveRow>,
 }
 
-/// One behaviour.
+/// The result of one behaviour.
 #[derive(Debug)]
 pub struct LiveRow {
-    /// How the hook behaved.
+    /// The behaviour of the hook.
     pub behaviour: &'static Behaviour,
-    /// What was seen; nothing if the time was up before.
+    /// The observation; none if the deadline came first.
     pub observation: Option<TrialObservation>,
 }
 
-/// What one row comes to.
+/// The verdict on one behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrialVerdict {
-    /// What the hook's author meant is what happened.
+    /// The outcome is what the hook's author intended.
     Holds,
-    /// It is not.
+    /// The outcome is not what the hook's author intended.
     Fails,
-    /// Nothing can be said.
+    /// The agent never made the call, or there was no time left.
     Unknown,
 }
 
 impl LiveRow {
-    /// What it comes to.
+    /// Returns the verdict on this behaviour.
     pub fn verdict(&self) -> TrialVerdict {
         match &self.observation {
             Some(seen) if seen.end == CallOutcome::Dead => TrialVerdict::Unknown,
@@ -71,17 +71,18 @@ impl LiveRow {
 }
 
 impl LiveReport {
-    /// Whether every row holds.
+    /// Returns whether every behaviour holds.
     pub fn holds(&self) -> bool {
         self.rows.iter().all(|row| row.verdict() == TrialVerdict::Holds)
     }
 }
 
-/// Tries the short column; `done` hears of each row as it comes to an end. The agent is started once, and again only for what it
-/// did not come to.
+/// Runs the live trial, and calls `done` for each behaviour as soon as its result is known.
+///
+/// The agent is started once, and again only for behaviours that it did not reach.
 ///
 /// # Errors
-/// If the agent has no driver, or could not be run at all.
+/// Returns an error if the agent has no driver, or could not be run at all.
 pub async fn run_live_trial(wanted: LiveTrial<'_>, mut done: impl FnMut(&LiveRow)) -> Result<LiveReport, TrialError> {
     let agent = TrialAgent { host: wanted.host, program: wanted.program };
     let cell = |behaviour| TrialCase { agent, behaviour, wiring: HookWiring::Bridge(wanted.hookwright) };
@@ -114,7 +115,7 @@ pub async fn run_live_trial(wanted: LiveTrial<'_>, mut done: impl FnMut(&LiveRow
         );
         left = rest;
         if nothing {
-            // It does not even come to a call; why should it the next time.
+            // It makes no call at all, so another run would not either.
             let dead = left
                 .drain(..)
                 .map(|behaviour| LiveRow { behaviour, observation: Some(TrialObservation::without_call()) });

@@ -1,5 +1,5 @@
-//! A stand-in for a model, on loopback: it asks for what it is told to ask for, with the tools that the agent offers, and
-//! then says that it is done. It speaks the wire formats of the agents that are tried; it is no model and knows no keys.
+//! A mock model server on loopback: it calls the agent's tools for a list of scripted actions, one after another, and
+//! then answers with a final text. It supports the wire formats of the tried agents and checks no keys.
 
 mod anthropic;
 mod chat;
@@ -22,42 +22,42 @@ use http::{MockHttpRequest, MockHttpResponse};
 pub use scripted_action::ScriptedAction;
 use scripted_action::{MockReply, OfferedTool};
 
-/// What it says when all its wishes have been answered.
+/// The final text, once all actions have been answered.
 const DONE_TEXT: &str = "done";
 
-/// A server that plays a model until it is dropped.
+/// A mock model server, which runs until it is dropped.
 pub struct MockModelServer {
     address: SocketAddr,
     session: Arc<MockModelState>,
     server_task: AbortHandle,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct MockModelState {
     actions: Vec<ScriptedAction>,
     requests: Mutex<Vec<RecordedRequest>>,
-    /// How many wishes the agent has come back with an answer to.
+    /// How many actions the agent has answered.
     answered: watch::Sender<usize>,
-    /// How many wishes it has been told of.
+    /// How many actions the agent has been sent.
     requested: AtomicUsize,
 }
 
-/// One request as it came.
+/// A request as it arrived.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
-    /// Method and target.
+    /// The method and target.
     pub request_line: String,
-    /// Its body, as sent.
+    /// The body as text.
     pub body: String,
-    /// Whether it was answered with a wish for a tool.
+    /// Whether the response was a tool call.
     pub called_tool: bool,
 }
 
 impl MockModelServer {
-    /// Listens on a free port of loopback, and wishes for these things one after another.
+    /// Starts a server on a free port of loopback, which calls for these actions one after another.
     ///
     /// # Errors
-    /// The system's own, if there is no port to listen on.
+    /// Returns the system's error if no port is free.
     pub async fn start(wishes: Vec<ScriptedAction>) -> io::Result<MockModelServer> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -72,34 +72,34 @@ impl MockModelServer {
         Ok(MockModelServer { address, session, server_task: serving })
     }
 
-    /// Where it listens, without a slash at the end.
+    /// Returns the base URL, without a slash at the end.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Everything that it was asked so far.
+    /// Returns all requests so far.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.session.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether a word has reached it in any request.
+    /// Returns whether the body of any request contains this word.
     pub fn has_received(&self, word: &str) -> bool {
         self.requests().iter().any(|heard| heard.body.contains(word))
     }
 
-    /// Waits until the agent has come back with an answer to so many wishes: whatever became of them has happened by then.
+    /// Waits until the agent has answered this many actions: by then they have run or been denied.
     pub async fn wait_answered(&self, wishes: usize) {
         let mut answered = self.session.answered.subscribe();
-        // It can't close while this stands.
+        // The channel cannot close while the server exists.
         let _ = answered.wait_for(|count| *count >= wishes).await;
     }
 
-    /// How many wishes the agent has been told of, and how many it has come back with an answer to.
+    /// Returns how many actions the agent has been sent, and how many it has answered.
     pub fn progress(&self) -> (usize, usize) {
         (self.session.requested.load(Ordering::Relaxed), *self.session.answered.borrow())
     }
 
-    /// How often it asked for a tool.
+    /// Returns how many responses were tool calls.
     pub fn tool_call_count(&self) -> usize {
         self.requests().iter().filter(|heard| heard.called_tool).count()
     }
@@ -112,7 +112,7 @@ impl Drop for MockModelServer {
 }
 
 async fn serve(listener: TcpListener, session: Arc<MockModelState>) {
-    // Those who speak go with the one who listens.
+    // Dropping the set with this task ends the connections.
     let mut speaking = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         speaking.spawn(serve_connection(stream, session.clone()));
@@ -120,7 +120,7 @@ async fn serve(listener: TcpListener, session: Arc<MockModelState>) {
     }
 }
 
-/// One connection: a request, its answer, the end.
+/// Serves one connection: a request and its response.
 async fn serve_connection(mut stream: TcpStream, session: Arc<MockModelState>) {
     let Some(request) = http::read_request(&mut stream).await else { return };
     let AnsweredRequest { response: answer, called_tool: wished, result_count: results } =
@@ -136,21 +136,21 @@ async fn serve_connection(mut stream: TcpStream, session: Arc<MockModelState>) {
         session.requested.fetch_max(results + 1, Ordering::Relaxed);
     }
     session.answered.send_if_modified(|count| std::mem::replace(count, results.max(*count)) < results);
-    // Whoever has gone away needs no answer.
+    // A client that has closed the connection needs no response.
     let _ = http::write_response(&mut stream, &answer).await;
 }
 
-/// One way to speak with a model.
+/// The wire format of a model API.
 trait WireFormat {
-    /// The tools on offer.
+    /// Returns the tools that the request offers.
     fn offered_tools(&self, body: &Value) -> Vec<OfferedTool>;
-    /// How many calls have been answered so far.
+    /// Returns how many tool results the request contains.
     fn result_count(&self, body: &Value) -> usize;
-    /// The reply, as this wire writes it.
+    /// Writes a reply in this format.
     fn write_reply(&self, request: &MockHttpRequest, body: &Value, reply: &MockReply) -> MockHttpResponse;
 }
 
-/// An answer, and what it was an answer to.
+/// A response, and what it shows of the request.
 struct AnsweredRequest {
     response: MockHttpResponse,
     called_tool: bool,
@@ -183,7 +183,7 @@ fn wire_format(path: &str) -> Option<Box<dyn WireFormat>> {
     }
 }
 
-/// What agents ask beside: how many tokens, which models there are.
+/// Answers other requests of agents: token counts and lists of models.
 fn answer_auxiliary(request: &MockHttpRequest) -> MockHttpResponse {
     let path = request.path();
     if path.ends_with("/count_tokens") {

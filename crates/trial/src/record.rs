@@ -1,5 +1,5 @@
-//! What an agent sends its hooks, recorded: one run with a hook at every event that only writes down what it is given. Whose
-//! machine it was on is taken out.
+//! Records what an agent sends its hooks: one run with a hook at every event that only stores its input. Paths of the
+//! machine are replaced.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,16 +13,16 @@ use crate::case::{TrialAgent, TrialError, TrialLimits};
 use crate::driver::{AgentDriver, AgentHookEntry};
 use crate::mock_model::{MockModelServer, ScriptedAction};
 
-/// Writes down what it is given, and all that it finds in its environment.
+/// A hook that stores its input and its whole environment.
 const RECORDER_SCRIPT: &str = "#!/bin/sh\ncat > \"$0.$1.$$.json\"\nenv > \"$0.$1.$$.env\"\n";
 
-/// Longer texts are somebody's, and no fact.
+/// The most characters of a text: longer ones are prose and say nothing about the format.
 const MAX_TEXT_CHARS: usize = 600;
 
-/// What an agent sent, by the name of a file: `EVENT.json` or `EVENT.CALL.json`; and `environment.json`.
+/// Returns the payloads of an agent, by file name: `EVENT.json` or `EVENT.CALL.json`; and `environment.json`.
 ///
 /// # Errors
-/// If the agent could not be run.
+/// Returns an error if the agent could not be run.
 pub async fn record_payloads(
     agent: TrialAgent<'_>,
     bounds: TrialLimits<'_>,
@@ -67,7 +67,7 @@ fn recorded_actions(scene: &TrialSandbox) -> Vec<ScriptedAction> {
     ]
 }
 
-/// What the recorder wrote: the first of each kind.
+/// Returns the stored payloads: the first of each kind.
 fn collect_payloads(recorder: &Path, scrub: &PathScrubber) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     let folder = recorder.parent().unwrap_or(recorder);
@@ -94,7 +94,7 @@ fn collect_payloads(recorder: &Path, scrub: &PathScrubber) -> BTreeMap<String, V
     found
 }
 
-/// Which of the wishes a payload is about.
+/// Returns the name of the scripted action that a payload is about.
 fn call_label(payload: &Value) -> Option<&'static str> {
     let field = |names: [&str; 2]| names.iter().find_map(|name| payload.get(*name));
     let tool = field(["tool_name", "toolName"])?.as_str().unwrap_or_default();
@@ -113,7 +113,7 @@ fn call_label(payload: &Value) -> Option<&'static str> {
     Some(marks.iter().find(|(mark, _)| text.contains(mark)).map_or("other", |(_, name)| name))
 }
 
-/// Takes out where it was recorded.
+/// The paths of the recording machine, and their replacements.
 struct PathScrubber(Vec<(String, &'static str)>);
 
 impl PathScrubber {
@@ -152,7 +152,7 @@ impl PathScrubber {
         }
     }
 
-    /// What the agent put there: neither what every program has nor what looks like a key.
+    /// Returns the variables that the agent set, without those that every program has and those that look like a key.
     fn scrub_environment(&self, text: &str) -> Value {
         const USUAL_VARIABLES: [&str; 9] =
             ["PATH", "HOME", "TERM", "PWD", "OLDPWD", "SHLVL", "_", "NO_COLOR", "TRIAL_KEY"];

@@ -1,4 +1,4 @@
-//! THE table of behaviours.
+//! The table of behaviours.
 
 use std::time::Duration;
 
@@ -50,12 +50,12 @@ const fn with_setup(place: TrialSetup, row: Behaviour) -> Behaviour {
     Behaviour { setup: place, ..row }
 }
 
-/// A deny in Claude Code's words, as it should be.
+/// A correct deny in the format of Claude Code.
 const DENY_SCRIPT: &str = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'"#;
 
 const SILENT_HOOK: TrialHook = Script("exit 0");
 
-/// Every behaviour, in the order in which it is shown.
+/// All behaviours, in the order in which they are shown.
 pub const BEHAVIOURS: &[Behaviour] = &[
     in_live_trial(behaviour("silence", "says nothing", Allow, Claude, &[SILENT_HOOK])),
     in_live_trial(behaviour("claude-deny", "deny in Claude's words", Deny, Claude, &[Script(DENY_SCRIPT)])),

@@ -1,5 +1,5 @@
-//! One run of an agent: started in its home and project, ended when it has come back with an answer to what the model
-//! wanted, when it is done, or when its time is up.
+//! One run of an agent in its home and project. It ends when the agent has answered the mock model's actions, when the
+//! agent exits, or at the timeout.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -15,30 +15,30 @@ use super::{TrialError, TrialLimits};
 use crate::driver::AgentDriver;
 use crate::mock_model::MockModelServer;
 
-/// How much of what an agent prints is kept.
+/// The most output of an agent that is kept, per stream.
 const MAX_KEPT_OUTPUT_BYTES: usize = 16 << 10;
 
-/// How long an agent has to end by itself once it is asked to.
+/// How long an agent may take to end after SIGTERM.
 const KILL_GRACE_PERIOD: Duration = Duration::from_millis(500);
 
-/// A port that nobody listens on.
+/// A local port on which normally no program listens.
 const UNREACHABLE_PROXY: &str = "http://127.0.0.1:9";
 
-/// What came of a run.
+/// The result of a run.
 pub(crate) struct FinishedAgentRun<T> {
-    /// Whether its time was up before it was done.
+    /// Whether the timeout ended the run.
     pub(crate) timed_out: bool,
-    /// What was there before it was ended: an agent that is ended may still do what nobody answers for any more.
+    /// The files found before the agent was terminated: during termination it may still do things that prove nothing.
     pub(crate) found: T,
-    /// The end of what it printed.
+    /// The kept part of the output.
     pub(crate) output: String,
 }
 
-/// How a run is started, and when it is over.
+/// The options of a run.
 pub(crate) struct AgentRunOptions {
     /// Whether the agent is told to trust hooks.
     pub(crate) trusts_hooks: bool,
-    /// After how many answers to what the model wanted it is ended; when it is done by itself, if nothing.
+    /// The number of answered actions after which the agent is terminated; if none, it runs until it exits.
     pub(crate) stop_after_answers: Option<usize>,
 }
 
@@ -71,10 +71,10 @@ pub(crate) async fn run_agent<T>(
     Ok(FinishedAgentRun { timed_out: is_overdue, found, output: words })
 }
 
-/// How long Hookwright may take to write itself into settings.
+/// How long Hookwright may take to install itself into settings.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Runs Hookwright itself in a cell, to its end.
+/// Runs Hookwright itself in a sandbox, to its end.
 pub(crate) async fn run_hookwright(
     program: &Path,
     args: &[&str],
@@ -96,7 +96,7 @@ pub(crate) async fn run_hookwright(
     }
 }
 
-/// What a process printed, as far as it is kept.
+/// Returns the kept output of a process.
 fn collect_output(process: Process) -> String {
     let finished = process.finish();
     let words = [finished.stdout, finished.stderr].map(|stream| {
@@ -125,7 +125,7 @@ fn spawn(
     )
 }
 
-/// What every program in a cell finds around it: nothing of the user's but where programs are.
+/// Returns the base environment of every program in a sandbox: of the user's variables only the search path.
 pub(crate) fn base_environment(scene: &TrialSandbox, bounds: TrialLimits<'_>) -> Vec<(&'static str, OsString)> {
     let mut env = vec![
         ("PATH", bounds.search_path.to_owned()),

@@ -1,4 +1,4 @@
-//! Where one cell happens: a home, a project, the hooks' scripts, and the settings that have them called.
+//! The sandbox of one case: a home, a project, the hook scripts, and the settings that configure them.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use super::{HookWiring, TrialAgent, TrialCase, TrialError, TrialLimits};
 use crate::behaviour::{Behaviour, HookIntent, RAN_FILE, ScriptDialect, TrialCallKind, TrialHook, TrialSetup};
 use crate::driver::{AgentDriver, AgentHookEntry};
 
-/// A home and a project that nobody else uses.
+/// A home and a project of one case.
 pub(crate) struct TrialSandbox {
     _folder: TempDir,
     root: PathBuf,
@@ -47,12 +47,12 @@ impl TrialSandbox {
         self.root.join("hooks")
     }
 
-    /// Whether the project has that file.
+    /// Returns whether the project has a file of this name.
     pub(crate) fn has_file(&self, name: &str) -> bool {
         self.project_dir().join(name).exists()
     }
 
-    /// How many hooks of a set were started.
+    /// Returns how many hook processes of a set were started.
     pub(crate) fn started_hooks(&self, set: usize) -> usize {
         let entries = fs::read_dir(self.hooks_dir()).into_iter().flatten().flatten();
         let mark = format!("started{set}-");
@@ -93,7 +93,7 @@ impl TrialSandbox {
         }
     }
 
-    /// Scripts and settings for several behaviours in one run, each for a command of its own, through Hookwright.
+    /// Writes scripts and settings for several behaviours in one run, each for its own command, through Hookwright.
     pub(crate) async fn prepare_batch(
         &mut self,
         agent: TrialAgent<'_>,
@@ -117,7 +117,7 @@ impl TrialSandbox {
         self.wire_bridge(agent, driver, url, &settings, called, bounds).await
     }
 
-    /// Our settings, the agent's own, and what has it call us.
+    /// Writes Hookwright's settings and the agent's own, and installs the bridge.
     async fn wire_bridge(
         &self,
         agent: TrialAgent<'_>,
@@ -133,7 +133,7 @@ impl TrialSandbox {
         self.install_bridge(agent.host, called, bounds).await
     }
 
-    /// Has Hookwright write itself into the agent's settings, as a user would.
+    /// Runs `hookwright agents install`, as a user would.
     async fn install_bridge(
         &self,
         host: Host,
@@ -145,7 +145,7 @@ impl TrialSandbox {
         let program = if goes { own.as_path() } else { hookwright };
         if goes {
             fs::create_dir_all(self.root.join("bin")).map_err(sandbox_error(&own))?;
-            // Another name for the same file where that can be, since it is large.
+            // A hard link where possible, since the file is large.
             fs::hard_link(hookwright, &own)
                 .or_else(|_| fs::copy(hookwright, &own).map(drop))
                 .map_err(sandbox_error(&own))?;
@@ -158,7 +158,7 @@ impl TrialSandbox {
         Ok(())
     }
 
-    /// What opencode would fetch from the network for its plugins, if it was installed beside it.
+    /// Links the packages that opencode would fetch from the network for its plugins, if they were installed beside it.
     fn link_plugins(&self, agent: TrialAgent<'_>) -> Result<(), TrialError> {
         let Some(folder) = agent.program.ancestors().nth(3).map(|folder| folder.join("plugin")) else { return Ok(()) };
         if agent.host != Host::Opencode || !folder.is_dir() {
@@ -172,7 +172,8 @@ impl TrialSandbox {
         symlink(&folder.join("node_modules"), &home.join("node_modules")).map_err(sandbox_error(&folder))
     }
 
-    /// What an agent unpacks on its first start, hundreds of megabytes, if it has done so for the user.
+    /// Links the package that Copilot unpacks on its first start, hundreds of megabytes, if it has done so for the
+    /// user.
     pub(crate) fn link_unpacked(&self, host: Host, bounds: TrialLimits<'_>) -> Result<(), TrialError> {
         const COPILOT_PACKAGE_DIR: &str = "copilot/pkg";
         let Some(unpacked) = bounds.cache_dir.map(|cache| cache.join(COPILOT_PACKAGE_DIR)) else { return Ok(()) };
@@ -202,7 +203,7 @@ impl TrialSandbox {
         fs::write(path, text).map_err(sandbox_error(path))
     }
 
-    /// A script that can be run; its path.
+    /// Writes an executable script and returns its path.
     pub(crate) fn write_script(&self, name: &str, text: &str) -> Result<String, TrialError> {
         let path = self.hooks_dir().join(name);
         self.write_file(&path, text)?;
@@ -210,13 +211,13 @@ impl TrialSandbox {
         Ok(path.display().to_string())
     }
 
-    /// The hooks' scripts, in a set of their own; the commands that run them.
+    /// Writes the hook scripts of a set, and returns the commands that run them.
     fn write_hook_scripts(&self, behaviour: &Behaviour, set: usize) -> Result<Vec<String>, TrialError> {
         let script = |(nth, hook): (usize, &TrialHook)| {
             let nth = format!("{set}-{nth}");
             let name = format!("hook{nth}");
             let path = self.hooks_dir().join(&name);
-            // A mark of its own for every start, so that none is lost however many run at once.
+            // A marker file per start, so that none is lost however many run at once.
             let mark = self.hooks_dir().join(format!("started{nth}"));
             let head = format!("#!/bin/sh\n: > '{}'.$$\n", mark.display());
             match hook {
@@ -256,7 +257,7 @@ fn make_executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The hooks in the agent's own settings.
+/// Returns the hooks as entries of the agent's own settings.
 fn direct_entries<'a>(
     behaviour: &Behaviour,
     driver: &'a AgentDriver,
@@ -275,15 +276,15 @@ fn direct_entries<'a>(
     commands.iter().map(entry).collect()
 }
 
-/// Hookwright's program, as an agent is told to call it.
+/// Hookwright's program, which the agent calls.
 #[derive(Clone, Copy)]
 pub(crate) struct TrialBridgeProgram<'a> {
     pub(crate) path: &'a Path,
-    /// Whether it is gone by the time that it is called.
+    /// Whether the program is removed before the agent calls it.
     pub(crate) removed_before_call: bool,
 }
 
-/// The hooks as a definition in our settings: what says no is a guard.
+/// Returns the hooks as a definition in Hookwright's settings; hooks that deny or rewrite are guards.
 fn bridge_definition(behaviour: &Behaviour, commands: &[String]) -> Value {
     let guard = matches!(behaviour.intent, HookIntent::Deny | HookIntent::Rewrite);
     let hook = |(nth, command): (usize, &String)| {
@@ -296,7 +297,7 @@ fn bridge_definition(behaviour: &Behaviour, commands: &[String]) -> Value {
             hook["dialect"] = json!("claude");
         }
         if let Some(patience) = behaviour.timeout {
-            // The file decides what time is counted in, not the dialect.
+            // The file determines the unit of time, not the dialect.
             hook["timeout"] = json!(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX));
         }
         hook

@@ -48,7 +48,7 @@ fn input_object(input: &MockCallInput) -> Value {
     }
 }
 
-/// The same message, piece by piece.
+/// Returns the same message as a stream.
 fn event_stream(mut message: Value) -> MockHttpResponse {
     let block = message["content"][0].take();
     let why = message["stop_reason"].take();

@@ -30,7 +30,7 @@ impl WireFormat for GeminiFormat {
 
     fn write_reply(&self, request: &MockHttpRequest, body: &Value, reply: &MockReply) -> MockHttpResponse {
         let part = match reply {
-            // Whoever wants JSON is a helper of the agent; it gets some.
+            // A request for JSON comes from a helper of the agent, and gets an empty object.
             MockReply::Text(_) if body["generationConfig"]["responseMimeType"] == "application/json" => {
                 json!({"text": "{}"})
             }

@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as the agents' clients need: one request per connection, bodies by length or in chunks.
+//! The part of HTTP/1.1 that the agents' clients need: one request per connection, bodies by length or in chunks.
 
 use std::io;
 
@@ -6,10 +6,9 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-/// No agent's first request is as long as this.
+/// The largest request; more than an agent sends.
 const MAX_REQUEST_BYTES: u64 = 64 << 20;
 
-/// One request.
 pub(super) struct MockHttpRequest {
     pub(super) method: String,
     pub(super) target: String,
@@ -17,13 +16,12 @@ pub(super) struct MockHttpRequest {
 }
 
 impl MockHttpRequest {
-    /// The target without its query.
+    /// Returns the target without its query.
     pub(super) fn path(&self) -> String {
         self.target.split('?').next().unwrap_or_default().to_owned()
     }
 }
 
-/// One answer.
 pub(super) struct MockHttpResponse {
     status: &'static str,
     content_type: &'static str,
@@ -35,7 +33,7 @@ impl MockHttpResponse {
         MockHttpResponse { status: "200 OK", content_type: "application/json", body: value.to_string().into_bytes() }
     }
 
-    /// A stream of events; those of some wires have names.
+    /// Creates a stream of events; some wire formats name them.
     pub(super) fn event_stream(events: impl IntoIterator<Item = (Option<&'static str>, String)>) -> Self {
         let mut body = String::new();
         for (name, data) in events {
@@ -53,7 +51,7 @@ impl MockHttpResponse {
     }
 }
 
-/// The request on a connection, if it is one.
+/// Reads the request of a connection; `None` if it is malformed.
 pub(super) async fn read_request(stream: &mut TcpStream) -> Option<MockHttpRequest> {
     let mut reader = BufReader::new(stream.take(MAX_REQUEST_BYTES));
     let first = read_line(&mut reader).await?;
@@ -101,7 +99,7 @@ async fn read_chunks(reader: &mut RequestReader<'_>) -> Option<Vec<u8>> {
     }
 }
 
-/// Writes an answer and closes the connection.
+/// Writes a response and closes the connection.
 pub(super) async fn write_response(stream: &mut TcpStream, answer: &MockHttpResponse) -> io::Result<()> {
     let MockHttpResponse { status, content_type: kind, body } = answer;
     let length = body.len();

@@ -1,32 +1,32 @@
-//! What the stand-in wants done, put into a call of whichever tool the agent offers for it: its name, its arguments' names,
-//! and something for every other argument that it demands.
+//! The actions of the mock model, translated into calls of the tools that the agent offers: the tool's name, the names
+//! of its arguments, and a placeholder for every other required argument.
 
 use serde_json::{Map, Value, json};
 
-/// One thing that the model would like to have done.
+/// An action that the mock model calls for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScriptedAction {
-    /// A command run in a shell.
+    /// Runs a command in a shell.
     Shell(String),
-    /// A new file.
+    /// Creates a file.
     Write {
-        /// Where.
+        /// The path of the file.
         path: String,
-        /// What is in it.
+        /// The content of the file.
         content: String,
     },
-    /// A text in a file replaced by another.
+    /// Replaces a text in a file.
     Edit {
-        /// Which file.
+        /// The path of the file.
         path: String,
-        /// What is there.
+        /// The text that is there.
         old: String,
-        /// What should be.
+        /// The text that replaces it.
         new: String,
     },
-    /// A file read.
+    /// Reads a file.
     Read {
-        /// Which.
+        /// The path of the file.
         path: String,
     },
 }
@@ -35,25 +35,25 @@ pub enum ScriptedAction {
 #[derive(Debug)]
 pub(super) struct OfferedTool {
     pub(super) name: String,
-    /// Its arguments' schema; a tool that takes plain text has none.
+    /// The schema of its arguments; a tool that takes plain text has none.
     pub(super) parameters: Option<Value>,
 }
 
-/// What the stand-in answers.
+/// The reply of the mock model.
 #[derive(Debug, PartialEq)]
 pub(super) enum MockReply {
     Text(String),
     ToolCall { name: String, input: MockCallInput },
 }
 
-/// What a tool is called with.
+/// The input of a tool call.
 #[derive(Debug, PartialEq)]
 pub(super) enum MockCallInput {
     Arguments(Value),
     Text(String),
 }
 
-/// Names of tools for the shell, the likeliest first.
+/// The names of shell tools, the likeliest first.
 const SHELL_TOOLS: [&str; 10] = [
     "Bash",
     "bash",
@@ -77,7 +77,7 @@ const OLD_TEXT_ARGUMENTS: [&str; 3] = ["old_string", "old_str", "oldString"];
 const NEW_TEXT_ARGUMENTS: [&str; 3] = ["new_string", "new_str", "newString"];
 
 impl ScriptedAction {
-    /// A call for it, if any tool on offer can do it.
+    /// Returns a call for this action, if an offered tool can do it.
     pub(super) fn as_call(&self, offers: &[OfferedTool]) -> Option<MockReply> {
         let offer = |names: &[&str]| names.iter().find_map(|name| offers.iter().find(|offer| offer.name == *name));
         let (tool, filled): (_, Vec<(&[&str], &str)>) = match self {
@@ -103,7 +103,7 @@ impl ScriptedAction {
         Some(MockReply::ToolCall { name: tool.name.clone(), input })
     }
 
-    /// The change as a patch.
+    /// Returns the change as a patch.
     fn as_patch(&self) -> Option<String> {
         let body = match self {
             ScriptedAction::Write { path, content } => format!("*** Add File: {path}\n{}", prefix_lines(content, '+')),
@@ -115,7 +115,7 @@ impl ScriptedAction {
         Some(format!("*** Begin Patch\n{body}*** End Patch\n"))
     }
 
-    /// Agents without a tool for files take patches, or read, through their shell.
+    /// Returns a shell call for agents without a tool for files: they apply patches, or read, through their shell.
     fn as_shell_call(&self, offers: &[OfferedTool]) -> Option<MockReply> {
         let command = match self {
             ScriptedAction::Read { path } => format!("cat '{path}'"),
@@ -129,7 +129,8 @@ fn prefix_lines(text: &str, sign: char) -> String {
     text.lines().map(|line| format!("{sign}{line}\n")).collect()
 }
 
-/// Arguments by a schema: what is wanted under the names that it has, and something for all else that it demands.
+/// Builds arguments by a schema: the given values under the names that it has, and placeholders for the other required
+/// ones.
 fn build_arguments(schema: &Value, wanted: &[(&[&str], &str)]) -> Value {
     let mut arguments = Map::new();
     let properties = schema["properties"].as_object();
@@ -148,7 +149,7 @@ fn build_arguments(schema: &Value, wanted: &[(&[&str], &str)]) -> Value {
     Value::Object(arguments)
 }
 
-/// Something that a schema lets pass.
+/// Returns a value that the schema accepts.
 fn placeholder_value(schema: &Value) -> Value {
     if let Some(first) = schema["enum"].get(0) {
         return first.clone();

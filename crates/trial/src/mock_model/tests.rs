@@ -1,4 +1,5 @@
-//! The stand-in asked over each wire, by plain sockets: it wishes with the tools on offer, and is done once it is answered.
+//! The mock model server, asked over each wire format by plain sockets: it calls offered tools, and ends once it is
+//! answered.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -27,7 +28,7 @@ async fn post_json(standin: &MockModelServer, target: &str, body: &Value) -> Str
     send_request(standin, &head, body.as_bytes()).await
 }
 
-/// The data of a stream's events.
+/// Returns the data of a stream's events.
 fn read_events(answer: &str) -> Vec<Value> {
     let data = answer.lines().filter_map(|line| line.strip_prefix("data: "));
     data.filter(|data| *data != "[DONE]").map(|data| serde_json::from_str(data).unwrap()).collect()
@@ -109,7 +110,7 @@ async fn gemini_streamed_and_whole() {
     assert_eq!(count, r#"{"totalTokens":100}"#);
 }
 
-/// An agent's helpers ask without tools, or with others: they get words.
+/// Helper requests of an agent offer no tools, or others: they get a text.
 #[tokio::test]
 async fn an_agent_without_a_matching_tool_gets_no_call() {
     let standin = MockModelServer::start(shell_action()).await.unwrap();
