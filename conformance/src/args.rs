@@ -1,4 +1,4 @@
-//! What can be asked for.
+//! The command-line arguments.
 
 use std::path::PathBuf;
 
@@ -62,7 +62,7 @@ pub(crate) struct ConformanceArgs {
     pub(crate) no_namespace: bool,
 }
 
-/// An agent, and which version of it.
+/// An agent in a certain version.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentVersion {
     pub(crate) host: Host,
@@ -79,7 +79,7 @@ fn parse_agent_version(text: &str) -> Result<AgentVersion, String> {
     Ok(AgentVersion { host, version: version.unwrap_or(host.info().known_version).to_owned() })
 }
 
-/// Rows of the table.
+/// The selected behaviours, which are the rows of the table.
 #[derive(Debug, Clone)]
 pub(crate) struct BehaviourSelection(pub(crate) Vec<&'static Behaviour>);
 

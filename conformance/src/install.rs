@@ -1,4 +1,4 @@
-//! Brings the agents from npm, each version into a folder of its own, and Hookwright from this workspace.
+//! Installs the agents from npm, each version into a folder of its own, and builds Hookwright from this workspace.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -11,11 +11,11 @@ use crate::args::{AgentVersion, ConformanceArgs};
 
 /// How long npm may take for one package.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(180);
-/// How long an agent may take to say its version.
+/// How long an agent may take to print its version.
 pub(crate) const VERSION_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long building Hookwright may take.
 const BUILD_TIMEOUT: Duration = Duration::from_secs(900);
-/// How long a program that was told to end may still take.
+/// How long a program may take to end after SIGTERM.
 const TERMINATION_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// An agent that is installed.
@@ -26,7 +26,7 @@ pub(crate) struct InstalledAgent {
     pub(crate) program: PathBuf,
 }
 
-/// Those that could be installed; the others are said.
+/// Installs the agents and returns those that could be installed; reports the others on stderr.
 pub(crate) fn install_agents(args: &ConformanceArgs, deadline: Option<Instant>) -> Vec<InstalledAgent> {
     let mut agents = Vec::new();
     for wanted in &args.agents {
@@ -51,7 +51,7 @@ fn install_agent(cache: &Path, wanted: &AgentVersion, deadline: Option<Instant>)
             deadline,
         )?;
     }
-    // What opencode would fetch for its plugins once it finds one, where there is no network any more.
+    // The packages that opencode would fetch for a plugin, since the trial has no network.
     let plugin = folder.join("plugin");
     if wanted.host == Host::Opencode && !plugin.join("package-lock.json").exists() {
         npm_install(&plugin, &format!("@opencode-ai/plugin@{}", wanted.version), deadline)?;
@@ -80,7 +80,7 @@ fn npm_install(folder: &Path, package: &str, deadline: Option<Instant>) -> anyho
     Ok(())
 }
 
-/// Runs a program until it ends, for so long at most and not past the deadline.
+/// Runs a program until it ends, at most for `limit` and not past the deadline.
 ///
 /// It stays in this program's process group, so that a `timeout` around this program ends both.
 pub(crate) fn run_with_timeout(
@@ -102,7 +102,7 @@ pub(crate) fn run_with_timeout(
             }
             return Ok(status);
         }
-        // npm passes SIGTERM on to what it has started.
+        // npm passes SIGTERM on to its child processes.
         if started.elapsed() > limit && !is_told_to_end {
             is_told_to_end = true;
             #[expect(clippy::disallowed_methods, reason = "kill waits for nothing")]
@@ -115,7 +115,7 @@ pub(crate) fn run_with_timeout(
     }
 }
 
-/// Hookwright's program: the one given, or this workspace's, built now.
+/// Returns Hookwright's program: the given one, or this workspace's, which it builds.
 pub(crate) fn find_or_build_hookwright(args: &ConformanceArgs, deadline: Option<Instant>) -> anyhow::Result<PathBuf> {
     if let Some(program) = &args.hookwright {
         return program.canonicalize().with_context(|| format!("there is no {}", program.display()));

@@ -1,5 +1,5 @@
-//! Does a deny hold? Installs agents, runs every behaviour of a hook under each of them, with and without the bridge, prints
-//! the table and writes it down. For developers: the rig itself is `crates/trial`.
+//! Tests whether a deny holds: installs agents, runs every behaviour of a hook under each of them, with and without the
+//! bridge, prints the table and writes it to files. It is a tool for developers; the trial itself is in `crates/trial`.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for developers, whose words are its own")]
 
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Exit 1 says that with the bridge something did not hold that could have.
+/// Runs the tool. Exit code 1 means that with the bridge a behaviour failed that could have held.
 fn run() -> anyhow::Result<ExitCode> {
     let args = ConformanceArgs::parse();
     if args.again {
@@ -55,7 +55,7 @@ fn run() -> anyhow::Result<ExitCode> {
     report_results(&args, runtime.block_on(trial::run_cells(&args, &agents, &hookwright, fence, deadline))?)
 }
 
-/// Prints the table and writes it down where that was asked for.
+/// Prints the table, and writes the files that were asked for.
 fn report_results(args: &ConformanceArgs, results: Vec<trial::CellResult>) -> anyhow::Result<ExitCode> {
     print!("{}", table::format_table(&results));
     let code = table::exit_code(&results);

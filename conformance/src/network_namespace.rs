@@ -1,4 +1,5 @@
-//! Nothing leaves the machine: where the system lets it, all runs happen in a network of their own that has only loopback.
+//! Keeps the agents off the network: where the system allows it, all runs are in a network namespace with loopback
+//! only.
 
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -8,29 +9,29 @@ use anyhow::Context as _;
 use crate::args::ConformanceArgs;
 use crate::install;
 
-/// Says to the second start that it is inside, and how many seconds are left, if they are bounded.
+/// Tells the second start of this program that it is inside, and how many seconds are left, if they are limited.
 const INSIDE_VARIABLE: &str = "HOOKWRIGHT_CONFORMANCE_INSIDE";
 
-/// Where this program is now.
+/// The state of this program with respect to the namespace.
 pub(crate) enum NamespaceState {
-    /// In a network with loopback alone.
+    /// This program is in a namespace with loopback only.
     Inside,
-    /// In the machine's own.
+    /// This program is in the machine's own network.
     Outside,
-    /// Another start of this program was inside, and ended so.
+    /// A second start of this program ran in a namespace, and ended with this code.
     Finished(ExitCode),
 }
 
-/// A shell's words that bring up loopback and go on with the rest.
+/// A shell script that brings up loopback and executes its arguments.
 const LOOPBACK_UP_SCRIPT: &str = "ip link set lo up && exec \"$@\"";
 
-/// When everything must be over, the first start's installations included.
+/// Returns when everything has to be over, the installations of the first start included.
 pub(crate) fn deadline(args: &ConformanceArgs) -> Option<Instant> {
     let left = std::env::var(INSIDE_VARIABLE).ok().and_then(|seconds| seconds.parse().ok()).or(args.within)?;
     Some(Instant::now() + Duration::from_secs(left))
 }
 
-/// Goes inside, if that can be done: by a second start of this program.
+/// Enters a namespace if possible, by starting this program again inside of it.
 pub(crate) fn enter_namespace(args: &ConformanceArgs, deadline: Option<Instant>) -> anyhow::Result<NamespaceState> {
     if std::env::var_os(INSIDE_VARIABLE).is_some() {
         return Ok(NamespaceState::Inside);

@@ -6,7 +6,7 @@ use crate::args::WiringKind;
 use crate::table::{ResultColumn, bridge_limitation, cell_label, columns, find_cell, rows, today};
 use crate::trial::CellResult;
 
-/// The page.
+/// Returns the page as Markdown.
 pub(crate) fn markdown(results: &[CellResult]) -> String {
     let without: Vec<ResultColumn> =
         columns(results).into_iter().filter(|column| column.wiring != WiringKind::Bridge).collect();
@@ -32,7 +32,7 @@ fn format_versions(columns: &[ResultColumn]) -> String {
     columns.iter().map(version).collect::<Vec<_>>().join(", ")
 }
 
-/// How many hooks that said no were obeyed.
+/// Returns a sentence about how many hooks that denied or rewrote were obeyed.
 fn summarize(results: &[CellResult], way: WiringKind) -> String {
     let says_no = |row: &Behaviour| matches!(row.intent, HookIntent::Deny | HookIntent::Rewrite);
     let cells = results.iter().filter(|tried| tried.wiring == way && tried.behaviour().is_some_and(says_no));
@@ -70,7 +70,7 @@ fn results_table(results: &[CellResult], columns: &[ResultColumn]) -> String {
     text
 }
 
-/// A cell: bold if it is not what the hook's author meant.
+/// Formats a cell: bold if the outcome is not what the hook's author intended.
 fn format_cell(tried: &CellResult) -> String {
     let word = cell_label(tried);
     let otherwise = tried.behaviour().is_some_and(|row| row.intent == HookIntent::Rewrite);
@@ -82,7 +82,7 @@ fn format_cell(tried: &CellResult) -> String {
     }
 }
 
-/// What no bridge can give, said plainly.
+/// Lists the cells that no bridge could make hold, with the reasons.
 fn bridge_limits(results: &[CellResult], columns: &[ResultColumn]) -> String {
     let mut text = String::new();
     for row in rows(results) {

@@ -1,9 +1,9 @@
-//! How far it is: one line on a terminal, nothing in a pipe.
+//! A progress bar: one line on a terminal, nothing in a pipe.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
-/// A line that is drawn anew.
+/// A line on stderr that is drawn again with each step.
 pub(crate) struct ProgressBar {
     total: usize,
     done: usize,
@@ -17,7 +17,7 @@ impl ProgressBar {
         ProgressBar { total: all, done: 0, started_at: Instant::now(), is_visible: std::io::stderr().is_terminal() }
     }
 
-    /// Another one is done; its name.
+    /// Counts a finished step and shows its name.
     pub(crate) fn advance(&mut self, name: &str) {
         self.done += 1;
         if !self.is_visible {
@@ -29,11 +29,11 @@ impl ProgressBar {
             * (self.total - self.done.min(self.total)) as f64;
         let bar = format!("{}{}", "#".repeat(full), "-".repeat(BAR_COLUMNS - full));
         let line = format!("[{bar}] {}/{} {:.0} s left  {name}", self.done, self.total, left);
-        // A terminal that is gone needs no bar.
+        // A failed write to the terminal is ignored.
         let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
     }
 
-    /// Takes the line away.
+    /// Erases the line.
     pub(crate) fn clear(&self) {
         if self.is_visible {
             let _ = write!(std::io::stderr(), "\r\x1b[K");

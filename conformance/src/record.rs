@@ -1,4 +1,4 @@
-//! What agents send their hooks, recorded into files: `AGENT/VERSION/EVENT.json`.
+//! Records what agents send their hooks into files: `AGENT/VERSION/EVENT.json`.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The results as a table for people and as JSON, and what they come to.
+//! The results as a table for a terminal and as JSON, and the exit code.
 
 use std::process::ExitCode;
 
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use crate::args::WiringKind;
 use crate::trial::CellResult;
 
-/// The results as a file.
+/// The file of results.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ResultsFile {
-    /// When.
+    /// The day of the run.
     pub(crate) date: String,
     pub(crate) cells: Vec<CellResult>,
 }
 
-/// One column: an agent in a version, wired in one way.
+/// A column of the table: an agent in a version, wired in one way.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ResultColumn {
     pub(crate) host: Host,
@@ -28,7 +28,7 @@ pub(crate) fn today() -> String {
     jiff::Timestamp::now().to_string().chars().take(10).collect()
 }
 
-/// The columns that have results, in the order of the table of agents.
+/// Returns the columns that have results, in the order of the table of agents.
 pub(crate) fn columns(results: &[CellResult]) -> Vec<ResultColumn> {
     let mut columns: Vec<ResultColumn> = Vec::new();
     for tried in results {
@@ -42,7 +42,7 @@ pub(crate) fn columns(results: &[CellResult]) -> Vec<ResultColumn> {
     columns
 }
 
-/// The rows that have results.
+/// Returns the rows that have results.
 pub(crate) fn rows(results: &[CellResult]) -> Vec<&'static Behaviour> {
     BEHAVIOURS.iter().filter(|row| results.iter().any(|tried| tried.behaviour == row.name)).collect()
 }
@@ -60,7 +60,7 @@ pub(crate) fn find_cell<'a>(
     })
 }
 
-/// What a cell says.
+/// Returns the text of a cell.
 pub(crate) fn cell_label(tried: &CellResult) -> &'static str {
     let tells = tried.behaviour().is_some_and(|behaviour| behaviour.intent == HookIntent::AddContext);
     match tried.observation.end {
@@ -74,18 +74,18 @@ pub(crate) fn cell_label(tried: &CellResult) -> &'static str {
     }
 }
 
-/// What no bridge can give there, if that is why a cell is not as meant.
+/// Returns the known limit that explains why a cell with the bridge is not as intended, if there is one.
 pub(crate) fn bridge_limitation(tried: &CellResult) -> Option<&'static str> {
     known_limit(tried.host()?, tried.behaviour()?)
         .filter(|_| tried.wiring == WiringKind::Bridge && !tried.is_as_intended())
 }
 
-/// Whether the bridge failed there.
+/// Returns whether the bridge failed in this cell.
 pub(crate) fn is_failure(tried: &CellResult) -> bool {
     tried.wiring == WiringKind::Bridge && !tried.is_as_intended() && bridge_limitation(tried).is_none()
 }
 
-/// The table, for a terminal.
+/// Formats the table for a terminal.
 pub(crate) fn format_table(results: &[CellResult]) -> String {
     let columns = columns(results);
     let mut text = format!("{:18}", "");
@@ -118,12 +118,12 @@ pub(crate) fn format_table(results: &[CellResult]) -> String {
     text
 }
 
-/// The results as JSON.
+/// Formats the results as JSON.
 pub(crate) fn to_json(results: Vec<CellResult>) -> serde_json::Result<String> {
     serde_json::to_string_pretty(&ResultsFile { date: today(), cells: results })
 }
 
-/// Whether everything that could hold with the bridge held.
+/// Returns exit code 1 if the bridge failed in any cell.
 pub(crate) fn exit_code(results: &[CellResult]) -> ExitCode {
     ExitCode::from(u8::from(results.iter().any(is_failure)))
 }

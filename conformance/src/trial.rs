@@ -1,4 +1,4 @@
-//! All cells, a few at a time; and earlier results, for those that are not run again.
+//! Runs all cells, a few at a time, and loads earlier results of cells that are not run again.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::args::{ConformanceArgs, WiringKind};
 use crate::install::InstalledAgent;
 use crate::progress::ProgressBar;
 
-/// One cell with what was seen.
+/// The result of one cell.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CellResult {
     pub(crate) agent: String,
@@ -36,7 +36,7 @@ impl CellResult {
         Behaviour::by_name(&self.behaviour)
     }
 
-    /// Whether what the hook's author meant is what happened.
+    /// Returns whether the outcome is what the hook's author intended.
     pub(crate) fn is_as_intended(&self) -> bool {
         self.behaviour().is_some_and(|behaviour| self.observation.matches_intent(behaviour))
     }
@@ -47,7 +47,7 @@ impl CellResult {
     }
 }
 
-/// Runs every cell that there is.
+/// Runs every applicable cell.
 pub(crate) async fn run_cells(
     args: &ConformanceArgs,
     agents: &[InstalledAgent],
@@ -106,7 +106,7 @@ fn plan_cells<'a>(
     hookwright: &'a Path,
 ) -> Vec<(&'a InstalledAgent, WiringKind, TrialCase<'a>)> {
     let mut cells = Vec::new();
-    // Agents in turn, so that no two starts of the same one get in each other's way more than need be.
+    // Agents take turns, so that starts of the same agent disturb one another as little as possible.
     for behaviour in &args.behaviours.0 {
         for way in &args.wiring {
             for installed in agents {
@@ -126,7 +126,7 @@ fn plan_cells<'a>(
     cells
 }
 
-/// One cell. An agent that never came to a call is tried once more: a machine may have been too busy.
+/// Runs one cell. An agent that never made a call is tried once more: the machine may have been too busy.
 async fn run_cell(cell: &TrialCase<'_>, bounds: TrialLimits<'_>) -> Result<TrialObservation, String> {
     let mut seen = cell.run(bounds).await.map_err(|error| error_chain(&error))?;
     if matches!(seen.end, CallOutcome::Dead) {
@@ -139,13 +139,13 @@ async fn run_cell(cell: &TrialCase<'_>, bounds: TrialLimits<'_>) -> Result<Trial
     Ok(seen)
 }
 
-/// An error with its causes, on one line.
+/// Formats an error with its causes, on one line.
 fn error_chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-/// Earlier results of cells that were not run now.
+/// Returns earlier results of cells that were not run now.
 pub(crate) fn load_earlier_results(args: &ConformanceArgs, now: &[CellResult]) -> anyhow::Result<Vec<CellResult>> {
     let Some(path) = &args.with else { return Ok(Vec::new()) };
     #[expect(clippy::disallowed_methods, reason = "a file that the developer names")]
