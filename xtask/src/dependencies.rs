@@ -1,5 +1,5 @@
-//! Checks that dependencies are what `deny.toml` allows: licences, bans, doubles, sources. cargo-deny knows more, and other
-//! platforms; this needs nothing but cargo.
+//! Checks that dependencies are what `deny.toml` allows: licences, bans, duplicate versions, sources. cargo-deny checks
+//! more, and for other platforms too; this needs cargo only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
-/// Asks cargo for all dependencies, and fails with everything that is wrong with them.
+/// Lists all dependencies with cargo, and returns an error with all problems.
 pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     let policy = read_policy(root)?;
     let (packages, shipped) = (all_packages(root)?, shipped_packages(root)?);
@@ -22,7 +22,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is wrong with packages, each for itself.
+/// Returns the problems of single packages: licence, ban and source.
 fn package_problems(packages: &[Value], policy: &toml::Table) -> Vec<String> {
     let banned = package_names(&policy["bans"]["deny"]);
     let mut problems = Vec::new();
@@ -42,7 +42,7 @@ fn package_problems(packages: &[Value], policy: &toml::Table) -> Vec<String> {
     problems
 }
 
-/// Packages that are shipped in more than one version, where deny.toml has no exception.
+/// Returns the packages that are shipped in more than one version without an exception in deny.toml.
 fn duplicate_versions(shipped: BTreeSet<(String, String)>, policy: &toml::Table) -> Vec<String> {
     let may_be_double = package_names(&policy["bans"]["skip"]);
     let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -53,7 +53,7 @@ fn duplicate_versions(shipped: BTreeSet<(String, String)>, policy: &toml::Table)
     versions.into_iter().map(|(name, versions)| format!("{name} has more than one version: {versions:?}")).collect()
 }
 
-/// Features of the MCP library in the program that only the servers of tests need.
+/// Returns the features of the MCP library in the program that only test servers need.
 fn server_feature_problems(root: &Path) -> anyhow::Result<Vec<String>> {
     let tree = run_cargo(root, &[&SHIPPED_TREE[..], &["--format", "{p} {f}"]].concat())?;
     let rmcp: Vec<&str> = tree.lines().filter(|line| line.starts_with("rmcp v")).collect();
@@ -67,12 +67,12 @@ fn read_policy(root: &Path) -> anyhow::Result<toml::Table> {
     text.parse().context("deny.toml")
 }
 
-/// The names in a list of packages of deny.toml.
+/// Returns the names in a list of packages of deny.toml.
 fn package_names(list: &toml::Value) -> Vec<String> {
     list.as_array().unwrap().iter().map(|package| package["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Every part that is demanded has an allowed choice.
+/// Returns whether every required part of a licence expression has an allowed alternative.
 fn is_license_allowed(license: &str, policy: &toml::Table) -> bool {
     let allowed = policy["licenses"]["allow"].as_array().unwrap();
     let one =
@@ -80,17 +80,17 @@ fn is_license_allowed(license: &str, policy: &toml::Table) -> bool {
     license.replace('/', " OR ").split(" AND ").all(|part| part.split(" OR ").any(one))
 }
 
-/// The program's dependencies without those of tests.
+/// The arguments of `cargo tree` for the program's dependencies without those of tests.
 const SHIPPED_TREE: [&str; 7] = ["tree", "--package", "hookwright", "--edges", "normal,build", "--prefix", "none"];
 
-/// What the program is made of and built with: names, each with its version.
+/// Returns the packages that the program consists of or is built with, each with its version.
 fn shipped_packages(root: &Path) -> anyhow::Result<BTreeSet<(String, String)>> {
     let tree = run_cargo(root, &SHIPPED_TREE)?;
     let words = tree.lines().map(|line| line.split(' '));
     Ok(words.filter_map(|mut words| Some((words.next()?.to_owned(), words.next()?.to_owned()))).collect())
 }
 
-/// Everything that is built here, for tests too.
+/// Returns all packages that are built here, for tests too.
 fn all_packages(root: &Path) -> anyhow::Result<Vec<Value>> {
     let about = run_cargo(root, &["-vV"])?;
     let host = about.lines().find_map(|line| line.strip_prefix("host: ")).context("cargo does not name its host")?;

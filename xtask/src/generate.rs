@@ -1,4 +1,5 @@
-//! The generated files: the JSON Schemas under `schemas/`, and the event types of the SDKs, which are printed from them.
+//! The generated files: the JSON Schemas under `schemas/`, and the event types of the SDKs, which are printed from
+//! them.
 
 mod python;
 mod rust;
@@ -12,9 +13,9 @@ use hookwright_hooks::{EventKind, schema};
 
 const GENERATED_NOTE: &str = "Generated from schemas/ (cargo run -p xtask -- generate): do not edit.";
 
-/// A file of the workspace as it should be.
+/// A generated file with the text that it should have.
 struct GeneratedFile {
-    /// From the workspace's folder on.
+    /// Relative to the workspace's folder.
     path: String,
     text: String,
 }
@@ -31,7 +32,7 @@ pub(crate) fn write_files(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All generated files. The workspace is read only for a file that is generated in part.
+/// Returns all generated files. It reads the workspace only for a file of which a part is generated.
 fn generate_files(root: &Path) -> anyhow::Result<Vec<GeneratedFile>> {
     let whole = |path: &str, text: String| GeneratedFile { path: path.to_owned(), text };
     let document = |path: String, schema: serde_json::Value| GeneratedFile { path, text: format!("{schema:#}\n") };
@@ -54,7 +55,7 @@ fn generate_files(root: &Path) -> anyhow::Result<Vec<GeneratedFile>> {
     Ok(files)
 }
 
-/// A file with a generated part, which stands between the note and an end.
+/// Returns a file with a generated part, which is between the note and an end marker.
 fn generate_part(root: &Path, path: &str, end: &str, text: &str) -> anyhow::Result<GeneratedFile> {
     let stored = std::fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"))?;
     let note = format!("// {GENERATED_NOTE}\n");
@@ -79,7 +80,7 @@ mod tests {
         assert!(stale.is_empty(), "stale: {stale:?}; run `cargo run -p xtask -- generate`");
     }
 
-    /// A schema of an event that is gone must not stay behind.
+    /// The schema of a removed event must not stay behind.
     #[test]
     fn schemas_folder_holds_generated_files_only() {
         let root = crate::root();

@@ -1,4 +1,4 @@
-//! Tasks of developers that need the workspace's own code: `cargo run -p xtask -- generate` or `-- dependencies`.
+//! Developer tasks that need the workspace's own code: `cargo run -p xtask -- generate` or `-- dependencies`.
 
 #![expect(clippy::print_stderr, reason = "a tool for developers")]
 #![expect(clippy::unwrap_used, reason = "a file of the workspace in an unknown form is a bug to mend here")]
@@ -36,7 +36,7 @@ fn run() -> anyhow::Result<()> {
     }
 }
 
-/// The workspace's folder.
+/// Returns the workspace's folder.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

@@ -1,4 +1,4 @@
-//! Shapes → the types of the library for python, with its table of events.
+//! Prints the types of the Python SDK, and its event table.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ from typing import Any, Awaitable, Callable, Dict, List, Literal, Optional, Prot
 from ._answers import Answer
 ";
 
-/// `_events.py`: all that is needed to run, because importing types takes its time.
+/// Prints `_events.py`, which holds all that is needed at run time, because importing the types takes time.
 pub(super) fn print_event_table(shapes: &SdkTypes, note: &str) -> String {
     let mut text = format!(
         "# {note}\n\"\"\"The events: what other agents call each, and what its input has where nothing else is said.\"\"\"\n"
@@ -32,7 +32,7 @@ pub(super) fn print_event_table(shapes: &SdkTypes, note: &str) -> String {
     text + "}\n\n#: The names of all events.\nEVENTS = tuple(ALSO)\n"
 }
 
-/// `_types.py`.
+/// Prints `_types.py`.
 pub(super) fn print_types(shapes: &SdkTypes, note: &str) -> String {
     let mut text = format!("# {note}\n\"\"\"What hooks receive and may answer.\"\"\"\n{TYPES_HEAD}");
     for named in &shapes.named_types {
@@ -64,7 +64,7 @@ pub(super) fn print_types(shapes: &SdkTypes, note: &str) -> String {
 fn print_object(text: &mut String, object: &ObjectType) {
     let is_keyword = |field: &ObjectField| field.name == "continue";
     if object.fields.iter().any(is_keyword) {
-        // A class can't have a field of that name.
+        // A Python class cannot have a field of that name.
         assert!(!object.fields.iter().any(|field| object.always_has(field)), "{}", object.name);
         _ = write!(text, "\n\n# {0}\n{0} = TypedDict(\n    \"{0}\",\n    {{\n", object.name);
         for field in &object.fields {
@@ -103,7 +103,7 @@ fn print_class(text: &mut String, object: &ObjectType, name: &str, parents: &str
     }
 }
 
-/// The types of handlers by event, and the registering function's.
+/// Prints the types of handlers by event, and of the function that registers them.
 fn print_handlers(text: &mut String, shapes: &SdkTypes) {
     text.push('\n');
     for event in &shapes.events {

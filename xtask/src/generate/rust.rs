@@ -1,4 +1,4 @@
-//! Shapes → the types of the library for Rust: events, inputs, answers, and which answers an event has.
+//! Prints the types of the Rust SDK: events, inputs, answers, and which answers an event accepts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,10 +9,10 @@ use super::sdk_types::{
     EventTypes, NamedType, ObjectField, ObjectType, SchemaType, SdkTypes, StringEnum, to_pascal_case, to_snake_case,
 };
 
-/// The model request: it is large, and shared by all pieces of an answer.
+/// The type of the model request, which is large and shared by all chunks of an answer.
 const SHARED_REQUEST_TYPE: &str = "LlmRequest";
 
-/// `events.rs`.
+/// Prints `events.rs`.
 pub(super) fn print_types(shapes: &SdkTypes, note: &str) -> String {
     let mut printer = RustTypePrinter {
         text: String::new(),
@@ -39,13 +39,13 @@ pub(super) fn print_types(shapes: &SdkTypes, note: &str) -> String {
 
 struct RustTypePrinter {
     text: String,
-    /// Words that the schemas give no name.
+    /// The enums that have no name in the schemas.
     string_enums: BTreeMap<String, StringEnum>,
-    /// The word that stands for a type where nothing else is said.
+    /// The default value of each enum that has one.
     enum_defaults: BTreeMap<String, String>,
 }
 
-/// Of every type of words with a default, that.
+/// Collects the default value of each enum that has one.
 fn collect_enum_defaults(shapes: &SdkTypes) -> BTreeMap<String, String> {
     let fields = shapes.events.iter().flat_map(|event| &event.input.fields);
     let of = |field: &ObjectField| match (&field.field_type, &field.default) {
@@ -62,13 +62,13 @@ impl RustTypePrinter {
             (false, true) => "Clone, Debug, Default, PartialEq, Serialize",
             _ => "Clone, Debug, Default, PartialEq, Serialize, Deserialize",
         };
-        // The agent may tell more one day; what is answered is made by hooks.
+        // The agent may send more fields one day; answers are made by hooks.
         let exhaustive = if object.is_answered { "" } else { "#[non_exhaustive]\n" };
         let default = if object.name == SHARED_REQUEST_TYPE { ", Default, Serialize" } else { "" };
         self.print_doc(&object.doc, &object.name, "");
         _ = write!(self.text, "#[derive({derives}{default})]\n{exhaustive}pub struct {} {{\n", object.name);
         for field in &object.fields {
-            // Which event an answer is to is known.
+            // The event of an answer is known.
             if !(object.is_answered && matches!(field.field_type, SchemaType::Const(_))) {
                 self.print_field(object, field, prefix);
             }
@@ -163,7 +163,7 @@ impl RustTypePrinter {
                 format!("Option<{}>", self.type_expression(inner, field, prefix, is_answered))
             }
             SchemaType::AnonymousEnum(words) => {
-                // What may be answered is one vocabulary, of which events have more or less.
+                // All events share one set of answer values, of which each accepts some.
                 let own = to_pascal_case(field);
                 let name = if is_answered || own.starts_with(prefix) { own } else { format!("{prefix}{own}") };
                 let doc = format!("The words that `{field}` may be.");
@@ -183,7 +183,7 @@ impl RustTypePrinter {
         }
     }
 
-    /// The event itself, and the answers that it has.
+    /// Prints an event, and the answers that it accepts.
     fn print_event(&mut self, event: &EventTypes) {
         let (kind, output) = (event.kind(), &event.output);
         _ = write!(
@@ -265,7 +265,7 @@ impl RustTypePrinter {
     }
 }
 
-/// Fields of `hookSpecificOutput`, and the answers that they are for.
+/// The fields of `hookSpecificOutput`, with the trait and the constructor of the answer that sets each.
 const SPECIFIC_OUTPUT_FIELDS: [(&str, &str, &str); 7] = [
     ("additionalContext", "Context", "context(text: String)"),
     ("tool_input", "Rewrite", "rewrite(tool_input: Map<String, Value>)"),
@@ -276,7 +276,7 @@ const SPECIFIC_OUTPUT_FIELDS: [(&str, &str, &str); 7] = [
     ("clearContext", "ClearContext", "clear_context()"),
 ];
 
-/// Whether a default is what the Rust type has for one.
+/// Returns whether a default is also the default of the Rust type.
 fn is_type_default(default: &Value, of_type: &SchemaType) -> bool {
     match of_type {
         SchemaType::Text => default == "",

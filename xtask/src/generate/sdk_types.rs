@@ -1,28 +1,28 @@
-//! The schemas of what hooks receive and may answer, as shapes that the printers of the libraries' types can walk through.
+//! Reads the schemas of hook inputs and outputs into types that the printers of the SDKs can walk through.
 
 use std::collections::BTreeMap;
 
 use hookwright_hooks::{EVENTS, EventInfo, EventKind, schema};
 use serde_json::{Map, Value};
 
-/// Everything that the libraries have types of.
+/// All types of the SDKs.
 pub(super) struct SdkTypes {
-    /// In an order in which each is made of those before it.
+    /// In an order in which each type uses only types before it.
     pub named_types: Vec<NamedType>,
-    /// In the order of the table.
+    /// In the order of the event table.
     pub events: Vec<EventTypes>,
 }
 
-/// One event.
+/// The types of one event.
 pub(super) struct EventTypes {
     pub info: &'static EventInfo,
     pub input: ObjectType,
     pub output: ObjectType,
-    /// The fields of the answer's own part.
+    /// The fields of `hookSpecificOutput`.
     pub specific_fields: Vec<String>,
 }
 
-/// A type of its own.
+/// A type that has a name.
 pub(super) enum NamedType {
     Object(ObjectType),
     StringEnum(StringEnum),
@@ -34,7 +34,7 @@ pub(super) struct ObjectType {
     pub name: String,
     pub doc: String,
     pub fields: Vec<ObjectField>,
-    /// Whether hooks receive it, answer it, or both.
+    /// Whether hooks receive it; `is_answered` says whether they answer it. Both may hold.
     pub is_received: bool,
     pub is_answered: bool,
 }
@@ -48,12 +48,12 @@ pub(super) struct ObjectField {
     pub default: Option<Value>,
 }
 
-/// A closed set of words.
+/// A closed set of strings.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct StringEnum {
     pub name: String,
     pub doc: String,
-    /// Each with what it means.
+    /// Each value with its description.
     pub values: Vec<(String, String)>,
     pub is_answered: bool,
 }
@@ -62,12 +62,12 @@ pub(super) struct StringEnum {
 pub(super) enum SchemaType {
     Text,
     Bool,
-    /// With the schema's format.
+    /// An integer with the schema's format.
     Integer(String),
     Any,
     AnyObject,
     Const(String),
-    /// Words that have no name in the schema.
+    /// An enum that has no name in the schema.
     AnonymousEnum(Vec<String>),
     Named(String),
     List(Box<SchemaType>),
@@ -75,14 +75,14 @@ pub(super) enum SchemaType {
 }
 
 impl ObjectField {
-    /// Whether it is there in everything that hooks receive: the libraries fill in what has a default.
+    /// Returns whether the field is in every input of hooks: the SDKs fill in defaults.
     pub(super) fn is_always_received(&self) -> bool {
         self.is_required || self.default.is_some()
     }
 }
 
 impl ObjectType {
-    /// Whether a value of this type has the field for sure.
+    /// Returns whether every value of this type has the field.
     pub(super) fn always_has(&self, field: &ObjectField) -> bool {
         if self.is_answered { field.is_required } else { field.is_always_received() }
     }
@@ -93,12 +93,12 @@ impl EventTypes {
         self.info.kind
     }
 
-    /// Whether its answer's own part has a field.
+    /// Returns whether the event's `hookSpecificOutput` has a field.
     pub(super) fn has_specific_field(&self, field: &str) -> bool {
         self.specific_fields.iter().any(|name| name == field)
     }
 
-    /// What the input has where the agent leaves it out.
+    /// Returns the defaults of fields that the agent may leave out of the input.
     pub(super) fn defaults(&self) -> Map<String, Value> {
         let defaults = self.input.fields.iter().filter_map(|field| Some((field.name.clone(), field.default.clone()?)));
         defaults.collect()
@@ -119,12 +119,12 @@ struct SchemaReader {
     order: Vec<String>,
 }
 
-/// Where in a schema a reader is.
+/// The position of the reader in a schema.
 #[derive(Clone, Copy)]
 struct SchemaContext<'a> {
     document: &'a Value,
     is_answer: bool,
-    /// How an object without a name is called.
+    /// The prefix of the name of an object that has none.
     prefix: &'a str,
 }
 
@@ -208,7 +208,7 @@ impl SchemaReader {
         }
     }
 
-    /// A type with a name, which must mean the same wherever it is used.
+    /// Adds a type with a name, which must mean the same wherever it is used.
     fn define_named_type(&mut self, name: &str, schema: &Value, place: SchemaContext<'_>) -> SchemaType {
         let found = match schema["oneOf"].as_array() {
             Some(words) => {
@@ -245,7 +245,7 @@ impl SchemaReader {
 }
 
 fn doc(schema: &Value) -> String {
-    // What schemas say of Rust items is a link there.
+    // Descriptions link to Rust items, which the SDKs do not have.
     schema["description"].as_str().unwrap_or_default().replace("[`", "`").replace("`]", "`")
 }
 

@@ -1,4 +1,4 @@
-//! Shapes → the types of the library for node, and the table of events in its code.
+//! Prints the types of the Node SDK, and the event table in its code.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::sdk_types::{NamedType, ObjectType, SchemaType, SdkTypes};
 
-/// `types.d.ts`.
+/// Prints `types.d.ts`.
 pub(super) fn print_types(shapes: &SdkTypes, note: &str) -> String {
     let mut text = format!("// {note}\n// What hooks receive and may answer.\n");
     for named in &shapes.named_types {
@@ -41,7 +41,7 @@ pub(super) fn print_types(shapes: &SdkTypes, note: &str) -> String {
     text
 }
 
-/// The table of events: other agents' names for each, and what its input has where nothing else is said.
+/// Prints the event table: other agents' names for each event, and the defaults of its input.
 pub(super) fn print_event_table(shapes: &SdkTypes) -> String {
     let mut text = "const EVENTS = {\n".to_owned();
     for event in &shapes.events {
