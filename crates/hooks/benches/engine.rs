@@ -1,6 +1,6 @@
-//! The engine beside its floors: what it costs to run a hook, next to what the system alone asks for the same work.
+//! Benchmarks of the engine: the cost of running a hook, next to that of the same work by the system alone (the floor).
 //!
-//! Subject and floor are sampled in turn, so that both meet the same machine; what is compared is their medians.
+//! Engine and floor are sampled in turn, under the same load; their medians are compared.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
@@ -24,7 +24,7 @@ use hookwright_testkit::fs;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-/// A part of the benchmark, and the word that selects it.
+/// A benchmark, and the word that selects it.
 type BenchCase = (&'static str, fn(&mut BenchReport));
 
 fn main() {
@@ -48,20 +48,20 @@ fn main() {
     report.print();
 }
 
-/// Whether everything is done only once, to see that it can be: `cargo test --bench engine`. The figures mean nothing then.
+/// Returns whether everything runs only once, as a test: `cargo test --bench engine`. The figures mean nothing then.
 fn is_smoke_run() -> bool {
     static IS_SMOKE_RUN: LazyLock<bool> = LazyLock::new(|| !std::env::args().any(|word| word == "--bench"));
     *IS_SMOKE_RUN
 }
 
-/// How often something is done to measure it.
+/// Returns how many repetitions are measured.
 fn repetition_count(count: usize) -> usize {
     if is_smoke_run() { 1 } else { count }
 }
 
-/// A shell command that reads its input and objects to nothing.
+/// A shell command that reads its input and has no objection.
 const SHELL_COMMAND: &str = "cat >/dev/null; echo {}";
-/// The same without a shell: a program that copies its input, which is a JSON object, to its output.
+/// A command that needs no shell: the program copies its input, which is a JSON object, to its output.
 const PLAIN_COMMAND: &str = "cat";
 
 fn bench_trivial_hooks(report: &mut BenchReport) {
@@ -97,7 +97,7 @@ fn bench_parallel_hooks(report: &mut BenchReport) {
     let engine = bench.engine(BeforeTool::KIND, &commands);
     let argvs: Vec<_> = commands.iter().map(|command| bench.shell_argv(command)).collect();
     let floor = || {
-        // All of them started by as many threads as the engine has, and then all waited for.
+        // As many threads as the engine has start all of them, and then wait for all.
         std::thread::scope(|scope| {
             for share in argvs.chunks(HOOK_COUNT.div_ceil(thread_count())) {
                 scope.spawn(|| {
@@ -119,7 +119,7 @@ fn bench_large_input(report: &mut BenchReport) {
     let same_bytes = text.clone().into_bytes();
     let cat = bench.shell_argv(READER_COMMAND);
 
-    // The whole conversation goes to hooks on model events; it is written as JSON once, whoever reads it.
+    // Hooks on model events get the whole conversation, which is encoded as JSON once for all readers.
     let engine = bench.engine(BeforeModel::KIND, &[READER_COMMAND.to_owned()]);
     let messages = vec![LlmMessage { role: "user".to_owned(), content: text.clone() }];
     let request = SharedJson::from_request(&LlmRequest { model: "m".to_owned(), messages, ..LlmRequest::default() });
@@ -127,7 +127,7 @@ fn bench_large_input(report: &mut BenchReport) {
     let (subject, floor) = compare_medians(100, || bench.fire(&engine, &event), || bench.run_bare(&cat, &same_bytes));
     report.add_ratio("10 MB request to a hook that reads it / cat of the same bytes", subject, floor, 1.3);
 
-    // Other events are written as JSON for the occasion, which is part of the floor here.
+    // Other events are encoded for each firing, so the floor encodes too.
     let engine = bench.engine(BeforeAgent::KIND, &[READER_COMMAND.to_owned()]);
     let prompt = BeforeAgent { prompt: Cow::Borrowed(&text), attachments: Vec::new() };
     let encode_and_spawn = || bench.run_bare(&cat, &serde_json::to_vec(&prompt).unwrap());
@@ -139,7 +139,7 @@ fn bench_large_input(report: &mut BenchReport) {
     });
 }
 
-/// A streamed answer over a long history: what one piece costs must not depend on how many came before it.
+/// Streams an answer over a long history: the cost of a chunk must not depend on how many came before it.
 fn bench_streamed_pieces(report: &mut BenchReport) {
     let bench = Bench::new();
     let hook = Hook::from_function(AfterModel::KIND, "h", |_| async { Ok(Answer::allow()) });
@@ -173,8 +173,8 @@ fn bench_streamed_pieces(report: &mut BenchReport) {
     report.add_ratio("a piece of 10,000 over a 10 MB history / one of 1,000", long, short, 1.5);
 }
 
-/// What every piece of an answer costs that hooks are asked about: with nobody who wants more than a piece, and with
-/// somebody who wants sentences.
+/// Measures the cost that hooks add to every chunk of an answer: once with a hook that takes single chunks, and once
+/// with a hook that takes sentences.
 fn bench_sentence_chunks(report: &mut BenchReport) {
     let mut registry = Registry::default();
     registry.add(Hook::from_function(AfterModel::KIND, "h", |_| async { Ok(Answer::allow()) }));
@@ -192,7 +192,7 @@ fn bench_sentence_chunks(report: &mut BenchReport) {
     report.add_note("looking for a sentence's end in a word", one);
 }
 
-/// Ten thousand hooks: half with names, half with patterns, no two alike.
+/// Returns settings with ten thousand hooks: half with names, half with patterns, all different.
 fn settings_with_ten_thousand_hooks() -> String {
     let definitions: Vec<_> = (0..10_000)
         .map(|at| {
@@ -266,7 +266,7 @@ fn bench_planning(report: &mut BenchReport) {
     report.add_limit("telling the difference of 10,000 hooks", cost, Duration::from_millis(100));
 }
 
-/// Rules, and what they are asked: no process is started for either.
+/// Measures rules and their conditions, for which no process is started.
 fn bench_rules(report: &mut BenchReport) {
     let calls = repetition_count(2000) as u32;
     let bench = Bench::new();
@@ -313,7 +313,7 @@ fn thread_count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// A folder, an environment and a runtime for both sides.
+/// A folder, an environment and a runtime for engine and floor.
 struct Bench {
     dir: tempfile::TempDir,
     env: Vec<(OsString, OsString)>,
@@ -324,7 +324,7 @@ impl Bench {
     fn new() -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(thread_count()).enable_all().build().unwrap();
-        // An ordinary environment's size, whatever this one is.
+        // The size of an ordinary environment, whatever this one is.
         let mut env: Vec<(OsString, OsString)> =
             (0..40).map(|at| (format!("VARIABLE_{at}").into(), "some ordinary value".into())).collect();
         env.push(("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()));
@@ -353,7 +353,7 @@ impl Bench {
         [self.find_program("bash"), "-c".into(), command.into()]
     }
 
-    /// Starts a program as the engine does, and nothing more.
+    /// Starts a program in the same way as the engine, and does nothing more.
     fn spawn_bare(&self, argv: &[OsString]) -> std::process::Child {
         Command::new(&argv[0])
             .args(&argv[1..])
@@ -373,13 +373,13 @@ impl Bench {
     }
 }
 
-/// Whether firing is over without a wait; an event that nobody hooks needs no runtime.
+/// Returns whether firing completes without waiting; an event without hooks needs no runtime.
 fn fires_without_waiting<E: Event>(engine: &HookEngine, event: &E) -> bool {
     let future = std::pin::pin!(engine.fire(event));
     future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready()
 }
 
-/// Sees a started program to its end, in blocking code.
+/// Writes the input of a started program and waits for its end, in blocking code.
 #[expect(clippy::disallowed_methods, reason = "a deadline would be measured with it; the watchdog ends a hang")]
 fn write_input_and_wait(mut child: std::process::Child, input: &[u8]) {
     let mut output = Vec::new();
@@ -396,7 +396,7 @@ fn time(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// What one of many quick things costs.
+/// Returns the median time of one of many quick operations.
 fn median_time_of_each(count: u32, mut work: impl FnMut(usize)) -> Duration {
     let count = repetition_count(count as usize);
     let batch = |_| time(|| (0..count).for_each(&mut work)) / count as u32;
@@ -409,7 +409,7 @@ fn median(mut samples: Vec<Duration>) -> Duration {
     samples[samples.len() / 2]
 }
 
-/// The medians of two things done in turn.
+/// Returns the medians of two operations that are done in turn.
 fn compare_medians(samples: usize, mut subject: impl FnMut(), mut floor: impl FnMut()) -> (Duration, Duration) {
     (0..repetition_count(3)).for_each(|_| {
         subject();
@@ -419,14 +419,14 @@ fn compare_medians(samples: usize, mut subject: impl FnMut(), mut floor: impl Fn
     (median(pairs.iter().map(|pair| pair.0).collect()), median(pairs.iter().map(|pair| pair.1).collect()))
 }
 
-/// How far the resident memory rises above what it was.
+/// Returns how far the resident memory rises during the work.
 fn memory_growth(work: impl FnOnce()) -> u64 {
     let field = |name: &str| {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("0").to_owned();
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) << 10
     };
-    // Forgets the highest mark so far.
+    // Resets the peak.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let before = field("VmRSS:");
     work();

@@ -1,4 +1,4 @@
-//! An embedder's whole use of the engine: settings with a command hook, a hook in code, one event, one decision.
+//! A complete example of embedding the engine: settings with a command hook, a hook in code, one event, one decision.
 
 use std::borrow::Cow;
 

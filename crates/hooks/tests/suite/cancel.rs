@@ -1,4 +1,4 @@
-//! A turn that is cancelled, an outcome nobody waits for any more, and what remains of the hooks: nothing.
+//! Cancelled turns and dropped outcomes: no process of a hook remains.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::fixture::{
     short_grace_limits, tool_call, wait_until_gone, with_hang_timeout,
 };
 
-/// A hook that writes down its own number and its child's, and then sleeps with it.
+/// Returns an engine with a hook that records its own process id and its child's, and then sleeps with it.
 fn sleeping_hook_engine(world: &EngineFixture) -> HookEngine {
     world.write("sleeper.sh", "sleep 300 &\necho $! >child\necho $$ >leader\nwait\n");
     world
@@ -179,7 +179,7 @@ async fn kill_now_leaves_no_process() {
     assert!(!world.path("asked").exists());
 }
 
-/// Ended children that nobody has asked for.
+/// Returns the children of this process that have ended and were not reaped.
 #[cfg(target_os = "linux")]
 fn zombie_children() -> Vec<u32> {
     let me = std::process::id().to_string();
@@ -217,7 +217,7 @@ async fn no_zombie_is_left_however_a_hook_ends() {
     };
     with_hang_timeout(engine.shutdown()).await;
     wait_until_gone(dropped).await;
-    // Not those of other tests, which may end with their runtime before they have asked for their children.
+    // Not those of other tests, whose runtime may end before they have reaped their children.
     let own = fs::read_to_string(world.path("pids")).unwrap();
     let own: Vec<u32> = own.lines().map(|pid| pid.parse().unwrap()).chain([dropped]).collect();
     assert!(own.len() > 4, "{own:?}");

@@ -12,7 +12,7 @@ use super::fixture::{
     with_hang_timeout,
 };
 
-/// The shape of the commonest public guard: only `Bash` is its business, exit 2 says no.
+/// The most common form of a public guard: it checks `Bash` only, and exit code 2 denies.
 const NO_RM_SCRIPT: &str = r#"#!/bin/sh
 input=$(cat)
 tool=$(printf %s "$input" | sed -n 's/.*"tool_name":"\([^"]*\)".*/\1/p')
@@ -22,7 +22,7 @@ case $input in *'rm -rf /'*) echo "BLOCKED: rm -rf /" >&2; exit 2 ;; esac
 exit 0
 "#;
 
-/// The next commonest: a log line, and then an object.
+/// The next most common form: a log line, and then a JSON object.
 const NO_FORCE_SCRIPT: &str = r#"#!/bin/sh
 input=$(cat)
 echo "force-push guard 1.2"
@@ -32,7 +32,7 @@ case $input in
 esac
 "#;
 
-/// The third: it looks at a path.
+/// The third form: it checks a path.
 const NO_ENV_SCRIPT: &str = r#"#!/bin/sh
 path=$(sed -n 's/.*"file_path":"\([^"]*\)".*/\1/p')
 case $path in
@@ -48,7 +48,7 @@ fn shell_call(command: &str) -> hookwright_hooks::BeforeTool<'static> {
     tool_call_of("run_shell_command", json!({"command": command}))
 }
 
-/// An engine over a file of Claude Code's.
+/// Returns an engine for a settings file of Claude Code.
 fn engine_with_claude_settings(world: &EngineFixture, hooks: Value) -> HookEngine {
     let text = json!({"hooks": hooks}).to_string();
     let layer = Layer::new(Source::Project, "settings.json".as_ref(), &text).with_kind(FileKind::Claude);
@@ -93,7 +93,7 @@ async fn guards_that_hold_under_claude_code_hold_here() {
 }
 
 #[tokio::test]
-async fn a_guard_in_that_dialect_stays_closed() {
+async fn a_failing_guard_in_claude_dialect_denies() {
     let world = EngineFixture::new();
     for command in [
         "exit 1",

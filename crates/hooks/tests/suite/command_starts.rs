@@ -1,4 +1,5 @@
-//! How commands start: programs that cannot, plain words without a shell, and that nobody can tell the difference.
+//! How commands start: programs that cannot be started, commands without a shell, and that a program cannot tell the
+//! difference.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -10,13 +11,13 @@ use super::fixture::{
     EngineFixture, assert_proceeds, command_hook, deny_reason, environment, only_warning, tool_call, with_hang_timeout,
 };
 
-/// Both ways to run a command: as plain words, and with something after it that only a shell understands.
+/// Returns both ways to run a command: without a shell, and with a suffix that needs one.
 fn with_and_without_shell(command: &str) -> [String; 2] {
     [command.to_owned(), format!("{command}; exit $?")]
 }
 
 #[tokio::test]
-async fn a_script_that_is_not_executable() {
+async fn a_script_that_is_not_executable_is_reported() {
     let world = EngineFixture::new();
     world.write("hook.sh", "#!/bin/sh\nexit 2\n");
     for command in with_and_without_shell("./hook.sh") {
@@ -32,7 +33,7 @@ async fn a_script_that_is_not_executable() {
 }
 
 #[tokio::test]
-async fn a_script_that_is_a_directory() {
+async fn a_script_that_is_a_directory_is_reported() {
     let world = EngineFixture::new();
     std::fs::create_dir(world.path("hook.sh")).unwrap();
     for command in with_and_without_shell("./hook.sh") {
@@ -48,7 +49,7 @@ async fn a_script_that_is_a_directory() {
 }
 
 #[tokio::test]
-async fn a_script_that_is_not_there() {
+async fn a_missing_script_is_reported() {
     let world = EngineFixture::new();
     for command in
         with_and_without_shell("./hook.sh").into_iter().chain(with_and_without_shell("\"$GEMINI_PROJECT_DIR/hook.sh\""))
@@ -61,7 +62,7 @@ async fn a_script_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_script_whose_interpreter_is_missing() {
+async fn a_script_with_a_missing_interpreter_is_reported() {
     let world = EngineFixture::new();
     world.write_executable("direct.sh", "#!/no/such/interpreter -x\nexit 2\n");
     world.write_executable("by-env.sh", "#!/usr/bin/env no-such-interpreter\nexit 2\n");
@@ -80,7 +81,7 @@ async fn a_script_whose_interpreter_is_missing() {
 }
 
 #[tokio::test]
-async fn a_127_of_something_the_hook_called_is_the_hooks_own() {
+async fn exit_127_of_a_called_program_is_the_hooks_exit_code() {
     let outcome = EngineFixture::new().run_command("true; no-such-program-anywhere").await;
     assert_eq!((outcome.runs[0].status, outcome.runs[0].exit_code), (RunStatus::Failed, Some(127)));
 }
@@ -95,7 +96,7 @@ async fn a_script_without_a_first_line_is_read_by_a_shell() {
 }
 
 #[tokio::test]
-async fn the_check_says_beforehand_what_the_run_would_say() {
+async fn the_readiness_check_reports_what_the_run_would_report() {
     let world = EngineFixture::new();
     world.write("plain.sh", "exit 0");
     world.write_executable("good.sh", "#!/bin/sh\nexit 0\n");
@@ -134,7 +135,7 @@ async fn the_check_says_beforehand_what_the_run_would_say() {
     );
 }
 
-/// A folder name that takes quoting seriously.
+/// A folder name that has to be quoted with care.
 const AWKWARD_DIR_NAME: &str = "it's \"my\" $HOME `x` project";
 
 #[tokio::test]
@@ -210,7 +211,7 @@ async fn a_hooks_own_path_is_where_its_program_is_looked_for() {
     }
 }
 
-/// A script that tells everything a program can see of how it was started.
+/// A script that prints everything that a program can see of how it was started.
 const REPORT_SCRIPT: &str = r#"#!/bin/sh
 printf 'name %s\n' "$0"
 printf 'argument <%s>\n' "$@"
@@ -301,7 +302,7 @@ async fn a_hook_leads_a_process_group_of_its_own() {
 #[tokio::test]
 async fn no_other_descriptor_leaks_into_a_hook() {
     let world = EngineFixture::new();
-    // What this process itself was given is not the engine's doing.
+    // Descriptors that this process itself inherited are not opened by the engine.
     let bare = std::process::Command::new("ls").arg("/proc/self/fd").output_in_time().unwrap();
     let outcome = world.run_command("ls /proc/self/fd").await;
     assert_eq!(outcome.runs[0].stdout.text, String::from_utf8(bare.stdout).unwrap());

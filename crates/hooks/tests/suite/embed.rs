@@ -1,4 +1,4 @@
-//! The example that shows an embedder's whole use does what it shows.
+//! The example of embedding the engine works as it shows.
 
 use hookwright_hooks::BeforeToolVerdict;
 

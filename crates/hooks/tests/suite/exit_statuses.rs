@@ -1,4 +1,4 @@
-//! What a hook's end means, with real exits, and what counts when a hook fails.
+//! The meaning of a hook's exit, with real exits, and the policy for failures.
 
 use std::time::Duration;
 
@@ -168,7 +168,7 @@ const FAILURE_COMMANDS: [(&str, &str); 4] = [
 ];
 
 fn failing_hook(command: &str, on_error: Value) -> Value {
-    // Only the one that sleeps may run into it, however busy the machine is.
+    // Only the sleeping command may reach its timeout, however busy the machine is.
     let timeout = if command.starts_with("sleep") { 200 } else { 30_000 };
     json!({"type": "command", "name": "guard", "command": command, "timeout": timeout, "onError": on_error})
 }
@@ -224,7 +224,7 @@ async fn a_hooks_own_policy_comes_before_the_global_one() {
     assert_proceeds(&fire(json!({"timeout": "block"}), Value::Null).await);
     assert_proceeds(&fire(json!("block"), json!("allow")).await);
     deny_reason(&fire(json!("allow"), json!("block")).await);
-    // The hook says nothing about exits, so the global word counts.
+    // The hook sets no policy for exits, so the global one applies.
     deny_reason(&fire(json!("block"), json!({"timeout": "allow"})).await);
 }
 
@@ -256,7 +256,7 @@ async fn the_clock_measures_the_run() {
     assert!(outcome.runs[0].duration >= Duration::from_millis(50), "{:?}", outcome.runs[0].duration);
 }
 
-/// A terminal that the tests themselves may not have; so the session is looked at too, in which there can be none.
+/// The tests may have no terminal themselves, so the session is checked too: a new one has none.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_hook_has_no_terminal() {

@@ -98,7 +98,7 @@ async fn a_hook_without_leftover_processes_is_not_reported() {
     assert!(!EngineFixture::new().run_command("sleep 0.01 & wait").await.runs[0].has_survivors);
 }
 
-/// The most memory this process ever had, in bytes.
+/// Returns the peak memory of this process in bytes.
 fn peak_memory() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -255,14 +255,14 @@ async fn json_nested_ten_thousand_deep_does_not_hide_a_deny() {
     let outcome =
         world.run_printing(format!(r#"{{"extra": {deep}, "decision": "deny", "reason": "deep"}}"#).as_bytes()).await;
     assert_eq!(deny_reason(&outcome), "deep");
-    // Where somebody looks at it, it is a wrong field like any other.
+    // In a field that the engine reads, it is an invalid field like any other.
     let objects = format!("{}1{}", r#"{"a":"#.repeat(10_000), "}".repeat(10_000));
     let answer =
         format!(r#"{{"decision": "deny", "reason": "deep", "hookSpecificOutput": {{"tool_input": {objects}}}}}"#);
     let outcome = world.run_printing(answer.as_bytes()).await;
     assert_eq!(deny_reason(&outcome), "deep");
     assert!(only_warning(&outcome).contains("hookSpecificOutput.tool_input"));
-    // Nothing but nesting, never closed.
+    // Only nesting, never closed.
     let outcome = world.run_printing("{\"a\":[".repeat(10_000).as_bytes()).await;
     assert_proceeds(&outcome);
     assert!(only_warning(&outcome).contains("does not parse"));

@@ -1,4 +1,4 @@
-//! Which files a command names: spellings that people really use, and whether the answer is sure of itself.
+//! The files that a command names, in spellings that people really use, and whether the result is certain.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::fixture::{EngineFixture, command_hook};
 
-/// A project with one of everything.
+/// Creates a project with one file of every kind.
 fn project_fixture() -> EngineFixture {
     let world = EngineFixture::new();
     for script in ["x.sh", "y.sh", "hk/g.sh", "my dir/z.sh", "gl/a.sh", "gl/b.sh", "bin/on-path"] {
@@ -25,7 +25,7 @@ fn project_fixture() -> EngineFixture {
     world
 }
 
-/// The files inside the project that a command names, as `how path`; and `unsure` where there may be more.
+/// Returns the files inside the project that a command names, as `how path`; and `unsure` if there may be more.
 fn named_files(world: &EngineFixture, text: &str) -> String {
     named_files_with(world, text, Vec::new())
 }
@@ -130,7 +130,7 @@ fn every_usual_spelling_is_understood() {
     ];
     for (command, expected) in cases {
         let relevant = named_files(&world, command);
-        // What is only mentioned on the way is not what these are about, except where it is all there is.
+        // Mentioned files are left out, unless the case expects them.
         let without: Vec<_> = relevant.split(", ").filter(|part| !part.starts_with("mentions")).collect();
         let shown = if expected.contains("mentions") { relevant.clone() } else { without.join(", ") };
         assert_eq!(shown, expected, "{command}");
@@ -166,7 +166,7 @@ fn uncertainty_is_reported() {
 }
 
 #[test]
-fn what_a_command_writes_is_not_named() {
+fn files_that_a_command_writes_are_not_listed() {
     let world = project_fixture();
     world.write("log.txt", "");
     assert_eq!(named_files(&world, "./x.sh >> ./log.txt 2> log.txt"), "runs x.sh");
@@ -213,7 +213,7 @@ async fn a_hook_is_inert_only_where_that_is_sure() {
     }
 }
 
-/// How many variables are looked up, and how many files found, where `count` scripts each name all the others.
+/// Returns how many variables are looked up, and how many files found, if `count` scripts each name all the others.
 fn count_followed_files(
     count: usize,
     end: &str,
@@ -254,7 +254,7 @@ fn scripts_that_lead_to_each_other_are_each_looked_at_once() {
         format!("#!/usr/bin/env node\nconst {{ execSync: run }} = require('child_process');\n{runs}")
     };
     for count in [4, 12, 24] {
-        // Every script names every other: that many words, and a few look-ups for each.
+        // Every script names every other: that many words, and a few lookups for each.
         let most = 20 * count * count;
         for (what, (asked, found)) in [
             ("shell", count_followed_files(count, "sh", shell, "./s0.sh")),
@@ -268,7 +268,7 @@ fn scripts_that_lead_to_each_other_are_each_looked_at_once() {
 }
 
 #[test]
-fn a_long_chain_is_followed_to_its_end_and_a_longer_one_is_not_said_to_be_known() {
+fn long_chains_are_followed_and_longer_ones_are_uncertain() {
     let chain = |count: usize, lines: usize| {
         let world = EngineFixture::new();
         for at in 0..count {

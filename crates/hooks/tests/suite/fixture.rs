@@ -1,4 +1,4 @@
-//! A folder with hook scripts, an engine that runs them there, and ways to look at processes.
+//! A folder with hook scripts, an engine that runs them there, and checks of processes.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use hookwright_testkit::fs;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-/// Far longer than anything here takes: only a hang gets there.
+/// Far longer than any test here takes: only a hang reaches it.
 const HANG_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waits for a future that must not hang.
@@ -26,7 +26,7 @@ pub(crate) async fn with_hang_timeout<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(HANG_TIMEOUT, future).await.unwrap()
 }
 
-/// Waits for something to become true.
+/// Waits until a condition holds.
 pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = tokio::time::Instant::now() + HANG_TIMEOUT;
     while !condition() {
@@ -35,7 +35,7 @@ pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) 
     }
 }
 
-/// A temporary folder that hooks run in.
+/// A temporary folder in which hooks run.
 pub(crate) struct EngineFixture {
     _temporary: TempDir,
     dir: PathBuf,
@@ -46,7 +46,7 @@ impl EngineFixture {
         Self::with_dir_name("project")
     }
 
-    /// In a project folder of that name.
+    /// Creates a project folder of this name.
     pub(crate) fn with_dir_name(name: &str) -> Self {
         hookwright_testkit::watchdog::watch();
         let temporary = TempDir::new().unwrap();
@@ -74,7 +74,7 @@ impl EngineFixture {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// An executable file.
+    /// Writes an executable file.
     ///
     /// Another process writes it: a file that this one has open for writing while another test starts a program can
     /// not be executed until that program has started.
@@ -92,7 +92,7 @@ impl EngineFixture {
         path
     }
 
-    /// The number that a hook wrote to a file.
+    /// Waits for the process id that a hook writes to a file.
     pub(crate) async fn read_pid(&self, name: &str) -> u32 {
         let path = self.path(name);
         let read = || fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n'));
@@ -110,7 +110,7 @@ impl EngineFixture {
         }
     }
 
-    /// An engine over layers of settings. They must be free of errors.
+    /// Returns an engine for layers of settings, which must be free of errors.
     pub(crate) fn engine_with_layers(&self, layers: &[(Source, Value)]) -> HookEngineBuilder {
         let declared = layers.iter().map(|(source, settings)| {
             let declared = parse_layer(&Layer::new(source.clone(), Path::new("settings.json"), &settings.to_string()));
@@ -121,12 +121,12 @@ impl EngineFixture {
         HookEngine::builder(Registry::new(declared.collect())).session(self.session()).environment(environment())
     }
 
-    /// An engine over one file of settings.
+    /// Returns an engine for one settings file.
     pub(crate) fn engine_with_settings(&self, settings: Value) -> HookEngineBuilder {
         self.engine_with_layers(&[(Source::Project, settings)])
     }
 
-    /// An engine with these hooks on one event.
+    /// Returns an engine with these hooks on one event.
     pub(crate) fn engine_with_hooks(&self, event: EventKind, hooks: Value) -> HookEngineBuilder {
         self.engine_with_settings(json!({"hooks": {event.name(): [{"hooks": hooks}]}}))
     }
@@ -142,19 +142,19 @@ impl EngineFixture {
         with_hang_timeout(engine.fire(&tool_call())).await
     }
 
-    /// Runs one command on BeforeTool that prints this, and exits with 0.
+    /// Runs one command on BeforeTool that prints these bytes and exits with 0.
     pub(crate) async fn run_printing(&self, stdout: &[u8]) -> Outcome<BeforeToolVerdict> {
         std::fs::write(self.path("printed"), stdout).unwrap();
         self.run_command("cat printed").await
     }
 }
 
-/// A short grace, so that tests of stubborn hooks are quick.
+/// Returns limits with a short grace period, so that tests of stubborn hooks are quick.
 pub(crate) fn short_grace_limits() -> RunLimits {
     RunLimits { kill_grace_period: Duration::from_millis(200), ..RunLimits::default() }
 }
 
-/// Enough environment to find programs, and nothing else of this process's.
+/// Returns an environment with the search path only.
 pub(crate) fn environment() -> Vec<(OsString, OsString)> {
     vec![("PATH".into(), std::env::var_os("PATH").unwrap())]
 }
@@ -163,7 +163,7 @@ pub(crate) fn command_hook(name: &str, command: &str) -> Value {
     json!({"type": "command", "name": name, "command": command})
 }
 
-/// A shell command that prints JSON. No quote may stand in the JSON's strings.
+/// Returns a shell command that prints JSON. The strings of the JSON must not contain a single quote.
 pub(crate) fn print_command(answer: Value) -> String {
     format!("printf '%s' '{answer}'")
 }
@@ -190,7 +190,7 @@ pub(crate) fn tool_call_of(tool: &'static str, args: Value) -> BeforeTool<'stati
     }
 }
 
-/// The reason of a deny.
+/// Returns the reason of a deny.
 pub(crate) fn deny_reason(outcome: &Outcome<BeforeToolVerdict>) -> &str {
     match &outcome.verdict {
         BeforeToolVerdict::Deny { reason } => reason,
@@ -198,12 +198,12 @@ pub(crate) fn deny_reason(outcome: &Outcome<BeforeToolVerdict>) -> &str {
     }
 }
 
-/// That the call goes on unchanged.
+/// Asserts that the call proceeds unchanged.
 pub(crate) fn assert_proceeds(outcome: &Outcome<BeforeToolVerdict>) {
     assert_eq!(outcome.verdict, BeforeToolVerdict::Proceed { changes: None }, "{:?}", outcome.warnings);
 }
 
-/// The only warning.
+/// Returns the text of the only warning.
 pub(crate) fn only_warning<V>(outcome: &Outcome<V>) -> &str {
     match outcome.warnings.as_slice() {
         [one] => &one.text,
@@ -211,7 +211,7 @@ pub(crate) fn only_warning<V>(outcome: &Outcome<V>) -> &str {
     }
 }
 
-/// Whether a process exists and is more than a record that waits for its parent.
+/// Returns whether a process exists and is not a zombie.
 pub(crate) fn is_running(pid: u32) -> bool {
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => !matches!(stat.rsplit(')').next().unwrap().trim().chars().next(), Some('Z' | 'X')),
@@ -228,7 +228,7 @@ pub(crate) async fn wait_until_gone(pid: u32) {
     eventually(&format!("process {pid} ends"), || !is_running(pid)).await;
 }
 
-/// Writes down what observers are told.
+/// An observer that records its notifications.
 #[derive(Default)]
 pub(crate) struct RecordingObserver(std::sync::Mutex<Vec<String>>);
 
@@ -258,7 +258,7 @@ impl Observer for RecordingObserver {
     }
 
     fn run_finished(&self, run: &RunReport, input: &HookInput) {
-        // What hooks withhold is in no record.
+        // An input that hooks withhold is in no record.
         assert!(input.is_empty() || run.input_bytes == input.len());
         self.record(format!(
             "end {} {} {} {}/{} {} {:?}",

@@ -1,4 +1,4 @@
-//! Hooks in code, beside command hooks.
+//! Hooks in code, together with command hooks.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -110,14 +110,14 @@ async fn a_panic_before_the_first_await_is_a_failure_too() {
     assert!(only_warning(&outcome).contains("panic"), "{:?}", outcome.warnings);
 }
 
-/// Whether a function has been called, and whether it is gone.
+/// Whether a function was called, and whether its future was dropped.
 #[derive(Default)]
 struct CallFlags {
     called: AtomicBool,
     dropped: AtomicBool,
 }
 
-/// Says when it is dropped.
+/// Sets a flag when it is dropped.
 struct DropFlag(Arc<CallFlags>);
 
 impl Drop for DropFlag {
@@ -175,7 +175,7 @@ async fn a_function_may_have_a_matcher() {
 }
 
 #[tokio::test]
-async fn what_an_event_cannot_do_no_function_can() {
+async fn a_function_cannot_deny_an_event_without_deny() {
     let world = EngineFixture::new();
     let hook = Hook { event: EventKind::SessionStart, ..function_hook("code", |_| async { Ok(Answer::deny("no")) }) };
     let outcome =
@@ -214,7 +214,8 @@ async fn observers_see_the_start_and_the_end_of_every_run() {
         "start BeforeTool blocks project 7/8",
         "end BeforeTool blocks project 7/8 blocked Some(2)",
     ];
-    // The ends of several BeforeTool hooks are told together: the last one may say that nobody reads what they were given.
+    // Observers get the ends of several BeforeTool hooks together, because the last hook may withhold the input from
+    // records.
     let seen = notes.take();
     let of = |word: &str, all: &[&str]| -> Vec<String> {
         all.iter().filter(|line| line.starts_with(word)).map(|line| (*line).to_owned()).collect()

@@ -1,5 +1,5 @@
-//! Hooks that must be awake: what a guard does when it fails, what other layers can't do to it, and that it judges last.
-//! And their opposite: hooks that run beside their event.
+//! Guards: what they do when they fail, that other layers cannot weaken them, and that they judge last. And background
+//! hooks, which run beside their event.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ async fn an_untrusted_guard_denies() {
     );
     assert!(!world.path("ran").exists());
     assert_eq!(engine.unarmed_guards()[0].reason, UnarmedReason::Untrusted("new".into()));
-    // An ordinary one is only left out.
+    // An ordinary hook is only skipped.
     let engine = world
         .engine_with_settings(json!({"hooks": {"BeforeTool": [{"hooks": [command_hook("h", "touch ran")]}]}}))
         .build();
@@ -151,7 +151,7 @@ async fn a_required_hook_is_a_guard() {
     let engine = world.engine_with_layers(&layers).build();
     deny_reason(&with_hang_timeout(engine.fire(&tool_call())).await);
     assert!(engine.set_enabled("check", false).is_err());
-    // One that comes later too.
+    // So is a required hook that is added later.
     let engine = world.engine_with_layers(&[(Source::System, json!({"hooksConfig": {"required": ["late"]}}))]).build();
     assert_eq!(engine.unarmed_guards()[0].reason, UnarmedReason::Missing(Source::System));
     let late = Hook::from_function(EventKind::BeforeTool, "late", |_| async { Err("broken".to_owned()) });
@@ -161,7 +161,7 @@ async fn a_required_hook_is_a_guard() {
 }
 
 #[tokio::test]
-async fn a_guard_in_code_is_one_too() {
+async fn a_function_hook_can_be_a_guard() {
     let world = EngineFixture::new();
     let engine = world
         .engine_with_settings(json!({"hooksConfig": {"enabled": false, "disabled": ["code"], "onError": "allow"}}))
@@ -190,19 +190,19 @@ async fn no_layer_makes_anothers_hook_more_lenient() {
     };
     let plain = || failing(json!({}));
     for (layers, expected) in [
-        // A project can't loosen what the user says of the user's hooks, nor below the user's word for its own.
+        // A project cannot loosen the user's policy, neither for the user's hooks nor for its own.
         (vec![(Source::Project, all("allow")), (Source::User, both(plain(), "block"))], "deny"),
         (vec![(Source::Project, all("allow")), (Source::User, failing(json!({"onError": "block"})))], "deny"),
         (vec![(Source::Project, failing(json!({"onError": "allow"}))), (Source::User, all("block"))], "deny"),
         (vec![(Source::Project, both(plain(), "allow")), (Source::System, all("ask"))], "ask"),
-        // It can tighten.
+        // A project can tighten it.
         (vec![(Source::Project, all("block")), (Source::User, failing(json!({"onError": "allow"})))], "deny"),
         (vec![(Source::Project, all("ask")), (Source::User, plain())], "ask"),
         (
             vec![(Source::Project, json!({"hooksConfig": {"onError": {"timeout": "block"}}})), (Source::User, plain())],
             "go on",
         ),
-        // Within a layer, the hook's own word is the exception to the rule.
+        // Within a layer, the hook's own policy overrides the layer's.
         (vec![(Source::User, both(failing(json!({"onError": "allow"})), "block"))], "go on"),
     ] {
         let world = EngineFixture::new();
@@ -234,7 +234,7 @@ async fn a_projects_repetition_of_a_users_hook_changes_nothing() {
     }
 }
 
-/// A guard that denies what holds the word `evil`.
+/// Returns a guard that denies inputs that contain `evil`.
 fn evil_guard() -> Value {
     json!({"type": "command", "name": "no-evil", "guard": true,
         "command": "case $(cat) in *evil*) echo 'no evil' >&2; exit 2;; esac"})
@@ -264,13 +264,14 @@ async fn a_guard_is_asked_again_only_about_changed_calls() {
     let world = EngineFixture::new();
     let counting = |name: &str, more: &str| json!({"type": "command", "name": name, "guard": true, "command": format!("cat >/dev/null; echo x >> {name}; {more}")});
     let count = |name: &str| world.read(name).lines().count();
-    // Nothing changes; the same is written again; only it changes something itself.
+    // No change; the same arguments written again; a real change, after which the guard is asked again.
     for (rewriter, expected) in [("true".to_owned(), 1), (rewrite_command("ls"), 2), (rewrite_command("ls -l"), 4)] {
         let hooks = json!([counting("guard", "true"), command_hook("rewriter", &rewriter)]);
         let engine = world.engine_with_hooks(EventKind::BeforeTool, hooks).build();
         with_hang_timeout(engine.fire(&tool_call())).await;
         assert_eq!(count("guard"), expected, "{rewriter}");
     }
+    // A guard is not asked again about its own change.
     let engine =
         world.engine_with_hooks(EventKind::BeforeTool, json!([counting("own", &rewrite_command("ls -l"))])).build();
     let outcome = with_hang_timeout(engine.fire(&tool_call())).await;
@@ -329,7 +330,7 @@ async fn a_guards_deny_is_obeyed_or_reported() {
         let engine = world.engine_with_settings(guard_settings(&print_command(answer.clone()), json!({}))).build();
         let outcome = with_hang_timeout(engine.fire(&tool_call())).await;
         assert!(deny_reason(&outcome).contains(expected), "{answer}: {:?}", outcome.verdict);
-        // For other hooks, fields that are not known are ignored.
+        // For other hooks, unknown fields are ignored.
         assert_proceeds(&world.run_command(&print_command(answer)).await);
     }
     for fine in [json!({}), json!({"decision": "allow", "note": 1}), json!({"systemMessage": "m"})] {
@@ -338,7 +339,7 @@ async fn a_guards_deny_is_obeyed_or_reported() {
     }
 }
 
-/// A script that was made for another agent.
+/// The hook's script was written for another agent.
 #[tokio::test]
 async fn a_deny_in_another_dialect_is_reported_for_every_hook() {
     let world = EngineFixture::new();
@@ -369,7 +370,7 @@ async fn a_guards_output_that_is_neither_json_nor_plain_text_is_a_failure() {
         )
         .await;
         deny_reason(&outcome);
-        // For other hooks it is words, with or without a warning.
+        // For other hooks it is plain text, with or without a warning.
         assert_proceeds(&world.run_command("cat printed").await);
     }
     for fine in ["checked 3 files", "deny", "(all is well)"] {
@@ -459,7 +460,7 @@ async fn cancelling_a_turn_does_not_end_a_background_hook() {
 }
 
 #[tokio::test]
-async fn a_guard_that_a_cancel_ends_has_not_agreed() {
+async fn a_cancelled_guard_does_not_allow() {
     let world = EngineFixture::new();
     let cancel = tokio_util::sync::CancellationToken::new();
     let ends = cancel.clone();
@@ -503,7 +504,7 @@ async fn no_hook_answers_for_the_model_after_a_guard_denies() {
     let engine = world.engine_with_hooks(EventKind::BeforeModel, json!([no, answers])).build();
     let outcome = with_hang_timeout(engine.fire(&model_request())).await;
     assert_eq!(outcome.verdict, BeforeModelVerdict::Deny { reason: "no".into() });
-    // Its own answer is what it wants.
+    // The guard's own answer is used in spite of its deny.
     let both = print_command(
         json!({"decision": "deny", "reason": "no", "hookSpecificOutput": {"llm_response": {"text": "mine"}}}),
     );
@@ -527,7 +528,7 @@ async fn a_stop_keeps_nothing_that_a_guard_denies() {
     assert_eq!(outcome.verdict, BeforeAgentVerdict::Stop { reason: "enough".into() });
 }
 
-/// What may be recorded of each run: how much of its input, and whether what it printed.
+/// The records of each run: the length of the recorded input, and whether the output may be recorded.
 #[derive(Default)]
 struct RunRecords(std::sync::Mutex<Vec<(String, usize, bool)>>);
 

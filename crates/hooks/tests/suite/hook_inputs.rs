@@ -1,4 +1,4 @@
-//! What hooks are told: the JSON on their stdin, event by event.
+//! The inputs of hooks: the JSON on their stdin, event by event.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::fixture::{EngineFixture, command_hook, into_object, tool_call, with_hang_timeout};
 
-/// What a hook on this event reads from its stdin.
+/// Returns what a hook on this event reads from its stdin.
 async fn hook_input_of<E: Event>(event: &E) -> Map<String, Value> {
     let world = EngineFixture::new();
     let engine = world.engine_with_hooks(E::KIND, json!([command_hook("h", "cat >told")])).build();

@@ -1,4 +1,4 @@
-//! Which hooks may run: switches in settings, switches at run time, locks and holds.
+//! The states of hooks: disabled by settings or at run time, locked, or untrusted.
 
 use hookwright_hooks::{EventKind, HookEngine, HookState, Registry, Source, SwitchError};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ async fn disabled_names_do_not_run() {
     let mut settings = guard_settings(json!({}));
     settings["hooks"]["disabled"] = json!(["guard"]);
     assert_eq!(run_count(&world.engine_with_settings(settings).build()).await, 0);
-    // By command, where there is no name.
+    // A hook without a name is disabled by its command.
     let settings = json!({"hooks": {"disabled": ["exit 2"],
         "BeforeTool": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}});
     assert_eq!(run_count(&world.engine_with_settings(settings).build()).await, 0);

@@ -1,4 +1,4 @@
-//! Sequential plans hand changes on and end early; parallel ones merge; doubles run once.
+//! Sequential plans pass changes on and end early; parallel plans merge; duplicates run once.
 
 use std::time::Duration;
 
@@ -134,7 +134,7 @@ async fn an_event_without_deny_goes_on_after_an_exit_2() {
 #[tokio::test]
 async fn one_sequential_definition_makes_the_whole_plan_sequential() {
     let world = EngineFixture::new();
-    // Each would leave a mark that the other finds if they ran at once.
+    // If the hooks ran at once, one would find the other's marker file.
     let hook = "[ -e busy ] && exit 2; touch busy; sleep 0.2; rm busy";
     let settings = json!({"hooks": {"BeforeTool": [
         {"hooks": [command_hook("1", hook), command_hook("2", hook)]},
@@ -149,7 +149,7 @@ async fn one_sequential_definition_makes_the_whole_plan_sequential() {
 #[tokio::test]
 async fn parallel_hooks_really_run_at_once_on_the_same_input() {
     let world = EngineFixture::new();
-    // Each waits for the other; one after another they would wait for ever.
+    // Each waits for the other; in sequence they would wait for ever.
     let meet = |me: &str, other: &str| {
         let answer = print_command(json!({"hookSpecificOutput": {"tool_input": {me: 1}}}));
         format!("cat >{me}; until [ -e {other} ]; do sleep 0.01; done; {answer}")

@@ -1,4 +1,4 @@
-//! `when` and rules: hooks that are asked about what a call does, with and without a program.
+//! `when` and rules: hooks that match by the effects of a call, with and without a program.
 
 use hookwright_hooks::{AfterTool, AfterToolVerdict, BeforeToolVerdict, EventKind, Outcome, RequestedBy, Source};
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ async fn a_guard_rule_asks_about_uncertain_calls() {
     let reason = "no (not everything that this call does can be told)".to_owned();
     assert_eq!(outcome.verdict, BeforeToolVerdict::Ask { reason, changes: None });
     assert_proceeds(&fire_call(&world, &guard, "cat $X").await);
-    // Others let it pass, unless that is what they are about.
+    // Other rules let it pass, unless they match uncertain calls.
     assert_proceeds(&fire_call(&world, &rule_hook(json!({"writes": ["src/**"]}), json!({})), "make").await);
     for guard in [true, false] {
         let unsure = rule_hook(json!({"certain": false}), json!({"guard": guard}));
@@ -75,7 +75,7 @@ async fn a_definitions_when_decides_whether_its_programs_start() {
     assert_eq!(world.read("ran"), "w\nr\ng\nw\n");
 }
 
-/// One command under two filters is two hooks: neither takes the other's place.
+/// The same command with two filters is two hooks: neither replaces the other.
 #[tokio::test]
 async fn the_same_command_with_another_when_is_another_hook() {
     let world = EngineFixture::new();
@@ -104,7 +104,7 @@ async fn sequential_hooks_match_their_own_input() {
     assert_eq!(world.read("ran"), "late\n");
 }
 
-/// A guard that had nothing to say about the model's call has its say about what a hook makes of it.
+/// A guard whose condition does not match the model's call judges the rewritten call.
 #[tokio::test]
 async fn guards_are_asked_about_what_other_hooks_make_of_a_call() {
     let world = EngineFixture::new();
@@ -118,7 +118,7 @@ async fn guards_are_asked_about_what_other_hooks_make_of_a_call() {
         let outcome = with_hang_timeout(world.engine_with_settings(settings).build().fire(&shell_call("ls"))).await;
         assert_eq!(deny_reason(&outcome), "no", "sequential: {sequential}");
     }
-    // What it would have asked about is not there any more.
+    // The rewritten call does not match the guard's condition any more.
     let harmless = print_command(json!({"hookSpecificOutput": {"tool_input": {"command": "ls"}}}));
     let counts = json!({"type": "command", "name": "g", "command": "echo g >> ran", "guard": true});
     let settings = json!({"hooks": {"BeforeTool": [
@@ -129,7 +129,7 @@ async fn guards_are_asked_about_what_other_hooks_make_of_a_call() {
     assert_eq!(world.read("ran"), "g\n");
 }
 
-/// A guard that waits for trust says no, whatever it says now that it is about.
+/// An untrusted guard denies, whatever its `when` says now.
 #[tokio::test]
 async fn an_untrusted_guard_denies_beyond_its_when() {
     let world = EngineFixture::new();

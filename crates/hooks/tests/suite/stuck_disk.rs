@@ -1,4 +1,5 @@
-//! A disk that does not answer, such as a dead network mount: the session goes on, and what can't be told is in doubt.
+//! A disk that does not answer, such as a dead network mount: the session goes on, and calls that cannot be analysed
+//! are uncertain.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -10,10 +11,10 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::fixture::{EngineFixture, assert_proceeds, deny_reason, tool_call_of, with_hang_timeout};
 
-/// How often something else happens while the disk is waited for.
+/// How often the runtime's thread does other work while the disk is waited for.
 const TICK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A runtime whose only thread for blocking work waits until the sender is gone.
+/// Returns a runtime whose only thread for blocking work waits until the sender is dropped.
 fn runtime_with_stuck_disk() -> (Runtime, Sender<()>) {
     let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
     let (release, released) = channel::<()>();
@@ -25,7 +26,7 @@ fn guard_hooks() -> Value {
     json!([{"type": "rule", "name": "r", "guard": true, "when": {"writes": ["src/**"]}, "decision": "deny", "reason": "no"}])
 }
 
-/// Runs something and counts how often the runtime's one thread had time for something else.
+/// Runs a future and counts how often the runtime's only thread had time for other work.
 async fn count_ticks<T>(work: impl Future<Output = T>) -> (T, usize) {
     let mut ticks = 0;
     let mut work = std::pin::pin!(work);
@@ -38,7 +39,7 @@ async fn count_ticks<T>(work: impl Future<Output = T>) -> (T, usize) {
 }
 
 #[test]
-fn a_call_that_cannot_be_looked_at_is_in_doubt_for_guards_and_says_why() {
+fn a_guard_asks_about_a_call_that_a_stuck_disk_leaves_uncertain() {
     let world = EngineFixture::new();
     let (runtime, release) = runtime_with_stuck_disk();
     runtime.block_on(async {
@@ -53,7 +54,7 @@ fn a_call_that_cannot_be_looked_at_is_in_doubt_for_guards_and_says_why() {
     });
 }
 
-/// Does not know whether a hook is trusted until somebody says so.
+/// A trust gate that does not answer until the test releases it.
 struct StuckTrustGate(Mutex<std::sync::mpsc::Receiver<()>>);
 
 impl TrustGate for StuckTrustGate {
@@ -63,7 +64,7 @@ impl TrustGate for StuckTrustGate {
 }
 
 #[tokio::test]
-async fn a_guard_that_cannot_be_reviewed_is_closed() {
+async fn a_guard_whose_trust_check_hangs_denies() {
     let world = EngineFixture::new();
     let (release, released) = channel();
     let sentry = Arc::new(StuckTrustGate(Mutex::new(released)));

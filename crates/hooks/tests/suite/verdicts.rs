@@ -1,4 +1,4 @@
-//! The typed outcome of every event, from what a real hook printed.
+//! The typed outcome of every event, from the output of a real hook.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::fixture::{EngineFixture, command_hook, into_object, print_command, tool_call, with_hang_timeout};
 
-/// Fires an event with one hook that runs this.
+/// Fires an event with one hook that runs this command.
 async fn fire_with_command<E: Event>(event: &E, text: &str) -> Outcome<E::Verdict> {
     let world = EngineFixture::new();
     with_hang_timeout(world.engine_with_hooks(E::KIND, json!([command_hook("h", text)])).build().fire(event)).await

@@ -1,4 +1,4 @@
-//! Worker hooks: asked line by line, held to their bounds, started again, given up, and never left behind.
+//! Worker hooks: requests line by line, limits, restarts, giving up, and that no process is left behind.
 
 mod refusals;
 
@@ -19,7 +19,7 @@ use super::fixture::{
     tool_call, tool_call_of, wait_until_gone, with_hang_timeout,
 };
 
-/// A worker in sh: notes its number, and for every line runs `body`, which finds the request's number in `$id`.
+/// Returns a worker in sh, which records its process id and runs `body` for every line, with the request's id in `$id`.
 fn worker_script(body: &str) -> String {
     format!(
         "echo $$ >> pids\nanswer() {{ printf '{{\"id\":%s,\"output\":%s}}\\n' \"$1\" \"$2\"; }}\n\
@@ -27,7 +27,7 @@ fn worker_script(body: &str) -> String {
     )
 }
 
-/// A hook that runs `w.sh` as a worker.
+/// Returns a hook that runs `w.sh` as a worker.
 fn worker_hook(more: Value) -> Value {
     let mut hook = json!({"type": "worker", "name": "w", "command": "sh w.sh", "timeout": 20_000});
     hook.as_object_mut().unwrap().extend(into_object(more));
@@ -43,7 +43,7 @@ async fn fire_tool_call(engine: &HookEngine) -> Outcome<BeforeToolVerdict> {
     with_hang_timeout(engine.fire(&tool_call())).await
 }
 
-/// The numbers of the processes that were started.
+/// Returns the process ids of the workers that were started.
 fn started_pids(world: &EngineFixture) -> Vec<u32> {
     let noted = fs::read_to_string(world.path("pids")).unwrap_or_default();
     noted.lines().map(|line| line.parse().unwrap()).collect()
@@ -137,7 +137,8 @@ async fn a_failure_falls_under_on_error_and_a_guard_says_no() {
     }
 }
 
-/// Before, during and after an answer: what was asked fails or is answered, and the next one is asked again.
+/// The worker crashes before, during or after an answer: the request fails or is answered, and the next one reaches a
+/// new process.
 #[tokio::test]
 async fn a_crashed_worker_is_restarted() {
     for (crash, fails) in [
@@ -191,7 +192,7 @@ async fn a_crashing_worker_is_given_up_until_it_changes() {
     }
     assert_eq!(started_pids(&world).len(), 5);
     assert!(worker_health(&engine).inert.is_some());
-    // Not so quickly that the time of the file is the same.
+    // The new script has another length, in case the file's time is the same.
     world.write("w.sh", &worker_script("answer $id '{}'    # mended, and longer than before"));
     assert_proceeds(&fire_tool_call(&engine).await);
     assert_eq!(worker_health(&engine).inert, None);
@@ -200,7 +201,7 @@ async fn a_crashing_worker_is_given_up_until_it_changes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_come_in_any_order() {
     let world = EngineFixture::new();
-    // Answers two at a time, the second one first, each with what it was asked.
+    // Answers two requests at a time, the second one first, each with its command.
     let body = "tool=${line#*\\\"command\\\":\\\"}; tool=${tool%%\\\"*}\n\
                 if [ -z \"$held\" ]; then held=$id; what=$tool; continue; fi\n\
                 answer $id \"{\\\"decision\\\":\\\"deny\\\",\\\"reason\\\":\\\"$tool\\\"}\"\n\
@@ -231,17 +232,17 @@ async fn unrequested_answers_are_dropped_and_counted() {
     assert_eq!((started_pids(&world).len(), worker_health(&engine).answered), (1, 5));
 }
 
-/// What was written before the question is no answer to it, whichever number it guesses.
+/// An answer that was written before its request does not count, whichever id it guesses.
 #[tokio::test]
 async fn an_answer_before_its_request_is_ignored() {
     let guard = || json!({"guard": true});
-    // Ahead of everything: low numbers are nobody's.
+    // Before any request: low ids are never used.
     let early = "i=0; while [ $i -lt 200 ]; do i=$((i+1)); answer $i '{\"decision\":\"allow\"}'; done; \
                  answer $id '{\"decision\":\"deny\",\"reason\":\"mine\"}'";
     let world = EngineFixture::new();
     let engine = worker_engine(&world, early, guard());
     assert_eq!(deny_reason(&fire_tool_call(&engine).await), "mine");
-    // The next one's number, guessed: that process is not believed any more, and another is asked.
+    // The id of the next request, guessed: that process is not trusted any more, and another one is started.
     for guess in ["$((id+1))", "$((id+1000))", "9007199254740991"] {
         let world = EngineFixture::new();
         let body = format!(
@@ -254,7 +255,7 @@ async fn an_answer_before_its_request_is_ignored() {
         assert_eq!(deny_reason(&fire_tool_call(&engine).await), "mine", "{guess}");
         assert_eq!(started_pids(&world).len(), 2, "{guess}");
     }
-    // In place of an answer it is a failure.
+    // Instead of an answer it is a failure.
     let world = EngineFixture::new();
     let engine = worker_engine(&world, "answer $((id+1)) '{}'; sleep 600", guard());
     let outcome = fire_tool_call(&engine).await;
@@ -347,7 +348,7 @@ async fn a_worker_that_never_answers_times_out_and_is_replaced() {
     }
 }
 
-/// It does not read: what it is sent does not fit into the pipe, and the line is never finished.
+/// The worker does not read: the request does not fit into the pipe, and its line is never finished.
 #[tokio::test]
 async fn a_worker_that_never_reads_times_out_and_is_replaced() {
     let world = EngineFixture::new();
@@ -368,7 +369,7 @@ async fn a_worker_that_never_reads_times_out_and_is_replaced() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_answer_is_dropped_while_others_are_answered() {
     let world = EngineFixture::new();
-    // The first is answered with the third.
+    // The first request is answered together with the third.
     let body = "n=$((n+1)); if [ $n = 1 ]; then first=$id; : > asked; continue; fi; \
                 [ $n = 3 ] && answer $first '{\"decision\":\"deny\"}'; answer $id '{}'";
     let engine = worker_engine(&world, body, json!({"concurrency": 4, "timeout": 500}));
@@ -427,7 +428,7 @@ async fn a_reload_replaces_the_process_and_drops_no_request() {
     world.write("go", "");
     assert_eq!(asked.await.unwrap(), "old");
     wait_until_gone(started_pids(&world)[0]).await;
-    // A hook that is switched off needs no process either.
+    // A disabled hook needs no process either.
     let pid = started_pids(&world)[1];
     assert!(is_running(pid));
     engine.set_enabled("w", false).unwrap();
@@ -448,7 +449,7 @@ async fn a_script_that_changes_is_another_worker_and_so_is_one_of_another_sessio
     assert_eq!(started_pids(&world).len(), 3);
 }
 
-/// What a script loads is part of it, and the same surroundings are no news.
+/// A module that a script loads is part of the worker; an unchanged environment is no change.
 #[tokio::test]
 async fn a_script_whose_module_changes_is_another_worker_too() {
     let world = EngineFixture::new();
@@ -505,7 +506,7 @@ async fn a_worker_that_grows_too_large_is_replaced() {
     assert!(deny_reason(&outcome).contains("took more than 40 MB of memory"), "{}", deny_reason(&outcome));
     wait_until_gone(started_pids(&world)[0]).await;
     assert_proceeds(&fire_tool_call(&engine).await);
-    // One that is too large with nothing to do goes in peace.
+    // A worker that grows too large while idle ends without a failure.
     let world = EngineFixture::new();
     let engine =
         worker_engine(&world, &format!("answer $id '{{}}'; {grow}"), json!({"maxMemoryMb": 40, "onError": "block"}));
@@ -535,7 +536,7 @@ async fn a_worker_can_start_with_the_session() {
     eventually("it runs", || started_pids(&world).len() == 1).await;
     assert_proceeds(&fire_tool_call(&engine).await);
     assert_eq!(started_pids(&world).len(), 1);
-    // The one that is started on use is declared first, so it would be the first to run.
+    // The worker that starts on use is declared first, so it would be the first to run.
     let both = EngineFixture::new();
     both.write("lazy.sh", ": > lazy");
     both.write("w.sh", &worker_script("answer $id '{}'"));
@@ -573,12 +574,12 @@ fn answer_chunk<'a>(request: &SharedJson, text: &'a str, so_far: &GrowingText) -
     }
 }
 
-/// Streams so many pieces of an answer past a worker's hook; how many bytes each line had.
+/// Streams chunks of an answer to a worker's hook, and returns the length of each line that the worker read.
 async fn stream_line_sizes(world: &EngineFixture, body: &str, count: usize) -> Vec<usize> {
     stream_line_sizes_of(20_000, world, body, count).await
 }
 
-/// The same over a request of such a size.
+/// Does the same with a request of this size.
 async fn stream_line_sizes_of(size: usize, world: &EngineFixture, body: &str, count: usize) -> Vec<usize> {
     let notes = "printf '%s\\n' \"${#line}\" >> sizes; ";
     world.write("w.sh", &worker_script(&format!("{notes}{body}")));
@@ -600,13 +601,13 @@ async fn a_large_request_is_sent_once_to_a_worker_that_keeps_it() {
     let world = EngineFixture::new();
     let body = "case $line in *hello*) echo '{\"id\":0,\"features\":[\"refs\"]}';; *) answer $id '{}';; esac";
     let sizes = stream_line_sizes(&world, body, 10).await;
-    // The greeting, the whole (twice if the greeting was answered later), and then what is new.
+    // The hello, the whole request (twice if the hello was answered late), and then only new text.
     assert_eq!(sizes.len(), 11);
     assert!(sizes[1] > 20_000 && sizes[2..].iter().filter(|size| **size > 2000).count() <= 1, "{sizes:?}");
     assert_eq!(started_pids(&world).len(), 1);
 }
 
-/// It would be read twice otherwise, and ten megabytes take their time.
+/// Otherwise the request would be sent twice, and ten megabytes take time.
 #[tokio::test]
 async fn hello_is_awaited_before_a_very_large_request() {
     const REQUEST_BYTES: usize = 300_000;
@@ -615,12 +616,12 @@ async fn hello_is_awaited_before_a_very_large_request() {
     let once =
         |sizes: &Vec<usize>| sizes.len() == 4 && sizes[1] > REQUEST_BYTES && sizes[2..].iter().all(|size| *size < 2000);
     let mut tries = Vec::new();
-    // A machine with much else to do may not start it in time.
+    // A busy machine may not start the worker in time.
     while tries.len() < 5 && !tries.iter().any(once) {
         tries.push(stream_line_sizes_of(REQUEST_BYTES, &EngineFixture::new(), body, 3).await);
     }
     assert!(tries.iter().any(once), "{tries:?}");
-    // Who does not know greetings gets it nevertheless, and who dies of them is started again without.
+    // A worker that ignores hello gets the request all the same; one that exits on hello is started again without it.
     let silent = EngineFixture::new();
     let sizes =
         stream_line_sizes_of(REQUEST_BYTES, &silent, "case $line in *hello*) ;; *) answer $id '{}';; esac", 2).await;

@@ -1,8 +1,8 @@
-//! What a worker's end, its wait and half of its answer mean: never a yes that nobody gave.
+//! A worker's exit, its delay and its truncated answers: none of them allows a call.
 
 use super::*;
 
-/// As with a command, whose script it may have been: exit code 2 is a no, with its reason on stderr.
+/// As for a command, whose script the worker may have been: exit code 2 denies, with the reason on stderr.
 #[tokio::test]
 async fn a_worker_that_exits_with_2_denies() {
     let world = EngineFixture::new();
@@ -18,7 +18,7 @@ async fn a_worker_that_exits_with_2_denies() {
     assert_eq!(started_pids(&world).len(), 8);
 }
 
-/// The pause before it is started again is no time that the hook took.
+/// The backoff before a restart does not count as time of the hook.
 #[tokio::test]
 async fn a_backoff_beyond_the_deadline_reports_the_previous_failure() {
     let world = EngineFixture::new();
@@ -31,7 +31,7 @@ async fn a_backoff_beyond_the_deadline_reports_the_previous_failure() {
     }
 }
 
-/// A line for this request that is too long: its beginning, and three megabytes.
+/// Returns a command that prints a line that is too long: the start of an answer, and three megabytes.
 fn too_long_line(frame: &str, answer: &str) -> String {
     let begun = format!("{frame}{{{answer},\"systemMessage\":\"");
     format!("printf '{begun}' \"$id\"; head -c 3000000 /dev/zero | tr '\\0' x; echo '\"}}}}'")
@@ -40,7 +40,7 @@ fn too_long_line(frame: &str, answer: &str) -> String {
 const DENY_FIELDS: &str = r#""decision":"deny","reason":"no way""#;
 const ALLOW_FIELDS: &str = r#""decision":"allow""#;
 
-/// A no at the beginning of an answer that is too long is heard, as a command's is.
+/// A deny at the start of an answer that is too long counts, as for a command.
 #[tokio::test]
 async fn a_truncated_deny_denies() {
     for frame in [r#"{"id":%s,"output":"#, r#"{"more":[{"a":"}"}], "id" : %s , "output": "#] {
@@ -51,7 +51,7 @@ async fn a_truncated_deny_denies() {
     }
 }
 
-/// A yes is none without its end, and neither is what is no answer or a failure.
+/// An allow does not count without the end of its line; neither does a line that is no answer, or a failure.
 #[tokio::test]
 async fn a_truncated_allow_does_not_allow() {
     for frame in [
@@ -69,7 +69,7 @@ async fn a_truncated_allow_does_not_allow() {
     }
 }
 
-/// What was said to one is said to nobody else, be it a no: they were not judged, and that is a failure.
+/// An answer counts for its request only, even a deny: the other requests were not judged, which is a failure.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_truncated_answer_counts_only_for_its_request() {
     for answer in [ALLOW_FIELDS, DENY_FIELDS] {
@@ -91,7 +91,7 @@ async fn a_truncated_answer_counts_only_for_its_request() {
     }
 }
 
-/// Nor is it that of who comes after somebody who gave up.
+/// Nor does it answer the request after one that was cancelled.
 #[tokio::test]
 async fn a_late_truncated_allow_does_not_answer_the_next_request() {
     let world = EngineFixture::new();
@@ -112,7 +112,7 @@ async fn a_late_truncated_allow_does_not_answer_the_next_request() {
     assert!(deny_reason(&outcome).contains("before a decision could be read"), "{}", deny_reason(&outcome));
 }
 
-/// Words that are no answer change nothing about a no.
+/// Output that is no answer does not change the deny.
 #[tokio::test]
 async fn a_worker_that_prints_and_exits_with_2_denies() {
     for body in ["echo off limits; exit 2", "printf 'off limits'; exit 2", "echo '{\"decision\":\"allow\"}'; exit 2"] {
