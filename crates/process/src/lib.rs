@@ -1,11 +1,9 @@
 //! Child processes: each is started in a session of its own, gets its input, has its output captured within a limit,
-//! and
-//! is ended together with its descendants.
+//! and is ended together with its descendants.
 //!
 //! A [`Process`] is one run of a program with the process group that it leads. [`ProcessGroups`] tracks every group
-//! that
-//! may still have members, so that none outlives the program. A [`LineProcess`] exchanges lines with a process. This
-//! crate depends on no other crate of the workspace.
+//! that may still have members, so that none outlives the program. A [`LineProcess`] exchanges lines with a process.
+//! This crate depends on no other crate of the workspace.
 
 #![warn(missing_docs)]
 
@@ -132,8 +130,7 @@ pub enum OutputRouting {
     /// Both streams go through one pipe, which keeps their order, and are captured as stdout.
     ///
     /// Each piece is also passed to the callback as it arrives. Nothing more is read before the callback returns, so
-    /// that a
-    /// slow callback makes the program wait.
+    /// that a slow callback makes the program wait.
     Merged(CaptureLimit, OutputCallback),
     /// Like [`Merged`](Self::Merged), with a terminal instead of the pipe. The program also reads its input from the
     /// terminal.

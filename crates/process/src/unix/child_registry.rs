@@ -1,6 +1,5 @@
 //! The registry of child processes: starts them one at a time, each with its mark, and none once the program has begun
-//! to
-//! exit. Linux only; on other systems only groups are tracked.
+//! to exit. Linux only; on other systems only groups are tracked.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -137,17 +136,13 @@ pub(super) fn drain_after_exit(pipe: OwnedFd) -> io::Result<()> {
 /// Returns whether no process but the watchdog descends from this one, at little cost.
 ///
 /// While there is a descendant, at least one of them is in the kernel's lists of this process's children, of which
-/// there
-/// is one per thread. A process that loses its parent (another process, or a thread of this one) is appended to the
-/// list
-/// of the first thread. That list is therefore read last. Dead children stay in a list until this process reaps them,
-/// and
-/// new ones are appended; so a list that holds the watchdog at its beginning and nothing behind it was that short when
-/// the read ended.
+/// there is one per thread. A process that loses its parent (another process, or a thread of this one) is appended to
+/// the list of the first thread. That list is therefore read last. Dead children stay in a list until this process
+/// reaps them, and new ones are appended; so a list that holds the watchdog at its beginning and nothing behind it was
+/// that short when the read ended.
 ///
 /// A process that entered the pid namespace of another program becomes a child of that namespace's init once it has
-/// lost
-/// its parent here. Only its mark shows it: [`DescendantQuery`] checks both.
+/// lost its parent here. Only its mark shows it: [`DescendantQuery`] checks both.
 pub(super) fn has_no_children() -> bool {
     // In this order: a dead watchdog is reaped only once its successor runs.
     IS_SUBREAPER.load(Ordering::Relaxed) && only_child().is_some_and(|child| child == watchdog_pid())

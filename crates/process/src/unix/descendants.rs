@@ -87,10 +87,10 @@ impl DescendantQuery {
     /// Returns whether the process, or one of its ancestors, matches.
     fn matches(&self, process: &ProcStat, all: &HashMap<u32, ProcStat>, known: &mut HashMap<u32, bool>) -> bool {
         let (mut line, mut at) = (Vec::new(), Some(process));
-        let meant = loop {
+        let is_match = loop {
             let Some(process) = at else { break false };
-            if let Some(meant) = known.get(&process.pid) {
-                break *meant;
+            if let Some(is_match) = known.get(&process.pid) {
+                break *is_match;
             }
             line.push(process.pid);
             // A cycle was read while process numbers were reused.
@@ -106,8 +106,8 @@ impl DescendantQuery {
             }
             at = all.get(&process.parent);
         };
-        known.extend(line.into_iter().map(|pid| (pid, meant)));
-        meant
+        known.extend(line.into_iter().map(|pid| (pid, is_match)));
+        is_match
     }
 
     fn matches_directly(&self, process: &ProcStat) -> bool {
@@ -126,17 +126,17 @@ impl DescendantQuery {
 
     /// Detaches all matching processes, including those started meanwhile, and returns them.
     pub(super) fn detach_all(&self) -> io::Result<Vec<ProcStat>> {
-        let mut told = Vec::new();
+        let mut detached = Vec::new();
         loop {
             let mut new = self.find()?;
-            new.retain(|process| !told.iter().any(|known| process.is_same_process(known)));
+            new.retain(|process| !detached.iter().any(|known| process.is_same_process(known)));
             if new.is_empty() {
-                return Ok(told);
+                return Ok(detached);
             }
             // The marks of other programs stay, because those programs need them.
             let ours = |process: &&ProcStat| process.mark.is_none_or(|mark| self.marks.contains(mark));
             new.iter().filter(ours).try_for_each(|process| process_mark::set_detached_mark(process.pid))?;
-            told.append(&mut new);
+            detached.append(&mut new);
         }
     }
 
@@ -144,10 +144,10 @@ impl DescendantQuery {
     pub(super) fn kill_all(&self, sure: EmptyScans) -> io::Result<()> {
         /// The most scans: processes about to be killed start no more, so that even many are soon found.
         const MAX_KILL_PASSES: usize = 200;
-        let (mut told, mut empty) = (HashSet::new(), 0);
+        let (mut seen, mut empty) = (HashSet::new(), 0);
         for _ in 0..MAX_KILL_PASSES {
             let mut new = self.find()?;
-            new.retain(|process| told.insert((process.pid, process.start_time)));
+            new.retain(|process| seen.insert((process.pid, process.start_time)));
             empty = if new.is_empty() { empty + 1 } else { 0 };
             if empty > sure as usize {
                 return Ok(());

@@ -1,16 +1,13 @@
 //! A process group that can be signalled without ever reaching another program's processes.
 //!
 //! A group's number is the process id of its leader. The system keeps the number in use until the leader has been
-//! reaped,
-//! and after that while any member lives; then the number may be reused. Therefore:
+//! reaped, and after that while any member lives; then the number may be reused. Therefore:
 //!
 //! - Before the leader is reaped, which [`ProcessGroup::reap`] does, the number is ours.
 //! - After that, on Linux, the leader's pidfd still stands for the group: it refers to the kernel's record of the
-//!   number,
-//!   to which exactly our members are tied. A signal through it reaches our members or no process.
+//!   number, to which exactly our members are tied. A signal through it reaches our members or no process.
 //! - Without such a pidfd (Linux before 6.9, other systems) the number counts as ours only if no process has it: while
-//!   our
-//!   group lives no new process can get the number, so a process that has it came later. One case remains: another
+//!   our group lives no new process can get the number, so a process that has it came later. One case remains: another
 //!   program's process took the number, made a group, and left it behind, all since our group was last checked. Groups
 //!   are checked whenever a process starts or ends, and forgotten once empty.
 //! - Processes that have left the group, even for a session and parent of their own, are found on Linux by their mark,

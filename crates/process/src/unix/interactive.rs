@@ -22,8 +22,7 @@ pub type ProcessStdout = UnixStream;
 /// The socket to which the process's stdin is written.
 ///
 /// It is registered with the reactor only while it is full. Otherwise the reactor would wake this task, in the middle
-/// of
-/// an answer, whenever the process reads a line and so makes room.
+/// of an answer, whenever the process reads a line and so makes room.
 #[derive(Debug)]
 pub struct ProcessStdin {
     socket: Socket,
@@ -31,10 +30,10 @@ pub struct ProcessStdin {
 }
 
 impl AsyncWrite for ProcessStdin {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, said: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let ProcessStdin { socket, waiting_socket: full } = &mut *self;
         if full.is_none() {
-            match socket.write(said) {
+            match socket.write(bytes) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     *full = socket.try_clone().and_then(UnixStream::from_std).ok();
                 }
@@ -46,7 +45,7 @@ impl AsyncWrite for ProcessStdin {
             context.waker().wake_by_ref();
             return Poll::Pending;
         };
-        let written = Pin::new(waiting).poll_write(context, said);
+        let written = Pin::new(waiting).poll_write(context, bytes);
         if written.is_ready() {
             *full = None;
         }
@@ -71,8 +70,8 @@ pub fn read_nonblocking(from: &ProcessStdout, buffer: &mut [u8]) -> io::Result<u
 }
 
 /// Returns whether a process that is gone had not read all of its input.
-pub fn has_unread_input(said: &ProcessStdin) -> bool {
-    let error = said.socket.take_error().ok().flatten();
+pub fn has_unread_input(stdin: &ProcessStdin) -> bool {
+    let error = stdin.socket.take_error().ok().flatten();
     error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
 }
 
@@ -110,33 +109,33 @@ mod tests {
     #[tokio::test]
     async fn blocked_write_resumes_once_the_socket_drains() {
         let (theirs, ours) = socket_pair().unwrap();
-        let mut said = ProcessStdin { socket: ours, waiting_socket: None };
+        let mut stdin = ProcessStdin { socket: ours, waiting_socket: None };
         let long = vec![b'x'; 8 << 20];
         let read = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(20));
-            let mut heard = Vec::new();
-            Socket::from(theirs).read_to_end(&mut heard).map(|_| heard)
+            let mut received = Vec::new();
+            Socket::from(theirs).read_to_end(&mut received).map(|_| received)
         });
-        said.write_all(&long).await.unwrap();
-        assert!(said.waiting_socket.is_none(), "the reactor is not asked once all is said");
-        said.write_all(b"end").await.unwrap();
-        drop(said);
-        let heard = read.join_in_time().unwrap().unwrap();
-        assert_eq!(heard.len(), long.len() + 3);
-        assert!(heard.ends_with(b"xend"));
+        stdin.write_all(&long).await.unwrap();
+        assert!(stdin.waiting_socket.is_none(), "the reactor is not asked once all is said");
+        stdin.write_all(b"end").await.unwrap();
+        drop(stdin);
+        let received = read.join_in_time().unwrap().unwrap();
+        assert_eq!(received.len(), long.len() + 3);
+        assert!(received.ends_with(b"xend"));
     }
 
     #[tokio::test]
     async fn closed_peer_is_an_error_whether_or_not_the_socket_was_full() {
         let (theirs, ours) = socket_pair().unwrap();
-        let mut said = ProcessStdin { socket: ours, waiting_socket: None };
-        said.write_all(b"unread").await.unwrap();
+        let mut stdin = ProcessStdin { socket: ours, waiting_socket: None };
+        stdin.write_all(b"unread").await.unwrap();
         let gone = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(20));
             drop(theirs);
         });
-        assert!(said.write_all(&vec![b'x'; 8 << 20]).await.is_err());
+        assert!(stdin.write_all(&vec![b'x'; 8 << 20]).await.is_err());
         gone.join_in_time().unwrap();
-        assert!(said.write_all(b"more").await.is_err());
+        assert!(stdin.write_all(b"more").await.is_err());
     }
 }

@@ -53,8 +53,7 @@ fn grow_stack(_: usize) -> bool {
 /// Makes all threads allocate from one malloc arena. Must be called before a second thread starts.
 ///
 /// By default glibc reserves 64 MB of addresses for each thread, which a limit on memory (`ulimit -v`) does not allow,
-/// and
-/// grows each arena page by page, which takes time in every short session.
+/// and grows each arena page by page, which takes time in every short session.
 #[cfg(target_env = "gnu")]
 pub fn use_single_malloc_arena() {
     super::sys::use_single_malloc_arena();
@@ -121,8 +120,7 @@ pub(crate) fn are_threads_unlimited() -> bool {
 /// Returns how many processes this user may have, if that is few enough to matter.
 fn process_limit() -> Option<usize> {
     /// The limit from which on processes are not counted: counting reads every process, and the number of permits does
-    /// not
-    /// depend on limits this high.
+    /// not depend on limits this high.
     const MAX_COUNTED_PROCESS_LIMIT: usize = 16_384;
     let exempt = rustix::process::getuid().is_root();
     Some(as_count(getrlimit(Resource::Nproc).current)).filter(|limit| !exempt && *limit < MAX_COUNTED_PROCESS_LIMIT)

@@ -113,8 +113,7 @@ impl Process {
     /// Forwards input and output until the process has printed something or has ended.
     ///
     /// It does not wait for other processes that hold the pipes. When the process has ended, all its output has been
-    /// read.
-    /// Safe to drop and call again.
+    /// read. Safe to drop and call again.
     ///
     /// # Errors
     /// Returns an error if the end of the process could not be observed; the process counts as gone then.

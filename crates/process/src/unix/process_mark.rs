@@ -1,8 +1,7 @@
 //! Marks: a value that every process started here carries, and that all its descendants inherit.
 //!
 //! A mark is a value of the limit on file locks (`RLIMIT_LOCKS`). Linux has not enforced that limit since 2.4, so that
-//! any
-//! value does no harm. It is inherited by every child and survives `exec`, new sessions, new parents and a cleared
+//! any value does no harm. It is inherited by every child and survives `exec`, new sessions, new parents and a cleared
 //! environment. A process can remove its mark, but none does so by accident; descendants by parentage are found all the
 //! same (`descendants.rs`). Where the limit cannot be set there are no marks.
 

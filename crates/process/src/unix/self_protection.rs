@@ -1,6 +1,5 @@
 //! Settings of this process itself: a file that is too large is an error and not a signal, and its memory is not open
-//! to
-//! inspection. Child processes inherit neither.
+//! to inspection. Child processes inherit neither.
 
 /// Makes a write beyond the limit on file sizes (`ulimit -f`) return an error instead of raising SIGXFSZ.
 ///

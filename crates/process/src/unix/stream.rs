@@ -33,7 +33,8 @@ impl OutputStream {
         self.pipe.is_some()
     }
 
-    /// Waits for output and reads some of it. Returns whether there was any; at the end of the stream it closes. Safe to drop.
+    /// Waits for output and reads some of it. Returns whether there was any; at the end of the stream it closes. Safe
+    /// to drop.
     ///
     /// Yields to the runtime now and then, so that a process that floods its output cannot keep timers from firing.
     pub(super) async fn read_some(&mut self) -> bool {
@@ -42,8 +43,7 @@ impl OutputStream {
         let ready = pipe.ready(Interest::READABLE).await;
         let count = self.read(|pipe, buffer| pipe.try_read(buffer));
         // The reactor never clears a hang-up: if another writer has opened the pipe since (through /proc), waiting for
-        // the pipe
-        // to become readable would return at once for ever.
+        // the pipe to become readable would return at once for ever.
         if count == 0 && ready.map_or(true, |ready| ready.is_read_closed()) {
             self.pipe = None;
         }

@@ -1,8 +1,7 @@
 //! Calls of the C library for which there is no safe wrapper; the only file of this crate with `unsafe`.
 //!
 //! It has `posix_spawn` into a new session, the limits and session of another process, the signal to a group by pidfd
-//! and
-//! the wait on a pidfd (Linux), and for this process the abort handler, ignored signals, malloc arenas and the main
+//! and the wait on a pidfd (Linux), and for this process the abort handler, ignored signals, malloc arenas and the main
 //! stack.
 #![expect(unsafe_code, reason = "calls of the C library; each block says why it is sound")]
 
@@ -78,31 +77,30 @@ pub(super) enum SpawnStdio<'a> {
     /// These become the three standard descriptors. They must have higher numbers.
     Descriptors([BorrowedFd<'a>; 3]),
     /// The terminal at this path becomes all three, and the controlling terminal, since it is the first that the new
-    /// session
-    /// opens. Another descriptor, with a higher number, becomes the fourth.
+    /// session opens. Another descriptor, with a higher number, becomes the fourth.
     Terminal { path: &'a CStr, fourth: BorrowedFd<'a> },
 }
 
 /// Starts a program as the leader of a new session, and so of a new group.
 ///
 /// It has no controlling terminal unless `stdio` gives one. No page tables are copied, and errors of the program's
-/// start
-/// are returned as the system's own.
+/// start are returned as the system's own.
 pub(super) fn spawn(
     path: &OsStr,
     args: &CStringList,
     env: &CStringList,
     cwd: SpawnCwd<'_>,
     stdio: SpawnStdio<'_>,
-    hears: SignalMask,
+    signal_mask: SignalMask,
 ) -> io::Result<Pid> {
     let path = CString::new(path.as_bytes())?;
     let actions = FileActions::new(cwd, stdio)?;
-    let attributes = SpawnAttributes::new(hears)?;
+    let attributes = SpawnAttributes::new(signal_mask)?;
     let (args, env) = (args.pointers(), env.pointers());
     let mut pid: libc::pid_t = 0;
-    // SAFETY: both objects are initialised, and live until the end of this function; the lists end in a null pointer and
-    // their strings in a zero byte, by the making of `CStringList`; the call only reads all of them, and writes `pid`.
+    // SAFETY: both objects are initialised, and live until the end of this function; the lists end in a null pointer
+    // and their strings in a zero byte, by the making of `CStringList`; the call only reads all of them, and writes
+    // `pid`.
     check_return_code(unsafe {
         libc::posix_spawn(&mut pid, path.as_ptr(), &actions.0, &attributes.0, args.as_ptr(), env.as_ptr())
     })?;
@@ -176,17 +174,17 @@ struct SpawnAttributes(libc::posix_spawnattr_t);
 
 impl SpawnAttributes {
     /// Sets a new session, the signal mask, and default actions for the signals of [`default_signals`].
-    fn new(hears: SignalMask) -> io::Result<Self> {
+    fn new(signal_mask: SignalMask) -> io::Result<Self> {
         let mut raw = MaybeUninit::uninit();
         // SAFETY: the call initialises what it is pointed to, or says that it has not.
         check_return_code(unsafe { libc::posix_spawnattr_init(raw.as_mut_ptr()) })?;
         // SAFETY: it has been initialised.
         let mut attributes = SpawnAttributes(unsafe { raw.assume_init() });
         let mut signals = MaybeUninit::uninit();
-        // SAFETY: `sigfillset` and `sigemptyset` initialise the set and never fail; the others read it and another one, and
-        // change initialised objects.
+        // SAFETY: `sigfillset` and `sigemptyset` initialise the set and never fail; the others read it and another one,
+        // and change initialised objects.
         unsafe {
-            match hears {
+            match signal_mask {
                 SignalMask::Empty => libc::sigemptyset(signals.as_mut_ptr()),
                 SignalMask::Full => libc::sigfillset(signals.as_mut_ptr()),
             };
@@ -223,7 +221,8 @@ pub(super) fn install_noop_handler(signal: c_int) -> io::Result<()> {
     if before.sa_sigaction == libc::SIG_IGN {
         return Ok(());
     }
-    // SAFETY: all zeroes is an empty set of signals and no flags; the handler does nothing at all, so it may run at any time.
+    // SAFETY: all zeroes is an empty set of signals and no flags; the handler does nothing at all, so it may run at any
+    // time.
     let code = unsafe {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
         action.sa_sigaction = nothing as extern "C" fn(c_int) as libc::sighandler_t;
@@ -297,8 +296,7 @@ pub(super) fn use_single_malloc_arena() {
 pub(super) fn grow_stack(bytes: usize) -> io::Result<()> {
     let here = 0_u8;
     // The kernel grows the stack for its own writes as for ours, but if it cannot, the call fails instead of the
-    // program
-    // being killed.
+    // program being killed.
     // SAFETY: the call writes a time so far below all that is on the stack, where nothing is yet, or nothing at all.
     let code = unsafe {
         let below = ptr::from_ref(&here).addr().saturating_sub(bytes) & !(align_of::<libc::timespec>() - 1);
@@ -319,8 +317,8 @@ pub(super) fn set_abort_handler(act: fn()) -> io::Result<()> {
     }
     ABORT_CALLBACK.get_or_init(|| act);
     // SAFETY: all zeroes is a valid `sigaction`, with an empty mask; the handler is of the type that goes without
-    // `SA_SIGINFO`, lives for ever, and reads nothing but what was set above. It is reset before it runs, so that an abort
-    // inside of it ends the program too.
+    // `SA_SIGINFO`, lives for ever, and reads nothing but what was set above. It is reset before it runs, so that an
+    // abort inside of it ends the program too.
     let code = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handle as extern "C" fn(c_int) as libc::sighandler_t;
@@ -334,10 +332,8 @@ pub(super) fn set_abort_handler(act: fn()) -> io::Result<()> {
 /// `nohup`.
 ///
 /// SIGINT, SIGQUIT and SIGPIPE are always among them: a shell's `&` makes this process ignore the keyboard's signals,
-/// and a
-/// program on a terminal of its own could not be ended from there. The C library would reset most signals by itself,
-/// but
-/// only after asking about each of them, in every new process.
+/// and a program on a terminal of its own could not be ended from there. The C library would reset most signals by
+/// itself, but only after asking about each of them, in every new process.
 fn default_signals() -> &'static libc::sigset_t {
     static DEFAULT_SIGNALS: OnceLock<libc::sigset_t> = OnceLock::new();
     DEFAULT_SIGNALS.get_or_init(|| {
@@ -360,7 +356,8 @@ fn default_signals() -> &'static libc::sigset_t {
 /// Returns whether this process ignores a signal.
 pub(super) fn is_signal_ignored(signal: c_int) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: the call is given no new action, and writes the present one into a place of its type, which is valid as it is.
+    // SAFETY: the call is given no new action, and writes the present one into a place of its type, which is valid as
+    // it is.
     let (code, action) = unsafe { (libc::sigaction(signal, ptr::null(), action.as_mut_ptr()), action.assume_init()) };
     code == 0 && action.sa_sigaction == libc::SIG_IGN
 }

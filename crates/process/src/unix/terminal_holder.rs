@@ -1,6 +1,6 @@
 //! The session leader on a terminal: a small shell that starts the program, reports how it ended, and holds the
-//! terminal
-//! until it is released. If the program itself were the leader, its end would hang up the terminal for its children.
+//! terminal until it is released. If the program itself were the leader, its end would hang up the terminal for its
+//! children.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

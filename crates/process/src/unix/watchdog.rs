@@ -1,8 +1,7 @@
 //! The watchdog: a small process that ends the processes of this program if this program is killed.
 //!
 //! It reads a pipe whose other end only this program holds. However the program ends, the pipe closes. The watchdog
-//! finds
-//! the processes by their marks.
+//! finds the processes by their marks.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -50,8 +49,7 @@ pub fn run_watchdog(name: &str) -> io::Result<()> {
 }
 
 /// A message to the watchdog, as a pair of numbers: 0 and the mark of detached processes, or the number of a process
-/// that
-/// could not be marked and its start time.
+/// that could not be marked and its start time.
 pub(super) type WatchdogMessage = [u64; 2];
 
 /// Reads messages until the pipe is closed, and returns the query for the processes to end.
@@ -103,7 +101,7 @@ impl WatchdogCommand {
     }
 
     /// Starts the program with an empty environment.
-    fn spawn(&self, stdin: BorrowedFd<'_>, what: &str, hears: SignalMask) -> io::Result<Pid> {
+    fn spawn(&self, stdin: BorrowedFd<'_>, what: &str, signal_mask: SignalMask) -> io::Result<Pid> {
         let nowhere = File::options().read(true).write(true).open("/dev/null")?;
         let stdio = [stdin, nowhere.as_fd(), nowhere.as_fd()];
         let moved = dup_above_stdio(stdio)?;
@@ -117,7 +115,7 @@ impl WatchdogCommand {
             &env,
             SpawnCwd::Path(OsStr::new("/")),
             SpawnStdio::Descriptors(stdio),
-            hears,
+            signal_mask,
         )
     }
 }
