@@ -1,8 +1,7 @@
 //! A journal of the temporary files that have a name at this moment, so that those of a killed program can be removed.
 //!
 //! Each program has a journal file of its own, which exists only while there are such files, and is locked for as long
-//! as
-//! the program lives. No directory is searched: only files are removed whose paths a dead program noted.
+//! as the program lives. No directory is searched: only files are removed whose paths a dead program noted.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};

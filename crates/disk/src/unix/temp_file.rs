@@ -1,6 +1,5 @@
 //! Temporary files: without a name where the system supports that (Linux), so that a killed program leaves nothing
-//! behind,
-//! else under a temporary name, which is in the journal for as long as it exists.
+//! behind, else under a temporary name, which is in the journal for as long as it exists.
 
 use std::ffi::OsStr;
 use std::fs::File;
