@@ -101,7 +101,7 @@ pub(crate) fn finish_observed(mut child: Child, mut observer: Option<&mut dyn Fn
         child.stdout.take().map(|pipe| PipeDrain::start(pipe, ended.clone())),
         child.stderr.take().map(|pipe| PipeDrain::start(pipe, ended)),
     ];
-    // Ends with the readers, who have the only senders.
+    // Ends with the readers, which hold the only senders.
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let pause = if observer.is_some() { OBSERVER_INTERVAL.min(left) } else { left };
@@ -191,7 +191,7 @@ fn fail_hung_program(child: &mut Child, pipes: &[Option<PipeDrain>]) -> ! {
     panic!("the program did not end within {:?}\nprinted: {printed:#?}\nprocesses:\n{processes}", wait_limit());
 }
 
-/// Joins threads.
+/// Joins threads within a deadline.
 pub trait JoinDeadline<T> {
     /// `JoinHandle::join`, with a deadline.
     fn join_in_time(self) -> std::thread::Result<T>;
@@ -229,13 +229,13 @@ impl<T> ReceiverDeadline<T> for Receiver<T> {
     }
 }
 
-/// Accepts connections.
+/// Accepts connections within a deadline.
 pub trait ListenerDeadline {
     /// `TcpListener::accept`, with a deadline for it and for each read and write of the stream.
     fn accept_in_time(&self) -> io::Result<(TcpStream, SocketAddr)>;
 
-    /// `TcpListener::incoming` for a server on a thread of its own, which is not joined; with a deadline for each read and
-    /// write of the streams.
+    /// `TcpListener::incoming` for a server on a thread of its own, which is not joined; with a deadline for each read
+    /// and write of the streams.
     fn connections(&self) -> impl Iterator<Item = TcpStream>;
 }
 

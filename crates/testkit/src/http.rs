@@ -91,8 +91,8 @@ impl TestHttpServer {
     pub fn serve(answer: impl Fn(&TestHttpRequest) -> TestHttpResponse + Send + Sync + 'static) -> TestHttpServer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let (record, answer) = (heard.clone(), Arc::new(answer));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (record, answer) = (requests.clone(), Arc::new(answer));
         std::thread::spawn(move || {
             for stream in listener.connections() {
                 let (record, answer) = (record.clone(), answer.clone());
@@ -100,13 +100,13 @@ impl TestHttpServer {
                 std::thread::spawn(move || handle_connection(stream, &record, answer.as_ref()));
             }
         });
-        TestHttpServer { address, requests: heard }
+        TestHttpServer { address, requests }
     }
 
     /// Returns the requests to this path so far.
     pub fn requests_to(&self, path: &str) -> Vec<TestHttpRequest> {
         let all = self.requests.lock().expect("nobody panicked");
-        all.iter().filter(|asked| asked.path == path).cloned().collect()
+        all.iter().filter(|request| request.path == path).cloned().collect()
     }
 }
 
@@ -115,10 +115,10 @@ fn handle_connection(
     record: &Mutex<Vec<TestHttpRequest>>,
     answer: &dyn Fn(&TestHttpRequest) -> TestHttpResponse,
 ) -> std::io::Result<()> {
-    let asked = read_request(&mut BufReader::new(stream.try_clone()?))?;
-    record.lock().expect("nobody panicked").push(asked.clone());
+    let request = read_request(&mut BufReader::new(stream.try_clone()?))?;
+    record.lock().expect("nobody panicked").push(request.clone());
     let mut stream = stream;
-    match answer(&asked) {
+    match answer(&request) {
         TestHttpResponse::Full(status, headers, body) => {
             let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
             let head =
@@ -138,18 +138,18 @@ fn read_request(from: &mut impl BufRead) -> std::io::Result<TestHttpRequest> {
     let mut words = line.split(' ');
     let method = words.next().unwrap_or_default().to_owned();
     let (path, query) = words.next().map(|target| target.split_once('?').unwrap_or((target, ""))).unwrap_or_default();
-    let mut asked =
+    let mut request =
         TestHttpRequest { method, path: path.to_owned(), query: query.to_owned(), ..TestHttpRequest::default() };
     loop {
         let mut line = String::new();
         from.read_line(&mut line)?;
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
-        asked.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        request.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let mut body = vec![0; asked.header("content-length").parse().unwrap_or(0)];
+    let mut body = vec![0; request.header("content-length").parse().unwrap_or(0)];
     from.read_exact(&mut body)?;
-    asked.body = String::from_utf8_lossy(&body).into_owned();
-    Ok(asked)
+    request.body = String::from_utf8_lossy(&body).into_owned();
+    Ok(request)
 }
 
 /// Fetches an address on this machine, follows redirects, and returns the last status and the last response.

@@ -282,8 +282,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Reports that a test, or a part of it, is skipped, and why. It writes to stderr directly, because the harness hides
-/// what
-/// the macros print in a passing test.
+/// what the macros print in a passing test.
 pub fn report_skipped(test: &str, why: &str) {
     print_error(&format!("skipped: {test}: {why}\n"));
 }
@@ -337,8 +336,8 @@ fn process_state(pid: &str) -> String {
 
 /// Replaces a file by an executable copy that this process has never had open for writing.
 ///
-/// A child that another test starts at the same time inherits every open descriptor for a moment, and a file that is open
-/// for writing anywhere cannot be executed (`ETXTBSY`).
+/// A child that another test starts at the same time inherits every open descriptor for a moment, and a file that is
+/// open for writing anywhere cannot be executed (`ETXTBSY`).
 pub fn make_executable(path: &Path) {
     #[cfg(unix)]
     {

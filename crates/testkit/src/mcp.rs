@@ -3,9 +3,8 @@
 /// A well-behaved server with one tool, one prompt and one resource.
 ///
 /// The environment variables `on_initialize`, `on_list`, `on_call` and `on_cancelled` are shell code that runs instead
-/// of
-/// the default answer, with the request in `$line`; `tools` is another list of tools. `say` sends a result, `text` the
-/// result of a call.
+/// of the default answer, with the request in `$line`; `tools` is another list of tools. `say` sends a result, `text`
+/// the result of a call.
 pub const MCP_SERVER: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 text() { say "{\"content\":[{\"type\":\"text\",\"text\":\"$1\"}]}"; }

@@ -124,12 +124,12 @@ impl TestHttpService {
 fn serve(stream: impl Read + Write, seen: &ServiceLog, answer: &RequestHandler) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     for nth in 1.. {
-        let asked = TestHttpRequest { nth, ..read_request(&mut stream)? };
-        if asked.method.is_empty() {
+        let request = TestHttpRequest { nth, ..read_request(&mut stream)? };
+        if request.method.is_empty() {
             return Ok(());
         }
-        seen.requests.lock().expect("nobody panicked").push(asked.clone());
-        let reply = answer(&asked);
+        seen.requests.lock().expect("nobody panicked").push(request.clone());
+        let reply = answer(&request);
         let to = stream.get_mut();
         match reply {
             ServiceReply::KeepAlive(bytes) => to.write_all(&bytes)?,
