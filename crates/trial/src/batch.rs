@@ -30,39 +30,39 @@ pub(crate) async fn run_batch(
     let driver = AgentDriver::for_host(agent.host).ok_or(TrialError::NoDriver(agent.host))?;
     let file = |nth: usize| format!("{}-{nth:02}", behaviour::RAN_FILE);
     let command = |nth: usize| format!("touch {}", file(nth));
-    let mut scene = TrialSandbox::new(bounds.keep_files)?;
-    let wishes = (0..behaviours.len()).map(|nth| ScriptedAction::Shell(command(nth))).collect();
-    let standin = MockModelServer::start(wishes).await.map_err(TrialError::MockModel)?;
+    let mut sandbox = TrialSandbox::new(bounds.keep_files)?;
+    let actions = (0..behaviours.len()).map(|nth| ScriptedAction::Shell(command(nth))).collect();
+    let server = MockModelServer::start(actions).await.map_err(TrialError::MockModel)?;
     let hooks: Vec<_> = behaviours.iter().enumerate().map(|(nth, behaviour)| (*behaviour, command(nth))).collect();
     let called = TrialBridgeProgram { path: hookwright, removed_before_call: false };
-    scene.prepare_batch(agent, driver, &hooks, &standin.url(), called, bounds).await?;
+    sandbox.prepare_batch(agent, driver, &hooks, &server.url(), called, bounds).await?;
     let start = Instant::now();
     let end = |nth: usize| match () {
-        () if scene.has_file(&file(nth)) => CallOutcome::Ran,
-        () if behaviours[nth].intent == HookIntent::Rewrite && scene.has_file(behaviour::REWRITTEN_FILE) => {
+        () if sandbox.has_file(&file(nth)) => CallOutcome::Ran,
+        () if behaviours[nth].intent == HookIntent::Rewrite && sandbox.has_file(behaviour::REWRITTEN_FILE) => {
             CallOutcome::Rewritten
         }
         () => CallOutcome::Blocked,
     };
     let look = |nth: usize, before: Instant| TrialObservation {
         end: end(nth),
-        told: standin.has_received(behaviour::REASON_MARKER),
-        context: standin.has_received(behaviour::CONTEXT_MARKER),
-        started: scene.started_hooks(nth),
+        told: server.has_received(behaviour::REASON_MARKER),
+        context: server.has_received(behaviour::CONTEXT_MARKER),
+        started: sandbox.started_hooks(nth),
         elapsed: before.elapsed(),
         output: String::new(),
-        kept_dir: bounds.keep_files.then(|| scene.root().to_owned()),
+        kept_dir: bounds.keep_files.then(|| sandbox.root().to_owned()),
     };
     let mut seen: Vec<TrialObservation> = Vec::new();
-    let patience = AgentRunOptions { trusts_hooks: true, stop_after_answers: Some(behaviours.len()) };
-    let agents_run = run::run_agent(agent.program, driver, &scene, &standin, bounds, patience, || ());
+    let options = AgentRunOptions { trusts_hooks: true, stop_after_answers: Some(behaviours.len()) };
+    let agents_run = run::run_agent(agent.program, driver, &sandbox, &server, bounds, options, || ());
     let mut agents_run = std::pin::pin!(agents_run);
     let mut before = start;
     let ended = loop {
         tokio::select! {
             // Answers that have arrived count, even if the agent ends at the same time.
             biased;
-            () = standin.wait_answered(seen.len() + 1), if seen.len() < behaviours.len() => {
+            () = server.wait_answered(seen.len() + 1), if seen.len() < behaviours.len() => {
                 let one = look(seen.len(), before);
                 done(seen.len(), &one);
                 before = Instant::now();
@@ -72,7 +72,7 @@ pub(crate) async fn run_batch(
         }
     };
     // An agent that ended with its last call unanswered was denied the call, or has run it.
-    if !ended.timed_out && standin.progress().0 > seen.len() {
+    if !ended.timed_out && server.progress().0 > seen.len() {
         let one = look(seen.len(), before);
         done(seen.len(), &one);
         seen.push(one);

@@ -195,24 +195,24 @@ impl TrialCase<'_> {
     /// Returns an error if it could not be run. An agent that hangs or makes no call is an observation, not an error.
     pub async fn run(&self, bounds: TrialLimits<'_>) -> Result<TrialObservation, TrialError> {
         let driver = AgentDriver::for_host(self.agent.host).ok_or(TrialError::NoDriver(self.agent.host))?;
-        let mut scene = TrialSandbox::new(bounds.keep_files)?;
-        let standin =
-            MockModelServer::start(vec![self.scripted_action(&scene)]).await.map_err(TrialError::MockModel)?;
-        scene.prepare(self, driver, &standin.url(), bounds).await?;
+        let mut sandbox = TrialSandbox::new(bounds.keep_files)?;
+        let server =
+            MockModelServer::start(vec![self.scripted_action(&sandbox)]).await.map_err(TrialError::MockModel)?;
+        sandbox.prepare(self, driver, &server.url(), bounds).await?;
         let start = Instant::now();
         // The outcome of the one action is certain as soon as the agent has answered it.
-        let patience = AgentRunOptions {
+        let options = AgentRunOptions {
             trusts_hooks: self.behaviour.setup != TrialSetup::Untrusted,
             stop_after_answers: Some(1),
         };
-        let look = || (scene.has_file(behaviour::RAN_FILE), scene.has_file(behaviour::REWRITTEN_FILE));
-        let run = run::run_agent(self.agent.program, driver, &scene, &standin, bounds, patience, look).await?;
+        let look = || (sandbox.has_file(behaviour::RAN_FILE), sandbox.has_file(behaviour::REWRITTEN_FILE));
+        let run = run::run_agent(self.agent.program, driver, &sandbox, &server, bounds, options, look).await?;
         let (ran, rewritten) = run.found;
-        let started = scene.started_hooks(0);
+        let started = sandbox.started_hooks(0);
         // If the hook's program is missing, some agents do not even accept the prompt; that they normally do, other
         // rows show.
         let was_asked =
-            standin.tool_call_count() > 0 || started > 0 || self.behaviour.setup == TrialSetup::ProgramMissing;
+            server.tool_call_count() > 0 || started > 0 || self.behaviour.setup == TrialSetup::ProgramMissing;
         let end = match () {
             () if ran => CallOutcome::Ran,
             () if rewritten => CallOutcome::Rewritten,
@@ -220,9 +220,9 @@ impl TrialCase<'_> {
             () if !was_asked => CallOutcome::Dead,
             () => CallOutcome::Blocked,
         };
-        let told = standin.has_received(behaviour::REASON_MARKER) || run.output.contains(behaviour::REASON_MARKER);
-        let context = standin.has_received(behaviour::CONTEXT_MARKER);
-        let kept = bounds.keep_files.then(|| scene.root().to_owned());
+        let told = server.has_received(behaviour::REASON_MARKER) || run.output.contains(behaviour::REASON_MARKER);
+        let context = server.has_received(behaviour::CONTEXT_MARKER);
+        let kept = bounds.keep_files.then(|| sandbox.root().to_owned());
         Ok(TrialObservation {
             end,
             told,
@@ -234,8 +234,8 @@ impl TrialCase<'_> {
         })
     }
 
-    fn scripted_action(&self, scene: &TrialSandbox) -> ScriptedAction {
-        let file = || scene.project_dir().join(behaviour::RAN_FILE).to_string_lossy().into_owned();
+    fn scripted_action(&self, sandbox: &TrialSandbox) -> ScriptedAction {
+        let file = || sandbox.project_dir().join(behaviour::RAN_FILE).to_string_lossy().into_owned();
         match self.behaviour.call_kind {
             TrialCallKind::Command => ScriptedAction::Shell(format!("touch {}", behaviour::RAN_FILE)),
             TrialCallKind::Edit => ScriptedAction::Write { path: file(), content: "a trial\n".to_owned() },

@@ -244,10 +244,10 @@ impl AgentDriver {
 
     fn hook_group(&self, entry: &AgentHookEntry<'_>) -> Value {
         let mut hook = json!({"type": "command", "command": entry.command});
-        if let Some(patience) = entry.timeout {
+        if let Some(timeout) = entry.timeout {
             let time = match self.host.info().timeout_unit {
-                TimeoutUnit::Milliseconds => patience.as_millis(),
-                TimeoutUnit::Seconds | TimeoutUnit::None => patience.as_millis().div_ceil(1000),
+                TimeoutUnit::Milliseconds => timeout.as_millis(),
+                TimeoutUnit::Seconds | TimeoutUnit::None => timeout.as_millis().div_ceil(1000),
             };
             let key = if self.host == Host::Copilot { "timeoutSec" } else { "timeout" };
             hook[key] = json!(u64::try_from(time).unwrap_or(u64::MAX));

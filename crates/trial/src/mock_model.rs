@@ -58,11 +58,11 @@ impl MockModelServer {
     ///
     /// # Errors
     /// Returns the system's error if no port is free.
-    pub async fn start(wishes: Vec<ScriptedAction>) -> io::Result<MockModelServer> {
+    pub async fn start(actions: Vec<ScriptedAction>) -> io::Result<MockModelServer> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let session = MockModelState {
-            actions: wishes,
+            actions,
             requests: Mutex::default(),
             answered: watch::Sender::new(0),
             requested: AtomicUsize::new(0),
@@ -84,14 +84,14 @@ impl MockModelServer {
 
     /// Returns whether the body of any request contains this word.
     pub fn has_received(&self, word: &str) -> bool {
-        self.requests().iter().any(|heard| heard.body.contains(word))
+        self.requests().iter().any(|request| request.body.contains(word))
     }
 
     /// Waits until the agent has answered this many actions: by then they have run or been denied.
-    pub async fn wait_answered(&self, wishes: usize) {
+    pub async fn wait_answered(&self, actions: usize) {
         let mut answered = self.session.answered.subscribe();
         // The channel cannot close while the server exists.
-        let _ = answered.wait_for(|count| *count >= wishes).await;
+        let _ = answered.wait_for(|count| *count >= actions).await;
     }
 
     /// Returns how many actions the agent has been sent, and how many it has answered.
@@ -101,7 +101,7 @@ impl MockModelServer {
 
     /// Returns how many responses were tool calls.
     pub fn tool_call_count(&self) -> usize {
-        self.requests().iter().filter(|heard| heard.called_tool).count()
+        self.requests().iter().filter(|request| request.called_tool).count()
     }
 }
 
@@ -157,13 +157,13 @@ struct AnsweredRequest {
     result_count: usize,
 }
 
-fn answer_request(request: &MockHttpRequest, wishes: &[ScriptedAction]) -> AnsweredRequest {
+fn answer_request(request: &MockHttpRequest, actions: &[ScriptedAction]) -> AnsweredRequest {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
     let Some(wire) = wire_format(&request.path()) else {
         return AnsweredRequest { response: answer_auxiliary(request), called_tool: false, result_count: 0 };
     };
     let (offers, results) = (wire.offered_tools(&body), wire.result_count(&body));
-    let call = wishes.get(results).and_then(|wish| wish.as_call(&offers));
+    let call = actions.get(results).and_then(|action| action.as_call(&offers));
     let reply = call.unwrap_or_else(|| MockReply::Text(DONE_TEXT.to_owned()));
     AnsweredRequest {
         response: wire.write_reply(request, &body, &reply),

@@ -28,10 +28,10 @@ pub async fn record_payloads(
     bounds: TrialLimits<'_>,
 ) -> Result<BTreeMap<String, Value>, TrialError> {
     let driver = AgentDriver::for_host(agent.host).ok_or(TrialError::NoDriver(agent.host))?;
-    let scene = TrialSandbox::new(bounds.keep_files)?;
-    scene.link_unpacked(agent.host, bounds)?;
-    let standin = MockModelServer::start(recorded_actions(&scene)).await.map_err(TrialError::MockModel)?;
-    let recorder = scene.write_script("record", RECORDER_SCRIPT)?;
+    let sandbox = TrialSandbox::new(bounds.keep_files)?;
+    sandbox.link_unpacked(agent.host, bounds)?;
+    let server = MockModelServer::start(recorded_actions(&sandbox)).await.map_err(TrialError::MockModel)?;
+    let recorder = sandbox.write_script("record", RECORDER_SCRIPT)?;
     let events = agent.host.info().events;
     let entry = |event: &'static str| AgentHookEntry {
         event,
@@ -41,23 +41,23 @@ pub async fn record_payloads(
         fail_closed: false,
     };
     let entries: Vec<AgentHookEntry<'_>> = events.iter().map(|event| entry(event.name)).collect();
-    scene.write_settings(driver, &standin.url(), &entries)?;
+    sandbox.write_settings(driver, &server.url(), &entries)?;
     run::run_agent(
         agent.program,
         driver,
-        &scene,
-        &standin,
+        &sandbox,
+        &server,
         bounds,
         AgentRunOptions { trusts_hooks: true, stop_after_answers: None },
         || (),
     )
     .await?;
-    let scrub = PathScrubber::new(&scene, agent.program);
+    let scrub = PathScrubber::new(&sandbox, agent.program);
     Ok(collect_payloads(Path::new(&recorder), &scrub))
 }
 
-fn recorded_actions(scene: &TrialSandbox) -> Vec<ScriptedAction> {
-    let path = scene.project_dir().join("new.txt").to_string_lossy().into_owned();
+fn recorded_actions(sandbox: &TrialSandbox) -> Vec<ScriptedAction> {
+    let path = sandbox.project_dir().join("new.txt").to_string_lossy().into_owned();
     vec![
         ScriptedAction::Shell("touch RAN".to_owned()),
         ScriptedAction::Write { path: path.clone(), content: "one\ntwo\n".to_owned() },
@@ -117,17 +117,17 @@ fn call_label(payload: &Value) -> Option<&'static str> {
 struct PathScrubber(Vec<(String, &'static str)>);
 
 impl PathScrubber {
-    fn new(scene: &TrialSandbox, program: &Path) -> Self {
+    fn new(sandbox: &TrialSandbox, program: &Path) -> Self {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         // Some agents name folders after the project's path.
         let flat = |path: &Path| text(path).replace(['/', '.', '_'], "-");
         let modules = program.ancestors().nth(2).unwrap_or(program);
         PathScrubber(vec![
-            (text(&scene.project_dir()), "/project"),
-            (text(&scene.home_dir()), "/home/user"),
-            (flat(&scene.project_dir()), "-project"),
-            (text(&scene.project_dir()).replace('/', "%2F"), "%2Fproject"),
-            (text(scene.root()), "/tmp"),
+            (text(&sandbox.project_dir()), "/project"),
+            (text(&sandbox.home_dir()), "/home/user"),
+            (flat(&sandbox.project_dir()), "-project"),
+            (text(&sandbox.project_dir()).replace('/', "%2F"), "%2Fproject"),
+            (text(sandbox.root()), "/tmp"),
             (text(modules), "/usr/lib/node_modules"),
         ])
     }

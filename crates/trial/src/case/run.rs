@@ -45,22 +45,22 @@ pub(crate) struct AgentRunOptions {
 pub(crate) async fn run_agent<T>(
     program: &Path,
     driver: &AgentDriver,
-    scene: &TrialSandbox,
-    standin: &MockModelServer,
+    sandbox: &TrialSandbox,
+    server: &MockModelServer,
     bounds: TrialLimits<'_>,
-    patience: AgentRunOptions,
+    options: AgentRunOptions,
     look: impl Fn() -> T,
 ) -> Result<FinishedAgentRun<T>, TrialError> {
-    let args: Vec<OsString> = driver.args(patience.trusts_hooks).into_iter().map(OsString::from).collect();
-    let mut env = base_environment(scene, bounds);
-    env.extend(driver.env(&standin.url()).into_iter().map(|(name, value)| (name, value.into())));
+    let args: Vec<OsString> = driver.args(options.trusts_hooks).into_iter().map(OsString::from).collect();
+    let mut env = base_environment(sandbox, bounds);
+    env.extend(driver.env(&server.url()).into_iter().map(|(name, value)| (name, value.into())));
     let groups = Arc::new(ProcessGroups::default());
     let failed = |source| TrialError::Run { program: program.display().to_string(), source };
-    let mut process = spawn(program, &args, scene, &env, &groups).map_err(failed)?;
+    let mut process = spawn(program, &args, sandbox, &env, &groups).map_err(failed)?;
     let mut is_overdue = false;
     let done = tokio::select! {
         exit = process.wait() => exit.map(drop).map_err(failed),
-        () = standin.wait_answered(patience.stop_after_answers.unwrap_or(usize::MAX)) => Ok(()),
+        () = server.wait_answered(options.stop_after_answers.unwrap_or(usize::MAX)) => Ok(()),
         () = tokio::time::sleep(bounds.timeout) => { is_overdue = true; Ok(()) }
     };
     let found = look();
@@ -78,14 +78,14 @@ const INSTALL_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) async fn run_hookwright(
     program: &Path,
     args: &[&str],
-    scene: &TrialSandbox,
+    sandbox: &TrialSandbox,
     bounds: TrialLimits<'_>,
 ) -> Result<(), TrialError> {
     let command = format!("hookwright {}", args.join(" "));
     let failed = |source| TrialError::Run { program: program.display().to_string(), source };
     let args: Vec<OsString> = args.iter().map(OsString::from).collect();
     let groups = Arc::new(ProcessGroups::default());
-    let mut process = spawn(program, &args, scene, &base_environment(scene, bounds), &groups).map_err(failed)?;
+    let mut process = spawn(program, &args, sandbox, &base_environment(sandbox, bounds), &groups).map_err(failed)?;
     let exit = tokio::time::timeout(INSTALL_TIMEOUT, process.wait()).await;
     process.terminate(KILL_GRACE_PERIOD, TerminationWait::Group).await;
     let words = collect_output(process);
@@ -109,13 +109,13 @@ fn collect_output(process: Process) -> String {
 fn spawn(
     program: &Path,
     args: &[OsString],
-    scene: &TrialSandbox,
+    sandbox: &TrialSandbox,
     env: &[(&str, OsString)],
     groups: &Arc<ProcessGroups>,
 ) -> std::io::Result<Process> {
     let mut env = env.iter().map(|(name, value)| (OsStr::new(*name), value.as_os_str()));
     let name = program.file_name().unwrap_or(program.as_os_str());
-    let cwd = scene.project_dir();
+    let cwd = sandbox.project_dir();
     let mut program = ProgramSpec { path: program, name, args, cwd: &cwd, cwd_handle: None, env: &mut env };
     Process::spawn(
         &mut program,
@@ -126,10 +126,10 @@ fn spawn(
 }
 
 /// Returns the base environment of every program in a sandbox: of the user's variables only the search path.
-pub(crate) fn base_environment(scene: &TrialSandbox, bounds: TrialLimits<'_>) -> Vec<(&'static str, OsString)> {
+pub(crate) fn base_environment(sandbox: &TrialSandbox, bounds: TrialLimits<'_>) -> Vec<(&'static str, OsString)> {
     let mut env = vec![
         ("PATH", bounds.search_path.to_owned()),
-        ("HOME", scene.home_dir().into_os_string()),
+        ("HOME", sandbox.home_dir().into_os_string()),
         ("TERM", OsString::from("dumb")),
         ("NO_COLOR", OsString::from("1")),
     ];

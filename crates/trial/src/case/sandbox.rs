@@ -24,11 +24,11 @@ impl TrialSandbox {
         let mut folder = tempfile::Builder::new().prefix("trial").tempdir().map_err(failed)?;
         folder.disable_cleanup(keep);
         let root = folder.path().canonicalize().map_err(failed)?;
-        let scene = TrialSandbox { _folder: folder, root };
-        for folder in [scene.home_dir(), scene.project_dir(), scene.hooks_dir()] {
+        let sandbox = TrialSandbox { _folder: folder, root };
+        for folder in [sandbox.home_dir(), sandbox.project_dir(), sandbox.hooks_dir()] {
             fs::create_dir_all(&folder).map_err(sandbox_error(&folder))?;
         }
-        Ok(scene)
+        Ok(sandbox)
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -296,9 +296,9 @@ fn bridge_definition(behaviour: &Behaviour, commands: &[String]) -> Value {
         if behaviour.dialect == ScriptDialect::Claude {
             hook["dialect"] = json!("claude");
         }
-        if let Some(patience) = behaviour.timeout {
+        if let Some(timeout) = behaviour.timeout {
             // The file determines the unit of time, not the dialect.
-            hook["timeout"] = json!(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX));
+            hook["timeout"] = json!(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
         }
         hook
     };

@@ -11,9 +11,9 @@ fn shell_action() -> Vec<ScriptedAction> {
     vec![ScriptedAction::Shell("touch RAN".to_owned())]
 }
 
-async fn send_request(standin: &MockModelServer, head: &str, body: &[u8]) -> String {
+async fn send_request(server: &MockModelServer, head: &str, body: &[u8]) -> String {
     hookwright_testkit::watchdog::watch();
-    let mut stream = TcpStream::connect(standin.address).await.unwrap();
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(body).await.unwrap();
     let mut answer = String::new();
@@ -22,10 +22,10 @@ async fn send_request(standin: &MockModelServer, head: &str, body: &[u8]) -> Str
     answer.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
-async fn post_json(standin: &MockModelServer, target: &str, body: &Value) -> String {
+async fn post_json(server: &MockModelServer, target: &str, body: &Value) -> String {
     let body = body.to_string();
     let head = format!("POST {target} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
-    send_request(standin, &head, body.as_bytes()).await
+    send_request(server, &head, body.as_bytes()).await
 }
 
 /// Returns the data of a stream's events.
@@ -36,11 +36,11 @@ fn read_events(answer: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn messages_streamed_and_whole() {
-    let standin = MockModelServer::start(shell_action()).await.unwrap();
+    let server = MockModelServer::start(shell_action()).await.unwrap();
     let schema = json!({"properties": {"command": {"type": "string"}, "why": {"type": "string"}}, "required": ["command", "why"]});
     let mut body = json!({"model": "m", "stream": true, "tools": [{"name": "Bash", "input_schema": schema}],
         "messages": [{"role": "user", "content": "x"}]});
-    let answer = read_events(&post_json(&standin, "/v1/messages?beta=true", &body).await);
+    let answer = read_events(&post_json(&server, "/v1/messages?beta=true", &body).await);
     assert_eq!(answer[1]["content_block"]["name"], "Bash");
     let input: Value = serde_json::from_str(answer[2]["delta"]["partial_json"].as_str().unwrap()).unwrap();
     assert_eq!(input, json!({"command": "touch RAN", "why": "a trial"}));
@@ -48,97 +48,97 @@ async fn messages_streamed_and_whole() {
     body["stream"] = json!(false);
     body["messages"] =
         json!([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x", "content": "y"}]}]);
-    let answer: Value = serde_json::from_str(&post_json(&standin, "/v1/messages", &body).await).unwrap();
+    let answer: Value = serde_json::from_str(&post_json(&server, "/v1/messages", &body).await).unwrap();
     assert_eq!(answer["content"], json!([{"type": "text", "text": "done"}]));
-    assert_eq!((standin.tool_call_count(), standin.requests().len()), (1, 2));
-    standin.wait_answered(1).await;
+    assert_eq!((server.tool_call_count(), server.requests().len()), (1, 2));
+    server.wait_answered(1).await;
 }
 
 #[tokio::test]
 async fn responses_with_arguments_and_with_text() {
     let write = ScriptedAction::Write { path: "a".to_owned(), content: "b\n".to_owned() };
-    let standin = MockModelServer::start(vec![shell_action().remove(0), write]).await.unwrap();
+    let server = MockModelServer::start(vec![shell_action().remove(0), write]).await.unwrap();
     let schema = json!({"properties": {"cmd": {"type": "string"}}, "required": ["cmd"]});
     let tools = json!([{"type": "web_search"}, {"type": "function", "name": "exec_command", "parameters": schema},
         {"type": "custom", "name": "apply_patch"}]);
     let mut body = json!({"model": "m", "stream": true, "tools": tools, "input": []});
-    let answer = read_events(&post_json(&standin, "/v1/responses", &body).await);
+    let answer = read_events(&post_json(&server, "/v1/responses", &body).await);
     assert_eq!(answer[2]["item"]["arguments"], r#"{"cmd":"touch RAN"}"#);
     assert_eq!(answer[3]["type"], "response.completed");
     body["input"] = json!([{"type": "function_call_output", "call_id": "call_1", "output": ""}]);
-    let answer = read_events(&post_json(&standin, "/v1/responses", &body).await);
+    let answer = read_events(&post_json(&server, "/v1/responses", &body).await);
     assert_eq!(answer[2]["item"]["type"], "custom_tool_call");
     assert_eq!(answer[2]["item"]["input"], "*** Begin Patch\n*** Add File: a\n+b\n*** End Patch\n");
     let more = json!({"type": "custom_tool_call_output", "call_id": "call_2", "output": ""});
     body["input"].as_array_mut().unwrap().push(more);
-    let answer = read_events(&post_json(&standin, "/v1/responses", &body).await);
+    let answer = read_events(&post_json(&server, "/v1/responses", &body).await);
     assert_eq!(answer[2]["item"]["content"][0]["text"], "done");
 }
 
 #[tokio::test]
 async fn completions_streamed_and_whole() {
-    let standin = MockModelServer::start(shell_action()).await.unwrap();
+    let server = MockModelServer::start(shell_action()).await.unwrap();
     let schema = json!({"properties": {"command": {"type": "array"}}, "required": ["command"]});
     let tools = json!([{"type": "function", "function": {"name": "shell", "parameters": schema}}]);
     let mut body = json!({"model": "m", "stream": true, "tools": tools, "messages": []});
     let call = |answer: &Value| answer["tool_calls"][0]["function"].clone();
     let wanted = json!({"name": "shell", "arguments": r#"{"command":["sh","-c","touch RAN"]}"#});
-    let answer = read_events(&post_json(&standin, "/v1/chat/completions", &body).await);
+    let answer = read_events(&post_json(&server, "/v1/chat/completions", &body).await);
     assert_eq!(call(&answer[0]["choices"][0]["delta"]), wanted);
     assert_eq!(answer[1]["choices"][0]["finish_reason"], "tool_calls");
     body["stream"] = json!(false);
-    let answer: Value = serde_json::from_str(&post_json(&standin, "/chat/completions", &body).await).unwrap();
+    let answer: Value = serde_json::from_str(&post_json(&server, "/chat/completions", &body).await).unwrap();
     assert_eq!(call(&answer["choices"][0]["message"]), wanted);
     body["messages"] = json!([{"role": "tool", "tool_call_id": "x", "content": "y"}]);
-    let answer: Value = serde_json::from_str(&post_json(&standin, "/chat/completions", &body).await).unwrap();
+    let answer: Value = serde_json::from_str(&post_json(&server, "/chat/completions", &body).await).unwrap();
     assert_eq!(answer["choices"][0]["message"]["content"], "done");
 }
 
 #[tokio::test]
 async fn gemini_streamed_and_whole() {
-    let standin = MockModelServer::start(shell_action()).await.unwrap();
+    let server = MockModelServer::start(shell_action()).await.unwrap();
     let tools = json!([{"functionDeclarations": [{"name": "run_shell_command", "parametersJsonSchema": {"properties": {"command": {}}}}]}]);
     let body = json!({"contents": [{"role": "user", "parts": [{"text": "x"}]}], "tools": tools});
-    let answer = read_events(&post_json(&standin, "/v1beta/models/m:streamGenerateContent?alt=sse", &body).await);
+    let answer = read_events(&post_json(&server, "/v1beta/models/m:streamGenerateContent?alt=sse", &body).await);
     let call = &answer[0]["candidates"][0]["content"]["parts"][0]["functionCall"];
     assert_eq!(*call, json!({"name": "run_shell_command", "args": {"command": "touch RAN"}}));
     let answered = json!({"contents": [{"parts": [{"functionResponse": {"name": "x"}}]}], "tools": body["tools"]});
     let answer: Value =
-        serde_json::from_str(&post_json(&standin, "/v1beta/models/m:generateContent", &answered).await).unwrap();
+        serde_json::from_str(&post_json(&server, "/v1beta/models/m:generateContent", &answered).await).unwrap();
     assert_eq!(answer["candidates"][0]["content"]["parts"][0]["text"], "done");
-    let count = post_json(&standin, "/v1beta/models/m:countTokens", &body).await;
+    let count = post_json(&server, "/v1beta/models/m:countTokens", &body).await;
     assert_eq!(count, r#"{"totalTokens":100}"#);
 }
 
 /// Helper requests of an agent offer no tools, or others: they get a text.
 #[tokio::test]
 async fn an_agent_without_a_matching_tool_gets_no_call() {
-    let standin = MockModelServer::start(shell_action()).await.unwrap();
+    let server = MockModelServer::start(shell_action()).await.unwrap();
     for tools in [json!([]), json!([{"name": "Glob", "input_schema": {}}])] {
         let body = json!({"tools": tools, "messages": []});
-        let answer = post_json(&standin, "/v1/messages", &body).await;
+        let answer = post_json(&server, "/v1/messages", &body).await;
         assert!(answer.contains("done"), "{answer}");
     }
-    assert_eq!(standin.tool_call_count(), 0);
-    assert!(post_json(&standin, "/telemetry", &json!({})).await.contains("no such place"));
+    assert_eq!(server.tool_call_count(), 0);
+    assert!(post_json(&server, "/telemetry", &json!({})).await.contains("no such place"));
 }
 
 #[tokio::test]
 async fn bodies_in_chunks_are_read_and_broken_ones_are_not_answered() {
-    let standin = MockModelServer::start(shell_action()).await.unwrap();
+    let server = MockModelServer::start(shell_action()).await.unwrap();
     let head = "POST /v1/messages HTTP/1.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n";
-    let answer = send_request(&standin, head, b"4;x=y\r\n{\"a\"\r\n3\r\n:1}\r\n0\r\n\r\n").await;
+    let answer = send_request(&server, head, b"4;x=y\r\n{\"a\"\r\n3\r\n:1}\r\n0\r\n\r\n").await;
     assert!(answer.contains("200 OK"), "the rest is behind the word to go on: {answer}");
-    assert_eq!(standin.requests()[0].body, r#"{"a":1}"#);
+    assert_eq!(server.requests()[0].body, r#"{"a":1}"#);
     for broken in ["", "GET\r\n\r\n", "POST / HTTP/1.1\r\ncontent-length: many\r\n\r\n"] {
-        let mut stream = TcpStream::connect(standin.address).await.unwrap();
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
         stream.write_all(broken.as_bytes()).await.unwrap();
         stream.shutdown().await.unwrap();
         let mut answer = String::new();
         let _ = stream.read_to_string(&mut answer).await;
         assert_eq!(answer, "", "{broken}");
     }
-    assert_eq!(standin.requests().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn edits_and_reads_use_any_available_tool() {
         OfferedTool { name: name.to_owned(), parameters: Some(json!({"properties": properties})) }
     };
     let edit = ScriptedAction::Edit { path: "f".to_owned(), old: "a".to_owned(), new: "b".to_owned() };
-    let input = |wish: &ScriptedAction, offers: &[OfferedTool]| match wish.as_call(offers) {
+    let input = |action: &ScriptedAction, offers: &[OfferedTool]| match action.as_call(offers) {
         Some(MockReply::ToolCall { name, input: scripted_action::MockCallInput::Arguments(arguments) }) => {
             format!("{name} {arguments}")
         }
