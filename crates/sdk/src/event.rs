@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 
 use crate::events::LlmRequest;
 
-/// An event that handlers can be registered for: one of the unit structs of this crate, such as [`BeforeTool`](crate::BeforeTool).
+/// An event that handlers can be registered for: one of the unit structs of this crate, such as
+/// [`BeforeTool`](crate::BeforeTool).
 pub trait Event: Copy + 'static {
     /// The event's name in settings and in `hook_event_name`.
     const NAME: &'static str;

@@ -53,9 +53,9 @@ impl Hook {
             for (field, request) in &given.shared_requests {
                 E::lend(&mut input, field, request);
             }
-            let said = handler(&input).map_err(|error| error.to_string())?;
-            match serde_json::to_value(said) {
-                Ok(Value::Object(said)) => Ok(said),
+            let answer = handler(&input).map_err(|error| error.to_string())?;
+            match serde_json::to_value(answer) {
+                Ok(Value::Object(answer)) => Ok(answer),
                 Ok(other) => Err(format!("a handler answers an object; this is {other}")),
                 Err(error) => Err(error.to_string()),
             }
@@ -108,13 +108,13 @@ impl Hook {
         let mut answers = Vec::new();
         for handler in self.handlers.iter().filter(|handler| handler.event == event) {
             // A handler has no access to state of this library that a panic could leave inconsistent.
-            let said = catch_unwind(AssertUnwindSafe(|| (handler.call)(&given)))
+            let answer = catch_unwind(AssertUnwindSafe(|| (handler.call)(&given)))
                 .unwrap_or_else(|panic| Err(panic_message(&*panic)))?;
-            let ends = merge::is_final(&said);
-            if !ends && let Some(Value::Object(specific)) = said.get("hookSpecificOutput") {
+            let ends = merge::is_final(&answer);
+            if !ends && let Some(Value::Object(specific)) = answer.get("hookSpecificOutput") {
                 given.apply_changes(specific);
             }
-            answers.push(said);
+            answers.push(answer);
             if ends {
                 break;
             }

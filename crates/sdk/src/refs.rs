@@ -60,12 +60,12 @@ pub(crate) struct RefStore {
 
 impl RefStore {
     /// Returns the input of a request, with the stored fields filled in.
-    pub(crate) fn restore_input(&mut self, mut heard: Map<String, Value>) -> Result<HandlerInput, String> {
-        let Some(Value::Object(input)) = heard.remove("input") else {
+    pub(crate) fn restore_input(&mut self, mut request: Map<String, Value>) -> Result<HandlerInput, String> {
+        let Some(Value::Object(input)) = request.remove("input") else {
             return Err("the request has no input".to_owned());
         };
         let mut given = HandlerInput::new(Value::Object(input));
-        let mut fields = |name: &str| match heard.remove(name) {
+        let mut fields = |name: &str| match request.remove(name) {
             Some(Value::Object(fields)) => fields,
             _ => Map::new(),
         };
@@ -137,9 +137,11 @@ mod tests {
         let mut store = RefStore::default();
         let mut first = base_input();
         first["llm_request"] = json!({"model": "m", "messages": [{"role": "user", "content": "x"}]});
-        let heard = json!({"input": first, "keep": {"llm_request": 3}}).as_object().unwrap().clone();
-        for heard in [heard, json!({"input": base_input(), "kept": {"llm_request": 3}}).as_object().unwrap().clone()] {
-            let answer = hook.call_handlers(store.restore_input(heard).unwrap()).unwrap();
+        let request = json!({"input": first, "keep": {"llm_request": 3}}).as_object().unwrap().clone();
+        for request in
+            [request, json!({"input": base_input(), "kept": {"llm_request": 3}}).as_object().unwrap().clone()]
+        {
+            let answer = hook.call_handlers(store.restore_input(request).unwrap()).unwrap();
             assert_eq!(answer["systemMessage"], "other 1");
         }
         let Some(KeptValue::Request(kept)) = store.by_number.get(&3) else { panic!("a request") };

@@ -100,12 +100,12 @@ fn parse_request(
     if line.trim_ascii().is_empty() {
         return None;
     }
-    let heard = stdio::parse_object(line).and_then(|heard| match heard.get("id") {
-        Some(id) if id.is_i64() || id.is_u64() => Ok((id.clone(), heard)),
+    let request = stdio::parse_object(line).and_then(|request| match request.get("id") {
+        Some(id) if id.is_i64() || id.is_u64() => Ok((id.clone(), request)),
         _ => Err("it has no id".to_owned()),
     });
-    let (id, heard) = match heard {
-        Ok(heard) => heard,
+    let (id, request) = match request {
+        Ok(request) => request,
         Err(error) => {
             stdio::log_error(&format!("a line on stdin is no request: {error}"));
             if *came == StdinContents::Empty {
@@ -115,7 +115,7 @@ fn parse_request(
         }
     };
     *came = StdinContents::Requests;
-    if let Some(hello) = heard.get("hello") {
+    if let Some(hello) = request.get("hello") {
         let offers: &[&str] = if hello["features"].as_array().is_some_and(|wanted| wanted.contains(&json!("refs"))) {
             &["refs"]
         } else {
@@ -124,7 +124,7 @@ fn parse_request(
         write_response(&json!({"id": id, "features": offers}), is_heard);
         return None;
     }
-    match store.restore_input(heard) {
+    match store.restore_input(request) {
         Ok(given) => Some(SdkWorkerRequest { id, input: given }),
         Err(error) => {
             write_failure(&id, &error, is_heard);
