@@ -42,7 +42,7 @@ pub(crate) async fn run(command: &str) -> Outcome<BeforeToolVerdict> {
 async fn main() {
     for command in ["ls -l", "sudo ls -l"] {
         let outcome = run(command).await;
-        outcome.messages.iter().for_each(|said| println!("{}: {}", said.hook, said.text));
+        outcome.messages.iter().for_each(|message| println!("{}: {}", message.hook, message.text));
         match outcome.verdict {
             BeforeToolVerdict::Deny { reason } => println!("{command}: denied: {reason}"),
             other => println!("{command}: {other:?}"),

@@ -76,8 +76,8 @@ impl EngineFixture {
 
     /// Writes an executable file.
     ///
-    /// Another process writes it: a file that this one has open for writing while another test starts a program can
-    /// not be executed until that program has started.
+    /// Another process writes it: a file that this one has open for writing while another test starts a program cannot
+    /// be executed until that program has started.
     pub(crate) fn write_executable(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
