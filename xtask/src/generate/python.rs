@@ -32,7 +32,7 @@ pub(super) fn print_event_table(shapes: &SdkTypes, note: &str) -> String {
     text + "}\n\n#: The names of all events.\nEVENTS = tuple(ALSO)\n"
 }
 
-/// Prints `_types.py`.
+/// Prints the text of `_types.py`.
 pub(super) fn print_types(shapes: &SdkTypes, note: &str) -> String {
     let mut text = format!("# {note}\n\"\"\"What hooks receive and may answer.\"\"\"\n{TYPES_HEAD}");
     for named in &shapes.named_types {

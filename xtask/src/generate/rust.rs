@@ -12,7 +12,7 @@ use super::sdk_types::{
 /// The type of the model request, which is large and shared by all chunks of an answer.
 const SHARED_REQUEST_TYPE: &str = "LlmRequest";
 
-/// Prints `events.rs`.
+/// Prints the text of `events.rs`.
 pub(super) fn print_types(shapes: &SdkTypes, note: &str) -> String {
     let mut printer = RustTypePrinter {
         text: String::new(),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::sdk_types::{NamedType, ObjectType, SchemaType, SdkTypes};
 
-/// Prints `types.d.ts`.
+/// Prints the text of `types.d.ts`.
 pub(super) fn print_types(shapes: &SdkTypes, note: &str) -> String {
     let mut text = format!("// {note}\n// What hooks receive and may answer.\n");
     for named in &shapes.named_types {
