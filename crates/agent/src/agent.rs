@@ -1,5 +1,6 @@
-//! A conversation: its history, its transcript, and what happens around each turn (BeforeAgent, AfterAgent). How it starts and
-//! ends is `agent/lifecycle.rs`; what happens inside a turn is `turn.rs`.
+//! A conversation: its history, its transcript, and the hooks around each turn (BeforeAgent, AfterAgent).
+//!
+//! Its start and end are in `agent/lifecycle.rs`; the inside of a turn is in `turn.rs`.
 
 mod draft;
 mod lifecycle;
@@ -34,24 +35,24 @@ pub struct Agent {
     pub(crate) tool_declarations: DeclarationCache,
     pub(crate) model: String,
     pub(crate) system: String,
-    /// Tool calls made in this session.
+    /// The number of tool calls in this session.
     pub(crate) tool_call_count: u64,
-    /// Tokens of the history, as the model last counted them.
+    /// The tokens of the history, as the model last counted them.
     pub(crate) context_tokens: u64,
-    /// How many messages of the history that is; those behind them came later.
+    /// The number of messages that `context_tokens` covers; later messages are not counted yet.
     pub(crate) counted_messages: usize,
-    /// Where a summary failed, so many tokens must come together before it is tried again.
+    /// The number of tokens above which a failed compression is tried again.
     pub(crate) compression_retry_tokens: u64,
     transcript: Transcript,
-    /// What SessionStart hooks want the model to know, until the first prompt takes it along.
+    /// The context from SessionStart hooks, until it is added to the first prompt.
     start_context: Option<String>,
-    /// Whether servers were waited for.
+    /// Whether the agent has already waited for MCP servers.
     pub(crate) servers_awaited: bool,
     prompt_count: u64,
 }
 
 impl Agent {
-    /// A conversation with that history; an empty one is new.
+    /// Creates a conversation with the given history, which is empty for a new one.
     pub fn new(
         services: Services,
         model: String,
@@ -78,33 +79,33 @@ impl Agent {
         agent
     }
 
-    /// What the agent works with.
+    /// Returns the services that the agent uses.
     pub fn services(&self) -> &Arc<Services> {
         &self.services
     }
 
-    /// The conversation so far, as the model sees it.
+    /// Returns the conversation so far, as the model sees it.
     pub fn history(&self) -> &[Arc<Content>] {
         &self.history
     }
 
-    /// Tokens of the conversation, as far as they are known.
+    /// Returns the tokens of the conversation, as far as they are known.
     pub fn context_tokens(&self) -> u64 {
         self.context_tokens
     }
 
-    /// The model that is asked.
+    /// Returns the name of the model.
     pub fn model(&self) -> &str {
         &self.model
     }
 
-    /// Asks another model from now on.
+    /// Switches to another model for later requests.
     pub fn set_model(&mut self, model: String) {
         self.services.model.set_name(&model);
         self.model = model;
     }
 
-    /// Another system prompt from now on.
+    /// Replaces the system prompt for later requests.
     pub fn set_system(&mut self, system: String) {
         self.system = system;
     }
@@ -115,28 +116,29 @@ impl Agent {
         self.transcript = transcript;
     }
 
-    /// Compresses the history because the user wants it.
+    /// Compresses the history on the user's request.
     ///
     /// # Errors
-    /// How it failed, as the end of a turn.
+    /// The [`TurnEnd`] that says how the compression failed.
     pub async fn compress(&mut self, cancel: &CancellationToken) -> Result<(), TurnEnd> {
         compress::compress(self, CompressionTrigger::Manual, &TurnScope::outside_turn(cancel)).await
     }
 
-    /// Answers a prompt, retries demanded by AfterAgent hooks included. Files that it mentions go along.
+    /// Answers a prompt, including the retries that AfterAgent hooks demand.
+    /// Files that the prompt mentions are attached.
     pub async fn prompt(&mut self, prompt: &str, cancel: &CancellationToken) -> TurnEnd {
         let mentioned = self.find_mentions(prompt, cancel).await;
         self.start_turn(prompt, PromptDraft::Typed(mentioned), cancel).await
     }
 
-    /// Answers what was piped in, and what the user typed beside it. Only what was typed can name files.
+    /// Answers piped text together with the text that the user typed. Only mentions in the typed text are resolved.
     pub async fn prompt_piped(&mut self, piped: &str, typed: &str, cancel: &CancellationToken) -> TurnEnd {
         let mentioned = self.find_mentions(typed, cancel).await;
         let prompt = if typed.is_empty() { piped.to_owned() } else { format!("{piped}\n\n{typed}") };
         self.start_turn(&prompt, PromptDraft::Typed(mentioned), cancel).await
     }
 
-    /// What the user's own words name: files, agents, and what MCP servers hold, which may have to be waited for.
+    /// Finds the files, agents and MCP resources that a text mentions; waits for the MCP servers if it mentions one.
     async fn find_mentions(&mut self, text: &str, cancel: &CancellationToken) -> PromptMentions {
         let servers = self.services.servers.clone();
         if servers.views().iter().any(|view| text.contains(&format!("@{}:", view.server.name))) {
@@ -148,7 +150,7 @@ impl Agent {
         PromptMentions::find(text, &self.services.call_context().workspace, &servers, is_agent)
     }
 
-    /// Answers a prompt that an MCP server has. Its words name no files.
+    /// Answers a prompt that an MCP server provides. Mentions in its text are not resolved.
     pub async fn prompt_from_server(
         &mut self,
         server: &str,
@@ -166,7 +168,7 @@ impl Agent {
         }
     }
 
-    /// Runs a custom command: `typed` is the whole line, `args` what stands behind the command's name.
+    /// Runs a custom command: `typed` is the whole line, `args` the text behind the command's name.
     pub async fn run_command(
         &mut self,
         command: &CustomCommand,
@@ -184,12 +186,12 @@ impl Agent {
         }
     }
 
-    /// Tells the model something that it reads with the next prompt.
+    /// Adds a user message that the model reads with the next prompt.
     pub fn push_user_text(&mut self, text: String) {
         self.push_message(Content::user_text(text));
     }
 
-    /// A turn: `prompt` is what hooks see before anything is read or run for it.
+    /// Runs a turn: hooks see `prompt` before anything is read or run for it.
     async fn start_turn(&mut self, prompt: &str, draft: PromptDraft<'_>, cancel: &CancellationToken) -> TurnEnd {
         self.prompt_count += 1;
         self.services.budget.reset();
@@ -202,12 +204,12 @@ impl Agent {
         .await
     }
 
-    /// Pursues what another agent wants, in that one's turn. What looks like a path in its words is none.
+    /// Runs a sub-agent's objective within the delegating turn. Mentions in the objective are not resolved.
     pub(crate) async fn run_objective(&mut self, objective: &str, scope: &TurnScope) -> TurnEnd {
         self.run_turn_in_scope(objective, PromptDraft::Typed(PromptMentions::default()), scope).await
     }
 
-    /// What the model said last.
+    /// Returns the last text of the model that is not blank.
     pub(crate) fn last_model_text(&self) -> String {
         let said = self.history.iter().rev().filter(|content| content.role == Role::Model);
         said.map(|content| content.text()).find(|text| !text.trim().is_empty()).unwrap_or_default()
@@ -258,7 +260,7 @@ impl Agent {
                 AnswerDisposition::Retry(reason) => {
                     attempt += 1;
                     self.services.events.send(AgentEvent::AgentRetry { reason: reason.clone(), attempt });
-                    // A hook's words are taken as they are: what looks like a path in them is none.
+                    // The hook's reason is used as it is: mentions in it are not resolved.
                     draft = PromptDraft::Typed(PromptMentions::default());
                     current = reason;
                 }
@@ -266,7 +268,7 @@ impl Agent {
         }
     }
 
-    /// BeforeAgent, and then what the prompt brings along; then it is part of the history, or the turn is over.
+    /// Runs BeforeAgent hooks, expands the draft and adds the prompt to the history, or returns how the turn ends.
     async fn begin_turn(
         &mut self,
         prompt: &str,
@@ -292,7 +294,7 @@ impl Agent {
             self.begin_checkpoint(prompt);
         }
         let mut parts = match &stopped {
-            // Nothing is read or run for a turn that is not.
+            // A hook stopped the turn: nothing is read or run for it.
             Some(_) => vec![Part::text(escape_hook_marker(prompt))],
             None => draft.expand(prompt, &self.services, scope).await?,
         };
@@ -304,7 +306,7 @@ impl Agent {
         stopped.map_or(Ok(()), Err)
     }
 
-    /// A turn begins: from here on, what it changes can be taken back.
+    /// Begins a checkpoint, so that the changes of this turn can be restored.
     fn begin_checkpoint(&self, prompt: &str) {
         let conversation = self.transcript.end_offset().map(|end| (self.transcript.path(), end));
         let session = self.services.hooks.session().id.clone();
@@ -312,12 +314,12 @@ impl Agent {
         trouble.into_iter().for_each(|trouble| self.services.events.send(AgentEvent::Warning(trouble)));
     }
 
-    /// Where the conversation stands, if it is kept.
+    /// Returns the current position in the transcript, if there is one.
     pub(crate) fn conversation_mark(&self) -> Option<ConversationMark> {
         Some(ConversationMark { transcript: self.transcript.path().to_owned(), at: self.transcript.end_offset()? })
     }
 
-    /// Goes on from an earlier place in the conversation.
+    /// Continues from an earlier point of the conversation.
     pub(crate) fn rewind(&mut self, history: Vec<Arc<Content>>) {
         self.reset_history();
         self.append_entry(&TranscriptEntry::Rewound { history: history.clone() });
@@ -346,7 +348,9 @@ impl Agent {
         if scope.is_cancelled() { AnswerDisposition::End(TurnEnd::Cancelled) } else { next }
     }
 
-    /// What BeforeAgent hooks said was for their turn, unless the settings keep it. The transcript keeps everything.
+    /// Removes the context that BeforeAgent hooks added for their turn, unless the settings keep it.
+    ///
+    /// The transcript keeps it in any case.
     fn strip_turn_context(&mut self) {
         if !self.services.hooks.keep_context() {
             self.history.iter_mut().for_each(remove_turn_context);
@@ -366,7 +370,7 @@ impl Agent {
         self.history.push(Arc::new(content));
     }
 
-    /// Writes the last message anew, in the place of what the transcript has of it.
+    /// Replaces the last entry of the transcript with the present last message.
     pub(crate) fn rewrite_last_entry(&mut self) {
         if let Some(last) = self.history.last().cloned() {
             let written = self.transcript.replace_last(&TranscriptEntry::message(last));
@@ -374,7 +378,7 @@ impl Agent {
         }
     }
 
-    /// Adds a line to the transcript; a disk that is full must not end the conversation, nor pass unsaid.
+    /// Appends an entry to the transcript. A failed write is reported as a warning and does not end the conversation.
     pub(crate) fn append_entry(&mut self, entry: &TranscriptEntry) {
         let written = self.transcript.append(entry);
         self.warn_if_unwritten(written);
@@ -388,7 +392,8 @@ impl Agent {
     }
 }
 
-/// Takes out what BeforeAgent hooks added to a prompt. What stands first is the session's own.
+/// Removes the context that BeforeAgent hooks added to a prompt. Context in first
+/// place comes from SessionStart and stays.
 fn remove_turn_context(content: &mut Arc<Content>) {
     let is_for_its_turn = |at: usize, part: &Part| at > 0 && is_hook_context(part);
     if content.role == Role::User && content.parts.iter().enumerate().any(|(at, part)| is_for_its_turn(at, part)) {
@@ -397,12 +402,12 @@ fn remove_turn_context(content: &mut Arc<Content>) {
     }
 }
 
-/// Whose words a prompt is.
+/// The origin of a prompt within a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AttemptKind {
-    /// The user's.
+    /// The user's prompt, or a sub-agent's objective.
     First,
-    /// Those of a hook that rejected the answer.
+    /// The reason of an AfterAgent hook that rejected the answer.
     Retry,
 }
 

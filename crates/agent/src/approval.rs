@@ -1,6 +1,6 @@
-//! Whether a tool call may run: the approval mode, the lists of tools that may run unasked, and policy files.
+//! Decides whether a tool call may run: the approval mode, the tool lists of settings and flags, and policy files.
 //!
-//! Decides only; asking the user is `call.rs`, and hooks have had their say before this.
+//! It only decides: `call/admit.rs` asks the user, and BeforeTool hooks have run before.
 
 mod session_grants;
 mod tool_lists;
@@ -26,74 +26,74 @@ pub use session_grants::session_grant_scope;
 pub use tool_lists::ToolLimits;
 pub(crate) use tool_lists::{prefix_allows, shell_command_arg};
 
-/// What is to happen with a call.
+/// The permission for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// It runs.
+    /// The call may run.
     Granted,
-    /// The user is asked.
+    /// The user must be asked.
     Ask,
-    /// The user is asked, whatever the mode: this file is protected, and the call would change it.
+    /// The user must be asked in every mode: the call would change this protected file.
     Protected(String),
-    /// The mode does not let it run; why.
+    /// The approval mode does not let the call run; the text is the reason.
     Refused(String),
-    /// A policy or a list of the settings denies it; the words for the model and the user.
+    /// A policy or a tool list denies the call; the text is for the model and the user.
     Denied(String),
 }
 
-/// What is to happen with a call, and who says so.
+/// The decision on a call, with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalDecision {
-    /// What is to happen.
+    /// The permission that the call gets.
     pub permission: Permission,
-    /// The rule, the list or the mode that decides.
+    /// The rule, list or approval mode that decided.
     pub decided_by: String,
-    /// Whether a flag of the command line could decide otherwise.
+    /// Whether a command-line flag could change the decision.
     pub flag_effect: FlagEffect,
 }
 
-/// Whether a flag of the command line could decide otherwise.
+/// Whether a command-line flag could change a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagEffect {
-    /// Another mode or `--allowed-tools` could.
+    /// Another approval mode or `--allowed-tools` could change it.
     CanOverride,
-    /// Rules and lists stand above them.
+    /// Rules and lists rank above the flags.
     CannotOverride,
 }
 
 impl ApprovalDecision {
-    /// By a rule or a list, which stand above the command line.
+    /// Returns a decision by a rule or list, which rank above command-line flags.
     fn from_rule_or_list(permission: Permission, by: impl Into<String>) -> Self {
         ApprovalDecision { permission, decided_by: by.into(), flag_effect: FlagEffect::CannotOverride }
     }
 }
 
-/// A call to judge.
+/// A tool call to be judged by the approval rules.
 #[derive(Clone, Debug)]
 pub struct ApprovalSubject<'a> {
     /// The tool's canonical name.
     pub tool: &'a str,
-    /// What it does to the world.
+    /// The kind of tool, which says how it affects files and processes.
     pub kind: ToolKind,
-    /// What it is given.
+    /// The arguments of the call.
     pub args: &'a Map<String, Value>,
-    /// For a tool of an MCP server: which one it is there.
+    /// The MCP server and the tool's name there, for an MCP tool.
     pub server: Option<&'a McpToolOrigin>,
-    /// The MCP server that a call which is no tool of it reads from.
+    /// The MCP server that a built-in tool reads a resource from.
     pub reads_from: Option<Cow<'a, str>>,
-    /// The sub-agent whose call it is.
+    /// The name of the sub-agent that makes the call.
     pub agent: Option<&'a str>,
-    /// Where the paths of the call lead, if they have been looked up for it.
+    /// The workspace that has resolved the call's paths, if there is one.
     pub workspace: Option<&'a Workspace>,
 }
 
 impl<'a> ApprovalSubject<'a> {
-    /// A call of a tool that is no server's.
+    /// Creates the subject for a tool that belongs to no MCP server.
     pub fn new(tool: &'a str, kind: ToolKind, args: &'a Map<String, Value>) -> Self {
         ApprovalSubject { tool, kind, args, server: None, reads_from: None, agent: None, workspace: None }
     }
 
-    /// All that it is called, if it has to do with an MCP server.
+    /// Returns the MCP name of the call, if it concerns an MCP server.
     pub(crate) fn mcp_name(&self) -> Option<McpToolName<'_>> {
         let (of, read) = (self.server.map(|of| of.mcp_name(self.tool)), self.reads_from.as_deref());
         let read = || read.map(|server| McpToolName { name: self.tool, server, tool: self.tool });
@@ -101,27 +101,27 @@ impl<'a> ApprovalSubject<'a> {
     }
 }
 
-/// The session's rules on what runs unasked.
+/// The approval rules of a session, which decide what runs without approval.
 #[derive(Debug)]
 pub struct Approvals {
     mode: RwLock<ApprovalMode>,
-    /// The modes that the user can step through.
+    /// The approval modes that the user can cycle through.
     selectable_modes: Vec<ApprovalMode>,
-    /// `--allowed-tools` and `tools.allowed`.
+    /// The entries of `--allowed-tools` and `tools.allowed`.
     allowed_tools: RwLock<Vec<String>>,
     tool_limits: RwLock<ToolLimits>,
     policy: RwLock<Arc<Policy>>,
     protected: RwLock<Arc<ProtectedPaths>>,
-    /// What the MCP servers that count are called, and what in the names of their tools.
+    /// The names of the MCP servers in use, with the aliases that their tool names contain.
     server_names: RwLock<HashMap<String, String>>,
-    /// What the user allowed for the session.
+    /// The keys of what the user allowed for the session.
     session_grants: Mutex<HashSet<String>>,
-    /// Where what the user allows for good is written down.
+    /// The file with the rules that the user stored permanently.
     remembered_rules: RwLock<Option<RememberedRules>>,
 }
 
 impl Approvals {
-    /// Rules for a session.
+    /// Creates the approval rules of a session.
     pub fn new(mode: ApprovalMode, allowed: Vec<String>, policy: Policy) -> Self {
         Approvals {
             mode: RwLock::new(mode),
@@ -136,7 +136,7 @@ impl Approvals {
         }
     }
 
-    /// Where what the user allows for good is written down, and for which project.
+    /// Sets the file and the project of the permanently stored rules.
     pub(crate) fn set_remembered_rules(&self, memory: RememberedRules) {
         *self.remembered_rules.write().unwrap_or_else(PoisonError::into_inner) = Some(memory);
     }
@@ -145,7 +145,8 @@ impl Approvals {
         self.remembered_rules.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the user could allow for good instead of this call alone: only what would let it run, and weakens nobody's no.
+    /// Returns the rules that the user could store permanently: only those that would let
+    /// this call run, and that override no denial.
     pub(crate) fn rule_offers(&self, call: &ApprovalSubject<'_>) -> Vec<RuleOffer> {
         let Some(memory) = self.remembered_rules() else { return Vec::new() };
         if call.agent.is_some() || self.evaluate(call).permission != Permission::Ask {
@@ -161,13 +162,13 @@ impl Approvals {
         offers
     }
 
-    /// Lets calls run unasked that a rule covers which was just written down.
+    /// Adds the rules of a stored offer to the policy.
     pub(crate) fn apply_offer(&self, offer: &RuleOffer) {
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
         *policy = Arc::new(policy.with_rules(&offer.rules));
     }
 
-    /// What the user allowed for this session, in words.
+    /// Returns the keys of what the user allowed for this session, sorted.
     pub(crate) fn session_grants(&self) -> Vec<String> {
         let granted = self.session_grants.lock().unwrap_or_else(PoisonError::into_inner);
         let mut words: Vec<String> = granted.iter().cloned().collect();
@@ -175,97 +176,98 @@ impl Approvals {
         words
     }
 
-    /// Takes back what was allowed for this session.
+    /// Revokes everything that was allowed for this session.
     pub(crate) fn clear_session_grants(&self) {
         self.session_grants.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// The same rules, in which only these modes can be stepped through.
+    /// Restricts the approval modes that the user can cycle through.
     #[must_use]
     pub fn with_selectable_modes(self, modes: Vec<ApprovalMode>) -> Self {
         Approvals { selectable_modes: modes, ..self }
     }
 
-    /// The modes that the user can step through.
+    /// Returns the approval modes that the user can cycle through.
     pub fn selectable_modes(&self) -> &[ApprovalMode] {
         &self.selectable_modes
     }
 
-    /// The approval mode now.
+    /// Returns the present approval mode.
     pub fn mode(&self) -> ApprovalMode {
         *self.mode.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another approval mode, from the next call on.
+    /// Sets the approval mode for later calls.
     pub fn set_mode(&self, mode: ApprovalMode) {
         *self.mode.write().unwrap_or_else(PoisonError::into_inner) = mode;
     }
 
-    /// Other tools that run unasked, from the next call on.
+    /// Sets the tools that need no approval, for later calls.
     pub fn set_allowed_tools(&self, allowed: Vec<String>) {
         *self.allowed_tools.write().unwrap_or_else(PoisonError::into_inner) = allowed;
     }
 
-    /// Other rules, from the next call on.
+    /// Sets the policy for later calls.
     pub fn set_policy(&self, policy: Policy) {
         *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
     }
 
-    /// Other limits for shell commands, from the next call on.
+    /// Sets the limits of shell commands for later calls.
     pub fn set_tool_limits(&self, limits: ToolLimits) {
         *self.tool_limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
-    /// Other files that no tool changes unasked, from the next call on.
+    /// Sets the protected paths for later calls.
     pub fn set_protected(&self, protected: Arc<ProtectedPaths>) {
         *self.protected.write().unwrap_or_else(PoisonError::into_inner) = protected;
     }
 
-    /// Other MCP servers, from the next call on: what each is called, and what in the names of its tools.
+    /// Sets the MCP servers for later calls: each name with the alias that tool names contain.
     pub fn set_server_names(&self, servers: HashMap<String, String>) {
         *self.server_names.write().unwrap_or_else(PoisonError::into_inner) = servers;
     }
 
-    /// These beside them: servers that an agent of this session brings.
+    /// Adds the MCP servers of a sub-agent of this session.
     pub(crate) fn add_server_names(&self, servers: HashMap<String, String>) {
         self.server_names.write().unwrap_or_else(PoisonError::into_inner).extend(servers);
     }
 
-    /// What all MCP servers but this one's are called.
+    /// Returns the names and aliases of all MCP servers but the call's own.
     fn other_server_names(&self, mcp: Option<McpToolName<'_>>) -> Vec<String> {
         let servers = self.server_names.read().unwrap_or_else(PoisonError::into_inner);
         let others = servers.iter().filter(|(name, _)| mcp.is_some_and(|mcp| mcp.server != **name));
         others.flat_map(|(name, alias)| [name.clone(), alias.clone()]).collect()
     }
 
-    /// What no tool changes unasked, as it is now.
+    /// Returns the present protected paths.
     pub(crate) fn protected(&self) -> Arc<ProtectedPaths> {
         self.protected.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The whole of a protected path that was told to people.
+    /// Returns the absolute path of a protected path in display form.
     pub(crate) fn resolve_protected_path(&self, told: &str) -> PathBuf {
         self.protected.read().unwrap_or_else(PoisonError::into_inner).absolute_path(told)
     }
 
-    /// Lets calls like this one run unasked from now on.
+    /// Allows calls with the same key for the rest of the session.
     pub(crate) fn grant(&self, call: &ApprovalSubject<'_>) {
         self.session_grants.lock().unwrap_or_else(PoisonError::into_inner).insert(grant_key(call));
     }
 
-    /// Lets every tool of this one's server run unasked from now on, as it is or will be.
+    /// Allows all tools of the call's MCP server for the rest of the session, including later versions of them.
     pub(crate) fn grant_server(&self, call: &ApprovalSubject<'_>) {
         let key = server_grant_key(call).unwrap_or_else(|| grant_key(call));
         self.session_grants.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
     }
 
-    /// The rules' word on a call.
+    /// Returns the permission for a call.
     pub(crate) fn permission_for(&self, call: &ApprovalSubject<'_>) -> Permission {
         self.evaluate(call).permission
     }
 
-    /// The rules' word on a call, and which of them it is: any deny, then any ask, then what allows. No rule, mode or grant
-    /// lets a guard be changed unasked.
+    /// Decides on a call: a denial comes first, then a demand for approval, then an allowance.
+    ///
+    /// No rule, mode or grant lets a call change a protected file without approval.
     pub fn evaluate(&self, call: &ApprovalSubject<'_>) -> ApprovalDecision {
         let judgement = self.evaluate_rules(call);
         if matches!(judgement.permission, Permission::Refused(_) | Permission::Denied(_)) {
@@ -296,7 +298,7 @@ impl Approvals {
         let (mcp, mode) = (call.mcp_name(), self.mode());
         let others = self.other_server_names(mcp);
         let protected = self.protected();
-        // Only rules about folders want to know.
+        // The edited file is only needed for rules about folders.
         let about_folders = policy.rules().iter().any(|rule| rule.folder.is_some());
         let file = about_folders.then(|| protected.edited_file(call)).flatten();
         let (project, file) = (protected.project(), file.as_deref());
@@ -333,7 +335,7 @@ impl Approvals {
         }
         match mode {
             ApprovalMode::Yolo => return by_mode(Permission::Granted),
-            // A skill is words, and plans are made with them too.
+            // A skill is text and changes nothing, so it is allowed to be asked about in plan mode too.
             ApprovalMode::Plan if tool == ACTIVATE_SKILL => {}
             ApprovalMode::Plan => {
                 let message = format!("{tool} changes things, and plan mode only looks");

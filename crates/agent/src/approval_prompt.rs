@@ -1,4 +1,4 @@
-//! Asks the user whether something may run; Notification hooks run beside the question.
+//! Asks the user for approval; Notification hooks run in the background meanwhile.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest};
 use crate::scope::TurnScope;
 use crate::services::Services;
 
-/// The user's word. A front end that is gone, and a cancelled turn, count as a cancel.
+/// Asks the user and returns the reply. A front end that is gone or a cancelled turn counts as `Cancel`.
 pub(crate) async fn ask_for_approval(
     services: &Services,
     request: ApprovalRequest,
@@ -33,14 +33,14 @@ pub(crate) async fn ask_for_approval(
             reply = receiver => reply.unwrap_or(ApprovalReply::Cancel),
         }
     };
-    // Neither the user nor the call waits for hooks that notify.
+    // Neither the user nor the call waits for Notification hooks.
     services.fire_detached(event, scope);
     wait.await
 }
 
 fn permission_notification(request: &ApprovalRequest) -> Notification<'static> {
     let mut details = gemini_permission_details(request);
-    // What stands there under a name of ours is ours.
+    // Keys that Gemini CLI's shape already has are not overwritten.
     details.entry("tool_name").or_insert_with(|| json!(request.name));
     details.entry("tool_input").or_insert_with(|| json!(request.args));
     details.entry("description").or_insert_with(|| json!(request.description));
@@ -53,7 +53,7 @@ fn permission_notification(request: &ApprovalRequest) -> Notification<'static> {
     }
 }
 
-/// What is asked about, in the shapes of Gemini CLI: a command, an edit, a tool of a server, or something else.
+/// Returns the details in the shapes of Gemini CLI: a command, an edit, an MCP tool, or other information.
 fn gemini_permission_details(request: &ApprovalRequest) -> Map<String, Value> {
     let command = request.args.get("command").and_then(Value::as_str);
     let details = match (&request.server, request.kind, command, &request.preview) {
@@ -84,7 +84,7 @@ fn gemini_permission_details(request: &ApprovalRequest) -> Map<String, Value> {
     if let Value::Object(details) = details { details } else { Map::new() }
 }
 
-/// The programs that a command runs, as far as they can be read.
+/// Returns the names of the programs that a command runs, as far as they are literal.
 fn program_names(command: &str) -> String {
     let script = parse(command);
     let commands = script.commands();

@@ -1,5 +1,7 @@
-//! Advice: PreCompress, Notification and SessionEnd hold nothing up. Their hooks run beside what they are about, their words
-//! are shown whenever they come, and at the session's end those that are left have a short grace.
+//! Runs hooks of PreCompress, Notification and SessionEnd in the background.
+//!
+//! They hold up nothing, and their messages are shown when they arrive. At the end of the session the
+//! remaining ones get a short grace period.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -12,19 +14,20 @@ use tokio_util::sync::CancellationToken;
 use crate::scope::TurnScope;
 use crate::services::{HookEventForwarder, Services};
 
-/// The hooks that nobody waits for.
+/// The tasks of hooks that run in the background.
 #[derive(Default)]
 pub struct BackgroundHookTasks {
     tasks: Mutex<JoinSet<()>>,
-    /// The session is over.
+    /// Cancelled when the session is over.
     session_over: CancellationToken,
 }
 
-/// Told when the hooks of one event are done.
+/// Resolves when the hooks of one event have finished.
 pub(crate) type HooksFinished = oneshot::Receiver<()>;
 
 impl Services {
-    /// Fires an event and goes on; its hooks end with the turn if that is cancelled. Nothing if no hook wants to know.
+    /// Fires an event without waiting for its hooks, which are cancelled with the
+    /// turn. Returns `None` if no hook matches.
     pub(crate) fn fire_detached<E: Event<Verdict = AdvisoryVerdict> + 'static>(
         &self,
         event: E,
@@ -36,7 +39,7 @@ impl Services {
         let (events, guards) = (HookEventForwarder(self.events.clone()), self.tamper_watch.clone());
         let (done, when_done) = oneshot::channel();
         let task = async move {
-            // What hooks run may be the agent's work, whether or not anybody waits for them.
+            // Programs that background hooks run may have been written by the agent, so their changes are watched.
             let window = guards.open_hook_window().await;
             let mut run = std::pin::pin!(run);
             let outcome = tokio::select! {
@@ -51,7 +54,7 @@ impl Services {
             }
             let warnings = if over.is_cancelled() { shutdown_warnings(E::KIND, &outcome) } else { outcome.warnings };
             events.background_output(E::KIND, &outcome.messages, &warnings);
-            // Mostly nobody waits.
+            // Most callers have dropped the receiver.
             let _ = done.send(());
         };
         let mut running = self.background_hooks.tasks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +65,7 @@ impl Services {
 }
 
 impl BackgroundHookTasks {
-    /// Waits a short while for those that run, then ends them and says so.
+    /// Waits for the running tasks for a grace period, and then cancels them.
     pub(crate) async fn shut_down(&self, grace: Duration) {
         let mut running = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         let all = async { while running.join_next().await.is_some() {} };
@@ -73,7 +76,7 @@ impl BackgroundHookTasks {
     }
 }
 
-/// Which of an event's hooks were still running when their time was over.
+/// Returns a warning for each hook of the event that was still running at the end.
 fn shutdown_warnings<V>(kind: EventKind, outcome: &Outcome<V>) -> Vec<HookMessage> {
     let ended = outcome.runs.iter().filter(|run| run.status == RunStatus::Cancelled);
     let text = match kind {

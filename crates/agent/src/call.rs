@@ -1,5 +1,6 @@
-//! One tool call's life: may it run (`admit.rs`), execution, its end (`end.rs`), and whatever a hook puts in its place. The
-//! model's calls begin here; those that a prompt brings along begin in `prompt_tools.rs`.
+//! Runs one tool call: admission (`admit.rs`), execution, completion (`end.rs`), and the tail calls that hooks request.
+//!
+//! Calls of the model start here; calls that a prompt brings along start in `prompt_tools.rs`.
 
 mod admit;
 mod end;
@@ -28,99 +29,99 @@ use crate::web_search::ModelWebSearch;
 use end::{CompletedCall, append_text, failed_call};
 use prompt_tools::{UserConsent, Visibility};
 
-/// How a no of the user's begins.
+/// The prefix of the message when the user denied a call.
 const USER_DENIAL_PREFIX: &str = "the user did not allow this";
-/// The most tools that may take one another's place.
+/// The maximum number of tail calls in a row.
 const MAX_TAIL_CALLS: usize = 8;
 
-/// What a call gives back to the turn.
+/// The result of a call for the turn.
 pub(crate) struct CallResult {
-    /// What the model is told.
+    /// The parts that the model reads.
     pub(crate) parts: Vec<Part>,
-    /// Whether the agent goes on.
+    /// Whether the turn continues.
     pub(crate) control: TurnControl,
-    /// What is to be kept in the place of the model's arguments.
+    /// The arguments to keep in place of the model's.
     pub(crate) redacted_args: Option<Map<String, Value>>,
 }
 
-/// Whether hooks will see a call of this tool before it runs.
+/// Returns whether BeforeTool hooks will see a call of this tool.
 pub(crate) fn has_before_tool_hooks(services: &Services, tool: &str) -> bool {
     has_hooks_for(services, &services.tools.current(), EventKind::BeforeTool, hookwright_tools::canonical_name(tool))
 }
 
-/// Whether hooks run on this event of a tool, by any of its names.
+/// Returns whether hooks run on this event for a tool, under any of its names.
 fn has_hooks_for(services: &Services, tools: &ToolSet, kind: EventKind, name: &str) -> bool {
     let of = tools.get(name).and_then(|tool| Some((tool.name(), tool.mcp_origin()?)));
     let mcp = of.map(|(known, of)| of.mcp_name(known));
     services.hooks.plan_with_mcp_name(kind, Some(name), mcp).is_some()
 }
 
-/// Arguments of which only the names are kept.
+/// Replaces all values of the arguments and keeps their names.
 pub(crate) fn redact_values(mut args: Map<String, Value>) -> Map<String, Value> {
     args.values_mut().for_each(|value| *value = Value::String("[redacted]".to_owned()));
     args
 }
 
-/// Tells that the model asked for a tool.
+/// Reports that the model requested a tool call.
 pub(crate) fn announce_request(services: &Services, call_id: &str, name: &str, args: Map<String, Value>) {
     let (call_id, name) = (call_id.to_owned(), name.to_owned());
     services.events.send(AgentEvent::ToolRequested { call_id, name, args });
 }
 
-/// Whether the agent goes on after a call.
+/// Whether the turn continues after a call.
 pub(crate) enum TurnControl {
     Continue,
     Stop(String),
     Cancel,
 }
 
-/// A call on its way.
+/// A tool call in progress.
 struct ToolInvocation<'a> {
     services: &'a Arc<Services>,
     id: String,
     name: String,
-    /// The name that it was asked for by, which may be an older one.
+    /// The name in the request, which may be an alias.
     requested_name: String,
     args: Map<String, Value>,
     requested_by: RequestedBy,
     consent: UserConsent,
     visibility: Visibility,
-    /// The tools of the moment in which it was made: what is judged is what runs.
+    /// The tools at the time of the request, so that the tool that is judged is the tool that runs.
     tools: Arc<ToolSet>,
-    /// Where its paths lead: looked up once, for hooks, rules and the tool alike.
+    /// The workspace that resolves the call's paths, once for hooks, rules and the tool.
     workspace: Arc<Workspace>,
-    /// For a tool of an MCP server, what hooks are told of that.
+    /// For an MCP tool, the context that hooks get about its server.
     mcp_context: Option<Value>,
-    /// For a tail call: the tool that the model asked for.
+    /// For a tail call, the tool that the model requested.
     tail_call_origin: Option<String>,
-    /// The model's own arguments, until it is told that it asked.
+    /// The model's own arguments, until the request is announced.
     unannounced_args: Option<Map<String, Value>>,
-    /// What is to be kept in the place of the model's arguments.
+    /// The arguments to keep in place of the model's.
     redacted_args: Option<Map<String, Value>>,
     rewritten_args: Vec<String>,
-    /// What hooks changed, as it was before.
+    /// The values of the arguments before hooks changed them.
     original_args: Map<String, Value>,
-    /// Which of the answer's calls it is.
+    /// The call's number among the calls of the answer.
     call_number: Option<CallNumber>,
     decision: Option<CallDecision>,
-    /// The protected file that the user lets it change.
+    /// The protected file that the user lets the call change.
     allowed_path: Option<PathBuf>,
-    /// The change of a file that the user was shown and has allowed.
+    /// The file change that the user saw and approved.
     approved_diff: Option<Arc<FileDiff>>,
     scope: &'a TurnScope,
 }
 
-/// What came of a call.
+/// The outcome of one step of a call.
 enum CallProgress {
-    /// It ran, or failed; the model goes on with this.
+    /// The call ran or failed; this is its result.
     Completed(Box<CompletedCall>),
-    /// Another tool takes its place.
+    /// A hook requests another tool in its place.
     TailCall(TailCall),
 }
 
 impl CallProgress {
-    /// A hook may have stopped the agent from within the tool, at a request of its own to the model; or the user may have
-    /// ended the turn there.
+    /// Sets the turn's control from the tool's failure: a hook may have stopped the agent, or the user cancelled the
+    /// turn, during a request that the tool itself made.
     fn propagate_stop(mut self) -> Self {
         if let CallProgress::Completed(end) = &mut self
             && let (TurnControl::Continue, Some(failure)) = (&end.control, &end.result.error)
@@ -135,7 +136,7 @@ impl CallProgress {
     }
 }
 
-/// Runs a call of the model to its end, tail calls included.
+/// Runs a call of the model, with its tail calls, and returns the result for the turn.
 pub(crate) async fn run_model_call(
     services: &Arc<Services>,
     call: &FunctionCall,
@@ -156,8 +157,9 @@ pub(crate) async fn run_model_call(
     last.span().in_scope(|| last.into_model_result(call, end))
 }
 
-/// A call to its end, and whatever runs in its place: the last of them, and what came of it. One that is admitted already
-/// is not judged again.
+/// Runs a call and its tail calls, and returns the last of them with its result.
+///
+/// A call with an admitted tool is not judged again.
 async fn run_with_tail_calls<'a>(
     first: ToolInvocation<'a>,
     mut admitted: Option<Arc<dyn Tool>>,
@@ -167,7 +169,7 @@ async fn run_with_tail_calls<'a>(
     let mut next = first;
     let mut depth = 0;
     loop {
-        // What a hook chose is not the model's choice any more.
+        // The model's tool choice does not restrict tail calls, which hooks request.
         let choice = choice.filter(|_| depth == 0);
         let span = next.span();
         let ran = next.run(admitted.take(), choice).instrument(span).await;
@@ -227,7 +229,7 @@ impl<'a> ToolInvocation<'a> {
         }
     }
 
-    /// What the tool may use.
+    /// Returns the context that the tool runs with.
     fn tool_context(&self) -> ToolContext {
         ToolContext {
             workspace: self.workspace.clone(),
@@ -236,13 +238,13 @@ impl<'a> ToolInvocation<'a> {
         }
     }
 
-    /// Where its paths lead, for those who judge it.
+    /// Returns the resolver of the call's paths, for hooks.
     fn path_resolver(&self) -> PathResolver {
         let workspace = self.workspace.clone();
         PathResolver::new(move |path| workspace.real_path(path))
     }
 
-    /// What all that is logged of it belongs to.
+    /// Returns the tracing span of the call.
     fn span(&self) -> tracing::Span {
         tracing::info_span!("call", id = self.id, tool = self.name)
     }
@@ -264,14 +266,14 @@ impl<'a> ToolInvocation<'a> {
             append_text(&mut result.llm_content, &note);
         }
         let ran = self.after_tool(result, duration).await.propagate_stop();
-        // What hooks made of it, as a formatter does, is the turn's too.
+        // Changes by AfterTool hooks, such as a formatter's, belong to the turn too.
         if let Some(pending) = kept {
             self.checkpoint_after(pending).await;
         }
         ran
     }
 
-    /// Runs the tool; its result, and what it may have changed.
+    /// Runs the tool and returns its result, with the files that it may have changed.
     async fn execute(&self, tool: &Arc<dyn Tool>) -> (ToolResult, Option<CallTargets>) {
         let args = Value::Object(self.args.clone());
         tracing::debug!(rewritten = ?self.rewritten_args, "the tool runs");
@@ -295,7 +297,7 @@ impl<'a> ToolInvocation<'a> {
             call_id: self.id.clone(),
         }));
         let is_shown = !matches!(self.visibility, Visibility::Hidden(_));
-        // Nobody types to a command that nobody sees.
+        // A command whose output is not shown gets no console to type into.
         context.console = context.console.filter(|_| is_shown && self.services.events.has_live_viewer());
         context.console.iter_mut().for_each(|console| console.call_id = self.id.clone());
         if is_shown {
@@ -304,7 +306,7 @@ impl<'a> ToolInvocation<'a> {
                 events.send(AgentEvent::ToolOutput { call_id: call_id.clone(), text: text.to_owned() });
             });
         }
-        // What the user's own command changes is the user's change.
+        // Changes by the user's own command are not attributed to the agent.
         let may_change = !tool.kind().is_harmless() && self.requested_by != RequestedBy::User;
         let (result, kept) = match may_change {
             true => self.run_in_tamper_window(tool, &args, &context).await,
@@ -317,7 +319,8 @@ impl<'a> ToolInvocation<'a> {
         (result, kept)
     }
 
-    /// Runs a tool whose changes to guards count as the agent's. Where they can't be watched, it does not run.
+    /// Runs a tool whose changes to guard files are attributed to the agent. If
+    /// they cannot be watched, it does not run.
     async fn run_in_tamper_window(
         &self,
         tool: &Arc<dyn Tool>,
@@ -334,7 +337,7 @@ impl<'a> ToolInvocation<'a> {
         (result, kept)
     }
 
-    /// Keeps what it will change, so that it can be brought back.
+    /// Records the state of the files that the call will change, for the checkpoint.
     async fn checkpoint_before(&self) -> Option<CallTargets> {
         let (services, workspace) = (self.services.clone(), self.workspace.clone());
         let (tool, args) = (self.name.clone(), self.args.clone());
@@ -350,7 +353,7 @@ impl<'a> ToolInvocation<'a> {
         pending
     }
 
-    /// Looks at what it has changed.
+    /// Records the files that the call has changed.
     async fn checkpoint_after(&self, pending: CallTargets) {
         let (services, workspace) = (self.services.clone(), self.workspace.clone());
         let (tool, args) = (self.name.clone(), self.args.clone());
@@ -369,7 +372,7 @@ impl<'a> ToolInvocation<'a> {
         trouble.into_iter().for_each(|trouble| self.services.events.send(AgentEvent::Warning(trouble)));
     }
 
-    /// Tells the screen, if it is to know, under the name that it knows.
+    /// Sends an event about the call, unless it is hidden, under the name that the front end shows.
     fn send_visible(&self, event: impl FnOnce(String) -> AgentEvent) {
         match &self.visibility {
             Visibility::Normal => self.services.events.send(event(self.name.clone())),
@@ -379,7 +382,7 @@ impl<'a> ToolInvocation<'a> {
     }
 }
 
-/// Work with files, on a thread that nobody else waits for.
+/// Runs file work on a blocking thread, so that it holds up no async task.
 async fn spawn_file_work<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }

@@ -1,13 +1,16 @@
-//! Holds an answer's pieces back until AfterModel hooks can be handed what they asked for (`chunks`): whole sentences, lines,
-//! so many characters. Where a text may be cut is the engine's `ChunkSplitter`; whoever asks gets every piece, in order, once.
+//! Buffers the chunks of an answer until AfterModel hooks can get the unit that they asked for (`chunks`): whole
+//! sentences, lines, or a number of characters.
 //!
-//! Only the answer's own text and its end let go of anything. A call, a finish reason or a thought in the middle of a
-//! sentence does not end it, or a secret could be told in two halves around one; calls are made at the end in any case.
+//! The engine's `ChunkSplitter` says where a text may be cut. Hooks get every piece of the answer once and in order.
+//!
+//! Only the answer's own text and its end release the buffer. A call, a finish reason or a thought
+//! in the middle of a sentence does not, or a secret could pass the hooks in two halves around it;
+//! calls are run after the answer in any case.
 
 use hookwright_hooks::{ChunkGranularity, ChunkSplitter};
 use hookwright_model::{Chunk, Part, PartKind};
 
-/// The pieces that are held back.
+/// The buffered chunks.
 #[derive(Default)]
 pub(crate) struct ChunkBuffer {
     buffered: Option<Chunk>,
@@ -16,16 +19,16 @@ pub(crate) struct ChunkBuffer {
     thought_cutter: ChunkSplitter,
 }
 
-/// A place in a piece: a part, and how much of its text stands before the place.
+/// A position in a chunk: the index of a part, and a byte offset in its text.
 type ChunkPosition = (usize, usize);
 
 impl ChunkBuffer {
-    /// How many bytes of memory is held, roughly.
+    /// Returns the approximate memory of the buffered chunks.
     pub(crate) fn buffered_bytes(&self) -> usize {
         self.buffered_bytes
     }
 
-    /// Takes a piece in; gives what can be handed on by now, which is all of it where nobody asks for more than pieces.
+    /// Adds a chunk and returns the text that can be delivered now; without a granularity that is all of it.
     pub(crate) fn push(&mut self, chunk: Chunk, grain: Option<ChunkGranularity>) -> Option<Chunk> {
         let Some(grain) = grain else {
             return Some(match self.flush() {
@@ -51,7 +54,7 @@ impl ChunkBuffer {
         unit
     }
 
-    /// Everything that is held, whole or not: nothing more comes.
+    /// Returns all that is buffered, at the end of the answer.
     pub(crate) fn flush(&mut self) -> Option<Chunk> {
         self.text_cutter.reset();
         self.thought_cutter.reset();
@@ -63,14 +66,14 @@ impl ChunkBuffer {
         self.buffered.take()
     }
 
-    /// The last place in a piece before which everything is whole.
+    /// Returns the last position in a chunk before which all units are complete.
     fn last_boundary(&mut self, parts: &[Part], grain: ChunkGranularity) -> Option<ChunkPosition> {
         let mut end = None;
         for (at, part) in parts.iter().enumerate() {
             let found = match &part.kind {
                 PartKind::Text(text) if text.is_empty() => None,
                 PartKind::Text(text) => {
-                    // Thinking has come to an end where the answer goes on.
+                    // A thought ends where the text of the answer goes on.
                     self.thought_cutter.reset();
                     self.text_cutter.feed(text, grain).map(|offset| (at, offset))
                 }
@@ -91,8 +94,9 @@ fn join_chunks(mut one: Chunk, next: Chunk) -> Chunk {
     one
 }
 
-/// A piece in two, either of which may be nothing. What a provider says of the piece as a whole (tokens, the end, a signature
-/// of a text) stays with what comes last.
+/// Splits a chunk at a position.
+///
+/// Fields that describe the whole chunk (tokens, finish reason, a text's signature) stay with the last part.
 fn split_chunk(mut chunk: Chunk, (at, offset): ChunkPosition) -> (Option<Chunk>, Option<Chunk>) {
     let mut behind = chunk.parts.split_off(at);
     if let Some(part) = behind.first_mut()
@@ -148,7 +152,7 @@ mod tests {
         assert!(holder.buffered_bytes() > 0);
         assert_eq!(holder.push(Chunk::from_text("o"), None), Some(Chunk::from_text("Two")));
         assert_eq!((holder.buffered_bytes(), holder.flush()), (0, None));
-        // What comes then begins anew.
+        // The splitter starts again after the flush.
         assert_eq!(holder.push(Chunk::from_text("Three"), sentences()), None);
         assert_eq!(holder.flush(), Some(Chunk::from_text("Three")));
     }
@@ -173,7 +177,7 @@ mod tests {
         let signed = Part { thought_signature: Some("s".into()), ..Part::text("Two") };
         assert_eq!(rest.parts, [signed, call, Part::text(" three")]);
         assert_eq!((rest.usage, &rest.grounding), (usage, &chunk.grounding));
-        // Together they are what came.
+        // Joined, the two halves are the original chunk.
         assert_eq!(join_chunks(first, rest), chunk);
     }
 
@@ -204,7 +208,7 @@ mod tests {
         assert_eq!((unit.text().as_str(), unit.usage.unwrap().total), ("One.\n", 1));
         assert_eq!(holder.push(usage(2), sentences()), None);
         assert_eq!(holder.flush(), Some(usage(2)));
-        // A call says all that it has to say.
+        // A call is complete by itself.
         let call = chunk_with_parts(vec![Part::function_call(None, "glob", Map::new())]);
         assert_eq!(holder.push(call.clone(), sentences()), Some(call));
     }
@@ -246,7 +250,7 @@ mod tests {
             let added_up = |chunks: &[Chunk]| chunks.iter().cloned().fold(Chunk::default(), join_chunks);
             let mut there = added_up(&units);
             let mut here = added_up(&pieces);
-            // An empty part is none.
+            // A part with an empty text counts as absent.
             let says = |part: &Part| part.as_text().or(part.as_thought()) != Some("") || part.thought_signature.is_some();
             there.parts.retain(says);
             here.parts.retain(says);

@@ -1,4 +1,6 @@
-//! What the agent tells its screen, in the order in which it happens. Printing, drawing and logging are the screen's work.
+//! The events that the agent sends to its front end, in the order in which they happen.
+//!
+//! Printing, drawing and logging are left to the front end.
 
 mod approval_request;
 
@@ -17,200 +19,207 @@ use crate::session::Reply;
 use crate::user_question::{QuestionAnswer, UserQuestion};
 pub use approval_request::{ApprovalDemand, ApprovalReply, ApprovalRequest, CallNumber, GuardTrustReply};
 
-/// Something that happened.
+/// An event that the agent reports to its front end.
 #[derive(Debug)]
 pub enum AgentEvent {
-    /// A turn begins. BeforeAgent hooks have yet to judge its prompt, so this is for the user's eyes alone and kept nowhere.
+    /// A turn begins.
+    ///
+    /// BeforeAgent hooks have not judged its prompt yet, so this event is for display only and is not recorded.
     PromptReceived {
         /// The prompt as the user wrote it.
         prompt: String,
-        /// The turn's name in logs.
+        /// The turn's identifier in logs.
         prompt_id: String,
     },
-    /// BeforeAgent hooks let a prompt pass. One that they deny leaves no trace.
+    /// BeforeAgent hooks let a prompt pass. A prompt that they deny is never reported by this event.
     PromptStarted {
         /// The prompt as the user wrote it.
         prompt: String,
-        /// The turn's name in logs.
+        /// The turn's identifier in logs.
         prompt_id: String,
     },
     /// A piece of the answer, after AfterModel hooks.
     Text(String),
     /// A piece of the model's thinking.
     Thought(String),
-    /// What was shown of the current answer does not count any more.
+    /// The part of the current answer that was already shown is withdrawn.
     AnswerDropped {
-        /// Why.
+        /// Why the answer was dropped.
         reason: String,
     },
-    /// The model asked for a tool.
+    /// The model requested a tool call.
     ToolRequested {
-        /// The call's name.
+        /// The identifier of the call.
         call_id: String,
-        /// The tool's name.
+        /// The name of the requested tool.
         name: String,
         /// The arguments, as the model gave them.
         args: Map<String, Value>,
     },
-    /// Hooks and user let a tool run.
+    /// Hooks and approval let a tool call run.
     ToolStarted(ToolStart),
-    /// A running tool printed something. Of what was printed faster than it was read, only the end is here.
+    /// A running tool printed text.
+    ///
+    /// When a tool prints faster than the front end reads, only the end of the text is kept.
     ToolOutput {
-        /// Which call.
+        /// The identifier of the call that printed the text.
         call_id: String,
-        /// The text.
+        /// The text that was printed.
         text: String,
     },
-    /// A tool call is over, whether it ran or not.
+    /// A tool call has ended, whether it ran or not.
     ToolFinished(Box<ToolEnd>),
     /// A hook is about to run.
     HookStarted {
-        /// Which run this is; its report has the same.
+        /// The identifier of this run; its report has the same one.
         id: RunId,
-        /// The event.
+        /// The event that triggered the hook.
         event: EventKind,
-        /// The hook.
+        /// The hook's identifier.
         hook: String,
-        /// Where it was declared.
+        /// The source that declares the hook.
         source: Source,
-        /// How many hooks the plan has.
+        /// The number of hooks in the plan.
         total: usize,
     },
     /// A hook has ended.
     HookFinished {
-        /// How it ran.
+        /// The report of the run.
         report: Box<RunReport>,
-        /// What it was given.
+        /// The input that the hook received.
         input: HookInput,
     },
-    /// A hook's words for the user.
+    /// A message from a hook to the user.
     HookMessage {
-        /// The event.
+        /// The event that triggered the hook.
         event: EventKind,
-        /// The hook.
+        /// The hook's identifier.
         hook: String,
-        /// Where it was declared.
+        /// The source that declares the hook.
         source: Source,
-        /// The words.
+        /// The text of the message.
         text: String,
     },
-    /// Something went wrong with a hook.
+    /// A problem with a hook.
     HookWarning {
-        /// The event.
+        /// The event that triggered the hook.
         event: EventKind,
-        /// The hook.
+        /// The hook's identifier.
         hook: String,
-        /// Where it was declared.
+        /// The source that declares the hook.
         source: Source,
-        /// What.
+        /// The text that describes the problem.
         text: String,
     },
-    /// The user must be asked. Dropping the reply is a no.
+    /// The user must decide about a call. Dropping the reply channel denies it.
     ApprovalRequested(Box<ApprovalRequest>, oneshot::Sender<ApprovalReply>),
-    /// The agent changed what guards are made of, and the user is asked whether that is fine. Dropping the reply leaves it
-    /// distrusted.
+    /// The agent changed files that guards depend on, and the user is asked whether to trust them.
+    ///
+    /// Dropping the reply channel leaves the changes untrusted.
     GuardsChanged(Vec<GuardChange>, oneshot::Sender<GuardTrustReply>),
-    /// A command has a question for the user. Dropping the reply leaves it at that.
+    /// A command has a question for the user. Dropping the reply channel leaves it unanswered.
     UserQuestion(Box<UserQuestion>, oneshot::Sender<QuestionAnswer>),
-    /// A request goes to the model.
+    /// A request is sent to the model.
     ModelRequest {
-        /// The request, as sent.
+        /// The request as it may be recorded: without media and without calls of unknown tools.
         request: Box<ModelRequest>,
-        /// The turn's name in logs.
+        /// The turn's identifier in logs.
         prompt_id: String,
     },
     /// The model's answer is complete.
     ModelResponse {
-        /// The model.
+        /// The name of the model.
         model: String,
-        /// What it cost.
+        /// The tokens that the request used, where the provider reports them.
         usage: Option<Usage>,
         /// The answer, after AfterModel hooks.
         response: Box<Chunk>,
-        /// From request to end.
+        /// The time from the request to the end of the answer.
         duration: Duration,
-        /// The turn's name in logs.
+        /// The turn's identifier in logs.
         prompt_id: String,
     },
-    /// A request failed.
+    /// A request failed, or a hook denied its answer.
     ModelFailed {
-        /// The model.
+        /// The name of the model.
         model: String,
-        /// Why.
+        /// The text of the error.
         error: String,
-        /// From request to failure.
+        /// The time from the request to the failure.
         duration: Duration,
-        /// The turn's name in logs.
+        /// The turn's identifier in logs.
         prompt_id: String,
     },
-    /// The model is busy and will be asked again.
+    /// The request is sent again, because the model gave no answer; the text says why.
     ModelRetry(String),
-    /// Hooks rejected the answer; the reason is the next prompt.
+    /// AfterAgent hooks rejected the answer; their reason is the next prompt.
     AgentRetry {
-        /// The next prompt.
+        /// The reason, which is the next prompt.
         reason: String,
-        /// Which retry in a row this is.
+        /// The number of this retry in a row.
         attempt: u32,
     },
     /// The history was compressed.
     Compressed {
         /// `auto` or `manual`.
         trigger: &'static str,
-        /// Tokens before.
+        /// The number of tokens before the compression.
         before: u64,
-        /// Tokens after.
+        /// The number of tokens after the compression.
         after: u64,
     },
-    /// Something the user should know.
+    /// Information for the user.
     Note(String),
-    /// Something the user should worry about.
+    /// A warning for the user.
     Warning(String),
     /// The turn is over.
     TurnFinished(TurnEnd),
-    /// Something happened at a sub-agent's work. Questions, and what hooks do and say, are told as always.
+    /// An event of a sub-agent.
+    ///
+    /// Questions and hook events of a sub-agent are not wrapped in this variant.
     SubAgent {
-        /// The agent.
+        /// The sub-agent that reports the event.
         agent: Arc<SubAgent>,
-        /// The call that it works for.
+        /// The identifier of the delegating call.
         call_id: Arc<str>,
-        /// What happened: never a thing of this kind.
+        /// The event itself, which is never a `SubAgent` event.
         event: Box<AgentEvent>,
     },
-    /// The session has begun something; [`AgentEvent::Idle`] says when it is done.
+    /// The session has begun an activity; [`AgentEvent::Idle`] reports its end.
     Busy(SessionActivity),
-    /// Nothing is under way.
+    /// The session has no activity under way.
     Idle {
-        /// The model that is asked.
+        /// The model of the session.
         model: String,
-        /// Tokens of the conversation, as far as they are known.
+        /// The tokens of the conversation, as far as they are known.
         tokens: u64,
     },
-    /// The prompts that wait, all of them; told whenever that changes.
+    /// The whole list of queued prompts, sent whenever it changes.
     PromptsQueued(Vec<String>),
-    /// Something that the user typed is begun now.
+    /// The session begins to handle an input that the user typed.
     InputStarted(String),
-    /// Prompts that waited will not be begun; they are the user's again.
+    /// Queued prompts were given back to the user and will not run.
     PromptsReturned(Vec<String>),
-    /// An answer to an order, or news of the configuration.
+    /// The reply to a command of the front end, or a report about the configuration.
     Reply(Reply),
-    /// The configuration, or what is known of it, is another.
+    /// The configuration, or its known state, has changed.
     ConfigurationChanged,
-    /// The conversation is empty again.
+    /// The conversation was emptied.
     Cleared,
-    /// The conversation is again where it was before this prompt.
+    /// The conversation was set back to before this prompt.
     Rewound(String),
-    /// The last messages of the conversation that goes on.
+    /// The last messages of the resumed conversation.
     History(Vec<Arc<Content>>),
-    /// Another approval mode.
+    /// The approval mode has changed.
     ModeChanged(ApprovalMode),
-    /// Another model.
+    /// The session's model has changed.
     ModelChanged(String),
-    /// What was connected is forgotten, and the session ends.
+    /// The stored connection was removed, and the session ends.
     LoggedOut,
 }
 
 impl AgentEvent {
-    /// What happened, and at whose work: a sub-agent's, or nobody's but the agent's that the user talks to.
+    /// Returns the inner event, with the sub-agent that reported it; `None` stands for the main agent.
     pub fn unwrap_subagent(&self) -> (Option<&SubAgent>, &AgentEvent) {
         match self {
             AgentEvent::SubAgent { agent, event, .. } => (Some(agent), event),
@@ -219,27 +228,27 @@ impl AgentEvent {
     }
 }
 
-/// What a session is busy with.
+/// The activity that a session is busy with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionActivity {
-    /// SessionStart.
+    /// SessionStart hooks are running.
     Starting,
-    /// A turn.
+    /// A turn is running.
     Working,
-    /// The user's own command.
+    /// A shell command of the user is running.
     RunningCommand,
-    /// A new conversation.
+    /// A new conversation is being started.
     Clearing,
-    /// A summary.
+    /// The history is being summarised.
     Compressing,
-    /// Another conversation.
+    /// An earlier conversation is being resumed.
     Resuming,
-    /// Files or the conversation go back to what they were.
+    /// Files or the conversation are being restored from a checkpoint.
     Restoring,
 }
 
 impl SessionActivity {
-    /// The word for it.
+    /// Returns the label of the activity for display.
     pub fn as_str(self) -> &'static str {
         match self {
             SessionActivity::Starting => "Starting",
@@ -256,73 +265,75 @@ impl SessionActivity {
 /// A tool call that is about to run.
 #[derive(Clone, Debug)]
 pub struct ToolStart {
-    /// The call's name.
+    /// The identifier of the call.
     pub call_id: String,
     /// The tool's canonical name.
     pub name: String,
-    /// What it does to the world.
+    /// The kind of tool, which says how it affects files and processes.
     pub kind: ToolKind,
-    /// The arguments it runs with.
+    /// The arguments that the call runs with.
     pub args: Map<String, Value>,
-    /// The call in one line.
+    /// A one-line description of the call.
     pub description: String,
-    /// Arguments that hooks changed.
+    /// The names of the arguments that hooks changed.
     pub rewritten_args: Vec<String>,
 }
 
-/// A tool call that is over.
+/// A tool call that has ended.
 #[derive(Clone, Debug)]
 pub struct ToolEnd {
-    /// The call's name.
+    /// The identifier of the call.
     pub call_id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments it ran with, or would have.
+    /// The arguments that the call ran with, or would have run with.
     pub args: Map<String, Value>,
-    /// What to show.
+    /// The result as the front end displays it.
     pub display: ToolDisplay,
-    /// What the model reads, as text.
+    /// The result as the model reads it, as text.
     pub content: String,
-    /// Why it failed, if it did.
+    /// The error of a call that failed.
     pub error: Option<CallError>,
-    /// How long it ran; nothing if it did not.
+    /// How long the call ran; zero if it did not run.
     pub duration: Duration,
-    /// Who let it run or did not; nothing if nobody was concerned.
+    /// The decision that let the call run or refused it, where one was needed.
     pub decision: Option<CallDecision>,
-    /// How the command that it ran ended, if it ran one.
+    /// How the shell command of the call ended, if it ran one.
     pub command: Option<CommandEnd>,
-    /// What AfterTool hooks attached: `hookData` and `hookMessages`.
+    /// The metadata that AfterTool hooks attached: `hookData` and `hookMessages`.
     pub metadata: Map<String, Value>,
-    /// The turn's name in logs.
+    /// The turn's identifier in logs.
     pub prompt_id: String,
 }
 
 impl ToolEnd {
-    /// Why the command that it ran failed, in a few words. The call itself has not: the model is told the code.
+    /// Returns a short text on why the call's shell command failed.
+    ///
+    /// Such a call counts as successful: the model reads the exit code.
     pub fn failed_command(&self) -> Option<String> {
         self.command.filter(|_| self.error.is_none()).and_then(CommandEnd::failure)
     }
 }
 
-/// Who let a call run, or did not.
+/// The decision on whether a call may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallDecision {
-    /// The user allowed it.
+    /// The user approved the call.
     Accept,
-    /// Nobody had to be asked.
+    /// The call needed no approval.
     AutoAccept,
-    /// A hook, a rule or the user refused it.
+    /// A hook, a rule or the user refused the call.
     Reject,
-    /// Hooks or the user changed its arguments.
+    /// Hooks or the user changed the arguments of the call.
     Modify,
 }
 
 impl CallDecision {
-    /// Every decision, in the order in which counts list them.
+    /// All decisions, in the order in which counts list them.
     pub const ALL: [CallDecision; 4] =
         [CallDecision::Accept, CallDecision::Reject, CallDecision::Modify, CallDecision::AutoAccept];
 
-    /// The word in logs and counts.
+    /// Returns the name of the decision in logs and counts.
     pub fn as_str(self) -> &'static str {
         match self {
             CallDecision::Accept => "accept",
@@ -333,68 +344,68 @@ impl CallDecision {
     }
 }
 
-/// Why a call failed.
+/// The error of a call that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallError {
-    /// What sort of failure.
+    /// The kind of the error.
     pub kind: ToolErrorKind,
-    /// Words for people.
+    /// The message for users.
     pub message: String,
 }
 
 impl CallError {
-    /// Whether the user cancelled it, so that nothing went wrong.
+    /// Returns whether the user cancelled the call, which is no failure.
     pub fn is_cancelled(&self) -> bool {
         self.kind == ToolErrorKind::Cancelled
     }
 }
 
-/// How bad an end is.
+/// The severity of a turn's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnEndSeverity {
-    /// As it should be.
+    /// The turn ended normally.
     Normal,
-    /// Somebody wanted it so.
+    /// A hook or the user ended the turn.
     Warning,
-    /// Something went wrong.
+    /// The turn failed or reached a limit.
     Error,
 }
 
-/// How a turn ended.
+/// The way in which a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnEnd {
-    /// With an answer.
+    /// The model gave an answer.
     Answered,
-    /// A hook refused it; the reason.
+    /// A hook denied the prompt or the answer; the text is its reason.
     Blocked(String),
-    /// A hook stopped the agent; the reason.
+    /// A hook stopped the agent; the text is its reason.
     Stopped(String),
-    /// The user cancelled it.
+    /// The user cancelled the turn.
     Cancelled,
-    /// Too many requests in one session.
+    /// The session has made its maximum number of model requests.
     TurnLimit(u32),
-    /// Too many requests for one prompt.
+    /// The prompt has made its maximum number of model requests.
     PromptLimit(u32),
-    /// A sub-agent has made all its requests.
+    /// The sub-agent has made its maximum number of model requests.
     AgentLimit(u32),
-    /// The model did the same thing again and again.
+    /// The model repeated itself; the text describes the repetition.
     Loop(String),
-    /// Something failed; what, and what to do.
+    /// The turn failed with an error.
     Failed {
-        /// What.
+        /// The message of the error.
         message: String,
-        /// What to do.
+        /// The advice to the user on what to do about it.
         hint: Option<String>,
     },
 }
 
 impl TurnEnd {
-    /// A failure without advice.
+    /// Returns a failure without a hint.
     pub fn failed(message: impl Into<String>) -> Self {
         TurnEnd::Failed { message: message.into(), hint: None }
     }
 
-    /// A word for machines; none for an answer.
+    /// Returns the name of the end for machine-readable output, `None` for an answer.
     pub fn kind(&self) -> Option<&'static str> {
         match self {
             TurnEnd::Answered => None,
@@ -407,7 +418,7 @@ impl TurnEnd {
         }
     }
 
-    /// How bad it is.
+    /// Returns the severity of the end.
     pub fn severity(&self) -> TurnEndSeverity {
         match self {
             TurnEnd::Answered => TurnEndSeverity::Normal,
@@ -420,7 +431,7 @@ impl TurnEnd {
         }
     }
 
-    /// What to tell people; nothing for an answer, which speaks for itself.
+    /// Returns the message for users, `None` for an answer.
     pub fn message(&self) -> Option<String> {
         match self {
             TurnEnd::Answered => None,
@@ -435,7 +446,7 @@ impl TurnEnd {
         }
     }
 
-    /// What to do about it.
+    /// Returns the advice to the user, if there is any.
     pub fn hint(&self) -> Option<&str> {
         match self {
             TurnEnd::TurnLimit(_) => Some("raise `model.maxSessionTurns` in the settings for more"),

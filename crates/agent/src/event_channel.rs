@@ -1,5 +1,8 @@
-//! The way of events from agent to front end, bounded whatever the front end does: text is joined, live output keeps only
-//! its end, and whoever makes many events waits until there is room. What the events are is `event.rs`.
+//! The channel that carries events from the agent to the front end.
+//!
+//! Its size is limited for a slow front end: text is joined, live output keeps only its end, and producers of
+//! many events wait for capacity with [`EventSender::wait_for_capacity`]. [`EventSender::send`] itself never
+//! waits. The events are defined in `event.rs`.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,32 +14,32 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::AgentEvent;
 
-/// With this much unread, whoever makes more events waits.
+/// From this number of unread events on, producers that wait for capacity are held up.
 const MAX_UNREAD_EVENTS: usize = 1024;
 const MAX_UNREAD_BYTES: usize = 4 << 20;
-/// With this much unread, nothing waits until somebody reads it anyway.
+/// From this number of unread bytes on, coalesced events wake the reader too.
 const MAX_COALESCED_BYTES: usize = MAX_UNREAD_BYTES / 4;
-/// With this much unread, pieces of text are joined: nobody sees them come one by one any more.
+/// From this number of unread events on, adjacent pieces of text are joined, as the reader is behind anyway.
 const TEXT_JOIN_THRESHOLD_EVENTS: usize = 64;
-/// So much of a running tool's output waits to be read; what comes faster pushes out what came before.
+/// The maximum of unread live output per call; newer output replaces the oldest.
 const MAX_LIVE_OUTPUT_BYTES: usize = 32 << 10;
 
-/// How long a thread that has printed some text waits for more of it, to print that together.
+/// How long a reader thread that has read text waits for more, so that it prints both together.
 const COALESCE_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Where events go. Cheap to clone.
+/// The sending half of the event channel, cheap to clone.
 #[derive(Clone, Debug)]
 pub struct EventSender {
     closer: Arc<EventQueueCloser>,
-    /// The sub-agent that tells of things, and the call that it works for.
+    /// The sub-agent that sends the events, and the identifier of its delegating call.
     subagent: Option<(Arc<SubAgent>, Arc<str>)>,
 }
 
-/// Where events come out.
+/// The receiving half of the event channel.
 #[derive(Debug)]
 pub struct EventStream {
     queue: Arc<EventQueue>,
-    /// Whether text was read since the last rest.
+    /// Whether text was read since the reader thread last waited for more of it.
     has_read_text: bool,
 }
 
@@ -47,16 +50,16 @@ struct EventQueueCloser(Arc<EventQueue>);
 struct EventQueue {
     state: Mutex<EventQueueState>,
     arrived: Notify,
-    /// The same for a thread.
+    /// The equivalent of `arrived` for a reader thread.
     thread_wakeup: Condvar,
     space_freed: Notify,
 }
 
-/// Why there is no event.
+/// The reason why the queue has no event.
 enum Empty {
-    /// Others may come.
+    /// More events may arrive.
     ForNow,
-    /// There can be no more.
+    /// The channel is closed.
     Closed,
 }
 
@@ -64,29 +67,29 @@ enum Empty {
 struct EventQueueState {
     events: VecDeque<AgentEvent>,
     bytes: usize,
-    /// There will be no more.
+    /// Whether the channel was closed by its senders.
     is_closed: bool,
-    /// The reader is gone.
+    /// Whether the reader was dropped.
     reader_gone: bool,
-    /// What the reader need not be woken for.
+    /// The predicate of events that do not wake the reader.
     is_coalesced: Option<fn(&AgentEvent) -> bool>,
     reader_thread: ReaderThread,
 }
 
-/// What a thread does that reads.
+/// The state of a thread that reads with [`EventStream::recv_blocking`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ReaderThread {
-    /// Something else, if there is one at all.
+    /// The thread does something else, or there is none.
     #[default]
     Busy,
-    /// It waits for any event.
+    /// The thread waits for any event.
     Waiting,
-    /// It waits for any event but text, for a moment.
+    /// The thread waits for any event but text, for [`COALESCE_INTERVAL`].
     Coalescing,
 }
 
 impl EventSender {
-    /// A pair: where events go, and where they come out.
+    /// Creates a channel and returns both halves.
     pub fn channel() -> (EventSender, EventStream) {
         let queue = Arc::new(EventQueue::default());
         (
@@ -95,12 +98,14 @@ impl EventSender {
         )
     }
 
-    /// The same way, for what a sub-agent tells of.
+    /// Returns a sender into the same channel that marks its events as those of a sub-agent.
     pub(crate) fn for_subagent(&self, agent: &Arc<SubAgent>, call_id: &str) -> EventSender {
         EventSender { closer: self.closer.clone(), subagent: Some((agent.clone(), call_id.into())) }
     }
 
-    /// Tells the front end; nobody listening is fine. Never waits: that is what [`EventSender::wait_for_capacity`] is for.
+    /// Sends an event to the front end; without a reader the event is dropped.
+    ///
+    /// It never waits: callers that produce many events use [`EventSender::wait_for_capacity`].
     pub fn send(&self, event: AgentEvent) {
         let Some(event) = self.tag_subagent(event) else { return };
         let queue = &self.closer.0;
@@ -115,8 +120,10 @@ impl EventSender {
         }
     }
 
-    /// Says at whose work it happened. Questions and hooks are everybody's; what a sub-agent's command prints while it runs
-    /// nobody follows.
+    /// Wraps the event of a sub-agent's sender in [`AgentEvent::SubAgent`].
+    ///
+    /// Questions and hook events stay as they are. Live output of a sub-agent's
+    /// commands is dropped, as no front end shows it.
     fn tag_subagent(&self, event: AgentEvent) -> Option<AgentEvent> {
         let Some((agent, call_id)) = &self.subagent else { return Some(event) };
         match event {
@@ -135,17 +142,17 @@ impl EventSender {
         }
     }
 
-    /// Whether a front end shows what a command prints while it runs; a sub-agent's it does not.
+    /// Returns whether a front end shows live output of commands; it does not for a sub-agent.
     pub(crate) fn has_live_viewer(&self) -> bool {
         self.subagent.is_none()
     }
 
-    /// There are no more events: what is sent from now on is dropped.
+    /// Closes the channel: events that are sent later are dropped.
     pub fn close(&self) {
         self.closer.0.close();
     }
 
-    /// Waits until the front end has caught up, or the turn is cancelled.
+    /// Waits until the front end has caught up, or the token is cancelled.
     pub async fn wait_for_capacity(&self, cancel: &CancellationToken) {
         let queue = &self.closer.0;
         loop {
@@ -168,13 +175,16 @@ impl Drop for EventQueueCloser {
 }
 
 impl EventStream {
-    /// Leaves such events where they are until another one comes, or many have: for who does nothing with them but count.
-    /// Waking a reader takes longer than most of what is told of.
+    /// Lets events that match the predicate wait until another event arrives or many are queued.
+    ///
+    /// It is meant for a front end that only counts such events: waking a reader takes longer than most of them.
     pub fn set_coalesced(&mut self, can_wait: fn(&AgentEvent) -> bool) {
         self.queue.lock().is_coalesced = Some(can_wait);
     }
 
-    /// The next event; none when there can be no more. Dropping the future loses nothing.
+    /// Receives the next event, `None` when the channel is closed and empty.
+    ///
+    /// It is cancel-safe: dropping the future loses no event.
     pub async fn recv(&mut self) -> Option<AgentEvent> {
         let queue = self.queue.clone();
         loop {
@@ -187,12 +197,14 @@ impl EventStream {
         }
     }
 
-    /// The next event, if it is there already.
+    /// Returns the next event if one is queued.
     pub fn try_recv(&mut self) -> Option<AgentEvent> {
         self.poll_queue().ok()
     }
 
-    /// One look says both what is there and whether more can come: between two, all of a session could go by unseen.
+    /// Takes the next event, or says why there is none.
+    ///
+    /// Both are read under one lock: between two locks, all of a session could pass unseen.
     fn poll_queue(&mut self) -> Result<AgentEvent, Empty> {
         let mut state = self.queue.lock();
         let nothing = if state.is_closed { Empty::Closed } else { Empty::ForNow };
@@ -202,9 +214,10 @@ impl EventStream {
         Ok(event)
     }
 
-    /// The next event, for a thread that does nothing else; none when there can be no more. Text that comes fast is handed
-    /// over a few times in a hundredth of a second, and not piece by piece: nobody reads faster, and waking a thread for each
-    /// takes longer than the pieces do.
+    /// Receives the next event on a dedicated thread, `None` when the channel is closed and empty.
+    ///
+    /// Text that arrives fast is delivered a few times in ten milliseconds and not piece by piece, because waking the
+    /// thread for each piece takes longer than to handle it.
     pub fn recv_blocking(&mut self) -> Option<AgentEvent> {
         let mut state = self.queue.lock();
         if state.events.is_empty() && std::mem::take(&mut self.has_read_text) {
@@ -237,7 +250,7 @@ impl EventQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// There is something to read.
+    /// Wakes the reader, in whichever way it waits.
     fn wake_reader(&self, mut state: MutexGuard<'_, EventQueueState>) {
         let slept = std::mem::take(&mut state.reader_thread) != ReaderThread::Busy;
         drop(state);
@@ -253,7 +266,8 @@ impl EventQueue {
         self.wake_reader(state);
     }
 
-    /// Puts the thread to sleep until it is woken; a rest ends by itself, too.
+    /// Puts the reader thread to sleep until it is woken, or in
+    /// [`ReaderThread::Coalescing`] until the interval is over.
     fn wait_for_wakeup<'a>(
         &self,
         mut state: MutexGuard<'a, EventQueueState>,
@@ -283,7 +297,7 @@ impl EventQueueState {
         self.reader_gone || self.events.len() < MAX_UNREAD_EVENTS && self.bytes < MAX_UNREAD_BYTES
     }
 
-    /// Whether it is more of the text that a thread gathers.
+    /// Returns whether the event is more of the text that the reader thread waits to coalesce.
     fn is_coalescing_text(&self, event: &AgentEvent) -> bool {
         self.reader_thread == ReaderThread::Coalescing && matches!(event, AgentEvent::Text(_))
     }
@@ -291,7 +305,7 @@ impl EventQueueState {
     fn push(&mut self, event: AgentEvent) {
         let weight = event_bytes(&event);
         let can_wait = self.is_coalesced;
-        // The hooks of a piece stand between it and the piece before.
+        // The hook events of a piece of text stand between it and the piece before.
         let is_between = |event: &AgentEvent| {
             let is_hooks = matches!(event, AgentEvent::HookStarted { .. } | AgentEvent::HookFinished { .. });
             is_hooks && can_wait.is_some_and(|can_wait| can_wait(event))
@@ -310,7 +324,7 @@ impl EventQueueState {
         self.bytes += weight;
     }
 
-    /// Live output waits in one place per call, however much there is of it.
+    /// Adds live output to the queued event of its call, so that each call has at most one.
     fn push_output(&mut self, call_id: String, more: &str) {
         let waiting = self.events.iter_mut().rev().find_map(|event| match event {
             AgentEvent::ToolOutput { call_id: id, text } if *id == call_id => Some(text),
@@ -338,7 +352,7 @@ impl EventQueueState {
     }
 }
 
-/// Adds to a text of which only the end is of interest.
+/// Appends to a text and keeps only its last [`MAX_LIVE_OUTPUT_BYTES`].
 fn append_keeping_end(text: &mut String, more: &str) {
     text.push_str(more);
     let mut cut = text.len().saturating_sub(MAX_LIVE_OUTPUT_BYTES);
@@ -348,7 +362,7 @@ fn append_keeping_end(text: &mut String, more: &str) {
     text.drain(..cut);
 }
 
-/// What an event holds on to, roughly: only what can be large counts.
+/// Estimates the memory of an event; only fields that can be large are counted.
 fn event_bytes(event: &AgentEvent) -> usize {
     match event {
         AgentEvent::Text(text) | AgentEvent::Thought(text) | AgentEvent::ToolOutput { text, .. } => text.len(),

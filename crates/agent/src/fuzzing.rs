@@ -1,5 +1,5 @@
-//! Doors for `crates/properties`: policies out of texts, what they decide, and what a custom command would run. No part of
-//! the interface.
+//! Entry points for `crates/properties`: parsing and evaluating policies, and expanding custom commands.
+//! They are not part of the public interface.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use serde_json::{Map, Value};
 use crate::commands::{CommandError, CommandInvocation};
 use crate::policy::{ParsedPolicy, Policy, PolicyCall, PolicyRule, PolicyTier, RuleDecision};
 
-/// A policy file with this text.
+/// Parses a policy file with this text.
 pub fn parse_policy_text(text: &str, tier: PolicyTier) -> ParsedPolicy {
     crate::policy::parse_policy(Path::new("policy.toml"), text, tier)
 }
 
-/// What these rules say on a call.
+/// Returns the decision of these rules on a call.
 pub fn decide_by_rules(
     rules: Vec<PolicyRule>,
     tool: &str,
@@ -37,19 +37,19 @@ pub fn decide_by_rules(
         .map(|verdict| verdict.decision)
 }
 
-/// A custom command with a user's arguments, before anything is read or run.
+/// A custom command with the user's arguments, before any file is read or command is run.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ExpandedCommand {
-    /// The prompt, with its places as they would be read and run.
+    /// The prompt with its placeholders filled in, as they would be read and run.
     pub text: String,
-    /// The shell commands in it.
+    /// The shell commands in the prompt.
     pub shell_commands: Vec<String>,
 }
 
-/// A custom command, invoked with these arguments.
+/// Expands a custom command with these arguments.
 ///
 /// # Errors
-/// If it is not well-formed.
+/// If the command is malformed.
 pub fn expand_command(command: &CustomCommand, args: &str) -> Result<ExpandedCommand, CommandError> {
     let typed = format!("/{} {args}", command.name);
     let invoked = CommandInvocation::new(command, &typed, args)?;

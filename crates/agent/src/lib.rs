@@ -1,8 +1,9 @@
-//! The agent: one prompt, from hooks and model to tools and answer.
+//! Runs one prompt of an agent: hooks, model, tools and answer.
 //!
-//! Free of terminal code: it speaks in a stream of [`AgentEvent`]s that a headless printer or a screen consumes. The
-//! journey of a prompt, module by module: `agent` (BeforeAgent) → `turn` → `door` (BeforeModel, BeforeToolSelection) →
-//! `stream` (AfterModel) → `call` (BeforeTool, Notification, AfterTool) → … → `agent` (AfterAgent).
+//! The crate has no terminal code. It reports through a stream of [`AgentEvent`]s, which a headless
+//! printer or a screen consumes. A prompt passes these modules: `agent` (BeforeAgent) → `turn` →
+//! `model_gateway` (BeforeModel, BeforeToolSelection) → `stream` (AfterModel) → `call` (BeforeTool,
+//! Notification, AfterTool) → … → `agent` (AfterAgent).
 
 #![warn(missing_docs)]
 

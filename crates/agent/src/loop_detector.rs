@@ -1,22 +1,23 @@
-//! Notices a model that does the same thing again and again: the same tool call, or the same sentence.
-//! Looks and says so; ending the turn is the turn's work. One guard per prompt.
+//! Detects a model that repeats itself: the same tool call, or the same text.
+//!
+//! It only reports the repetition; `turn.rs` ends the turn. Each prompt has its own detector.
 
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Map, Value};
 
-/// The same call this many times in a row is a loop.
+/// The number of identical calls in a row that counts as a loop.
 const MAX_REPEATED_CALLS: u32 = 5;
-/// The same text this many times in a row is a loop …
+/// The number of repeats of the same text that counts as a loop.
 const MAX_TEXT_REPEATS: usize = 10;
-/// … and in a block of code, where tables of the like are wanted, this many.
+/// The number of repeats that counts as a loop within a code block, where tables of similar lines are legitimate.
 const MAX_CODE_REPEATS: usize = 40;
-/// Text is compared in blocks of this many characters.
+/// The length of the blocks in which text is compared.
 const BLOCK_CHARS: usize = 50;
-/// What comes back after more characters than this is not noticed.
+/// The longest period of a repetition that is detected.
 const MAX_PERIOD_CHARS: usize = 2_000;
 
-/// Watches one prompt's turn.
+/// Watches the calls and texts of one prompt's turn.
 #[derive(Debug, Default)]
 pub(crate) struct LoopDetector {
     last_call: Option<(String, Map<String, Value>)>,
@@ -25,7 +26,7 @@ pub(crate) struct LoopDetector {
 }
 
 impl LoopDetector {
-    /// Takes note of a tool call; the reason to stop if it is one too many of its like.
+    /// Records a tool call and returns the reason to stop if it was repeated too often.
     pub(crate) fn record_call(&mut self, name: &str, args: &Map<String, Value>) -> Option<String> {
         let same = self.last_call.as_ref().is_some_and(|(last, last_args)| last == name && last_args == args);
         if same {
@@ -34,38 +35,38 @@ impl LoopDetector {
             self.last_call = Some((name.to_owned(), args.clone()));
             self.repeated_calls = 1;
         }
-        // Words on either side of a call are no repetition of one another.
+        // Texts on either side of a call are no repetition of one another.
         self.text = RepetitionDetector::default();
         (self.repeated_calls >= MAX_REPEATED_CALLS)
             .then(|| format!("the model called {name} with the same arguments {} times in a row", self.repeated_calls))
     }
 
-    /// Takes note of a piece of the answer; the reason to stop if the answer repeats itself.
+    /// Records a piece of the answer and returns the reason to stop if the answer repeats itself.
     pub(crate) fn record_text(&mut self, text: &str) -> Option<String> {
-        // Every character counts, also after the first that tells.
+        // All characters must be pushed, also after the first match.
         let found: Vec<usize> = text.chars().filter_map(|char| self.text.push(char)).collect();
         found.first().map(|copies| format!("the model wrote the same text {copies} times in a row"))
     }
 }
 
-/// Finds text that repeats with a fixed period, one character at a time and in constant time for each.
+/// Finds text that repeats with a fixed period, in constant time for each character.
 ///
 /// Every block is looked up by its hash: if it was last seen `p` characters ago, and so were all blocks since, then the
 /// text has been repeating with period `p`.
 #[derive(Debug, Default)]
 struct RepetitionDetector {
-    /// The last characters, one block of them.
+    /// The most recent characters, at most [`BLOCK_CHARS`].
     block: VecDeque<char>,
     hash: u64,
     position: usize,
-    /// Where each block was last seen, within the longest period.
+    /// The position where each block was last seen, within the longest period.
     block_positions: HashMap<u64, usize>,
-    /// The blocks in `seen`, oldest first.
+    /// The hashes in `block_positions`, oldest first.
     block_order: VecDeque<u64>,
     period: usize,
-    /// For how many characters the period has held.
+    /// The number of characters for which the period has held.
     repeated_chars: usize,
-    /// Where the last letter or digit was: rules and borders are no sentences.
+    /// The position of the last letter or digit: rules and table borders are not counted as repeated text.
     last_word_position: usize,
     fence: CodeFenceState,
 }
@@ -73,7 +74,7 @@ struct RepetitionDetector {
 impl RepetitionDetector {
     const HASH_BASE: u64 = 0x0001_0000_01B3;
 
-    /// How often the same text has now been written, if that is too often.
+    /// Adds a character and returns the number of repeats if that is too many.
     fn push(&mut self, char: char) -> Option<usize> {
         self.fence.push(char);
         self.position += 1;
@@ -119,11 +120,11 @@ impl RepetitionDetector {
     }
 }
 
-/// Whether the text is inside a block of code.
+/// Tracks whether the text is inside a fenced code block.
 #[derive(Debug, Default)]
 struct CodeFenceState {
     is_open: bool,
-    /// Backticks at the beginning of this line; nothing once something else has come.
+    /// The number of backticks at the start of this line; `None` after any other character.
     ticks: Option<u32>,
     has_started: bool,
 }
@@ -156,7 +157,7 @@ mod tests {
         value.as_object().cloned().unwrap()
     }
 
-    /// In pieces of seven characters, as a stream would bring it.
+    /// Feeds the text in pieces of seven characters, as a stream would.
     fn stream(guard: &mut LoopDetector, text: &str) -> Option<String> {
         let chars: Vec<char> = text.chars().collect();
         chars.chunks(7).find_map(|piece| guard.record_text(&piece.iter().collect::<String>()))

@@ -1,5 +1,7 @@
-//! The one door to the model: every request of the agent, the answer to the user as well as a summary or a search, goes
-//! out here and nowhere else, past BeforeModel and BeforeToolSelection, and its answer comes in past AfterModel.
+//! The gateway to the model.
+//!
+//! Every request of the agent passes through it, for an answer to the user as well as for a summary or a search:
+//! BeforeModel and BeforeToolSelection hooks run before the request, AfterModel hooks on its answer.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -19,28 +21,28 @@ use crate::services::Services;
 use crate::stream;
 use crate::translate;
 
-/// A model that only this file can ask.
+/// Holds the model; only this module can send requests to it.
 pub struct ModelGateway {
     model: RwLock<Arc<AnyModel>>,
-    /// The name that the session asks it by.
+    /// The model name that the session uses in its requests.
     name: RwLock<String>,
-    /// What no error of the model's may say.
+    /// The secrets that are removed from the model's errors.
     secrets: Arc<Secrets>,
 }
 
 impl ModelGateway {
-    /// Puts a model behind the door.
+    /// Creates a gateway to a model.
     pub fn new(model: AnyModel, secrets: Arc<Secrets>) -> Self {
         let name = RwLock::new(model.name().to_owned());
         ModelGateway { model: RwLock::new(Arc::new(model)), name, secrets }
     }
 
-    /// Puts another model behind it; requests that are under way end with the one that they began with.
+    /// Replaces the model; requests under way finish with the model that they began with.
     pub(crate) fn replace_model(&self, model: AnyModel) {
         *self.model.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(model);
     }
 
-    /// What no error of the model's may say, and no record either.
+    /// Returns the secrets that are removed from the model's errors and from records.
     pub fn secrets(&self) -> &Arc<Secrets> {
         &self.secrets
     }
@@ -49,27 +51,27 @@ impl ModelGateway {
         self.model.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The name that the session asks it by, for requests that name no other.
+    /// Returns the model name for requests that name no other.
     pub fn name(&self) -> String {
         self.name.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Asks by another name from now on.
+    /// Sets the model name for later requests.
     pub(crate) fn set_name(&self, name: &str) {
         name.clone_into(&mut self.name.write().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Who answers.
+    /// Returns the provider of the model.
     pub fn provider(&self) -> Provider {
         self.model().provider()
     }
 }
 
-/// Who waits for an answer.
+/// The way in which an answer is delivered.
 pub(crate) enum AnswerDelivery<'g> {
-    /// The user, who follows it piece by piece; a model that repeats itself is stopped.
+    /// The answer is shown piece by piece, and a model that repeats itself is stopped.
     Streamed(&'g mut LoopDetector),
-    /// The agent, for something of its own; nobody is shown it.
+    /// The answer is for the agent's own use and is not shown.
     Silent(Purpose),
 }
 
@@ -82,19 +84,19 @@ impl AnswerDelivery<'_> {
     }
 }
 
-/// What came of a request.
+/// The outcome of a request.
 pub(crate) enum ModelAnswer {
-    /// A whole answer, and the tools that it was allowed to call.
+    /// A whole answer, with the tool choice of its request.
     Complete(Chunk, Option<ToolChoice>),
-    /// A hook refused it; nothing of it counts.
+    /// A hook denied it; no part of it counts.
     Denied(String),
-    /// A hook ended the agent's loop; what came before it counts.
+    /// A hook stopped the agent; the part before that counts.
     Stopped(String, Chunk),
-    /// The user ended it; what came before counts.
+    /// The user cancelled it; the part before that counts.
     Cancelled(Chunk),
-    /// The model repeats itself.
+    /// The model repeated itself; the part up to then counts.
     Loop(String, Chunk),
-    /// It failed; what came before counts.
+    /// The request failed; the part before that counts.
     Failed(ModelError, Chunk),
 }
 
@@ -118,12 +120,14 @@ impl ModelAnswer {
     }
 }
 
-/// Whether hooks have yet to see arguments in an answer, and may want them kept nowhere.
+/// Returns whether the answer has calls that BeforeTool hooks have yet to see and may redact.
 fn may_be_redacted(services: &Services, chunk: &Chunk) -> bool {
     chunk.function_calls().any(|call| call::has_before_tool_hooks(services, &call.name))
 }
 
-/// What is told of an answer. Calls of one that was cut off are not made, so no hook judges them.
+/// Returns the answer as it may be recorded.
+///
+/// The calls of a truncated answer are left out: they are not run, so no hook judges them.
 fn recordable_answer(services: &Services, answer: &ModelAnswer, chunk: &Chunk) -> Chunk {
     let mut told = Chunk { finish_message: None, ..chunk.clone() };
     if !matches!(answer, ModelAnswer::Complete(..)) {
@@ -134,7 +138,7 @@ fn recordable_answer(services: &Services, answer: &ModelAnswer, chunk: &Chunk) -
     told
 }
 
-/// What is told of a request.
+/// Returns the request as it may be recorded.
 fn recordable_request(services: &Services, request: &ModelRequest) -> ModelRequest {
     let mut told = request.clone();
     let tools = services.tools.current();
@@ -146,10 +150,10 @@ fn recordable_request(services: &Services, request: &ModelRequest) -> ModelReque
     told
 }
 
-/// The name that is told for a tool that does not exist: no hook judges a call of it, and its name is the model's own text.
+/// The recorded name for tools that do not exist: no hook judges such calls, and their names are text of the model.
 const UNKNOWN_TOOL_NAME: &str = "unknown_tool";
 
-/// Whether a part holds what no hook is shown: media, and calls of tools that do not exist.
+/// Returns whether a part holds content that no hook is shown: media, and calls of unknown tools.
 fn is_hidden_from_hooks(tools: &ToolSet, part: &Part) -> bool {
     let is_unknown = |name: &str| tools.get(canonical_name(name)).is_none();
     match &part.kind {
@@ -160,7 +164,7 @@ fn is_hidden_from_hooks(tools: &ToolSet, part: &Part) -> bool {
     }
 }
 
-/// Takes out of a part what no hook is shown, for those who record it: a hook could not have redacted it.
+/// Removes content that no hook is shown from a part that will be recorded, because no hook could have redacted it.
 fn strip_hidden_from_hooks(tools: &ToolSet, part: &mut Part) {
     if !is_hidden_from_hooks(tools, part) {
         return;
@@ -186,8 +190,10 @@ fn strip_hidden_from_hooks(tools: &ToolSet, part: &mut Part) {
     }
 }
 
-/// Sends a request and sees its answer through. What there is to tell of an answer whose calls hooks have yet to judge is
-/// held back: it is told when they have.
+/// Sends a request and returns its outcome, with all hooks of the request and of the answer run.
+///
+/// The response event of an answer whose calls BeforeTool hooks have yet to judge is put into
+/// `held`; the caller sends it after those hooks.
 pub(crate) async fn ask_model(
     services: &Services,
     mut request: ModelRequest,
@@ -220,7 +226,7 @@ pub(crate) async fn ask_model(
         error => ModelAnswer::Failed(error, Chunk::default()),
     });
     let answer = match answer {
-        // Servers like to repeat a key that they refuse.
+        // Some providers repeat the rejected API key in their error.
         ModelAnswer::Failed(error, chunk) => {
             ModelAnswer::Failed(error.map_text(&|text| services.model.secrets.hide(text)), chunk)
         }
@@ -251,7 +257,7 @@ pub(crate) async fn ask_model(
     answer
 }
 
-/// The only place where a model is asked anything.
+/// Sends the request to the model. No other function calls the model.
 async fn send_request(
     services: &Services,
     request: &ModelRequest,
@@ -272,7 +278,7 @@ async fn send_request(
     }
 }
 
-/// BeforeModel: changes the request, or is the answer.
+/// Runs BeforeModel hooks, which may change the request or answer in the model's place.
 async fn before_model(
     services: &Services,
     request: &mut ModelRequest,
@@ -305,7 +311,7 @@ async fn before_model(
     }
 }
 
-/// A hook's answer in the model's place, shown where it is the answer to the user.
+/// Turns a hook's response into the answer, and shows it if the request was for an answer to the user.
 fn answer_from_hook(
     services: &Services,
     request: &ModelRequest,
@@ -319,7 +325,9 @@ fn answer_from_hook(
     answer
 }
 
-/// BeforeToolSelection: which tools go along. Gives back the request as later hooks see it, if any will.
+/// Runs BeforeToolSelection hooks, which choose the offered tools.
+///
+/// Returns the request as AfterModel hooks will see it, if there are any.
 async fn before_tool_selection(
     services: &Services,
     request: &mut ModelRequest,

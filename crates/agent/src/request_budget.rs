@@ -1,23 +1,24 @@
-//! How many requests may still be made: in the session, for a prompt, by a sub-agent. Each counts for those above it, so
-//! that nobody gets further by handing work on.
+//! The number of model requests that may still be made: in the session, for a prompt, by a sub-agent.
+//!
+//! Each request counts in the parent budgets too, so that delegating work does not raise the limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::event::TurnEnd;
 
-/// A number of requests that may be made, within another such number.
+/// A limited number of requests within a parent budget.
 #[derive(Debug)]
 pub struct RequestBudget {
     limit: Option<u32>,
     spent: AtomicU32,
-    /// How a turn ends that wants more.
+    /// The end of a turn that exceeds this budget.
     exhausted_end: fn(u32) -> TurnEnd,
     parent: Option<Arc<RequestBudget>>,
 }
 
 impl RequestBudget {
-    /// For the prompts of a session.
+    /// Creates the budget for the prompts of a session.
     pub fn new(session: Option<u32>, prompt: Option<u32>) -> Arc<RequestBudget> {
         let session =
             RequestBudget { limit: session, spent: AtomicU32::new(0), exhausted_end: TurnEnd::TurnLimit, parent: None };
@@ -30,7 +31,7 @@ impl RequestBudget {
         })
     }
 
-    /// For a sub-agent, whose requests count here too.
+    /// Creates a budget for a sub-agent, whose requests count in this one too.
     pub(crate) fn for_subagent(self: &Arc<Self>, most: u32) -> Arc<RequestBudget> {
         let spent = AtomicU32::new(0);
         Arc::new(RequestBudget {
@@ -41,12 +42,12 @@ impl RequestBudget {
         })
     }
 
-    /// Another prompt begins.
+    /// Resets the count for the next prompt.
     pub(crate) fn reset(&self) {
         self.spent.store(0, Ordering::Relaxed);
     }
 
-    /// Takes one request, or says how the turn ends because there is none left.
+    /// Spends one request, or returns how the turn ends if none is left.
     pub(crate) fn try_spend(&self) -> Result<(), TurnEnd> {
         if let Some(above) = &self.parent {
             above.try_spend()?;
@@ -63,7 +64,7 @@ impl RequestBudget {
         Err((self.exhausted_end)(self.limit.unwrap_or_default()))
     }
 
-    /// How many have been made.
+    /// Returns the number of requests that were made.
     pub(crate) fn spent_requests(&self) -> u32 {
         self.spent.load(Ordering::Relaxed)
     }

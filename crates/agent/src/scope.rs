@@ -1,4 +1,4 @@
-//! Where something happens: the turn it belongs to, the sub-agent that is at work in it, and what ends it.
+//! The scope in which something runs: its turn, its sub-agent, and what cancels it.
 
 use std::sync::Arc;
 
@@ -7,41 +7,41 @@ use tokio_util::sync::CancellationToken;
 
 use crate::subagent::deadline::{Deadline, DeadlinePause};
 
-/// A turn, or what happens outside of turns. Cheap to clone.
+/// The scope of a turn, or of work outside of turns. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TurnScope {
-    /// The turn's name in hooks' input, logs and telemetry.
+    /// The turn's identifier in hook inputs, logs and telemetry.
     pub(crate) turn_id: Option<Arc<str>>,
-    /// The sub-agent at work; nothing for the agent that the user talks to.
+    /// The sub-agent at work; `None` for the main agent.
     pub(crate) agent: Option<Arc<SubAgent>>,
-    /// The time that it has.
+    /// The deadline of the sub-agent.
     pub(crate) deadline: Option<Arc<Deadline>>,
-    /// Ends everything that runs in it.
+    /// Cancels everything that runs in the scope.
     pub(crate) cancel: CancellationToken,
 }
 
 impl TurnScope {
-    /// Something that belongs to no turn.
+    /// Creates a scope for work that belongs to no turn.
     pub(crate) fn outside_turn(cancel: &CancellationToken) -> Self {
         TurnScope { cancel: cancel.clone(), ..TurnScope::default() }
     }
 
-    /// A part of it, which can be ended by itself.
+    /// Creates a child scope that can be cancelled by itself.
     pub(crate) fn child(&self) -> Self {
         TurnScope { cancel: self.cancel.child_token(), ..self.clone() }
     }
 
-    /// The turn's name; empty outside of turns.
+    /// Returns the turn's identifier, empty outside of turns.
     pub(crate) fn prompt_id(&self) -> String {
         self.turn_id.as_deref().unwrap_or_default().to_owned()
     }
 
-    /// What hooks are told of it.
+    /// Returns the context that hooks get.
     pub(crate) fn run_context(&self) -> RunContext {
         RunContext { turn_id: self.turn_id.clone(), agent: self.agent.clone(), ..RunContext::default() }
     }
 
-    /// Nobody's time runs out while this is there: somebody is asked.
+    /// Pauses the sub-agent's deadline until the value is dropped, while the user is asked.
     pub(crate) fn pause_deadline(&self) -> Option<DeadlinePause<'_>> {
         self.deadline.as_deref().map(Deadline::pause)
     }

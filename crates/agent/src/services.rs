@@ -1,4 +1,4 @@
-//! What a turn works with and does not change: model, tools, hooks, rules, and where to tell of things.
+//! The services that a turn uses: model, tools, hooks, approval rules and the event channel.
 
 use std::sync::Arc;
 
@@ -23,75 +23,77 @@ use crate::request_budget::RequestBudget;
 use crate::scope::TurnScope;
 use crate::subagent::SubAgentRegistry;
 
-/// Whether there is somebody to ask.
+/// Whether a user is present who can be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interaction {
-    /// Nobody: what would need asking is refused.
+    /// No user is present: calls that need approval are refused.
     #[default]
     Headless,
-    /// The screen answers [`AgentEvent::Approval`].
+    /// A front end answers [`AgentEvent::ApprovalRequested`].
     Interactive,
 }
 
-/// Everything a turn works with. A sub-agent's is the session's, but for its own tools, bounds and voice.
+/// The services that a turn uses.
+///
+/// A sub-agent has a copy of the session's, with its own tools, limits, request budget and event sender.
 #[derive(Clone)]
 pub struct Services {
-    /// Who answers, behind the one door.
+    /// The gateway to the model.
     pub model: Arc<ModelGateway>,
-    /// What the model can call by now.
+    /// The tools that the model can call at present.
     pub tools: Arc<Toolbox>,
-    /// The agents that it can delegate to by now.
+    /// The sub-agents that the model can delegate to at present.
     pub subagents: Arc<SubAgentRegistry>,
-    /// The MCP servers, which bring some of them.
+    /// The MCP servers, which provide some of the tools.
     pub servers: Arc<McpServerSet>,
-    /// What every tool call may use.
+    /// The context that every tool call gets.
     pub tool_context: ToolContext,
-    /// The hooks.
+    /// The engine that runs the hooks.
     pub hooks: HookEngine,
-    /// What runs unasked.
+    /// The approval rules of the session.
     pub approvals: Arc<Approvals>,
-    /// What the hooks are made of, under watch.
+    /// The watch over the files that hooks depend on.
     pub tamper_watch: Arc<TamperWatch>,
-    /// What files were before calls change them.
+    /// The recorder of file states before calls change them.
     pub checkpoints: Arc<CheckpointRecorder>,
-    /// Where to tell of things.
+    /// The sender of events to the front end.
     pub events: EventSender,
-    /// The hooks that nobody waits for.
+    /// The background hooks, whose end no turn waits for.
     pub background_hooks: Arc<BackgroundHookTasks>,
-    /// Held by whoever asks the user: one question at a time, whatever runs side by side.
+    /// The lock for questions to the user: one is asked at a time, also by parallel calls.
     pub approval_lock: Arc<Mutex<()>>,
-    /// Whether there is somebody to ask.
+    /// Whether a user is present who can be asked.
     pub interaction: Interaction,
-    /// How the model is to answer.
+    /// The generation settings of requests.
     pub generation: GenerationConfig,
     /// Whether a model that repeats itself is stopped.
     pub loop_detection: bool,
-    /// How many requests may still be made.
+    /// The number of model requests that may still be made.
     pub budget: Arc<RequestBudget>,
-    /// The share of the context window at which history is compressed.
+    /// The share of the context window at which the history is compressed.
     pub compression_threshold: f64,
-    /// The tokens at which it is, if that comes first.
+    /// The number of tokens at which the history is compressed, if that is lower.
     pub compression_target: Option<u32>,
 }
 
 impl Services {
-    /// Fires an event and passes on what hooks say and what went wrong with them.
+    /// Fires an event, and forwards the messages and warnings of its hooks.
     pub(crate) async fn fire<E: Event>(&self, event: &E, scope: &TurnScope) -> Outcome<E::Verdict> {
         self.fire_with_paths(event, PathResolver::default(), scope).await
     }
 
-    /// The same for an event of a tool call, whose paths lead where they lead for the tool.
+    /// Fires an event of a tool call, whose paths are resolved as they are for the tool.
     pub(crate) async fn fire_with_paths<E: Event>(
         &self,
         event: &E,
         paths: PathResolver,
         scope: &TurnScope,
     ) -> Outcome<E::Verdict> {
-        // Every run is told of; a front end that does not keep up is waited for.
+        // Every hook run is reported, so a front end that does not keep up is waited for.
         if self.hooks.has_hooks_for(E::KIND) {
             self.events.wait_for_capacity(&scope.cancel).await;
         }
-        // Nothing runs, nothing changes.
+        // Without planned hooks nothing runs, so nothing needs to be watched.
         let is_planned = self.hooks.plan_with_mcp_name(E::KIND, event.subject(), event.mcp_name()).is_some();
         let window = match scope.turn_id {
             _ if !is_planned => None,
@@ -107,23 +109,24 @@ impl Services {
         outcome
     }
 
-    /// What hooks are told of where they run, and of what may be done there unasked.
+    /// Returns the context of a hook run, with the approval mode.
     pub(crate) fn run_context(&self, scope: &TurnScope) -> RunContext {
         RunContext { approval_mode: Some(self.approvals.mode().as_str().into()), ..scope.run_context() }
     }
 
-    /// Passes on words of and about hooks.
+    /// Forwards messages and warnings of hooks to the front end.
     pub(crate) fn forward_messages<E: Event>(&self, messages: &[HookMessage], warnings: &[HookMessage]) {
         HookEventForwarder(self.events.clone()).background_output(E::KIND, messages, warnings);
     }
 
-    /// Does something for the user that changes what is allowed for good: the file, and perhaps its folder.
+    /// Runs a change of the remembered rules as the user's own: changes of the file and
+    /// its folder are not attributed to the agent.
     pub(crate) fn change_remembered_rules<T>(&self, memory: &RememberedRules, change: impl FnOnce() -> T) -> T {
         let folder = memory.file.parent().unwrap_or(&memory.file);
         self.tamper_watch.with_user_change(folder, || self.tamper_watch.with_user_change(&memory.file, change))
     }
 
-    /// What one call may use: in the working directory, wherever that is by now.
+    /// Returns the context of one call, with the workspace at the present working directory.
     pub(crate) fn call_context(&self) -> ToolContext {
         let mut context = self.tool_context.clone();
         if let Some(moved) = context.workspace.relocated() {
@@ -133,15 +136,15 @@ impl Services {
     }
 }
 
-/// What the model is told of tools.
+/// The tool declarations in a request.
 type ToolDeclarations = Arc<[Arc<ToolDeclaration>]>;
 
-/// The same for a set of tools: put together once for as long as it is the same.
+/// Caches the declarations of a tool set as long as the set stays the same.
 #[derive(Default)]
 pub(crate) struct DeclarationCache(Option<(Arc<ToolSet>, ToolDeclarations)>);
 
 impl DeclarationCache {
-    /// These, as the model is told of them.
+    /// Returns the declarations of these tools.
     pub(crate) fn declarations_for(&mut self, tools: Arc<ToolSet>) -> ToolDeclarations {
         if let Some((known, declared)) = &self.0
             && Arc::ptr_eq(known, &tools)
@@ -154,7 +157,7 @@ impl DeclarationCache {
     }
 }
 
-/// Tells the screen of every hook run; give it to the engine's builder.
+/// Forwards every hook run to the front end, as the observer of the hook engine.
 pub struct HookEventForwarder(pub EventSender);
 
 impl Observer for HookEventForwarder {

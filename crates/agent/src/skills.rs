@@ -1,5 +1,6 @@
-//! Skills for the model: what the system prompt says of them, and `activate_skill`, which loads one. Which there are is
-//! `settings/skills.rs`; whether a call may run is decided as for any tool.
+//! Skills for the model: their section of the system prompt, and `activate_skill`, which loads one.
+//!
+//! `settings::skills` finds the skills; calls are approved like those of any tool.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,13 +12,13 @@ use hookwright_tools::{
 };
 use serde_json::{Value, json};
 
-/// Its name, for the model and for hooks.
+/// The tool's name, for the model and for hooks.
 pub(crate) const ACTIVATE_SKILL: &str = "activate_skill";
 
-/// The most that descriptions take up of each request; those that do not fit are left out, and names stay.
+/// The maximum size of all descriptions in a request; descriptions that do not fit are left out, names are kept.
 const MAX_DESCRIPTIONS_BYTES: usize = 48 << 10;
 
-/// What the system prompt says of skills; nothing where there are none.
+/// Returns the skills for the system prompt, one per line; empty if there are none.
 pub(crate) fn skills_prompt(skills: &Skills) -> String {
     let mut left = MAX_DESCRIPTIONS_BYTES;
     let lines = skills.offered().map(|skill| {
@@ -33,12 +34,12 @@ pub(crate) fn skills_prompt(skills: &Skills) -> String {
     lines.collect()
 }
 
-/// The same, if the tool is there to activate them.
+/// Returns the skills for the system prompt if the tool that activates them is available.
 pub(crate) fn skills_prompt_if_available(tools: &Toolbox, skills: &Skills) -> String {
     tools.current().get(ACTIVATE_SKILL).map(|_| skills_prompt(skills)).unwrap_or_default()
 }
 
-/// What the user should know of the skills: which were left out, and which count in the place of others.
+/// Returns warnings for the user: skills with errors, overridden skills, and descriptions that do not fit.
 pub(crate) fn skill_warnings(skills: &Skills) -> Vec<String> {
     let errors = skills.diagnostics.iter().filter(|wrong| wrong.severity == Severity::Error);
     let overridden = skills.list.iter().filter_map(|skill| match &skill.state {
@@ -61,17 +62,17 @@ pub(crate) fn skill_warnings(skills: &Skills) -> Vec<String> {
     errors.map(ToString::to_string).chain(overridden).chain(crowded).collect()
 }
 
-/// How many descriptions do not fit.
+/// Returns the number of descriptions that do not fit.
 fn omitted_description_count(skills: &Skills) -> usize {
     skills_prompt(skills).lines().filter(|line| !line.contains(": ")).count()
 }
 
-/// Text of others, unable to pass for a mark of ours or to begin a section of its own.
+/// Escapes brackets, so that a skill's text cannot imitate the tags of the system prompt.
 fn escape_text(text: &str) -> String {
     text.replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The tool, if there is anything to activate.
+/// Returns the `activate_skill` tool if any skill is offered.
 pub(crate) fn skill_tools(skills: &Arc<Skills>) -> Vec<Arc<dyn Tool>> {
     let any = skills.offered().next().is_some();
     any.then(|| Arc::new(ActivateSkill(skills.clone())) as Arc<dyn Tool>).into_iter().collect()
@@ -80,7 +81,7 @@ pub(crate) fn skill_tools(skills: &Arc<Skills>) -> Vec<Arc<dyn Tool>> {
 struct ActivateSkill(Arc<Skills>);
 
 impl ActivateSkill {
-    /// The skill that a call means, or what to say to the model.
+    /// Returns the skill that a call names, or the failure for the model.
     fn find_skill(&self, args: &Value) -> Result<&Skill, ToolFailure> {
         let name = args.get("name").and_then(Value::as_str).unwrap_or_default();
         let names = || self.0.offered().map(|skill| skill.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -173,7 +174,7 @@ fn activation_result(skill: &Skill, instructions: &str, found: &SkillResources) 
     ToolResult::text(told, format!("activated {name} from {}", folder.display()))
 }
 
-/// The folder and what is in it, one to a line.
+/// Returns the folder and its files, one per line.
 fn list_resources(folder: &Path, found: &SkillResources) -> String {
     let mut text = format!("{}/\n", folder.display());
     for file in &found.files {

@@ -1,8 +1,8 @@
-//! The model's answer, as it comes in: AfterModel for every piece (or for what its hooks want held together: `chunk_buffer.rs`), and
-//! only then the screen.
+//! Receives the model's answer. AfterModel hooks run for every piece, or for larger units
+//! if they ask for them (`chunk_buffer.rs`).
 //!
-//! Nothing of a piece is shown, kept or counted before AfterModel hooks have seen it, so what they redact is nowhere.
-//! The request, and who may make one, is `model_gateway.rs`.
+//! No piece is shown, kept or counted before AfterModel hooks have seen it, so that text they redact is recorded
+//! nowhere. The request itself is made in `model_gateway.rs`.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ use crate::scope::TurnScope;
 use crate::services::Services;
 use crate::translate;
 
-/// Takes the answer in, piece by piece.
+/// Receives a streamed answer, piece by piece.
 pub(crate) async fn receive_stream(
     services: &Services,
     mut stream: ChunkStream,
@@ -41,11 +41,11 @@ pub(crate) async fn receive_stream(
     };
     let mut failure = None;
     while let Some(piece) = stream.next().await {
-        // A front end that does not read holds up the model, not our memory.
+        // A front end that does not read holds up the model instead of growing the queue.
         services.events.wait_for_capacity(&scope.cancel).await;
         let taken = match piece {
             Ok(chunk) => intake.push_chunk(chunk).await,
-            // What is held no hook has seen.
+            // No hook has seen the buffered text, so it is dropped.
             Err(error) if error.is_cancelled() => return ModelAnswer::Cancelled(intake.answer.chunk),
             Err(error) => {
                 failure = Some(error);
@@ -56,7 +56,7 @@ pub(crate) async fn receive_stream(
             return answer;
         }
     }
-    // Nothing more comes, so that what is held is all there will be of it.
+    // The stream has ended, so the buffer holds all that is left.
     if let Some(rest) = intake.chunk_buffer.flush()
         && let ControlFlow::Break(answer) = intake.deliver(rest).await
     {
@@ -70,7 +70,7 @@ pub(crate) async fn receive_stream(
     }
 }
 
-/// What the model sent, before hooks changed any of it: an answer that a hook emptied was an answer.
+/// A summary of what the model sent before hooks changed it: an answer that a hook emptied was still an answer.
 #[derive(Default)]
 struct ReceivedContent {
     has_calls: bool,
@@ -86,7 +86,7 @@ impl ReceivedContent {
         self.finish_reason = chunk.finish_reason.clone().or(self.finish_reason.take());
     }
 
-    /// The error of an answer that is none. Nothing needs to be said after the result of a tool.
+    /// Returns the error for a missing answer. An empty answer after a tool result is allowed.
     fn missing_answer(self, request: &ModelRequest) -> Option<ModelError> {
         use FinishReason::{MalformedFunctionCall, UnexpectedToolCall};
         let is_broken = matches!(self.finish_reason, Some(MalformedFunctionCall | UnexpectedToolCall));
@@ -98,7 +98,7 @@ impl ReceivedContent {
     }
 }
 
-/// An answer on its way in.
+/// The state of an answer that is being received.
 struct AnswerReceiver<'a> {
     services: &'a Services,
     scope: &'a TurnScope,
@@ -110,7 +110,7 @@ struct AnswerReceiver<'a> {
 }
 
 impl AnswerReceiver<'_> {
-    /// Takes a piece in, and passes on what hooks need not wait for any longer; breaks where the answer is over.
+    /// Adds a chunk and delivers the text that need not be buffered any longer; breaks when the answer ends early.
     async fn push_chunk(&mut self, chunk: Chunk) -> ControlFlow<ModelAnswer> {
         if !self.answer.has_room_for(chunk.memory_bytes().saturating_add(self.chunk_buffer.buffered_bytes())) {
             return ControlFlow::Break(answer_too_large());
@@ -123,7 +123,7 @@ impl AnswerReceiver<'_> {
         }
     }
 
-    /// Past the hooks, and only then onto the screen.
+    /// Runs AfterModel hooks on a chunk, and then sends it to the front end.
     async fn deliver(&mut self, mut chunk: Chunk) -> ControlFlow<ModelAnswer> {
         let services = self.services;
         if let Some(watcher) = self.after_model.as_mut().filter(|_| services.hooks.has_hooks_for(EventKind::AfterModel))
@@ -136,16 +136,16 @@ impl AnswerReceiver<'_> {
                     return ControlFlow::Break(ModelAnswer::Stopped(reason, std::mem::take(so_far)));
                 }
             }
-            // Hooks that were ended by a cancel have redacted nothing.
+            // Hooks that were cancelled have redacted nothing.
             if self.scope.is_cancelled() {
                 return ControlFlow::Break(ModelAnswer::Cancelled(std::mem::take(so_far)));
             }
-            // What they put in its place counts too.
+            // The text that hooks put in its place counts against the limit too.
             if !self.answer.has_room_for(chunk.memory_bytes()) {
                 return ControlFlow::Break(answer_too_large());
             }
         }
-        // Only now: what hooks took out of it is on no record.
+        // Logged after the hooks, so that redacted text is in no log.
         tracing::trace!(text = chunk.text(), "a piece of the answer");
         send_chunk_events(services, &chunk);
         let repeated = services.loop_detection.then(|| self.loop_detector.record_text(&chunk.text())).flatten();
@@ -157,11 +157,12 @@ impl AnswerReceiver<'_> {
     }
 }
 
-/// The most that an answer may weigh, all its pieces together and whoever sends it: many times what any model says on
-/// purpose, and little enough to be kept, sent on and written down.
+/// The maximum size of an answer, from the model or from a hook.
+///
+/// It is many times what a model writes on purpose, and small enough to be kept, sent on and recorded.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
-/// An answer as far as it has come.
+/// The part of an answer that has been received.
 #[derive(Default)]
 struct AccumulatedAnswer {
     chunk: Chunk,
@@ -169,7 +170,7 @@ struct AccumulatedAnswer {
 }
 
 impl AccumulatedAnswer {
-    /// Whether so much still fits.
+    /// Returns whether this many more bytes fit into the limit.
     fn has_room_for(&self, weight: usize) -> bool {
         self.size_bytes.saturating_add(weight) <= MAX_ANSWER_BYTES
     }
@@ -180,12 +181,14 @@ impl AccumulatedAnswer {
     }
 }
 
-/// Nothing of an answer counts that is too large: a part of it would be somebody else's choice.
+/// Returns the failure of an answer that is too large.
+///
+/// No part of such an answer is kept: where it is cut would decide what it says.
 fn answer_too_large() -> ModelAnswer {
     ModelAnswer::Failed(ModelError::TooLarge { largest: MAX_ANSWER_BYTES }, Chunk::default())
 }
 
-/// An answer that is whole already, if it is not too large.
+/// Returns an answer that is already whole, or a failure if it is too large.
 pub(crate) fn complete_answer(chunk: Chunk, request: &ModelRequest) -> ModelAnswer {
     match AccumulatedAnswer::default().has_room_for(chunk.memory_bytes()) {
         true => ModelAnswer::Complete(chunk, request.tool_choice.clone()),
@@ -203,7 +206,7 @@ pub(crate) fn send_chunk_events(services: &Services, chunk: &Chunk) {
     }
 }
 
-/// An answer that nobody follows, in one piece.
+/// Receives an answer that is not streamed, with AfterModel hooks run on the whole of it.
 pub(crate) async fn receive_complete(
     services: &Services,
     mut chunk: Chunk,
@@ -225,14 +228,14 @@ pub(crate) async fn receive_complete(
     complete_answer(chunk, request)
 }
 
-/// AfterModel, for every piece of one answer.
+/// Runs AfterModel hooks for every piece of one answer.
 struct AfterModelRunner<'a> {
     services: &'a Services,
     llm_request: SharedJson,
     purpose: Purpose,
-    /// The answer's text so far, as hooks left it.
+    /// The text of the answer so far, as hooks left it.
     answer_text: GrowingText,
-    /// Warnings already passed on: a hook that fails fails on every piece.
+    /// The warnings that were already reported: a hook that fails does so on every piece.
     reported_warnings: HashSet<(String, String)>,
 }
 

@@ -1,5 +1,6 @@
-//! The system prompt: rules (`system.md`, or the user's own), then facts about this session, then skills and the
-//! context files. The same facts give the same text, so that providers can cache it.
+//! The system prompt: rules (`system.md`, or the user's own), facts about the session, skills, and context files.
+//!
+//! The same facts give the same text, so that providers can cache it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,32 +10,32 @@ use crate::services::Interaction;
 
 const DEFAULT_RULES: &str = include_str!("system.md");
 
-/// What the model should know of its surroundings.
+/// The facts about the session that the system prompt states.
 #[derive(Clone, Debug)]
 pub struct SystemPromptFacts<'a> {
     /// The working directory.
     pub cwd: &'a Path,
-    /// Directories beside it that tools may use.
+    /// The other directories of the workspace.
     pub extra_directories: &'a [PathBuf],
     /// The operating system.
     pub os: &'a str,
-    /// Today, as `2026-01-31`. Not the time: that would change the prompt with every request.
+    /// The date, as `2026-01-31`. The time would change the prompt with every request.
     pub date: &'a str,
     /// Whether the working directory is in a git repository.
     pub git_repository: bool,
-    /// Whether there is somebody to ask.
+    /// Whether a user is present who can be asked.
     pub interaction: Interaction,
-    /// What runs unasked.
+    /// The approval mode, which says what runs without approval.
     pub approval_mode: ApprovalMode,
-    /// A line for each skill that can be activated.
+    /// The list of skills that can be activated, one per line.
     pub skills: &'a str,
-    /// What the context files say.
+    /// The text of the context files.
     pub memory: &'a str,
-    /// Rules of the user's own in place of ours.
+    /// The user's own rules in place of the default ones.
     pub override_text: Option<String>,
 }
 
-/// The whole system prompt.
+/// Returns the whole system prompt.
 pub fn system_prompt(facts: &SystemPromptFacts<'_>) -> String {
     let rules = facts.override_text.as_deref().filter(|text| !text.trim().is_empty()).unwrap_or(DEFAULT_RULES);
     let mut prompt = format!("{}\n\n## This session\n\n", rules.trim_end());

@@ -1,4 +1,6 @@
-//! Model types ↔ what hooks see of them. Hooks see text only; everything else survives what they do to the text.
+//! Converts between the model's types and the text-only view that hooks get.
+//!
+//! Calls, results and media in a request survive what hooks do to its text.
 
 mod messages;
 
@@ -10,7 +12,7 @@ use hookwright_hooks::{
 use hookwright_model::{Chunk, Content, FinishReason, ModelRequest, Part, PartKind, ToolChoice, ToolMode, Usage};
 use serde_json::{Map, Value};
 
-/// A request as hooks see it.
+/// Returns a request as hooks see it.
 pub(crate) fn request_view(request: &ModelRequest) -> LlmRequest {
     let messages = request.contents.iter().filter_map(|content| {
         let text = content.text();
@@ -28,7 +30,7 @@ pub(crate) fn request_view(request: &ModelRequest) -> LlmRequest {
     }
 }
 
-/// The tools that the model may call, by name, whether or not anything restricts them.
+/// Returns the tools that the model may call, by name, restricted or not.
 fn offered_tools(request: &ModelRequest) -> ToolConfig {
     let names = request.tools.iter().map(|tool| tool.name.clone());
     match &request.tool_choice {
@@ -41,13 +43,13 @@ fn offered_tools(request: &ModelRequest) -> ToolConfig {
     }
 }
 
-/// A hook's choice of tools; one that gives back what it was told restricts nothing.
+/// Returns a hook's choice of tools, or `None` if it allows everything that is offered.
 fn hook_tool_restriction(request: &ModelRequest, choice: ToolChoice) -> Option<ToolChoice> {
     let all = request.tools.iter().all(|tool| choice.allows(&tool.name));
     (choice.mode != ToolMode::Auto || !all).then_some(choice)
 }
 
-/// Lays a hook's changes over a request; what could not be used is said.
+/// Applies a hook's changes to a request, and returns a problem for each change that could not be applied.
 pub(crate) fn apply_patch(request: &mut ModelRequest, patch: &LlmRequestPatch) -> Vec<String> {
     let mut troubles = Vec::new();
     if let Some(model) = &patch.model {
@@ -74,7 +76,7 @@ fn with_text(content: &Content, text: &str) -> Content {
     Content { role: content.role, parts: parts_with_text(&content.parts, text) }
 }
 
-/// The parts with all their text replaced: the new text stands where the first old one stood.
+/// Returns the parts with all their text replaced: the new text stands where the first old text stood.
 fn parts_with_text(parts: &[Part], text: &str) -> Vec<Part> {
     let mut replacement = Some(text).filter(|text| !text.is_empty());
     let mut result: Vec<Part> = Vec::with_capacity(parts.len());
@@ -92,10 +94,10 @@ fn parts_with_text(parts: &[Part], text: &str) -> Vec<Part> {
     result
 }
 
-/// A piece of an answer as hooks see it.
+/// Returns a chunk of an answer as hooks see it.
 pub(crate) fn chunk_view(chunk: &Chunk) -> LlmResponse {
     let parts: Vec<String> = chunk.parts.iter().filter_map(Part::as_text).map(str::to_owned).collect();
-    // A piece without words still has a text, an empty one; a piece without anything has none.
+    // A chunk whose parts have no text gets an empty text; a chunk without parts gets none.
     let text = (!chunk.parts.is_empty()).then(|| parts.concat());
     let candidate = LlmCandidate {
         content: LlmContent { parts, ..LlmContent::default() },
@@ -114,24 +116,26 @@ fn usage_view(usage: &Usage) -> LlmUsage {
     }
 }
 
-/// The model's thinking in a piece.
+/// Returns the model's thoughts in a chunk.
 pub(crate) fn thought_text(chunk: &Chunk) -> String {
     chunk.parts.iter().filter_map(Part::as_thought).collect()
 }
 
-/// What of a piece is neither text nor a kind that is known here: code that the provider ran, and its output.
+/// Returns the parts of a chunk that have no type here: code that the provider ran, and its output.
 pub(crate) fn provider_code_text(chunk: &Chunk) -> String {
     let beside: Vec<_> = chunk.parts.iter().filter_map(|part| part.extra.as_deref()).collect();
     if beside.is_empty() { String::new() } else { serde_json::to_string(&beside).unwrap_or_default() }
 }
 
-/// The sources of a piece.
+/// Returns the citations of a chunk.
 pub(crate) fn citation_text(chunk: &Chunk) -> String {
     chunk.grounding.as_ref().map(Value::to_string).unwrap_or_default()
 }
 
-/// Puts a hook's text in the place of a piece's. Calls in it stay; everything else that could say the same again (thoughts,
-/// code, media, sources, the provider's own words for the end) does not.
+/// Replaces the text of a chunk with a hook's text.
+///
+/// Calls stay. Everything else that could repeat the old text (thoughts, code, media, citations,
+/// the provider's finish message) is removed.
 pub(crate) fn replace_chunk(chunk: &mut Chunk, response: &LlmResponse) {
     let calls = chunk.parts.iter().filter(|part| part.as_text().is_some() || part.as_function_call().is_some());
     let bare: Vec<Part> = calls.map(|part| Part { extra: None, ..part.clone() }).collect();
@@ -144,7 +148,7 @@ pub(crate) fn replace_chunk(chunk: &mut Chunk, response: &LlmResponse) {
     }
 }
 
-/// An answer that a hook gave in the model's place.
+/// Returns the answer that a hook gave in the model's place.
 pub(crate) fn chunk_from_response(response: &LlmResponse) -> Chunk {
     let mut chunk = Chunk { finish_reason: Some(FinishReason::Stop), ..Chunk::default() };
     replace_chunk(&mut chunk, response);
@@ -155,7 +159,7 @@ fn parse_finish_reason(word: &str) -> Option<FinishReason> {
     serde_json::from_value(Value::String(word.to_owned())).ok()
 }
 
-/// A hook's tool selection as the provider's.
+/// Converts a hook's tool selection to the provider's.
 pub(crate) fn tool_choice(config: &ToolConfig) -> ToolChoice {
     let mode = match config.mode {
         Some(hookwright_hooks::ToolMode::Any) => ToolMode::Any,
@@ -175,17 +179,17 @@ fn tool_config(choice: &ToolChoice, allowed: Vec<String>) -> ToolConfig {
     ToolConfig { mode: Some(mode), allowed }
 }
 
-/// Whether a part is nothing but a hook's text, as [`hook_context`] marks it.
+/// Returns whether a part is nothing but a hook's text, as [`hook_context`] marks it.
 pub(crate) fn is_hook_context(part: &Part) -> bool {
     part.as_text().is_some_and(|text| text.starts_with("<hook_context>") && text.ends_with("</hook_context>"))
 }
 
-/// Brackets that a model may take for one.
+/// The characters and escapes that a model may read as an opening bracket.
 const BRACKET_FORMS: [&str; 7] = ["<", "\u{ff1c}", "\u{fe64}", "\u{2039}", "\\u003c", "\\u003C", "\\x3c"];
 
-/// Text that is no hook's, unable to pass for one: whatever looks like the mark loses its bracket.
+/// Escapes text that does not come from a hook: anything that looks like the hook marker loses its bracket.
 pub(crate) fn escape_hook_marker(text: &str) -> Cow<'_, str> {
-    // Quick where there is nothing to find, which is nearly always.
+    // Nearly all texts take this fast path.
     if !contains_marker_name(text) {
         return Cow::Borrowed(text);
     }
@@ -201,7 +205,7 @@ pub(crate) fn escape_hook_marker(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Adds a text to another. Each may be safe alone: a mark that begins in the one and ends in the other loses its bracket.
+/// Appends a text and escapes a hook marker that begins in the one and ends in the other.
 pub(crate) fn append_escaped(text: &mut String, more: &str) {
     const MAX_MARKER_BYTES: usize = 256;
     let seam = text.len();
@@ -221,7 +225,7 @@ pub(crate) fn append_escaped(text: &mut String, more: &str) {
     split.into_iter().for_each(|place| text.replace_range(place, "&lt;"));
 }
 
-/// Whether the mark's name is anywhere in a text, however it is written.
+/// Returns whether the letters of the marker's name occur in a text, in any case and with anything between them.
 fn contains_marker_name(text: &str) -> bool {
     text.as_bytes().windows(4).any(|word| word.eq_ignore_ascii_case(b"hook")) && {
         let letters: String = text.chars().filter(|char| char.is_ascii_alphabetic()).collect();
@@ -229,7 +233,7 @@ fn contains_marker_name(text: &str) -> bool {
     }
 }
 
-/// Whether a text goes on with the mark's name, in whatever case and with whatever between its letters that is none.
+/// Returns whether a text starts with the marker's name, in any case and with any non-letters between its letters.
 fn starts_with_marker_name(text: &str) -> bool {
     const MAX_MARKER_NAME_CHARS: usize = 64;
     let mut letters = text
@@ -240,7 +244,7 @@ fn starts_with_marker_name(text: &str) -> bool {
     "hookcontext".chars().all(|wanted| letters.next() == Some(wanted))
 }
 
-/// Text of a hook for the model: marked as such, and unable to close its own mark.
+/// Marks a hook's text for the model and escapes it, so that it cannot close its own marker.
 pub(crate) fn hook_context(text: &str) -> String {
     let escaped = text.replace('<', "&lt;").replace('>', "&gt;");
     format!("<hook_context>{escaped}</hook_context>")

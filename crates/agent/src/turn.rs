@@ -1,6 +1,6 @@
-//! One prompt: request, answer, tool calls, next request … until there is an answer without calls.
+//! The loop of one prompt: request, answer, tool calls and next request, until an answer has no calls.
 //!
-//! BeforeAgent and AfterAgent stand around this in `agent.rs`; one request is `stream.rs`, one call is `call.rs`.
+//! BeforeAgent and AfterAgent are fired in `agent.rs`; one request is in `stream.rs`, one call in `call.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::loop_detector::LoopDetector;
 use crate::model_gateway::{self, AnswerDelivery, ModelAnswer};
 use crate::scope::TurnScope;
 
-/// How long is waited before each further try to get an answer.
+/// The delay before each retry when the model gave no answer.
 const NO_ANSWER_RETRY_DELAYS: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(500), Duration::from_millis(1000)];
 
 impl Agent {
-    /// Runs a turn whose prompt is in the history already; the answer's text and how it ended.
+    /// Runs a turn whose prompt is already in the history, and returns the answer's text and how the turn ended.
     pub(crate) async fn run_turn(&mut self, scope: &TurnScope) -> (String, TurnEnd) {
         let mut guard = LoopDetector::default();
         let mut text = String::new();
@@ -59,7 +59,7 @@ impl Agent {
         }
     }
 
-    /// Asks the model, and again where it gave no answer at all.
+    /// Asks the model, and retries when it gives no answer at all.
     async fn ask_with_retries(
         &mut self,
         guard: &mut LoopDetector,
@@ -85,12 +85,13 @@ impl Agent {
         model_gateway::ask_model(&self.services, request, AnswerDelivery::Streamed(guard), held, scope).await
     }
 
-    /// Compresses a single turn that is over the user's own bound (`contextCompression.targetTokenCount`) when it has ended:
-    /// before that, there was nothing to compress. The bound that follows from the model's context window can wait for the
-    /// next request.
+    /// Compresses the history after a turn that exceeds the user's limit (`contextCompression.targetTokenCount`).
+    ///
+    /// A single turn could not be compressed before it ended. The limit that follows from the model's
+    /// context window can wait for the next request.
     async fn compress_to_token_target(&mut self, scope: &TurnScope) {
         if self.services.compression_target.is_some() && compress::is_single_turn_due(self) {
-            // The turn has its answer, whatever becomes of this.
+            // The turn has its answer, whether or not the compression succeeds.
             let _ = compress::compress(self, CompressionTrigger::Auto, scope).await;
         }
     }
@@ -104,12 +105,13 @@ impl Agent {
         }
     }
 
-    /// A complete answer, or how the turn ends without one. What counts of a partial answer is remembered.
+    /// Returns a complete answer, or how the turn ends without one. The text of
+    /// a partial answer is added to the history.
     fn accept_answer(&mut self, answer: ModelAnswer) -> Result<(Chunk, Option<ToolChoice>), (String, TurnEnd)> {
         let (partial, end) = match answer {
             ModelAnswer::Complete(chunk, choice) => {
                 if let Some(usage) = chunk.usage {
-                    // The answer is counted too, and is the next message.
+                    // The count includes the answer, which is the next message.
                     (self.context_tokens, self.counted_messages) = (usage.total, self.history.len() + 1);
                 }
                 return Ok((chunk, choice));
@@ -126,7 +128,7 @@ impl Agent {
             }
         };
         let text = partial.text();
-        // Calls of an answer that was cut off were never made.
+        // Calls of a truncated answer are never run.
         let parts: Vec<Part> = partial.parts.into_iter().filter(|part| part.as_function_call().is_none()).collect();
         if !parts.is_empty() {
             self.push_message(Content::model(parts));
@@ -134,14 +136,14 @@ impl Agent {
         Err((text, end))
     }
 
-    /// Says why an answer is short, where the provider tells.
+    /// Warns the user that the answer is incomplete, where the provider gives a reason.
     fn warn_of_truncation(&self, chunk: &Chunk) {
         if let Some(complaint) = chunk.finish_reason.as_ref().and_then(|reason| reason.user_message()) {
             self.services.events.send(AgentEvent::Warning(complaint.to_owned()));
         }
     }
 
-    /// Runs an answer's calls and remembers their results; how the turn ends, if it does.
+    /// Runs the calls of an answer and adds their results to the history; returns how the turn ends, if it does.
     async fn answer_calls(
         &mut self,
         calls: &[FunctionCall],
@@ -159,9 +161,9 @@ impl Agent {
         let mut number = CallNumber { ordinal: 1, total: calls.len() };
         for batch in self.split_into_batches(calls) {
             if end.is_some() {
-                // Every call needs an answer, or the provider will not take the history.
+                // Every call needs a response, or the provider rejects the history.
                 parts.extend(batch.iter().map(skipped_call_part));
-                // What hooks would have judged and never saw is kept nowhere.
+                // Arguments that BeforeTool hooks would have judged, but never saw, are not kept.
                 let unseen = |call: &FunctionCall| call::has_before_tool_hooks(&self.services, &call.name);
                 redacted.extend(batch.iter().map(|call| unseen(call).then(|| call::redact_values(call.args.clone()))));
                 continue;
@@ -183,7 +185,7 @@ impl Agent {
         end
     }
 
-    /// Puts hooks' arguments in the place of the model's wherever those are kept, and tells what was held back for that.
+    /// Replaces the arguments in history and transcript with the redacted ones, and sends the event that was held back.
     fn apply_redactions(&mut self, redacted: &[Option<Map<String, Value>>], mut held: Option<AgentEvent>) {
         if redacted.iter().any(Option::is_some) {
             if let Some(last) = self.history.last_mut() {
@@ -199,7 +201,7 @@ impl Agent {
         }
     }
 
-    /// Calls that only look run side by side; others run alone and in order.
+    /// Splits calls into batches: adjacent harmless calls run in parallel, all others alone and in order.
     fn split_into_batches<'c>(&self, calls: &'c [FunctionCall]) -> Vec<&'c [FunctionCall]> {
         let tools = self.services.tools.current();
         let harmless = |call: &FunctionCall| {
@@ -219,13 +221,13 @@ impl Agent {
         let mut ids = Vec::new();
         for call in batch {
             self.tool_call_count += 1;
-            // The name of a tool that does not exist is the model's own text, and no name of a call.
+            // The name of an unknown tool is text of the model and does not go into a call identifier.
             let known = self.services.tools.current().get(canonical_name(&call.name)).is_some();
             let name = if known { call.name.as_str() } else { "call" };
             let call_id = call.id.clone().unwrap_or_else(|| format!("{name}-{}", self.tool_call_count));
-            // Models number their calls as they like; several of them at work must not mean one call.
+            // Each model numbers its own calls; the agent's identifier keeps the numbers of several agents apart.
             let call_id = scope.agent.as_ref().map_or(call_id.clone(), |agent| format!("{}/{call_id}", agent.id));
-            // What hooks may want nobody to read is told when they have seen it.
+            // Arguments that BeforeTool hooks may redact are announced after those hooks have run.
             if !call::has_before_tool_hooks(&self.services, &call.name) {
                 call::announce_request(&self.services, &call_id, &call.name, call.args.clone());
             }
@@ -234,11 +236,11 @@ impl Agent {
         if let ([call], [id]) = (batch, ids.as_slice()) {
             return vec![room.limit_result(call::run_model_call(&self.services, call, id, first, choice, scope).await)];
         }
-        // Only so many at once. Each batch by itself: a call that itself makes calls never waits for a place of its own.
+        // The limit applies to each batch by itself, so that a call that makes calls never waits for its own permit.
         let most = ProcessBudget::global().jobs.capacity();
         let side_by_side = scope.child();
         let mut keep = |(at, result): (usize, CallResult)| {
-            // Whoever ends the turn ends the agents beside him, which may have a long way to go.
+            // A call that ends the turn cancels its sibling sub-agents, which may run for long.
             if !matches!(result.control, TurnControl::Continue) {
                 side_by_side.cancel.cancel();
             }
@@ -265,14 +267,14 @@ impl Agent {
     }
 }
 
-/// The most that the results of one answer's calls may weigh together: more than any model reads.
+/// The maximum size of all results of one answer's calls: more than any model reads.
 const MAX_RESULTS_BYTES: usize = 16 << 20;
 
-/// What is left for results.
+/// The bytes that are left for results.
 struct ResultBudget(usize);
 
 impl ResultBudget {
-    /// A result, as far as there is room for it: past that, the model is told that there was one.
+    /// Returns the result if it fits into the budget, and otherwise one that says that the result is left out.
     fn limit_result(&mut self, mut result: CallResult) -> CallResult {
         let weight = result.parts.iter().map(Part::memory_bytes).sum();
         match self.0.checked_sub(weight) {
@@ -283,7 +285,7 @@ impl ResultBudget {
     }
 }
 
-/// Takes a result out of a part; whether anything stands for it there.
+/// Replaces the result in a part with a notice; returns false for parts that are not a function response.
 fn omit_result(part: &mut Part) -> bool {
     let PartKind::FunctionResponse(result) = &mut part.kind else { return false };
     let why = "the call is over, but its result is left out: the other results of this answer fill 16 MiB already";
@@ -292,7 +294,7 @@ fn omit_result(part: &mut Part) -> bool {
     true
 }
 
-/// A call's result; its panic goes on here.
+/// Returns a task's result and resumes its panic.
 fn unwrap_join<T>(joined: Option<Result<T, tokio::task::JoinError>>) -> Option<T> {
     match joined? {
         Ok(result) => Some(result),
@@ -303,7 +305,7 @@ fn unwrap_join<T>(joined: Option<Result<T, tokio::task::JoinError>>) -> Option<T
     }
 }
 
-/// The arguments of calls, in their order, replaced where there are others.
+/// Replaces the arguments of calls, in order, where redacted ones are given.
 fn redact_calls(parts: &mut [Part], redacted: &[Option<Map<String, Value>>]) {
     let calls = parts.iter_mut().filter_map(|part| match &mut part.kind {
         PartKind::FunctionCall(call) => Some(call),

@@ -1,58 +1,59 @@
-//! A question that a command has for the user: one of several things, or some words. Every front end asks it in its own way;
-//! what the answer is for is the asker's business. Whether a tool may run is not asked here (`approval_prompt.rs`).
+//! Questions that a command asks the user: a choice or a text.
+//!
+//! Each front end presents them in its own way. Approval of tool calls is asked in `approval_prompt.rs`.
 
 use tokio::sync::oneshot;
 
 use crate::event::AgentEvent;
 use crate::services::Services;
 
-/// A question.
+/// A question to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserQuestion {
-    /// What is asked.
+    /// The text of the question.
     pub title: String,
-    /// What to know before answering, a line each.
+    /// The lines to read before answering.
     pub details: Vec<String>,
-    /// What kind of answer there is.
+    /// The kind of answer that is expected.
     pub kind: QuestionKind,
 }
 
-/// What kind of answer there is.
+/// The kind of answer that a question expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuestionKind {
-    /// One of these.
+    /// The user chooses one of several entries.
     Choice {
-        /// What there is to choose from; at least one.
+        /// The entries to choose from; at least one.
         choices: Vec<QuestionChoice>,
-        /// The one that is chosen by who just agrees.
+        /// The index of the preselected entry.
         selected: usize,
     },
-    /// Words.
+    /// The user types a text.
     Text {
-        /// What stands there until something is written.
+        /// The placeholder that an empty input field shows.
         placeholder: String,
-        /// What is there to begin with.
+        /// The initial text of the input field.
         first: String,
-        /// Who may see them.
+        /// Whether the typed text is shown.
         seen: InputVisibility,
     },
 }
 
-/// Who may see words as they are written.
+/// Whether text is shown while the user types it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputVisibility {
-    /// Whoever looks.
+    /// The text is shown as it is typed.
     Visible,
-    /// Nobody: they are neither shown nor kept.
+    /// The text is neither shown nor stored in the input history.
     Hidden,
 }
 
-/// Something to choose.
+/// An entry of a choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuestionChoice {
-    /// Its name.
+    /// The name of the entry.
     pub name: String,
-    /// What it is.
+    /// The description of the entry.
     pub description: String,
 }
 
@@ -62,16 +63,16 @@ impl QuestionChoice {
     }
 }
 
-/// The user's answer.
+/// The user's answer to a question.
 #[derive(Clone, PartialEq, Eq)]
 pub enum QuestionAnswer {
-    /// The number of a choice, from 0.
+    /// The index of the chosen entry, from 0.
     Choice(usize),
-    /// Words.
+    /// The text that the user typed.
     Text(String),
 }
 
-/// Words may be a secret.
+/// Hides the text, which may be a secret.
 impl std::fmt::Debug for QuestionAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -91,14 +92,14 @@ impl UserQuestion {
         UserQuestion { title: title.into(), details: Vec::new(), kind: wanted }
     }
 
-    /// With something to know before answering.
+    /// Adds lines to read before answering.
     #[must_use]
     pub(crate) fn with_details(mut self, lines: impl IntoIterator<Item = String>) -> Self {
         self.details.extend(lines);
         self
     }
 
-    /// With another choice for who just agrees.
+    /// Sets the preselected entry.
     #[must_use]
     pub(crate) fn with_selected(mut self, at: usize) -> Self {
         if let QuestionKind::Choice { selected, .. } = &mut self.kind {
@@ -107,7 +108,7 @@ impl UserQuestion {
         self
     }
 
-    /// With words to begin with.
+    /// Sets the initial text of the input field.
     #[must_use]
     pub(crate) fn with_initial_text(mut self, words: impl Into<String>) -> Self {
         if let QuestionKind::Text { first, .. } = &mut self.kind {
@@ -123,7 +124,7 @@ impl UserQuestion {
         receiver.await.ok()
     }
 
-    /// The number of the choice; none if the user left it at that.
+    /// Asks the question and returns the index of the chosen entry, `None` if the user dismissed it.
     pub(crate) async fn ask_choice(self, services: &Services) -> Option<usize> {
         match self.ask(services).await? {
             QuestionAnswer::Choice(at) => Some(at),
@@ -131,7 +132,7 @@ impl UserQuestion {
         }
     }
 
-    /// The words, without blanks around them; none if the user left it at that.
+    /// Asks the question and returns the trimmed text, `None` if the user dismissed it.
     pub(crate) async fn ask_text(self, services: &Services) -> Option<String> {
         match self.ask(services).await? {
             QuestionAnswer::Text(words) => Some(words.trim().to_owned()),

@@ -1,4 +1,4 @@
-//! A call's way to search the web: a request to the model's provider, through the door like any other.
+//! Web search for a tool call: a request to the model's provider, which passes the model gateway like any other.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::model_gateway::{self, AnswerDelivery, ModelAnswer};
 use crate::scope::TurnScope;
 use crate::services::Services;
 
-/// Searches for one call.
+/// Searches the web for one call.
 pub(crate) struct ModelWebSearch {
     pub(crate) services: Arc<Services>,
     pub(crate) scope: TurnScope,

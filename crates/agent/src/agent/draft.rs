@@ -1,5 +1,7 @@
-//! A prompt before anything is read or run for it, and doing that once BeforeAgent hooks let it pass. What a text mentions is
-//! found in `context/`, what a custom command brings along in `commands/`.
+//! A prompt before its mentions are read and its commands are run, and the
+//! expansion after BeforeAgent hooks let it pass.
+//!
+//! Mentions are found in `context/`, custom commands are expanded in `commands/`.
 
 use std::sync::Arc;
 
@@ -13,11 +15,11 @@ use crate::event::{AgentEvent, TurnEnd};
 use crate::scope::TurnScope;
 use crate::services::Services;
 
-/// A prompt before anything is read or run for it.
+/// A prompt that is not expanded yet.
 pub(super) enum PromptDraft<'a> {
-    /// Words, and the files that they name.
+    /// Text, with the mentions in it.
     Typed(PromptMentions),
-    /// A custom command.
+    /// The invocation of a custom command.
     Command(CommandInvocation<'a>),
 }
 
@@ -29,7 +31,7 @@ impl PromptDraft<'_> {
         }
     }
 
-    /// Reads and runs what it brings along.
+    /// Reads the files and runs the commands of the draft, and returns the parts of the message.
     pub(super) async fn expand(
         self,
         prompt: &str,

@@ -1,5 +1,6 @@
-//! How a conversation starts and ends, and why: SessionStart, SessionEnd, and the end of all that was left running. What is
-//! around each turn is `agent.rs`.
+//! The start and end of a conversation: SessionStart, SessionEnd, and the shutdown of everything left running.
+//!
+//! The hooks around each turn are in `agent.rs`.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -45,7 +46,7 @@ pub enum EndReason {
     PromptInputExit,
     /// The conversation was cleared.
     Clear,
-    /// The user forgot what was connected.
+    /// The user removed the stored connection.
     Logout,
 }
 
@@ -61,7 +62,7 @@ impl EndReason {
 }
 
 impl Agent {
-    /// Fires SessionStart.
+    /// Fires SessionStart and keeps the context that its hooks return.
     pub async fn start(&mut self, source: StartSource, cancel: &CancellationToken) {
         self.services.hooks.start_workers();
         let event = SessionStart { source: Cow::Borrowed(source.as_str()) };
@@ -72,9 +73,9 @@ impl Agent {
         }
     }
 
-    /// Fires SessionEnd and waits for its hooks only a short while.
+    /// Fires SessionEnd and waits for its hooks for a limited time.
     pub async fn end(&mut self, reason: EndReason) {
-        /// Who is quicker than that is not waited for in anybody's eyes.
+        /// The wait that passes without a message to the user.
         const SILENT_WAIT_PERIOD: Duration = Duration::from_millis(300);
         let event = SessionEnd { reason: Cow::Borrowed(reason.as_str()) };
         let Some(mut done) = self.services.fire_detached(event, &TurnScope::default()) else { return };
@@ -85,7 +86,7 @@ impl Agent {
         }
     }
 
-    /// What a session that ends waits for, in words.
+    /// Returns the message that names the SessionEnd hooks which are waited for.
     fn session_end_wait_message(&self, reason: EndReason, grace: Duration) -> String {
         let plan = self.services.hooks.plan(EventKind::SessionEnd, Some(reason.as_str()));
         let names: Vec<&str> = plan.iter().flat_map(|plan| &plan.hooks).map(|hook| hook.id()).collect();
@@ -93,10 +94,10 @@ impl Agent {
         format!("waiting for SessionEnd hooks ({}), {seconds:.1} s at most", names.join(", "))
     }
 
-    /// Ends what tools and hooks left running. The last thing a session does.
+    /// Ends what tools and hooks left running. It is the last step of a session.
     pub async fn shutdown(&self) {
         const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_millis(500);
-        // Those that have run since before the end have had their time.
+        // Background hooks that were started before the end have had time already.
         self.services.background_hooks.shut_down(SHUTDOWN_GRACE_PERIOD).await;
         self.services.tool_context.process_groups.terminate_all(SHUTDOWN_GRACE_PERIOD).await;
         self.end_servers().await;
@@ -104,7 +105,7 @@ impl Agent {
         announce_kept_jobs(&self.services);
     }
 
-    /// Ends the MCP servers; what they change of the guards with their last breath is theirs.
+    /// Ends the MCP servers. Changes that they make to guard files while they exit are attributed to them.
     async fn end_servers(&self) {
         let any = !self.services.servers.views().is_empty();
         let window = if any { self.services.tamper_watch.open_hook_window().await } else { None };

@@ -1,4 +1,4 @@
-//! What the user's word "for this session" covers of a tool, a command or a server: never more than what was asked about.
+//! The scope of an approval "for this session": a tool, a command or an MCP server.
 
 use hookwright_hooks::shell::{parts, sole_command, sole_program};
 use hookwright_tools::mcp::McpToolOrigin;
@@ -8,8 +8,10 @@ use super::ApprovalSubject;
 use super::tool_lists::shell_command_arg;
 use crate::skills::ACTIVATE_SKILL;
 
-/// What the user's "for this session" covers: the tool, for shell commands only the same one, and of a server only what its
-/// tool was then.
+/// Returns the key of what an approval "for this session" covers.
+///
+/// For a shell command that is the same program and sub-command, for an MCP tool the tool as its
+/// fingerprint was then, otherwise the tool.
 pub(super) fn grant_key(call: &ApprovalSubject<'_>) -> String {
     let ApprovalSubject { tool, args, server, .. } = *call;
     if let Some(McpToolOrigin { server, tool, fingerprint: print, .. }) = server {
@@ -20,7 +22,7 @@ pub(super) fn grant_key(call: &ApprovalSubject<'_>) -> String {
             Some(words) => format!("{tool} begins {words}"),
             None => format!("{tool} is {command}"),
         },
-        // Consent to one skill is none to another.
+        // Approval of one skill does not cover another.
         None if tool == ACTIVATE_SKILL => {
             format!("{tool} {}", args.get("name").and_then(Value::as_str).unwrap_or_default().to_lowercase())
         }
@@ -28,22 +30,23 @@ pub(super) fn grant_key(call: &ApprovalSubject<'_>) -> String {
     }
 }
 
-/// What "this server, for this session" covers.
+/// Returns the key of what an approval of a whole server "for this session" covers.
 pub(super) fn server_grant_key(call: &ApprovalSubject<'_>) -> Option<String> {
     call.server.map(|tool| format!("{:?} has everything", tool.server))
 }
 
-/// The words that "for this session" covers of a command: the program with its sub-command (`git log`, `npm run build`), or
-/// one that always does the same. Nothing for all others and for what shell syntax holds together: that is allowed as a
-/// whole or not at all.
+/// Returns the words of a command that an approval "for this session" covers.
+///
+/// That is the program with its sub-command (`git log`, `npm run build`), or a program whose arguments never change its
+/// effect. `None` means that the approval covers exactly this command: shell syntax, other programs.
 pub fn session_grant_scope(command: &str) -> Option<String> {
-    /// Their words only say what is looked at: what they do is always the same.
+    /// Programs whose arguments only say what is read: their effect is always the same.
     const FIXED_EFFECT_PROGRAMS: &str = " basename cat cmp cut df diff dirname du echo egrep fgrep grep head id ls nl pwd \
         readlink realpath stat tail tr true type uname wc which whoami ";
-    /// Their first word says what they do.
+    /// Programs whose first argument is the sub-command.
     const ONE_WORD_SUBCOMMAND_PROGRAMS: &str = " apt brew bun cargo docker git go helm kubectl make npm npx pip pnpm podman systemctl terraform \
         uv yarn ";
-    /// Their second word does, too.
+    /// Programs whose first two arguments are the sub-command.
     const TWO_WORD_SUBCOMMAND_PROGRAMS: &str = " aws az gcloud gh hookwright ";
     /// Sub-commands that run what the next word names.
     const RUN_SUBCOMMANDS: [&str; 4] = ["run", "exec", "run-script", "compose"];
@@ -59,14 +62,14 @@ pub fn session_grant_scope(command: &str) -> Option<String> {
     }
     let words = sole_command(command)?.words;
     let mut granted = vec![program.clone()];
-    // Of all others nobody can say which of their words matter.
+    // For other programs it is unknown which of their arguments matter.
     let mut wanted = match () {
         () if is_in(ONE_WORD_SUBCOMMAND_PROGRAMS) => 1,
         () if is_in(TWO_WORD_SUBCOMMAND_PROGRAMS) => 2,
         () => return None,
     };
     for word in &words[1..] {
-        // An option before the sub-command, or no word that can be read: nobody can say what it covers.
+        // With an option before the sub-command, or a word that is no literal, the scope is unknown.
         let word = word.literal().filter(|word| !word.is_empty() && !word.starts_with('-') && !word.contains(' '))?;
         wanted += usize::from(RUN_SUBCOMMANDS.contains(&word.as_str()));
         granted.push(word);

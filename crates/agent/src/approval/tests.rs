@@ -82,11 +82,11 @@ fn a_grant_covers_the_same_sub_command_only() {
     for command in ["cargo build", "cargo test; rm x", "rm x", "git reset --hard", "git log > x", "git log $(x)"] {
         assert_eq!(decide(command), Permission::Ask, "{command}");
     }
-    // What runs other programs is granted as a whole or not at all.
+    // A command that runs other programs is granted as a whole or not at all.
     rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("env A=1 make")));
     assert_eq!(decide("env A=1 make"), Permission::Granted);
     assert_eq!(decide("env rm x"), Permission::Ask);
-    // What is shown for one command covers no other that reads the same.
+    // The scope that is shown for one command covers no other command of the same text.
     rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("git -C x log")));
     assert_eq!(decide("git -C x log"), Permission::Granted);
     assert_eq!(decide("git -C x push"), Permission::Ask);
@@ -156,7 +156,7 @@ fn grant_for_one_skill_does_not_cover_another() {
     assert_eq!(permission, Permission::Ask);
     approvals.grant(&ApprovalSubject::new(ACTIVATE_SKILL, ToolKind::Other, &args));
     assert_eq!((decide("PDF").0, decide("other").0), (Permission::Granted, Permission::Ask));
-    // In plan mode too the user is asked: a skill is words.
+    // In plan mode the user is asked too, as a skill changes nothing.
     approvals.set_mode(ApprovalMode::Plan);
     assert_eq!((decide("pdf").0, decide("other").0), (Permission::Granted, Permission::Ask));
 }
@@ -175,7 +175,7 @@ fn rules(text: &str) -> Policy {
     Policy::new(read.rules)
 }
 
-/// `mcp_a_*` is written for server `a`; what another server's name begins with is none of its business.
+/// `mcp_a_*` is written for server `a` and does not cover a server whose name begins with `a_`.
 #[test]
 fn allow_for_one_server_does_not_cover_a_server_with_that_name_prefix() {
     let rule = |name: &str| format!("[[rule]]\ntoolName = \"{name}\"\ndecision = \"allow\"\n");
@@ -227,7 +227,7 @@ fn deny_for_a_server_covers_its_resources() {
     }
 }
 
-/// `Bash(touch:*)` is how other agents write it.
+/// `Bash(touch:*)` is the syntax of other agents.
 #[test]
 fn lists_accept_other_agents_tool_names() {
     let judge = |limits: ToolLimits, allowed: &[&str], mode, command: &str| {

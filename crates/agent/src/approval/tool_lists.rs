@@ -1,5 +1,7 @@
-//! What the lists of the settings say on a call: what `tools.exclude` and `tools.core` take away, and what `tools.allowed` lets
-//! run unasked. A no is read widely, a yes only where it can mean nothing else.
+//! Evaluates the tool lists of settings and flags: `tools.exclude` and `tools.core` deny calls,
+//! `tools.allowed` lets them run without approval.
+//!
+//! A denying entry is read broadly, an allowing one only where it is unambiguous.
 
 use hookwright_hooks::shell::{Fit, Naming, Parts, parts};
 use hookwright_hooks::tools_named;
@@ -8,12 +10,12 @@ use serde_json::{Map, Value};
 
 use super::{ApprovalDecision, ApprovalSubject, Permission, denial_message};
 
-/// What settings take away from shell commands: `tools.exclude` and `tools.core`.
+/// The limits of shell commands from `tools.exclude` and `tools.core`.
 #[derive(Clone, Debug, Default)]
 pub struct ToolLimits {
-    /// `run_shell_command(rm)`: no command of these.
+    /// The entries such as `run_shell_command(rm)` whose commands are denied.
     pub exclude: Vec<String>,
-    /// `run_shell_command(git)`: only commands of these, if there are any.
+    /// The entries such as `run_shell_command(git)` whose commands alone may run, if any are given.
     pub core: Option<Vec<String>>,
 }
 
@@ -50,7 +52,7 @@ impl ToolLimits {
             .then(|| ApprovalDecision::from_rule_or_list(Permission::Ask, "tools.exclude, which may mean this command"))
     }
 
-    /// Whoever takes a server's tools away wants nothing of it: what it holds is not read either.
+    /// Denies reading a resource from an MCP server whose tools are excluded.
     fn evaluate_resource_read(&self, call: &ApprovalSubject<'_>) -> Option<ApprovalDecision> {
         let of = call.reads_from.as_deref()?;
         let mcp = call.mcp_name()?;
@@ -63,7 +65,7 @@ fn denied_by_list(list: &str, message: String) -> ApprovalDecision {
     ApprovalDecision::from_rule_or_list(Permission::Denied(denial_message(Some(&message))), list)
 }
 
-/// Whether each part begins with one of the prefixes, and nothing else runs.
+/// Returns whether every command begins with one of the prefixes, and the parse is certain.
 fn prefixes_cover_all(parts: &Parts, prefixes: &[&str]) -> bool {
     let covered = |part: &_| prefixes.iter().any(|prefix| starts_with_prefix(part, prefix));
     parts.certain && !parts.commands.is_empty() && parts.commands.iter().all(covered)
@@ -73,19 +75,19 @@ fn starts_with_prefix(part: &hookwright_hooks::shell::Part, prefix: &str) -> boo
     part.begins_with(prefix, Naming::Exact) == Fit::Yes
 }
 
-/// What an entry says of what it names.
+/// The effect of a list entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EntryEffect {
     Allow,
     Deny,
 }
 
-/// Whether a word is a tool's name, an older one or another agent's.
+/// Returns whether a word names the tool: by its name, an older name, or another agent's name for it.
 fn is_name_of_tool(word: &str, tool: &str) -> bool {
     canonical_name(word) == tool || tools_named(word).any(|meant| meant == tool)
 }
 
-/// Whether a list's entry means all calls of the tool.
+/// Returns whether a list entry covers all calls of the tool.
 fn covers_whole_tool(entry: &str, tool: &str) -> bool {
     match entry.split_once('(') {
         Some((name, rest)) => {
@@ -95,8 +97,10 @@ fn covers_whole_tool(entry: &str, tool: &str) -> bool {
     }
 }
 
-/// The prefix of `run_shell_command(prefix)`, or of `Bash(prefix:*)` as others write it. Without its `:*` that is one command
-/// alone, of which a list here knows nothing: it takes away what begins so, and allows nothing.
+/// Returns the prefix of `run_shell_command(prefix)`, or of `Bash(prefix:*)` in other agents' syntax.
+///
+/// `Bash(prefix)` without `:*` names a single command, which these lists cannot express: it
+/// denies what begins so, and allows nothing.
 fn entry_command_prefix<'e>(entry: &'e str, tool: &str, word: EntryEffect) -> Option<&'e str> {
     let (name, rest) = entry.split_once('(')?;
     let (name, inner) = (name.trim(), rest.trim_end_matches(')').trim());
@@ -106,8 +110,10 @@ fn entry_command_prefix<'e>(entry: &'e str, tool: &str, word: EntryEffect) -> Op
     (is_clear && is_name_of_tool(name, tool) && !matches!(prefix, "" | "*")).then_some(prefix)
 }
 
-/// `name`, or `run_shell_command(prefix)` for one command and nothing chained to it; of a server's tools also `mcp_server_tool`
-/// and, for all of them, `mcp__server__*`. `others` are the names of other servers.
+/// Returns whether an entry of `tools.allowed` covers a call.
+///
+/// An entry is a tool's name, `run_shell_command(prefix)` for one unchained command, or `mcp_server_tool` and
+/// `mcp__server__*` for the tools of an MCP server. `others` are the names of other servers.
 pub(super) fn entry_allows_call(entry: &str, call: &ApprovalSubject<'_>, others: &[String]) -> bool {
     let ApprovalSubject { tool, args, .. } = *call;
     if call.mcp_name().is_some_and(|mcp| mcp.certainly_matches(entry.trim(), others)) {
@@ -119,10 +125,10 @@ pub(super) fn entry_allows_call(entry: &str, call: &ApprovalSubject<'_>, others:
     shell_command_arg(tool, args).is_some_and(|command| prefix_allows(prefix, command))
 }
 
-/// Whether a command is the prefix and more words, and nothing else.
+/// Returns whether a command is the prefix and further words, and nothing else.
 pub(crate) fn prefix_allows(prefix: &str, command: &str) -> bool {
     let parts = parts(command);
-    // An expansion may come to anything, an option included; what only looks like a chain is asked about as well.
+    // An expansion may yield anything, an option included; text that only looks like a chain needs approval as well.
     let plain = !command.trim().contains(CHAINING_CHARS);
     plain && parts.commands.len() == 1 && prefixes_cover_all(&parts, &[prefix])
 }

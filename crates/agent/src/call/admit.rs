@@ -1,4 +1,4 @@
-//! Whether a call may run: the schema's word, BeforeTool's, the rules' and, where it is needed, the user's.
+//! Admission of a tool call: schema check, BeforeTool hooks, approval rules and, where needed, the user.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::event::{AgentEvent, ApprovalDemand, ApprovalReply, ApprovalRequest, C
 use crate::policy::RuleOffer;
 use crate::services::Interaction;
 
-/// Under which names hooks changed arguments.
+/// The argument names that hooks used in their changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ArgumentNames {
-    /// Those that the tool declares.
+    /// The names that the tool declares.
     Declared,
-    /// Others, which mean the same.
+    /// Aliases of declared names.
     Aliases,
 }
 
 impl ToolInvocation<'_> {
-    /// Whether it may run: the schema's word, the hooks', the rules' and, where it is needed, the user's.
+    /// Decides whether the call may run: schema check, BeforeTool hooks, approval rules and, where needed, the user.
     pub(super) async fn admit(&mut self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<CompletedCall>> {
         let judged = match self.check_schema(choice) {
             Ok(tool) => self.before_tool().await.map(|asked_by| (tool, asked_by)),
@@ -44,7 +44,7 @@ impl ToolInvocation<'_> {
         Ok(tool)
     }
 
-    /// The tool exists, the model may call it, and its arguments fit.
+    /// Checks that the tool exists, that the model may call it, and that the arguments fit its schema.
     fn check_schema(&mut self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<CompletedCall>> {
         if let Some(choice) = choice.filter(|choice| !choice.allows(&self.name)) {
             let which = match choice.allowed.as_slice() {
@@ -66,8 +66,9 @@ impl ToolInvocation<'_> {
         }
     }
 
-    /// BeforeTool: may refuse, rewrite, or want the user asked. What a hook changes under a name that the tool does not
-    /// declare is judged once more under the one that it does: guards look for that.
+    /// Runs BeforeTool hooks, which may deny the call, change its arguments, or demand approval.
+    ///
+    /// A change under an alias is judged again under the declared name, which guards look for.
     async fn before_tool(&mut self) -> Result<Option<ApprovalDemand>, Box<CompletedCall>> {
         const MAX_BEFORE_TOOL_ROUNDS: usize = 3;
         let mut asked_by = None;
@@ -94,7 +95,8 @@ impl ToolInvocation<'_> {
         let outcome = self.services.fire_with_paths(&event, self.path_resolver(), self.scope).await;
         let answer = &outcome.merged.answer;
         let nothing_in_their_place = answer.redact_input && answer.tool_input.is_none();
-        // What not all have judged does not run, and some might have wanted it kept nowhere.
+        // A call that not all hooks have judged does not run, and its arguments are
+        // redacted, as a hook might have asked for it.
         let is_cut_short =
             self.scope.is_cancelled() && has_hooks_for(self.services, &self.tools, EventKind::BeforeTool, &self.name);
         if is_cut_short || is_redaction_undecided(&outcome) {
@@ -133,32 +135,32 @@ impl ToolInvocation<'_> {
         Ok((asked_by, self.apply_hook_changes(changes)?))
     }
 
-    /// Hooks want the model's own arguments kept nowhere: what is kept in their place.
+    /// Sets the arguments that are kept in place of the model's, as hooks asked.
     fn redact(&mut self, changes: Option<&Map<String, Value>>) {
         let mut kept = self.args.clone();
         match changes {
             Some(changes) => {
                 let mut changes = changes.clone();
-                // What does not fit is said where the arguments are checked.
+                // Arguments that do not fit are reported where the changes are applied.
                 let _ = canonical_arguments(&self.name, &mut changes);
                 kept.extend(changes);
             }
             None => kept = redact_values(kept),
         }
-        // What a hook asked for itself is not the model's.
+        // A hook's own arguments are not the model's.
         if self.requested_by != RequestedBy::Hook {
             self.redacted_args = Some(kept);
         }
     }
 
-    /// A call that will not run is told with what is kept of it.
+    /// Replaces the arguments of a call that will not run with the redacted ones.
     fn replace_with_redacted(&mut self) {
         if let Some(kept) = self.redacted_args.clone().filter(|_| self.requested_by != RequestedBy::Hook) {
             self.args = kept;
         }
     }
 
-    /// Lays a hook's arguments over the model's; what does not fit the tool does not run.
+    /// Merges a hook's changes into the arguments, and fails if the result does not fit the tool.
     fn apply_hook_changes(&mut self, changes: Option<Map<String, Value>>) -> Result<ArgumentNames, Box<CompletedCall>> {
         let mut changes = changes.unwrap_or_default();
         let given: Vec<String> = changes.keys().cloned().collect();
@@ -189,7 +191,7 @@ impl ToolInvocation<'_> {
         }
     }
 
-    /// The rules' word, and the user's where it is needed.
+    /// Applies the approval rules, and asks the user where needed.
     async fn approve(
         &mut self,
         tool: &Arc<dyn Tool>,
@@ -200,7 +202,7 @@ impl ToolInvocation<'_> {
         let permission = match (judgement.permission.clone(), self.consent) {
             (Permission::Denied(words), _) => Permission::Denied(words),
             (Permission::Granted, _) if asked_by.is_some() => Permission::Ask,
-            // Who wrote it has been asked; the mode is about what others want.
+            // The user wrote this call; the approval mode is about calls of others.
             (_, UserConsent::Given) if asked_by.is_none() => Permission::Granted,
             (Permission::Refused(_), UserConsent::Given) => Permission::Ask,
             (other, _) => other,
@@ -235,7 +237,9 @@ impl ToolInvocation<'_> {
         Box::new(failed_call(ToolErrorKind::PolicyViolation, words))
     }
 
-    /// Asks the user. What the user writes instead is judged like what the model wrote, and shown again if hooks change it.
+    /// Asks the user for approval.
+    ///
+    /// Arguments that the user edits are judged like the model's, and shown again if hooks change them.
     async fn ask_user(
         &mut self,
         tool: &Arc<dyn Tool>,
@@ -243,7 +247,7 @@ impl ToolInvocation<'_> {
         mut protected: Option<String>,
     ) -> Result<(), Box<CompletedCall>> {
         loop {
-            // A hook that asks asks again, whatever was allowed.
+            // A hook's demand for approval is repeated for every call, so no permanent rule is offered.
             let always = match (&asked_by, &protected) {
                 (None, None) => self.services.approvals.rule_offers(&self.approval_subject(tool)),
                 _ => Vec::new(),
@@ -254,7 +258,7 @@ impl ToolInvocation<'_> {
             let shown = request.preview.clone();
             let reply = ask_for_approval(self.services, request, self.scope).await;
             tracing::debug!(by = "user", answer = reply.as_str(), "asked");
-            // What is asked about every time is granted for no session.
+            // A protected file needs approval every time, so a lasting reply counts once.
             let lasts = matches!(reply, ApprovalReply::Session | ApprovalReply::Server | ApprovalReply::Always(_));
             let reply = if protected.is_some() && lasts { ApprovalReply::Once } else { reply };
             if let ApprovalReply::Always(at) = reply {
@@ -288,10 +292,10 @@ impl ToolInvocation<'_> {
         }
     }
 
-    /// Whether the change of a file would be another than the one that was shown.
+    /// Returns whether the file change would now differ from the one that was shown.
     async fn is_diff_outdated(&self, tool: &Arc<dyn Tool>, shown: &FileDiff) -> bool {
         let now = tool.preview(&Value::Object(self.args.clone()), &self.tool_context()).await;
-        // What can't be changed any more is the tool's to say.
+        // If there is no change to make any more, the tool reports that.
         matches!(now, Some(ToolDisplay::Diff(now)) if *now != *shown)
     }
 
@@ -320,7 +324,7 @@ impl ToolInvocation<'_> {
         }
     }
 
-    /// Writes down what the user allows for good; where that fails it counts for this session, and that is said.
+    /// Stores a permanent rule; if that fails, it counts for this session and a warning is sent.
     fn remember_offer(&self, offer: Option<&RuleOffer>) {
         let (Some(offer), Some(memory)) = (offer, self.services.approvals.remembered_rules()) else { return };
         self.services.approvals.apply_offer(offer);
@@ -336,7 +340,7 @@ impl ToolInvocation<'_> {
         });
     }
 
-    /// The call as the rules judge it.
+    /// Returns the call as the approval rules judge it.
     fn approval_subject<'a>(&'a self, tool: &'a Arc<dyn Tool>) -> ApprovalSubject<'a> {
         let agent = self.scope.agent.as_ref().map(|agent| agent.name.as_str());
         let reads_from = tool.source_server(&Value::Object(self.args.clone())).map(Cow::Owned);
@@ -344,7 +348,7 @@ impl ToolInvocation<'_> {
         ApprovalSubject { tool: &self.name, kind: tool.kind(), args: &self.args, server, reads_from, agent, workspace }
     }
 
-    /// Takes the user's arguments in place of the model's, if they fit the tool.
+    /// Replaces the arguments with the user's, if they fit the tool.
     fn apply_user_edit(&mut self, args: Map<String, Value>) -> Result<(), Box<CompletedCall>> {
         self.decision = Some(CallDecision::Modify);
         self.rewritten_args.clear();
@@ -357,7 +361,7 @@ impl ToolInvocation<'_> {
         }
     }
 
-    /// Whether the call may run; other arguments of the user's have yet to be judged.
+    /// Applies the user's reply; returns edited arguments, which have yet to be judged.
     fn apply_reply(
         &mut self,
         tool: &Arc<dyn Tool>,
@@ -377,11 +381,11 @@ impl ToolInvocation<'_> {
             ApprovalReply::Edited(args) => Ok(Some(args)),
             ApprovalReply::Deny(word) => {
                 self.decision = Some(CallDecision::Reject);
-                // Scripts made for Gemini CLI look for the word.
+                // Scripts written for Gemini CLI search for this word.
                 let word = word.map_or_else(|| " (Cancelled)".to_owned(), |word| format!(": {word}"));
                 Err(Box::new(failed_call(ToolErrorKind::ExecutionFailed, format!("{USER_DENIAL_PREFIX}{word}"))))
             }
-            // Nobody was offered a server where there is none.
+            // `Server` is only offered for MCP tools.
             ApprovalReply::Cancel | ApprovalReply::Server => {
                 self.decision = Some(CallDecision::Reject);
                 Err(Box::new(cancelled_call()))
@@ -390,7 +394,8 @@ impl ToolInvocation<'_> {
     }
 }
 
-/// Whether the call is refused and a hook that says nothing of other arguments wants them redacted, or failed before it could.
+/// Returns whether a refused call has a hook that wants its arguments redacted and gives
+/// no others, or that failed before it could.
 fn is_redaction_undecided(outcome: &Outcome<BeforeToolVerdict>) -> bool {
     let is_refused = matches!(outcome.verdict, BeforeToolVerdict::Deny { .. } | BeforeToolVerdict::Stop { .. });
     is_refused && outcome.runs.iter().any(|run| run.answer.redact_input && run.answer.tool_input.is_none())
@@ -416,7 +421,7 @@ fn headless_denial(
                 hooks.join(", ")
             )
         }
-        // What stands above the command line is not changed there.
+        // Command-line flags do not override what ranks above them.
         None if judgement.flag_effect == FlagEffect::CannotOverride => {
             format!("Tool execution blocked: {} wants the user asked, and nobody is there", judgement.decided_by)
         }

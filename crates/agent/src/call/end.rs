@@ -1,4 +1,4 @@
-//! A call's end: AfterTool's word on the result, what the screen is told, what the model is told.
+//! Completion of a tool call: AfterTool hooks, the event for the front end, and the result for the model.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,23 +12,23 @@ use super::{CallProgress, CallResult, ToolInvocation, TurnControl, has_hooks_for
 use crate::event::{AgentEvent, CallError, ToolEnd};
 use crate::translate::{escape_hook_marker, hook_context};
 
-/// What came of a call.
+/// The outcome of a completed call.
 pub(super) struct CompletedCall {
     pub(super) result: ToolResult,
     pub(super) metadata: Map<String, Value>,
     pub(super) duration: Duration,
     pub(super) control: TurnControl,
-    /// Whether hooks hid the result, so that their reason stands in its place.
+    /// Whether hooks hid the result and their reason replaces it.
     pub(super) is_hidden: bool,
-    /// What hooks add to the result, as it stands there.
+    /// The marked context that hooks added to the result.
     pub(super) added_context: Option<String>,
 }
 
 impl ToolInvocation<'_> {
-    /// AfterTool: may hide the result, add to it, or put another tool in its place.
+    /// Runs AfterTool hooks, which may hide the result, add context to it, or request a tail call.
     pub(super) async fn after_tool(&self, mut result: ToolResult, duration: Duration) -> CallProgress {
         self.redact_api_keys(&mut result);
-        // A result can be large, and writing it as JSON is for hooks only.
+        // A result can be large; it is serialised to JSON only if there are hooks.
         if !has_hooks_for(self.services, &self.tools, EventKind::AfterTool, &self.name) {
             let after = if self.scope.is_cancelled() { TurnControl::Cancel } else { TurnControl::Continue };
             escape_result_markers(&mut result.llm_content);
@@ -54,7 +54,7 @@ impl ToolInvocation<'_> {
             outcome.messages.iter().map(|said| said.text.clone()).collect(),
         );
         if self.scope.is_cancelled() {
-            // Hooks that were ended by a cancel have hidden nothing.
+            // Hooks that were cancelled have hidden nothing.
             let message = "Cancelled before hooks had judged the result, so it is left out".to_owned();
             let unseen = failed_call(ToolErrorKind::Cancelled, message);
             return CallProgress::Completed(Box::new(CompletedCall {
@@ -69,7 +69,7 @@ impl ToolInvocation<'_> {
                 return CallProgress::TailCall(tail);
             }
             AfterToolVerdict::Keep { context, .. } => {
-                // Hooks were told it as it is; the model must not take any of it for a hook's.
+                // Hooks saw the result unescaped; in the model's copy, nothing may look like a hook's context.
                 escape_result_markers(&mut result.llm_content);
                 let added = add_context(&mut result.llm_content, context);
                 CompletedCall { result, metadata, duration, added_context: added, ..empty_completion() }
@@ -85,7 +85,7 @@ impl ToolInvocation<'_> {
         CallProgress::Completed(Box::new(finished))
     }
 
-    /// A key of the model's is for the model's server alone, wherever a tool came across it.
+    /// Removes API keys from a result: they are meant for the model's server alone.
     fn redact_api_keys(&self, result: &mut ToolResult) {
         let secrets = self.services.model.secrets();
         let hide = |text: &mut String| {
@@ -102,7 +102,7 @@ impl ToolInvocation<'_> {
         }
     }
 
-    /// Tells the screen how the call ended.
+    /// Sends the event that the call has ended.
     pub(super) fn send_tool_finished(&self, finished: &CompletedCall) {
         let result = &finished.result;
         let error = result.error.as_ref().map(|failure| failure.message.as_str());
@@ -125,7 +125,7 @@ impl ToolInvocation<'_> {
         });
     }
 
-    /// What the model is told; under the name and id that it asked with.
+    /// Returns the result for the model, under the name and identifier of its request.
     pub(super) fn into_model_result(&self, call: &FunctionCall, finished: CompletedCall) -> CallResult {
         self.send_tool_finished(&finished);
         let CompletedCall { result, control: after, .. } = finished;
@@ -153,7 +153,7 @@ fn hook_metadata(specific: &Map<String, Value>, messages: Vec<String>) -> Map<St
     metadata
 }
 
-/// Adds what hooks want the model to know; as it stands there.
+/// Appends the context of hooks to the content and returns it in its marked form.
 fn add_context(content: &mut ResultContent, context: Option<String>) -> Option<String> {
     let marked = hook_context(&context?);
     append_text(content, &format!("\n\n{marked}"));
@@ -197,7 +197,7 @@ pub(super) fn empty_completion() -> CompletedCall {
     }
 }
 
-/// A call that did not do what it should.
+/// Returns a failed completion with this error.
 pub(super) fn failed_call(kind: ToolErrorKind, message: String) -> CompletedCall {
     let result = ToolResult {
         llm_content: ResultContent::Text(message.clone()),

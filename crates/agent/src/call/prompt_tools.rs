@@ -1,5 +1,6 @@
-//! Tools that run for a prompt and not for the model: `!command`, `!{command}`, `@path`, `@{path}`. They pass hooks and
-//! rules like any call of the model; `requested_by` says who wants them.
+//! Tool calls that a prompt makes: `!command`, `!{command}`, `@path`, `@{path}`.
+//!
+//! They pass hooks and approval rules like the model's calls; `requested_by` tells hooks where they come from.
 
 use std::sync::Arc;
 
@@ -13,27 +14,27 @@ use crate::event::TurnEnd;
 use crate::scope::TurnScope;
 use crate::services::Services;
 
-/// Whether the user has still to be asked.
+/// Whether the user still has to approve the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UserConsent {
-    /// As the rules say.
+    /// The approval rules decide.
     Needed,
-    /// The user wrote it. Only a no counts, or a hook that wants the user asked.
+    /// The user wrote the call. Only a denial counts, or a hook that demands approval.
     Given,
 }
 
-/// How a call is shown.
+/// The way in which the front end shows a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Visibility {
-    /// Like the model's calls.
+    /// The call is shown like the model's calls.
     Normal,
-    /// Under another name: `!`.
+    /// The call is shown under another name, such as `!`.
     Renamed(&'static str),
-    /// Not at all: it belongs to a prompt, which is shown. A question says for what it is.
+    /// The call is not shown, as its prompt is. An approval request says what the call is for.
     Hidden(Option<String>),
 }
 
-/// A tool that is to run.
+/// A tool call that a prompt asks for.
 pub(crate) struct PromptToolCall<'a> {
     pub(crate) id: String,
     pub(crate) tool: &'a str,
@@ -41,51 +42,51 @@ pub(crate) struct PromptToolCall<'a> {
     pub(crate) requested_by: RequestedBy,
     pub(crate) consent: UserConsent,
     pub(crate) visibility: Visibility,
-    /// Other tools than the model's, whose number settings may narrow.
+    /// The tools to use in place of the model's, which settings may restrict.
     pub(crate) tools: Option<Arc<ToolSet>>,
 }
 
-/// A call that hooks and rules have let pass.
+/// A call that passed hooks and approval rules.
 pub(crate) struct AdmittedCall<'a> {
     call: ToolInvocation<'a>,
     tool: Arc<dyn Tool>,
 }
 
-/// What a tool gave for a prompt.
+/// The output of a tool that ran for a prompt.
 pub(crate) struct PromptToolOutput {
-    /// The result; where hooks hid it, their reason stands in the place of its content.
+    /// The result; if hooks hid it, its content is their reason.
     pub(crate) result: ToolResult,
     pub(crate) is_hidden: bool,
-    /// What hooks add to it, marked as theirs; it is part of the content, too.
+    /// The marked context that hooks added; it is part of the content as well.
     pub(crate) added_context: Option<String>,
-    /// Whether it is what the tool gave that was asked for.
+    /// Whether the requested tool gave the result, and not a tail call.
     pub(crate) is_from_requested_tool: bool,
 }
 
 impl PromptToolOutput {
-    /// Whether it is what a command printed, and not a hook's word or another tool's.
+    /// Returns whether the result is what the command printed, and not a hook's reason or a tail call's output.
     pub(crate) fn is_command_output(&self) -> bool {
         self.is_from_requested_tool && !self.is_hidden
     }
 }
 
-/// Why a tool did not run, or why what it gave does not count.
+/// The reason why a prompt's tool did not run or its result does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PromptToolError {
-    /// Hooks or rules refused it.
+    /// Hooks or approval rules refused the call.
     Refused(String),
-    /// The user did, with a word.
+    /// The user denied the call, with an optional message.
     Denied(Option<String>),
-    /// It could not be run.
+    /// The tool failed.
     Failed(ToolFailure),
     /// A hook stopped the agent.
     Stopped(String),
-    /// The user wants none of it any more.
+    /// The user cancelled the prompt.
     Cancelled,
 }
 
 impl PromptToolError {
-    /// The end of the turn that it means, if it means one; else why.
+    /// Returns the message of the error, or the end of the turn that it causes.
     pub(crate) fn into_turn_end(self) -> Result<String, TurnEnd> {
         match self {
             PromptToolError::Stopped(reason) => Err(TurnEnd::Stopped(reason)),
@@ -99,7 +100,7 @@ impl PromptToolError {
     }
 }
 
-/// Asks hooks, rules and, where they want it, the user.
+/// Runs hooks and approval rules on a prompt's call, and asks the user where they demand it.
 pub(crate) async fn admit_prompt_call<'a>(
     services: &'a Arc<Services>,
     wanted: PromptToolCall<'a>,
@@ -123,17 +124,17 @@ pub(crate) async fn admit_prompt_call<'a>(
 }
 
 impl AdmittedCall<'_> {
-    /// The arguments that it will run with.
+    /// Returns the arguments that the call will run with.
     pub(crate) fn args(&self) -> &Map<String, Value> {
         &self.call.args
     }
 
-    /// What it will do, in one line.
+    /// Returns a one-line description of the call.
     pub(crate) fn describe(&self) -> String {
         self.tool.describe(&Value::Object(self.call.args.clone()))
     }
 
-    /// Runs it; hooks judge what it gives, and may put another tool in its place.
+    /// Runs the call. AfterTool hooks judge its result and may request a tail call.
     pub(crate) async fn run(self) -> Result<PromptToolOutput, PromptToolError> {
         let (call, end) = run_with_tail_calls(self.call, Some(self.tool), None).await;
         call.send_tool_finished(&end);
@@ -152,7 +153,7 @@ impl AdmittedCall<'_> {
     }
 }
 
-/// Both in one.
+/// Admits a prompt's call and runs it.
 pub(crate) async fn run_prompt_call(
     services: &Arc<Services>,
     wanted: PromptToolCall<'_>,

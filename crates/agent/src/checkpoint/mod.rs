@@ -1,8 +1,10 @@
-//! Checkpoints: what files were before a turn of the agent changed them, and where the conversation stood, so that both can be
-//! brought back. The user's own git is never touched.
+//! Checkpoints: the state of files before a turn of the agent changed them, and the position in the conversation, so
+//! that both can be restored. The user's git repository is never touched.
 //!
-//! `path_state.rs` says what stands at a path, `store.rs` keeps that outside of the project (`retention.rs` within bounds), `recorder.rs` does so around every call of a
-//! turn (`project_scan.rs` where nobody can tell what a call changes), `restore_plan.rs` says what a restore would do and `restore.rs` does it; `session_changes.rs` says what a session has changed.
+//! `path_state.rs` reads the state of a path, and `store.rs` keeps it outside of the project, within the limits
+//! of `retention.rs`. `recorder.rs` records states around every call of a turn, with `project_scan.rs` for
+//! calls whose effects are unknown. `restore_plan.rs` plans a restore and `restore.rs` runs it;
+//! `session_changes.rs` lists what a session has changed.
 
 mod path_state;
 mod project_scan;
@@ -21,24 +23,24 @@ pub use restore_plan::{FileRestoreAction, PlannedChange, RestorePlan, RestoreRoo
 pub use session_changes::{SessionChanges, SessionFileChange};
 pub use store::{Checkpoint, CheckpointError, CheckpointKind, CheckpointStore, ConversationMark, RecordedFile};
 
-/// What is brought back.
+/// The part of a checkpoint that is restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestoreScope {
-    /// The files.
+    /// Only the files are restored.
     Files,
-    /// The conversation.
+    /// Only the conversation is restored.
     Conversation,
-    /// Both.
+    /// Files and conversation are restored.
     Both,
 }
 
 impl RestoreScope {
-    /// Whether files are among it.
+    /// Returns whether files are restored.
     pub fn includes_files(self) -> bool {
         self != RestoreScope::Conversation
     }
 
-    /// Whether the conversation is.
+    /// Returns whether the conversation is restored.
     pub fn includes_conversation(self) -> bool {
         self != RestoreScope::Files
     }

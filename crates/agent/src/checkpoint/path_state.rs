@@ -1,5 +1,6 @@
-//! What stands at a path: a file with its content's hash and mode, a link, nothing. Looks and reads only; links at the path
-//! itself are not followed.
+//! The state of a path: a file with its content's digest and mode, a symbolic link, or nothing.
+//!
+//! It only reads; a link at the path itself is not followed.
 
 use std::path::Path;
 
@@ -7,41 +8,41 @@ use hookwright_disk::{ReadError, SymlinkPolicy};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Larger files are not kept.
+/// The size above which files are not kept.
 pub(super) const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// What stands at a path.
+/// The state of a path.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum PathState {
-    /// Nothing; so many of the folders above it are missing too.
+    /// There is nothing at the path.
     Missing {
-        /// How many.
+        /// The number of parent folders that are missing too.
         #[serde(default)]
         parents: u32,
     },
-    /// A file.
+    /// There is a file at the path.
     File {
-        /// Its content's hash.
+        /// The SHA-256 digest of the content.
         sha256: String,
-        /// Its size.
+        /// The size of the file in bytes.
         size: u64,
-        /// Who may read, write and run it.
+        /// The permission bits of the file.
         mode: u32,
     },
-    /// A symbolic link.
+    /// There is a symbolic link at the path.
     Link {
-        /// What it says.
+        /// The target of the link.
         to: String,
     },
-    /// Something that is not kept.
+    /// The path holds something that is not kept.
     Unkept {
-        /// Why.
+        /// The reason why it is not kept.
         why: String,
     },
 }
 
-/// What matters of it: how many folders are missing does not.
+/// Compares what a restore would bring back: the number of missing parent folders and the size do not count.
 impl PartialEq for PathState {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -57,7 +58,7 @@ impl PartialEq for PathState {
 }
 
 impl PathState {
-    /// Whether it can be brought back.
+    /// Returns whether the state can be restored.
     pub fn is_kept(&self) -> bool {
         !matches!(self, PathState::Unkept { .. })
     }
@@ -67,7 +68,7 @@ impl PathState {
     }
 }
 
-/// What stands at a path, and its content where that is a file.
+/// Returns the state of a path, with the content if it is a file.
 pub(super) fn read_state_and_content(path: &Path) -> (PathState, Option<Vec<u8>>) {
     let found = match path.symlink_metadata() {
         Ok(found) => found,
@@ -96,7 +97,7 @@ pub(super) fn read_state_and_content(path: &Path) -> (PathState, Option<Vec<u8>>
     }
 }
 
-/// The same without its content.
+/// Returns the state of a path.
 pub(super) fn read_state(path: &Path) -> PathState {
     read_state_and_content(path).0
 }
@@ -111,7 +112,7 @@ fn missing_parent_count(path: &Path) -> u32 {
     u32::try_from(missing.count()).unwrap_or(u32::MAX)
 }
 
-/// A content's name.
+/// Returns the digest under which a content is stored.
 pub(super) fn content_digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

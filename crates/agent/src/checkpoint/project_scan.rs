@@ -1,5 +1,6 @@
-//! The whole project at a look, for calls of which nobody can tell what they change: every file that no ignore file of git's
-//! hides, as far as there are not too many. A second look costs a `stat` for each file that is as it was.
+//! Scans the whole project, for calls whose effects are unknown: every file that git does not ignore, up to a limit.
+//!
+//! A second scan costs one `stat` for each unchanged file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,16 +11,16 @@ use hookwright_tools::{FileFilter, Workspace};
 use super::path_state::{PathState, read_state_and_content};
 use super::store::{CheckpointError, CheckpointStore};
 
-/// More files are not looked at.
+/// The number of files above which a project is not scanned.
 const MAX_SCANNED_FILES: usize = 2_000;
-/// More bytes are not kept.
+/// The total size above which a project is not scanned.
 const MAX_SCANNED_BYTES: u64 = 32 << 20;
-/// Folders below folders, so many times.
+/// The maximum depth of folders in a scan.
 const MAX_SCAN_DEPTH: usize = 64;
-/// A file that was changed so short a time ago may change again without showing it.
+/// The age below which a file's timestamps are not relied on: it may change again within the clock's resolution.
 const MTIME_SETTLE_PERIOD: Duration = Duration::from_secs(2);
 
-/// What a file's content can hardly change without.
+/// The metadata that shows whether a file's content may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ScanStamp {
     size: u64,
@@ -29,14 +30,14 @@ struct ScanStamp {
     mode: u32,
 }
 
-/// A project as it was.
+/// The states of all files of a project at one time.
 pub(super) type ProjectSnapshot = BTreeMap<PathBuf, PathState>;
 
-/// What is known of files from earlier looks.
+/// The states of files from earlier scans.
 #[derive(Debug, Default)]
 pub(super) struct ScanCache(BTreeMap<PathBuf, (ScanStamp, PathState)>);
 
-/// Why a project is not looked at as a whole.
+/// The reason why a project is not scanned.
 #[derive(Debug)]
 pub(super) enum ScanError {
     TooLarge(String),
@@ -44,7 +45,7 @@ pub(super) enum ScanError {
 }
 
 impl ScanCache {
-    /// The project as it is now, with contents kept.
+    /// Scans the project and stores the contents of its files.
     pub(super) fn snapshot(
         &mut self,
         workspace: &Workspace,
@@ -76,7 +77,7 @@ impl ScanCache {
         Ok(swept)
     }
 
-    /// What is different from how the project was: each path with what stands there now.
+    /// Returns the paths that differ from an earlier snapshot, with their present states.
     pub(super) fn changes_since(
         &mut self,
         workspace: &Workspace,
@@ -111,7 +112,7 @@ impl ScanCache {
     }
 }
 
-/// Whether what a state needs is still in the store.
+/// Returns whether the content of a state is still in the store.
 fn is_stored(state: &PathState, store: &CheckpointStore) -> bool {
     match state {
         PathState::File { sha256, .. } => store.has_content(sha256),
@@ -149,7 +150,7 @@ impl ScanStamp {
         })
     }
 
-    /// Whether a later change must show in the times.
+    /// Returns whether a later change must show in the timestamps.
     fn is_settled(&self) -> bool {
         let age = self.modified.and_then(|modified| SystemTime::now().duration_since(modified).ok());
         age.is_some_and(|age| age > MTIME_SETTLE_PERIOD)

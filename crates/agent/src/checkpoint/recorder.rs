@@ -1,5 +1,7 @@
-//! Keeps what files were before a turn changes them: told before and after every call, it looks at what the call writes and
-//! deletes (`effects`), and where nobody can tell, at the whole project.
+//! Records the state of files before a turn changes them.
+//!
+//! Before and after every call it reads the paths that the call writes and deletes (`effects`), or the
+//! whole project if its effects are unknown.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,20 +16,20 @@ use super::path_state::{PathState, read_state, read_state_and_content};
 use super::project_scan::{ProjectSnapshot, ScanCache, ScanError};
 use super::store::{Checkpoint, CheckpointError, CheckpointKind, CheckpointStore, ConversationMark, RecordedFile};
 
-/// More bytes are not kept for one turn.
+/// The maximum of content bytes that are recorded for one turn outside of project scans.
 const MAX_TURN_BYTES: u64 = 64 << 20;
-/// More files in folders that a call changes as a whole are not kept.
+/// The maximum number of files that are recorded of folders which a call changes as a whole.
 const MAX_FOLDER_FILES: usize = 2_000;
-/// Of a prompt more is not kept.
+/// The maximum number of characters that are kept of a prompt.
 const MAX_PROMPT_BYTES: usize = 16 << 10;
-/// More is not said of one turn.
+/// The maximum number of notes per turn.
 const MAX_TURN_NOTES: usize = 50;
 
-/// A turn that begins.
+/// The start of a turn.
 pub(crate) struct TurnStart<'a> {
     pub(crate) session: String,
     pub(crate) prompt: &'a str,
-    /// Where its transcript ends, if it is kept.
+    /// The transcript and its end offset, if the conversation is saved.
     pub(crate) conversation: Option<(&'a Path, u64)>,
 }
 
@@ -36,20 +38,20 @@ pub(crate) struct MutatingCall<'a> {
     pub(crate) tool: &'a str,
     pub(crate) args: &'a Map<String, Value>,
     pub(crate) workspace: &'a Arc<Workspace>,
-    /// Whether a path is one that guards are made of.
+    /// Returns whether a path is protected because guards depend on it.
     pub(crate) is_protected: &'a (dyn Fn(&Path) -> bool + Send + Sync),
 }
 
-/// The checkpoints of a session. By default none are kept.
+/// Records the checkpoints of a session. The default records none.
 #[derive(Debug, Default)]
 pub struct CheckpointRecorder {
     store: Option<CheckpointStore>,
-    /// Whether contents of files are kept.
+    /// Whether the contents of files are recorded.
     records_files: bool,
     home: PathBuf,
     turn: Mutex<Option<TurnRecord>>,
     scan_cache: Mutex<ScanCache>,
-    /// Whether it was said that nothing can be kept.
+    /// Whether the user was warned that checkpoints cannot be written.
     has_warned: Mutex<bool>,
 }
 
@@ -60,12 +62,12 @@ struct TurnRecord {
     recorded_bytes: u64,
 }
 
-/// What a call is about to change.
+/// The paths that a call may change.
 pub(crate) struct CallTargets {
     paths: BTreeSet<PathBuf>,
-    /// Folders of which everything may change.
+    /// The folders whose whole content may change.
     folders: Vec<PathBuf>,
-    /// Whether it may change anything else.
+    /// Whether the call may change other paths too.
     may_change_anything: bool,
 }
 
@@ -90,7 +92,7 @@ impl CheckpointRecorder {
         self.records_files
     }
 
-    /// A turn begins; what to say if it can't be kept.
+    /// Begins the checkpoint of a turn; returns a warning if it cannot be written.
     pub(crate) fn begin_turn(&self, beginning: &TurnStart<'_>) -> Option<String> {
         let store = self.store.as_ref()?;
         let mark = |(transcript, at): (&Path, u64)| ConversationMark { transcript: transcript.to_owned(), at };
@@ -118,7 +120,7 @@ impl CheckpointRecorder {
         }
     }
 
-    /// The turn is over: what it kept may have made others too many.
+    /// Ends the turn and prunes the store.
     pub(crate) fn end_turn(&self) {
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let (Some(turn), Some(store)) = (turn.as_mut(), &self.store) else { return };
@@ -133,7 +135,7 @@ impl CheckpointRecorder {
         store.prune(&swept.into_iter().flat_map(ProjectSnapshot::into_values).filter_map(content).collect());
     }
 
-    /// A call is about to run: keeps what it will change, as far as that can be told. And what to say if it can't be kept.
+    /// Records the paths that a call is about to change, as far as they are known; the text is a warning if that fails.
     pub(crate) fn before_call(&self, touching: &MutatingCall<'_>) -> (Option<CallTargets>, Option<String>) {
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let (Some(turn), Some(store), true) = (turn.as_mut(), &self.store, self.records_files) else {
@@ -165,7 +167,7 @@ impl CheckpointRecorder {
             }
         }
         if pending.paths.is_empty() && pending.folders.is_empty() && !is_uncertain {
-            // That something is not kept is to be known, even if nothing is.
+            // The notes are written even if no file is recorded.
             let news = turn.checkpoint.notes.len() > said;
             let kept = if news { store.write(&turn.checkpoint) } else { Ok(()) };
             return (None, kept.err().and_then(|error| self.warn_once(&error)));
@@ -176,7 +178,8 @@ impl CheckpointRecorder {
         (Some(pending), kept.err().and_then(|error| self.warn_once(&error)))
     }
 
-    /// The call is over: what it has changed is a part of the checkpoint, the rest is not. And what to say if it can't be.
+    /// Records the changes of a finished call in the checkpoint, and drops
+    /// unchanged paths; returns a warning if that fails.
     pub(crate) fn after_call(&self, pending: &CallTargets, touching: &MutatingCall<'_>) -> Option<String> {
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let (turn, store) = (turn.as_mut()?, self.store.as_ref()?);
@@ -209,7 +212,7 @@ impl CheckpointRecorder {
         store.write(&turn.checkpoint).err().and_then(|error| self.warn_once(&error))
     }
 
-    /// Keeps what stands at the paths of a call, before it runs.
+    /// Records the states of a call's paths before it runs.
     fn record_targets(
         &self,
         store: &CheckpointStore,
@@ -243,7 +246,7 @@ impl CheckpointRecorder {
         self.scan_cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Said once.
+    /// Returns the warning the first time, and `None` later.
     fn warn_once(&self, error: &CheckpointError) -> Option<String> {
         tracing::warn!(%error, "no checkpoint");
         let mut complained = self.has_warned.lock().unwrap_or_else(PoisonError::into_inner);
@@ -252,7 +255,9 @@ impl CheckpointRecorder {
     }
 }
 
-/// Whether a path is one whose content is kept: in the project, none of git's own, and nothing that guards are made of.
+/// Returns whether the content of a path is recorded: within the project, not inside `.git`, and not protected.
+///
+/// Other paths get a note, except those inside `.git` or behind a link.
 fn is_recordable_or_note(path: &Path, touching: &MutatingCall<'_>, turn: &mut TurnRecord) -> bool {
     if is_git_internal(path) || !has_no_symlink_parents(path) {
         return false;
@@ -267,7 +272,7 @@ fn is_recordable_or_note(path: &Path, touching: &MutatingCall<'_>, turn: &mut Tu
     false
 }
 
-/// The same without a word.
+/// Returns whether a path is recorded, without adding a note.
 fn is_recordable(path: &Path, touching: &MutatingCall<'_>) -> bool {
     !is_git_internal(path) && has_no_symlink_parents(path) && !(touching.is_protected)(path)
 }
@@ -276,13 +281,14 @@ fn is_git_internal(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == ".git")
 }
 
-/// Whether no link is among the folders above it. One that leads through a link is told under its real name too.
+/// Returns whether no parent folder is a symbolic link. A path that leads through a
+/// link is also reported under its real name.
 pub(super) fn has_no_symlink_parents(path: &Path) -> bool {
     let there = path.ancestors().skip(1).find(|folder| folder.symlink_metadata().is_ok());
     there.is_some_and(|folder| folder.canonicalize().is_ok_and(|real| real == folder))
 }
 
-/// How many of the folders above a new file held nothing before.
+/// Returns how many parent folders of a new file held no files before.
 fn new_parent_count(path: &Path, swept: &ProjectSnapshot, root: &Path) -> u32 {
     let held =
         |folder: &Path| swept.range(folder.to_owned()..).next().is_some_and(|(next, _)| next.starts_with(folder));
@@ -291,7 +297,7 @@ fn new_parent_count(path: &Path, swept: &ProjectSnapshot, root: &Path) -> u32 {
 }
 
 impl MutatingCall<'_> {
-    /// How the call is told in a note.
+    /// Returns the call as notes describe it.
     fn describe_call(&self) -> String {
         let command = self.args.get("command").and_then(Value::as_str).filter(|_| self.tool == "run_shell_command");
         match command {
@@ -327,7 +333,7 @@ impl TurnRecord {
         self.checkpoint.files.iter_mut().find(|file| file.path == path)
     }
 
-    /// Keeps what stands at a path, unless this turn has done so before.
+    /// Records the state of a path, unless this turn has recorded it already.
     fn record_before(&mut self, path: &Path, store: &CheckpointStore) -> Result<(), CheckpointError> {
         if self.recorded_file(path).is_some() {
             return Ok(());
@@ -360,8 +366,9 @@ impl TurnRecord {
         Ok(())
     }
 
-    /// What the agent has left at a path that was looked at before. In a folder that was changed as a whole, what was not
-    /// there before is new, and so may be the folder.
+    /// Records the state of a path after a call.
+    ///
+    /// In a folder that the call changed as a whole, a path without a record is new, and so may be the folder.
     fn record_after(&mut self, path: PathBuf, now: PathState, made: &[(PathBuf, u32)]) {
         let below = |(folder, above): &(PathBuf, u32)| {
             let depth = path.strip_prefix(folder).ok()?.components().count();
@@ -371,8 +378,8 @@ impl TurnRecord {
         self.push_recorded_file(path, PathState::Missing { parents }, now);
     }
 
-    /// Folders that stand where nothing was: what is in them is new, they themselves are no files. Each with how many of the
-    /// folders above it were missing.
+    /// Replaces folders that the call created with the files in them; returns each
+    /// folder with its number of missing parents.
     fn expand_created_folders(&mut self, paths: &mut BTreeSet<PathBuf>) -> Vec<(PathBuf, u32)> {
         let is_folder = |path: &&PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_dir());
         let mut made = Vec::new();
@@ -396,7 +403,7 @@ impl TurnRecord {
         }
     }
 
-    /// Every file in a folder, as far as there are not too many.
+    /// Collects the files in a folder, up to [`MAX_FOLDER_FILES`].
     fn collect_folder_files(&mut self, folder: &Path, into: &mut BTreeSet<PathBuf>) {
         let mut folders = vec![folder.to_owned()];
         while let Some(next) = folders.pop() {

@@ -1,6 +1,8 @@
-//! Brings files and a conversation back. What is there first becomes a checkpoint of its own, so that every restore can be
-//! undone; what can't be kept so is left alone. Every act is by a path without links, in a directory that is held open: a
-//! link that turns up on the way is refused, whoever put it there.
+//! Restores files and a conversation.
+//!
+//! The present state first becomes a checkpoint of its own, so that a restore can be undone; files that cannot be
+//! kept are left alone. Files are changed through a held directory handle without following symbolic links: a
+//! link that appears on the path is refused.
 
 use std::io;
 use std::path::Path;
@@ -14,33 +16,33 @@ use super::restore_plan::{FileRestoreAction, PlannedChange, RestorePlan, Restore
 use super::store::{Checkpoint, CheckpointError, CheckpointKind, CheckpointStore, ConversationMark, RecordedFile};
 use crate::transcript::{self, Transcript, TranscriptEntry};
 
-/// What becomes of files that somebody has changed since the agent did.
+/// How a restore treats files that were changed after the agent's last change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConflictPolicy {
-    /// They stay as they are.
+    /// Such files stay as they are.
     Keep,
-    /// They are overwritten.
+    /// Such files are overwritten.
     Overwrite,
 }
 
-/// What came of a restore.
+/// The result of a restore.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RestoreReport {
-    /// The checkpoint that undoes it.
+    /// The number of the checkpoint that undoes the restore.
     pub undo_checkpoint: u64,
-    /// The files that are as they were.
+    /// The files that were restored.
     pub files: Vec<String>,
-    /// Those that are not, and why.
+    /// The files that were not restored, each with the reason.
     pub skipped: Vec<(String, String)>,
-    /// Whether the conversation was brought back.
+    /// Whether the conversation was restored.
     pub conversation_restored: bool,
 }
 
 impl CheckpointStore {
-    /// Brings back what a plan says, as things are now. `here` is where the conversation stands that a restore leaves.
+    /// Restores a checkpoint according to its plan. `here` is the present position of the conversation.
     ///
     /// # Errors
-    /// If what is there can't be kept first; then nothing has changed.
+    /// If the present state cannot be recorded first; then nothing has changed.
     pub fn restore(
         &self,
         number: u64,
@@ -86,7 +88,7 @@ impl CheckpointStore {
         Ok(restored)
     }
 
-    /// What stands there now, before anything of it is changed.
+    /// Records the present state of the files before any of them is changed.
     fn record_current_state(&self, plan: &RestorePlan, undo: &mut Checkpoint) -> Result<(), CheckpointError> {
         for change in plan.changes.iter().filter(|change| change.action.has_effect()) {
             let (state, bytes) = read_state_and_content(&change.path);
@@ -98,8 +100,10 @@ impl CheckpointStore {
         self.write(undo)
     }
 
-    /// Brings files back, in the order that lets none lead another elsewhere: what is new goes first, what is deepest before
-    /// what holds it, then files come back, and links last. What came of each, in the order of the changes.
+    /// Restores files in an order in which none can redirect another: new files are deleted first, the deepest before
+    /// their parents, then files are written, and links come last.
+    ///
+    /// Returns one result per change, in the order of the changes.
     fn apply_changes(&self, changes: &[PlannedChange], since: ConflictPolicy) -> Vec<Result<(), String>> {
         let rank = |change: &PlannedChange| match change.target {
             PathState::Missing { .. } => 0,
@@ -142,7 +146,7 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(200).collect()
 }
 
-/// Gives a file its former content and mode, which it has from the first moment on.
+/// Writes a file's former content and mode; the mode is set before the file appears.
 fn write_file(path: &Path, content: &[u8], mode: u32, deed: &FileRestoreAction) -> io::Result<()> {
     #[cfg(unix)]
     if *deed == FileRestoreAction::Mode {
@@ -155,7 +159,7 @@ fn write_file(path: &Path, content: &[u8], mode: u32, deed: &FileRestoreAction) 
     hookwright_disk::write_atomic(path, content, FilePrivacy::Mode(mode), SymlinkPolicy::Refuse)
 }
 
-/// Removes a file or a link, and so many of the folders above it as were made for it and are empty.
+/// Removes a file or link, and up to this number of empty parent folders.
 fn remove_with_empty_parents(path: &Path, parents: u32) -> io::Result<()> {
     hookwright_disk::remove_file(path)?;
     for folder in path.ancestors().skip(1).take(parents as usize) {
@@ -167,10 +171,10 @@ fn remove_with_empty_parents(path: &Path, parents: u32) -> io::Result<()> {
 }
 
 impl Checkpoint {
-    /// Brings back the conversation of a session that is not running.
+    /// Restores the conversation of a session that is not running.
     ///
     /// # Errors
-    /// If it runs, or its transcript can't be used.
+    /// If the session is running, or its transcript cannot be used.
     pub fn restore_conversation(&self) -> Result<(), CheckpointError> {
         let mark = self.conversation.as_ref().ok_or(CheckpointError::NoConversation(self.number))?;
         let history = transcript::load_until(&mark.transcript, mark.at)?.history;
@@ -178,7 +182,7 @@ impl Checkpoint {
         Ok(transcript.append(&TranscriptEntry::Rewound { history })?)
     }
 
-    /// Where the conversation stands by now whose place this names.
+    /// Returns the present end of the checkpoint's conversation.
     pub fn current_mark(&self) -> Option<ConversationMark> {
         let transcript = self.conversation.as_ref()?.transcript.clone();
         let at = transcript.metadata().ok()?.len();

@@ -1,5 +1,7 @@
-//! What a restore would do: each file that was changed since a checkpoint, what stood there, what stands there now, and who
-//! changed it last. Looks only; doing it is `restore.rs`.
+//! Plans a restore: each file that was changed since a checkpoint, with its former and present state, and whether it
+//! was changed after the agent's last change.
+//!
+//! It only reads; `restore.rs` runs the plan.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,75 +14,75 @@ use super::recorder::has_no_symlink_parents;
 use super::store::{Checkpoint, CheckpointError, CheckpointStore, RecordedFile};
 use crate::protect::ProtectedPaths;
 
-/// Longer texts are not compared line by line.
+/// The size above which texts are not compared.
 const MAX_DIFF_BYTES: usize = 1 << 20;
 
-/// Where files may be brought back to.
+/// The places where files may be restored.
 #[derive(Clone, Copy, Debug)]
 pub struct RestoreRoots<'a> {
-    /// The project's folder and those beside it that tools may work in.
+    /// The project's folder and the other workspace folders.
     pub folders: &'a [PathBuf],
-    /// What guards are made of, which is never brought back.
+    /// The protected paths, which are never restored.
     pub protected: &'a ProtectedPaths,
 }
 
-/// What a restore would do.
+/// The plan of a restore.
 #[derive(Clone, Debug)]
 pub struct RestorePlan {
-    /// What is brought back.
+    /// The checkpoint to restore.
     pub checkpoint: Checkpoint,
-    /// Every file that is not as it was, in the order of their names.
+    /// The files that differ from the checkpoint, sorted by path.
     pub changes: Vec<PlannedChange>,
-    /// What was not kept, or could not be told, since then.
+    /// The notes on what was not recorded since then.
     pub notes: Vec<String>,
 }
 
-/// What a session has changed.
+/// The recorded changes of a session.
 pub(super) struct RecordedChanges {
-    /// What was there first and what the session left there last, in the order of their names.
+    /// The first and the last recorded state of each file, sorted by path.
     pub(super) files: Vec<RecordedFile>,
-    /// What was not kept, or could not be told.
+    /// The notes on what was not recorded.
     pub(super) notes: Vec<String>,
 }
 
-/// A file that is not as it was.
+/// A file that differs from the checkpoint.
 #[derive(Clone, Debug)]
 pub struct PlannedChange {
-    /// The whole path.
+    /// The absolute path of the file.
     pub path: PathBuf,
-    /// How it is told: from the project on.
+    /// The path for display, relative to the project.
     pub display_path: String,
-    /// What would be done.
+    /// The action that restores the file.
     pub action: FileRestoreAction,
-    /// Whether somebody has changed it since the agent did.
+    /// Whether the file was changed after the agent's last change.
     pub changed_since: bool,
-    /// How many lines would be added, and how many removed.
+    /// The number of lines that would be added and removed.
     pub line_counts: (usize, usize),
-    /// The difference in lines, where it is text.
+    /// The unified diff, if both states are text.
     pub diff: Option<String>,
     pub(super) target: PathState,
     pub(super) current: PathState,
 }
 
-/// What is done with a file.
+/// The action that restores a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileRestoreAction {
-    /// It gets its former content.
+    /// The file gets its former content.
     Rewrite,
-    /// It was deleted, and is made again.
+    /// The file was deleted, and is created again.
     Create,
-    /// It is new, and is deleted.
+    /// The file is new, and is deleted.
     Delete,
-    /// It is a link again.
+    /// The path becomes a symbolic link again.
     Link,
-    /// It gets its former mode.
+    /// The file gets its former mode.
     Mode,
-    /// Nothing, because of this.
+    /// The file is left alone, for this reason.
     Refused(String),
 }
 
 impl FileRestoreAction {
-    /// The word for it.
+    /// Returns the name of the action.
     pub fn as_str(&self) -> &'static str {
         match self {
             FileRestoreAction::Rewrite => "rewrite",
@@ -92,14 +94,14 @@ impl FileRestoreAction {
         }
     }
 
-    /// Whether anything is done.
+    /// Returns whether the action changes anything.
     pub fn has_effect(&self) -> bool {
         !matches!(self, FileRestoreAction::Refused(_))
     }
 }
 
 impl CheckpointStore {
-    /// What it would take to have the files as they were at a checkpoint: whatever its session has changed since goes back.
+    /// Plans how to restore the files of a checkpoint, which undoes all later changes of its session.
     ///
     /// # Errors
     /// If there is no such checkpoint.
@@ -111,7 +113,7 @@ impl CheckpointStore {
         Ok(RestorePlan { changes: changes.collect(), checkpoint, notes })
     }
 
-    /// What a session has changed from a checkpoint on.
+    /// Returns what a session has changed from a checkpoint on.
     pub(super) fn recorded_changes(&self, from: u64, session: &str) -> RecordedChanges {
         let later = self.list().into_iter().filter(|one| one.number >= from && one.session == session);
         let mut files: BTreeMap<PathBuf, RecordedFile> = BTreeMap::new();
@@ -119,7 +121,7 @@ impl CheckpointStore {
         for one in later {
             for file in one.files {
                 match files.get_mut(&file.path) {
-                    // The first says what was there, the last who was there.
+                    // The first record has the original state, the last one the state that the agent left.
                     Some(known) => known.after = file.after,
                     None => drop(files.insert(file.path.clone(), file)),
                 }
@@ -129,7 +131,7 @@ impl CheckpointStore {
         RecordedChanges { files: files.into_values().collect(), notes }
     }
 
-    /// What would be done at a path, if it is not as it was.
+    /// Returns the change that restores a path, if its state differs.
     fn planned_change(
         &self,
         path: PathBuf,
@@ -164,7 +166,7 @@ impl CheckpointStore {
         Some(change)
     }
 
-    /// What stood at a path and what stands there, if both are text; links are told by what they say.
+    /// Returns the former and the present text of a path, if both are text; a link counts as a text with its target.
     pub(super) fn text_pair(
         &self,
         path: &Path,
@@ -184,7 +186,7 @@ impl CheckpointStore {
     }
 }
 
-/// What has to be done at a path, and whether it may be.
+/// Returns the action that restores a path, or why it is refused.
 fn file_restore_action(
     path: &Path,
     target: &PathState,
@@ -221,7 +223,7 @@ fn file_restore_action(
     }
 }
 
-/// How many lines are added and removed between two texts, and the difference, if there is one.
+/// Returns the numbers of added and removed lines between two texts, and the unified diff if they differ.
 pub(super) fn diff_texts(old: &str, new: &str, (before, after): (&str, &str)) -> ((usize, usize), Option<String>) {
     let diff = TextDiff::configure().timeout(Duration::from_millis(500)).diff_lines(old, new);
     let mut lines = (0, 0);
@@ -236,7 +238,7 @@ pub(super) fn diff_texts(old: &str, new: &str, (before, after): (&str, &str)) ->
     (lines, Some(text).filter(|text| !text.is_empty()))
 }
 
-/// A path from the first of the folders that it is in.
+/// Returns a path relative to the first folder, or the whole path if it lies elsewhere.
 pub(super) fn display_path(path: &Path, folders: &[PathBuf]) -> String {
     match folders.first().and_then(|root| path.strip_prefix(root).ok()) {
         Some(rest) => rest.display().to_string(),

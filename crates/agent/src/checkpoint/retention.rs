@@ -1,5 +1,7 @@
-//! What makes way: the oldest checkpoints, those of turns that hold nothing first, and contents that no checkpoint names,
-//! until the bounds of the store are kept. What can't be removed stays.
+//! Prunes the store to its limits: the oldest checkpoints, empty ones first,
+//! and contents that no checkpoint references.
+//!
+//! Files that cannot be removed stay.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -8,20 +10,22 @@ use std::time::{Duration, SystemTime};
 use super::path_state::PathState;
 use super::store::{Checkpoint, CheckpointStore};
 
-/// More checkpoints of a project are not kept.
+/// The maximum number of checkpoints of a project.
 pub(super) const MAX_CHECKPOINTS: usize = 200;
-/// Of the newest so many, those that hold no files go as late as the others: somebody may want that conversation back.
+/// The number of newest checkpoints of which empty ones are not pruned first: the
+/// user may want to restore their conversation.
 const RECENT_CHECKPOINTS: usize = 50;
-/// Once in so many turns everything that is kept is looked at; until then there may be so many more.
+/// The number of checkpoints above the maximum at which a new one causes pruning.
 pub(super) const PRUNE_INTERVAL_TURNS: usize = 16;
-/// More bytes of contents are not kept for a project.
+/// The maximum size of all contents of a project.
 pub(super) const MAX_STORED_BYTES: u64 = 256 << 20;
-/// What nobody names saves reading it again, for so long.
+/// The age from which unreferenced contents are removed; until then they save storing them again.
 const STALE_CONTENT_AGE: Duration = Duration::from_secs(24 * 3600);
-/// What nobody names may be about to be named by another session's turn, for so long.
+/// The age up to which unreferenced contents are kept in any case: another
+/// session's turn may be about to reference them.
 const PENDING_CONTENT_AGE: Duration = Duration::from_secs(3600);
 
-/// A content on the disk.
+/// A stored content.
 struct StoredContent {
     file: PathBuf,
     sha256: String,
@@ -30,11 +34,11 @@ struct StoredContent {
 }
 
 impl CheckpointStore {
-    /// Keeps the bounds; nobody is about to name these contents.
+    /// Prunes the store to its limits. `done_with` are contents that no running turn will reference.
     pub(super) fn prune(&self, done_with: &HashSet<String>) {
         let numbers = self.numbers();
         let mut all: Vec<Checkpoint> = numbers.iter().filter_map(|number| self.read(*number).ok()).collect();
-        // What can't be read can't be brought back; it is left as long as anything else would be.
+        // Unreadable checkpoints cannot be restored; they are removed at the age of any other.
         for number in numbers.iter().rev().skip(MAX_CHECKPOINTS) {
             if all.binary_search_by_key(number, |checkpoint| checkpoint.number).is_err() {
                 let _ = std::fs::remove_file(self.record_path(*number));
@@ -45,7 +49,7 @@ impl CheckpointStore {
         }
         let mut uses = content_references(&all);
         let mut bytes: u64 = uses.values().map(|(_, size)| size).sum();
-        // The last one is what somebody would want back now.
+        // The last checkpoint stays, as it is the one that the user is most likely to restore.
         while bytes > self.max_stored_bytes && all.len() > 1 {
             let oldest = all.remove(0);
             self.remove_checkpoint(&oldest);
@@ -64,7 +68,8 @@ impl CheckpointStore {
         let _ = std::fs::remove_file(self.record_path(checkpoint.number));
     }
 
-    /// Removes contents that nobody names: the stale ones, and while there are too many bytes all that nobody is about to.
+    /// Removes unreferenced contents: the stale ones, and above the size limit
+    /// all that no turn may be about to reference.
     fn remove_unreferenced_contents(&self, is_named: impl Fn(&str) -> bool, done_with: &HashSet<String>) {
         let contents = self.stored_contents();
         let mut bytes: u64 = contents.iter().map(|kept| kept.size).sum();
@@ -98,15 +103,17 @@ impl CheckpointStore {
     }
 }
 
-/// Which of them makes way first: a session that asks and asks must not cost anybody the files of another. One that says what
-/// could not be kept is a part of those before it, which would look whole without it.
+/// Returns the index of the checkpoint to prune first: an old empty one, or the oldest.
+///
+/// So a session with many empty turns does not displace the files of another. A checkpoint with notes is not empty:
+/// without it, earlier ones would look complete.
 fn next_to_prune(all: &[Checkpoint]) -> usize {
     let older = &all[..all.len().saturating_sub(RECENT_CHECKPOINTS)];
     let holds_nothing = |checkpoint: &Checkpoint| checkpoint.files.is_empty() && checkpoint.notes.is_empty();
     older.iter().position(holds_nothing).unwrap_or(0)
 }
 
-/// The contents that a checkpoint names, each as often as it does, with their sizes.
+/// Returns the contents that a checkpoint references, with duplicates, and their sizes.
 fn referenced_contents(checkpoint: &Checkpoint) -> impl Iterator<Item = (&str, u64)> {
     checkpoint.files.iter().filter_map(|file| match &file.before {
         PathState::File { sha256, size, .. } => Some((sha256.as_str(), *size)),
@@ -114,7 +121,7 @@ fn referenced_contents(checkpoint: &Checkpoint) -> impl Iterator<Item = (&str, u
     })
 }
 
-/// How often each content is named, and its size.
+/// Returns the number of references and the size of each content.
 fn content_references(all: &[Checkpoint]) -> HashMap<String, (usize, u64)> {
     let mut uses: HashMap<String, (usize, u64)> = HashMap::new();
     for (sha256, size) in all.iter().flat_map(referenced_contents) {

@@ -1,5 +1,6 @@
-//! What a session has changed of the files, as far as its checkpoints go back: what stood there before it and what stands there
-//! now. Looks only, and knows nothing of git.
+//! Lists the files that a session has changed, as far as its checkpoints go back, with their former and present states.
+//!
+//! It only reads.
 
 use std::path::PathBuf;
 
@@ -7,30 +8,30 @@ use super::path_state::{PathState, read_state_and_content};
 use super::restore_plan::{RecordedChanges, diff_texts, display_path};
 use super::store::{CheckpointStore, RecordedFile};
 
-/// What a session has changed.
+/// The changes of a session.
 #[derive(Clone, Debug, Default)]
 pub struct SessionChanges {
-    /// Every file that is not as it was, in the order of their names.
+    /// The files that differ from their first recorded state, sorted by path.
     pub files: Vec<SessionFileChange>,
-    /// What was not kept, or could not be told.
+    /// The notes on what was not recorded.
     pub notes: Vec<String>,
 }
 
 /// A file that a session has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionFileChange {
-    /// How it is told: from the project on.
+    /// The path for display, relative to the project.
     pub display_path: String,
-    /// What became of it, in a few words.
+    /// A short description of the change.
     pub summary: String,
-    /// Whether somebody else has changed it since.
+    /// Whether the file was changed after the agent's last change.
     pub changed_since: bool,
-    /// The difference in lines, where both are text.
+    /// The unified diff, if both states are text.
     pub diff: Option<String>,
 }
 
 impl CheckpointStore {
-    /// What a session has changed; paths are told from the first of the folders on.
+    /// Returns the changes of a session; paths are relative to the first folder.
     pub fn session_changes(&self, session: &str, folders: &[PathBuf]) -> SessionChanges {
         let RecordedChanges { files, notes } = self.recorded_changes(0, session);
         SessionChanges { files: files.into_iter().filter_map(|file| self.file_change(file, folders)).collect(), notes }
@@ -46,7 +47,7 @@ impl CheckpointStore {
             return None;
         }
         let shown = display_path(&path, folders);
-        // While a call runs, nobody has looked at what it leaves.
+        // While a call runs, the state that it leaves is not recorded yet.
         let changed_since = after.is_kept() && now != after;
         let told = |what: String, diff| {
             Some(SessionFileChange { display_path: shown.clone(), summary: what, changed_since, diff })
@@ -71,7 +72,7 @@ impl CheckpointStore {
     }
 }
 
-/// What became of a file besides its lines.
+/// Returns the prefix of the summary: new, deleted, or a changed mode.
 fn describe_change(before: &PathState, now: &PathState) -> String {
     match (before, now) {
         (PathState::Missing { .. }, _) => "new, ".to_owned(),

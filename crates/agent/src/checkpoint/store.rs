@@ -1,5 +1,7 @@
-//! Checkpoints on disk, outside of the project and for its owner's eyes only: contents by their hash, and one small file for
-//! each checkpoint that says what was where. Which make way for others is said in `retention.rs`.
+//! Stores checkpoints on disk, outside of the project and readable for the user only.
+//!
+//! Contents are stored under their digest, and each checkpoint has one record file with the states of
+//! its paths. `retention.rs` limits the size.
 
 use std::collections::HashSet;
 use std::io::{self, ErrorKind};
@@ -13,108 +15,108 @@ use serde::{Deserialize, Serialize};
 use super::path_state::{MAX_FILE_BYTES, PathState, content_digest};
 use super::retention;
 
-/// A checkpoint's own file is never larger.
+/// The size above which a record file is not read.
 const MAX_RECORD_BYTES: u64 = 16 << 20;
 
-/// What was where before a turn, or before something was brought back.
+/// The state of files before a turn, or before a restore.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// Its number, by which it is called.
+    /// The number that identifies the checkpoint.
     #[serde(skip)]
     pub number: u64,
-    /// What it was taken for.
+    /// The kind of the checkpoint.
     pub kind: CheckpointKind,
-    /// The session.
+    /// The identifier of the session.
     pub session: String,
-    /// The prompt of the turn; of a restore, what it brought back.
+    /// The prompt of the turn, or a description of the restore.
     pub prompt: String,
-    /// When.
+    /// The time when the checkpoint was created.
     #[serde(with = "stamp")]
     pub time: Timestamp,
-    /// Where the conversation stood, if it is kept.
+    /// The position in the conversation, if it is saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationMark>,
     /// The files that were changed.
     #[serde(default)]
     pub files: Vec<RecordedFile>,
-    /// What is not kept, and what nobody can tell.
+    /// The notes on what is not recorded or not known.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
-/// What a checkpoint was taken for.
+/// The kind of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointKind {
-    /// A turn of the agent.
+    /// The checkpoint was created for a turn of the agent.
     Turn,
-    /// A restore, which can so be undone.
+    /// The checkpoint was created for a restore, which it can undo.
     Restore,
 }
 
-/// A place in a transcript.
+/// A position in a transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationMark {
-    /// The transcript.
+    /// The path of the transcript.
     pub transcript: PathBuf,
-    /// So many bytes of it were there.
+    /// The length of the transcript in bytes.
     pub at: u64,
 }
 
 /// A file that was changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedFile {
-    /// The whole path.
+    /// The absolute path of the file.
     pub path: PathBuf,
-    /// What was there.
+    /// The state before the change.
     pub before: PathState,
-    /// What the agent left there, when that was last looked at.
+    /// The state that the agent left, when it was last read.
     pub after: PathState,
 }
 
-/// Why checkpoints can't be used.
+/// An error of checkpoints.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    /// There is none of that number.
+    /// There is no checkpoint with that number.
     #[error("there is no checkpoint {0}")]
     NotFound(String),
-    /// It can't be read.
+    /// The record of the checkpoint cannot be read.
     #[error("checkpoint {number} can't be read: {why}")]
     Broken {
-        /// Which.
+        /// The number of the checkpoint.
         number: u64,
-        /// Why.
+        /// The reason why it cannot be read.
         why: String,
     },
-    /// A content is not there any more, or is not what it was.
+    /// A stored content is missing or damaged.
     #[error("what was kept of {0} is gone or damaged")]
     ContentLost(String),
-    /// It says nothing of a conversation.
+    /// The checkpoint has no position in a conversation.
     #[error("checkpoint {0} holds no place in a conversation")]
     NoConversation(u64),
-    /// It belongs to another session.
+    /// The checkpoint belongs to another session.
     #[error("the conversation of checkpoint {number} is that of session {session}")]
     OtherSession {
-        /// Which checkpoint.
+        /// The number of the checkpoint.
         number: u64,
-        /// Whose it is.
+        /// The identifier of its session.
         session: String,
     },
-    /// The disk refuses.
+    /// A file operation failed.
     #[error("{}: {cause}", path.display())]
     Io {
-        /// Where.
+        /// The path of the store.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         cause: io::Error,
     },
-    /// The transcript can't be used.
+    /// The transcript cannot be used.
     #[error(transparent)]
     Transcript(#[from] crate::transcript::TranscriptError),
 }
 
 impl CheckpointError {
-    /// What to do about it.
+    /// Returns the advice to the user, if there is any.
     pub fn hint(&self) -> Option<String> {
         match self {
             CheckpointError::NotFound(_) => {
@@ -126,16 +128,16 @@ impl CheckpointError {
     }
 }
 
-/// The checkpoints of a project.
+/// The store of a project's checkpoints.
 #[derive(Clone, Debug)]
 pub struct CheckpointStore {
     folder: PathBuf,
-    /// More bytes of contents are not kept.
+    /// The maximum size of all contents.
     pub(super) max_stored_bytes: u64,
 }
 
 impl CheckpointStore {
-    /// Those of this configuration's project. Nothing is made before something is kept.
+    /// Returns the store of the configuration's project. No folder is created before the first checkpoint.
     pub fn for_project(loaded: &LoadedConfig) -> Self {
         CheckpointStore {
             folder: loaded.paths.checkpoints_dir(&loaded.project.root),
@@ -148,7 +150,7 @@ impl CheckpointStore {
         CheckpointStore { folder, max_stored_bytes: retention::MAX_STORED_BYTES }
     }
 
-    /// Where contents are.
+    /// Returns the folder of the contents.
     pub(super) fn contents_dir(&self) -> PathBuf {
         self.folder.join("contents")
     }
@@ -161,7 +163,7 @@ impl CheckpointStore {
         self.contents_dir().join(sha256.get(..2).unwrap_or("__")).join(sha256)
     }
 
-    /// The numbers that there are, in their order.
+    /// Returns the numbers of all records, sorted.
     pub(super) fn numbers(&self) -> Vec<u64> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.strip_suffix(".json")?.parse().ok();
@@ -170,15 +172,15 @@ impl CheckpointStore {
         numbers
     }
 
-    /// All that can be read, the oldest first.
+    /// Returns all readable checkpoints, the oldest first.
     pub fn list(&self) -> Vec<Checkpoint> {
         self.numbers().into_iter().filter_map(|number| self.read(number).ok()).collect()
     }
 
-    /// One of them.
+    /// Reads a checkpoint.
     ///
     /// # Errors
-    /// If it is not there or can't be read.
+    /// If there is none with that number, or it cannot be read.
     pub fn read(&self, number: u64) -> Result<Checkpoint, CheckpointError> {
         let broken = |why: String| CheckpointError::Broken { number, why };
         let file = self.record_path(number);
@@ -191,10 +193,10 @@ impl CheckpointStore {
         Ok(Checkpoint { number, ..read })
     }
 
-    /// The one that is meant: `latest` or a number.
+    /// Finds a checkpoint by `latest` or by its number.
     ///
     /// # Errors
-    /// If there is none, or it can't be read.
+    /// If there is none, or it cannot be read.
     pub fn find(&self, asked: &str) -> Result<Checkpoint, CheckpointError> {
         let none = || CheckpointError::NotFound(asked.to_owned());
         match asked.trim() {
@@ -203,13 +205,14 @@ impl CheckpointStore {
         }
     }
 
-    /// Begins a checkpoint, under the next number. What is too old makes way.
+    /// Creates a checkpoint with the next number, and prunes the store when it has too many.
     pub(super) fn create(&self, mut checkpoint: Checkpoint) -> Result<Checkpoint, CheckpointError> {
         hookwright_disk::create_private_directory(&self.folder).map_err(|cause| self.io_error(cause))?;
         let numbers = self.numbers();
         let mut number = numbers.last().map_or(1, |last| last + 1);
         self.restrict_permissions(&numbers);
-        // Turns that change nothing are kept too. Who has had so many pays for all of them now and then, not in every turn.
+        // Turns without changes get a checkpoint too. Pruning reads all records, so it
+        // runs at intervals and not in every turn.
         if numbers.len() >= retention::MAX_CHECKPOINTS + retention::PRUNE_INTERVAL_TURNS {
             self.prune(&HashSet::new());
         }
@@ -225,14 +228,14 @@ impl CheckpointStore {
         Err(self.io_error(ErrorKind::AlreadyExists.into()))
     }
 
-    /// Writes it anew, with what it holds by now.
+    /// Writes the record of a checkpoint again, with its present content.
     pub(super) fn write(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
         let file = self.record_path(checkpoint.number);
         hookwright_disk::write_atomic_private(&file, &encode_record(checkpoint), Durability::Unsynced)
             .map_err(|cause| self.io_error(cause))
     }
 
-    /// Keeps a content.
+    /// Stores a content.
     pub(super) fn store_content(&self, sha256: &str, bytes: &[u8]) -> Result<(), CheckpointError> {
         let file = self.content_path(sha256);
         if file.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64) {
@@ -243,12 +246,12 @@ impl CheckpointStore {
             .map_err(|cause| self.io_error(cause))
     }
 
-    /// Whether a content is still there.
+    /// Returns whether a content is stored.
     pub(super) fn has_content(&self, sha256: &str) -> bool {
         self.content_path(sha256).is_file()
     }
 
-    /// A content, if it is still what it was.
+    /// Reads a content and checks its digest.
     pub(super) fn read_content(&self, path: &Path, sha256: &str) -> Result<Vec<u8>, CheckpointError> {
         let gone = || CheckpointError::ContentLost(path.display().to_string());
         let bytes = hookwright_disk::read(&self.content_path(sha256), MAX_FILE_BYTES, SymlinkPolicy::Refuse)
@@ -256,8 +259,10 @@ impl CheckpointStore {
         if content_digest(&bytes) == sha256 { Ok(bytes) } else { Err(gone()) }
     }
 
-    /// An older version, or another program, may have let others in. Whoever did, did so with all of them: the folder and the
-    /// newest are looked at in every turn, the others now and then. Where the disk knows no modes, nothing is lost.
+    /// Makes the store private again, where an older version or another program let other users read it.
+    ///
+    /// Such a program would have changed all files. So the folder and the newest record are checked in every turn, and
+    /// all records at intervals. File systems without modes are ignored.
     fn restrict_permissions(&self, numbers: &[u64]) {
         #[cfg(unix)]
         {
@@ -288,7 +293,7 @@ impl CheckpointStore {
     }
 }
 
-/// A time, as text.
+/// Serialises a time as a string.
 mod stamp {
     use jiff::Timestamp;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -303,6 +308,6 @@ mod stamp {
 }
 
 fn encode_record(checkpoint: &Checkpoint) -> Vec<u8> {
-    // Text and numbers; a path that is no text is never kept.
+    // Strings and numbers always serialise, and a path that is not Unicode is never recorded.
     serde_json::to_vec(checkpoint).unwrap_or_default()
 }

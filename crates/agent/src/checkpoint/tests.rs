@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::protect::ProtectedPaths;
 
-/// A project, a store beside it, and a session's checkpoints.
+/// A project, a store beside it, and a session's recorder.
 struct CheckpointFixture {
     _folder: tempfile::TempDir,
     root: PathBuf,
@@ -23,7 +23,7 @@ fn checkpoint_fixture() -> CheckpointFixture {
     checkpoint_fixture_with(retention::MAX_STORED_BYTES)
 }
 
-/// One whose store may hold so many bytes.
+/// Creates a fixture whose store is limited to this size.
 fn checkpoint_fixture_with(most_bytes: u64) -> CheckpointFixture {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path().canonicalize().unwrap();
@@ -62,7 +62,7 @@ impl CheckpointFixture {
         assert_eq!(begun, None);
     }
 
-    /// All contents were kept two hours ago.
+    /// Sets the age of all contents to two hours.
     fn age_contents(&self) {
         let then = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
         for folder in fs::read_dir(self.store.contents_dir()).unwrap().flatten() {
@@ -72,7 +72,7 @@ impl CheckpointFixture {
         }
     }
 
-    /// A call that does something.
+    /// Runs a call with this effect.
     fn run_call(&self, tool: &str, args: &Value, does: impl FnOnce()) {
         let args: Map<String, Value> = args.as_object().unwrap().clone();
         let is_protected = |path: &Path| path.ends_with("guard.sh");
@@ -137,7 +137,7 @@ fn restore_brings_back_changed_new_and_deleted_files() {
     assert!(!place.path("new").exists(), "folders that were made for it go with it");
     assert_eq!(fs::read_link(place.path("link")).unwrap(), Path::new("a.txt"));
     assert_eq!(fs::metadata(place.path("run.sh")).unwrap().permissions().mode() & 0o777, 0o755);
-    // And back again.
+    // The restore can be undone.
     let again = place.restore(restored.undo_checkpoint, ConflictPolicy::Keep);
     assert_eq!(again.skipped, []);
     assert_eq!((place.read("a.txt"), place.read("new/deep/b.txt")), ("three\n".to_owned(), "new\n".to_owned()));
@@ -292,7 +292,7 @@ fn restore_does_not_follow_planted_symlinks() {
     assert!(place.path("f").symlink_metadata().unwrap().is_file(), "the link was replaced, not followed");
 }
 
-/// A link that a restore brings back leads none of its other files elsewhere.
+/// Restoring a link does not redirect the other files of the plan.
 #[test]
 fn restored_symlink_target_is_left_alone() {
     let place = checkpoint_fixture();
@@ -319,7 +319,7 @@ fn restored_symlink_target_is_left_alone() {
     assert_eq!(restored.skipped.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["d"]);
 }
 
-/// A folder that becomes a link between the plan and the act has nothing deleted, written or linked behind it.
+/// A folder that becomes a link after the plan was made: nothing behind it is deleted, written or linked.
 #[test]
 fn restore_applies_the_whole_plan_or_nothing() {
     let place = checkpoint_fixture();
@@ -372,7 +372,7 @@ fn folder_in_place_of_a_file_is_kept() {
     assert_eq!(place.read("a/precious"), "p");
 }
 
-/// The first and the last prompt that are kept.
+/// Returns the first and the last prompt that are kept.
 fn end_turn(place: &CheckpointFixture) -> (String, String) {
     let all = place.store.list();
     (all[0].prompt.clone(), all[all.len() - 1].prompt.clone())
@@ -389,14 +389,14 @@ fn oldest_checkpoints_are_pruned_at_intervals() {
     assert_eq!(place.store.list().len(), retention::MAX_CHECKPOINTS);
 }
 
-/// Somebody who only asks must not lose what was kept of files.
+/// A session that only asks questions does not displace recorded files.
 #[test]
 fn empty_checkpoints_are_pruned_first() {
     let place = checkpoint_fixture();
     let turn = place.begin_numbered_turn("changes a file");
     place.edit_file("a", "1");
     place.checkpoints.end_turn();
-    // What could not be kept is said of every turn before it.
+    // A note on an unrecorded change applies to every turn before it.
     place.begin("changes what is not kept");
     place.run_call("write_file", &json!({"file_path": "guard.sh", "content": "x"}), || ());
     let warned = place.plan(turn).notes;
@@ -410,7 +410,7 @@ fn empty_checkpoints_are_pruned_first() {
     assert!(!place.path("a").exists());
 }
 
-/// Records that can't be read go with those of their age, and cost no turn a look at all of them for ever.
+/// Unreadable records are removed with others of their age, so that they do not cause pruning in every turn.
 #[test]
 fn broken_records_are_pruned() {
     let place = checkpoint_fixture();
@@ -427,7 +427,7 @@ fn broken_records_are_pruned() {
     );
 }
 
-/// What was asked just now can be taken back however many files are kept.
+/// A recent turn can be undone, however many checkpoints have files.
 #[test]
 fn recent_empty_checkpoints_are_kept() {
     let place = checkpoint_fixture();
@@ -441,7 +441,7 @@ fn recent_empty_checkpoints_are_kept() {
     assert_eq!(kept.iter().filter(|checkpoint| checkpoint.prompt.starts_with("turn")).count(), 20);
 }
 
-/// The sizes of all contents.
+/// Returns the total size of all contents.
 fn stored_bytes(place: &CheckpointFixture) -> u64 {
     let folders = fs::read_dir(place.store.contents_dir()).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path()).unwrap().flatten());
@@ -456,7 +456,7 @@ fn stored_bytes_stay_within_the_limit() {
         place.begin_numbered_turn(&format!("turn {number}"));
         place.edit_file("a", &number.to_string().repeat(10_000));
         place.checkpoints.end_turn();
-        // Those of checkpoints that made way may be somebody else's for an hour.
+        // Contents of pruned checkpoints are kept for an hour, as another session may reference them.
         place.age_contents();
     }
     place.begin_numbered_turn("last");
@@ -473,7 +473,7 @@ fn stored_bytes_stay_within_the_limit() {
 fn unreferenced_contents_are_removed_first() {
     let place = checkpoint_fixture_with(30_000);
     for number in 0..9_u8 {
-        // A script may change anything, so all of it is kept, and it changes nothing that the turn would name.
+        // A script may change anything, so the whole project is stored, and none of it is referenced by the turn.
         place.write("big", number.to_string().repeat(20_000));
         place.begin_numbered_turn(&format!("turn {number}"));
         place.run_call("run_shell_command", &json!({"command": "./anything.sh"}), || {

@@ -1,4 +1,4 @@
-//! Why a custom command has no prompt, and where in its file the cause stands.
+//! The errors of expanding a custom command, with the place in its file.
 
 use std::path::Path;
 
@@ -9,75 +9,75 @@ use serde::Deserialize;
 use super::escape::shell_escape;
 use crate::approval::prefix_allows;
 
-/// Why a custom command has no prompt.
+/// An error of expanding a custom command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// The braces of a block are not balanced.
     #[error("{place}: {opener} is never closed")]
     Unclosed {
-        /// File, line and column.
+        /// The file, line and column.
         place: String,
-        /// `@{` or `!{`.
+        /// The opener, `@{` or `!{`.
         opener: &'static str,
     },
     /// `{{args}}` stands in a shell command where no quoting makes it safe.
     #[error("{place}: {{{{args}}}} {why} can't be made safe for the shell")]
     Unescapable {
-        /// File, line and column.
+        /// The file, line and column.
         place: String,
-        /// Where in the shell command it stands.
+        /// The position of `{{args}}` in the shell command, in words.
         why: &'static str,
     },
-    /// The rules forbid a shell command.
+    /// Hooks or approval rules refuse a shell command.
     #[error("/{name} may not run `{shell}`: {reason}")]
     Refused {
-        /// The custom command.
+        /// The name of the custom command.
         name: String,
-        /// The shell command.
+        /// The shell command that was refused.
         shell: String,
-        /// Why.
+        /// The reason of the refusal.
         reason: String,
     },
-    /// A shell command needs approval, and nobody is there to give it.
+    /// A shell command needs approval in a headless session.
     #[error("/{name} wants to run `{shell}`, which needs approval{}, and nobody is there to give it", rule.as_ref().map(|rule| format!(" because of {rule}")).unwrap_or_default())]
     ApprovalUnavailable {
-        /// The custom command.
+        /// The name of the custom command.
         name: String,
-        /// The shell command.
+        /// The shell command that needs approval.
         shell: String,
-        /// The rule that wants the user asked, if it is not the mode that does.
+        /// The rule that demands approval, if it is not the approval mode.
         rule: Option<String>,
     },
-    /// The user did not allow a shell command.
+    /// The user denied a shell command.
     #[error("/{name} was not allowed to run `{shell}`{}", word.as_ref().map(|word| format!(": {word}")).unwrap_or_default())]
     Denied {
-        /// The custom command.
+        /// The name of the custom command.
         name: String,
-        /// The shell command.
+        /// The shell command that was denied.
         shell: String,
-        /// What the user said.
+        /// The user's message, if there is one.
         word: Option<String>,
     },
     /// A shell command could not be started.
     #[error("/{name} could not run `{shell}`: {reason}")]
     NotStarted {
-        /// The custom command.
+        /// The name of the custom command.
         name: String,
-        /// The shell command.
+        /// The shell command that was not started.
         shell: String,
-        /// Why.
+        /// The reason why it was not started.
         reason: String,
     },
-    /// A hook stopped the agent.
+    /// A hook stopped the agent; the text is its reason.
     #[error("stopped by a hook: {0}")]
     Stopped(String),
-    /// The user does not want it any more.
+    /// The user cancelled the command.
     #[error("cancelled")]
     Cancelled,
 }
 
 impl CommandError {
-    /// What to do about it.
+    /// Returns the advice to the user, if there is any.
     pub fn hint(&self) -> Option<String> {
         match self {
             CommandError::Unclosed { .. } => {
@@ -86,7 +86,7 @@ impl CommandError {
             CommandError::Unescapable { .. } => {
                 Some("use {{args}} as a word of its own or between plain quotes, or give it to a script".to_owned())
             }
-            // No flag stands above a rule.
+            // No flag overrides a rule.
             CommandError::ApprovalUnavailable { rule: Some(_), .. } => None,
             CommandError::ApprovalUnavailable { shell, .. } => {
                 let program = shell.split_whitespace().next().unwrap_or_default();
@@ -100,8 +100,9 @@ impl CommandError {
     }
 }
 
-/// A byte of a command's prompt as a place in the command's file; where the file says it differently (with escapes, or
-/// it has changed since), as a place in the prompt.
+/// Returns the location of a prompt's byte in the command's file.
+///
+/// If the file has another text there, with escapes or after a change, it is the location within the prompt.
 pub(super) fn source_location(command: &CustomCommand, offset: usize) -> String {
     location_in_file(command, offset).unwrap_or_else(|| {
         let place = SourceText::new(Path::new(""), &command.prompt).location(offset);

@@ -1,18 +1,20 @@
-//! The user's arguments inside a shell command: one piece of data to the shell, whatever they say and wherever in the
-//! command they stand. Where that cannot be, an error. The tools run `bash`, or `sh`, on every platform: so one rule.
+//! Inserts the user's arguments into a shell command so that the shell reads them as one piece of data.
+//!
+//! Positions where that is impossible are an error. The tools run `bash` or `sh` on
+//! every platform, so one set of rules suffices.
 
 use super::template::ARGS_PLACEHOLDER;
 
-/// A place in a shell command where arguments cannot be made safe.
+/// A position in a shell command where arguments cannot be made safe.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct UnsafeArgs {
-    /// Where `{{args}}` is in the command.
+    /// The offset of `{{args}}` in the command.
     pub(super) at: usize,
-    /// Which sort of place it is.
+    /// The kind of position, in words.
     pub(super) reason: &'static str,
 }
 
-/// `arg` as one word of a POSIX shell. Nothing stays nothing, so that a command without arguments has no empty one.
+/// Returns `arg` as one word of a POSIX shell. An empty text stays empty, so that no empty argument is passed.
 pub fn shell_escape(arg: &str) -> String {
     if arg.chars().all(is_plain_char) { arg.to_owned() } else { single_quoted(arg) }
 }
@@ -25,8 +27,9 @@ fn single_quoted(arg: &str) -> String {
     format!("'{}'", arg.replace('\'', r"'\''"))
 }
 
-/// The command with `args` in the place of every `{{args}}`. Between quotes, those are closed and opened again around
-/// it: quotes inside quotes would protect from nothing.
+/// Returns the command with `args` in place of every `{{args}}`.
+///
+/// Quotes around a placeholder are closed and opened again, as quotes inside quotes would protect nothing.
 pub(super) fn insert_args(command: &str, args: &str) -> Result<String, UnsafeArgs> {
     let mut filled = String::with_capacity(command.len());
     let mut reader = ShellCursor::new(command);
@@ -52,23 +55,25 @@ pub(super) fn insert_args(command: &str, args: &str) -> Result<String, UnsafeArg
     Ok(filled)
 }
 
-/// Whether the arguments are a whole word; otherwise they need quotes, or `$a{{args}}` would be another variable.
+/// Returns whether the arguments are a whole word; otherwise they need quotes,
+/// or `$a{{args}}` would be another variable.
 fn is_whole_word(command: &str, at: usize) -> bool {
     let before = command[..at].chars().next_back();
     let after = command[at + ARGS_PLACEHOLDER.len()..].chars().next();
     before.is_none_or(|before| " \t\n".contains(before)) && after.is_none_or(|after| " \t\n".contains(after))
 }
 
-/// Words that are syntax to a shell unless they are quoted.
+/// The words that are shell syntax unless they are quoted.
 const RESERVED_WORDS: [&str; 16] = [
     "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then",
     "until", "while",
 ];
 
-/// What parts words, to the shell.
+/// The characters that separate words in a shell.
 const WORD_SEPARATORS: &str = " \t\n;|&()<>";
 
-/// The program that reads `{{args}}` as code once more, where one does: quotes of this shell protect from no other.
+/// Returns the program that evaluates `{{args}}` as code, if there is one: this
+/// shell's quotes do not protect from another.
 pub(super) fn args_evaluator(command: &str) -> Option<String> {
     let mut reader = ShellCursor::new(command);
     command.match_indices(ARGS_PLACEHOLDER).find_map(|(at, _)| {
@@ -79,33 +84,33 @@ pub(super) fn args_evaluator(command: &str) -> Option<String> {
     })
 }
 
-/// What the shell would make of the next character.
+/// The syntactic context of the next character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum QuoteFrame {
-    /// A command, at the top or in parentheses.
+    /// A command, at the top level or in parentheses.
     Command,
     Single,
     Double,
 }
 
-/// Reads a shell command as far as needed to know between which quotes a place is. It gives up rather than guess.
+/// Reads a shell command as far as needed to know which quotes a position is in. It fails rather than guess.
 struct ShellCursor<'a> {
     command: &'a str,
     at: usize,
     frames: Vec<QuoteFrame>,
-    /// Where the simple command at hand begins, for each `QuoteFrame::Command`.
+    /// The start of the current simple command, for each `QuoteFrame::Command`.
     command_starts: Vec<usize>,
     failure: Option<&'static str>,
 }
 
 impl<'a> ShellCursor<'a> {
     fn new(command: &'a str) -> Self {
-        // The patterns of `case` have parentheses that only close.
+        // The patterns of `case` have unbalanced closing parentheses.
         let lost = command.contains("esac").then_some("in a command with case");
         ShellCursor { command, at: 0, frames: vec![QuoteFrame::Command], command_starts: vec![0], failure: lost }
     }
 
-    /// The quote that `place` is between, if any; or why that is unknown.
+    /// Returns the quote that encloses `place`, if any, or why that is unknown.
     fn quote_at(&mut self, place: usize) -> Result<Option<&'static str>, &'static str> {
         while self.at < place && self.failure.is_none() {
             self.advance(place);
@@ -118,7 +123,7 @@ impl<'a> ShellCursor<'a> {
         }
     }
 
-    /// What stands before the place that was reached, in its simple command.
+    /// Returns the words before the current position, in its simple command.
     fn args_position(&self) -> ArgsPosition<'a> {
         let start = self.command_starts.last().copied().unwrap_or(0).min(self.at);
         let (words, prefix) = split_words(&self.command[start..self.at]);
@@ -169,7 +174,7 @@ impl<'a> ShellCursor<'a> {
         self.at += width;
     }
 
-    /// A `$` and what it begins; how wide it is.
+    /// Handles a `$` and what it begins; returns the width.
     fn dollar_width(&mut self, after: &str, frame: QuoteFrame) -> usize {
         if after.starts_with("((") || after.starts_with('[') {
             return self.give_up("in or after arithmetic");
@@ -188,13 +193,13 @@ impl<'a> ShellCursor<'a> {
         }
     }
 
-    /// A `#`, and the comment that it begins at the start of a word; how wide that is.
+    /// Handles a `#`, and the comment that it begins at the start of a word; returns the width.
     fn hash_width(&mut self, rest: &str, place: usize) -> usize {
         let mut before = self.command[..self.at].chars().rev();
         let (last, escape) = (before.next(), before.next() == Some('\\'));
         match last {
             Some(last) if !WORD_SEPARATORS.contains(last) => 1,
-            // Whether a word goes on behind an escaped blank or a parenthesis is more than this reader knows.
+            // It is unknown whether a word continues after an escaped blank or a parenthesis.
             Some(')') => self.give_up("after )#"),
             Some(_) if escape => self.give_up("after \\ and #"),
             _ => match rest.find('\n') {
@@ -215,23 +220,23 @@ impl<'a> ShellCursor<'a> {
     }
 }
 
-/// Where `{{args}}` stands among the words of a simple command.
+/// The position of `{{args}}` among the words of a simple command.
 struct ArgsPosition<'a> {
     command: &'a str,
     at: usize,
     /// The words before it, without quotes.
     preceding_words: Vec<String>,
-    /// What stands before it in its own word.
+    /// The text before it in its own word.
     prefix: String,
 }
 
-/// Words that a simple command may begin with and that are no part of it.
+/// The words that may precede a simple command without being part of it.
 const COMMAND_PREFIX_WORDS: [&str; 13] =
     ["if", "then", "else", "elif", "while", "until", "do", "!", "{", "time", "command", "builtin", "coproc"];
-/// Builtins that take names of variables, of which an index is evaluated.
+/// The builtins that take variable names, in which an index is evaluated.
 const NAME_TAKING_BUILTINS: [&str; 10] =
     ["read", "unset", "mapfile", "readarray", "getopts", "declare", "typeset", "local", "readonly", "export"];
-/// Variables whose value the shell evaluates by itself: as a number, as a prompt, or as a file of commands.
+/// The variables whose value the shell itself evaluates: as a number, as a prompt, or as a file of commands.
 const EVALUATED_VARIABLES: [&str; 14] = [
     "BASHPID",
     "BASH_ENV",
@@ -248,11 +253,11 @@ const EVALUATED_VARIABLES: [&str; 14] = [
     "RANDOM",
     "SECONDS",
 ];
-/// Operators of `[[` that evaluate what stands beside them.
+/// The operators of `[[` that evaluate their operands.
 const ARITHMETIC_TEST_OPERATORS: [&str; 8] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
-/// Programs that read their arguments as code.
+/// The programs that evaluate their arguments as code.
 const EVALUATORS: [&str; 10] = ["eval", "trap", "ssh", "watch", "parallel", "awk", "gawk", "mawk", "source", "."];
-/// Interpreters with the option that is followed by code.
+/// The interpreters, with the option that is followed by code.
 const INTERPRETERS: [(&str, char); 16] = [
     ("sh", 'c'),
     ("bash", 'c'),
@@ -273,7 +278,7 @@ const INTERPRETERS: [(&str, char); 16] = [
 ];
 
 impl ArgsPosition<'_> {
-    /// Why the shell would evaluate the arguments however they are quoted: an index of an array may hold a command.
+    /// Returns why the shell would evaluate the arguments however they are quoted: an array index may hold a command.
     fn evaluation_reason(&self) -> Option<&'static str> {
         let command_words = self.command_words();
         let (program, before) = command_words.split_first().map_or(("", &[][..]), |(program, rest)| (*program, rest));
@@ -297,7 +302,7 @@ impl ArgsPosition<'_> {
         }
     }
 
-    /// The words of the command itself, without what may stand before its name.
+    /// Returns the words of the command itself, without assignments, redirections and keywords before its name.
     fn command_words(&self) -> Vec<&str> {
         let start = self.preceding_words.iter().rposition(|word| word == "{").map_or(0, |at| at + 1);
         let mut words = self.preceding_words[start..].iter().map(String::as_str).peekable();
@@ -323,7 +328,7 @@ impl ArgsPosition<'_> {
         words.collect()
     }
 
-    /// `a[{{args}}`, `([{{args}}`.
+    /// Returns whether the arguments stand in an index, as in `a[{{args}}` or `([{{args}}`.
     fn is_in_index(&self) -> bool {
         self.prefix.rsplit_once('[').is_some_and(|(name, index)| {
             !index.contains(']') && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
@@ -346,7 +351,7 @@ impl ArgsPosition<'_> {
         before.last() == Some(&"-v") || self.prefix.starts_with("-v")
     }
 
-    /// Whether the arguments may become the value of a variable, or of `$1`.
+    /// Returns whether the arguments may become the value of a variable, or of `$1`.
     fn sets_variable(&self, program: &str, before: &[&str]) -> bool {
         const VALUE_CARRIERS: [&str; 5] = ["()", "function ", "=$(", "=\"$(", "=("];
         let reads = |word: &str| matches!(word, "read" | "mapfile" | "readarray");
@@ -358,7 +363,7 @@ impl ArgsPosition<'_> {
             || self.command.split([' ', '\t', '\n', '|', ';', '&']).any(reads)
     }
 
-    /// The program that reads the arguments as code.
+    /// Returns the program that evaluates the arguments as code.
     fn evaluator(&self) -> Option<String> {
         let words: Vec<&str> =
             self.preceding_words.iter().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
@@ -366,7 +371,7 @@ impl ArgsPosition<'_> {
         if let Some(program) = program.filter(|program| EVALUATORS.contains(program)) {
             return Some(program.to_owned());
         }
-        // The code is the word right behind the option; words behind that are its arguments.
+        // The code is the word right after the option; later words are its arguments.
         let is_option = |word: &str, letter: char| {
             word.starts_with('-') && !word.starts_with("--") && word.ends_with(letter) || word == format!("-{letter}")
         };
@@ -382,7 +387,7 @@ fn is_assignment(word: &str) -> bool {
     assigned_name(word).is_some()
 }
 
-/// The name in `NAME=…`, `NAME+=…`, `NAME[…]=…`.
+/// Returns the name in `NAME=…`, `NAME+=…` or `NAME[…]=…`.
 fn assigned_name(word: &str) -> Option<&str> {
     let (name, _) = word.split_once('=')?;
     let name = name.trim_end_matches('+').split('[').next().unwrap_or_default();
@@ -392,7 +397,7 @@ fn assigned_name(word: &str) -> Option<&str> {
     is_name.then_some(name)
 }
 
-/// Whether a builtin takes the name of a variable from another variable: `read -r "$name"`.
+/// Returns whether a builtin takes a variable name from another variable: `read -r "$name"`.
 fn takes_name_from_variable<'w>(words: impl Iterator<Item = &'w str>) -> bool {
     let mut follows_builtin = false;
     for word in words {
@@ -404,7 +409,7 @@ fn takes_name_from_variable<'w>(words: impl Iterator<Item = &'w str>) -> bool {
     false
 }
 
-/// Whether a command evaluates anything as arithmetic, or as the name of a variable, so that a value may become code.
+/// Returns whether a command evaluates anything as arithmetic or as a variable name, so that a value may become code.
 fn evaluates_arithmetic(command: &str) -> bool {
     let words = || command.split([' ', '\t', '\n', ';', '&', '|', '(', ')']).filter(|word| !word.is_empty());
     let declares = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains(['i', 'n']);
@@ -423,7 +428,7 @@ fn evaluates_arithmetic(command: &str) -> bool {
         })
 }
 
-/// The words of a text without their quotes, and the beginning of the one that is not over.
+/// Returns the words of a text without their quotes, and the beginning of the unfinished word.
 fn split_words(text: &str) -> (Vec<String>, String) {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     let mut chars = text.chars();
@@ -602,7 +607,7 @@ mod tests {
         }
     }
 
-    /// The shell itself is the judge: each command prints the arguments between brackets and does nothing else.
+    /// A real shell runs each command, which prints the arguments between brackets and does nothing else.
     #[cfg(unix)]
     #[test]
     fn hostile_arguments_stay_data() {

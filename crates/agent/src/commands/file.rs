@@ -1,5 +1,7 @@
-//! `@{path}` in a command's prompt: the file's text as it is, a picture or document as media, a directory's files one
-//! after another. The tools do the reading, with their bounds and ignore files.
+//! Reads `@{path}` in a command's prompt: a file's text as it is, an image or document as
+//! media, a directory's files one after another.
+//!
+//! The tools read, with their limits and ignore files.
 
 use std::path::PathBuf;
 
@@ -12,25 +14,25 @@ use crate::context::prompt_reader::PromptReader;
 use crate::event::TurnEnd;
 use crate::translate::escape_hook_marker;
 
-/// No more media are added once this much is there, in base64.
+/// The size of media, in base64, after which no more are added.
 const MAX_MEDIA_BYTES: usize = 8 * 1024 * 1024;
-/// What is said of something that hooks hid.
+/// The warning about content that hooks hid.
 const HIDDEN_CONTENT_REASON: &str = "a hook put its reason in the place of the content";
-/// How many left-out files a remark names.
+/// The maximum number of files that a warning names.
 const MAX_LISTED_FILES: usize = 3;
 
-/// What was read.
+/// The content of a file or directory.
 pub(super) struct InjectedFile {
     pub(super) parts: Vec<Part>,
-    /// What the user should know of it.
+    /// A warning for the user.
     pub(super) warning: Option<String>,
 }
 
-/// Why something was not read.
+/// The reason why a path was not read.
 pub(super) enum FileReadError {
-    /// It cannot be, and stays as it is written.
+    /// The path cannot be read and stays as it is written.
     Unreadable(String),
-    /// A hook or the user ended it all.
+    /// A hook or the user ended the turn.
     TurnEnded(TurnEnd),
 }
 
@@ -40,14 +42,14 @@ impl From<PromptToolError> for FileReadError {
     }
 }
 
-/// Reads a file or directory of the workspace; why not, if that cannot be.
+/// Reads a file or directory of the workspace, or returns why it cannot be read.
 pub(super) async fn read_path(path: &str, reader: &impl PromptReader) -> Result<InjectedFile, FileReadError> {
     let real = resolve_path(path, &reader.context().workspace).map_err(FileReadError::Unreadable)?;
     let name = real.to_str().ok_or_else(|| FileReadError::Unreadable("its name is not valid Unicode".to_owned()))?;
     if real.is_dir() { read_directory(name, reader).await } else { read_file(name, reader).await }
 }
 
-/// Where a path leads: from the working directory, else from another root of the workspace.
+/// Returns where a path leads, from the working directory or else from another root of the workspace.
 pub(super) fn resolve_path(path: &str, workspace: &Workspace) -> Result<PathBuf, String> {
     let first = workspace.resolve(path);
     let others = workspace.roots().into_iter().skip(1).filter(|_| !path.is_empty());
@@ -64,7 +66,7 @@ async fn read_file(name: &str, reader: &impl PromptReader) -> Result<InjectedFil
     let PromptToolOutput { result, is_hidden, .. } = match reader.read("read_file", json!({ "file_path": name })).await
     {
         Ok(given) => given,
-        // The path is known to be good, so this is the tool's word for ignored files. They leave nothing behind.
+        // The path is valid, so this is how the tool reports ignored files, which add nothing to the prompt.
         Err(PromptToolError::Failed(failure)) if failure.kind == ToolErrorKind::InvalidToolParams => {
             return Ok(InjectedFile {
                 parts: Vec::new(),
@@ -97,7 +99,7 @@ async fn read_directory(name: &str, reader: &impl PromptReader) -> Result<Inject
     let mut media = Vec::new();
     let mut left_out = Vec::new();
     let mut total = 0;
-    // The tool leaves out media that are not asked for by name; a command's author asks for the whole directory.
+    // The tool skips media that are not named explicitly; the command's author asks for the whole directory.
     for skipped in skipped {
         let content = match reader.read("read_file", json!({ "file_path": skipped.path })).await {
             Ok(given) => Some(given.result.llm_content),

@@ -1,5 +1,7 @@
-//! Custom commands: what the user typed after a slash → the prompt that goes to the model.
-//! `template` reads the prompt, `file` and `escape` and `shell` fill its places; finding the commands is the settings'.
+//! Custom commands: turns a slash command with its arguments into the prompt for the model.
+//!
+//! `template.rs` parses the prompt; `file.rs`, `escape.rs` and `shell.rs` fill its
+//! placeholders. The settings crate finds the commands.
 
 mod error;
 mod escape;
@@ -27,18 +29,18 @@ use file::FileReadError;
 use shell::ShellBlock;
 use template::{ARGS_PLACEHOLDER, TemplateSegment};
 
-/// The command that a text invokes, and what stands behind its name; nothing if the text is something else.
+/// Returns the command that a text invokes and its arguments; `None` if the text is no invocation.
 pub fn parse_invocation<'t, 'c>(text: &'t str, commands: &'c CustomCommands) -> Option<(&'c CustomCommand, &'t str)> {
     let typed = text.trim().strip_prefix('/')?;
     let end = typed.find(char::is_whitespace).unwrap_or(typed.len());
     let (name, args) = typed.split_at(end);
-    // No name has a blank in it, so the whole word is the name: `/git:commit` is never `/git`.
+    // Names have no whitespace, so the whole word is the name: `/git:commit` is never `/git`.
     let command = commands.list.iter().find(|command| command.name == name)?;
     Some((command, args.trim()))
 }
 
-/// Whether a command can be expanded at all, for those who list commands: its braces are balanced, and `{{args}}` stands
-/// only where it can be made safe.
+/// Checks whether a command can be expanded: its braces are balanced, and
+/// `{{args}}` stands only where it can be made safe.
 ///
 /// # Errors
 /// [`CommandError::Unclosed`] and [`CommandError::Unescapable`], with their places.
@@ -47,7 +49,7 @@ pub fn check_command(command: &CustomCommand) -> Result<(), CommandError> {
     shell::resolve_blocks(command, &segments, "args").map(drop)
 }
 
-/// The program that reads a command's `{{args}}` as code, such as `eval` or `sh -c`: what is typed there is run.
+/// Returns the program that evaluates a command's `{{args}}` as code, such as `eval` or `sh -c`.
 pub(crate) fn find_evaluator(command: &CustomCommand) -> Option<String> {
     parse_segments(command).ok()?.iter().find_map(|segment| match segment {
         TemplateSegment::Shell { command, .. } => escape::args_evaluator(command),
@@ -55,29 +57,29 @@ pub(crate) fn find_evaluator(command: &CustomCommand) -> Option<String> {
     })
 }
 
-/// A command with the user's arguments, well-formed and ready to be filled in; nothing is read or run yet.
+/// A well-formed command with the user's arguments; nothing is read or run yet.
 pub(crate) struct CommandInvocation<'a> {
     command: &'a CustomCommand,
     /// The whole text that the user typed.
     typed: &'a str,
-    /// What stands behind the name in it.
+    /// The text after the command's name.
     args: &'a str,
     segments: Vec<TemplateSegment<'a>>,
     shell_blocks: Vec<ShellBlock>,
 }
 
 impl<'a> CommandInvocation<'a> {
-    /// Reads the command's prompt.
+    /// Parses the command's prompt.
     ///
     /// # Errors
-    /// If it is not well-formed.
+    /// If it is malformed.
     pub(crate) fn new(command: &'a CustomCommand, typed: &'a str, args: &'a str) -> Result<Self, CommandError> {
         let segments = parse_segments(command)?;
         let blocks = shell::resolve_blocks(command, &segments, args)?;
         Ok(CommandInvocation { command, typed, args, segments, shell_blocks: blocks })
     }
 
-    /// The prompt with its arguments and without what its places stand for: those are shown as they would be read and run.
+    /// Returns the prompt with its arguments; files and shell commands are shown as they would be read and run.
     pub(crate) fn preview_text(&self) -> String {
         let file = |segment: &TemplateSegment<'_>| match segment {
             TemplateSegment::File { written, .. } => {
@@ -90,12 +92,12 @@ impl<'a> CommandInvocation<'a> {
         Content::user(self.assemble_parts(files, outputs)).text()
     }
 
-    /// The shell commands that it would run.
+    /// Returns the shell commands that the prompt would run.
     pub(crate) fn shell_commands(&self) -> impl Iterator<Item = &str> {
         self.shell_blocks.iter().map(|block| block.command.as_str())
     }
 
-    /// The files that it would read.
+    /// Returns the files that the prompt would read.
     pub(crate) fn attachments(&self, workspace: &Workspace) -> Vec<Attachment> {
         let file = |segment: &TemplateSegment<'_>| match segment {
             TemplateSegment::File { path, .. } => file::resolve_path(path, workspace).ok(),
@@ -104,11 +106,13 @@ impl<'a> CommandInvocation<'a> {
         self.segments.iter().filter_map(file).map(|path| prompt_reader::attachment_for(&path)).collect()
     }
 
-    /// The prompt that it stands for: files read, shell commands judged and run, arguments filled in. What files and shell
-    /// commands say is never read as a template again. Files that cannot be read are warnings, as [`AgentEvent::Warning`].
+    /// Expands the prompt: reads files, judges and runs shell commands, fills in arguments.
+    ///
+    /// The content of files and the output of commands are never parsed as a template again. Files that cannot be read
+    /// are reported as [`AgentEvent::Warning`].
     ///
     /// # Errors
-    /// If a shell command may not run or cannot be started, or somebody ended it all.
+    /// If a shell command may not run or cannot be started, a hook stops the agent, or the user cancels.
     pub(crate) async fn expand(self, services: &Arc<Services>, scope: &TurnScope) -> Result<Vec<Part>, CommandError> {
         let reader = HookedReader::new(services, RequestedBy::Command, scope);
         let mut files = Vec::new();
@@ -122,7 +126,7 @@ impl<'a> CommandInvocation<'a> {
         Ok(self.assemble_parts(files, outputs))
     }
 
-    /// What stands in the place of `@{path}`. A path that leads nowhere stays as it is written, and the user is told.
+    /// Returns the content that replaces `@{path}`. A path that cannot be read stays as it is written, with a warning.
     async fn read_file_segment(
         &self,
         services: &Services,
@@ -148,7 +152,7 @@ impl<'a> CommandInvocation<'a> {
         Ok(parts)
     }
 
-    /// Puts all pieces in their order. `files` and `outputs` are those of the segments of their kind.
+    /// Assembles all segments in order. `files` and `outputs` are those of the segments of their kind.
     fn assemble_parts(&self, files: Vec<Vec<Part>>, outputs: Vec<String>) -> Vec<Part> {
         let (mut files, mut outputs) = (files.into_iter(), outputs.into_iter());
         let mut prompt = PromptBuilder::default();
@@ -176,7 +180,7 @@ fn parse_segments(command: &CustomCommand) -> Result<Vec<TemplateSegment<'_>>, C
     })
 }
 
-/// A prompt that grows; text beside text is one part.
+/// Builds a prompt and merges adjacent texts into one part.
 #[derive(Default)]
 struct PromptBuilder(Vec<Part>);
 

@@ -1,5 +1,7 @@
-//! `!{…}` in a command's prompt: resolved, judged like the model's `run_shell_command` by hooks, rules and user, all of
-//! them before any runs, then run by that tool.
+//! Runs `!{…}` in a command's prompt.
+//!
+//! Hooks, approval rules and the user judge all blocks before any runs, like the model's
+//! `run_shell_command`; then that tool runs them.
 
 use std::sync::Arc;
 
@@ -21,16 +23,16 @@ use crate::translate::escape_hook_marker;
 
 const SHELL_TOOL_NAME: &str = "run_shell_command";
 
-/// A shell command with the user's arguments in it.
+/// A shell command with the user's arguments inserted.
 #[derive(Clone, Debug)]
 pub(super) struct ShellBlock {
-    /// As it is asked about.
+    /// The command as the user is asked about it.
     pub(super) command: String,
-    /// What the tool is given.
+    /// The arguments of the tool call.
     args: Map<String, Value>,
 }
 
-/// The shell commands of a prompt, in order, as they would run.
+/// Returns the shell commands of a prompt, in order, as they would run.
 pub(super) fn resolve_blocks(
     command: &CustomCommand,
     segments: &[TemplateSegment<'_>],
@@ -51,7 +53,7 @@ pub(super) fn resolve_blocks(
         .collect()
 }
 
-/// Has all blocks judged, then runs them one after another; what stands in their places.
+/// Admits all blocks, then runs them one after another; returns the texts that replace them.
 pub(super) async fn run_all(
     services: &Arc<Services>,
     name: &str,
@@ -81,7 +83,7 @@ struct BlockRunner<'a> {
 
 impl<'a> BlockRunner<'a> {
     async fn admit_all(&self, blocks: &[ShellBlock]) -> Result<Vec<AdmittedCall<'a>>, CommandError> {
-        // Nobody is asked about the half of a command whose other half will not run.
+        // If one block cannot run, the user is not asked about the others.
         for block in blocks {
             let judgement =
                 self.services.approvals.evaluate(&ApprovalSubject::new(SHELL_TOOL_NAME, self.tool.kind(), &block.args));
@@ -102,7 +104,7 @@ impl<'a> BlockRunner<'a> {
         }
         let mut admitted: Vec<AdmittedCall<'a>> = Vec::new();
         for (at, block) in blocks.iter().enumerate() {
-            // The user is asked about each command once, and hooks about every run of it.
+            // The user is asked about each command once, and hooks judge every run of it.
             let same = blocks[..at].iter().position(|earlier| earlier.command == block.command);
             let (args, consent) = match same {
                 Some(earlier) => (admitted[earlier].args().clone(), UserConsent::Given),
@@ -151,7 +153,7 @@ fn refused_error(name: &str, block: &ShellBlock, reason: String) -> CommandError
     CommandError::Refused { name: name.to_owned(), shell: block.command.clone(), reason }
 }
 
-/// What stands in a block's place: the command's output, and how it ended if not well.
+/// Returns the text that replaces a block: the command's output, and its exit status if it failed.
 fn injected_output(result: &ToolResult) -> String {
     let run = result.command.as_ref();
     let status = match run.map(|run| run.end) {
@@ -161,7 +163,7 @@ fn injected_output(result: &ToolResult) -> String {
             let name = signal_name(signal).map_or_else(|| signal.to_string(), str::to_owned);
             format!("[Shell command terminated by signal {name}]")
         }
-        // It ran too long, or was left running: what is shown says so.
+        // The command timed out or was left running, which the display text says.
         _ => match &result.return_display {
             ToolDisplay::Text(shown) => return shown.trim_end().to_owned(),
             other => return other.summary(),

@@ -1,44 +1,45 @@
-//! A command's prompt, read once from left to right: text, `{{args}}`, `@{path}` and `!{shell}`.
-//! Only the template itself passes through here, never what is put into it.
+//! Parses a command's prompt in one pass: text, `{{args}}`, `@{path}` and `!{shell}`.
+//!
+//! Only the template itself is parsed, never the content that is inserted.
 
-/// What the user's arguments take the place of.
+/// The placeholder for the user's arguments.
 pub(super) const ARGS_PLACEHOLDER: &str = "{{args}}";
 const FILE_OPENER: &str = "@{";
 const SHELL_OPENER: &str = "!{";
 
-/// A piece of a prompt.
+/// A segment of a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TemplateSegment<'a> {
-    /// Text that stays.
+    /// Literal text of the prompt.
     Text(&'a str),
-    /// `{{args}}`.
+    /// The placeholder `{{args}}`.
     Args,
-    /// `@{path}`.
+    /// A file block, `@{path}`.
     File {
-        /// All of it.
+        /// The whole block as it is written.
         written: &'a str,
-        /// What is between the braces.
+        /// The text between the braces.
         path: &'a str,
     },
-    /// `!{command}`; one without a command is left out.
+    /// A shell block, `!{command}`; an empty one is left out.
     Shell {
-        /// What is between the braces.
+        /// The text between the braces.
         command: &'a str,
-        /// Where that begins in the prompt.
+        /// The offset of the command in the prompt.
         at: usize,
     },
 }
 
-/// A brace that is never closed.
+/// A block whose brace is never closed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct UnclosedBrace {
-    /// Where it is in the prompt.
+    /// The offset of the opener in the prompt.
     pub(super) at: usize,
-    /// `@{` or `!{`.
+    /// The opener, `@{` or `!{`.
     pub(super) opener: &'static str,
 }
 
-/// Reads a prompt. What is inside a block belongs to it: `@{u}` in `!{git log @{u}..}` is git's.
+/// Parses a prompt. The inside of a block belongs to it: `@{u}` in `!{git log @{u}..}` is git's.
 pub(super) fn parse(prompt: &str) -> Result<Vec<TemplateSegment<'_>>, UnclosedBrace> {
     let mut segments = Vec::new();
     let mut done = 0;
@@ -68,7 +69,7 @@ pub(super) fn parse(prompt: &str) -> Result<Vec<TemplateSegment<'_>>, UnclosedBr
     Ok(segments)
 }
 
-/// The first opener at or after `from`.
+/// Returns the first opener at or after `from`.
 fn next_opener(prompt: &str, from: usize) -> Option<(usize, &'static str)> {
     prompt[from..].match_indices(['@', '!', '{']).find_map(|(at, _)| {
         let at = from + at;
@@ -79,7 +80,7 @@ fn next_opener(prompt: &str, from: usize) -> Option<(usize, &'static str)> {
     })
 }
 
-/// Where the brace is that closes one already open. Quotes hide no brace: Gemini's rule, which files rely on.
+/// Returns the offset of the brace that closes one already open. Quotes hide no brace, as in Gemini CLI.
 fn closing_brace(text: &str) -> Option<usize> {
     let mut depth = 1_usize;
     text.match_indices(['{', '}']).find_map(|(at, brace)| {

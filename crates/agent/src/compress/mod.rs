@@ -1,4 +1,6 @@
-//! Makes a long history short: old results of tools are left out, the model sums up the older part, the newer part stays.
+//! Compresses a long history: old tool results are shortened, the model
+//! summarises the older part, the newer part stays.
+//!
 //! The transcript keeps everything.
 
 mod trim;
@@ -15,7 +17,7 @@ use crate::model_gateway::{self, AnswerDelivery, ModelAnswer};
 use crate::scope::TurnScope;
 use crate::transcript::TranscriptEntry;
 
-/// Why history is compressed.
+/// The trigger of a compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CompressionTrigger {
     Auto,
@@ -31,10 +33,10 @@ impl CompressionTrigger {
     }
 }
 
-/// The share of the history that is kept word for word.
+/// The share of the history that is kept verbatim.
 const KEPT_HISTORY_SHARE: f64 = 0.3;
 
-/// With fewer tokens in the model's context, a single turn stays as it is.
+/// The number of tokens below which a single turn is not compressed.
 const MIN_SINGLE_TURN_TOKENS: u64 = 1000;
 
 const SUMMARY_INSTRUCTION: &str = "<compress_history>\nSum up the conversation so far for yourself: it is about to be replaced \
@@ -42,19 +44,20 @@ by your summary. Keep the user's goals and wishes, decisions and their reasons, 
 read or changed and how, what is done, what is open, and the exact next step. Leave out pleasantries. Answer with the \
 summary only.\n</compress_history>";
 
-/// Whether the history has outgrown its share of the model's context window.
+/// Returns whether the history exceeds its share of the model's context window.
 pub(crate) fn is_due(agent: &Agent) -> bool {
     let most = token_limit(agent).max(agent.compression_retry_tokens);
     agent.services.compression_threshold > 0.0 && current_tokens(agent) > most && find_cut(agent).is_some()
 }
 
-/// Whether all that there is to compress is one turn that is over.
+/// Returns whether the history exceeds its limit and consists of a single finished turn.
 pub(crate) fn is_single_turn_due(agent: &Agent) -> bool {
     cut_at_message(&agent.history).is_none() && is_due(agent)
 }
 
-/// Where the kept part of the agent's history begins. A single turn that is over is compressed whole, if the model counted
-/// enough tokens for that to be worth a request.
+/// Returns where the kept part of the history begins.
+///
+/// A single finished turn is compressed as a whole, if it has enough tokens to be worth a request.
 fn find_cut(agent: &Agent) -> Option<HistoryCut> {
     let is_over = |content: &Arc<Content>| {
         content.role == Role::Model && content.parts.iter().all(|part| part.as_function_call().is_none())
@@ -65,13 +68,15 @@ fn find_cut(agent: &Agent) -> Option<HistoryCut> {
         .or_else(|| (is_single_turn && current_tokens(agent) >= MIN_SINGLE_TURN_TOKENS).then_some(whole))
 }
 
-/// Tokens that the history may have.
+/// Returns the number of tokens that the history may have.
 fn token_limit(agent: &Agent) -> u64 {
     let share = (context_window(&agent.model) as f64 * agent.services.compression_threshold) as u64;
     agent.services.compression_target.map_or(share, |target| share.min(target.into()))
 }
 
-/// What the model last counted, and an estimate of what came since: one tool's result can be larger than all before it.
+/// Returns the tokens that the model last counted plus an estimate for later messages.
+///
+/// A single tool result can be larger than everything before it.
 fn current_tokens(agent: &Agent) -> u64 {
     let fresh = agent.history.get(agent.counted_messages..).unwrap_or_default();
     agent.context_tokens + estimate_tokens(fresh)
@@ -81,8 +86,10 @@ fn estimate_tokens(history: &[Arc<Content>]) -> u64 {
     history.iter().map(|content| estimate_content_tokens(content)).sum()
 }
 
-/// Compresses; PreCompress hooks run beside it. Old results of tools go first, which costs no request; only if that is not
-/// enough, or the user wants it, the model sums up.
+/// Compresses the history, with PreCompress hooks in the background.
+///
+/// Old tool results are shortened first, which needs no request. The model summarises only if that
+/// is not enough, or on the user's request.
 pub(crate) async fn compress(agent: &mut Agent, trigger: CompressionTrigger, scope: &TurnScope) -> Result<(), TurnEnd> {
     let Some(cut) = find_cut(agent) else {
         agent.services.events.send(AgentEvent::Note("Nothing to compress.".to_owned()));
@@ -106,7 +113,7 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: CompressionTrigger, sco
         Ok(summary) => summary,
         Err(SummaryError::TurnEnded(end)) => return Err(end),
         Err(SummaryError::Failed(why)) => {
-            // Going on with the long history is better than ending the turn, and asking again at every step is not.
+            // It is better to continue with the long history than to end the turn or to retry at every step.
             agent.compression_retry_tokens = before + before / 4;
             tracing::warn!("{why}");
             agent.services.events.send(AgentEvent::Warning(why));
@@ -123,11 +130,11 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: CompressionTrigger, sco
     Ok(())
 }
 
-/// Why there is no summary.
+/// The reason why there is no summary.
 enum SummaryError {
     /// The turn ends.
     TurnEnded(TurnEnd),
-    /// The history stays, and the user is told why.
+    /// The history stays as it is, and the user gets this warning.
     Failed(String),
 }
 
@@ -144,7 +151,7 @@ fn summary_text(answer: ModelAnswer) -> Result<String, SummaryError> {
     Err(SummaryError::Failed(why))
 }
 
-/// Asks for a summary of a history that may itself be too long to send.
+/// Builds the request for a summary of a history that may itself be too long to send.
 fn summary_request(agent: &Agent, history: &[Arc<Content>]) -> ModelRequest {
     let mut contents = trim::trim_large_results(history, context_window(&agent.model) / 2);
     contents.push(Arc::new(Content::user_text(SUMMARY_INSTRUCTION)));
@@ -162,17 +169,17 @@ fn replace_history(agent: &mut Agent, history: Vec<Arc<Content>>, trigger: Compr
     agent.services.events.send(AgentEvent::Compressed { trigger: trigger.as_str(), before, after });
 }
 
-/// Where the kept part begins.
+/// The position at which the kept part of the history begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct HistoryCut {
-    /// The first message that is kept.
+    /// The index of the first message that is kept.
     kept_start: usize,
-    /// The prompt that it belongs to, if that is not itself: what the user asked for stays word for word.
+    /// The index of the prompt that this message belongs to, if it is another: the user's prompt is kept verbatim.
     prompt_index: Option<usize>,
 }
 
-/// Where the kept part begins: at a prompt of the user, or within a turn at a message of the model, so that no call is
-/// parted from its result.
+/// Finds where the kept part begins: at a prompt of the user, or within a turn at a message of the model,
+/// so that calls and results stay together.
 fn cut_at_message(history: &[Arc<Content>]) -> Option<HistoryCut> {
     let is_prompt = |at: &usize| {
         let content = &history[*at];
@@ -182,7 +189,7 @@ fn cut_at_message(history: &[Arc<Content>]) -> Option<HistoryCut> {
     if let Some(at) = (from..history.len()).find(is_prompt) {
         return Some(HistoryCut { kept_start: at, prompt_index: None });
     }
-    // One long turn: all but its last steps, and always the last one, which the model has not read yet.
+    // In a single long turn, the last steps are kept, and always the last one, which the model has not read yet.
     let prompt = (0..history.len()).rev().find(is_prompt)?;
     let steps = |range: std::ops::Range<usize>| range.into_iter().filter(|at| history[*at].role == Role::Model);
     let step = steps(from..history.len()).next().or_else(|| steps(1..history.len()).next_back());
@@ -192,7 +199,7 @@ fn cut_at_message(history: &[Arc<Content>]) -> Option<HistoryCut> {
     }
 }
 
-/// Where the share that is kept word for word begins.
+/// Returns the index at which the verbatim share of the history begins.
 fn kept_share_start(history: &[Arc<Content>]) -> usize {
     let budget = (estimate_tokens(history) as f64 * KEPT_HISTORY_SHARE) as u64;
     let mut kept = 0;

@@ -37,7 +37,7 @@ fn single_turn_is_cut_between_steps_and_keeps_its_prompt() {
     let HistoryCut { kept_start: at, prompt_index: prompt } = cut_at_message(&history).unwrap();
     assert_eq!((prompt, history[at].role), (Some(0), Role::Model));
     assert!((10..20).contains(&at), "{at}");
-    // A result that is larger than everything before it is still read once.
+    // The model reads a result once, even if it is larger than everything before it.
     history.extend([call(), result(100_000)]);
     assert_eq!(cut_at_message(&history), Some(HistoryCut { kept_start: 21, prompt_index: Some(0) }));
 }

@@ -1,20 +1,20 @@
-//! Results of tools, cut short: what a model has read and answered needs no repeating. Pure.
+//! Shortens tool results that the model has already read and answered.
 
 use std::sync::Arc;
 
 use hookwright_model::{Content, FunctionResponse, Part, PartKind, estimate_content_tokens};
 use serde_json::{Map, Value};
 
-/// A result of at most so many characters is never worth cutting.
+/// The length up to which a result is never shortened.
 const MIN_TRIMMED_CHARS: usize = 400;
 
-/// The history without the results of tools before `until`; that there were some is still said.
+/// Shortens the tool results before `until` to their beginning and end.
 pub(super) fn trim_old_results(history: &[Arc<Content>], until: usize) -> Vec<Arc<Content>> {
     let short = |content: &Arc<Content>| map_results(content, |text| truncate_middle(text, MIN_TRIMMED_CHARS));
     history.iter().enumerate().map(|(at, content)| if at < until { short(content) } else { content.clone() }).collect()
 }
 
-/// Messages of which no result takes more than its share of so many tokens.
+/// Shortens tool results so that each takes at most its share of the token budget.
 pub(super) fn trim_large_results(history: &[Arc<Content>], budget: u64) -> Vec<Arc<Content>> {
     let total: u64 = history.iter().map(|content| estimate_content_tokens(content)).sum();
     if total <= budget {
@@ -22,7 +22,7 @@ pub(super) fn trim_large_results(history: &[Arc<Content>], budget: u64) -> Vec<A
     }
     let results =
         history.iter().flat_map(|content| &content.parts).filter(|part| part.as_function_response().is_some());
-    // Four bytes make a token, roughly.
+    // A token has about four bytes.
     let share = usize::try_from(budget).unwrap_or(usize::MAX).saturating_mul(4) / results.count().max(1);
     history
         .iter()
@@ -30,7 +30,7 @@ pub(super) fn trim_large_results(history: &[Arc<Content>], budget: u64) -> Vec<A
         .collect()
 }
 
-/// A message with the texts of its results changed, where that changes anything.
+/// Returns a message with the texts of its tool results mapped.
 fn map_results(content: &Arc<Content>, change: impl Fn(&str) -> Option<String>) -> Arc<Content> {
     if !content.parts.iter().any(|part| part.as_function_response().is_some()) {
         return content.clone();
@@ -54,7 +54,7 @@ fn map_response_texts(response: &Map<String, Value>, change: &impl Fn(&str) -> O
     response.iter().map(|(key, value)| (key.clone(), short(value))).collect()
 }
 
-/// The beginning and the end of a text that is too long, and how much is left out between them.
+/// Returns the beginning and the end of a text that is too long, with the number of omitted bytes between them.
 fn truncate_middle(text: &str, most: usize) -> Option<String> {
     if text.len() <= most {
         return None;

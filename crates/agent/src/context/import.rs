@@ -1,17 +1,20 @@
-//! `@path` inside context files: the named file's text in the mention's place, and its imports in turn.
-//! Every file once, within what its owner may read, at most five deep.
+//! Expands `@path` in context files: the text of the file replaces the mention,
+//! and its own imports are expanded in turn.
+//!
+//! Each file is imported once, within what its owner may read, up to a maximum depth.
 
 use std::path::{Path, PathBuf};
 
 use super::memory::{ContextFileOwner, ContextReader};
 use super::{markdown_code, mention};
 
-/// How many imports may be inside one another.
+/// The maximum depth of nested imports.
 const MAX_IMPORT_DEPTH: usize = 5;
-/// A text with more mentions than this is not looked through to its end.
+/// The number of mentions after which the rest of a text is not searched.
 const MAX_IMPORT_MENTIONS: usize = 5_000;
 
-/// `text` with its imports read in. `stack` are the files being read, outermost first; the last one says `text`.
+/// Returns `text` with its imports expanded. `stack` has the files being read,
+/// outermost first; `text` is from the last.
 pub(super) fn expand_imports(
     reader: &mut ContextReader<'_>,
     text: &str,
@@ -38,7 +41,7 @@ pub(super) fn expand_imports(
     expanded
 }
 
-/// What stands in the mention's place, and where the text goes on; nothing if the mention stays as it is.
+/// Returns the end of a mention and the text that replaces it; `None` if the mention stays as it is.
 fn import_mention(
     reader: &mut ContextReader<'_>,
     mention: &mention::Mention,
@@ -65,7 +68,7 @@ fn import_mention(
     } else if stack.len() > MAX_IMPORT_DEPTH {
         "which is more than five imports deep"
     } else if reader.is_already_read(&real) {
-        // Said once is enough.
+        // The file's text is already in the memory.
         return None;
     } else {
         let text = reader.read_text(&real)?;
@@ -80,7 +83,7 @@ fn import_mention(
     None
 }
 
-/// The file that a path leads to, if there is one.
+/// Returns the file that a path leads to, if it exists.
 fn locate_import(reader: &ContextReader<'_>, directory: &Path, path: &str) -> Option<PathBuf> {
     let path = match path.strip_prefix("~/") {
         Some(below_home) => reader.home.join(below_home),
@@ -89,7 +92,8 @@ fn locate_import(reader: &ContextReader<'_>, directory: &Path, path: &str) -> Op
     path.canonicalize().ok().filter(|real| real.is_file())
 }
 
-/// Handles, packages and annotations begin with `@` too; only what can be nothing else is worth a warning.
+/// Returns whether a mention is clearly a path and worth a warning: handles,
+/// packages and annotations begin with `@` too.
 fn looks_like_a_path(written: &str) -> bool {
     ["./", "../", "~/"].iter().any(|start| written.starts_with(start)) || written.ends_with(".md")
 }
@@ -100,12 +104,12 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// The texts of `home/p` and `home/.gemini`, loaded in `home/p`.
+    /// Loads the context files of `home/p` and `home/.gemini` in `home/p`.
     fn load(files: &[(&str, &str)]) -> (String, ContextMemory) {
         load_with(files, |_| {})
     }
 
-    /// The same, with more in `home`.
+    /// Loads the same, with further files in `home`.
     fn load_with(files: &[(&str, &str)], more: impl FnOnce(&Path)) -> (String, ContextMemory) {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap().join("home");
@@ -283,7 +287,7 @@ mod tests {
         assert_eq!(memory.warnings.len(), 2);
     }
 
-    /// A folder that becomes a link after an import was judged has nothing of its target read.
+    /// If a folder becomes a link after the import was checked, nothing behind the link is read.
     #[cfg(unix)]
     #[test]
     fn import_is_read_at_the_path_that_was_checked() {

@@ -1,5 +1,6 @@
-//! How far imports of context files reach: which files may be read in the place of an `@path`, and why others may not. They
-//! pass no hook, so they reach notes and nothing that could be a secret.
+//! Decides which files context files may import with `@path`, and why others are refused.
+//!
+//! Imports pass no hook, so they reach notes and nothing that could be a secret.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,14 +8,14 @@ use hookwright_tools::{FileFilter, Workspace};
 
 use super::memory::{ContextFileOwner, MemoryOptions, project_top, real_path};
 
-/// What files may be imported.
+/// The rules for imports.
 pub(super) struct ImportPolicy {
     user_dir: PathBuf,
-    /// The project's own directory of settings, in which notes may be too.
+    /// The project's settings directory, which may contain notes.
     project_dir: PathBuf,
     /// The outermost directory of the project.
     project_top: PathBuf,
-    /// Where ignore files count; if there is none, nothing is known not to be ignored.
+    /// The workspace whose ignore files apply; without one, every file counts as ignored.
     workspace: Option<Workspace>,
     filter: FileFilter,
 }
@@ -33,7 +34,7 @@ impl ImportPolicy {
         }
     }
 
-    /// Why a file of that owner may not have this one read in its place, if it may not.
+    /// Returns why a context file of this owner may not import a file; `None` if it may.
     pub(super) fn refusal_reason(&self, owner: &ContextFileOwner, real: &Path) -> Option<&'static str> {
         match owner {
             ContextFileOwner::User if !real.starts_with(&self.user_dir) => Some("which is not below ~/.gemini"),
@@ -52,7 +53,7 @@ impl ImportPolicy {
 
     fn project_refusal_reason(&self, real: &Path) -> Option<&'static str> {
         let Ok(below) = real.strip_prefix(&self.project_top) else { return Some("which is outside of the project") };
-        // Notes are often kept beside the settings; in a home directory, those of the user would be there too.
+        // Notes are often kept beside the project's settings; in a home directory that would be the user's settings.
         let notes = real.strip_prefix(&self.project_dir).ok().filter(|_| self.project_dir != self.user_dir);
         let notes = notes.filter(|_| has_extension(real, &["md"]));
         if notes.unwrap_or(below).components().any(is_protected_component) {
@@ -65,8 +66,9 @@ impl ImportPolicy {
         self.workspace.as_ref().is_none_or(is_ignored).then_some("which is ignored")
     }
 
-    /// Why a link by the name of a context file leads nowhere, if it does not. Shared notes may be elsewhere, but not just
-    /// anything becomes a context file by being linked to.
+    /// Returns why a symbolic link with the name of a context file is refused; `None` if it is not.
+    ///
+    /// Shared notes may lie elsewhere, but a link must not turn any file into a context file.
     pub(super) fn link_refusal_reason(
         &self,
         owner: &ContextFileOwner,
@@ -87,7 +89,7 @@ impl ImportPolicy {
     }
 }
 
-/// Settings, what git knows, and variables.
+/// Returns whether a path component is protected: settings, git's directory, and files of environment variables.
 fn is_protected_component(component: Component<'_>) -> bool {
     let name = component.as_os_str().to_string_lossy().to_lowercase();
     [".gemini", ".hookwright", ".git"].contains(&name.as_str()) || name.starts_with(".env")

@@ -1,9 +1,9 @@
-//! Which bytes of a Markdown text are code: fenced blocks and spans between backticks. Nothing else of Markdown.
+//! Finds the code in a Markdown text: fenced blocks, and spans between backticks. Other Markdown syntax is ignored.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The code in `text`, in order. Linear in its length, whatever it holds.
+/// Returns the ranges of code in `text`, in order. The time is linear in its length.
 pub(super) fn code_ranges(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut fence: Option<(usize, &str)> = None;
@@ -35,12 +35,12 @@ pub(super) fn code_ranges(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The run of three or more backticks or tildes that a line begins with.
+/// Returns the run of three or more backticks or tildes at the start of a line.
 fn fence_of(line: &str) -> Option<&str> {
     let line = line.trim_start_matches([' ', '\t', '>']);
     let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
     let run = line.len() - line.trim_start_matches(mark).len();
-    // Backticks again on the same line make it a span: ```like this```.
+    // Further backticks on the same line make it a span: ```like this```.
     let is_fence = run >= 3 && (mark == '~' || !line[run..].contains('`'));
     is_fence.then(|| &line[..run])
 }
@@ -49,7 +49,7 @@ fn closes_fence(open: &str, mark: &str, line: &str) -> bool {
     mark.starts_with(open) && line.trim().trim_start_matches(['>', ' ', '\t']) == mark
 }
 
-/// The spans of one paragraph: from a run of backticks to the next run of the same length.
+/// Adds the code spans of a paragraph: from a run of backticks to the next run of the same length.
 fn push_code_spans(text: &str, paragraph: Range<usize>, found: &mut Vec<Range<usize>>) {
     let runs = backtick_runs(text, paragraph);
     let last: HashMap<usize, usize> = runs.iter().enumerate().map(|(index, run)| (run.len(), index)).collect();

@@ -1,5 +1,7 @@
-//! Context files: the user's, the extensions' and the project's from its root down to the working directory, as one
-//! text. Which files, in which order, within which bounds; `@path` inside them is `import.rs`.
+//! Loads the context files as one text: the user's, the extensions', and the project's
+//! from its root down to the working directory.
+//!
+//! `import.rs` expands `@path` in them.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,48 +13,48 @@ use hookwright_tools::FileFilter;
 use super::import;
 use super::import_policy::ImportPolicy;
 
-/// The largest file that is read.
+/// The size above which a context file is not read.
 const MAX_CONTEXT_FILE_BYTES: u64 = 1024 * 1024;
-/// All files together are at most this long.
+/// The maximum size of all context files together.
 const MAX_CONTEXT_BYTES: usize = 4 * 1024 * 1024;
 
-/// Where to look for context files.
+/// The places of context files.
 #[derive(Clone, Debug)]
 pub struct MemoryOptions<'a> {
     /// The user's home directory.
     pub home: &'a Path,
-    /// The user's directory of settings, `~/.gemini`.
+    /// The user's settings directory, `~/.gemini`.
     pub home_gemini_dir: &'a Path,
-    /// The project.
+    /// The root of the project.
     pub project_root: &'a Path,
     /// The working directory.
     pub cwd: &'a Path,
-    /// What context files are called, for example `GEMINI.md`.
+    /// The names of context files, for example `GEMINI.md`.
     pub file_names: &'a [String],
-    /// What they are called outside of the project.
+    /// The names of context files outside of the project.
     pub outside_file_names: &'a [String],
     /// Whether the user trusts the project; if not, none of its files is read.
     pub trusted: bool,
-    /// Context files of active extensions.
+    /// The context files of active extensions.
     pub extension_files: Vec<PathBuf>,
-    /// Which ignore files keep a file from being imported.
+    /// The ignore files that apply to imports.
     pub filter: FileFilter,
 }
 
-/// What the context files say.
+/// The content of the context files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextMemory {
     /// All texts, each under a line that names its file; empty if there are none.
     pub text: String,
     /// The context files, in the order of the text.
     pub files: Vec<PathBuf>,
-    /// The files that those import.
+    /// The files that the context files import.
     pub imported: Vec<PathBuf>,
-    /// What could not be read, and why.
+    /// The warnings about files that were not read.
     pub warnings: Vec<String>,
 }
 
-/// Whose file it is; that decides what it may import.
+/// The owner of a context file, which decides what the file may import.
 #[derive(Clone, Debug)]
 pub(super) enum ContextFileOwner {
     User,
@@ -60,7 +62,7 @@ pub(super) enum ContextFileOwner {
     Project,
 }
 
-/// Reads all context files. What is wrong with one is a warning, and the others still count.
+/// Reads all context files. A problem with one is a warning, and the others still count.
 pub fn load_memory(options: &MemoryOptions<'_>) -> ContextMemory {
     let mut reader = ContextReader::new(options);
     for name in options.outside_file_names {
@@ -81,7 +83,7 @@ pub fn load_memory(options: &MemoryOptions<'_>) -> ContextMemory {
     reader.memory
 }
 
-/// From the outermost directory of the project to the working directory.
+/// Returns the directories from the outermost of the project to the working directory.
 fn project_directories(project_root: &Path, cwd: &Path) -> Vec<PathBuf> {
     let mut directories: Vec<PathBuf> = cwd.ancestors().map(Path::to_owned).collect();
     let top = project_top(project_root, cwd);
@@ -91,7 +93,7 @@ fn project_directories(project_root: &Path, cwd: &Path) -> Vec<PathBuf> {
     directories
 }
 
-/// The root of the git repository around the project, or the project itself.
+/// Returns the root of the git repository around the project, or the project itself.
 pub(super) fn project_top(project_root: &Path, cwd: &Path) -> PathBuf {
     let project = if cwd.starts_with(project_root) { project_root } else { cwd };
     let repository = cwd.ancestors().find(|directory| directory.join(".git").exists());
@@ -101,7 +103,8 @@ pub(super) fn project_top(project_root: &Path, cwd: &Path) -> PathBuf {
     }
 }
 
-/// A repository that somebody else began further up, as in `/tmp`, is not the user's and has nothing to say.
+/// Returns whether the repository belongs to the project's owner. Another user's
+/// repository further up, as in `/tmp`, is ignored.
 #[cfg(unix)]
 fn has_same_owner(root: &Path, project: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -114,12 +117,12 @@ fn has_same_owner(_root: &Path, _project: &Path) -> bool {
     true
 }
 
-/// The path with its links followed; as it is if there is nothing.
+/// Returns the path with links resolved, or the path itself if it does not exist.
 pub(super) fn real_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Reads files, each once, and gathers what they say.
+/// Reads context files, each once, and collects their texts.
 pub(super) struct ContextReader<'a> {
     pub(super) home: &'a Path,
     pub(super) import_policy: ImportPolicy,
@@ -144,8 +147,7 @@ impl<'a> ContextReader<'a> {
     }
 
     fn read_context_file(&mut self, path: &Path, owner: &ContextFileOwner) {
-        // Under one name or another, a file speaks once; and a name that leads nowhere is no file.
-        // Mostly there is none, and one look tells that.
+        // Most candidates do not exist, which one `lstat` shows. A file is read once, whatever its names.
         if path.symlink_metadata().is_err() {
             return;
         }
@@ -168,7 +170,7 @@ impl<'a> ContextReader<'a> {
         }
     }
 
-    /// A file's text, by the path without links that was judged. One that cannot be read is a warning.
+    /// Reads a file by the path without links that was checked; a failure is a warning.
     pub(super) fn read_text(&mut self, real: &Path) -> Option<String> {
         self.read_paths.insert(real.to_owned());
         let name = self.display_path(real);
@@ -206,7 +208,7 @@ impl<'a> ContextReader<'a> {
         }
     }
 
-    /// A path as people write it: from the working directory, or from home.
+    /// Returns a path for display, relative to the working directory or to home.
     pub(super) fn display_path(&self, path: &Path) -> String {
         if let Ok(relative) = path.strip_prefix(self.cwd) {
             return relative.display().to_string();
@@ -222,7 +224,7 @@ impl<'a> ContextReader<'a> {
 mod tests {
     use super::*;
 
-    /// A home with a project in it.
+    /// A home directory with a project in it.
     struct MemoryFixture {
         dir: tempfile::TempDir,
         names: Vec<String>,

@@ -1,33 +1,34 @@
-//! Where a text says `@path`: the mentions in it and the ways each can be read. Looks at no file.
+//! Finds `@path` mentions in a text, and the ways to read each. It accesses no file.
 
-/// A token longer than this names no file.
+/// The length above which a token names no file.
 const MAX_MENTION_BYTES: usize = 1024;
-/// How many ways to read one mention are tried.
+/// The maximum number of readings of one mention.
 const MAX_READINGS: usize = 8;
-/// Marks that may belong to a path or to the sentence around it.
+/// The punctuation that may belong to a path or to the sentence around it.
 const PUNCTUATION_CHARS: &[char] = &['.', ',', ';', ':', '!', '?', '(', ')', '[', ']', '{', '}', '\'', '*', '#'];
-/// What may stand directly before a mention, beside blanks.
+/// The characters that may precede a mention, besides whitespace.
 const OPENING_CHARS: &[char] = &['(', '[', '{', '<', '"', '\'', '`', ',', ';', ':', '=', '*', '|'];
 
-/// One `@…` of a text.
+/// A mention `@…` in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mention {
-    /// Where the `@` is.
+    /// The offset of the `@`.
     pub(super) at: usize,
-    /// The longest first; the one that exists is meant.
+    /// The possible readings, longest first; the first one that exists is meant.
     pub(super) readings: Vec<MentionReading>,
 }
 
-/// One way to read a mention.
+/// A possible reading of a mention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MentionReading {
-    /// The path, its quotes and backslashes gone.
+    /// The path without quotes and backslashes.
     pub(super) path: String,
-    /// Where the text goes on.
+    /// The offset after the mention.
     pub(super) end: usize,
 }
 
-/// The first mention at or after `from`. An `@` inside a word, as in an address of mail, or after a backslash is none.
+/// Returns the first mention at or after `from`. An `@` within a word, as in an email
+/// address, or after a backslash is no mention.
 pub(super) fn next_mention(text: &str, from: usize) -> Option<Mention> {
     let mut from = from;
     loop {
@@ -61,7 +62,7 @@ fn quoted_reading(rest: &str, quote: char, start: usize) -> Option<MentionReadin
     (end > 0).then(|| MentionReading { path: inner[..end].to_owned(), end: start + end + 2 })
 }
 
-/// Up to the next blank, and what is left of that when the sentence's marks are taken off.
+/// Returns the text up to the next whitespace, and shorter readings without the punctuation of the sentence.
 fn bare_readings(rest: &str, start: usize) -> Vec<MentionReading> {
     let mut path = String::new();
     let mut marks: Vec<(usize, usize, char)> = Vec::new();
@@ -107,7 +108,7 @@ fn bare_readings(rest: &str, start: usize) -> Vec<MentionReading> {
     found
 }
 
-/// On Windows a backslash parts directories, and only a blank after it says otherwise.
+/// Returns whether a backslash escapes the character. On Windows it separates directories, unless a space follows.
 fn is_escapable(char: char) -> bool {
     char == ' ' || (!cfg!(windows) && !char.is_alphanumeric() && !char.is_whitespace())
 }

@@ -1,5 +1,7 @@
-//! What the model is given to read before it is asked: context files (`GEMINI.md`) and what `@path` in a prompt names.
-//! Finds and reads; the system prompt is `system_prompt.rs`.
+//! The text that the model reads before its request: context files (`GEMINI.md`),
+//! and files that `@path` in a prompt names.
+//!
+//! The system prompt is in `system_prompt.rs`.
 
 mod import;
 mod import_policy;

@@ -1,6 +1,7 @@
-//! `@path` in a prompt: the files and directories it names, read for the model and put behind the user's words. `@name` of
-//! a sub-agent is the user's wish that it does the work.
-//! What names nothing stays what the user typed, and is said where it looks like a path; what cannot be read is a warning.
+//! Resolves `@path` in a prompt: the files and directories that it names are read and appended to the user's text.
+//!
+//! `@name` of a sub-agent asks the model to delegate the work. A mention that names nothing stays as typed, with a
+//! warning if it looks like a path; a file that cannot be read is a warning too.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -21,38 +22,38 @@ use crate::call::prompt_tools::PromptToolOutput;
 use crate::event::TurnEnd;
 use crate::translate::escape_hook_marker;
 
-/// Nothing more is read once this much is.
+/// The size of attached content after which nothing more is read.
 const MAX_ATTACHED_BYTES: usize = 8 * 1024 * 1024;
-/// A prompt with more mentions than this is not looked through to its end.
+/// The number of mentions after which the rest of a prompt is not searched.
 const MAX_PROMPT_MENTIONS: usize = 5_000;
-/// How many left-out files a warning names.
+/// The maximum number of files that a warning names.
 const MAX_LISTED_FILES: usize = 3;
 
-/// A prompt with what it names.
+/// A prompt with its attached content.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ExpandedPrompt {
-    /// The user's words as typed, then what they name.
+    /// The user's text as typed, then the attached content.
     pub(crate) parts: Vec<Part>,
-    /// The files that were read, as one writes them from the working directory.
+    /// The files that were read, relative to the working directory.
     pub(crate) read_files: Vec<String>,
-    /// What could not be read, and why; what looks like a path and names nothing.
+    /// The warnings about files that were not read and mentions that name nothing.
     pub(crate) warnings: Vec<String>,
-    /// What was read, and how large it is.
+    /// The notes on what was attached, with its size.
     pub(crate) notes: Vec<String>,
 }
 
-/// What `@path` in a prompt names: found, and not read yet.
+/// The mentions in a prompt, resolved but not read yet.
 #[derive(Debug, Default)]
 pub(crate) struct PromptMentions {
     sources: Vec<MentionedSource>,
-    /// Agents, by name.
+    /// The names of the mentioned agents.
     agents: Vec<String>,
-    /// What looks like a path and names nothing.
+    /// The mentions that look like paths and name nothing.
     unknown_paths: Vec<String>,
 }
 
 impl PromptMentions {
-    /// Looks through a prompt. What is an agent's name is no path.
+    /// Finds the mentions in a prompt. The name of an agent takes precedence over a path.
     pub(crate) fn find(
         prompt: &str,
         workspace: &Workspace,
@@ -62,7 +63,7 @@ impl PromptMentions {
         find_mentions(prompt, workspace, servers, is_agent)
     }
 
-    /// What hooks are told of it.
+    /// Returns the attachments that hooks are shown.
     pub(crate) fn attachments(&self) -> Vec<Attachment> {
         let place = |named: &MentionedSource| match &named.location {
             MentionLocation::Path(Ok(path)) => Some(prompt_reader::attachment_for(path)),
@@ -71,7 +72,7 @@ impl PromptMentions {
         self.sources.iter().filter_map(place).collect()
     }
 
-    /// Reads all of it: files, directories, pictures, documents. How the turn ends, if a hook or the user ends it.
+    /// Reads all mentioned files, directories, images, documents and resources; an error is the end of the turn.
     pub(crate) async fn read(self, prompt: &str, reader: &impl PromptReader) -> Result<ExpandedPrompt, TurnEnd> {
         let mut expanded =
             ExpandedPrompt { parts: vec![Part::text(escape_hook_marker(prompt))], ..ExpandedPrompt::default() };
@@ -79,7 +80,7 @@ impl PromptMentions {
         expanded.parts.extend(delegation_hint(&self.agents));
         expanded.warnings.extend(unknown_paths_warning(&self.unknown_paths));
         for MentionedSource { mention_text: written, location: place } in self.sources {
-            // Not even a file that is slow to read keeps anybody waiting; the tool itself looks where it loops.
+            // A slow read can be cancelled here; a tool only checks the token within its loops.
             let cancel = reader.context().cancel.clone();
             let result = match place {
                 MentionLocation::Path(Err(error)) => Err(error.to_string()),
@@ -116,11 +117,11 @@ struct MentionedSource {
 #[derive(Debug)]
 enum MentionLocation {
     Path(Result<PathBuf, PathError>),
-    /// At an MCP server, under what was written.
+    /// A resource of an MCP server, under the text of the mention.
     Resource,
 }
 
-/// What the model is told of agents that the user names.
+/// Returns the instruction to the model to delegate to the agents that the user names.
 fn delegation_hint(agents: &[String]) -> Option<Part> {
     let which = match agents {
         [] => return None,
@@ -130,7 +131,7 @@ fn delegation_hint(agents: &[String]) -> Option<Part> {
     Some(Part::text(format!("\n[The user wants this done by {which}: delegate it with {DELEGATE_TO_AGENT}.]\n")))
 }
 
-/// What the prompt names and exists, each once.
+/// Finds what the prompt names and exists, each once.
 fn find_mentions(
     prompt: &str,
     workspace: &Workspace,
@@ -176,7 +177,7 @@ fn find_mentions(
     PromptMentions { sources: named, agents, unknown_paths: unknown }
 }
 
-/// What a mention that names nothing was meant to be, if it looks like a path: people, decorators and code are none.
+/// Returns the path that an unresolved mention seems to name; handles, decorators and code are none.
 fn looks_like_path(prompt: &str, at: usize) -> Option<String> {
     let is_code = prompt[..at].ends_with('`');
     let word = prompt[at + 1..].split(|char: char| char.is_whitespace() || "\"'`<>|".contains(char)).next()?;
@@ -188,7 +189,7 @@ fn looks_like_path(prompt: &str, at: usize) -> Option<String> {
     (has_ending && !is_code && !word.contains(['(', '@', '='])).then(|| word.to_owned())
 }
 
-/// What is said of them.
+/// Returns the warning about mentions that name nothing.
 fn unknown_paths_warning(unknown: &[String]) -> Option<String> {
     let named: Vec<String> = unknown.iter().take(MAX_LISTED_FILES).map(|path| format!("@{path}")).collect();
     match unknown.len().saturating_sub(MAX_LISTED_FILES) {
@@ -199,7 +200,7 @@ fn unknown_paths_warning(unknown: &[String]) -> Option<String> {
     }
 }
 
-/// `340 bytes`, `1.2 kB`, `3.4 MB`.
+/// Formats a size, such as `340 bytes`, `1.2 kB`, `3.4 MB`.
 fn format_bytes(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" }),
@@ -208,7 +209,7 @@ fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// The files that a prompt names with `@` and that may be read: where it does, and which.
+/// Returns the readable files that a prompt names with `@`, with the ranges of their mentions.
 pub fn mentioned_files(prompt: &str, workspace: &Workspace) -> Vec<(Range<usize>, PathBuf)> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -225,7 +226,7 @@ pub fn mentioned_files(prompt: &str, workspace: &Workspace) -> Vec<(Range<usize>
     found
 }
 
-/// Where a path leads, or why not there; nothing if there is nothing.
+/// Returns where a path leads, or why it is refused; `None` if nothing exists there.
 fn locate_path(path: &str, workspace: &Workspace) -> Option<Result<PathBuf, PathError>> {
     let place = workspace.resolve_to_read(path);
     let exists = match &place {
@@ -236,17 +237,17 @@ fn locate_path(path: &str, workspace: &Workspace) -> Option<Result<PathBuf, Path
     exists.then_some(place)
 }
 
-/// One file or directory, read.
+/// The content of a file, directory or resource.
 struct AttachedSource {
     parts: Vec<Part>,
     read_files: Vec<String>,
     size: usize,
-    /// How large it is, in words; nothing where hooks keep it to themselves.
+    /// The size for display; `None` if hooks hid the content.
     size_text: Option<String>,
     warning: Option<String>,
 }
 
-/// Why it cannot be, in the inner result; the end of the turn, in the outer one.
+/// Reads a file or directory; the inner error says why it cannot be read, the outer one ends the turn.
 async fn attach(path: &Path, reader: &impl PromptReader) -> Result<Result<AttachedSource, String>, TurnEnd> {
     let is_directory = path.is_dir();
     let Some(path_text) = path.to_str() else { return Ok(Err("its name is not valid Unicode".to_owned())) };
@@ -270,7 +271,7 @@ async fn attach(path: &Path, reader: &impl PromptReader) -> Result<Result<Attach
         }
         _ => (vec![name.clone()], None),
     };
-    // Read as text, it may be a mistake.
+    // An image that is read as text may be a mistake.
     let is_text = matches!(result.llm_content, ResultContent::Text(_));
     let remark = remark.or_else(|| {
         let claims = !is_directory && is_text && has_image_extension(path);
@@ -279,7 +280,7 @@ async fn attach(path: &Path, reader: &impl PromptReader) -> Result<Result<Attach
     let what = if is_directory { "directory" } else { "file" };
     let mut parts = enclose_content(&escape_hook_marker(&format!("{what} @{name}")), result.llm_content);
     if is_directory {
-        // The tool's own last line; ours says the same.
+        // The tool's end marker is redundant here.
         let last = parts.len().saturating_sub(2);
         if parts.get(last).and_then(Part::as_text).is_some_and(|text| text == END_OF_FILES_MARKER) {
             parts.remove(last);
@@ -296,7 +297,7 @@ async fn attach(path: &Path, reader: &impl PromptReader) -> Result<Result<Attach
     Ok(Ok(AttachedSource { parts, read_files: read, size, size_text: measure, warning: remark }))
 }
 
-/// What an MCP server has there.
+/// Reads a resource of an MCP server.
 async fn attach_resource(address: &str, reader: &impl PromptReader) -> Result<Result<AttachedSource, String>, TurnEnd> {
     let given = match reader.read(READ_RESOURCE_TOOL, json!({ "uri": address })).await {
         Ok(given) => given,
@@ -310,7 +311,7 @@ async fn attach_resource(address: &str, reader: &impl PromptReader) -> Result<Re
     Ok(Ok(AttachedSource { parts, read_files: vec![address.to_owned()], size, size_text: measure, warning: remark }))
 }
 
-/// The content between two lines that say what it is.
+/// Encloses the content in two lines that name it.
 fn enclose_content(what: &str, content: ResultContent) -> Vec<Part> {
     let (begin, end) = (format!("\n<<< begin of {what} >>>\n"), format!("\n<<< end of {what} >>>\n"));
     match content {

@@ -1,5 +1,6 @@
-//! Who reads for a prompt: the tools, past hooks and rules like any call. What is read and how it is put into the prompt
-//! is up to `prompt_mentions.rs` and to custom commands.
+//! Reads files and resources for a prompt, through tools that pass hooks and approval rules like any call.
+//!
+//! `prompt_mentions.rs` and custom commands decide what is read and how it is put into the prompt.
 
 use std::future::Future;
 use std::path::Path;
@@ -13,27 +14,28 @@ use crate::call::prompt_tools::{self, PromptToolCall, PromptToolError, PromptToo
 use crate::scope::TurnScope;
 use crate::services::Services;
 
-/// Something that runs a reading tool.
+/// A runner of reading tools.
 pub(crate) trait PromptReader: Sync {
-    /// Reads.
+    /// Runs a reading tool with these arguments.
     fn read(
         &self,
         tool: &'static str,
         args: Value,
     ) -> impl Future<Output = Result<PromptToolOutput, PromptToolError>> + Send;
 
-    /// What the tools may use.
+    /// Returns the context that the tools run with.
     fn context(&self) -> &ToolContext;
 }
 
-/// Reads what MCP servers hold.
+/// The tool that reads resources of MCP servers.
 pub(crate) const READ_RESOURCE_TOOL: &str = "read_mcp_resource";
 
-/// Reads past hooks and rules.
+/// Reads with hooks and approval rules applied.
 pub(crate) struct HookedReader<'a> {
     services: &'a Arc<Services>,
     context: ToolContext,
-    /// Settings narrow what the model may call, not what the user may show it. Most prompts have nothing read.
+    /// The built-in tools, created on first use: settings restrict what the
+    /// model may call, not what the user may attach.
     tools: OnceLock<Arc<ToolSet>>,
     requested_by: RequestedBy,
     scope: &'a TurnScope,
@@ -56,7 +58,7 @@ impl PromptReader for HookedReader<'_> {
             requested_by: self.requested_by,
             consent: UserConsent::Given,
             visibility: Visibility::Hidden(None),
-            // Those of servers come and go.
+            // MCP tools come from the session's present tools, as servers come and go.
             tools: (tool != READ_RESOURCE_TOOL).then(|| self.tools.get_or_init(tools).clone()),
         };
         prompt_tools::run_prompt_call(self.services, wanted, self.scope).await
@@ -74,7 +76,7 @@ pub(crate) fn into_object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// What hooks are told of something before it is read.
+/// Returns the attachment that hooks are shown before a path is read.
 pub(crate) fn attachment_for(path: &Path) -> Attachment {
     let metadata = path.metadata().ok();
     let is_directory = metadata.as_ref().is_some_and(std::fs::Metadata::is_dir);

@@ -1,85 +1,87 @@
-//! What the user is asked on an agent's way, and what can be answered: whether a call may run, and whether a changed guard is
-//! fine. Who has to be asked is `approval/` and `protect/`; a command's own questions are `user_question.rs`.
+//! The questions about approval and trust that the agent sends to the user, and the possible replies.
+//!
+//! Which calls need approval is decided in `approval.rs` and `protect/`; the questions that a
+//! command asks itself are in `user_question.rs`.
 
 use hookwright_hooks::RequestedBy;
 use hookwright_tools::mcp::McpToolOrigin;
 use hookwright_tools::{ToolDisplay, ToolKind};
 use serde_json::{Map, Value};
 
-/// What the user is asked to allow.
+/// A tool call that the user is asked to approve.
 #[derive(Clone, Debug)]
 pub struct ApprovalRequest {
-    /// The call's name.
+    /// The identifier of the call.
     pub call_id: String,
     /// The tool's canonical name.
     pub name: String,
-    /// The tool's name for people.
+    /// The tool's display name.
     pub title: String,
-    /// What it does to the world.
+    /// The kind of tool, which says how it affects files and processes.
     pub kind: ToolKind,
-    /// The exact arguments that will run.
+    /// The exact arguments that the call will run with.
     pub args: Map<String, Value>,
-    /// The call in one line.
+    /// A one-line description of the call.
     pub description: String,
-    /// What an edit would change.
+    /// A preview of the edit that the call would make.
     pub preview: Option<ToolDisplay>,
-    /// Arguments that hooks changed.
+    /// The names of the arguments that hooks changed.
     pub rewritten_args: Vec<String>,
-    /// What those were before, where there was something; nothing at all if hooks want it kept from people.
+    /// The values of the changed arguments before the change; `None` if hooks want them hidden from users.
     pub original_args: Option<Map<String, Value>>,
-    /// Which of the answer's calls it is.
+    /// The call's number among the calls of the answer.
     pub call_number: Option<CallNumber>,
-    /// Who wants it to run.
+    /// The origin of the call.
     pub requested_by: RequestedBy,
-    /// The hooks that want the user asked, and why.
+    /// The hooks that demand approval, with their reason.
     pub approval_demand: Option<ApprovalDemand>,
-    /// For a tool of an MCP server: which one it is there.
+    /// The MCP server and the tool's name there, for an MCP tool.
     pub server: Option<McpToolOrigin>,
-    /// The file that guards are made of and that the call would change; such a call is asked about every time.
+    /// The protected file that the call would change; such a call needs approval every time.
     pub protected_file: Option<String>,
-    /// What could be allowed for good, in words; the answer is [`ApprovalReply::Always`] with its place in the list.
+    /// The texts of the rules that the user may store permanently; [`ApprovalReply::Always`] refers to them by index.
     pub rule_offer_texts: Vec<String>,
 }
 
-/// Which of an answer's calls one is.
+/// The number of a call among the calls of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallNumber {
-    /// From 1.
+    /// The number of the call, counted from 1.
     pub ordinal: usize,
-    /// How many there are.
+    /// The number of calls in the answer.
     pub total: usize,
 }
 
-/// Who wants the user asked.
+/// The hooks that demand approval by the user.
 #[derive(Clone, Debug)]
 pub struct ApprovalDemand {
-    /// The hooks.
+    /// The identifiers of the hooks.
     pub hooks: Vec<String>,
-    /// Why.
+    /// The reason that the hooks give.
     pub reason: String,
 }
 
-/// The user's word.
+/// The user's reply to an [`ApprovalRequest`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum ApprovalReply {
-    /// Once.
+    /// The call may run this time.
     Once,
-    /// From now on, this tool (for shell commands: this program) runs unasked.
+    /// The call may run, and later calls of this tool (for shell commands: of this program) need no approval.
     Session,
-    /// From now on, every tool of this MCP server runs unasked.
+    /// The call may run, and later calls of all tools of this MCP server need no approval.
     Server,
-    /// For good: what stands in this place of [`ApprovalRequest::rule_offer_texts`].
+    /// The call may run, and the rule at this index of [`ApprovalRequest::rule_offer_texts`] is stored permanently.
     Always(usize),
-    /// With other arguments.
+    /// The call may run with these arguments instead.
     Edited(Map<String, Value>),
-    /// No, with a word to the model.
+    /// The call is denied, with an optional message to the model.
     Deny(Option<String>),
-    /// No, and the turn ends.
+    /// The call is denied and the turn ends.
     Cancel,
 }
 
 impl ApprovalReply {
-    /// The word in logs.
+    /// Returns the name of the reply in logs.
     pub(crate) fn as_str(&self) -> &'static str {
         match self {
             ApprovalReply::Once => "once",
@@ -93,11 +95,11 @@ impl ApprovalReply {
     }
 }
 
-/// The user's word on what the agent changed of the guards.
+/// The user's reply on guard files that the agent changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardTrustReply {
-    /// It is fine, and counts from now on.
+    /// The changes are trusted from now on.
     Trust,
-    /// It is not: hooks that depend on it do not run, and deny what they can.
+    /// The changes stay untrusted: hooks that depend on them do not run, and guards among them deny what they can.
     KeepUntrusted,
 }

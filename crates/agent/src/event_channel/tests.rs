@@ -1,4 +1,4 @@
-//! How events wait: joined, bounded, and never lost where they count.
+//! Tests of the event channel: joining, limits, and no lost events.
 
 use hookwright_hooks::{EventId, EventKind, RunId, Source};
 use hookwright_testkit::deadline::*;
@@ -13,7 +13,7 @@ fn output(call: &str, text: &str) -> AgentEvent {
     AgentEvent::ToolOutput { call_id: call.to_owned(), text: text.to_owned() }
 }
 
-/// However the reader and the end fall together.
+/// Holds for any interleaving of the reader and the closing of the channel.
 #[test]
 fn late_reader_misses_no_events() {
     const ROUNDS: usize = 20_000;
@@ -73,7 +73,8 @@ fn reader_thread_coalesces_text_and_wakes_for_other_events() {
             let _ = say.send(event);
         }
     });
-    // What comes while it rests is one piece, and the next event takes it along. It can't wake while this is held.
+    // Text that arrives while the thread waits is joined into one piece, delivered with the next event. The thread
+    // cannot wake while this test holds the lock.
     let mut state = loop {
         let state = events.closer.0.lock();
         match state.reader_thread {
@@ -94,7 +95,7 @@ fn reader_thread_coalesces_text_and_wakes_for_other_events() {
     events.send(AgentEvent::Note("d".into()));
     assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "bc"));
     assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Note(_))));
-    // Text that nothing follows comes by itself.
+    // Text without a following event is delivered after the interval.
     events.send(text("e"));
     assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(_))));
     events.send(text("f"));
@@ -106,7 +107,7 @@ fn reader_thread_coalesces_text_and_wakes_for_other_events() {
     reader.join_in_time().unwrap();
 }
 
-/// What stands in the queue when a rest begins with one event and text follows.
+/// Returns the queue length when the reader thread waits for text, one event arrives, and then text.
 fn queued_event_count(between: AgentEvent, can_wait: Option<fn(&AgentEvent) -> bool>) -> usize {
     let mut state = EventQueueState {
         reader_thread: ReaderThread::Coalescing,

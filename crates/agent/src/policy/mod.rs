@@ -1,5 +1,7 @@
-//! Policies: Gemini CLI's rules in TOML on which tools run, are refused, or need asking. Reading files is `policy_file.rs`, what
-//! one rule says is `rule.rs`, what all of them say on a call is `rule_verdict.rs`; asking is others' work.
+//! Policies: Gemini CLI's TOML rules on which tool calls run, are denied, or need approval.
+//!
+//! `policy_file.rs` reads the files, `rule.rs` matches one rule, `rule_verdict.rs`
+//! combines all rules into a verdict on a call.
 
 mod policy_file;
 mod remembered_rules;
@@ -21,7 +23,7 @@ use crate::services::Interaction;
 pub struct Policy {
     rules: Vec<PolicyRule>,
     interaction: Interaction,
-    /// Whether a file of rules is broken, so that nobody knows what it would have denied.
+    /// Whether a policy file is broken, so that its denials are unknown.
     has_broken_file: bool,
 }
 
@@ -32,36 +34,36 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The rules, strongest first.
+    /// Returns the rules, strongest first.
     pub fn rules(&self) -> &[PolicyRule] {
         &self.rules
     }
 
-    /// The same with some more rules.
+    /// Returns a copy with further rules.
     pub(crate) fn with_rules(&self, more: &[PolicyRule]) -> Policy {
         let rules = self.rules.iter().chain(more).cloned().collect();
         Policy { interaction: self.interaction, has_broken_file: self.has_broken_file, ..Policy::new(rules) }
     }
 
-    /// Whether a file of rules is broken: then everything that is not harmless is asked.
+    /// Returns whether a policy file is broken: then every call that is not harmless needs approval.
     pub fn is_broken(&self) -> bool {
         self.has_broken_file
     }
 }
 
-/// A policy file that cannot be used: a policy must never be half in force.
+/// A policy file that cannot be used; a policy is never partly in force.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// One that the command line names.
+    /// A file that the command line names is broken.
     #[error("the policy can't be used: {0}")]
     NamedFile(Box<Diagnostic>),
-    /// One of the user, an extension, the project or the administrator.
+    /// A file of the user, an extension, the project or the administrator is broken.
     #[error("a policy is broken, and nobody is there to be asked in its place: {0}")]
     ConfiguredFile(Box<Diagnostic>),
 }
 
 impl PolicyError {
-    /// What to do about it.
+    /// Returns the advice to the user.
     pub fn hint(&self) -> String {
         let (PolicyError::NamedFile(problem) | PolicyError::ConfiguredFile(problem)) = self;
         format!("repair it (`hookwright policy check {}`) or move it away", problem.file.display())

@@ -1,5 +1,6 @@
-//! Policy files on disk → rules with file, line and column, and everything that is wrong with them. A file with an error
-//! gives no rules at all; what follows from that is decided by whoever loads it.
+//! Reads policy files into rules with their locations, and diagnostics.
+//!
+//! A file with an error gives no rules at all; the caller decides what follows from that.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::rule::{PolicyRule, PolicyTier, RuleDecision};
 use super::{Policy, PolicyError};
 use crate::services::Interaction;
 
-/// Larger files are no policies.
+/// The size above which a policy file is not read.
 const MAX_POLICY_FILE_BYTES: u64 = 1024 * 1024;
 
 const RULE_KEYS: [&str; 18] = [
@@ -37,19 +38,20 @@ const RULE_KEYS: [&str; 18] = [
     "name",
 ];
 
-/// What a file comes to.
+/// The result of parsing a policy file.
 #[derive(Debug, Default)]
 pub struct ParsedPolicy {
-    /// Its rules; none if it is broken.
+    /// The rules of the file; none if it is broken.
     pub rules: Vec<PolicyRule>,
-    /// What is wrong with it.
+    /// The problems of the file.
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether it is broken and all of its rules would only have allowed something: without it, everything is stricter.
+    /// Whether the file is broken and all of its rules would only have allowed
+    /// something: without it, the policy is stricter.
     only_allows: bool,
 }
 
 impl ParsedPolicy {
-    /// Whether something in it is an error.
+    /// Returns whether the file has an error.
     pub fn is_broken(&self) -> bool {
         self.first_error().is_some()
     }
@@ -61,17 +63,19 @@ impl ParsedPolicy {
 
 impl Policy {
     pub(crate) fn new(mut rules: Vec<PolicyRule>) -> Policy {
-        // Stable: of equals the earlier wins.
+        // The sort is stable: of equal rules the earlier wins.
         rules.sort_by_key(|rule| std::cmp::Reverse((rule.tier, rule.priority)));
         Policy { rules, ..Policy::default() }
     }
 }
 
-/// All rules that count here, and what is to be said about their files. A broken one that nobody named on the command
-/// line leaves a policy that asks for everything, unless nobody is there to ask.
+/// Loads all rules that apply here, and the diagnostics of their files.
+///
+/// A broken file that the command line does not name leaves a policy that asks for approval of everything, unless the
+/// session is headless or the file only had rules that allow.
 ///
 /// # Errors
-/// If a named file is broken, or any without somebody to ask.
+/// If a file that the command line names is broken, or any other file in a headless session.
 pub fn load_policies(
     loaded: &LoadedConfig,
     named: &[PathBuf],
@@ -111,7 +115,7 @@ pub fn load_policies(
     Ok((Policy { interaction, has_broken_file: broken, ..Policy::new(rules) }, diagnostics))
 }
 
-/// What to look at to notice that rules have changed: their directories, which say when a file comes or goes, and files.
+/// Returns the paths to watch for changes of the rules: directories, in which files appear and disappear, and files.
 pub(crate) fn watched_policy_paths(loaded: &LoadedConfig, named: &[PathBuf]) -> Vec<PathBuf> {
     let named = named.iter().map(|path| loaded.process_env.cwd.join(path));
     let mut paths: Vec<PathBuf> =
@@ -122,12 +126,12 @@ pub(crate) fn watched_policy_paths(loaded: &LoadedConfig, named: &[PathBuf]) -> 
     paths
 }
 
-/// A file as a user's policy.
+/// Parses a file as a user's policy.
 pub fn check_policy_file(file: &Path) -> ParsedPolicy {
     read_policy_file(file, PolicyTier::User)
 }
 
-/// The directories that count here.
+/// Returns the directories of policies that apply here.
 fn policy_dirs(loaded: &LoadedConfig) -> Vec<(PolicyTier, PathBuf)> {
     let paths = &loaded.paths;
     let mut places = vec![
@@ -136,12 +140,12 @@ fn policy_dirs(loaded: &LoadedConfig) -> Vec<(PolicyTier, PathBuf)> {
         (PolicyTier::Remembered, paths.remembered_policies()),
     ];
     let project = paths.project_policies(&loaded.project.root);
-    // A session in the home directory: the user's own rules, not a project's.
+    // In a session in the home directory, these are the user's own rules, not a project's.
     if loaded.project.trust.is_trusted() && project != paths.user_policies() {
         places.push((PolicyTier::Project, project));
     }
     let active = loaded.extensions.iter().filter(|extension| extension.active);
-    // What comes with the project tightens as the project's own rules do, and loosens nothing.
+    // An extension of the project can deny or ask like the project's own rules, and allows nothing.
     places.extend(active.map(|extension| match extension.owner {
         ExtensionOwner::User => (PolicyTier::Extension, extension.policies_dir()),
         ExtensionOwner::Project => (PolicyTier::Project, extension.policies_dir()),
@@ -149,14 +153,15 @@ fn policy_dirs(loaded: &LoadedConfig) -> Vec<(PolicyTier, PathBuf)> {
     places
 }
 
-/// The `.toml` files in a directory, by name. That there is no directory is fine; that it can't be read is not.
+/// Returns the `.toml` files in a directory, sorted by name. A missing
+/// directory is fine, an unreadable one is an error.
 fn toml_files(directory: &Path) -> Result<Vec<PathBuf>, Box<Diagnostic>> {
     let problem = |error: std::io::Error| {
         Box::new(Diagnostic::about_file(Severity::Error, directory, format!("can't look for policies here: {error}")))
     };
     let entries = match std::fs::read_dir(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        // Something above it is no directory, as where a home is missing: then it is not there either.
+        // A parent is not a directory, as for a missing home: then the directory does not exist either.
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory && directory.symlink_metadata().is_err() => {
             return Ok(Vec::new());
         }
@@ -188,7 +193,7 @@ pub(super) fn read_policy_file(file: &Path, tier: PolicyTier) -> ParsedPolicy {
     }
 }
 
-/// The rules in a text; `file` is only what is said of it.
+/// Parses the rules in a text; `file` is only used in diagnostics.
 pub(crate) fn parse_policy(file: &Path, text: &str, tier: PolicyTier) -> ParsedPolicy {
     let source = SourceText::new(file, text);
     let mut reader = PolicyReader { source: &source, tier, parsed: ParsedPolicy::default() };
@@ -212,8 +217,9 @@ pub(crate) fn parse_policy(file: &Path, text: &str, tier: PolicyTier) -> ParsedP
     found
 }
 
-/// Whether every rule of a text that does not parse, or has an error, says `allow`, as far as its lines show. In doubt it does
-/// not.
+/// Returns whether every rule of a text that is broken says `allow`, as far as its lines show.
+///
+/// In doubt the result is false.
 fn has_only_allow_rules(text: &str) -> bool {
     let lines = || text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let compact = |line: &str| line.split_whitespace().collect::<String>();
@@ -312,14 +318,17 @@ impl PolicyReader<'_> {
             return self.push_diagnostic(Severity::Warning, value.span(), message);
         }
         if rule.agent.is_some() && rule.decision == RuleDecision::Allow {
-            // Which file defines an agent is up to the project: its own goes before the user's of that name.
+            // A project chooses the file that defines an agent: its own takes
+            // precedence over the user's agent of that name.
             let message = "a rule for a `subagent` can deny or ask; this `allow` is ignored, as any project can have an agent of that name";
             return self.push_diagnostic(Severity::Warning, value.span(), message);
         }
         self.parsed.rules.push(rule);
     }
 
-    /// Every command begins with nothing. That may forbid all of them; whoever allows all of them names the tool.
+    /// Checks for an empty prefix, which every command begins with.
+    ///
+    /// It may deny or ask for all commands; a rule that allows all of them must name the tool.
     fn check_empty_prefix(&mut self, rule: &mut PolicyRule, table: &DeTable<'_>) {
         let empty = table.iter().find(|(key, value)| key.get_ref() == "commandPrefix" && is_empty_text(value));
         let Some((_, value)) = empty else { return };
@@ -331,7 +340,7 @@ impl PolicyReader<'_> {
         }
     }
 
-    /// Tools that there are not; a rule about them forbids nothing. An MCP server may have any.
+    /// Warns about unknown tool names, as a rule about them denies nothing. An MCP server may have any tool.
     fn check_tools(&mut self, tools: &TomlValue<'_>) {
         let names = match tools.get_ref() {
             DeValue::Array(values) => values.iter().collect(),
@@ -401,7 +410,7 @@ impl PolicyReader<'_> {
         text
     }
 
-    /// A whole path, and nothing that only leads to one.
+    /// Reads an absolute, normalised path.
     fn read_absolute_path(&mut self, value: &TomlValue<'_>) -> Option<PathBuf> {
         let path = PathBuf::from(self.read_text(value)?);
         let is_whole = path.is_absolute() && hookwright_hooks::shell::normalized(&path) == path;
@@ -411,7 +420,7 @@ impl PolicyReader<'_> {
         Some(path).filter(|_| is_whole)
     }
 
-    /// One text or several, none of them empty: an empty one would mean everything.
+    /// Reads one text or several, none of them empty: an empty one would match everything.
     fn read_names(&mut self, value: &TomlValue<'_>) -> Vec<String> {
         let one =
             |value: &TomlValue<'_>| value.get_ref().as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);

@@ -1,7 +1,8 @@
-//! What a user allows for good: which rules a question can offer, how one is written down, and how it is taken back.
+//! Rules that the user stores permanently: which ones an approval request offers, how
+//! they are stored, and how they are removed.
 //!
-//! The rules are the weakest there are, count in their project only, and are written into a file of their own. Nothing is
-//! offered that would not let the very call run that is asked about.
+//! The rules have the lowest tier, apply in their project only, and have a file of their own. Only rules that would let
+//! the call in question run are offered.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,28 +17,28 @@ use super::rule::{PolicyRule, PolicyTier};
 use crate::approval::{ApprovalSubject, session_grant_scope, shell_command_arg};
 use crate::skills::ACTIVATE_SKILL;
 
-/// What stands at the top of the file.
+/// The first line of the file.
 const FILE_HEADER: &str =
     "# What you have allowed for good, project by project. /permissions lists it and takes it back.\n";
-/// More commands of one line are not offered as a list.
+/// The maximum number of command prefixes in one offer.
 const MAX_OFFERED_PREFIXES: usize = 5;
 
-/// Where rules are written down, and for which project.
+/// The file of the remembered rules, and the project that they apply to.
 #[derive(Clone, Debug)]
 pub(crate) struct RememberedRules {
     pub(crate) project: PathBuf,
     pub(crate) file: PathBuf,
-    /// What the file looked like when this session last wrote it.
+    /// The version of the file when this session last wrote it.
     last_written: Arc<Mutex<Option<FileVersion>>>,
 }
 
-/// When a file was written, and its size.
+/// The modification time and size of a file.
 type FileVersion = (SystemTime, u64);
 
-/// A rule that could be written down.
+/// A rule that the user may store.
 #[derive(Clone, Debug)]
 pub(crate) struct RuleOffer {
-    /// What it allows, in words.
+    /// The description of what the rule allows.
     pub(crate) description: String,
     toml_text: String,
     pub(crate) rules: Vec<PolicyRule>,
@@ -48,7 +49,7 @@ impl RememberedRules {
         RememberedRules { project, file, last_written: Arc::default() }
     }
 
-    /// Whether a path is the file, or its folder, and nobody but this session has changed it last.
+    /// Returns whether a path is the file or its folder, and this session was the last to write the file.
     pub(crate) fn is_unchanged_by_others(&self, path: &Path) -> bool {
         let is_it = path == self.file || Some(path) == self.file.parent();
         let left = *self.last_written.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,16 +61,16 @@ impl RememberedRules {
         Some((found.modified().ok()?, found.len()))
     }
 
-    /// Writes the file anew.
+    /// Rewrites the file.
     fn rewrite_file(&self, change: impl FnOnce(&str) -> Result<String, EditError>) -> Result<bool, EditError> {
         let done = rewrite_private(&self.file, change)?;
         *self.last_written.lock().unwrap_or_else(PoisonError::into_inner) = self.file_version();
         Ok(done)
     }
 
-    /// The rules that would cover a call, from the narrowest to the widest; whether they really do is not looked at here.
+    /// Returns the rules that may cover a call, from the narrowest to the widest; the caller checks whether they do.
     pub(crate) fn offers_for(&self, call: &ApprovalSubject<'_>, file: Option<&Path>) -> Vec<RuleOffer> {
-        // A project whose name is no text can't be named in a rule.
+        // A project path that is not Unicode cannot be named in a rule.
         if self.project.to_str().is_none() {
             return Vec::new();
         }
@@ -124,7 +125,7 @@ impl RememberedRules {
         offer.into_iter().collect()
     }
 
-    /// Edits: in the file's folder, and in all of the project.
+    /// Returns offers for edits: in the file's folder, and in the whole project.
     fn edit_offers(&self, tool: &str, file: Option<&Path>) -> Vec<RuleOffer> {
         let Some(file) = file.filter(|file| file.starts_with(&self.project)) else { return Vec::new() };
         let tools = if matches!(tool, "write_file" | "replace") {
@@ -149,11 +150,11 @@ impl RememberedRules {
         [narrow, whole].into_iter().flatten().collect()
     }
 
-    /// A rule as it would stand in the file, if it can be read back.
+    /// Builds a rule in the form of the file, if it parses.
     fn build_offer(&self, words: String, fields: &[(&str, String)]) -> Option<RuleOffer> {
         let fields: String = fields.iter().map(|(name, value)| format!("{name} = {value}\n")).collect();
         let project = toml_string(self.project.to_str()?);
-        // Plan mode only looks, whatever was allowed; in yolo nobody is asked.
+        // Plan mode never allows changes, and yolo mode needs no approval.
         let text = format!(
             "\n[[rule]]\nname = {}\nproject = {project}\n{fields}modes = [\"default\", \"autoEdit\"]\ndecision = \"allow\"\n",
             toml_string(&words)
@@ -163,7 +164,7 @@ impl RememberedRules {
         is_whole.then_some(RuleOffer { description: words, toml_text: text, rules: found.rules })
     }
 
-    /// Writes a rule down. A file that is broken is left alone.
+    /// Appends a rule to the file. A broken file is left alone.
     pub(crate) fn append_offer(&self, offer: &RuleOffer) -> Result<bool, EditError> {
         self.rewrite_file(|old| {
             parse_valid_rules(&self.file, old)?;
@@ -176,13 +177,13 @@ impl RememberedRules {
         })
     }
 
-    /// What is written down, in the order of the file.
+    /// Returns the stored rules, in the order of the file.
     pub(crate) fn rules(&self) -> Result<Vec<PolicyRule>, EditError> {
         let text = hookwright_disk::read_text(&self.file, 1 << 20).unwrap_or_default();
         parse_valid_rules(&self.file, &text)
     }
 
-    /// Takes back one of them, from 0, or all.
+    /// Removes the rule at an index, or all rules.
     pub(crate) fn remove_rules(&self, which: Option<usize>) -> Result<bool, EditError> {
         self.rewrite_file(|old| {
             let rules = parse_valid_rules(&self.file, old)?;
@@ -192,7 +193,7 @@ impl RememberedRules {
             let end = rules.get(at + 1).map_or(usize::MAX, begins);
             let kept = old.split_inclusive('\n').enumerate().filter(|(line, _)| *line < first || *line >= end);
             let new: String = kept.map(|(_, line)| line).collect();
-            // What was written by hand may stand in other ways; then nothing is taken away by mistake.
+            // Rules that the user wrote may have another layout; then nothing is removed.
             match parse_valid_rules(&self.file, &new) {
                 Ok(left) if left.len() + 1 == rules.len() => Ok(new),
                 _ => Err(EditError::Value("this rule, which is not written as this program does it".to_owned())),
@@ -201,7 +202,7 @@ impl RememberedRules {
     }
 }
 
-/// The rules of a text, if nothing is wrong with it.
+/// Parses the rules of a text; an error if any diagnostic is one.
 fn parse_valid_rules(file: &Path, text: &str) -> Result<Vec<PolicyRule>, EditError> {
     let mut found = parse_policy(file, text, PolicyTier::Remembered);
     let wrong = found.diagnostics.iter().position(|one| one.severity == hookwright_hooks::Severity::Error);
@@ -211,9 +212,9 @@ fn parse_valid_rules(file: &Path, text: &str) -> Result<Vec<PolicyRule>, EditErr
     }
 }
 
-/// A text as TOML writes it.
+/// Returns a text as a TOML string.
 fn toml_string(text: &str) -> String {
-    // JSON's way of writing texts is one of TOML's, but for one character.
+    // JSON's string syntax is valid TOML but for one character.
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 

@@ -1,4 +1,5 @@
-//! One rule: what it is about, and whether it fits a call or a part of a command. Which rule decides is `rule_verdict.rs`.
+//! A policy rule, and whether it matches a call or a part of a command.
+//! `rule_verdict.rs` chooses the rule that decides.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,23 +14,23 @@ use super::rule_verdict::{PolicyCall, RuleTarget};
 use crate::approval::shell_command_arg;
 use crate::services::Interaction;
 
-/// Whose rule it is; the later outranks the earlier, whatever their priorities.
+/// The origin of a rule; a later tier outranks an earlier one, whatever their priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PolicyTier {
-    /// What the user allowed for good in a dialog: weaker than every rule that somebody wrote.
+    /// Rules that the user stored in an approval dialog: weaker than all written rules.
     Remembered,
-    /// An active extension's.
+    /// Rules of an active extension of the user.
     Extension,
-    /// The trusted project's; it can only tighten.
+    /// Rules of the trusted project, which can only deny or ask.
     Project,
-    /// The user's own, and the command line's.
+    /// Rules of the user, and of files that the command line names.
     User,
-    /// The administrator's.
+    /// Rules of the administrator.
     Admin,
 }
 
 impl PolicyTier {
-    /// Its name.
+    /// Returns the name of the tier.
     pub fn as_str(self) -> &'static str {
         match self {
             PolicyTier::Remembered => "remembered",
@@ -41,19 +42,19 @@ impl PolicyTier {
     }
 }
 
-/// A rule's word.
+/// The decision of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleDecision {
-    /// It runs unasked.
+    /// The call runs without approval.
     Allow,
     /// The user is asked.
     AskUser,
-    /// It does not run.
+    /// The call is denied.
     Deny,
 }
 
 impl RuleDecision {
-    /// As it is written in a file.
+    /// Returns the decision as it is written in a policy file.
     pub fn as_str(self) -> &'static str {
         match self {
             RuleDecision::Allow => "allow",
@@ -63,46 +64,46 @@ impl RuleDecision {
     }
 }
 
-/// One `[[rule]]`.
+/// A `[[rule]]` of a policy file.
 #[derive(Clone, Debug)]
 pub struct PolicyRule {
-    /// Tools, with `*`; none means any.
+    /// The tool names, with `*` as wildcard; an empty list matches any tool.
     pub tools: Vec<String>,
-    /// The MCP server whose tools it is about.
+    /// The MCP server whose tools the rule matches.
     pub server: Option<String>,
-    /// How a command begins; any of them.
+    /// The command prefixes, of which any may match.
     pub prefixes: Vec<String>,
-    /// The whole command line.
+    /// The exact command line that the rule matches.
     pub exact: Option<String>,
-    /// What it says.
+    /// The decision of the rule.
     pub decision: RuleDecision,
-    /// What is said with a deny.
+    /// The message of a denial.
     pub message: Option<String>,
-    /// Whose it is.
+    /// The origin of the rule.
     pub tier: PolicyTier,
-    /// 0 to 999.
+    /// The priority within the tier, from 0 to 999.
     pub priority: u16,
-    /// Where it stands.
+    /// The location of the rule in its file.
     pub location: FileLocation,
     pub(super) args_pattern: Option<Arc<BoundedRegex>>,
     pub(super) command_pattern: Option<Arc<BoundedRegex>>,
     pub(super) modes: Vec<ApprovalMode>,
     pub(super) interactive: Option<bool>,
     pub(super) allows_redirection: bool,
-    /// The sub-agent whose calls it is about.
+    /// The sub-agent whose calls the rule matches.
     pub agent: Option<String>,
-    /// What it is called.
+    /// The name of the rule.
     pub name: Option<String>,
-    /// The project that it counts in.
+    /// The project that the rule applies to.
     pub project: Option<PathBuf>,
-    /// The folder in which files may be changed.
+    /// The folder whose files the rule matches edits of.
     pub folder: Option<PathBuf>,
-    /// It asks for what no call here has.
+    /// Whether the rule requires something that no call here has.
     pub(super) never_matches: bool,
 }
 
 impl PolicyRule {
-    /// Whether it is only about some commands or arguments of its tools.
+    /// Returns whether the rule matches only some commands or arguments of its tools.
     fn is_conditional(&self) -> bool {
         !self.prefixes.is_empty()
             || self.exact.is_some()
@@ -128,7 +129,8 @@ impl PolicyRule {
         self.match_target(call, view)
     }
 
-    /// Whether an edit is one of a file in the folder. What nobody can tell is no yes, and may be a no.
+    /// Returns whether the call edits a file in the folder. An unknown file is no match for a rule that
+    /// allows, and an uncertain one for others.
     fn match_folder(&self, folder: &Path, call: &PolicyCall<'_>) -> Fit {
         match call.file {
             _ if !matches!(call.tool, "write_file" | "replace") => Fit::No,
@@ -146,14 +148,14 @@ impl PolicyRule {
             RuleTarget::UnknownCommand if self.is_conditional() => Fit::Maybe,
             RuleTarget::UnknownCommand => Fit::Yes,
             RuleTarget::CommandPart(part) => self.match_part(call.args, part),
-            // What begins like the whole begins like its first part, which has been looked at.
+            // A prefix of the whole line is a prefix of its first part, which is checked separately.
             RuleTarget::CommandLine(_) if !self.prefixes.is_empty() || self.decision == RuleDecision::Allow => Fit::No,
             RuleTarget::CommandLine(_) if self.command_pattern.is_none() && self.args_pattern.is_none() => Fit::No,
             RuleTarget::CommandLine(text) => fit_both(self.match_command(text), self.match_args(call.args, None)),
         }
     }
 
-    /// Whether it names the agent that is delegated to, as if that were a tool.
+    /// Returns whether the rule names the agent that the call delegates to, as if it were a tool.
     fn names_delegated_agent(&self, call: &PolicyCall<'_>) -> bool {
         let agent = || call.args.get("agent_name")?.as_str();
         call.tool == DELEGATE_TO_AGENT && agent().is_some_and(|agent| self.tools.iter().any(|name| name == agent))
@@ -181,7 +183,7 @@ impl PolicyRule {
         if shell_only {
             return tool == "run_shell_command";
         }
-        // What allows `mcp_a_*` does not mean server `a_b`, although its tools' names begin so.
+        // A rule that allows `mcp_a_*` does not cover server `a_b`, although the names of its tools begin so.
         let is_plain = |name: &str| !(allows && call.mcp_name.is_some() && name.starts_with("mcp_"));
         let named = |name: &String| {
             (is_plain(name) && matches_wildcard(tool, name))
@@ -191,13 +193,13 @@ impl PolicyRule {
         self.tools.is_empty() || self.tools.iter().any(named)
     }
 
-    /// Whether a name means a server's tool: a no in every reading, a yes in its only one.
+    /// Returns whether a name means this MCP tool: for a rule that allows in its only reading, for others in any.
     fn matches_mcp_name(&self, name: &str, mcp: McpToolName<'_>, others: &[String]) -> bool {
         if self.decision == RuleDecision::Allow { mcp.certainly_matches(name, others) } else { mcp.may_match(name) }
     }
 
     fn match_part(&self, args: &Map<String, Value>, part: &Part) -> Fit {
-        // A program elsewhere is another program: nobody allowed it. To deny, its name is enough.
+        // A program of the same name in another directory is not allowed by a rule. To deny, the name is enough.
         let naming = if self.decision == RuleDecision::Allow { Naming::Exact } else { Naming::AnyDirectory };
         let prefix = match self.prefixes.as_slice() {
             [] => Fit::Yes,
@@ -210,7 +212,7 @@ impl PolicyRule {
         self.command_pattern.as_ref().map_or(Fit::Yes, |pattern| self.search_pattern(pattern, text, |start| start == 0))
     }
 
-    /// Tests the arguments' JSON, with a part in the command's place.
+    /// Matches the pattern against the arguments as JSON, with a part in place of the whole command.
     fn match_args(&self, args: &Map<String, Value>, command: Option<&str>) -> Fit {
         let Some(pattern) = &self.args_pattern else { return Fit::Yes };
         let mut args = args.clone();
@@ -220,7 +222,7 @@ impl PolicyRule {
         self.search_pattern(pattern, &stable_json(&Value::Object(args)), |_| true)
     }
 
-    /// Where nobody can tell in reasonable time, what forbids counts and what allows does not.
+    /// Searches a pattern. If the search exceeds its budget, a rule that allows does not match, and others do.
     fn search_pattern(&self, pattern: &BoundedRegex, text: &str, counts: impl Fn(usize) -> bool) -> Fit {
         match pattern.find(text) {
             RegexMatch::At(start) if counts(start) => Fit::Yes,
@@ -246,7 +248,7 @@ fn fit_either(one: Fit, other: Fit) -> Fit {
     }
 }
 
-/// JSON without spaces whose keys are sorted, so that patterns can rely on it.
+/// Returns compact JSON with sorted keys, so that patterns can rely on its form.
 fn stable_json(value: &Value) -> String {
     match value {
         Value::Object(map) => {

@@ -1,5 +1,7 @@
-//! What all rules together say on a call. A shell command is judged by every command it runs: a deny on one denies,
-//! an allow must cover them all, and what the text does not tell is never allowed by a rule about commands.
+//! Combines all rules into a verdict on a call.
+//!
+//! A shell command is judged by every command that it runs: a denial of one denies it, an allowance must cover them
+//! all, and a command that cannot be read is never allowed by a rule about commands.
 
 use std::path::Path;
 
@@ -12,42 +14,42 @@ use super::Policy;
 use super::rule::{PolicyRule, RuleDecision};
 use crate::approval::shell_command_arg;
 
-/// A call to judge.
+/// A tool call to be judged by a policy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PolicyCall<'a> {
     pub(crate) tool: &'a str,
-    /// What it is called, if it has to do with an MCP server; and what all other servers are.
+    /// The MCP name of the call, if it concerns an MCP server.
     pub(crate) mcp_name: Option<McpToolName<'a>>,
     pub(crate) other_servers: &'a [String],
     pub(crate) args: &'a Map<String, Value>,
     pub(crate) mode: ApprovalMode,
-    /// The sub-agent whose call it is.
+    /// The sub-agent that makes the call.
     pub(crate) agent: Option<&'a str>,
-    /// The project that it is made in.
+    /// The project of the session.
     pub(crate) project: Option<&'a Path>,
-    /// The file that it edits, links followed, if it edits one in the project.
+    /// The file that the call edits, with links resolved, if it lies in the project.
     pub(crate) file: Option<&'a Path>,
 }
 
-/// What a rule is held against.
+/// The part of a call that a rule is matched against.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RuleTarget<'a> {
-    /// A call that is no shell command.
+    /// A call that is not a shell command.
     Call,
     /// One of the commands that a command line runs.
     CommandPart(&'a Part),
-    /// A command that nobody can see.
+    /// A command that cannot be read from the command line.
     UnknownCommand,
-    /// The command line as it stands; only to tighten.
+    /// The whole command line; only for rules that deny or ask.
     CommandLine(&'a str),
 }
 
-/// What the rules say, and by which of them.
+/// The verdict of a policy, with the rule that decides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RuleVerdict<'p> {
     pub(crate) decision: RuleDecision,
     pub(crate) rule: &'p PolicyRule,
-    /// The rule's place among all.
+    /// The position of the rule in the policy.
     rank: usize,
 }
 
@@ -65,8 +67,8 @@ impl Policy {
         if !parts.certain || parts.commands.is_empty() {
             verdicts.push(self.strongest_match(call, RuleTarget::UnknownCommand));
         }
-        // Code for an interpreter may run anything; that is no reason against whoever allows the interpreter. Code that other
-        // programs run is not certain, so no rule about commands allows it.
+        // Code for an interpreter may run anything, which does not speak against a rule that allows the interpreter.
+        // Code that other programs run is uncertain, so no rule about commands allows it.
         let hidden = parts.code.then(|| self.strongest_match(call, RuleTarget::UnknownCommand)).flatten();
         verdicts.extend(hidden.filter(|verdict| verdict.decision != RuleDecision::Allow).map(Some));
         if let Some(whole) = self.strongest_match(call, RuleTarget::CommandLine(command)) {
@@ -78,7 +80,7 @@ impl Policy {
         strictest_verdict(&verdicts)
     }
 
-    /// The strongest rule that fits.
+    /// Returns the verdict of the strongest rule that matches.
     fn strongest_match(&self, call: &PolicyCall<'_>, view: RuleTarget<'_>) -> Option<RuleVerdict<'_>> {
         for (rank, rule) in self.rules.iter().enumerate() {
             let decision = match (rule.match_call(call, view, self.interaction), rule.decision) {
@@ -97,7 +99,7 @@ fn redirects_output(view: RuleTarget<'_>) -> bool {
     matches!(view, RuleTarget::CommandPart(part) if part.redirects)
 }
 
-/// Any deny, then any ask; an allow only if there is one for each.
+/// Returns a denial if there is one, then a demand for approval; an allowance only if every part has one.
 fn strictest_verdict<'p>(verdicts: &[Option<RuleVerdict<'p>>]) -> Option<RuleVerdict<'p>> {
     let of = |decision| verdicts.iter().flatten().find(move |verdict| verdict.decision == decision).copied();
     of(RuleDecision::Deny)

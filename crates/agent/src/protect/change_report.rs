@@ -1,4 +1,4 @@
-//! What the agent changed of the guards is told, and where somebody is there, asked about at once.
+//! Reports guard files that the agent changed, and asks the user for trust if one is present.
 
 use hookwright_hooks::{DISK_TIMEOUT_MESSAGE, run_with_disk_timeout};
 use hookwright_settings::ApprovalMode;
@@ -10,10 +10,10 @@ use crate::scope::TurnScope;
 use crate::services::{Interaction, Services};
 use crate::session::{Reply, skips_approval};
 
-/// What stands in the way of trust in the guards.
+/// The reason that is given while untrusted changes exist.
 pub(crate) const UNTRUSTED_CHANGES_MESSAGE: &str = "what an agent changed of the guards waits for your trust";
 
-/// Tells of what the agent has changed since the last time.
+/// Reports the changes since the last report, and asks for trust if a user is present.
 pub(crate) async fn report_changes(services: &Services, scope: &TurnScope) {
     report_problems(services);
     let changes = services.tamper_watch.take_unreported_changes();
@@ -34,7 +34,8 @@ pub(crate) async fn report_changes(services: &Services, scope: &TurnScope) {
         }
         GuardTrustReply::KeepUntrusted => {
             warn_of_changes(services, &changes);
-            // Without a user to ask, every other call would be refused from here on; what the hooks judge is denied.
+            // Headless, every other call would be refused from here on; instead
+            // the affected hooks deny what they judge.
             if services.interaction == Interaction::Interactive && skips_approval(services.approvals.mode()) {
                 reset_approval_mode(services, UNTRUSTED_CHANGES_MESSAGE);
             }
@@ -42,7 +43,7 @@ pub(crate) async fn report_changes(services: &Services, scope: &TurnScope) {
     }
 }
 
-/// Goes back to the default approval mode, and says why.
+/// Resets the approval mode to the default, and reports why.
 pub(crate) fn reset_approval_mode(services: &Services, why: &str) {
     let mode = services.approvals.mode();
     services.approvals.set_mode(ApprovalMode::Default);
@@ -51,7 +52,8 @@ pub(crate) fn reset_approval_mode(services: &Services, why: &str) {
     services.events.send(AgentEvent::ModeChanged(ApprovalMode::Default));
 }
 
-/// The same where nobody can be asked any more, and nothing runs that the agent left. Ends the watch.
+/// Reports changes at the end of the session, when the user can no longer be asked and
+/// nothing of the agent runs. Ends the watch.
 pub(crate) fn report_changes_at_end(services: &Services) {
     services.tamper_watch.rescan_blocking();
     warn_of_changes(services, &services.tamper_watch.take_unreported_changes());

@@ -1,4 +1,4 @@
-//! What the guards of a configuration are made of, found once for all who ask. Who changes it is noticed in `guards.rs`.
+//! The files that the guards of a configuration depend on. Changes to them are detected in `tamper_watch.rs`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use hookwright_settings::trust::{GuardFile, GuardFileKind};
 
 use super::protected_paths::ProtectedPaths;
 
-/// What guards are made of.
+/// The files that guards depend on.
 pub(crate) struct GuardedFiles {
-    /// The paths that no tool changes unasked.
+    /// The paths that no tool changes without approval.
     pub(crate) protected: Arc<ProtectedPaths>,
-    /// The files that are watched: without those that the user gives free.
+    /// The files that are watched, without those that the user unprotects.
     pub(crate) files: Vec<GuardFile>,
 }
 
 impl GuardedFiles {
-    /// Of this configuration's guards; `policies` are the rules that the command line names.
+    /// Collects the files of a configuration's guards; `policies` are the policy files from the command line.
     pub(crate) fn new(loaded: &LoadedConfig, policies: &[PathBuf]) -> Self {
         let protected = Arc::new(ProtectedPaths::new(loaded, policies));
         let files = loaded.guard_files(policies).into_iter();
-        // A folder of definitions is given free with what is in it.
+        // A glob for the files in a folder of definitions unprotects the folder too.
         let is_free = |file: &GuardFile| {
             let inside = file.path.join("new");
             protected.is_unprotected(&file.path)

@@ -1,5 +1,6 @@
-//! Hooks that an agent took away in an earlier session, while nobody has trusted that: in their places stand others that
-//! never run, so that what they would have judged is denied. That they are not trusted, `guards.rs` knows.
+//! Stand-ins for hooks that an agent removed in an earlier session, as long as the user has not trusted that.
+//!
+//! A stand-in never runs, so that what the hook would have judged is denied; `tamper_watch.rs` refuses to trust it.
 
 use std::path::Path;
 
@@ -8,17 +9,20 @@ use hookwright_settings::LoadedConfig;
 use hookwright_settings::trust::{DECLARATION_DIGEST_VERSION, LedgerHook, declaration_digest, exact_name};
 use serde_json::json;
 
-/// What makes a hook the same one, whatever it does.
+/// Returns the identity of a hook, which does not depend on what it does.
 pub(super) fn hook_identity(hook: &Hook) -> String {
     format!("{}/{}/{}", hook.source, hook.event, hook.id())
 }
 
-/// All that is declared of a hook, but not where: to compare hooks of one process, since no other one may print it so.
+/// Returns the whole declaration of a hook, without its location.
+///
+/// It is only compared within one process, as the debug format may differ between versions.
 pub(super) fn declaration_text(hook: &Hook) -> String {
     format!("{:?}", Hook { location: None, ..hook.clone() })
 }
 
-/// The hooks that run in a configuration, for the ledger. Those in code are nobody's to take away.
+/// Returns the enabled hooks of a configuration for the ledger. Hooks that are
+/// registered in code have no file and are left out.
 pub(super) fn ledger_hooks(loaded: &LoadedConfig) -> Vec<LedgerHook> {
     let enabled = loaded.registry.entries().filter(|(hook, state)| {
         **state == HookState::Enabled && hook.source != Source::Runtime && hook.location.is_some()
@@ -26,7 +30,7 @@ pub(super) fn ledger_hooks(loaded: &LoadedConfig) -> Vec<LedgerHook> {
     enabled.map(|(hook, _)| ledger_hook(hook)).collect()
 }
 
-/// A hook as it is recorded.
+/// Returns a hook as the ledger records it.
 fn ledger_hook(hook: &Hook) -> LedgerHook {
     LedgerHook {
         file: hook.location.as_ref().map(|place| exact_name(place.file.as_os_str()).into_owned()).unwrap_or_default(),
@@ -38,10 +42,10 @@ fn ledger_hook(hook: &Hook) -> LedgerHook {
     }
 }
 
-/// Whether a hook that was recorded is this one, unchanged.
+/// Returns whether a recorded hook is this one, unchanged.
 ///
-/// Digests of another form cannot be compared. Then place, event, name and matcher decide: a hook that is gone is still
-/// missed, and one that was changed in its file is not trusted until that file is.
+/// Digests of different versions cannot be compared. Then file, event, name and matcher decide: a removed hook is still
+/// missed, and a hook that was changed in its file is not trusted until that file is.
 fn matches_record(recorded: &LedgerHook, now: &LedgerHook) -> bool {
     let place = |hook: &LedgerHook| (hook.file.clone(), hook.event.clone(), hook.name.clone(), hook.matcher.clone());
     match recorded.form == now.form {
@@ -50,7 +54,7 @@ fn matches_record(recorded: &LedgerHook, now: &LedgerHook) -> bool {
     }
 }
 
-/// What to say where another version has recorded hooks; they are recorded anew with this session.
+/// Returns a note if another version has recorded hooks; this session records them again.
 pub(super) fn old_form_note(hooks: &[LedgerHook]) -> Option<String> {
     let old = hooks.iter().filter(|hook| hook.form != DECLARATION_DIGEST_VERSION).count();
     (old > 0).then(|| {
@@ -58,7 +62,7 @@ pub(super) fn old_form_note(hooks: &[LedgerHook]) -> Option<String> {
     })
 }
 
-/// Those of the hooks that are not there any more as they were.
+/// Returns the recorded hooks that are not enabled any more as they were.
 pub(super) fn missing_from(hooks: Vec<LedgerHook>, registry: &Registry) -> Vec<LedgerHook> {
     let enabled = registry.entries().filter(|(_, state)| **state == HookState::Enabled);
     let now: Vec<LedgerHook> = enabled.map(|(hook, _)| ledger_hook(hook)).collect();
@@ -70,7 +74,7 @@ pub(super) fn missing_from(hooks: Vec<LedgerHook>, registry: &Registry) -> Vec<L
     missing
 }
 
-/// What stands in a missing hook's place: it is asked about the same, and would deny it if it ever ran.
+/// Returns the stand-in of a missing hook: a guard for the same event and matcher, which would deny if it ever ran.
 pub(super) fn stand_in_hook(missing: &LedgerHook) -> Option<Hook> {
     let hook = json!({"type": "command", "name": missing.name, "command": "exit 2", "guard": true});
     let definition = match &missing.matcher {
@@ -78,7 +82,7 @@ pub(super) fn stand_in_hook(missing: &LedgerHook) -> Option<Hook> {
         None => json!({"hooks": [hook]}),
     };
     let text = json!({"hooks": {missing.event.as_str(): [definition]}}).to_string();
-    // Of no layer, so that none switches it off.
+    // The runtime source belongs to no settings layer, so none can disable it.
     parse_layer(&Layer::new(Source::Runtime, Path::new(&missing.file), &text)).hooks.into_iter().next()
 }
 
@@ -96,7 +100,7 @@ mod tests {
         registry.hooks().iter().map(|hook| ledger_hook(hook)).collect()
     }
 
-    /// What is on disk must mean the same to the next version: a new digest needs a new form.
+    /// Digests are stored on disk and must be stable: a different digest needs a new version.
     #[test]
     fn a_recorded_digest_does_not_depend_on_the_compiler() {
         let hooks = recorded(&registry("./guard.sh"));
@@ -113,7 +117,7 @@ mod tests {
         assert_eq!(old_form_note(&hooks), None);
     }
 
-    /// A record of the time before digests were stable: it has no form.
+    /// A record from before digests were stable has no version.
     #[test]
     fn record_of_another_version_reports_only_removed_hooks() {
         let mut record = serde_json::to_value(recorded(&registry("./guard.sh"))).unwrap();

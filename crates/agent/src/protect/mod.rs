@@ -1,6 +1,8 @@
-//! The agent cannot touch its own guards. Which files those are made of is `protected_paths.rs`; asking before a tool changes one of
-//! them is `approval.rs` and `call.rs`. That anything else changed one is noticed in `guards.rs`, told and asked about in
-//! `change_report.rs`; what stands in for a hook that is gone, `missing_hooks.rs`.
+//! Protects guards from the agent.
+//!
+//! `protected_paths.rs` says which files guards depend on; `approval.rs` and `call/admit.rs` ask before a tool changes
+//! one of them. Other changes are detected in `tamper_watch.rs`, and reported and asked about in `change_report.rs`.
+//! `missing_hooks.rs` replaces hooks that were removed.
 
 mod change_report;
 mod guarded_files;

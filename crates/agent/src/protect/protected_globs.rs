@@ -1,12 +1,13 @@
-//! `security.protectedPaths`: globs that add to what is protected, or, spelt `!glob`, take away from what is by itself.
-//! That a glob is one has been checked where it was read.
+//! The globs of `security.protectedPaths`: they protect further paths or, written as `!glob`, unprotect default ones.
+//!
+//! Their syntax was checked when the settings were read.
 
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 use hookwright_settings::LoadedConfig;
 
-/// The user's and the administrator's own word on paths.
+/// The globs of the user and the administrator.
 #[derive(Debug, Default)]
 pub(super) struct ProtectedGlobs {
     root: PathBuf,
@@ -14,12 +15,12 @@ pub(super) struct ProtectedGlobs {
     unprotecting: Vec<ProtectedGlob>,
 }
 
-/// One of them.
+/// A compiled glob.
 #[derive(Debug)]
 enum ProtectedGlob {
-    /// About paths in the project.
+    /// Matches paths relative to the project.
     InProject(GlobMatcher),
-    /// About whole paths.
+    /// Matches absolute paths.
     Absolute(GlobMatcher),
 }
 
@@ -35,17 +36,17 @@ impl ProtectedGlobs {
         globs
     }
 
-    /// Whether somebody protects this path. Nobody can take that back.
+    /// Returns whether a glob protects this path. No `!glob` overrides that.
     pub(super) fn protects(&self, path: &Path) -> bool {
         self.any_matches(&self.protecting, path)
     }
 
-    /// Whether somebody gives this path free.
+    /// Returns whether a `!glob` unprotects this path.
     pub(super) fn unprotects(&self, path: &Path) -> bool {
         self.any_matches(&self.unprotecting, path)
     }
 
-    /// Whether one of them means the path, or a folder that it is in.
+    /// Returns whether a glob matches the path or one of its parent folders.
     fn any_matches(&self, globs: &[ProtectedGlob], path: &Path) -> bool {
         let inside = path.strip_prefix(&self.root).ok();
         globs.iter().any(|glob| match glob {

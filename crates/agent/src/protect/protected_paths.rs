@@ -1,5 +1,7 @@
-//! Which files the guards are made of: settings, hooks and what they run, rules, records of trust, what steers git. A tool
-//! that would change one of them is asked about, whatever the mode.
+//! The files that guards depend on: settings, hooks and the files that they run, policies, records of
+//! trust, and git's configuration and hooks.
+//!
+//! A tool call that would change one of them needs approval in every mode.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -13,31 +15,31 @@ use serde_json::Value;
 use super::protected_globs::ProtectedGlobs;
 use crate::approval::ApprovalSubject;
 
-/// Folders whose content counts wherever they are: a session may be started there one day.
+/// The folders whose content is protected anywhere: a session may be started there later.
 const PROTECTED_FOLDERS: [&str; 2] = [".gemini", ".hookwright"];
 
-/// The paths that no tool changes unasked.
+/// The paths that no tool changes without approval.
 #[derive(Debug, Default)]
 pub struct ProtectedPaths {
-    /// Relative paths start here.
+    /// The workspace that resolves relative paths.
     workspace: Option<Workspace>,
-    /// Single files, as they are named and as they really are.
+    /// The single files, by their given and their real paths.
     files: HashSet<PathBuf>,
-    /// Folders with everything in them.
+    /// The folders that are protected with everything in them.
     folders: Vec<PathBuf>,
-    /// Folders where a new file may be loaded by a guard.
+    /// The folders in which a guard may load a new file.
     load_dirs: Vec<PathBuf>,
-    /// Where git keeps what it knows of the project, if that is not in `.git`.
+    /// The git directories of the project, if they are not in `.git`.
     git_dirs: Vec<PathBuf>,
-    /// Names of files that only tell the model something.
+    /// The names of context files, which only inform the model.
     memory_file_names: Vec<String>,
-    /// The file that `save_memory` adds to.
+    /// The file that `save_memory` appends to.
     memory_file: PathBuf,
     globs: ProtectedGlobs,
 }
 
 impl ProtectedPaths {
-    /// What is protected in a configuration; `policies` are the rules that the command line names.
+    /// Collects the protected paths of a configuration; `policies` are the policy files from the command line.
     pub fn new(loaded: &LoadedConfig, policies: &[PathBuf]) -> Self {
         let (root, paths) = (&loaded.project.root, &loaded.paths);
         let mut files: Vec<PathBuf> = loaded.files.iter().map(|file| file.path.clone()).collect();
@@ -50,7 +52,7 @@ impl ProtectedPaths {
                 files.extend(own.into_iter().map(|(_, path)| path));
                 loaded_from.extend(names.into_iter().map(|(_, path)| path));
             } else {
-                // A hook that names the project, or a folder in it, does not protect all of that.
+                // A hook whose command names a folder, such as the project, does not protect the whole folder.
                 let named = loaded.files_named_by(hook).files.into_iter().map(|file| file.path);
                 files.extend(named.filter(|path| !path.is_dir()));
             }
@@ -59,7 +61,7 @@ impl ProtectedPaths {
         folders.extend(PROTECTED_FOLDERS.map(|name| root.join(name)));
         folders.extend([root, &paths.home].into_iter().flat_map(|base| paths.skills_dirs(base)));
         folders.extend(policies.iter().map(|path| loaded.process_env.cwd.join(path)));
-        // An extension may be linked from anywhere.
+        // An extension may be linked from any folder.
         folders.extend(loaded.extensions.iter().map(|extension| extension.path.clone()));
         let mut names = RealPathCache::default();
         ProtectedPaths {
@@ -74,10 +76,10 @@ impl ProtectedPaths {
         }
     }
 
-    /// The protected file that a call would change, as far as its arguments tell.
+    /// Returns the protected file that a call would change, as far as its arguments tell.
     pub(crate) fn protected_target(&self, call: &ApprovalSubject<'_>) -> Option<PathBuf> {
         let ApprovalSubject { tool, kind, args, .. } = *call;
-        // What others change is noticed afterwards.
+        // Changes by other tools are detected afterwards.
         if kind != ToolKind::Edit && tool != "save_memory" {
             return None;
         }
@@ -88,7 +90,7 @@ impl ProtectedPaths {
         let asked = match tool {
             "save_memory" => vec![self.memory_file.to_str()?],
             "write_file" | "replace" => named("file_path"),
-            // Nobody knows which of its arguments names the file.
+            // It is unknown which argument of another tool names the file.
             _ => args.values().filter_map(Value::as_str).collect(),
         };
         asked.into_iter().find_map(|asked| {
@@ -97,48 +99,48 @@ impl ProtectedPaths {
                 Err(_) => return None,
             };
             let written = hookwright_hooks::shell::normalized(&workspace.directory().join(asked));
-            // In a project that was moved, what was protected in its old place still is.
+            // In a project that was moved, the files that were protected at its old place still are.
             let old = real.strip_prefix(workspace.directory()).map(|rest| home.directory().join(rest)).ok();
             let old = old.filter(|_| moved.is_some());
             [Some(real), Some(written), old].into_iter().flatten().find(|path| self.covers(path))
         })
     }
 
-    /// The project's folder.
+    /// Returns the folder of the project.
     pub(crate) fn project(&self) -> Option<&Path> {
         self.workspace.as_ref().map(Workspace::directory)
     }
 
-    /// The file that an edit is of, links followed, if it is one that tools may change.
+    /// Returns the file of an edit with links resolved, if tools may change it.
     pub(crate) fn edited_file(&self, call: &ApprovalSubject<'_>) -> Option<PathBuf> {
         let is_edit = matches!(call.tool, "write_file" | "replace");
         let asked = call.args.get("file_path").and_then(Value::as_str).filter(|_| is_edit)?;
         let home = self.workspace.as_ref()?;
-        // Where the project was moved, what was allowed in its old place is not allowed here.
+        // In a project that was moved, an allowance for its old place does not apply.
         home.relocated().is_none().then(|| workspace_for_call(home, call).resolve(asked).ok()).flatten()
     }
 
-    /// Whether a path is protected.
+    /// Returns whether a path is protected.
     pub(crate) fn covers(&self, path: &Path) -> bool {
         self.globs.protects(path) || (self.is_guard_path(path) && !self.globs.unprotects(path))
     }
 
-    /// Whether the user lets tools change a path that would be protected.
+    /// Returns whether the user unprotects a path.
     pub(crate) fn is_unprotected(&self, path: &Path) -> bool {
         self.globs.unprotects(path) && !self.globs.protects(path)
     }
 
-    /// Where the project is, if it has been moved.
+    /// Returns the present folder of a project that was moved.
     pub(crate) fn moved_project(&self) -> Option<PathBuf> {
         Some(self.workspace.as_ref()?.relocated()?.directory().to_owned())
     }
 
-    /// How a path is told to people: from the project on.
+    /// Returns a path for display, relative to the project.
     pub(crate) fn display_path(&self, path: &Path) -> String {
         self.workspace.as_ref().map_or_else(|| path.display().to_string(), |workspace| workspace.shorten(path))
     }
 
-    /// The whole of a path that was told to people.
+    /// Returns the absolute path of a path in display form.
     pub(crate) fn absolute_path(&self, told: &str) -> PathBuf {
         self.workspace.as_ref().map_or_else(|| told.into(), |workspace| workspace.directory().join(told))
     }
@@ -168,7 +170,7 @@ impl ProtectedPaths {
             || of_git.is_some_and(|rest: PathBuf| is_git_config_or_hook(&rest))
     }
 
-    /// The names that count: those below the project, or all of a path elsewhere.
+    /// Returns the components that count: those below the project, or all of a path elsewhere.
     fn relevant_components<'p>(&self, path: &'p Path) -> Vec<&'p OsStr> {
         let root = self.workspace.as_ref().map(|workspace| case_folded(workspace.directory()));
         let path = root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
@@ -179,7 +181,7 @@ impl ProtectedPaths {
         names.collect()
     }
 
-    /// Whether something in one of the folders only tells the model something, or is scratch paper.
+    /// Returns whether a file in a protected folder is a context file, or lies in its `tmp` folder.
     fn is_harmless_file(&self, rest: &Path) -> bool {
         let name = rest.file_name().and_then(OsStr::to_str);
         let is_memory =
@@ -187,7 +189,7 @@ impl ProtectedPaths {
         is_memory || rest.starts_with("tmp") && rest.components().count() > 1
     }
 
-    /// Whether it is a further name of a file that counts.
+    /// Returns whether a path is a hard link to a protected file.
     fn is_alias(&self, path: &Path) -> bool {
         #[cfg(unix)]
         {
@@ -208,26 +210,26 @@ impl ProtectedPaths {
     }
 }
 
-/// The project, in which paths lead where they lead for the call.
+/// Returns the project's workspace, resolving paths as they are resolved for the call.
 fn workspace_for_call(project: &Workspace, call: &ApprovalSubject<'_>) -> Workspace {
     call.workspace.map_or_else(|| project.clone(), |workspace| project.sharing_resolution(workspace))
 }
 
-/// What paths really are. Most share their folders, each of which is looked at once.
+/// Caches real paths, so that shared parent folders are resolved once.
 #[derive(Default)]
 struct RealPathCache {
     real_paths: HashMap<PathBuf, Option<PathBuf>>,
 }
 
 impl RealPathCache {
-    /// A path as it is named and as it really is, ready for comparing.
+    /// Returns a path as given and its real path, both case-folded for comparison.
     fn named_and_real(&mut self, path: PathBuf) -> Vec<PathBuf> {
         let real = self.real_path(&path).filter(|real| *real != path);
         let written = hookwright_hooks::shell::normalized(&path);
         [Some(written), real].into_iter().flatten().map(|path| case_folded(&path)).collect()
     }
 
-    /// The path without links, if something is there.
+    /// Returns the path with links resolved, if it exists.
     fn real_path(&mut self, path: &Path) -> Option<PathBuf> {
         if let Some(known) = self.real_paths.get(path) {
             return known.clone();
@@ -241,14 +243,14 @@ impl RealPathCache {
     }
 }
 
-/// Where a path leads whose folder is without links, if something is there.
+/// Returns where a path leads whose parent has no links, if it exists.
 fn resolve_symlink(path: PathBuf) -> Option<PathBuf> {
     let found = path.symlink_metadata().ok()?;
-    // Where names have no case, the real one may be spelt differently.
+    // On case-insensitive file systems the real name may be spelt differently.
     if found.is_symlink() || cfg!(not(target_os = "linux")) { path.canonicalize().ok() } else { Some(path) }
 }
 
-/// Where git keeps what it knows of a project whose `.git` is a file: a worktree's own folder and the one it shares.
+/// Returns the git directories of a project whose `.git` is a file: the worktree's own and the shared one.
 fn find_git_dirs(root: &Path, names: &mut RealPathCache) -> Vec<PathBuf> {
     let first_line = |file: PathBuf| {
         let bytes = hookwright_disk::read(&file, 4096, hookwright_disk::SymlinkPolicy::Follow).ok()?;
@@ -264,8 +266,10 @@ fn find_git_dirs(root: &Path, names: &mut RealPathCache) -> Vec<PathBuf> {
     [Some(own), shared].into_iter().flatten().flat_map(|path| names.named_and_real(path)).collect()
 }
 
-/// Whether a file in git's own folder makes git run something: its settings and its hooks, also those of submodules and
-/// worktrees. The folder's own place counts: a file there leads git elsewhere.
+/// Returns whether a file in a git directory can make git run something: configuration and
+/// hooks, also of submodules and worktrees.
+///
+/// The directory's own path counts too: a file there redirects git.
 fn is_git_config_or_hook(rest: &Path) -> bool {
     let name = rest.file_name().and_then(OsStr::to_str).unwrap_or_default();
     rest.as_os_str().is_empty()
@@ -273,7 +277,7 @@ fn is_git_config_or_hook(rest: &Path) -> bool {
         || rest.components().any(|part| part.as_os_str() == "hooks")
 }
 
-/// A path without regard to case where the system has none.
+/// Returns the path in lower case on systems with case-insensitive names.
 fn case_folded(path: &Path) -> PathBuf {
     if cfg!(any(target_os = "macos", windows)) {
         case_folded_name(&path.to_string_lossy()).into()

@@ -1,8 +1,11 @@
-//! Notices who changes what guards are made of. What changes while a call of the agent runs, or something that it left
-//! running, is the agent's and waits for the user's trust; everything else is the user's own.
+//! Detects changes to the files that guards depend on.
 //!
-//! Asking the user is `change_report.rs`; what one file was and is, `watched_file.rs`; what is kept in mind and on record of them all,
-//! `guards/hook_list.rs`; while what runs whose changes count as the agent's, `guards/window.rs`.
+//! A change while a call of the agent, or a process that it left running, is active is attributed
+//! to the agent and waits for the user's trust. Changes while hooks or MCP servers run are
+//! attributed likewise; all others are the user's.
+//!
+//! `change_report.rs` asks the user, `watched_file.rs` compares one file, `tamper_watch/state.rs` holds the state of
+//! all files and the ledger, and `tamper_watch/window.rs` tracks what is running.
 
 mod state;
 mod watch_view;
@@ -28,24 +31,24 @@ use super::watched_file::{ChangeAuthor, RescanResult, WatchedFile};
 use watch_view::TamperWatchView;
 use window::TamperWindowKind;
 
-/// How to go on where a guard is not trusted.
+/// The advice on what to do about an untrusted guard.
 pub(crate) const TRUST_HINT: &str =
     "look at it, then trust it with `hookwright hooks trust --all` or /hooks trust --all, or put it back as it was";
-/// The same for whoever reads a denial: that may be the model, which is not told how to trust its own work.
+/// The advice in a denial, which the model may read: it does not say how to trust a change.
 const PERSON_REQUIRED_MESSAGE: &str = "a person must look at it";
 
-/// A change that the agent made to what guards are made of.
+/// A change by the agent to a file that guards depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuardChange {
-    /// The file, as it is told to people.
+    /// The path of the file for display.
     pub path: String,
-    /// What became of it: `changed`, `made`, `removed`.
+    /// The kind of change: `changed`, `made`, `removed`.
     pub change_kind: &'static str,
-    /// What is different, where that can be shown.
+    /// The unified diff, where it can be shown.
     pub diff: Option<String>,
-    /// One word for what the file is now.
+    /// The digest of the file's present content.
     digest: String,
-    /// Who may have done it.
+    /// The processes that may have made the change, in words.
     attribution: &'static str,
 }
 
@@ -55,20 +58,20 @@ impl std::fmt::Display for GuardChange {
     }
 }
 
-/// When a session's part of the ledger begins.
+/// When a session's ledger is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LedgerStart {
-    /// At once: what can't be written down is known before anything runs.
+    /// The ledger is opened at once, so that a write error is known before anything runs.
     Immediate,
-    /// With the first thing that runs. Enough where no hook could say no.
+    /// The ledger is opened when something first runs. That is enough if no hook can deny anything.
     OnFirstRun,
 }
 
 type RegistryLoader = dyn Fn() -> Option<Registry> + Send + Sync;
 
-/// Watches over the guards of a session.
+/// Watches the files that a session's guards depend on.
 pub struct TamperWatch {
-    /// Locked while a scan waits for the disk, so that only threads for blocking work and the user's own commands lock it.
+    /// Locked while a scan waits for the disk, so that only blocking threads and the user's own commands lock it.
     state: Mutex<TamperWatchState>,
     view: Arc<Mutex<TamperWatchView>>,
     /// Whether hooks ran for which no window could be opened.
@@ -80,70 +83,70 @@ pub struct TamperWatch {
 #[derive(Default)]
 struct TamperWatchState {
     project: PathBuf,
-    /// Where the project is by now.
+    /// The present folder of the project.
     current_root: PathBuf,
     protected: Arc<ProtectedPaths>,
     watched_files: Vec<WatchedFile>,
     armed_hooks: Vec<ArmedHook>,
-    /// Where a hook stands in `hooks`, by its address.
+    /// The index of each hook in `armed_hooks`, by its address.
     hook_indices: HashMap<usize, usize>,
-    /// Those hooks that only stand in for others.
+    /// The addresses of the hooks that are stand-ins.
     stand_in_addresses: HashSet<usize>,
-    /// Hooks that the settings on disk do not declare any more as they run; why they do not.
+    /// The hooks whose declaration on disk differs from the one that runs, each with the reason.
     stale_declarations: HashMap<usize, String>,
-    /// What stands in for hooks that an earlier session's agent took away.
+    /// The stand-ins for hooks that an earlier session's agent removed.
     stand_ins: Vec<Hook>,
-    /// How many calls of the agent run.
+    /// The number of running calls of the agent.
     running_calls: usize,
-    /// How many events of hooks run.
+    /// The number of hook events that are running.
     running_hook_events: usize,
-    /// Whether programs that are MCP servers run beside it all: between events too they may change what they like.
+    /// Whether MCP servers run as child processes, which may change files at any time.
     has_servers: bool,
-    /// What the agent's calls run in the background.
+    /// The background processes of the agent's calls.
     background: Arc<ProcessGroups>,
-    /// When all files were last looked at.
+    /// The time of the last scan of all files.
     last_full_scan: Option<Instant>,
-    /// When hooks or a call were last seen out with a look at all files.
+    /// The time when a window was last closed with a scan of all files.
     last_window_closed: Option<Instant>,
-    /// Whether hooks have run since the last look at all files: what has changed by the next may be their work.
+    /// Whether hooks have run since the last scan of all files, so that changes may be theirs.
     hooks_ran_since_scan: bool,
-    /// Whether something ran there at the last look at all files.
+    /// Whether background processes were running at the last scan of all files.
     had_background_processes: bool,
     /// The file that the user let the running call change.
     allowed_path: Option<PathBuf>,
     ledger: Option<Ledger>,
-    /// Whether other sessions are told that the agent is at work.
+    /// Whether the ledger tells other sessions that the agent is at work.
     is_busy_published: bool,
     paths: Option<ConfigPaths>,
     view: Arc<Mutex<TamperWatchView>>,
-    /// Which guards there are, for their record.
+    /// The record of this session's guards.
     guard_record: Option<SessionGuardRecord>,
-    /// Why the ledger was not opened.
+    /// The reason why the ledger could not be opened.
     ledger_error: Option<String>,
 }
 
-/// Paths of instructions to the model that wait for trust.
+/// The paths of untrusted instructions to the model.
 pub(crate) struct UntrustedInstructions(Vec<PathBuf>);
 
 impl UntrustedInstructions {
-    /// Why a file is not used, if it, or a folder that it is in, waits for trust.
+    /// Returns why a file is not used, if the file or one of its parent folders is untrusted.
     pub(crate) fn reason_for(&self, path: &Path) -> Option<String> {
         let is_held = self.0.iter().any(|held| path.starts_with(held));
         is_held.then(|| format!("an agent has changed {}, so it is not used; {TRUST_HINT}", path.display()))
     }
 }
 
-/// A hook, and what it is made of.
+/// A hook with the files that it depends on.
 struct ArmedHook {
     hook: Arc<Hook>,
-    /// Where its files stand.
+    /// The indices of its files in `watched_files`.
     file_indices: Vec<usize>,
-    /// The settings that it was read from after an agent had changed them, if so.
+    /// The settings file of the hook, if it was untrusted when the hook was read.
     untrusted_settings: Option<usize>,
 }
 
 impl Default for TamperWatch {
-    /// Watches over nothing.
+    /// Creates a watch over no files.
     fn default() -> Self {
         TamperWatch::from_state(TamperWatchState::default(), None)
     }
@@ -156,7 +159,7 @@ impl std::fmt::Debug for TamperWatch {
 }
 
 impl TamperWatch {
-    /// Begins to watch. `pending` is what earlier sessions left and nobody has trusted.
+    /// Starts the watch. `pending` are changes of earlier sessions that the user has not trusted.
     pub(crate) fn new(
         loaded: &LoadedConfig,
         made_of: GuardedFiles,
@@ -196,19 +199,19 @@ impl TamperWatch {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The paths that no tool changes unasked.
+    /// Returns the paths that no tool changes without approval.
     pub(crate) fn protected(&self) -> Arc<ProtectedPaths> {
         self.view().protected.clone()
     }
 
-    /// The folder of the ledger and why that can't be used, if so.
+    /// Returns the folder of the ledger and the error, if the ledger cannot be used.
     pub(crate) fn ledger_error(&self) -> Option<(PathBuf, String)> {
         let state = self.state();
         let folder = state.ledger.as_ref()?.path().parent()?.to_owned();
         Some((folder, state.ledger_error.clone()?))
     }
 
-    /// Goes on although the ledger could not be used: somebody is there to be told.
+    /// Continues although the ledger could not be opened, and reports that to the user.
     pub(crate) fn continue_without_ledger(&self) {
         let mut state = self.state();
         if let Some(why) = state.ledger_error.take() {
@@ -217,7 +220,7 @@ impl TamperWatch {
         }
     }
 
-    /// Problems with the record on disk since the last time.
+    /// Takes the problems with the records on disk that were not reported yet.
     pub(crate) fn take_unreported_problems(&self) -> Vec<String> {
         std::mem::take(&mut self.view().problems)
     }
@@ -226,14 +229,14 @@ impl TamperWatch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The hooks that run from now on, and where what the agent leaves running is known.
+    /// Sets the hooks that run from now on, and the registry of the agent's background processes.
     pub(crate) fn arm(&self, loaded: &LoadedConfig, registry: &Registry, background: &Arc<ProcessGroups>) {
         let mut state = self.state();
         state.background = background.clone();
         state.arm_hooks(loaded, registry);
     }
 
-    /// Another configuration, which the user wants as it is.
+    /// Accepts another configuration as the user's.
     pub(crate) fn reload(&self, loaded: &LoadedConfig, policies: &[PathBuf], registry: &Registry) {
         let mut state = self.state();
         state.watch_configuration(loaded, GuardedFiles::new(loaded, policies), &[]);
@@ -245,29 +248,30 @@ impl TamperWatch {
         state.save_ledger();
     }
 
-    /// What stands in for hooks that an earlier session's agent took away, and nobody has trusted that.
+    /// Returns the stand-ins for hooks that an earlier session's agent removed without the user's trust.
     pub(crate) fn stand_ins(&self) -> Vec<Hook> {
         self.view().stand_ins.clone()
     }
 
-    /// Looks at everything; whether nothing waits for trust, so that what has changed is the user's.
+    /// Scans all files and returns whether none is untrusted, so that all changes are the user's.
     pub(crate) fn rescan_blocking(&self) -> bool {
         let mut state = self.state();
         self.rescan_all(&mut state);
         !state.watched_files.iter().any(WatchedFile::is_untrusted) && state.stale_declarations.is_empty()
     }
 
-    /// What the agent has changed since the last time.
+    /// Takes the changes by the agent that were not reported yet.
     pub(crate) fn take_unreported_changes(&self) -> Vec<GuardChange> {
         std::mem::take(&mut self.view().unreported)
     }
 
-    /// Everything that waits for trust.
+    /// Returns all untrusted changes.
     pub(crate) fn untrusted_changes(&self) -> Vec<GuardChange> {
         self.view().untrusted.iter().map(|file| file.change.clone()).collect()
     }
 
-    /// What waits for trust and keeps hooks of this name from running: files that only hooks run, and settings, if it is they.
+    /// Returns the untrusted changes that keep hooks of this name from running: files of the hooks,
+    /// and their settings file if it affects them.
     pub(crate) fn untrusted_changes_of_hook(&self, name: &str) -> (Vec<GuardChange>, Option<GuardChange>) {
         let mut state = self.state();
         self.rescan_all(&mut state);
@@ -287,15 +291,15 @@ impl TamperWatch {
         (own, settings)
     }
 
-    /// Definitions of agents, commands and the system prompt that an agent has changed, and folders of them: nothing there
-    /// counts before it is trusted.
+    /// Returns the untrusted definitions of agents, commands and the system prompt,
+    /// and folders of them, which are not used.
     pub(crate) fn untrusted_instructions(&self) -> UntrustedInstructions {
         let published = self.view();
         let held = published.untrusted.iter().filter(|file| file.kind == GuardFileKind::Instructions);
         UntrustedInstructions(held.map(|file| file.path.clone()).collect())
     }
 
-    /// The user has had this file changed, a moment ago.
+    /// Accepts the present state of a file as the user's change.
     pub(crate) fn accept_user_change(&self, path: &Path) {
         let mut state = self.state();
         let project = state.project.clone();
@@ -307,12 +311,12 @@ impl TamperWatch {
         state.save_ledger();
     }
 
-    /// Whether anything waits for trust.
+    /// Returns whether any change is untrusted.
     pub(crate) fn has_untrusted_changes(&self) -> bool {
         !self.view().untrusted.is_empty()
     }
 
-    /// The user's word that these changes are fine, as they were shown.
+    /// Trusts changes, provided that the files are still as they were shown.
     pub(crate) fn trust(&self, changes: &[GuardChange]) {
         let mut state = self.state();
         self.rescan_all(&mut state);
@@ -336,7 +340,7 @@ impl TamperWatch {
         state.save_ledger();
     }
 
-    /// Does something for the user that changes this file.
+    /// Runs a change of this file on behalf of the user.
     pub(crate) fn with_user_change<T>(&self, path: &Path, change: impl FnOnce() -> T) -> T {
         self.rescan_all(&mut self.state());
         let done = change();
@@ -354,11 +358,11 @@ impl TamperWatch {
         done
     }
 
-    /// The session is over.
+    /// Ends the watch with the session.
     pub(crate) fn end_session(&self) {
         let mut state = self.state();
         if state.ledger.as_ref().is_some_and(Ledger::is_unopened) {
-            // Nothing has run that could have changed anything.
+            // Nothing has run that could have changed a file.
             state.ledger = None;
             state.watched_files.clear();
             return state.update_view();
@@ -384,7 +388,7 @@ impl TamperWatch {
         self.rescan_files(state, everything);
         state.last_full_scan = Some(Instant::now());
         state.hooks_ran_since_scan = false;
-        // Only a look at everything may say that whoever ran has changed nothing more.
+        // Only a scan of all files may reset this: processes that have ended may have changed any of them.
         state.had_background_processes = state.background.has_live_processes();
         state.publish_busy();
     }
@@ -425,7 +429,7 @@ impl TamperWatch {
         state.save_ledger();
     }
 
-    /// Which hooks would not be the same if the settings were read now.
+    /// Finds the hooks whose declaration in the settings on disk differs from the one that runs.
     fn find_stale_declarations(&self, state: &mut TamperWatchState) {
         let distrusted =
             state.watched_files.iter().any(|file| file.is_untrusted() && file.file.kind == GuardFileKind::Settings);
@@ -433,7 +437,7 @@ impl TamperWatch {
         if !distrusted {
             return;
         }
-        // What stands in the place of a project that was moved is another one.
+        // The folder at the old place of a moved project is another project.
         let in_place = state.current_root == state.project;
         let registry = self.load_registry.as_ref().filter(|_| in_place).and_then(|load| load()).unwrap_or_default();
         let runs = |hooks: &Registry| {
@@ -486,23 +490,23 @@ impl TrustGate for TamperWatch {
     }
 }
 
-/// Whether two names lead to one file, or would.
+/// Returns whether two paths lead to the same file.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
-/// What tells a hook from all others that are there.
+/// Returns the address of a hook, which identifies it within the process.
 fn hook_address(hook: &Arc<Hook>) -> usize {
     Arc::as_ptr(hook) as usize
 }
 
-/// Whether two hooks are declared alike.
+/// Returns whether two hooks have the same identity and declaration.
 fn has_same_declaration(one: &Hook, other: &Hook) -> bool {
     hook_identity(one) == hook_identity(other) && declaration_text(one) == declaration_text(other)
 }
 
 impl Drop for TamperWatch {
-    /// Only a session that is killed leaves more than what waits for the user.
+    /// Closes the ledger, so that only a killed session leaves it open.
     fn drop(&mut self) {
         self.end_session();
     }

@@ -1,5 +1,6 @@
-//! What earlier sessions' agents changed and nobody has trusted, for whoever has no session of their own: lists, and hooks
-//! that a person fires. In a session that is `guards.rs`.
+//! The changes of earlier sessions' agents that the user has not trusted, for commands without a session.
+//!
+//! Within a session `tamper_watch.rs` checks them.
 
 use std::sync::Arc;
 
@@ -9,14 +10,14 @@ use hookwright_settings::trust::{PendingChange, all_pending_changes, has_ledger}
 
 use super::tamper_watch::TRUST_HINT;
 
-/// Knows what was left.
+/// A gate that denies trust to hooks with untrusted files.
 pub struct UntrustedChanges {
     loaded: LoadedConfig,
     changes: Vec<PendingChange>,
 }
 
 impl UntrustedChanges {
-    /// What agents left in this project, if anything.
+    /// Returns the gate for this project, if there are untrusted changes.
     pub fn gate_for(loaded: &LoadedConfig) -> Option<Arc<dyn TrustGate>> {
         if !has_ledger(&loaded.paths) {
             return None;

@@ -1,5 +1,6 @@
-//! One file that guards are made of: what it was when the user last had it, and what the agent has made of it since. A look
-//! costs a `stat`; only where that differs, the content is read.
+//! A watched file: its state when the user last had it, and its changes by the agent since.
+//!
+//! A scan costs a `stat`; the content is read only if that differs.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -7,23 +8,23 @@ use std::time::{Duration, SystemTime};
 
 use hookwright_settings::trust::{GuardFile, GuardFileKind, GuardFileSnapshot, LedgerEntry, exact_name, text_diff};
 
-/// Whose changes are those since the last look?
+/// The author of the changes since the last scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChangeAuthor {
     User,
     Agent,
 }
 
-/// What a look brought.
+/// The result of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RescanResult {
-    /// As it was.
+    /// The file is as it was.
     Unchanged,
-    /// The user has changed it.
+    /// The user has changed the file.
     ChangedByUser,
-    /// The agent has.
+    /// The agent has changed the file.
     ChangedByAgent,
-    /// What the agent had changed is again as it was.
+    /// A file that the agent had changed is as the user had it again.
     Restored,
 }
 
@@ -32,15 +33,15 @@ pub(super) enum RescanResult {
 pub(super) struct WatchedFile {
     pub(super) file: GuardFile,
     stat: Option<FileStat>,
-    /// Whether a later change must show in the times.
+    /// Whether a later change must show in the timestamps.
     is_stat_settled: bool,
-    /// As the user had it.
+    /// The snapshot of the file as the user had it.
     trusted: GuardFileSnapshot,
-    /// As the agent left it, while nobody trusts that.
+    /// The snapshot of the file as the agent left it, while it is untrusted.
     untrusted: Option<GuardFileSnapshot>,
 }
 
-/// Everything about a file that another content can hardly share.
+/// The metadata that two different contents hardly share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileStat {
     device_inode: (u64, u64),
@@ -73,7 +74,7 @@ impl FileStat {
         Ok(FileStat { device_inode: (0, 0), size: found.len(), mode, times })
     }
 
-    /// Whether it was last changed so long ago that the next change gets another time. Clocks of files are coarse.
+    /// Returns whether the last change is old enough that the next one gets another timestamp. File clocks are coarse.
     fn is_settled(&self, now: SystemTime) -> bool {
         const CLOCK_GRANULARITY: Duration = Duration::from_millis(100);
         let (seconds, nanos) = (self.times.0, self.times.1).max((self.times.2, self.times.3));
@@ -84,9 +85,9 @@ impl FileStat {
 }
 
 impl WatchedFile {
-    /// Begins to watch a file as it is.
+    /// Starts to watch a file in its present state.
     pub(super) fn new(file: GuardFile, project: &Path) -> Self {
-        // In this order: a change in between is seen at the next look.
+        // The order matters: a change in between is found by the next scan.
         let stat = FileStat::read(&file.path);
         let trusted = match &stat {
             Err(error) if error.kind() == ErrorKind::NotFound && file.kind != GuardFileKind::Names => {
@@ -99,7 +100,7 @@ impl WatchedFile {
         WatchedFile { file, stat, is_stat_settled: settled, trusted, untrusted: None }
     }
 
-    /// The same for one that an agent has changed before.
+    /// Starts to watch a file that an agent has changed before.
     pub(super) fn new_untrusted(file: GuardFile, project: &Path, before: String) -> Self {
         let mut watched = WatchedFile::new(file, project);
         watched.untrusted =
@@ -107,12 +108,12 @@ impl WatchedFile {
         watched
     }
 
-    /// Whether nobody trusts what it is now.
+    /// Returns whether the present state is untrusted.
     pub(super) fn is_untrusted(&self) -> bool {
         self.untrusted.is_some()
     }
 
-    /// Whether it may be another than at the last look.
+    /// Returns whether the file may have changed since the last scan.
     pub(super) fn may_have_changed(&mut self, now: SystemTime) -> bool {
         let stat = FileStat::read(&self.file.path).ok();
         if stat == self.stat && self.is_stat_settled {
@@ -123,7 +124,7 @@ impl WatchedFile {
         true
     }
 
-    /// Takes note of what it is now; only asks whose a change is if there is one.
+    /// Records the present state; the author is only asked for if the file has changed.
     pub(super) fn rescan(&mut self, project: &Path, whose: impl FnOnce(&GuardFile) -> ChangeAuthor) -> RescanResult {
         let now = self.file.snapshot(project);
         match &self.untrusted {
@@ -143,7 +144,7 @@ impl WatchedFile {
                 RescanResult::Restored
             }
             Some(before) if before.digest == now.digest => RescanResult::Unchanged,
-            // Whoever went on from what the agent made of it, it still waits.
+            // A further change to an untrusted file, by the user or the agent, leaves it untrusted.
             Some(_) => {
                 self.untrusted = Some(now);
                 RescanResult::ChangedByAgent
@@ -151,7 +152,7 @@ impl WatchedFile {
         }
     }
 
-    /// The user's word that it is fine as it is, or as it was shown.
+    /// Trusts the file as it is, or only if it still has the digest that was shown.
     pub(super) fn trust(&mut self, shown: Option<&str>) {
         let as_shown = |now: &&mut GuardFileSnapshot| shown.is_none_or(|shown| now.digest == shown);
         if self.untrusted.as_mut().filter(as_shown).is_some()
@@ -161,12 +162,12 @@ impl WatchedFile {
         }
     }
 
-    /// One word for what it is now.
+    /// Returns the digest of the present content.
     pub(super) fn current_digest(&self) -> &str {
         &self.untrusted.as_ref().unwrap_or(&self.trusted).digest
     }
 
-    /// What became of it, in a word.
+    /// Returns the kind of the change, in words.
     pub(super) fn change_kind(&self) -> &'static str {
         let now = self.untrusted.as_ref().unwrap_or(&self.trusted);
         match (self.trusted.digest.as_str(), now.digest.as_str()) {
@@ -177,7 +178,7 @@ impl WatchedFile {
         }
     }
 
-    /// What is different, where that can be shown.
+    /// Returns the unified diff, where it can be shown.
     pub(super) fn diff(&self) -> Option<String> {
         let now = self.untrusted.as_ref()?;
         if !self.file.kind.may_show_text() {
@@ -190,7 +191,7 @@ impl WatchedFile {
         Some(text_diff(&text(&self.trusted)?, &text(now)?)).filter(|text| !text.is_empty())
     }
 
-    /// What the ledger says of it.
+    /// Returns the entry of the file for the ledger.
     pub(super) fn ledger_entry(&self) -> LedgerEntry {
         LedgerEntry {
             path: exact_name(self.file.path.as_os_str()).into_owned(),
@@ -205,7 +206,7 @@ impl WatchedFile {
 mod tests {
     use super::*;
 
-    /// Somebody set the clock back: the next change might get any time.
+    /// After the clock was set back, the next change may get any timestamp.
     #[cfg(unix)]
     #[test]
     fn future_mtime_is_never_settled() {

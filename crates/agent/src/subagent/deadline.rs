@@ -1,11 +1,11 @@
-//! A sub-agent's time: it runs while the agent works, and stands while somebody is asked something for it.
+//! The deadline of a sub-agent, which is paused while the user is asked.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-/// So much time to work.
+/// A limit of working time.
 #[derive(Debug)]
 pub(crate) struct Deadline {
     limit: Duration,
@@ -14,15 +14,15 @@ pub(crate) struct Deadline {
 
 #[derive(Debug)]
 struct DeadlineState {
-    /// When the clock was started, or started anew after a question.
+    /// When the clock was last started or resumed.
     resumed_at: Instant,
-    /// What it showed then.
+    /// The time that had elapsed before `resumed_at`.
     elapsed_before: Duration,
-    /// How many questions are open.
+    /// The number of open pauses.
     open_pauses: usize,
 }
 
-/// The clock stands for as long as this is there.
+/// Pauses the deadline until it is dropped.
 pub(crate) struct DeadlinePause<'d>(&'d Deadline);
 
 impl Deadline {
@@ -31,7 +31,7 @@ impl Deadline {
         Deadline { limit, state: Mutex::new(state) }
     }
 
-    /// Stops the clock.
+    /// Pauses the deadline.
     pub(crate) fn pause(&self) -> DeadlinePause<'_> {
         self.with_state(|state| {
             state.elapsed_before = state.elapsed();
@@ -40,7 +40,7 @@ impl Deadline {
         DeadlinePause(self)
     }
 
-    /// Ends the work when its time is over. Never comes back by itself otherwise.
+    /// Cancels the work when the time is over, and returns only then.
     pub(crate) async fn cancel_when_expired(&self, work: &CancellationToken) {
         loop {
             let left = self.limit.saturating_sub(self.with_state(|state| state.elapsed()));
@@ -51,7 +51,7 @@ impl Deadline {
         }
     }
 
-    /// Whether the time is over.
+    /// Returns whether the time is over.
     pub(crate) fn is_expired(&self) -> bool {
         self.with_state(|state| state.elapsed()) >= self.limit
     }

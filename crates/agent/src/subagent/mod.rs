@@ -1,5 +1,7 @@
-//! A sub-agent at work: an [`Agent`] like any other, with its own conversation, its own share of the tools and its own
-//! bounds, behind the same hooks, rules and guards. What defines it is read by `settings::subagents`.
+//! Runs a sub-agent: an [`Agent`] with its own conversation, tools and limits, under
+//! the same hooks, approval rules and guards.
+//!
+//! Definitions are read by `settings::subagents`.
 
 pub(crate) mod deadline;
 mod report;
@@ -27,10 +29,10 @@ use crate::transcript::{Transcript, TranscriptError, TranscriptHeader, subagents
 use deadline::Deadline;
 use servers::SubAgentServers;
 
-/// So many agents work side by side; others wait.
+/// The maximum number of sub-agents that run in parallel; others wait.
 const MAX_CONCURRENT_SUBAGENTS: usize = 4;
 
-/// The agents that can be called by now.
+/// The sub-agents that can be called at present.
 #[derive(Debug)]
 pub struct SubAgentRegistry {
     definitions: RwLock<Arc<SubAgents>>,
@@ -44,7 +46,7 @@ impl Default for SubAgentRegistry {
 }
 
 impl SubAgentRegistry {
-    /// Other agents, from the next request on.
+    /// Replaces the definitions for later requests.
     pub fn set_definitions(&self, agents: SubAgents, toolbox: &Toolbox) {
         let offer = |agent: &SubAgentDefinition| DelegateAgent {
             name: agent.name.clone(),
@@ -55,13 +57,13 @@ impl SubAgentRegistry {
         toolbox.set_source(&ToolSource::Agents, tool.into_iter().collect());
     }
 
-    /// Those of this moment.
+    /// Returns the present definitions.
     pub fn current(&self) -> Arc<SubAgents> {
         self.definitions.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Lets agents work for one call.
+/// Runs sub-agents on behalf of one call.
 pub(crate) struct SubAgentDelegate {
     pub(crate) services: Arc<Services>,
     pub(crate) scope: TurnScope,
@@ -97,7 +99,7 @@ impl SubAgentDelegate {
         let span = tracing::info_span!("agent", id = scope.agent.as_ref().map(|agent| agent.id.as_str()));
         let end = tokio::select! {
             end = agent.run_objective(objective, &scope).instrument(span) => end,
-            // Ends the work, and goes on waiting for its end.
+            // Cancels the work at the deadline, and keeps waiting for it to end.
             () = async { deadline.cancel_when_expired(&scope.cancel).await; std::future::pending().await } => TurnEnd::Cancelled,
         };
         own.shut_down().await;
@@ -113,7 +115,7 @@ impl SubAgentDelegate {
         })
     }
 
-    /// Makes the agent, where it works, and the servers that it alone has.
+    /// Creates the agent, its scope, and the MCP servers of its own.
     async fn create_agent(
         &self,
         definition: &SubAgentDefinition,
@@ -145,7 +147,10 @@ impl SubAgentDelegate {
         Ok((Agent::new(services, model, system, transcript, Vec::new()), scope, own))
     }
 
-    /// Its own conversation, beside the session's. Where there are hooks, they are told of a file that is there.
+    /// Creates the sub-agent's transcript, beside the session's.
+    ///
+    /// Without hooks, a file that cannot be created is left out; with hooks it is
+    /// an error, as their input names the file.
     fn create_transcript(&self, id: &str, model: &str) -> Result<Transcript, ToolFailure> {
         let session = self.services.hooks.session();
         let header = TranscriptHeader {
@@ -166,7 +171,7 @@ impl SubAgentDelegate {
     }
 }
 
-/// Its own rules, then what it should know of where it works.
+/// Returns the sub-agent's system prompt: its own rules, then facts about the session.
 fn subagent_system_prompt(definition: &SubAgentDefinition, services: &Services) -> String {
     let workspace = services.call_context().workspace;
     let roots = workspace.roots();
@@ -177,10 +182,10 @@ fn subagent_system_prompt(definition: &SubAgentDefinition, services: &Services) 
         os: std::env::consts::OS,
         date: &jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
         git_repository: cwd.ancestors().any(|folder| folder.join(".git").exists()),
-        // Whoever reads along answers to the agent that delegated.
+        // The sub-agent cannot ask: its report goes to the agent that delegated.
         interaction: Interaction::Headless,
         approval_mode: services.approvals.mode(),
-        // Which it may use is said by the tool.
+        // The `activate_skill` declaration names the skills that the sub-agent may use.
         skills: "",
         memory: "",
         override_text: Some(definition.prompt.clone()),

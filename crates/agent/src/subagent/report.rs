@@ -1,24 +1,24 @@
-//! What comes of a sub-agent's work: its last words for whoever delegated, and why it ended if not by itself.
+//! The report of a sub-agent: its last text for the delegating agent, and the reason if it did not finish.
 
 use hookwright_settings::subagents::SubAgentDefinition;
 use hookwright_tools::{ResultContent, ToolDisplay, ToolErrorKind, ToolFailure, ToolResult};
 
 use crate::event::TurnEnd;
 
-/// The most that is taken of a report: a long document, and no more than a tool's result should be.
+/// The maximum size of a report: a long document, and no more than a tool result should have.
 const MAX_REPORT_BYTES: usize = 200_000;
 
-/// What an agent has done.
+/// The outcome of a sub-agent's work.
 pub(super) struct SubAgentReport<'a> {
     pub(super) definition: &'a SubAgentDefinition,
-    /// Its last words.
+    /// The last text of the sub-agent.
     pub(super) final_text: String,
-    /// How many requests it made.
+    /// The number of requests that it made.
     pub(super) requests: u32,
 }
 
 impl SubAgentReport<'_> {
-    /// It came to its own end, or to another's.
+    /// Returns the tool result for a sub-agent whose turn ended in this way.
     pub(super) fn into_result(self, end: &TurnEnd) -> ToolResult {
         let why = end.message().unwrap_or_default();
         let (kind, why) = match end {
@@ -26,7 +26,7 @@ impl SubAgentReport<'_> {
                 (ToolErrorKind::ExecutionFailed, "it came to an end without a report".to_owned())
             }
             TurnEnd::Answered => return self.into_success(),
-            // The hook's word is for the whole loop: whoever delegated stops too.
+            // A hook's stop applies to the whole loop, so the delegating agent stops too.
             TurnEnd::Stopped(reason) => return ToolFailure::new(ToolErrorKind::StopExecution, reason).into(),
             TurnEnd::Cancelled => return ToolFailure::cancelled().into(),
             TurnEnd::Blocked(_) => (ToolErrorKind::PolicyViolation, why),
@@ -39,7 +39,7 @@ impl SubAgentReport<'_> {
         self.into_failure(kind, &why)
     }
 
-    /// Its time was over.
+    /// Returns the tool result for a sub-agent that exceeded its deadline.
     pub(super) fn into_timeout_result(self) -> ToolResult {
         let minutes = self.definition.timeout.as_secs().div_ceil(60);
         let time =
@@ -54,7 +54,7 @@ impl SubAgentReport<'_> {
         ToolResult::text(truncate_report(&self.final_text), display)
     }
 
-    /// Why, and how far it came.
+    /// Returns a failed result with the reason and the last text.
     fn into_failure(self, kind: ToolErrorKind, why: &str) -> ToolResult {
         let message = format!("agent {} did not finish: {why}", self.definition.name);
         let so_far = match self.final_text.trim() {

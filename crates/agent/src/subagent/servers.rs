@@ -1,5 +1,7 @@
-//! MCP servers that one agent alone has: started as it begins, ended as it ends. Their tools stand behind the same hooks, rules
-//! and questions as all others. Which of them count is decided by `settings::subagents`.
+//! MCP servers that belong to one sub-agent: started and ended with it.
+//!
+//! Their tools pass the same hooks, approval rules and questions as all others.
+//! `settings::subagents` decides which servers count.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +15,14 @@ use crate::event::AgentEvent;
 use crate::services::{Interaction, Services};
 use crate::session::mcp_servers as session;
 
-/// How long an agent waits for them before it begins without.
+/// The time that a sub-agent waits for its servers before it begins without them.
 const SERVER_START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The servers of an agent at work, if it has some.
+/// The MCP servers of a running sub-agent, if it has any.
 pub(super) struct SubAgentServers(Option<Arc<McpServerSet>>);
 
 impl SubAgentServers {
-    /// Starts them, and waits until each is there or known not to be. `services` are the agent's own.
+    /// Starts the servers and waits until each has started or failed. `services` are the sub-agent's own.
     pub(super) async fn start(
         definition: &SubAgentDefinition,
         services: &Services,
@@ -32,7 +34,7 @@ impl SubAgentServers {
         if definition.servers.iter().any(|server| matches!(server.transport, McpTransport::Stdio { .. })) {
             services.tamper_watch.note_servers_started();
         }
-        // What is allowed by the name of one of the session's is not theirs.
+        // A rule that names a server of the session does not cover the sub-agent's servers.
         let others: Vec<McpServer> = services.servers.views().into_iter().map(|one| one.server).collect();
         let mut named = aliases(&[&definition.servers[..], &others].concat());
         named.retain(|name, _| definition.servers.iter().any(|own| own.name == *name));
@@ -44,7 +46,7 @@ impl SubAgentServers {
                     list.allows_own_server_tool(tool.name(), tool.mcp_origin().map(|of| of.mcp_name(tool.name())))
                 });
             }
-            // Nobody can ask for an agent's server to be tried again.
+            // The user has no way to restart a sub-agent's server, so its messages offer none.
             session::forward_server_message(told, &tools, &events, Interaction::Headless);
         });
         servers.set_with_others(definition.servers.clone(), &others);
@@ -55,12 +57,12 @@ impl SubAgentServers {
         SubAgentServers(Some(servers))
     }
 
-    /// What they want the agent to know.
+    /// Returns the instructions of the servers for the system prompt.
     pub(super) fn instructions(&self) -> Option<String> {
         session::server_instructions_section(&self.0.as_ref()?.instructions())
     }
 
-    /// Ends them, and waits for that.
+    /// Ends the servers and waits for them.
     pub(super) async fn shut_down(self) {
         if let Some(servers) = self.0 {
             servers.shutdown().await;

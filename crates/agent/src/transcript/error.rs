@@ -1,70 +1,70 @@
-//! What can go wrong with transcripts, and what to do about it.
+//! The errors of transcripts, with advice on what to do about them.
 
 use std::io;
 use std::path::PathBuf;
 
-/// A transcript that cannot be made, opened, read or written.
+/// An error when a transcript is created, opened, read, written or deleted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TranscriptError {
-    /// There is one by that name.
+    /// A file with that name already exists.
     #[error("there is already a transcript {}", path.display())]
     Exists {
-        /// Which.
+        /// The path of the transcript.
         path: PathBuf,
     },
-    /// It cannot be made.
+    /// The file cannot be created.
     #[error("cannot create the transcript {}: {cause}", path.display())]
     Create {
-        /// Which.
+        /// The path of the transcript.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         #[source]
         cause: io::Error,
     },
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     #[error("cannot read the transcript {}: {cause}", path.display())]
     Open {
-        /// Which.
+        /// The path of the transcript or of its directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         #[source]
         cause: io::Error,
     },
-    /// It is something else.
+    /// The file is not a transcript.
     #[error("{} is not a transcript of hookwright", path.display())]
     NotATranscript {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// Another process is writing it.
+    /// Another process is writing the file.
     #[error("the session in {} is still running elsewhere", path.display())]
     InUse {
-        /// Which.
+        /// The path of the transcript.
         path: PathBuf,
     },
-    /// A line cannot be added.
+    /// A line cannot be appended.
     #[error("cannot write to the transcript {}: {cause}", path.display())]
     Append {
-        /// Which.
+        /// The path of the transcript.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         #[source]
         cause: io::Error,
     },
-    /// It cannot be removed.
+    /// The file cannot be deleted.
     #[error("cannot delete the transcript {}: {cause}", path.display())]
     Delete {
-        /// Which.
+        /// The path of the transcript.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         #[source]
         cause: io::Error,
     },
 }
 
 impl TranscriptError {
-    /// What to do about it.
+    /// Returns the advice to the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Exists { .. } => "choose another session id",

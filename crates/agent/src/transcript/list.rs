@@ -1,4 +1,5 @@
-//! The sessions of a project: listed, found by number or id, deleted. Reads as little of each file as will do.
+//! The sessions of a project: listing, finding by number or id, deleting.
+//! Listing reads as little of each file as it can.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
@@ -9,66 +10,66 @@ use jiff::Timestamp;
 use super::load::MAX_LINE_BYTES;
 use super::{TranscriptError, lock_for_writing, wire};
 
-/// A header that is longer than this is none.
+/// The maximum length of a header line.
 const MAX_HEADER_BYTES: u64 = 64 * 1024;
 
 /// A session that can be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionInfo {
-    /// Its place in the list, from 1.
+    /// The number of the session in the list, from 1.
     pub index: usize,
-    /// Its id.
+    /// The identifier of the session.
     pub id: String,
-    /// Its transcript.
+    /// The path of the transcript.
     pub path: PathBuf,
-    /// When it started.
+    /// The time when the session started.
     pub started: Timestamp,
-    /// When something was last added.
+    /// The time of the last entry.
     pub updated: Timestamp,
-    /// The first prompt.
+    /// The first prompt, where it was read.
     pub first_prompt: Option<String>,
-    /// How many messages it has.
+    /// The number of messages.
     pub messages: usize,
-    /// How large its transcript is.
+    /// The size of the transcript.
     pub bytes: u64,
-    /// The branch that was checked out when it began.
+    /// The git branch that was checked out at the start.
     pub branch: Option<String>,
 }
 
-/// Why no session is the one that is meant.
+/// The reason why no session, or more than one, matches.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionFindError {
-    /// There are no sessions.
+    /// The project has no sessions.
     #[error("there are no sessions for this project")]
     NoSessions,
     /// No session has that number.
     #[error("there is no session {number}; there are {count}")]
     NoSuchNumber {
-        /// What was asked for.
+        /// The number that was given.
         number: usize,
-        /// How many there are.
+        /// The number of sessions.
         count: usize,
     },
-    /// No id begins like that.
+    /// No session's id begins with the given text.
     #[error("no session's id begins with {asked:?}")]
     NoSuchId {
-        /// What was asked for.
+        /// The text that was given.
         asked: String,
-        /// What begins the id that was most likely meant.
+        /// The beginning of the id that was most likely meant.
         near: Option<String>,
     },
-    /// More than one id does.
+    /// Several sessions' ids begin with the given text.
     #[error("several sessions' ids begin with {asked:?}: {}", ids.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The text that was given.
         asked: String,
-        /// All that fit.
+        /// The ids that match.
         ids: Vec<String>,
     },
 }
 
 impl SessionFindError {
-    /// What begins the id that was most likely meant.
+    /// Returns the beginning of the id that was most likely meant.
     pub fn suggestion(&self) -> Option<&str> {
         match self {
             Self::NoSuchId { near, .. } => near.as_deref(),
@@ -76,7 +77,7 @@ impl SessionFindError {
         }
     }
 
-    /// What to do about it.
+    /// Returns the advice to the user.
     pub fn hint(&self) -> String {
         match self {
             Self::NoSessions => "start one first".to_owned(),
@@ -87,11 +88,12 @@ impl SessionFindError {
     }
 }
 
-/// The sessions in a directory, the most recently used last. Anything else in it is passed over, also the sessions of
-/// other programs and those without a message.
+/// Lists the sessions in a directory, the most recently used last.
+///
+/// Other files are skipped, including the sessions of other programs and sessions without a message.
 ///
 /// # Errors
-/// If the directory is there and cannot be read.
+/// If the directory exists and cannot be read.
 pub fn list(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
     let mut sessions = list_outlines(chats_dir)?;
     for session in &mut sessions {
@@ -100,10 +102,10 @@ pub fn list(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
     Ok(sessions)
 }
 
-/// The same without their prompts, which nobody needs who knows what to look for.
+/// Lists the sessions in a directory without their first prompts, which is faster.
 ///
 /// # Errors
-/// If the directory is there and cannot be read.
+/// If the directory exists and cannot be read.
 pub fn list_outlines(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
     let failed = |cause| TranscriptError::Open { path: chats_dir.to_owned(), cause };
     let entries = match fs::read_dir(chats_dir) {
@@ -153,7 +155,7 @@ fn read_outline(path: PathBuf) -> io::Result<Option<SessionInfo>> {
     Ok((info.messages > 0).then_some(info))
 }
 
-/// Reads a line and keeps as much of its beginning as tells what it is, and its end if that is one; how long it is.
+/// Reads a line and keeps enough of its beginning to tell its type, and its newline; returns the line's length.
 fn read_line_prefix(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     line.clear();
     let mut length = 0;
@@ -173,7 +175,7 @@ fn read_line_prefix(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result
     }
 }
 
-/// Whether a transcript's last line, which nothing follows, was written to its end.
+/// Returns whether the last line of a transcript, which has no newline, is complete.
 fn is_last_line_complete(reader: &mut (impl BufRead + Seek), from: u64) -> io::Result<bool> {
     reader.seek(SeekFrom::Start(from))?;
     let mut line = Vec::new();
@@ -196,17 +198,17 @@ fn read_first_prompt(path: &Path) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// The session that is meant: `latest`, a number from the list, an id or the beginning of one.
+/// Finds a session: `latest`, a number of the list, an id, or the beginning of one.
 ///
 /// # Errors
-/// If there is none, or more than one.
+/// If no session matches, or more than one.
 pub fn find<'s>(sessions: &'s [SessionInfo], asked: &str) -> Result<&'s SessionInfo, SessionFindError> {
     let asked = asked.trim();
     let latest = sessions.last().ok_or(SessionFindError::NoSessions)?;
     if asked.is_empty() || asked == "latest" {
         return Ok(latest);
     }
-    // An id that was given twice means the session last used.
+    // If several sessions have the same id, the most recently used one is meant.
     if let Some(session) = sessions.iter().rev().find(|session| session.id == asked) {
         return Ok(session);
     }
@@ -227,9 +229,9 @@ pub fn find<'s>(sessions: &'s [SessionInfo], asked: &str) -> Result<&'s SessionI
     }
 }
 
-/// What begins the id that was most likely meant by the beginning of one; the last used goes first.
+/// Returns the beginning of the id that was most likely meant; recently used sessions are preferred.
 fn suggest_id(sessions: &[SessionInfo], asked: &str) -> Option<String> {
-    // Fewer letters are like anything.
+    // Shorter texts resemble too many ids.
     const MIN_PREFIX_CHARS: usize = 4;
     let length = asked.chars().count();
     if length < MIN_PREFIX_CHARS {
@@ -240,7 +242,7 @@ fn suggest_id(sessions: &[SessionInfo], asked: &str) -> Option<String> {
     hookwright_hooks::nearest_name(asked, beginnings.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// Where the conversations of a session's sub-agents are kept.
+/// Returns the directory of the transcripts of a session's sub-agents.
 pub(crate) fn subagents_dir(transcript: &Path) -> PathBuf {
     transcript.with_extension("agents")
 }
@@ -248,12 +250,13 @@ pub(crate) fn subagents_dir(transcript: &Path) -> PathBuf {
 /// Deletes a session's transcript, and those of its sub-agents.
 ///
 /// # Errors
-/// If it is still being written, or cannot be deleted.
+/// If the session is running, or a file cannot be deleted.
 pub fn delete(session: &SessionInfo) -> Result<(), TranscriptError> {
     let failed = |cause| TranscriptError::Delete { path: session.path.clone(), cause };
     let file = File::options().read(true).append(true).open(&session.path).map_err(failed)?;
     lock_for_writing(&file, &session.path)?;
-    // First, so that what could not be deleted is still listed.
+    // The sub-agents' transcripts are deleted first, so that a session that
+    // could not be deleted wholly is still listed.
     match fs::remove_dir_all(subagents_dir(&session.path)) {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
         _ => {}

@@ -1,5 +1,6 @@
-//! From a transcript's lines back to the history as the model last read it. Lines that cannot be read are passed over:
-//! a damaged session is better than none.
+//! Rebuilds the history that the model last read from the lines of a transcript.
+//!
+//! Unreadable lines are skipped: a damaged session is better than none.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -14,42 +15,42 @@ use serde_json::Map;
 
 use super::{TranscriptError, TranscriptHeader, wire};
 
-/// No transcript is larger.
+/// The size above which a transcript is not read.
 const MAX_TRANSCRIPT_BYTES: u64 = 1 << 30;
-/// No line of one is longer.
+/// The length above which a line is skipped.
 pub(super) const MAX_LINE_BYTES: u64 = 128 << 20;
 
-/// A transcript, read.
+/// The content of a transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadedTranscript {
-    /// What it begins with.
+    /// The header of the transcript.
     pub header: TranscriptHeader,
     /// The history as the model last read it. Every tool call in it has a result.
     pub history: Vec<Arc<Content>>,
-    /// How many lines there are after the header.
+    /// The number of lines after the header.
     pub entries_count: usize,
-    /// How many of them cannot be read, beside one at the end that a killed process left.
+    /// The number of unreadable lines, without a torn last line that a killed process left.
     pub damaged_entries: usize,
     /// The first prompt of the session.
     pub first_prompt: Option<String>,
-    /// The last one.
+    /// The last prompt of the session.
     pub last_prompt: Option<String>,
-    /// When the last line was written.
+    /// The time of the last entry.
     pub updated: Timestamp,
 }
 
-/// Reads a transcript; changes nothing.
+/// Reads a transcript without changing it.
 ///
 /// # Errors
-/// If it cannot be read or is none.
+/// If the file cannot be read or is not a transcript.
 pub fn load(path: &Path) -> Result<LoadedTranscript, TranscriptError> {
     load_until(path, u64::MAX)
 }
 
-/// Reads a transcript as it was when it was so many bytes long; changes nothing.
+/// Reads a transcript as it was at this length in bytes, without changing it.
 ///
 /// # Errors
-/// If it cannot be read or is none.
+/// If the file cannot be read or is not a transcript.
 pub fn load_until(path: &Path, end: u64) -> Result<LoadedTranscript, TranscriptError> {
     let failed = |cause| TranscriptError::Open { path: path.to_owned(), cause };
     let mut reader = BufReader::with_capacity(256 * 1024, open(path).map_err(failed)?.take(end));
@@ -86,7 +87,7 @@ pub fn load_until(path: &Path, end: u64) -> Result<LoadedTranscript, TranscriptE
     Ok(loaded)
 }
 
-/// Opens a transcript to read it: a regular file, and no larger than one can be.
+/// Opens a transcript for reading: a regular file of at most [`MAX_TRANSCRIPT_BYTES`].
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let (file, found) = hookwright_disk::open_regular(path, SymlinkPolicy::Follow).map_err(io::Error::other)?;
     match found.len() {
@@ -95,7 +96,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Reads a line as `read_until` does. Of one that is longer than any that is written, nothing is kept but its end.
+/// Reads a line as `read_until` does. Of a line longer than [`MAX_LINE_BYTES`], only the end is kept.
 pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     let mut read = 0;
     loop {
@@ -131,10 +132,12 @@ impl LoadedTranscript {
     }
 }
 
-/// The history in the making. Providers refuse one with a call without a result, which is what a crash or a cancelled
-/// turn leaves, or a result without a call; so each missing one is made up and each stray one dropped.
+/// Builds a history with paired calls and results.
 ///
-/// It depends on nothing but the lines before, so a session that is resumed twice gets the same history twice.
+/// Providers reject a call without a result, which a crash or a cancelled turn leaves, and a result without a call. So
+/// each missing result is added and each stray one dropped.
+///
+/// The result depends only on the lines, so that a session that is resumed twice gets the same history.
 #[derive(Default)]
 struct HistoryBuilder {
     messages: Vec<Content>,
@@ -168,7 +171,7 @@ impl HistoryBuilder {
         self.messages.push(message);
     }
 
-    /// Takes the call that this answers off the list; false if there is none.
+    /// Removes the call that this response answers from the open calls; returns false if there is none.
     fn close_call(&mut self, response: &FunctionResponse) -> bool {
         let answered = |call: &FunctionCall| match (&call.id, &response.id) {
             (Some(call), Some(response)) => call == response,
@@ -179,7 +182,7 @@ impl HistoryBuilder {
         true
     }
 
-    /// Answers the calls that are still open, beside the answers that there are.
+    /// Adds a result for each call that is still open, to the message with the other results.
     fn answer_open_calls(&mut self) {
         let made_up: Vec<Part> = self.open_calls.drain(..).map(interrupted_response).collect();
         if made_up.is_empty() {

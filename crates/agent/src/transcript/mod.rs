@@ -1,8 +1,10 @@
-//! A session's transcript: JSON Lines, only ever added to, one `write` per line. A process that is killed loses at most
-//! the line it was writing; the next one to open the file mends its end.
+//! A session's transcript: JSON Lines, one `write` per line.
 //!
-//! The lines that hold messages are shaped as Gemini CLI shapes its own: hook scripts read them, and Gemini CLI, which
-//! clears its directory of sessions of files that it cannot read, leaves them alone.
+//! Lines are appended; only the last one is ever replaced, for redaction. A process that is killed loses at most the
+//! line that it was writing; the next process that opens the file repairs its end.
+//!
+//! Lines with messages have Gemini CLI's format: hook scripts read them, and Gemini CLI, which deletes unreadable files
+//! from its session directory, leaves them alone.
 
 mod error;
 mod list;
@@ -24,90 +26,90 @@ pub(crate) use list::subagents_dir;
 pub use list::{SessionFindError, SessionInfo, delete, find, list, list_outlines};
 pub use load::{LoadedTranscript, load, load_until};
 
-/// How many sessions of one minute may share the first eight characters of their ids.
+/// The maximum number of sessions of one minute that share the first eight characters of their ids.
 const MAX_NAME_COLLISIONS: u32 = 100;
 
-/// What a transcript begins with.
+/// The header of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranscriptHeader {
-    /// The session's id.
+    /// The identifier of the session.
     pub session_id: String,
-    /// The project's directory.
+    /// The directory of the project.
     pub project: PathBuf,
-    /// The model at the start.
+    /// The model at the start of the session.
     pub model: String,
-    /// The branch that was checked out.
+    /// The git branch that was checked out at the start.
     pub branch: Option<String>,
-    /// The program's version.
+    /// The version of the program.
     pub version: String,
-    /// When the session started.
+    /// The time when the session started.
     pub started: Timestamp,
 }
 
-/// One line of a transcript.
+/// An entry, which is one line of a transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TranscriptEntry {
-    /// A message that is now part of the history.
+    /// A message that was added to the history.
     Message {
         /// The message as the model reads it.
         content: Arc<Content>,
-        /// What to show for it, where that differs: the prompt as it was typed.
+        /// The prompt as it was typed, where that differs from the message.
         display: Option<String>,
     },
-    /// The model's memory was emptied.
+    /// The model's history was emptied.
     ClearContext,
     /// The history was compressed.
     Compressed {
-        /// All of it, as the model reads it from now on. What it replaces stays in the file, above.
+        /// The whole history that the model reads from now on. The lines that it replaces stay in the file.
         history: Vec<Arc<Content>>,
     },
-    /// The user went back to an earlier place in the conversation.
+    /// The user returned to an earlier point of the conversation.
     Rewound {
-        /// All of it as it was then. What it replaces stays in the file, above.
+        /// The whole history as it was then. The lines that it replaces stay in the file.
         history: Vec<Arc<Content>>,
     },
-    /// Something worth keeping that the model does not read, as a hook's decision.
+    /// A record that the model does not read, such as a hook's decision.
     Note {
-        /// What sort of thing.
+        /// The kind of the record.
         kind: String,
-        /// The thing.
+        /// The content of the record.
         data: Map<String, Value>,
     },
 }
 
 impl TranscriptEntry {
-    /// A message.
+    /// Creates an entry for a message.
     pub fn message(content: impl Into<Arc<Content>>) -> Self {
         TranscriptEntry::Message { content: content.into(), display: None }
     }
 
-    /// A compressed history.
+    /// Creates an entry for a compressed history.
     pub fn compressed(history: &[Arc<Content>]) -> Self {
         TranscriptEntry::Compressed { history: history.to_vec() }
     }
 }
 
-/// A transcript that is being written. It is this session's alone for as long as it is open.
+/// A transcript that is open for writing, locked for this session.
 #[derive(Debug)]
 pub struct Transcript {
     path: PathBuf,
-    /// Nothing if the conversation is not kept.
+    /// The open file; `None` if the conversation is not saved.
     file: Option<File>,
-    /// Where the last line begins.
+    /// The offset of the last line.
     last_offset: u64,
-    /// Where the next line begins.
+    /// The offset of the next line.
     end_offset: u64,
-    /// Half a line may stand behind `end`: the disk was full.
+    /// Whether a partial line may follow `end_offset`, after a failed write.
     has_torn_line: bool,
-    /// Whether a message was ever added.
+    /// Whether a message was ever appended.
     has_message: bool,
 }
 
 impl Transcript {
-    /// Begins a transcript in a directory of sessions, under a name of its own.
+    /// Creates a transcript in a directory of sessions, under a free file name.
     ///
     /// # Errors
-    /// If the directory or the file cannot be made.
+    /// If the directory or the file cannot be created.
     pub fn create_in(chats_dir: &Path, header: &TranscriptHeader) -> Result<Self, TranscriptError> {
         for namesake in 1..MAX_NAME_COLLISIONS {
             match Self::create(&chats_dir.join(file_name(header, namesake)), header) {
@@ -118,10 +120,10 @@ impl Transcript {
         Err(TranscriptError::Exists { path: chats_dir.join(file_name(header, MAX_NAME_COLLISIONS)) })
     }
 
-    /// Begins a transcript. The file appears with its header in it, so that none without one is ever found.
+    /// Creates a transcript. The file appears together with its header.
     ///
     /// # Errors
-    /// If there is such a file, or it cannot be made.
+    /// If the file exists already or cannot be created.
     pub fn create(path: &Path, header: &TranscriptHeader) -> Result<Self, TranscriptError> {
         let failed = |cause: io::Error| match cause.kind() {
             ErrorKind::AlreadyExists => TranscriptError::Exists { path: path.to_owned() },
@@ -140,21 +142,22 @@ impl Transcript {
         })
     }
 
-    /// A transcript that is not kept, for a conversation on a machine that keeps nothing. Its file is not there.
+    /// Creates a transcript that is not saved; its file does not exist.
     pub fn unsaved_in(chats_dir: &Path, header: &TranscriptHeader) -> Self {
         let path = chats_dir.join(file_name(header, 1));
         Transcript { path, file: None, last_offset: 0, end_offset: 0, has_torn_line: false, has_message: false }
     }
 
-    /// Opens a transcript to go on with it, and takes off what a killed process left of its last line.
+    /// Opens a transcript for appending, and removes a torn last line that a killed process left.
     ///
     /// # Errors
-    /// If it cannot be opened, is no transcript, or another process is writing it.
+    /// If the file cannot be opened, is not a transcript, or another process is writing it.
     pub fn open(path: &Path) -> Result<Self, TranscriptError> {
         let failed = |cause| TranscriptError::Open { path: path.to_owned(), cause };
         let mut file = File::options().read(true).append(true).open(path).map_err(failed)?;
         lock_for_writing(&file, path)?;
-        // An older version, or another program, may have let others in. Where the disk knows no modes, nothing is lost.
+        // An older version or another program may have created the file readable for
+        // others. File systems without modes are ignored.
         let _ = hookwright_disk::make_private(&file);
         let end = truncate_torn_line(&mut file).map_err(failed)?;
         if end == 0 {
@@ -170,20 +173,20 @@ impl Transcript {
         })
     }
 
-    /// Where it is.
+    /// Returns the path of the transcript.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the next line begins; nothing if the conversation is not kept.
+    /// Returns the offset of the next line, `None` if the conversation is not saved.
     pub fn end_offset(&self) -> Option<u64> {
         self.file.as_ref().map(|_| self.end_offset)
     }
 
-    /// Adds a line, stamped with the time.
+    /// Appends an entry with the present time.
     ///
     /// # Errors
-    /// If it cannot be written whole. What was written of it does not harm the lines to come.
+    /// If the line cannot be written completely. A partial line does not damage later ones.
     pub fn append(&mut self, entry: &TranscriptEntry) -> Result<(), TranscriptError> {
         let Some(file) = &mut self.file else { return Ok(()) };
         let line = wire::entry_line(entry, self.end_offset, Timestamp::now());
@@ -202,18 +205,20 @@ impl Transcript {
         Ok(())
     }
 
-    /// Puts another line in the place of the last one that was added: what a hook redacts afterwards stays in no file.
+    /// Replaces the last entry, so that text which a hook redacts afterwards stays in no file.
     ///
     /// # Errors
-    /// As for [`Transcript::append_text`].
+    /// As for [`Transcript::append`].
     pub fn replace_last(&mut self, entry: &TranscriptEntry) -> Result<(), TranscriptError> {
         (self.end_offset, self.has_torn_line) = (self.last_offset, true);
         self.append(entry)
     }
 }
 
-/// Gemini CLI deletes sessions without a message, whoever's they are and whether or not they run; so at the first
-/// message the file may be gone. One that somebody deletes later stays deleted.
+/// Recreates the file at the first message if it is gone.
+///
+/// Gemini CLI deletes sessions without a message, also those of other programs and running ones. A
+/// file that is deleted later stays deleted.
 fn recreate_if_deleted(
     file: &mut File,
     path: &Path,
@@ -234,7 +239,8 @@ fn recreate_if_deleted(
 }
 
 impl Drop for Transcript {
-    /// Closing the file would do, but for a process that is just being started: it has our files until it runs.
+    /// Unlocks explicitly: a child process that is just being started still
+    /// holds the file descriptor until it executes.
     fn drop(&mut self) {
         if let Some(file) = &self.file {
             let _ = file.unlock();
@@ -242,10 +248,10 @@ impl Drop for Transcript {
     }
 }
 
-/// Copies a transcript into a directory of sessions, under an id of its own; the id.
+/// Copies a transcript into a directory of sessions under a new id, and returns the id.
 ///
 /// # Errors
-/// If it is no transcript, or the copy cannot be made.
+/// If the file is not a transcript, or the copy cannot be created.
 pub fn copy(path: &Path, chats_dir: &Path) -> Result<String, TranscriptError> {
     let id = uuid::Uuid::new_v4().to_string();
     let header = TranscriptHeader { session_id: id.clone(), started: Timestamp::now(), ..load(path)?.header };
@@ -255,34 +261,34 @@ pub fn copy(path: &Path, chats_dir: &Path) -> Result<String, TranscriptError> {
     let mut copy = Transcript::create_in(chats_dir, &header)?;
     let written = copy.file.as_mut().map_or(Ok(()), |file| io::copy(&mut lines, file).map(drop));
     if let Err(cause) = written {
-        // Half a conversation is nobody's.
+        // A partial copy is useless.
         let _ = fs::remove_file(&copy.path);
         return Err(TranscriptError::Append { path: copy.path.clone(), cause });
     }
     Ok(id)
 }
 
-/// `session-2026-01-31T23-59-1a2b3c4d.jsonl`, in UTC.
+/// Returns the file name, such as `session-2026-01-31T23-59-1a2b3c4d.jsonl`, in UTC.
 fn file_name(header: &TranscriptHeader, namesake: u32) -> String {
     let minute: String =
         wire::format_timestamp(header.started).chars().take(16).map(|c| if c == ':' { '-' } else { c }).collect();
-    // The id may be the user's own words; it must not lead anywhere.
+    // The user may have chosen the id; it must not contain path separators.
     let plain = |char: char| if char.is_ascii_alphanumeric() || char == '-' { char } else { '_' };
     let id: String = header.session_id.chars().take(8).map(plain).collect();
     let number = if namesake > 1 { format!("-{namesake}") } else { String::new() };
     format!("session-{minute}-{id}{number}.jsonl")
 }
 
-/// Two sessions that add to one history would make it nobody's.
+/// Locks the file, so that no two sessions append to one history.
 fn lock_for_writing(file: &File, path: &Path) -> Result<(), TranscriptError> {
     match file.try_lock() {
         Err(fs::TryLockError::WouldBlock) => Err(TranscriptError::InUse { path: path.to_owned() }),
-        // Some network disks know no locks.
+        // Some network file systems have no locks.
         Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(()),
     }
 }
 
-/// Makes the file end with a whole line, and says where that is.
+/// Makes the file end with a complete line and returns its length.
 fn truncate_torn_line(file: &mut File) -> io::Result<u64> {
     let length = file.seek(SeekFrom::End(0))?;
     let tail = last_line_start(file, length)?;
@@ -293,7 +299,7 @@ fn truncate_torn_line(file: &mut File) -> io::Result<u64> {
     file.seek(SeekFrom::Start(tail))?;
     file.read_to_end(&mut line)?;
     if wire::is_complete_line(&line) {
-        // Only the end of the line is missing.
+        // Only the newline is missing.
         file.write_all(b"\n")?;
         return Ok(length + 1);
     }
@@ -301,7 +307,7 @@ fn truncate_torn_line(file: &mut File) -> io::Result<u64> {
     Ok(tail)
 }
 
-/// Behind the last line end; reads from the end, for transcripts are long.
+/// Returns the offset after the last newline. It reads from the end, as transcripts are long.
 fn last_line_start(file: &mut File, length: u64) -> io::Result<u64> {
     const READ_CHUNK_BYTES: u64 = 64 * 1024;
     let mut end = length;

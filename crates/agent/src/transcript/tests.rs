@@ -1,4 +1,4 @@
-//! Transcripts written, cut off anywhere, read back, listed, found and deleted.
+//! Tests of transcripts: writing, truncation at any byte, reading, listing, finding and deleting.
 
 use super::*;
 use hookwright_model::Part;
@@ -36,7 +36,7 @@ fn texts(history: &[Arc<Content>]) -> Vec<String> {
     history.iter().map(|content| content.text()).collect()
 }
 
-/// A transcript with these messages.
+/// Writes a transcript with these messages.
 fn write_transcript(dir: &Path, messages: &[Content]) -> PathBuf {
     let mut transcript = Transcript::create_in(dir, &default_header()).unwrap();
     for message in messages {
@@ -150,12 +150,12 @@ fn truncation_loses_at_most_one_line() {
     for length in 0..=whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
         if length < header_end {
-            // No kill leaves this: a transcript appears with its header.
+            // A killed process never leaves this, as a transcript appears together with its header.
             assert!(matches!(load(&path), Err(TranscriptError::NotATranscript { .. })), "{length}");
             assert!(Transcript::open(&path).is_err());
             continue;
         }
-        // A line without its end is whole if all of its JSON is there.
+        // A line without a newline is complete if its JSON is.
         let next_is_end = whole.get(length) == Some(&b'\n');
         let lines = whole[header_end..length].iter().filter(|byte| **byte == b'\n').count() + usize::from(next_is_end);
         let expected = lines.saturating_sub(1);
@@ -209,14 +209,14 @@ fn calls_without_a_result_get_one() {
     );
     assert!(made_up[0].response["error"].as_str().unwrap().contains("interrupted"));
 
-    // One of two has its result, and the user went on.
+    // One of two calls has its result, and the user went on.
     let half = Content::user(vec![response(None, "b")]);
     let history = history_of(&[ask.clone(), calls.clone(), half, Content::user_text("next")]);
     assert_eq!(history.len(), 4);
     assert_eq!(history[2].parts.len(), 2);
     assert_eq!(history[3], Content::user_text("next"));
 
-    // Nothing has, and the user went on.
+    // No call has a result, and the user went on.
     let history = history_of(&[ask, calls, Content::user_text("next")]);
     assert_eq!((history.len(), history[2].parts.len()), (4, 2));
 }
@@ -321,7 +321,7 @@ fn deleted_empty_transcript_is_recreated() {
 mod listing {
     use super::*;
 
-    /// Sessions by id, each with a prompt.
+    /// Creates sessions with these ids, each with a prompt.
     fn sessions(dir: &Path, ids: &[&str]) -> Vec<SessionInfo> {
         for id in ids {
             let mut transcript = Transcript::create_in(dir, &header(id, "2020-01-01T00:00:00Z")).unwrap();

@@ -1,4 +1,4 @@
-//! The lines of a transcript as JSON, both ways. Knows neither files nor what the lines add up to.
+//! Encodes and decodes the lines of a transcript as JSON.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use super::{TranscriptEntry, TranscriptHeader};
 #[serde(rename_all = "camelCase")]
 struct HeaderLine<'a> {
     session_id: Cow<'a, str>,
-    /// For Gemini CLI, which takes no session without it.
+    /// Required by Gemini CLI in every session.
     project_hash: Cow<'a, str>,
     start_time: String,
     last_updated: String,
     kind: Cow<'a, str>,
-    /// What tells our transcripts from Gemini CLI's.
+    /// Marks the transcripts of Hookwright.
     hookwright: HookwrightHeader<'a>,
 }
 
@@ -33,13 +33,13 @@ struct HookwrightHeader<'a> {
     branch: Option<Cow<'a, str>>,
 }
 
-/// Every other line, as it is written.
+/// An entry line as it is written.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EntryLine<'a> {
     r#type: &'static str,
     timestamp: String,
-    /// Only messages have one: it makes a line a message to Gemini CLI.
+    /// Present for messages only: Gemini CLI takes a line with an id for a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ struct EntryLine<'a> {
     data: Option<&'a Map<String, Value>>,
 }
 
-/// Every other line, as it is read. What is not known is left out, so that later versions can add to it.
+/// An entry line as it is read. Unknown fields are ignored, so that later versions can add some.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ParsedEntryLine<'a> {
@@ -66,7 +66,7 @@ pub(super) struct ParsedEntryLine<'a> {
     pub(super) history: Option<Vec<Content>>,
 }
 
-/// A time, as text on the wire.
+/// A timestamp that is a string in JSON.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WireTimestamp(pub(super) Timestamp);
 
@@ -84,7 +84,7 @@ pub(super) const COMPRESSED_TYPE: &str = "compressed";
 pub(super) const REWOUND_TYPE: &str = "rewound";
 const NOTE_TYPE: &str = "note";
 
-/// RFC 3339, UTC, milliseconds.
+/// Formats a time as RFC 3339 in UTC with milliseconds.
 pub(super) fn format_timestamp(time: Timestamp) -> String {
     format!("{time:.3}")
 }
@@ -93,7 +93,7 @@ pub(super) fn header_line(header: &TranscriptHeader) -> Vec<u8> {
     let started = format_timestamp(header.started);
     let hash = Sha256::digest(header.project.as_os_str().as_encoded_bytes());
     let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    // A name that is no Unicode must not keep the session from being written.
+    // A project path that is not Unicode must not prevent the session from being written.
     let project = PathBuf::from(header.project.to_string_lossy().into_owned());
     encode_line(&HeaderLine {
         session_id: Cow::Borrowed(&header.session_id),
@@ -110,7 +110,7 @@ pub(super) fn header_line(header: &TranscriptHeader) -> Vec<u8> {
     })
 }
 
-/// An entry's line. `position` is where it will stand; that makes its id.
+/// Returns the line of an entry. `position` is its offset in the file, which makes its id.
 pub(super) fn entry_line(entry: &TranscriptEntry, position: u64, now: Timestamp) -> Vec<u8> {
     let mut blank = EntryLine {
         r#type: CLEAR_TYPE,
@@ -148,13 +148,13 @@ pub(super) fn entry_line(entry: &TranscriptEntry, position: u64, now: Timestamp)
 }
 
 fn encode_line(value: &impl Serialize) -> Vec<u8> {
-    // Text, numbers and maps with text for keys: none of it can fail to be JSON.
+    // Strings, numbers and maps with string keys always serialise.
     let mut line = serde_json::to_vec(value).unwrap_or_default();
     line.push(b'\n');
     line
 }
 
-/// The header in a line, if it is one of ours.
+/// Parses a header line; `None` if it was not written by Hookwright.
 pub(super) fn read_header(line: &[u8]) -> Option<TranscriptHeader> {
     let read: HeaderLine<'_> = serde_json::from_slice(line).ok()?;
     Some(TranscriptHeader {
@@ -171,10 +171,10 @@ pub(super) fn read_entry(line: &[u8]) -> Option<ParsedEntryLine<'_>> {
     read_own_json(line).ok()
 }
 
-/// So much of a line is enough to tell its type and time.
+/// The length of a line's prefix that is enough to tell its type and time.
 pub(super) const MAX_PEEK_BYTES: usize = 256;
 
-/// Type and time of a line without reading the rest of it, which may be a picture.
+/// Returns the type and time of a line without parsing the rest, which may be an image.
 pub(super) fn peek_type_and_time(line: &[u8]) -> Option<(&str, &str)> {
     let rest = line.strip_prefix(br#"{"type":""#)?;
     let (kind, rest) = split_at_quote(rest)?;
@@ -188,12 +188,12 @@ fn split_at_quote(bytes: &[u8]) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]))
 }
 
-/// True if the line was written to its end.
+/// Returns whether the line was written completely, but for its newline.
 pub(super) fn is_complete_line(line: &[u8]) -> bool {
     line.last() == Some(&b'}') && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
 }
 
-/// What the user typed, if the message is theirs: not a tool's result, not a hook's context, not an attached file.
+/// Returns what the user typed in a message: not a tool result, a hook's context or an attached file.
 pub(super) fn prompt_text(display: Option<String>, parts: &[Part]) -> Option<String> {
     if display.is_some() {
         return display;

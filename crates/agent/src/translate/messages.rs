@@ -1,5 +1,7 @@
-//! A hook's messages back into a request. The request then says exactly what the hook gave, in its order; which of its
-//! messages is which of ours decides what becomes of the calls, results and media that hooks do not see. Pure.
+//! Applies a hook's messages to a request.
+//!
+//! The request then has exactly the hook's messages, in the hook's order. Pairing them with the original messages
+//! decides what happens to the calls, results and media that hooks do not see.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +12,10 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::with_text;
 
-/// A message's role and text: all that a hook knows of it.
+/// The role and text of a message, which is all that hooks see of it.
 type RoleAndText<'a> = (Role, &'a str);
 
-/// Puts a hook's messages in the place of the request's; what could not be placed is said.
+/// Replaces the messages of a request with those of a hook, and returns a problem for each that was ambiguous.
 pub(super) fn apply_messages(request: &mut ModelRequest, messages: &[LlmMessage]) -> Vec<String> {
     let mut troubles = Vec::new();
     let mut given: Vec<RoleAndText<'_>> = Vec::new();
@@ -44,7 +46,7 @@ pub(super) fn apply_messages(request: &mut ModelRequest, messages: &[LlmMessage]
         match pair {
             Some(at) => {
                 let group = &request.contents[groups[*at].clone()];
-                // Untouched messages stay exactly what they were, part by part.
+                // Unchanged messages keep all their parts.
                 let same = had[*at] == (*role, *text);
                 contents.push(if same { group[0].clone() } else { Arc::new(with_text(&group[0], text)) });
                 contents.extend_from_slice(&group[1..]);
@@ -71,23 +73,24 @@ fn parse_role(word: &str, troubles: &mut Vec<String>) -> Role {
     }
 }
 
-/// Each message with text, and those without any that follow it: calls and their results belong to what was said
-/// before them, and go where it goes.
+/// Returns groups of one message with text and the messages without text that follow it.
+///
+/// Calls and their results belong to the text before them and move with it.
 fn message_groups(texts: &[String]) -> Vec<std::ops::Range<usize>> {
     let starts: Vec<usize> = (0..texts.len()).filter(|at| !texts[*at].is_empty()).collect();
     let ends = starts.iter().skip(1).copied().chain([texts.len()]);
     starts.iter().zip(ends).map(|(start, end)| *start..end).collect()
 }
 
-/// Which message is which.
+/// The pairing of a hook's messages with the original ones.
 struct MessagePairing {
-    /// For each message that a hook gave, the one that it was.
+    /// For each message of the hook, the index of the original message.
     pairs: Vec<Option<usize>>,
-    /// Messages that are left out though the hook may have meant to change them.
+    /// The original messages that are left out although the hook may have meant to change them.
     uncertain: Vec<usize>,
 }
 
-/// By role and content first, in order and then anywhere; between those that are found, by order.
+/// Pairs messages by role and text first, in order and then anywhere, and the rest by their order between these.
 fn pair_messages(had: &[RoleAndText<'_>], given: &[RoleAndText<'_>]) -> MessagePairing {
     let mut pairs: Vec<Option<usize>> = vec![None; given.len()];
     let mut taken = vec![false; had.len()];
@@ -117,7 +120,7 @@ fn pair_messages(had: &[RoleAndText<'_>], given: &[RoleAndText<'_>]) -> MessageP
 
 type UnpairedGap = (std::ops::Range<usize>, std::ops::Range<usize>);
 
-/// What stands between messages that are the same: ours and the hook's.
+/// Returns the gaps between paired messages, as ranges of the original and of the hook's messages.
 fn unpaired_gaps(pairs: &[Option<usize>], had: usize) -> Vec<UnpairedGap> {
     let mut gaps = Vec::new();
     let (mut old, mut new) = (0, 0);
@@ -129,7 +132,7 @@ fn unpaired_gaps(pairs: &[Option<usize>], had: usize) -> Vec<UnpairedGap> {
     gaps
 }
 
-/// Messages that a hook put elsewhere.
+/// Pairs messages that a hook moved.
 fn pair_moved(had: &[RoleAndText<'_>], given: &[RoleAndText<'_>], pairs: &mut [Option<usize>], taken: &mut [bool]) {
     let mut free: HashMap<RoleAndText<'_>, Vec<usize>> = HashMap::new();
     for at in (0..had.len()).rev().filter(|at| !taken[*at]) {
@@ -143,8 +146,10 @@ fn pair_moved(had: &[RoleAndText<'_>], given: &[RoleAndText<'_>], pairs: &mut [O
     }
 }
 
-/// Messages that a hook changed: as many of the same roles in the same order are the same ones; otherwise those that are
-/// alike, and at the end of the conversation the last one, to which the calls of this turn belong.
+/// Pairs messages that a hook changed.
+///
+/// If both sides have the same roles in the same order, they are paired in order. Otherwise similar messages are
+/// paired, and at the end of the conversation the last one, as the calls of this turn belong to it.
 fn pair_changed(
     had: &[RoleAndText<'_>],
     given: &[RoleAndText<'_>],
@@ -174,7 +179,7 @@ fn pair_changed(
     }
 }
 
-/// Whether two texts begin and end alike for at least half of the longer one.
+/// Returns whether the common prefix and suffix of two texts make up at least half of the longer one.
 fn are_similar(one: &str, other: &str) -> bool {
     let (shorter, longer) = if one.len() < other.len() { (one, other) } else { (other, one) };
     let begins = shorter.bytes().zip(longer.bytes()).take_while(|(one, other)| one == other).count();
@@ -182,7 +187,7 @@ fn are_similar(one: &str, other: &str) -> bool {
     !shorter.is_empty() && (begins + ends).min(shorter.len()) * 2 >= longer.len()
 }
 
-/// A call without its result, or a result without its call, is something no provider takes.
+/// Removes calls without a result and results without a call, which no provider accepts.
 fn drop_unpaired_calls(contents: &mut [Arc<Content>]) {
     let mut kept_results: Vec<usize> = Vec::new();
     for at in 0..contents.len() {
@@ -203,7 +208,7 @@ fn drop_unpaired_calls(contents: &mut [Arc<Content>]) {
     }
 }
 
-/// The places of the calls that have a result and of the results that have a call.
+/// Returns the indices of the calls that have a result, and of the results that have a call.
 fn matched_indices(content: &Content, results: &[(usize, &FunctionResponse)]) -> (Vec<usize>, Vec<usize>) {
     let answers = |call: &FunctionCall, result: &FunctionResponse| match (&call.id, &result.id) {
         (Some(call), Some(result)) => call == result,

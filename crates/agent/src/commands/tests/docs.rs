@@ -1,4 +1,4 @@
-//! The examples of `docs/commands.md` are commands that load, are well-formed, and do what the text says.
+//! Tests that the examples of `docs/commands.md` load, are well-formed, and do what the text says.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CommandCase, check_command, expand, parse_invocation, yolo};
 
-/// The example files: each begins with a comment that names it.
+/// Returns the example files: each begins with a comment that names it.
 fn examples() -> Vec<(String, String)> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md");
     let text = fs::read_to_string(docs).unwrap();
@@ -19,7 +19,7 @@ fn examples() -> Vec<(String, String)> {
     blocks.map(|block| (name(&block), block)).collect()
 }
 
-/// A home with all examples in it.
+/// Creates a home directory with all examples.
 fn home(case: &CommandCase) -> CustomCommands {
     for (name, text) in examples() {
         case.write(&format!(".gemini/commands/{name}"), text.as_bytes());

@@ -1,4 +1,4 @@
-//! `@{path}`: what is read, what is left out, and that nothing read is a template.
+//! Tests of `@{path}`: what is read, what is left out, and that no content is parsed as a template.
 
 use hookwright_model::{Part, PartKind};
 
@@ -90,7 +90,7 @@ async fn pictures_and_documents_are_media() {
     assert_eq!(mime_types(&ran.result.clone().unwrap()), ["image/png", "application/pdf"]);
     assert!(ran.text().contains("\nA\n") && ran.text().contains("--- d/q.png ---"), "{}", ran.text());
     assert_eq!(ran.warnings, ["/test: @{d}: left out d/bin (binary file)"]);
-    // The folder's name has the pictures' in it; that names none of them.
+    // The folder's name contains the images' names, which names none of them.
     case.write("q.png/pq/p.png", PNG);
     case.write("q.png/pq/a.pdf", b"%PDF-1.7 \0");
     let ran = case.run("@{q.png/pq}", "").await;

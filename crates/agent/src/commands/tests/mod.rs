@@ -1,4 +1,4 @@
-//! Custom commands in a project in a box: real files, a real shell, a scripted user.
+//! Tests of custom commands in a temporary project: real files, a real shell, a scripted user.
 
 mod docs;
 mod files;
@@ -21,7 +21,7 @@ use crate::{
     RequestBudget, Services,
 };
 
-/// A project, what is allowed in it, and what the user will say.
+/// A project, its approval rules, and the replies of the user.
 struct CommandCase {
     dir: tempfile::TempDir,
     mode: ApprovalMode,
@@ -35,10 +35,10 @@ struct CommandCase {
     cancel: CancellationToken,
 }
 
-/// What came of an expansion.
+/// The result of an expansion.
 struct CommandCaseRun {
     result: Result<Vec<Part>, CommandError>,
-    /// Commands that the user was asked about.
+    /// The commands that the user was asked to approve.
     approvals: Vec<String>,
     notes: Vec<String>,
     warnings: Vec<String>,
@@ -54,7 +54,7 @@ impl CommandCaseRun {
     }
 }
 
-/// Everything runs, nobody is asked.
+/// Creates a case in which every command runs without approval.
 fn yolo(files: &[(&str, &str)]) -> CommandCase {
     let dir = tempfile::tempdir().unwrap();
     hookwright_testkit::watchdog::watch();
@@ -76,12 +76,12 @@ fn yolo(files: &[(&str, &str)]) -> CommandCase {
     case
 }
 
-/// Nothing runs unasked, and nobody is there.
+/// Creates a headless case in which every command needs approval.
 fn headless(files: &[(&str, &str)]) -> CommandCase {
     CommandCase { mode: ApprovalMode::Default, ..yolo(files) }
 }
 
-/// Nothing runs unasked, and the user gives these answers; after the last one a question is cancelled by the token.
+/// Creates a case in which every command needs approval and the user gives these replies; then the token cancels.
 fn interactive(replies: &[ApprovalReply]) -> CommandCase {
     CommandCase { replies: Some(replies.to_vec()), ..headless(&[]) }
 }
@@ -158,7 +158,7 @@ impl CommandCase {
     }
 }
 
-/// What a command stands for, read and run at once.
+/// Expands a command, with its files read and its shell commands run.
 async fn expand(
     services: Services,
     command: &CustomCommand,

@@ -1,4 +1,4 @@
-//! `!{…}`: what runs, who is asked, and what stands in its place.
+//! Tests of `!{…}`: what runs, what needs approval, and what replaces it.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -102,7 +102,7 @@ async fn rules_apply_to_the_resolved_command() {
     let ran = case.run("!{echo a} !{touch ran}", "").await;
     assert!(matches!(ran.error(), CommandError::ApprovalUnavailable { shell, .. } if shell == "touch ran"));
     assert!(ran.notes.is_empty(), "all are approved before any runs");
-    // Quoted it would be harmless; that a rule for plain commands does not cover it is the careful side.
+    // Quoted, the argument would be harmless; a rule for plain commands does not cover it, to be safe.
     assert!(matches!(case.run("!{echo {{args}}}", "; x").await.error(), CommandError::ApprovalUnavailable { .. }));
 }
 
@@ -173,7 +173,7 @@ async fn edited_command_is_checked_by_the_policy() {
 async fn cancelling_the_approval_cancels_the_command() {
     let case = interactive(&[ApprovalReply::Cancel]);
     assert_eq!(case.run("!{touch ran}", "").await.error(), CommandError::Cancelled);
-    // Nobody answers; the token does.
+    // The user does not reply; the token cancels.
     let case = interactive(&[]);
     let ran = case.run("!{touch ran}", "").await;
     assert_eq!((ran.error(), ran.approvals.len(), case.has("ran")), (CommandError::Cancelled, 1, false));

@@ -1,4 +1,4 @@
-//! What a prompt mentions, and what is read for it.
+//! Tests of the mentions in a prompt, and of what is read for them.
 
 use super::super::prompt_reader::UnhookedReader;
 use super::*;

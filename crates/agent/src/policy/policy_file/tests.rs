@@ -1,4 +1,4 @@
-//! What is said about files that are wrong.
+//! Tests of the diagnostics of broken policy files.
 
 use super::*;
 

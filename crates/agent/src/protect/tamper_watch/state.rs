@@ -1,12 +1,12 @@
-//! What is kept in mind of everything that guards are made of, and on record for other sessions. Who looks, and when, is
-//! `guards.rs`.
+//! The state of all watched files, and the ledger for other sessions. When files are
+//! scanned is decided in `tamper_watch.rs`.
 
 use std::io;
 
 use super::*;
 
 impl TamperWatchState {
-    /// Watches what a configuration is made of, from now on.
+    /// Replaces the watched files with those of a configuration.
     pub(super) fn watch_configuration(
         &mut self,
         loaded: &LoadedConfig,
@@ -26,7 +26,7 @@ impl TamperWatchState {
     pub(super) fn arm_hooks(&mut self, loaded: &LoadedConfig, registry: &Registry) {
         let index: HashMap<&Path, usize> =
             self.watched_files.iter().enumerate().map(|(at, watched)| (watched.file.path.as_path(), at)).collect();
-        // A registry is the configuration's own, with other states and what was added in code.
+        // The registry has the configuration's own hooks, with other states, and hooks that were added in code.
         let of_hook: HashMap<usize, Vec<(GuardFileKind, PathBuf)>> =
             loaded.registry.hooks().iter().map(hook_address).zip(loaded.guard_files_by_hook()).collect();
         let armed = |hook: &Arc<Hook>| {
@@ -54,7 +54,7 @@ impl TamperWatchState {
             .collect();
     }
 
-    /// A project that is moved takes its files along.
+    /// Updates the paths of watched files after the project was moved.
     pub(super) fn follow_moved_project(&mut self) {
         let moved = self.protected.moved_project();
         let to = moved.as_deref().unwrap_or(&self.project);
@@ -81,7 +81,7 @@ impl TamperWatchState {
         let others_run = self.running_hook_events > 0 || self.hooks_ran_since_scan || self.has_servers;
         let (ledger, allowed) = (self.ledger.as_ref(), self.allowed_path.as_deref());
         let whose = |file: &GuardFile| {
-            // Hooks keep notes in files that they name; that is their business.
+            // Hooks may write to files that their commands mention, such as notes.
             let by_hooks = others_run && file.kind != GuardFileKind::Mentioned && file.kind != GuardFileKind::Trust;
             let others = || ledger.is_some_and(|ledger| ledger.is_changed_by_other_session(&file.path));
             let is_allowed = allowed.is_some_and(|allowed| is_same_file(allowed, &file.path));
@@ -90,7 +90,7 @@ impl TamperWatchState {
         self.watched_files[at].rescan(&self.project, whose)
     }
 
-    /// What the user trusted elsewhere, with `hooks trust`, counts here too; what a call of the agent did there does not.
+    /// Applies the trust that the user gave elsewhere with `hooks trust`, unless a call of the agent may have done it.
     pub(super) fn apply_external_trust(&mut self) {
         if !self.watched_files.iter().any(WatchedFile::is_untrusted) {
             return;
@@ -115,14 +115,14 @@ impl TamperWatchState {
         }
     }
 
-    /// Begins the ledger on disk. A disk without room for it is as good as none.
+    /// Opens the ledger on disk and writes it. A full disk is an error like any other.
     pub(super) fn open_ledger(&mut self) -> io::Result<()> {
         let Some(ledger) = &mut self.ledger else { return Ok(()) };
         ledger.open()?;
         self.write_ledger().map_err(|(_, error)| error)
     }
 
-    /// Something begins to run: from now on the ledger says so.
+    /// Marks the ledger as active when something begins to run.
     pub(super) fn begin_ledger_activity(&mut self) {
         let Some(ledger) = &mut self.ledger else { return };
         let is_unbegun = ledger.is_unopened();
@@ -145,7 +145,7 @@ impl TamperWatchState {
         ));
     }
 
-    /// Makes known what has changed, and writes the ledger. Before anything has run there may be none.
+    /// Updates the view and writes the ledger, if it is open.
     pub(super) fn save_ledger(&mut self) {
         self.update_view();
         if self.ledger.as_ref().is_some_and(Ledger::is_unopened) {
@@ -156,11 +156,11 @@ impl TamperWatchState {
         }
     }
 
-    /// Writes the ledger; where it could not, and why.
+    /// Writes the ledger; the error has its path.
     pub(super) fn write_ledger(&mut self) -> Result<(), (PathBuf, io::Error)> {
         let Some(ledger) = &mut self.ledger else { return Ok(()) };
         let entries: Vec<_> = self.watched_files.iter().map(WatchedFile::ledger_entry).collect();
-        // Only what waits for the user is worth the time that a disk takes.
+        // Only untrusted changes justify the cost of a synchronised write.
         let written = match entries.iter().any(|entry| entry.changed) {
             true => ledger.write(entries),
             false => ledger.write_baseline(entries),
@@ -168,7 +168,7 @@ impl TamperWatchState {
         written.map_err(|error| (ledger.path().to_owned(), error))
     }
 
-    /// Puts right what the agent made of the ledger and of the record of guards.
+    /// Restores the ledger and the record of guards if the agent changed them.
     pub(super) fn repair_records(&mut self) {
         let entries: Vec<_> = self.watched_files.iter().map(WatchedFile::ledger_entry).collect();
         if let Some(ledger) = self.ledger.as_mut().filter(|ledger| !ledger.is_intact()) {
@@ -218,7 +218,7 @@ impl TamperWatchState {
         GuardChange { path, change_kind: watched.change_kind(), diff: watched.diff(), digest, attribution: when }
     }
 
-    /// When things change that nobody trusts.
+    /// Returns the attribution of untrusted changes, in words.
     pub(super) fn change_attribution(&self) -> &'static str {
         if self.has_servers { "while the agent or an MCP server was at work" } else { "while the agent worked" }
     }

@@ -1,4 +1,4 @@
-//! Whose a change is: the user's, the agent's, or that of another session's agent.
+//! Tests of the attribution of changes: to the user, the agent, or another session's agent.
 
 use super::window::TamperWindow;
 use super::*;
@@ -24,7 +24,7 @@ struct TamperWatchFixture {
 }
 
 impl TamperWatchFixture {
-    /// A project with so many hooks, each with a script of its own.
+    /// Creates a project with this number of hooks, each with its own script.
     fn new(hooks: usize) -> TamperWatchFixture {
         let folder = tempfile::tempdir().unwrap();
         let top = folder.path().canonicalize().unwrap();
@@ -52,7 +52,7 @@ impl TamperWatchFixture {
         load(&self.world, &LoadOptions { project: self.root.clone(), ..LoadOptions::default() })
     }
 
-    /// A session's watch over its guards, and its hooks.
+    /// Starts a session's watch, and returns it with the hooks.
     fn session(&self) -> (Arc<TamperWatch>, Vec<Arc<Hook>>, Arc<ProcessGroups>) {
         let loaded = self.load();
         let (root, world) = (self.root.clone(), self.world.clone());
@@ -72,7 +72,7 @@ impl TamperWatchFixture {
 
 const SCRIPT: &str = ".gemini/hooks/0.sh";
 
-/// Pieces of an answer come faster than files are looked at.
+/// The pieces of an answer arrive faster than files are scanned.
 #[test]
 fn changes_during_hooks_are_found_by_the_next_rescan() {
     for how in [0, 1, 2] {
@@ -85,7 +85,7 @@ fn changes_during_hooks_are_found_by_the_next_rescan() {
             let _event = TamperWindow::open_for_test(&guards, TamperWindowKind::TurnHooks, None);
             place.write(SCRIPT, "exit 0");
         }
-        // A moment later, whoever looks.
+        // The change is found a moment later, by whichever scan comes next.
         match how {
             0 => end_turn(&guards),
             1 => drop(call(&guards, None)),
@@ -116,13 +116,13 @@ fn changes_during_a_call_are_the_agents_and_others_the_users() {
         place.write(SCRIPT, "exit 0");
     }
     assert!(!guards.rescan_blocking() && guards.check(&hooks[1]).is_ok());
-    // The model may read this, and is not told how to trust what it did.
+    // The model may read this message, so it does not say how to trust the change.
     let words = guards.check(&hooks[0]).unwrap_err();
     assert!(words.contains("a person must look at it") && !words.contains("hooks trust"), "{words}");
     let news = guards.take_unreported_changes();
     assert_eq!(news.iter().map(|change| change.path.as_str()).collect::<Vec<_>>(), [SCRIPT]);
     assert!(news[0].diff.as_ref().unwrap().contains("+exit 0"));
-    // What was shown is what is trusted, not what came after it.
+    // Trust covers the state that was shown, not a later one.
     place.write(SCRIPT, "exit 1");
     guards.trust(&news);
     assert!(guards.check(&hooks[0]).is_err());
@@ -186,7 +186,7 @@ fn hooks_may_write_notes_but_not_guards() {
     assert!(!guards.rescan_blocking() && guards.check(&hooks[0]).is_err());
 }
 
-/// A server is a stranger that runs beside everything: between two events it is alone.
+/// An MCP server runs all the time, also between two events.
 #[test]
 fn server_changes_are_found_before_the_next_hook_runs() {
     let place = TamperWatchFixture::new(1);
@@ -224,7 +224,7 @@ fn other_sessions_agent_is_recognised_during_and_after_its_work() {
     assert!(other.rescan_blocking(), "nobody but the user");
 }
 
-/// What tells the model something, or has programs started for it, waits for trust as settings do.
+/// Instructions to the model, and definitions that start programs, wait for trust as settings do.
 #[test]
 fn untrusted_instructions_are_not_used() {
     let place = TamperWatchFixture::new(1);
@@ -312,7 +312,7 @@ fn external_trust_counts_unless_a_call_gave_it() {
 async fn changes_while_background_processes_run_are_the_agents() {
     let waits = format!("while [ ! -e go ]; do sleep 0.01; done; : > {SCRIPT}");
     let background = json!({"command": waits.clone(), "is_background": true, "delay_ms": 0});
-    // It holds no pipe, and then it is not in the call's group either.
+    // The process holds no pipe, and then it is not in the call's process group either.
     let silent = json!({"command": format!("({waits}) >/dev/null 2>&1 &")});
     let astray = json!({"command": format!("set -m; ({waits}) >/dev/null 2>&1 &")});
     for args in [background, silent, astray] {
@@ -336,7 +336,7 @@ async fn check_background_changes(args: serde_json::Value) {
     }
     assert!(guards.rescan_blocking());
     place.write("go", "");
-    // It changes the guard and is gone before anybody looks.
+    // The process changes the guard and ends before the next scan.
     for _ in 0..6000 {
         if context.process_groups.pids().is_empty() {
             break;
@@ -348,7 +348,7 @@ async fn check_background_changes(args: serde_json::Value) {
     drop(hooks);
 }
 
-/// A scan holds the state while it waits for the disk.
+/// A scan holds the lock on the state while it waits for the disk.
 #[tokio::test]
 async fn a_disk_that_does_not_answer_stops_calls_and_no_task_of_the_session() {
     let place = TamperWatchFixture::new(1);
@@ -364,7 +364,7 @@ async fn a_disk_that_does_not_answer_stops_calls_and_no_task_of_the_session() {
         })
     };
     holds.recv_in_time().unwrap();
-    // A window that times out is not counted later, and what its hooks changed is the agent's.
+    // A window that times out is not counted later, and the changes of its hooks are attributed to the agent.
     assert!(guards.open_hook_window().await.is_none());
     place.write(SCRIPT, "exit 0");
     assert!(guards.open_call_window(None).await.is_none(), "the call must not run");
@@ -377,7 +377,7 @@ async fn a_disk_that_does_not_answer_stops_calls_and_no_task_of_the_session() {
     assert!(guards.take_unreported_problems().iter().any(|text| text.contains(DISK_TIMEOUT_MESSAGE)));
     drop(answer);
     disk.join_in_time().unwrap();
-    // The scans that timed out end by now; none of them has counted its window.
+    // The scans that timed out have ended by now; none of them has counted its window.
     assert!(!guards.rescan().await);
     assert!(guards.check(&hooks[0]).is_err());
     assert_eq!(guards.take_unreported_changes().len(), 1);
@@ -386,7 +386,7 @@ async fn a_disk_that_does_not_answer_stops_calls_and_no_task_of_the_session() {
     assert!(guards.rescan().await, "{:?}", guards.untrusted_changes());
 }
 
-/// A turn that is cancelled drops its window, or the future that opens it.
+/// A cancelled turn drops its window, or the future that opens it.
 #[tokio::test]
 async fn a_window_that_is_dropped_is_closed() {
     let place = TamperWatchFixture::new(1);
@@ -414,7 +414,7 @@ async fn a_window_that_is_dropped_is_closed() {
 fn what_watching_costs() {
     let place = TamperWatchFixture::new(20);
     let (guards, hooks, _) = place.session();
-    // Files that were just written are read again until their times can be relied on.
+    // Files that were just written are read again until their timestamps can be relied on.
     std::thread::sleep(std::time::Duration::from_millis(200));
     guards.rescan_blocking();
     let measure = |what: &str, work: &dyn Fn()| {

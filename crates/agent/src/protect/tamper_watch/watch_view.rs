@@ -1,5 +1,7 @@
-//! What the session reads of the watch at any time. The watch's own state is locked while a scan waits for the disk; this is
-//! locked for a moment only, so that a dead mount blocks no task of the session.
+//! The view that the session reads at any time.
+//!
+//! The watch's own state is locked while a scan waits for the disk. The view is locked only briefly, so that a dead
+//! mount blocks no task of the session.
 
 use super::*;
 
@@ -35,7 +37,7 @@ impl TamperWatchState {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes known what has changed here.
+    /// Copies the present state to the view.
     pub(super) fn update_view(&self) {
         let untrusted = |at: usize| {
             let file = &self.watched_files[at].file;

@@ -1,6 +1,7 @@
-//! While what runs the changes of guards count as the agent's: its calls, and hooks, which may run its work.
+//! Windows during which changes to guard files are attributed to the agent: its calls, and
+//! hooks, which may run programs of the agent.
 //!
-//! Opening and closing a window rescans the guards' files, on a thread for blocking work and for a bounded time.
+//! Opening and closing a window scans the guard files on a blocking thread, with a timeout.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,14 +10,14 @@ use tokio::runtime::Handle;
 
 use super::*;
 
-/// For how long a scan counts as current.
+/// The period for which a scan counts as current.
 const FRESH_SCAN_PERIOD: Duration = Duration::from_millis(5);
 
-/// Something that may change guards, while it runs.
+/// A window during which changes are attributed to the agent.
 pub(crate) struct TamperWindow {
     watch: Arc<TamperWatch>,
     kind: TamperWindowKind,
-    /// Set by the opening scan when it has counted this window, or by the caller that no longer waits for it.
+    /// Set by the opening scan when it has counted this window, or by the caller when it no longer waits.
     claimed: Arc<AtomicBool>,
     is_closed: bool,
 }
@@ -25,31 +26,33 @@ pub(crate) struct TamperWindow {
 pub(super) enum TamperWindowKind {
     Call,
     Hooks,
-    /// Hooks of a turn.
+    /// The hooks of an event within a turn.
     TurnHooks,
 }
 
 impl TamperWatch {
-    /// A call begins that may change something; `allowed` is the file that the user lets it change. Nothing if the disk does
-    /// not answer: then the call must not run.
+    /// Opens the window of a call that may change files; `allowed` is the file that the user lets it change.
+    ///
+    /// Returns `None` if the disk does not answer: then the call must not run.
     pub(crate) async fn open_call_window(self: &Arc<Self>, allowed: Option<PathBuf>) -> Option<TamperWindow> {
         self.open_window(TamperWindowKind::Call, allowed).await
     }
 
-    /// Hooks begin to run. They are trusted, but what they run may be the agent's work.
+    /// Opens a window for hooks, which are trusted but may run programs of the agent.
     ///
-    /// Nothing if the disk does not answer; then what has changed by the next scan counts as the agent's.
+    /// Returns `None` if the disk does not answer; then changes up to the next scan are attributed to the agent.
     pub(crate) async fn open_hook_window(self: &Arc<Self>) -> Option<TamperWindow> {
         self.open_window(TamperWindowKind::Hooks, None).await
     }
 
-    /// The same within a turn, at whose end [`TamperWatch::rest`] is called.
+    /// Opens a window for hooks within a turn, at whose end [`TamperWatch::end_turn`] is called.
     pub(crate) async fn open_turn_hook_window(self: &Arc<Self>) -> Option<TamperWindow> {
         self.open_window(TamperWindowKind::TurnHooks, None).await
     }
 
-    /// MCP servers that are programs begin to run. From now on any change may be their work, whenever it is noticed: it can't
-    /// be told from the user's own.
+    /// Notes that MCP servers run as child processes.
+    ///
+    /// From now on any change may be theirs, as it cannot be told from the user's.
     pub(crate) fn note_servers_started(&self) {
         let mut state = self.state();
         if !state.watched_files.is_empty() && !state.has_servers {
@@ -75,9 +78,9 @@ impl TamperWatch {
         None
     }
 
-    /// Opens a window for hooks right after another scan, so that the disk is not touched; whether that is so.
+    /// Opens a window without a scan if the last one is current; returns whether it did.
     ///
-    /// A user's change in that moment is blamed on the agent, and the user is asked.
+    /// A change by the user within that moment is attributed to the agent, and the user is asked.
     fn open_without_scan(&self, window: &TamperWindow) -> bool {
         let Ok(mut state) = self.state.try_lock() else { return false };
         let is_current =
@@ -106,8 +109,9 @@ impl TamperWatch {
         }
     }
 
-    /// Closes a window of a turn's hooks right after another scan; whether that is so. The next scan, a moment later, finds
-    /// what they changed.
+    /// Closes the window of a turn's hooks without a scan if the last one is current; returns whether it did.
+    ///
+    /// The next scan finds what they changed.
     fn close_without_scan(&self, kind: TamperWindowKind) -> bool {
         let Ok(mut state) = self.state.try_lock() else { return false };
         let is_current = state.last_window_closed.is_some_and(|at| at.elapsed() <= FRESH_SCAN_PERIOD);
@@ -135,7 +139,7 @@ impl TamperWatch {
         state.publish_busy();
     }
 
-    /// A turn is over: what changes after this is the user's.
+    /// Ends a turn: later changes are the user's.
     pub(crate) async fn end_turn(self: &Arc<Self>) {
         let is_scanned = self.state.try_lock().is_ok_and(|state| !state.hooks_ran_since_scan);
         if !is_scanned {
@@ -143,8 +147,9 @@ impl TamperWatch {
         }
     }
 
-    /// Looks at everything, on a thread for blocking work; whether nothing waits for trust. What the disk does not answer is
-    /// reported, and is no.
+    /// Scans all files on a blocking thread and returns whether none is untrusted.
+    ///
+    /// A disk that does not answer is reported, and the result is false.
     pub(crate) async fn rescan(self: &Arc<Self>) -> bool {
         let guards = self.clone();
         let scanned = run_with_disk_timeout(move || guards.rescan_blocking()).await;
@@ -167,8 +172,10 @@ impl TamperWindow {
         TamperWindow { watch: guards.clone(), kind, claimed: Arc::default(), is_closed: false }
     }
 
-    /// Closes the window and waits until the guards' files have been scanned, a bounded time. If the disk does not answer,
-    /// the window stays open until it does, and what changes meanwhile counts as the agent's.
+    /// Closes the window and waits for the scan, up to the disk timeout.
+    ///
+    /// If the disk does not answer, the window stays open until it does, and
+    /// changes meanwhile are attributed to the agent.
     pub(crate) async fn close(mut self) {
         let Some(task) = self.begin_close() else { return };
         if tokio::time::timeout(DISK_TIMEOUT, task).await.is_err() {
@@ -176,7 +183,7 @@ impl TamperWindow {
         }
     }
 
-    /// The scan that closes it, if one is needed and there is a runtime to run it on.
+    /// Starts the scan that closes the window, if one is needed; without a runtime it runs in place.
     fn begin_close(&mut self) -> Option<tokio::task::JoinHandle<()>> {
         let is_opened = self.claimed.swap(true, Ordering::Relaxed);
         if std::mem::replace(&mut self.is_closed, true) || !is_opened || self.watch.close_without_scan(self.kind) {
@@ -194,7 +201,7 @@ impl TamperWindow {
 }
 
 impl Drop for TamperWindow {
-    /// Closes the window of work that was cancelled.
+    /// Closes the window of cancelled work.
     fn drop(&mut self) {
         drop(self.begin_close());
     }

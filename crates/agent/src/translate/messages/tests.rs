@@ -18,7 +18,7 @@ fn image(name: &str) -> Part {
     Part::inline_data("image/png", name)
 }
 
-/// Two turns: the first with a call and a picture, the second still under way.
+/// Two turns: the first with a call and an image, the second still under way.
 fn request() -> ModelRequest {
     let contents = vec![
         Content::user(vec![Part::text("first question"), image("A")]),
@@ -42,7 +42,7 @@ fn calls(request: &ModelRequest) -> Vec<String> {
     parts.filter_map(|part| part.as_function_call()?.id.clone()).collect()
 }
 
-/// Every call is answered in the next message, and nothing else is.
+/// Returns whether every call has its result in the next message, and every result its call.
 fn is_paired(request: &ModelRequest) -> bool {
     let ids = |content: Option<&Arc<Content>>| -> (Vec<String>, Vec<String>) {
         let parts = || content.into_iter().flat_map(|content| content.parts.iter());
@@ -129,7 +129,7 @@ enum ConversationStep {
 }
 
 fn step() -> impl Strategy<Value = ConversationStep> {
-    // Few words, so that messages are often the same.
+    // Few words, so that equal messages are frequent.
     let text = "[abc]{1,3}";
     prop_oneof![
         (text, any::<bool>()).prop_map(|(text, picture)| ConversationStep::User(text, picture)),
@@ -172,7 +172,7 @@ fn conversation(steps: &[ConversationStep]) -> ModelRequest {
     ModelRequest::new("m", contents.into_iter().map(Arc::new).collect())
 }
 
-/// What a hook does to the messages.
+/// An edit that a hook makes to the messages.
 #[derive(Clone, Debug)]
 enum MessageEdit {
     Drop(prop::sample::Index),
