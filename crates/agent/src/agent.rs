@@ -211,8 +211,8 @@ impl Agent {
 
     /// Returns the last text of the model that is not blank.
     pub(crate) fn last_model_text(&self) -> String {
-        let said = self.history.iter().rev().filter(|content| content.role == Role::Model);
-        said.map(|content| content.text()).find(|text| !text.trim().is_empty()).unwrap_or_default()
+        let answers = self.history.iter().rev().filter(|content| content.role == Role::Model);
+        answers.map(|content| content.text()).find(|text| !text.trim().is_empty()).unwrap_or_default()
     }
 
     async fn run_turn_in_scope(&mut self, prompt: &str, draft: PromptDraft<'_>, scope: &TurnScope) -> TurnEnd {
@@ -310,8 +310,8 @@ impl Agent {
     fn begin_checkpoint(&self, prompt: &str) {
         let conversation = self.transcript.end_offset().map(|end| (self.transcript.path(), end));
         let session = self.services.hooks.session().id.clone();
-        let trouble = self.services.checkpoints.begin_turn(&TurnStart { session, prompt, conversation });
-        trouble.into_iter().for_each(|trouble| self.services.events.send(AgentEvent::Warning(trouble)));
+        let problem = self.services.checkpoints.begin_turn(&TurnStart { session, prompt, conversation });
+        problem.into_iter().for_each(|problem| self.services.events.send(AgentEvent::Warning(problem)));
     }
 
     /// Returns the current position in the transcript, if there is one.

@@ -245,8 +245,8 @@ impl Approvals {
     }
 
     /// Returns the absolute path of a protected path in display form.
-    pub(crate) fn resolve_protected_path(&self, told: &str) -> PathBuf {
-        self.protected.read().unwrap_or_else(PoisonError::into_inner).absolute_path(told)
+    pub(crate) fn resolve_protected_path(&self, shown: &str) -> PathBuf {
+        self.protected.read().unwrap_or_else(PoisonError::into_inner).absolute_path(shown)
     }
 
     /// Allows calls with the same key for the rest of the session.
@@ -335,7 +335,7 @@ impl Approvals {
         }
         match mode {
             ApprovalMode::Yolo => return by_mode(Permission::Granted),
-            // A skill is text and changes nothing, so it is allowed to be asked about in plan mode too.
+            // A skill is only text, so plan mode does not refuse it.
             ApprovalMode::Plan if tool == ACTIVATE_SKILL => {}
             ApprovalMode::Plan => {
                 let message = format!("{tool} changes things, and plan mode only looks");

@@ -341,7 +341,7 @@ impl<'a> ToolInvocation<'a> {
     async fn checkpoint_before(&self) -> Option<CallTargets> {
         let (services, workspace) = (self.services.clone(), self.workspace.clone());
         let (tool, args) = (self.name.clone(), self.args.clone());
-        let (pending, trouble) = spawn_file_work(move || {
+        let (pending, problem) = spawn_file_work(move || {
             let protected = services.approvals.protected();
             let is_protected = |path: &Path| protected.covers(path);
             let touching =
@@ -349,7 +349,7 @@ impl<'a> ToolInvocation<'a> {
             services.checkpoints.before_call(&touching)
         })
         .await?;
-        self.warn(trouble);
+        self.warn(problem);
         pending
     }
 
@@ -357,7 +357,7 @@ impl<'a> ToolInvocation<'a> {
     async fn checkpoint_after(&self, pending: CallTargets) {
         let (services, workspace) = (self.services.clone(), self.workspace.clone());
         let (tool, args) = (self.name.clone(), self.args.clone());
-        let trouble = spawn_file_work(move || {
+        let problem = spawn_file_work(move || {
             let protected = services.approvals.protected();
             let is_protected = |path: &Path| protected.covers(path);
             let touching =
@@ -365,11 +365,11 @@ impl<'a> ToolInvocation<'a> {
             services.checkpoints.after_call(&pending, &touching)
         })
         .await;
-        self.warn(trouble.flatten());
+        self.warn(problem.flatten());
     }
 
-    fn warn(&self, trouble: Option<String>) {
-        trouble.into_iter().for_each(|trouble| self.services.events.send(AgentEvent::Warning(trouble)));
+    fn warn(&self, problem: Option<String>) {
+        problem.into_iter().for_each(|problem| self.services.events.send(AgentEvent::Warning(problem)));
     }
 
     /// Sends an event about the call, unless it is hidden, under the name that the front end shows.

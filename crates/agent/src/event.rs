@@ -75,7 +75,7 @@ pub enum AgentEvent {
         id: RunId,
         /// The event that triggered the hook.
         event: EventKind,
-        /// The hook's identifier.
+        /// The name of the hook.
         hook: String,
         /// The source that declares the hook.
         source: Source,
@@ -93,7 +93,7 @@ pub enum AgentEvent {
     HookMessage {
         /// The event that triggered the hook.
         event: EventKind,
-        /// The hook's identifier.
+        /// The name of the hook.
         hook: String,
         /// The source that declares the hook.
         source: Source,
@@ -104,7 +104,7 @@ pub enum AgentEvent {
     HookWarning {
         /// The event that triggered the hook.
         event: EventKind,
-        /// The hook's identifier.
+        /// The name of the hook.
         hook: String,
         /// The source that declares the hook.
         source: Source,
@@ -121,7 +121,7 @@ pub enum AgentEvent {
     UserQuestion(Box<UserQuestion>, oneshot::Sender<QuestionAnswer>),
     /// A request is sent to the model.
     ModelRequest {
-        /// The request as it may be recorded: without media and without calls of unknown tools.
+        /// The request, without the media and unknown tool calls that no hook is shown.
         request: Box<ModelRequest>,
         /// The turn's identifier in logs.
         prompt_id: String,
@@ -150,7 +150,7 @@ pub enum AgentEvent {
         /// The turn's identifier in logs.
         prompt_id: String,
     },
-    /// The request is sent again, because the model gave no answer; the text says why.
+    /// The request is sent again after a failed attempt; the text says why.
     ModelRetry(String),
     /// AfterAgent hooks rejected the answer; their reason is the next prompt.
     AgentRetry {

@@ -129,25 +129,25 @@ fn may_be_redacted(services: &Services, chunk: &Chunk) -> bool {
 ///
 /// The calls of a truncated answer are left out: they are not run, so no hook judges them.
 fn recordable_answer(services: &Services, answer: &ModelAnswer, chunk: &Chunk) -> Chunk {
-    let mut told = Chunk { finish_message: None, ..chunk.clone() };
+    let mut recorded = Chunk { finish_message: None, ..chunk.clone() };
     if !matches!(answer, ModelAnswer::Complete(..)) {
-        told.parts.retain(|part| part.as_function_call().is_none());
+        recorded.parts.retain(|part| part.as_function_call().is_none());
     }
     let tools = services.tools.current();
-    told.parts.iter_mut().for_each(|part| strip_hidden_from_hooks(&tools, part));
-    told
+    recorded.parts.iter_mut().for_each(|part| strip_hidden_from_hooks(&tools, part));
+    recorded
 }
 
 /// Returns the request as it may be recorded.
 fn recordable_request(services: &Services, request: &ModelRequest) -> ModelRequest {
-    let mut told = request.clone();
+    let mut recorded = request.clone();
     let tools = services.tools.current();
-    for content in &mut told.contents {
+    for content in &mut recorded.contents {
         if content.parts.iter().any(|part| is_hidden_from_hooks(&tools, part)) {
             Arc::make_mut(content).parts.iter_mut().for_each(|part| strip_hidden_from_hooks(&tools, part));
         }
     }
-    told
+    recorded
 }
 
 /// The recorded name for tools that do not exist: no hook judges such calls, and their names are text of the model.
@@ -197,11 +197,11 @@ fn strip_hidden_from_hooks(tools: &ToolSet, part: &mut Part) {
 pub(crate) async fn ask_model(
     services: &Services,
     mut request: ModelRequest,
-    asking: AnswerDelivery<'_>,
+    delivery: AnswerDelivery<'_>,
     held: &mut Option<AgentEvent>,
     scope: &TurnScope,
 ) -> ModelAnswer {
-    let purpose = asking.purpose();
+    let purpose = delivery.purpose();
     if let Some(answer) = before_model(services, &mut request, purpose, scope).await {
         return answer;
     }
@@ -219,9 +219,9 @@ pub(crate) async fn ask_model(
         "asks the model"
     );
     let prompt_id = scope.prompt_id();
-    let told = Box::new(recordable_request(services, &request));
-    services.events.send(AgentEvent::ModelRequest { request: told, prompt_id: prompt_id.clone() });
-    let answer = send_request(services, &request, view, asking, scope).await.unwrap_or_else(|error| match error {
+    let recorded = Box::new(recordable_request(services, &request));
+    services.events.send(AgentEvent::ModelRequest { request: recorded, prompt_id: prompt_id.clone() });
+    let answer = send_request(services, &request, view, delivery, scope).await.unwrap_or_else(|error| match error {
         error if error.is_cancelled() => ModelAnswer::Cancelled(Chunk::default()),
         error => ModelAnswer::Failed(error, Chunk::default()),
     });
@@ -262,11 +262,11 @@ async fn send_request(
     services: &Services,
     request: &ModelRequest,
     view: Option<SharedJson>,
-    asking: AnswerDelivery<'_>,
+    delivery: AnswerDelivery<'_>,
     scope: &TurnScope,
 ) -> Result<ModelAnswer, ModelError> {
     let model = services.model.model();
-    match asking {
+    match delivery {
         AnswerDelivery::Streamed(guard) => {
             let answer = model.stream(request, &scope.cancel).await?;
             Ok(stream::receive_stream(services, answer, request, view, guard, scope).await)
@@ -292,10 +292,10 @@ async fn before_model(
     match services.fire(&event, scope).await.verdict {
         BeforeModelVerdict::Proceed { changes: None } => None,
         BeforeModelVerdict::Proceed { changes: Some(patch) } => {
-            for trouble in translate::apply_patch(request, &patch) {
+            for problem in translate::apply_patch(request, &patch) {
                 services
                     .events
-                    .send(AgentEvent::Warning(format!("a BeforeModel hook was heard only in part: {trouble}")));
+                    .send(AgentEvent::Warning(format!("a BeforeModel hook was heard only in part: {problem}")));
             }
             None
         }

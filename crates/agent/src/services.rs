@@ -100,8 +100,8 @@ impl Services {
             Some(_) => self.tamper_watch.open_turn_hook_window().await,
             None => self.tamper_watch.open_hook_window().await,
         };
-        let belongs = RunContext { path_resolver: paths, ..self.run_context(scope) };
-        let outcome = self.hooks.fire_in_context(event, &belongs, &scope.cancel).await;
+        let context = RunContext { path_resolver: paths, ..self.run_context(scope) };
+        let outcome = self.hooks.fire_in_context(event, &context, &scope.cancel).await;
         if let Some(window) = window {
             window.close().await;
         }

@@ -167,11 +167,11 @@ impl Tool for ActivateSkill {
 fn activation_result(skill: &Skill, instructions: &str, found: &SkillResources) -> ToolResult {
     let Skill { name, folder, .. } = skill;
     let resources = list_resources(folder, found);
-    let told = format!(
+    let content = format!(
         "<activated_skill name=\"{name}\">\n<instructions>\n{instructions}\n</instructions>\n\n\
          <available_resources>\n{resources}</available_resources>\n</activated_skill>"
     );
-    ToolResult::text(told, format!("activated {name} from {}", folder.display()))
+    ToolResult::text(content, format!("activated {name} from {}", folder.display()))
 }
 
 /// Returns the folder and its files, one per line.

@@ -271,12 +271,12 @@ impl<'a> AfterModelRunner<'a> {
             content: Cow::Owned(content),
             full_content: full_content.clone(),
         };
-        let belongs = self.services.run_context(scope);
-        let outcome = self.services.hooks.fire_in_context(&event, &belongs, &scope.cancel).await;
+        let context = self.services.run_context(scope);
+        let outcome = self.services.hooks.fire_in_context(&event, &context, &scope.cancel).await;
         let fresh = outcome
             .warnings
             .iter()
-            .filter(|said| self.reported_warnings.insert((said.hook.clone(), said.text.clone())));
+            .filter(|warning| self.reported_warnings.insert((warning.hook.clone(), warning.text.clone())));
         let warnings: Vec<_> = fresh.cloned().collect();
         self.services.forward_messages::<AfterModel<'_>>(&outcome.messages, &warnings);
         match outcome.verdict {

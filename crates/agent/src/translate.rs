@@ -51,25 +51,25 @@ fn hook_tool_restriction(request: &ModelRequest, choice: ToolChoice) -> Option<T
 
 /// Applies a hook's changes to a request, and returns a problem for each change that could not be applied.
 pub(crate) fn apply_patch(request: &mut ModelRequest, patch: &LlmRequestPatch) -> Vec<String> {
-    let mut troubles = Vec::new();
+    let mut problems = Vec::new();
     if let Some(model) = &patch.model {
         request.model.clone_from(model);
     }
     if let Some(messages) = &patch.messages {
-        troubles.extend(messages::apply_messages(request, messages));
+        problems.extend(messages::apply_messages(request, messages));
     }
     if let Some(changes) = &patch.config {
         let mut config = request_view(&ModelRequest { contents: Vec::new(), ..request.clone() }).config;
         config.extend(changes.iter().map(|(key, value)| (key.clone(), value.clone())));
         match serde_json::from_value(Value::Object(config)) {
             Ok(generation) => request.generation = generation,
-            Err(error) => troubles.push(format!("its generation settings could not be used: {error}")),
+            Err(error) => problems.push(format!("its generation settings could not be used: {error}")),
         }
     }
     if let Some(config) = &patch.tool_config {
         request.tool_choice = hook_tool_restriction(request, tool_choice(config));
     }
-    troubles
+    problems
 }
 
 fn with_text(content: &Content, text: &str) -> Content {
@@ -290,8 +290,8 @@ mod tests {
             message("user", "more"),
         ];
         let untouched = request.contents[3].clone();
-        let troubles = apply_patch(&mut request, &LlmRequestPatch { messages: Some(messages), ..Default::default() });
-        assert!(troubles.is_empty());
+        let problems = apply_patch(&mut request, &LlmRequestPatch { messages: Some(messages), ..Default::default() });
+        assert!(problems.is_empty());
         assert_eq!(request.system.as_deref(), Some("be brief"));
         assert_eq!(request.contents.len(), 5);
         assert_eq!(request.contents[0].text(), "ONE");

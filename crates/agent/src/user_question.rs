@@ -44,7 +44,7 @@ pub enum QuestionKind {
 pub enum InputVisibility {
     /// The text is shown as it is typed.
     Visible,
-    /// The text is neither shown nor stored in the input history.
+    /// The text is neither shown nor kept.
     Hidden,
 }
 

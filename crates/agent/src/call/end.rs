@@ -51,7 +51,7 @@ impl ToolInvocation<'_> {
         let outcome = self.services.fire_with_paths(&event, self.path_resolver(), self.scope).await;
         let metadata = hook_metadata(
             &outcome.merged.answer.hook_specific_output,
-            outcome.messages.iter().map(|said| said.text.clone()).collect(),
+            outcome.messages.iter().map(|message| message.text.clone()).collect(),
         );
         if self.scope.is_cancelled() {
             // Hooks that were cancelled have hidden nothing.

@@ -149,7 +149,7 @@ impl CheckpointRecorder {
         let is_uncertain = effects.may_hold_more(Aspect::Writes) || effects.may_hold_more(Aspect::Deletes);
         let mut pending =
             CallTargets { paths: BTreeSet::new(), folders: Vec::new(), may_change_anything: is_uncertain };
-        let said = turn.checkpoint.notes.len();
+        let notes_before = turn.checkpoint.notes.len();
         for touched in effects.writes.iter().chain(&effects.deletes) {
             if !is_recordable_or_note(&touched.path, touching, turn) {
                 continue;
@@ -168,8 +168,8 @@ impl CheckpointRecorder {
         }
         if pending.paths.is_empty() && pending.folders.is_empty() && !is_uncertain {
             // The notes are written even if no file is recorded.
-            let news = turn.checkpoint.notes.len() > said;
-            let kept = if news { store.write(&turn.checkpoint) } else { Ok(()) };
+            let has_new_notes = turn.checkpoint.notes.len() > notes_before;
+            let kept = if has_new_notes { store.write(&turn.checkpoint) } else { Ok(()) };
             return (None, kept.err().and_then(|error| self.warn_once(&error)));
         }
         let within = std::mem::take(&mut pending.paths);

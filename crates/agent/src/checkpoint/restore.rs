@@ -42,7 +42,8 @@ impl CheckpointStore {
     /// Restores a checkpoint according to its plan. `here` is the present position of the conversation.
     ///
     /// # Errors
-    /// If the present state cannot be recorded first; then nothing has changed.
+    /// If there is no such checkpoint, it has no conversation to restore, or the undo checkpoint cannot be written.
+    /// Unless the last of its writes fails, which follows the restored files, nothing has changed then.
     pub fn restore(
         &self,
         number: u64,
@@ -147,15 +148,15 @@ fn first_line(text: &str) -> String {
 }
 
 /// Writes a file's former content and mode; the mode is set before the file appears.
-fn write_file(path: &Path, content: &[u8], mode: u32, deed: &FileRestoreAction) -> io::Result<()> {
+fn write_file(path: &Path, content: &[u8], mode: u32, action: &FileRestoreAction) -> io::Result<()> {
     #[cfg(unix)]
-    if *deed == FileRestoreAction::Mode {
+    if *action == FileRestoreAction::Mode {
         use std::os::unix::fs::PermissionsExt;
         let (file, _) = hookwright_disk::open_regular(path, SymlinkPolicy::Refuse).map_err(io::Error::other)?;
         return file.set_permissions(std::fs::Permissions::from_mode(mode));
     }
     #[cfg(not(unix))]
-    let _ = deed;
+    let _ = action;
     hookwright_disk::write_atomic(path, content, FilePrivacy::Mode(mode), SymlinkPolicy::Refuse)
 }
 

@@ -144,12 +144,12 @@ impl CheckpointStore {
             return None;
         }
         let shown = display_path(&path, roots.folders);
-        let deed = file_restore_action(&path, &target, &now, roots);
+        let action = file_restore_action(&path, &target, &now, roots);
         let changed_since = now != *after;
         let mut change = PlannedChange {
             path,
             display_path: shown,
-            action: deed,
+            action,
             changed_since,
             line_counts: (0, 0),
             diff: None,

@@ -15,7 +15,8 @@ pub(super) const MAX_CHECKPOINTS: usize = 200;
 /// The number of newest checkpoints of which empty ones are not pruned first: the
 /// user may want to restore their conversation.
 const RECENT_CHECKPOINTS: usize = 50;
-/// The number of checkpoints above the maximum at which a new one causes pruning.
+/// The number of checkpoints above the maximum at which a new one causes pruning, and the interval at which the
+/// permissions of all records are checked.
 pub(super) const PRUNE_INTERVAL_TURNS: usize = 16;
 /// The maximum size of all contents of a project.
 pub(super) const MAX_STORED_BYTES: u64 = 256 << 20;

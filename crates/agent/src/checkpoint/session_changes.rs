@@ -49,11 +49,11 @@ impl CheckpointStore {
         let shown = display_path(&path, folders);
         // While a call runs, the state that it leaves is not recorded yet.
         let changed_since = after.is_kept() && now != after;
-        let told = |what: String, diff| {
+        let change = |what: String, diff| {
             Some(SessionFileChange { display_path: shown.clone(), summary: what, changed_since, diff })
         };
         if let PathState::Unkept { why } = &before {
-            return told(format!("changed; what it was is not kept: {why}"), None);
+            return change(format!("changed; what it was is not kept: {why}"), None);
         }
         let names = (format!("a/{shown}"), format!("b/{shown}"));
         let header = match (&before, &now) {
@@ -64,10 +64,10 @@ impl CheckpointStore {
         match self.text_pair(&path, &before, (&now, bytes)) {
             Ok(Some((then, text))) => {
                 let ((added, removed), diff) = diff_texts(&then, &text, header);
-                told(format!("{}+{added} -{removed}", describe_change(&before, &now)), diff)
+                change(format!("{}+{added} -{removed}", describe_change(&before, &now)), diff)
             }
-            Ok(None) => told(format!("{}no text", describe_change(&before, &now)), None),
-            Err(error) => told(format!("changed; {error}"), None),
+            Ok(None) => change(format!("{}no text", describe_change(&before, &now)), None),
+            Err(error) => change(format!("changed; {error}"), None),
         }
     }
 }

@@ -321,7 +321,7 @@ fn restored_symlink_target_is_left_alone() {
 
 /// A folder that becomes a link after the plan was made: nothing behind it is deleted, written or linked.
 #[test]
-fn restore_applies_the_whole_plan_or_nothing() {
+fn restore_refuses_paths_that_changed_after_the_plan() {
     let place = checkpoint_fixture();
     place.write("d/changed", "0").write("d/gone", "0").write("guards/new", "guard").write("guards/changed", "guard");
     symlink("gone", place.path("d/link")).unwrap();

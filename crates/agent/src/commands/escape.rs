@@ -474,7 +474,7 @@ mod tests {
     ];
 
     #[test]
-    fn words() {
+    fn special_characters_are_quoted() {
         assert_eq!(shell_escape(""), "");
         assert_eq!(shell_escape("src/a-b_1.rs"), "src/a-b_1.rs");
         assert_eq!(shell_escape("a b"), "'a b'");

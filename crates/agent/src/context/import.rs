@@ -194,7 +194,7 @@ mod tests {
             ("p/notes.txt", "notes"),
         ]);
         assert!(text.ends_with("[import of notes.txt]\nnotes\n[end of import]") && !text.contains("secret"), "{text}");
-        let why: Vec<_> = memory.warnings.iter().map(|said| said.rsplit(", which is ").next().unwrap()).collect();
+        let why: Vec<_> = memory.warnings.iter().map(|warning| warning.rsplit(", which is ").next().unwrap()).collect();
         let (outside, protected) = ("outside of the project: not read", "protected: not read");
         let ending = "neither .md nor .txt: not read";
         assert_eq!(why, [outside, outside, outside, ending, protected, protected, protected]);
@@ -219,7 +219,7 @@ mod tests {
         );
         assert!(!text.contains("secret"), "{text}");
         assert_eq!(memory.warnings.len(), 5, "{:?}", memory.warnings);
-        assert!(memory.warnings.iter().all(|said| said.ends_with("which is protected: not read")), "{memory:?}");
+        assert!(memory.warnings.iter().all(|warning| warning.ends_with("which is protected: not read")), "{memory:?}");
         assert_eq!(memory.imported.len(), 2);
     }
 

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn fences() {
+    fn fenced_blocks_are_code() {
         assert_eq!(code("a\n```sh\nb\n```\nc"), ["```sh\nb\n```\n"]);
         assert_eq!(code("~~~\n```\n~~~~\nx"), ["~~~\n```\n~~~~\n"]);
         assert_eq!(code("````\n```\n````\n`x`"), ["````\n```\n````\n", "`x`"]);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_between_backticks() {
+    fn spans_between_backticks_are_code() {
         assert_eq!(code("a `b` c ``d ` e`` f"), ["`b`", "``d ` e``"]);
         assert_eq!(code("a ` b\n\nc ` d"), Vec::<&str>::new());
         assert_eq!(code("a `b\nc` d"), ["`b\nc`"]);

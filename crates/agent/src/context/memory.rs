@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn several_file_names_and_missing_files() {
+    fn all_file_names_are_read_and_missing_files_skipped() {
         let mut place =
             MemoryFixture::new(&[("home/p/GEMINI.md", "one"), ("home/p/AGENTS.md", "two"), ("home/p/a/x", "")]);
         place.names.push("AGENTS.md".to_owned());
@@ -339,7 +339,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn symlinked_context_files() {
+    fn symlinked_context_file_is_read_once_and_within_the_project() {
         let mut place =
             MemoryFixture::new(&[("home/p/AGENTS.md", "shared"), ("home/key", "secret"), ("home/p/a/x", "")]);
         place.names.push("AGENTS.md".to_owned());

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn spaces_in_a_name() {
+    fn path_with_spaces_is_quoted_or_escaped() {
         assert_eq!(paths(r"@a\ b.txt x"), ["a b.txt"]);
         assert_eq!(paths(r#"read @"a b.txt"."#), ["a b.txt"]);
         assert_eq!(paths("@'a b.txt'"), ["a b.txt"]);

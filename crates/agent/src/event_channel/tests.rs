@@ -67,7 +67,7 @@ async fn coalesced_events_are_delivered_with_the_next_event_or_at_the_limit() {
 #[test]
 fn reader_thread_coalesces_text_and_wakes_for_other_events() {
     let (events, mut stream) = EventSender::channel();
-    let (say, said) = std::sync::mpsc::channel();
+    let (say, received) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
         while let Some(event) = stream.recv_blocking() {
             let _ = say.send(event);
@@ -83,7 +83,7 @@ fn reader_thread_coalesces_text_and_wakes_for_other_events() {
             ReaderThread::Waiting => {
                 drop(state);
                 events.send(text("a"));
-                assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "a"));
+                assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "a"));
             }
         }
         std::thread::yield_now();
@@ -93,17 +93,17 @@ fn reader_thread_coalesces_text_and_wakes_for_other_events() {
     assert_eq!(state.events.len(), 1);
     drop(state);
     events.send(AgentEvent::Note("d".into()));
-    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "bc"));
-    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Note(_))));
+    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "bc"));
+    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Note(_))));
     // Text without a following event is delivered after the interval.
     events.send(text("e"));
-    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(_))));
+    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Text(_))));
     events.send(text("f"));
-    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "f"));
+    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "f"));
     events.send(text("g"));
     drop(events);
-    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "g"));
-    assert!(said.recv_in_time().is_err());
+    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "g"));
+    assert!(received.recv_in_time().is_err());
     reader.join_in_time().unwrap();
 }
 

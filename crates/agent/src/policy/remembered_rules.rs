@@ -134,12 +134,12 @@ impl RememberedRules {
             return Vec::new();
         };
         let folder = file.parent().filter(|folder| *folder != self.project && folder.starts_with(&self.project));
-        let told = |folder: &Path| {
+        let relative = |folder: &Path| {
             folder.strip_prefix(&self.project).map(|rest| rest.display().to_string()).unwrap_or_default()
         };
         let narrow = folder.and_then(|folder| {
             let fields = [("toolName", tools.clone()), ("folder", toml_string(folder.to_str()?))];
-            self.build_offer(format!("edits in {}/", told(folder)), &fields)
+            self.build_offer(format!("edits in {}/", relative(folder)), &fields)
         });
         let whole = self.project.to_str().and_then(|project| {
             self.build_offer(

@@ -62,8 +62,8 @@ pub(crate) fn report_changes_at_end(services: &Services) {
 }
 
 fn report_problems(services: &Services) {
-    for trouble in services.tamper_watch.take_unreported_problems() {
-        services.events.send(AgentEvent::Warning(trouble));
+    for problem in services.tamper_watch.take_unreported_problems() {
+        services.events.send(AgentEvent::Warning(problem));
     }
 }
 

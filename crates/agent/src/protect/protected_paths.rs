@@ -141,8 +141,8 @@ impl ProtectedPaths {
     }
 
     /// Returns the absolute path of a path in display form.
-    pub(crate) fn absolute_path(&self, told: &str) -> PathBuf {
-        self.workspace.as_ref().map_or_else(|| told.into(), |workspace| workspace.directory().join(told))
+    pub(crate) fn absolute_path(&self, shown: &str) -> PathBuf {
+        self.workspace.as_ref().map_or_else(|| shown.into(), |workspace| workspace.directory().join(shown))
     }
 
     fn is_guard_path(&self, path: &Path) -> bool {

@@ -447,7 +447,7 @@ impl TamperWatch {
         let now = runs(&registry);
         for ArmedHook { hook, .. } in &state.armed_hooks {
             let (identity, declaration) = (hook_identity(hook), declaration_text(hook));
-            let deed =
+            let change =
                 match now.iter().filter(|(other, _)| *other == identity).map(|(_, other)| other).collect::<Vec<_>>() {
                     same if same.contains(&&declaration) => continue,
                     same if same.is_empty() => "removed from",
@@ -457,7 +457,7 @@ impl TamperWatch {
                 .location
                 .as_ref()
                 .map_or_else(|| "the settings".to_owned(), |place| state.display_path(&place.file));
-            state.stale_declarations.insert(hook_address(hook), format!("it was {deed} {file}"));
+            state.stale_declarations.insert(hook_address(hook), format!("it was {change} {file}"));
         }
     }
 }
@@ -483,7 +483,7 @@ impl TrustGate for TamperWatch {
         let changed = files.iter().find(own).copied().or(doubtful).map(|at| state.guard_change(at));
         let why = match (changed, state.stale_declarations.get(&key)) {
             (Some(change), _) => Some(change.to_string()),
-            (None, declared) => declared.map(|deed| format!("{deed} {}", state.change_attribution())),
+            (None, declared) => declared.map(|reason| format!("{reason} {}", state.change_attribution())),
         };
         state.armed_hooks[at].file_indices = files;
         why.map_or(Ok(()), |why| Err(format!("{why}, so it is not trusted; {PERSON_REQUIRED_MESSAGE}")))

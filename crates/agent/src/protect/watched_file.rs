@@ -125,11 +125,11 @@ impl WatchedFile {
     }
 
     /// Records the present state; the author is only asked for if the file has changed.
-    pub(super) fn rescan(&mut self, project: &Path, whose: impl FnOnce(&GuardFile) -> ChangeAuthor) -> RescanResult {
+    pub(super) fn rescan(&mut self, project: &Path, author: impl FnOnce(&GuardFile) -> ChangeAuthor) -> RescanResult {
         let now = self.file.snapshot(project);
         match &self.untrusted {
             None if now.digest == self.trusted.digest => RescanResult::Unchanged,
-            None => match whose(&self.file) {
+            None => match author(&self.file) {
                 ChangeAuthor::User => {
                     self.trusted = now;
                     RescanResult::ChangedByUser

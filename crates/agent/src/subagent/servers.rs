@@ -40,14 +40,14 @@ impl SubAgentServers {
         named.retain(|name, _| definition.servers.iter().any(|own| own.name == *name));
         services.approvals.add_server_names(named);
         let (tools, events, list) = (services.tools.clone(), services.events.clone(), definition.tools.clone());
-        let servers = services.servers.for_subagent(move |mut told| {
-            if let McpEvent::ToolsChanged(_, brought) = &mut told {
+        let servers = services.servers.for_subagent(move |mut message| {
+            if let McpEvent::ToolsChanged(_, brought) = &mut message {
                 brought.retain(|tool| {
                     list.allows_own_server_tool(tool.name(), tool.mcp_origin().map(|of| of.mcp_name(tool.name())))
                 });
             }
             // The user has no way to restart a sub-agent's server, so its messages offer none.
-            session::forward_server_message(told, &tools, &events, Interaction::Headless);
+            session::forward_server_message(message, &tools, &events, Interaction::Headless);
         });
         servers.set_with_others(definition.servers.clone(), &others);
         for name in servers.wait_settled(SERVER_START_TIMEOUT, cancel).await {

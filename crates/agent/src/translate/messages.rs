@@ -17,7 +17,7 @@ type RoleAndText<'a> = (Role, &'a str);
 
 /// Replaces the messages of a request with those of a hook, and returns a problem for each that was ambiguous.
 pub(super) fn apply_messages(request: &mut ModelRequest, messages: &[LlmMessage]) -> Vec<String> {
-    let mut troubles = Vec::new();
+    let mut problems = Vec::new();
     let mut given: Vec<RoleAndText<'_>> = Vec::new();
     for message in messages {
         if message.role == "system" {
@@ -26,7 +26,7 @@ pub(super) fn apply_messages(request: &mut ModelRequest, messages: &[LlmMessage]
             prompt.push_str(&message.content);
             continue;
         }
-        given.push((parse_role(&message.role, &mut troubles), &message.content));
+        given.push((parse_role(&message.role, &mut problems), &message.content));
     }
     let texts: Vec<String> = request.contents.iter().map(|content| content.text()).collect();
     let groups = message_groups(&texts);
@@ -37,7 +37,7 @@ pub(super) fn apply_messages(request: &mut ModelRequest, messages: &[LlmMessage]
     if lost.count() > 0 {
         let text = "it gave back other messages than it got, and which is which cannot be told; calls, results and \
                     media of those that are not among them are left out";
-        troubles.push(text.to_owned());
+        problems.push(text.to_owned());
     }
     let in_order = pairs.iter().flatten().copied().eq(0..had.len());
     let before = &request.contents[..groups.first().map_or(request.contents.len(), |group| group.start)];
@@ -59,15 +59,15 @@ pub(super) fn apply_messages(request: &mut ModelRequest, messages: &[LlmMessage]
     }
     contents.retain(|content| !is_empty(content));
     request.contents = contents;
-    troubles
+    problems
 }
 
-fn parse_role(word: &str, troubles: &mut Vec<String>) -> Role {
+fn parse_role(word: &str, problems: &mut Vec<String>) -> Role {
     match word {
         "user" => Role::User,
         "model" | "assistant" => Role::Model,
         other => {
-            troubles.push(format!("a message has the role `{other}`, which is none; it is sent as the user's"));
+            problems.push(format!("a message has the role `{other}`, which is none; it is sent as the user's"));
             Role::User
         }
     }

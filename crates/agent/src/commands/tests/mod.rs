@@ -176,7 +176,7 @@ fn command(name: &str, prompt: &str, path: &Path) -> CustomCommand {
 }
 
 #[test]
-fn invocations() {
+fn invocation_is_a_slash_and_a_whole_name() {
     let named = |name: &str| command(name, "", Path::new(""));
     let names = ["git", "git:commit", "ext.git:commit", "git:commit:all"];
     let commands = CustomCommands { list: names.map(named).into(), ..CustomCommands::default() };

@@ -197,16 +197,16 @@ async fn cancelling_ends_the_running_command() {
 
 #[tokio::test]
 async fn hooks_see_prompt_commands_like_model_calls() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
+    let fired = Arc::new(Mutex::new(Vec::new()));
     let mut hooks = Hooks::default();
     for event in [EventKind::BeforeTool, EventKind::AfterTool] {
-        let heard = Arc::clone(&heard);
+        let fired = Arc::clone(&fired);
         hooks.add(Hook::from_function(event, "listener", move |_| {
-            heard.lock().unwrap().push(event);
+            fired.lock().unwrap().push(event);
             async { Ok(Answer::allow()) }
         }));
     }
     let case = CommandCase { hooks: HookEngine::builder(hooks).build(), ..interactive(&[ApprovalReply::Once]) };
     assert_eq!(case.run("!{echo a}", "").await.text(), "a");
-    assert_eq!(*heard.lock().unwrap(), [EventKind::BeforeTool, EventKind::AfterTool]);
+    assert_eq!(*fired.lock().unwrap(), [EventKind::BeforeTool, EventKind::AfterTool]);
 }

@@ -80,14 +80,14 @@ impl TamperWatchState {
         let agents = self.running_calls > 0 || self.had_background_processes;
         let others_run = self.running_hook_events > 0 || self.hooks_ran_since_scan || self.has_servers;
         let (ledger, allowed) = (self.ledger.as_ref(), self.allowed_path.as_deref());
-        let whose = |file: &GuardFile| {
+        let author = |file: &GuardFile| {
             // Hooks may write to files that their commands mention, such as notes.
             let by_hooks = others_run && file.kind != GuardFileKind::Mentioned && file.kind != GuardFileKind::Trust;
             let others = || ledger.is_some_and(|ledger| ledger.is_changed_by_other_session(&file.path));
             let is_allowed = allowed.is_some_and(|allowed| is_same_file(allowed, &file.path));
             if !is_allowed && (agents || by_hooks || others()) { ChangeAuthor::Agent } else { ChangeAuthor::User }
         };
-        self.watched_files[at].rescan(&self.project, whose)
+        self.watched_files[at].rescan(&self.project, author)
     }
 
     /// Applies the trust that the user gave elsewhere with `hooks trust`, unless a call of the agent may have done it.

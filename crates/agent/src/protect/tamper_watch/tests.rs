@@ -408,10 +408,10 @@ async fn a_window_that_is_dropped_is_closed() {
     assert!(guards.rescan().await);
 }
 
-/// `cargo test --release -p hookwright-agent --lib -- --ignored --nocapture what_watching_costs`
+/// `cargo test --release -p hookwright-agent --lib -- --ignored --nocapture measure_tamper_watch_cost`
 #[test]
 #[ignore = "a measurement, not a check"]
-fn what_watching_costs() {
+fn measure_tamper_watch_cost() {
     let place = TamperWatchFixture::new(20);
     let (guards, hooks, _) = place.session();
     // Files that were just written are read again until their timestamps can be relied on.

@@ -57,8 +57,8 @@ fn is_paired(request: &ModelRequest) -> bool {
 #[test]
 fn omitted_messages_are_removed_without_shifting_others() {
     let mut request = request();
-    let troubles = apply_messages(&mut request, &[message("user", "second question")]);
-    assert_eq!((texts(&request), troubles.len()), (vec![(Role::User, "second question".to_owned())], 0));
+    let problems = apply_messages(&mut request, &[message("user", "second question")]);
+    assert_eq!((texts(&request), problems.len()), (vec![(Role::User, "second question".to_owned())], 0));
     assert_eq!((calls(&request), is_paired(&request)), (vec!["2".to_owned()], true));
     assert_eq!(request.contents[0].parts[1], image("C"));
 }
@@ -66,10 +66,10 @@ fn omitted_messages_are_removed_without_shifting_others() {
 #[test]
 fn last_message_can_change_while_others_are_omitted() {
     let mut request = request();
-    let troubles = apply_messages(&mut request, &[message("user", "something else")]);
+    let problems = apply_messages(&mut request, &[message("user", "something else")]);
     assert_eq!(texts(&request), [(Role::User, "something else".to_owned())]);
     assert_eq!(calls(&request), ["2"], "the calls of this turn are still there, or the model would make them again");
-    assert!(is_paired(&request) && troubles.is_empty(), "{troubles:?}");
+    assert!(is_paired(&request) && problems.is_empty(), "{problems:?}");
 }
 
 #[test]
@@ -112,9 +112,9 @@ fn added_messages_keep_their_position() {
 fn ambiguous_messages_are_reported() {
     let mut request = request();
     let given = [message("user", "x"), message("user", "y"), message("tool", "z"), message("user", "second question")];
-    let troubles = apply_messages(&mut request, &given);
-    assert_eq!(troubles.len(), 2, "{troubles:?}");
-    assert!(troubles[0].contains("the role `tool`") && troubles[1].contains("which is which cannot be told"));
+    let problems = apply_messages(&mut request, &given);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(problems[0].contains("the role `tool`") && problems[1].contains("which is which cannot be told"));
     assert_eq!(texts(&request).len(), 4);
     assert!(is_paired(&request));
 }
