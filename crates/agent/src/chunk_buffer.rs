@@ -73,7 +73,7 @@ impl ChunkBuffer {
             let found = match &part.kind {
                 PartKind::Text(text) if text.is_empty() => None,
                 PartKind::Text(text) => {
-                    // A thought ends where the text of the answer goes on.
+                    // A thought ends where the text of the answer continues.
                     self.thought_cutter.reset();
                     self.text_cutter.feed(text, grain).map(|offset| (at, offset))
                 }

@@ -21,7 +21,7 @@ use crate::translate::hook_context;
 pub enum StartSource {
     /// The program starts.
     Startup,
-    /// An earlier session goes on.
+    /// An earlier session is resumed.
     Resume,
     /// The conversation was cleared.
     Clear,

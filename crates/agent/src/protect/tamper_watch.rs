@@ -42,7 +42,7 @@ const PERSON_REQUIRED_MESSAGE: &str = "a person must look at it";
 pub struct GuardChange {
     /// The path of the file for display.
     pub path: String,
-    /// The kind of change: `changed`, `made`, `removed`.
+    /// The kind of change: `changed`, `made`, `removed` or `made not executable`.
     pub change_kind: &'static str,
     /// The unified diff, where it can be shown.
     pub diff: Option<String>,
