@@ -1,26 +1,26 @@
-//! What the files of an extension come to: its commands, skills and agents that would count in a session, and what is wrong with
-//! the others. Hooks, servers and policies are told elsewhere.
+//! Reads an extension's commands, skills and agents as a session would load them, with the diagnostics of the files
+//! that are left out. Hooks, servers and policies are listed in `summary.rs`.
 
 use hookwright_hooks::{Diagnostic, Source};
 use hookwright_settings::skills::{self, Skill};
 use hookwright_settings::subagents::{self, SubAgentDefinition};
 use hookwright_settings::{ConfigPaths, Extension, FolderTrust, LoadedConfig, ProjectFolder, commands};
 
-/// What counts.
+/// The commands, skills and agents of an extension that a session would load.
 #[derive(Clone, Debug)]
 pub struct ExtensionContents {
-    /// Its custom commands, by what is typed after the slash.
+    /// Names of its custom commands, as typed after the slash.
     pub commands: Vec<String>,
-    /// Its skills.
+    /// Skills that were read without an error.
     pub skills: Vec<Skill>,
-    /// Its sub-agents.
+    /// Sub-agents that were read without an error.
     pub agents: Vec<SubAgentDefinition>,
-    /// What is wrong: errors where something was left out.
+    /// Problems with its files; an error means that the file is left out.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl ExtensionContents {
-    /// Reads an extension by itself: nobody else's things take a name away.
+    /// Reads one extension by itself, so that names used by other extensions cause no conflicts.
     pub(crate) fn read(extension: &Extension, loaded: &LoadedConfig) -> ExtensionContents {
         let project = ProjectFolder { trust: FolderTrust::Unknown, ..loaded.project.clone() };
         let nowhere = extension.path.join("gemini-extension.json").join("commands");

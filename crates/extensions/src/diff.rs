@@ -1,4 +1,5 @@
-//! What an update changes: of what the extension brings, of what runs or decides, and of everything else by name.
+//! Compares two versions of an extension: the summary and the reviewed files as unified diffs, all other files by
+//! name.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,29 +9,29 @@ use similar::TextDiff;
 use crate::inspection::list_files;
 use crate::summary::{ExtensionSummary, INSTALLER_FILES, ReviewedContent, read_content};
 
-/// Whether the user is asked about an update.
+/// Whether an update needs the user's consent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsentRequirement {
-    /// It changes nothing that runs by itself or decides anything.
+    /// The update changes nothing that runs by itself or makes a decision.
     NotRequired,
-    /// It does.
+    /// The update changes something that may run or makes a decision.
     Required,
 }
 
-/// What is different about a new version.
+/// The differences between an installed extension and its new version.
 #[derive(Clone, Debug)]
 pub struct ExtensionDiff {
-    /// The versions, old and new.
+    /// The old and the new version number.
     pub versions: (String, String),
-    /// What it brings, as a unified difference; empty if that is the same.
+    /// A unified diff of the summaries; empty if they are equal.
     pub summary_diff: String,
-    /// The files that run or decide, each as a unified difference.
+    /// A unified diff for each changed file that runs or makes a decision.
     pub reviewed_diffs: Vec<(String, String)>,
-    /// Other files that are new, changed or gone.
+    /// Other files that are new, changed or removed.
     pub other_changes: Vec<String>,
-    /// Whether the new version's number is lower than the old one's.
+    /// Whether the new version number is lower than the old one.
     pub is_downgrade: bool,
-    /// Whether a hook may run any of these files.
+    /// Whether a hook may run any file of the extension.
     may_run_any_file: bool,
 }
 
@@ -57,7 +58,7 @@ impl ExtensionDiff {
         }
     }
 
-    /// Whether anything is different at all.
+    /// Whether the two versions are equal.
     pub fn is_empty(&self) -> bool {
         self.summary_diff.is_empty()
             && self.reviewed_diffs.is_empty()
@@ -65,8 +66,10 @@ impl ExtensionDiff {
             && self.versions.0 == self.versions.1
     }
 
-    /// Whether the user is asked. What a server or a hook loads in the end nobody can tell, so every file may run that is not
-    /// there to be read.
+    /// Says whether the user must be asked before the update is installed.
+    ///
+    /// Which files a server or a hook loads at run time cannot be determined, so every changed file counts as
+    /// executable unless its name says that it is documentation or a picture.
     pub fn consent_requirement(&self) -> ConsentRequirement {
         let may_run_other = self.other_changes.iter().any(|said| self.may_run_any_file || !is_inert_file(said));
         match self.summary_diff.is_empty() && self.reviewed_diffs.is_empty() && !self.is_downgrade && !may_run_other {
@@ -91,7 +94,7 @@ fn unified_diff(old_name: &str, new_name: &str, old: &str, new: &str) -> String 
     TextDiff::from_lines(old, new).unified_diff().context_radius(3).header(old_name, new_name).to_string()
 }
 
-/// Files that are looked at by name alone.
+/// Lists changes of files that are not reviewed, by name alone.
 fn list_other_changes(old: &Path, new: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<String> {
     let (before, after) = (list_files(old), list_files(new));
     let all: BTreeSet<_> = before.iter().chain(&after).collect();
@@ -113,7 +116,8 @@ fn list_other_changes(old: &Path, new: &Path, is_ours: impl Fn(&str) -> bool) ->
     said
 }
 
-/// Whether a file is one that only people read, by its name: words and pictures that instruct nobody.
+/// Whether a changed file is inert, by its name: text and pictures for people, outside of the folders with
+/// instructions for the model.
 fn is_inert_file(said: &str) -> bool {
     const INSTRUCTION_FOLDERS: [&str; 5] = ["agents", "commands", "hooks", "policies", "skills"];
     const INERT_FILE_EXTENSIONS: [&str; 8] = ["md", "txt", "rst", "png", "jpg", "gif", "svg", "webp"];
@@ -122,13 +126,13 @@ fn is_inert_file(said: &str) -> bool {
     let first = path.components().next().map(|first| first.as_os_str().to_string_lossy().to_lowercase());
     let instructs = first.is_some_and(|first| INSTRUCTION_FOLDERS.contains(&first.as_str()));
     let end = path.extension().map(|end| end.to_string_lossy().to_lowercase());
-    // What the manifest brings is compared by itself.
+    // The manifest is compared through the summary.
     let is_known = ["LICENSE", ".gitignore", "gemini-extension.json"].contains(&name);
     let is_plain = is_known || end.is_some_and(|end| INERT_FILE_EXTENSIONS.contains(&end.as_str()));
     is_plain && !instructs
 }
 
-/// Whether a version is lower than another, as far as both are numbers with dots.
+/// Whether a version is lower than another; false unless both are numbers separated by dots.
 fn is_lower_version(one: &str, other: &str) -> bool {
     let numbers = |version: &str| -> Option<Vec<u64>> {
         let plain = version.trim_start_matches('v').split(['-', '+']).next().unwrap_or_default();
@@ -150,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_people_read_asks_nobody() {
+    fn documentation_and_pictures_need_no_consent() {
         for words in ["README.md has changed", "docs/a.txt is new", "LICENSE is gone", "img/logo.SVG is new"] {
             assert!(is_inert_file(words), "{words}");
         }
@@ -168,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_go_back_are_known() {
+    fn lower_versions_are_recognised() {
         for (one, other) in [("1.0.0", "1.0.1"), ("1.9", "1.10"), ("v1", "2.0.0"), ("1.0", "1.0.1-beta")] {
             assert!(is_lower_version(one, other) && !is_lower_version(other, one), "{one} {other}");
         }

@@ -1,5 +1,9 @@
-//! Drafts: folders beside the installed extensions in which a new one is made ready, and the one step that puts it in place. A
-//! program that is killed at any moment leaves the old extension or the new one, and a draft that the next one clears away.
+//! Drafts: folders beside the installed extensions in which a new one is prepared, and the rename that puts it in
+//! place.
+//!
+//! A process that is killed leaves the old extension or the new one in place, and a stale draft that the next process
+//! removes. The exception are file systems that cannot exchange two folders: `swap` needs two renames there, and a
+//! kill between them leaves the old extension in the draft.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,27 +13,27 @@ use hookwright_settings::ConfigPaths;
 
 use crate::error::ExtensionError;
 
-/// Drafts begin with a dot, so that nobody loads them.
+/// Prefix of draft folders: a leading dot, so that they are not loaded as extensions.
 const DRAFT_PREFIX: &str = ".draft-";
 const LOCK_FILE: &str = ".lock";
-/// Putting an extension in place takes a moment.
+/// Longest wait for the install lock; a rename takes only a moment.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An empty folder to fetch into, in one of ours that is gone when it is dropped.
+/// An empty folder to fetch into, inside a temporary folder that is removed on drop.
 pub(crate) struct DraftFolder {
     path: PathBuf,
     _folder: tempfile::TempDir,
-    /// Says that its program lives.
+    /// File lock on the temporary folder; it marks the draft as in use while this process lives.
     _lock: Option<File>,
 }
 
 impl DraftFolder {
-    /// An empty draft beside the installed extensions. Drafts of programs that are gone are cleared away.
+    /// Creates an empty draft beside the installed extensions and removes stale drafts.
     pub(crate) fn new(paths: &ConfigPaths) -> Result<DraftFolder, ExtensionError> {
         DraftFolder::in_folder(&paths.extensions)
     }
 
-    /// The same in any folder of installed things.
+    /// Creates an empty draft in the given folder and removes stale drafts there.
     pub(crate) fn in_folder(extensions: &Path) -> Result<DraftFolder, ExtensionError> {
         fs::create_dir_all(extensions).map_err(ExtensionError::disk_error(extensions))?;
         remove_stale_drafts(extensions);
@@ -41,13 +45,13 @@ impl DraftFolder {
         Ok(DraftFolder { path: inside, _folder: folder, _lock: held })
     }
 
-    /// Where to fetch into.
+    /// Returns the empty folder to fetch into.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Removes drafts that nobody holds.
+/// Removes drafts that no living process holds.
 fn remove_stale_drafts(extensions: &Path) {
     let entries = fs::read_dir(extensions).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
@@ -59,13 +63,13 @@ fn remove_stale_drafts(extensions: &Path) {
     }
 }
 
-/// One that has just been made may not be held yet.
+/// Whether a draft is older than a minute; a draft that was just created may not be locked yet.
 fn is_stale(path: &Path) -> bool {
     let made = path.metadata().and_then(|found| found.modified()).ok();
     made.and_then(|made| made.elapsed().ok()).is_some_and(|age| age > Duration::from_secs(60))
 }
 
-/// Holds off everybody else who puts extensions in place, for as long as it lives.
+/// Lock that keeps other processes from installing extensions for as long as it lives.
 pub(crate) struct InstallLock(#[expect(dead_code, reason = "held, never read")] File);
 
 impl InstallLock {
@@ -87,7 +91,7 @@ impl InstallLock {
     }
 }
 
-/// Puts a folder where nothing is.
+/// Moves a folder to a path where nothing exists yet.
 pub(crate) fn move_into_place(from: &Path, target: &Path) -> Result<(), ExtensionError> {
     if target.symlink_metadata().is_ok() {
         return Err(ExtensionError::PathOccupied(target.to_owned()));
@@ -100,7 +104,7 @@ pub(crate) fn swap(from: &Path, target: &Path) -> Result<(), ExtensionError> {
     if exchange(from, target) {
         return Ok(());
     }
-    // Systems and disks that can't do it in one step: the old one is put back if the second fails.
+    // Fallback where the two cannot be exchanged in one step: the old one is put back if the second rename fails.
     let aside = from.with_extension("old");
     fs::rename(target, &aside).map_err(ExtensionError::disk_error(target))?;
     if let Err(cause) = fs::rename(from, target) {
@@ -122,12 +126,12 @@ fn exchange(_: &Path, _: &Path) -> bool {
     false
 }
 
-/// Takes an installed folder out of sight in one step, then removes it. What links in it lead to stays.
+/// Moves an installed folder into a draft in one step, then removes it; targets of links in it stay.
 pub(crate) fn remove_installed(paths: &ConfigPaths, target: &Path) -> Result<(), ExtensionError> {
     let draft = DraftFolder::new(paths)?;
     let aside = draft.path().join("old");
     fs::rename(target, &aside).map_err(ExtensionError::disk_error(target))?;
-    // It is out of sight; what can't be removed goes with the next sweep.
+    // The extension is no longer installed; a leftover is removed with the stale drafts.
     if let Err(error) = remove_path(&aside) {
         tracing::warn!(%error, path = %aside.display(), "an extension was taken away and not removed");
     }
@@ -141,7 +145,7 @@ fn remove_path(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Where an extension of that name is installed.
+/// Returns the path at which an extension of this name is installed.
 pub(crate) fn install_dir(paths: &ConfigPaths, name: &str) -> PathBuf {
     paths.extensions.join(name)
 }

@@ -1,4 +1,4 @@
-//! Why an extension was not fetched, looked at or put in place. What was there before is there still.
+//! Errors of fetching, inspecting, installing, updating and removing extensions.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,102 +6,81 @@ use std::path::{Path, PathBuf};
 use hookwright_hooks::Diagnostic;
 use hookwright_settings::edit::EditError;
 
-/// Why nothing was done.
+/// Why an extension was not installed, updated or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExtensionError {
-    /// The source can't be one.
+    /// The given source is not a valid one.
     #[error("{source_text} is nothing to install from: {why}")]
     Source {
-        /// What was given.
+        /// The source as the user gave it.
         source_text: String,
-        /// What is wrong with it.
         why: String,
     },
-    /// git did not do it.
+    /// git failed to fetch the repository.
     #[error("git could not fetch {url}: {why}")]
     Git {
-        /// From where.
         url: String,
-        /// Its last words.
+        /// The error line that git printed.
         why: String,
     },
-    /// There is no git.
+    /// git was not found on `PATH`.
     #[error("git is not installed")]
     NoGit,
-    /// It could not be downloaded.
+    /// The archive could not be downloaded.
     #[error("can't download {url}: {why}")]
-    Download {
-        /// From where.
-        url: String,
-        /// Why.
-        why: String,
-    },
-    /// The archive is broken, or means harm.
+    Download { url: String, why: String },
+    /// The archive is broken or malicious.
     #[error("this archive is not unpacked: {0}")]
     Archive(String),
-    /// Something in it has no business in an extension.
+    /// The extension contains a file that is not allowed in one.
     #[error("`{what}` has no business in an extension: {why}")]
     Rejected {
-        /// The file, from the extension.
+        /// Path of the file, relative to the extension.
         what: String,
-        /// What is wrong with it.
         why: String,
     },
-    /// There is no usable manifest.
+    /// The folder holds no usable manifest.
     #[error("there is no extension in it: {}", .0.first().map_or_else(|| "it has no gemini-extension.json".to_owned(), |wrong| wrong.message.clone()))]
     NoManifest(Vec<Diagnostic>),
-    /// One of that name is there.
+    /// An extension of that name is already installed.
     #[error("an extension called `{0}` is installed already")]
     Installed(String),
-    /// Something else is in the way.
+    /// A file or folder already stands at the install path.
     #[error("{} is in the way", .0.display())]
     PathOccupied(PathBuf),
-    /// It has changed since it was looked at.
+    /// The extension has changed since it was inspected.
     #[error("`{0}` was changed by somebody else meanwhile")]
     ConcurrentChange(String),
-    /// There is none of that name.
+    /// No extension has that name.
     #[error("no extension is called `{name}`")]
     Unknown {
-        /// The name.
         name: String,
-        /// The one that was meant, most likely.
+        /// The known name that is closest to it.
         near: Option<String>,
     },
-    /// It came with a project.
+    /// The extension belongs to a project.
     #[error("`{name}` came with the project, in {}", .folder.display())]
-    OwnedByProject {
-        /// Its name.
-        name: String,
-        /// Where it is.
-        folder: PathBuf,
-    },
-    /// It can't be updated.
+    OwnedByProject { name: String, folder: PathBuf },
+    /// The extension cannot be updated.
     #[error("`{name}` can't be updated: {why}")]
-    NotUpdatable {
-        /// Its name.
-        name: String,
-        /// Why.
-        why: String,
-    },
-    /// Another program installs something.
+    NotUpdatable { name: String, why: String },
+    /// Another process holds the install lock.
     #[error("another program is putting an extension in place")]
     Locked,
     /// The settings could not be changed.
     #[error(transparent)]
     Edit(#[from] EditError),
-    /// The disk refuses.
+    /// A file system operation failed.
     #[error("{}: {cause}", .path.display())]
     Disk {
-        /// Where.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
 }
 
 impl ExtensionError {
-    /// There is no extension of that name.
+    /// Returns the error for an unknown extension name, with the closest known name.
     pub fn unknown(name: &str, loaded: &hookwright_settings::LoadedConfig) -> Self {
         let known = loaded.extensions.iter().map(|one| one.name.as_str());
         ExtensionError::Unknown {
@@ -119,7 +98,7 @@ impl ExtensionError {
         ExtensionError::Rejected { what: what.into(), why: why.into() }
     }
 
-    /// What to do about it.
+    /// Returns advice on how to resolve the error, if there is any.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             ExtensionError::Source { .. } => {

@@ -1,5 +1,7 @@
-//! Looks through a fetched extension before anything of it counts: what leads out of it, what is no file, and what could not be
-//! shown on a line is refused. Links that lead to nothing, and that nothing of the extension needs, are left out.
+//! Checks every file of a fetched extension before it is used.
+//!
+//! Links that lead out of it, special files and names that cannot be shown on one line are rejected. Dangling links
+//! that the extension does not need are left out.
 
 use std::fs::{self, Metadata};
 use std::io::ErrorKind;
@@ -7,37 +9,39 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::ExtensionError;
 
-/// The most that an extension may have; dependencies and all.
+/// Limits for one extension, with its dependencies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExtensionLimits {
-    /// In bytes, unpacked.
+    /// Most bytes of all files, unpacked.
     pub(crate) bytes: u64,
-    /// Files and folders.
+    /// Most files and folders.
     pub(crate) entries: usize,
-    /// Folders in folders.
+    /// Deepest nesting of folders.
     pub(crate) depth: usize,
 }
 
 pub(crate) const EXTENSION_LIMITS: ExtensionLimits = ExtensionLimits { bytes: 512 << 20, entries: 50_000, depth: 64 };
 
-/// What becomes of rights that nothing in an extension should have.
+/// What to do with permissions that no file of an extension should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FilePermissionPolicy {
-    /// They are taken away.
+    /// Such permissions are removed.
     Restrict,
-    /// They stay: it is somebody's own folder.
+    /// Permissions stay as they are, because the folder belongs to the user.
     Preserve,
 }
 
-/// Whether a folder is fit to be an extension; the links in it that lead to nothing, from it.
+/// Checks whether a folder may be used as an extension and returns its dangling links, relative to it.
 ///
 /// # Errors
-/// If something in it is not.
+/// If the folder contains something that is not allowed in an extension.
 pub fn check_folder(root: &Path) -> Result<Vec<PathBuf>, ExtensionError> {
     inspect_folder(root, EXTENSION_LIMITS, FilePermissionPolicy::Preserve)
 }
 
-/// Looks at everything below a folder; which links lead to nothing, from it. In a draft they are gone then.
+/// Checks everything below a folder and returns the dangling links, relative to it.
+///
+/// With `FilePermissionPolicy::Restrict`, as for drafts, the dangling links are removed.
 pub(crate) fn inspect_folder(
     root: &Path,
     bounds: ExtensionLimits,
@@ -98,12 +102,12 @@ fn check_name(path: &Path, shown: &str) -> Result<(), ExtensionError> {
     }
 }
 
-/// Where a link inside leads.
+/// Where a link inside of the extension leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LinkTarget {
-    /// To something in the extension.
+    /// An existing file or folder of the extension.
     Inside,
-    /// To a place in the extension, or of another machine, where nothing is.
+    /// A path that does not exist: inside of the extension, or an absolute path of another machine.
     Missing,
 }
 
@@ -116,7 +120,7 @@ fn check_link(
     let target = fs::read_link(path).map_err(ExtensionError::disk_error(path))?;
     let refused = || Err(ExtensionError::rejected(shown, format!("it links to {}, outside of it", target.display())));
     let leads = path.canonicalize();
-    // In a draft the link is removed, so that it leads nowhere later either.
+    // Links in a draft are removed, so such a link cannot lead anywhere later.
     let is_of_another_machine = || {
         rights == FilePermissionPolicy::Restrict
             && leads.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound)
@@ -136,8 +140,10 @@ fn check_link(
     }
 }
 
-/// Whether a link that leads to nothing would lead to a place inside: step by step as the system goes, other links
-/// included. What stands behind the first thing that is missing must not go up again: nobody knows from where.
+/// Whether the target of a dangling link is inside of the root.
+///
+/// The path is resolved component by component, as the system does it, other links included. After the first missing
+/// component no `..` is allowed, because its start is unknown.
 fn would_resolve_inside(link: &Path, target: &Path, root: &Path) -> bool {
     let Some(mut here) = link.parent().and_then(|folder| folder.canonicalize().ok()) else { return false };
     let mut parts = target.components();
@@ -152,7 +158,7 @@ fn would_resolve_inside(link: &Path, target: &Path, root: &Path) -> bool {
         let is_link = next.symlink_metadata().is_ok_and(|found| found.is_symlink());
         match next.canonicalize() {
             Ok(real) if real.starts_with(root) => here = real,
-            // Another link that leads to nothing is judged by itself.
+            // Another dangling link is checked by itself.
             Err(_) if next.starts_with(root) && (!is_link || next != link) => break,
             _ => return false,
         }
@@ -160,13 +166,13 @@ fn would_resolve_inside(link: &Path, target: &Path, root: &Path) -> bool {
     parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
-/// Whether a guard may need a file, by where it stands, or the extension names it in its manifest or beside its hooks. Skills,
-/// agents and commands can be done without.
+/// Whether the extension may need a file: it is in the hooks or policies folder, or the manifest or a hooks file
+/// names it. Skills, agents and commands are not required.
 fn is_required_file(shown: &str, root: &Path) -> bool {
     const REQUIRED_FOLDERS: [&str; 2] = ["hooks", "policies"];
     const DECLARING_FILES: [&str; 3] = ["gemini-extension.json", "hooks/hooks.json", "hooks.json"];
     let shown = shown.replace(std::path::MAIN_SEPARATOR, "/");
-    // Archives may hold everything in one folder.
+    // An archive may hold everything in one folder.
     let (first, rest) = shown.split_once('/').unwrap_or((&shown, ""));
     let second = rest.split('/').next().unwrap_or_default();
     let name = shown.rsplit('/').next().unwrap_or(&shown);
@@ -183,7 +189,7 @@ fn is_required_file(shown: &str, root: &Path) -> bool {
         || is_one_folder && (stands_there(second) || speaks_of_it(&root.join(first)))
 }
 
-/// Nothing in an extension runs as somebody else, and its owner can always replace it.
+/// Removes setuid, setgid, sticky and group and other write permissions, and gives the owner access.
 #[cfg(unix)]
 fn restrict_permissions(path: &Path, found: &Metadata) -> Result<(), ExtensionError> {
     use std::os::unix::fs::PermissionsExt;
@@ -203,7 +209,7 @@ fn restrict_permissions(_: &Path, _: &Metadata) -> Result<(), ExtensionError> {
     Ok(())
 }
 
-/// The files below a folder, from it, without git's own; for whoever compares or shows them.
+/// Lists the files below a folder, relative to it, without the `.git` folder.
 pub(crate) fn list_files(root: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut waiting = vec![root.to_owned()];

@@ -1,5 +1,7 @@
-//! Installing: a source becomes a draft that can be looked at, and, if the caller says so, an extension in its place. Until then
-//! nothing counts, and a draft that is dropped is gone.
+//! Installs, links and uninstalls extensions.
+//!
+//! A source is fetched into a draft, which the caller can show and then commit. Before the commit nothing is
+//! installed, and dropping the draft removes it.
 
 use std::path::{Path, PathBuf};
 
@@ -20,31 +22,31 @@ use crate::summary::ExtensionSummary;
 
 const ORIGIN_FILE: &str = ".gemini-extension-install.json";
 
-/// An extension that is ready to be put in place.
+/// An extension that was fetched and inspected and can be installed.
 pub struct PreparedExtension {
-    /// What it brings.
+    /// The contents of the extension, for review.
     pub summary: ExtensionSummary,
-    /// What it changes, if it takes the place of another.
+    /// The differences from the installed version, if this is an update.
     pub diff: Option<ExtensionDiff>,
-    /// Its settings.
+    /// The settings that the extension declares.
     pub settings: Vec<hookwright_settings::ExtensionSetting>,
-    /// Gone with this, unless it was put in place.
+    /// Keeps the draft folder until the extension is installed or dropped.
     _draft: DraftFolder,
     root: PathBuf,
     origin: ExtensionOrigin,
     replaced: Option<ReplacedExtension>,
 }
 
-/// The extension whose place is taken, as it was looked at.
+/// The installed extension that an update replaces, as it was when it was inspected.
 pub(crate) struct ReplacedExtension {
     pub(crate) extension: Extension,
     pub(crate) origin: Option<ExtensionOrigin>,
 }
 
-/// Fetches a source and looks at it.
+/// Fetches a source into a draft and inspects it.
 ///
 /// # Errors
-/// If it can't be fetched, is no extension, or one of that name is installed.
+/// If it can't be fetched, is no extension, or an extension of that name is installed.
 pub async fn prepare_extension(
     source: &ExtensionSource,
     auto_update: bool,
@@ -67,7 +69,7 @@ pub(crate) async fn fetch_and_inspect(
     let fetched = fetcher.fetch(source, draft.path()).await?;
     let left_out = inspect_folder(draft.path(), EXTENSION_LIMITS, FilePermissionPolicy::Restrict)?;
     let root = fetched.root;
-    // What it says of where it came from is not its to say.
+    // The origin is recorded by the installer; a record inside of the source is not trusted.
     let said = root.join(ORIGIN_FILE);
     if said.symlink_metadata().is_ok() {
         std::fs::remove_file(&said).map_err(ExtensionError::disk_error(&said))?;
@@ -81,12 +83,12 @@ pub(crate) async fn fetch_and_inspect(
     Ok(PreparedExtension { summary: brings, diff: None, settings, _draft: draft, root, origin, replaced: replaces })
 }
 
-/// Said of a link that is left out.
+/// Returns the warning for a dangling link that is left out.
 pub fn dangling_link_warning(link: &Path) -> Diagnostic {
     Diagnostic::about_file(Severity::Warning, link, "this link leads to nothing, so it is left out")
 }
 
-/// That no extension has this name, in whatever capitals, nor a folder its place.
+/// Checks that no extension or folder has this name, ignoring case.
 fn check_not_installed(name: &str, loaded: &LoadedConfig) -> Result<(), ExtensionError> {
     let same = |other: &&Extension| other.owner == ExtensionOwner::User && other.name.eq_ignore_ascii_case(name);
     if let Some(other) = loaded.extensions.iter().find(same) {
@@ -101,7 +103,7 @@ fn check_not_installed(name: &str, loaded: &LoadedConfig) -> Result<(), Extensio
 }
 
 impl PreparedExtension {
-    /// The values that its settings have already, from the one whose place it takes.
+    /// Returns values of its settings that the replaced extension already has.
     pub fn known_values(&self) -> Vec<(String, String)> {
         let old =
             self.replaced.as_ref().map(|old| read_extension_values(&old.extension.install_dir)).unwrap_or_default();
@@ -113,10 +115,14 @@ impl PreparedExtension {
         &self.root
     }
 
-    /// Puts it in place with these values of its settings. What was there stays if anything of that fails.
+    /// Installs the extension with these setting values.
+    ///
+    /// If it can't be put in place, the previous extension stays. If only trust in its hooks can't be recorded, the new
+    /// extension is installed all the same.
     ///
     /// # Errors
-    /// If it can't be put in place, or somebody else was faster.
+    /// If it can't be put in place, another process updated the installed extension meanwhile, or trust can't be
+    /// recorded.
     pub fn commit(
         self,
         values: &[(String, String)],
@@ -171,19 +177,19 @@ impl PreparedExtension {
     }
 }
 
-/// Whether the user has seen what an extension brings and said yes.
+/// Whether the user agreed to what an extension contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstallConsent {
-    /// They have: its hooks are trusted as they are.
+    /// The user agreed: the hooks are trusted as they are.
     Given,
-    /// Nothing changed that they would be asked about. Nothing is trusted either: a hook that is another one after all waits.
+    /// Nothing changed that needs consent. Nothing is trusted either, so a hook that did change waits for review.
     NotRequired,
 }
 
-/// Does something for the user that changes an extension's values, not its hooks; these stay trusted, if they were before.
+/// Runs a change of an extension's values; its hooks stay trusted if they were trusted before.
 ///
 /// # Errors
-/// If that fails, or trust can't be recorded.
+/// If the change fails, or trust can't be recorded.
 pub fn preserve_hook_trust<T>(
     name: &str,
     world: &ProcessEnv,
@@ -200,10 +206,10 @@ pub fn preserve_hook_trust<T>(
     Ok(done)
 }
 
-/// Links a folder as an extension: it stays where it is, and what it is from now on counts.
+/// Prepares a link to a folder as an extension; the folder stays where it is, and later changes in it take effect.
 ///
 /// # Errors
-/// If it is no extension, or one of that name is installed.
+/// If it is no extension, or an extension of that name is installed.
 pub fn prepare_link(folder: &Path, loaded: &LoadedConfig) -> Result<PreparedExtension, ExtensionError> {
     let folder = folder.canonicalize().map_err(ExtensionError::disk_error(folder))?;
     check_folder(&folder)?;
@@ -225,7 +231,7 @@ pub fn prepare_link(folder: &Path, loaded: &LoadedConfig) -> Result<PreparedExte
     Ok(PreparedExtension { summary: brings, diff: None, settings, _draft: draft, root, origin, replaced: None })
 }
 
-/// The configuration as it is now, with this extension active wherever we are.
+/// Loads the configuration again, with this extension active.
 fn reload(world: &ProcessEnv, loaded: &LoadedConfig, name: &str) -> LoadedConfig {
     let options = LoadOptions {
         project: loaded.project.root.clone(),
@@ -235,7 +241,7 @@ fn reload(world: &ProcessEnv, loaded: &LoadedConfig, name: &str) -> LoadedConfig
     load(world, &options)
 }
 
-/// The extension that is meant by a name, or by where it came from.
+/// Finds an extension by its name, ignoring case, or by its source.
 pub fn find_extension<'l>(which: &str, loaded: &'l LoadedConfig) -> Option<&'l Extension> {
     let is_meant = |one: &&Extension| {
         one.name.eq_ignore_ascii_case(which) || one.origin.as_ref().is_some_and(|origin| origin.source == which)
@@ -243,7 +249,8 @@ pub fn find_extension<'l>(which: &str, loaded: &'l LoadedConfig) -> Option<&'l E
     loaded.extensions.iter().find(is_meant)
 }
 
-/// Removes an installed extension, by its name or by where it came from. What a linked one links to stays. Its name.
+/// Removes an installed extension, given by name or by source, and returns its name; the target of a linked extension
+/// stays.
 ///
 /// # Errors
 /// If there is none, or it can't be removed.
@@ -257,7 +264,7 @@ pub fn uninstall(which: &str, loaded: &LoadedConfig) -> Result<String, Extension
             hooks_files = one.hooks_files();
             (one.name.clone(), one.install_dir.clone())
         }
-        // One that is too broken to be read is known by its folder.
+        // An extension whose manifest cannot be read is found by its folder.
         None => {
             let home = draft::install_dir(&loaded.paths, which);
             if wrong_with_extension_name(which).is_some() || home.symlink_metadata().is_err() {
@@ -269,7 +276,7 @@ pub fn uninstall(which: &str, loaded: &LoadedConfig) -> Result<String, Extension
     let _turn = InstallLock::acquire(&loaded.paths)?;
     draft::remove_installed(&loaded.paths, &home)?;
     forget_extension(&loaded.paths, &name)?;
-    // What a linked one links to stays, with its guards; nobody misses them.
+    // The folder of a linked extension keeps its guards, but they must no longer be reported as missing.
     dismiss_guards(&loaded.paths, &hooks_files, Path::new("/"))?;
     Ok(name)
 }

@@ -1,9 +1,11 @@
-//! Extensions from elsewhere onto this disk: a source is fetched into a draft, looked at, and put in place whole or not at all.
+//! Installs extensions from other places: a source is fetched into a draft, inspected, and put in place as a whole or
+//! not at all.
 //!
-//! `source.rs` says what a source is, `fetch/` gets it, `inspection.rs` refuses what has no business in an extension, `summary.rs`
-//! and `contents.rs` say what it brings, `diff.rs` what an update changes, `draft.rs` puts it in place. `install.rs` and `update.rs` are
-//! the journeys. It asks nobody and prints nothing: the caller shows what there is to consent to, and says yes or drops it.
-//! What an installed extension means to a session is `hookwright-settings`.
+//! `source.rs` parses sources, `fetch/` fetches them, `inspection.rs` rejects files that are not allowed,
+//! `summary.rs` and `contents.rs` list what an extension contains, `diff.rs` what an update changes, `draft.rs` puts
+//! it in place. `install.rs` and `update.rs` combine these steps. The crate asks no questions and prints nothing: the
+//! caller shows what needs consent, and commits or drops it. How a session loads an installed extension is in
+//! `hookwright-settings`.
 
 mod contents;
 mod diff;

@@ -1,5 +1,6 @@
-//! Skills from elsewhere: fetched into a draft beside the installed ones, looked at, and put in place one by one, each whole or
-//! not at all. As with extensions, the caller shows what comes and says yes or drops it.
+//! Installs skills from other places: they are fetched into a draft beside the installed ones, inspected, and put in
+//! place one by one, each as a whole or not at all. As with extensions, the caller shows them, and commits or drops
+//! them.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -13,19 +14,20 @@ use crate::inspection::{EXTENSION_LIMITS, FilePermissionPolicy, inspect_folder};
 use crate::install::dangling_link_warning;
 use crate::source::ExtensionSource;
 
-/// Skills that are ready to be put in place.
+/// Skills that were fetched and inspected and can be installed.
 pub struct PreparedSkills {
-    /// What came, and what is wrong with it.
+    /// The skills, and the diagnostics about them.
     pub skills: Skills,
-    /// Gone with this.
+    /// Removed on drop.
     draft: DraftFolder,
     target: PathBuf,
 }
 
-/// Fetches a source, and looks for skills in it: its own, else one in each folder, else in its `skills` folder.
+/// Fetches a source and finds the skills in it: the source itself, else one in each folder, else those in its
+/// `skills` folder.
 ///
 /// # Errors
-/// If it can't be fetched, leads out of itself, or holds no skill.
+/// If it can't be fetched, contains links that lead out of it, or holds no skill.
 pub async fn prepare_skills(
     source: &ExtensionSource,
     inside: Option<&Path>,
@@ -68,28 +70,28 @@ pub async fn prepare_skills(
 }
 
 impl PreparedSkills {
-    /// Those that would take the place of an installed one.
+    /// Names of the skills that would replace an installed one.
     pub fn replaced_names(&self) -> Vec<&str> {
         let names = self.skills.list.iter().map(|skill| skill.name.as_str());
         names.filter(|name| self.target.join(name).symlink_metadata().is_ok()).collect()
     }
 
-    /// Puts them in place. One that fails leaves what was there.
+    /// Installs the skills and returns their folders. If one fails, the skill that it would replace stays.
     ///
     /// # Errors
-    /// If one can't be put in place.
+    /// If a skill can't be put in place.
     pub fn commit(self) -> Result<Vec<PathBuf>, ExtensionError> {
         let mut placed = Vec::new();
         for (at, skill) in self.skills.list.iter().enumerate() {
             if !is_usable_name(&skill.name) {
                 return Err(ExtensionError::rejected(skill.name.as_str(), "it can be no folder's name"));
             }
-            // A repository's own history is no part of it.
+            // A repository's history is not part of the skill.
             let history = skill.folder.join(".git");
             if history.symlink_metadata().is_ok() {
                 std::fs::remove_dir_all(&history).map_err(ExtensionError::disk_error(&history))?;
             }
-            // The draft itself can't be moved: it is cleared away at the end.
+            // The draft folder itself can't be moved, because it is removed on drop.
             let ready = match skill.folder == self.draft.path().canonicalize().unwrap_or_default() {
                 false => skill.folder.clone(),
                 true => self.move_to_subfolder(at)?,
@@ -104,7 +106,7 @@ impl PreparedSkills {
         Ok(placed)
     }
 
-    /// A skill that is the whole draft, in a folder of its own in it.
+    /// Moves a skill that fills the whole draft into a subfolder of the draft.
     fn move_to_subfolder(&self, at: usize) -> Result<PathBuf, ExtensionError> {
         let ready = self.draft.path().join(format!(".ready-{at}"));
         let entries = std::fs::read_dir(self.draft.path()).map_err(ExtensionError::disk_error(self.draft.path()))?;

@@ -1,5 +1,5 @@
-//! What people install from, told apart by how it is written: a folder, an archive, an address of git's. Pure but for a look
-//! whether a path is there.
+//! Parses what the user installs from: a folder, an archive or a git address. The file system is read only to see
+//! whether a path exists.
 
 use std::path::{Path, PathBuf};
 
@@ -7,35 +7,34 @@ use hookwright_settings::{ExtensionOrigin, OriginKind};
 
 use crate::error::ExtensionError;
 
-/// Where an extension comes from.
+/// Where an extension is fetched from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExtensionSource {
     /// A folder on this disk.
     Folder(PathBuf),
     /// An archive on this disk.
     Archive(PathBuf),
-    /// An archive elsewhere.
+    /// An archive to download.
     RemoteArchive(String),
-    /// A repository.
     Git {
-        /// Its address.
         url: String,
-        /// The branch, tag or commit; its own if none.
+        /// The branch, tag or commit; the repository's default branch if `None`.
         reference: Option<String>,
     },
 }
 
-/// How addresses of git's begin. `ext::` and other helpers, which run what the address says, are not among them.
+/// Prefixes of git addresses. `ext::` and other remote helpers, which run a command from the address, are not among
+/// them.
 const GIT_URL_SCHEMES: [&str; 5] = ["https://", "http://", "ssh://", "git://", "file://"];
 
-/// What Gemini CLI's users write, and what it stands for.
+/// Shorthands that Gemini CLI's users write, with the addresses that they stand for.
 const HOST_SHORTHANDS: [(&str, &str); 2] = [("github:", "https://github.com/"), ("gitlab:", "https://gitlab.com/")];
 
 impl ExtensionSource {
-    /// Reads what was typed. Paths are relative to `cwd`.
+    /// Parses a source as typed by the user; paths are relative to `cwd`.
     ///
     /// # Errors
-    /// If it is none of these, or means something else to git.
+    /// If it is none of these, or would be an option or a remote helper to git.
     pub fn parse(text: &str, reference: Option<&str>, cwd: &Path) -> Result<ExtensionSource, ExtensionError> {
         let wrong =
             |why: &str| ExtensionError::Source { source_text: text.escape_debug().to_string(), why: why.to_owned() };
@@ -75,7 +74,7 @@ impl ExtensionSource {
 
     fn parse_address(url: &str, reference: Option<&str>) -> Result<ExtensionSource, String> {
         let host = url.split_once("://").map_or(url, |(_, rest)| rest);
-        // A host that begins with a dash is an option to ssh.
+        // ssh would take a host that begins with a dash as an option.
         let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
         if host.starts_with('-') || url.split_once('@').is_some_and(|(user, _)| user.starts_with('-')) {
             return Err("it holds an option".to_owned());
@@ -91,7 +90,7 @@ impl ExtensionSource {
         Ok(ExtensionSource::Git { url: url.to_owned(), reference: reference.map(str::to_owned) })
     }
 
-    /// What an installed extension came from, if it can come from there again.
+    /// Returns the source of an installed extension, so that it can be fetched again.
     pub fn from_origin(origin: &ExtensionOrigin, cwd: &Path) -> Result<ExtensionSource, ExtensionError> {
         match origin.kind {
             OriginKind::Release => ExtensionSource::parse(&origin.source, None, cwd),
@@ -101,7 +100,7 @@ impl ExtensionSource {
         }
     }
 
-    /// What is remembered of it.
+    /// Returns the origin to record for an installed extension.
     pub fn to_origin(&self, commit: Option<String>, auto_update: bool) -> ExtensionOrigin {
         let (source, kind, reference) = match self {
             ExtensionSource::Folder(path) => (path.to_string_lossy().into_owned(), OriginKind::Local, None),
@@ -128,7 +127,7 @@ pub(crate) fn is_archive(name: &str) -> bool {
     [".tar.gz", ".tgz", ".zip"].iter().any(|end| name.ends_with(end))
 }
 
-/// `git@host:path`, and nothing that only looks like it.
+/// Whether a text is an scp-like address, `git@host:path`; remote helpers such as `a@b::c` are not.
 fn is_scp_address(text: &str) -> bool {
     let Some((user, rest)) = text.split_once('@') else { return false };
     let plain =
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_something_else_to_git_is_refused() {
+    fn options_and_remote_helpers_of_git_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("c.txt"), "").unwrap();
         let refused = [

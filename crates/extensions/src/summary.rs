@@ -1,5 +1,6 @@
-//! What an extension brings, as a person reads it before saying yes: hooks with the scripts behind them, servers, tools taken
-//! away, policies, context, commands, skills, agents, settings. As it is written: no value of anybody's is filled in.
+//! Lists what an extension contains, for a person to review before installing it: hooks with their scripts, servers,
+//! excluded tools, policies, context, commands, skills, agents and settings. Placeholders are shown as written,
+//! without the user's values.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,27 +14,25 @@ use crate::contents::ExtensionContents;
 use crate::error::ExtensionError;
 use crate::inspection::list_files;
 
-/// The largest file that is shown or compared as text.
+/// Largest file that is shown or compared as text.
 const MAX_TEXT_FILE_BYTES: u64 = 1 << 20;
 
-/// Files that an installation makes, and no extension brings; the second holds the user's secrets.
+/// Files that the installer writes and that are no part of the extension; `.env` holds the user's secrets.
 pub(crate) const INSTALLER_FILES: [&str; 2] = [".gemini-extension-install.json", ".env"];
 
-/// Things of one kind.
+/// Items of one kind in a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummarySection {
-    /// What they are.
     pub title: &'static str,
-    /// One each.
     pub items: Vec<SummaryItem>,
 }
 
-/// One thing that an extension brings.
+/// One item that an extension contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummaryItem {
-    /// What it is, on a line.
+    /// The item on one line.
     pub text: String,
-    /// More about it, a line each.
+    /// More lines about the item.
     pub details: Vec<String>,
 }
 
@@ -43,41 +42,39 @@ impl From<String> for SummaryItem {
     }
 }
 
-/// What an extension brings.
+/// Everything that an extension contains, for review.
 #[derive(Clone, Debug)]
 pub struct ExtensionSummary {
-    /// Its name.
     pub name: String,
-    /// Its version.
     pub version: String,
-    /// What it is for.
     pub description: Option<String>,
-    /// What it brings; kinds of which there is nothing are left out.
+    /// The contents by kind, without empty sections.
     pub sections: Vec<SummarySection>,
-    /// What runs or decides: the hooks' declarations and scripts, policies, and what servers are started with, by their names from the extension.
+    /// Files that run or make a decision, by path relative to the extension: hook declarations and their scripts,
+    /// policies, and the files that servers are started with.
     pub reviewed_files: BTreeMap<String, ReviewedContent>,
-    /// Whether a hook may run any of its files.
+    /// Whether a hook may run any file of the extension.
     pub may_run_any_file: bool,
-    /// What its files come to.
+    /// The commands, skills and agents of the extension.
     pub contents: ExtensionContents,
-    /// What is wrong with it.
+    /// Problems with the extension's files.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What a file holds.
+/// Content of a reviewed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReviewedContent {
-    /// Text.
+    /// Content that is valid text.
     Text(String),
-    /// Something else, known by its size and hash.
+    /// Other content, described by its size and hash.
     Opaque(String),
 }
 
 impl ExtensionSummary {
-    /// Looks at the extension in a folder, as a session with this configuration would have it.
+    /// Reads the extension in a folder as a session with this configuration would load it.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the folder holds no extension.
     pub fn read(folder: &Path, loaded: &LoadedConfig) -> Result<ExtensionSummary, ExtensionError> {
         let mut diagnostics = Vec::new();
         let Some(extension) = Extension::read_raw(folder, &loaded.project.root, &mut diagnostics) else {
@@ -91,7 +88,7 @@ impl ExtensionSummary {
         }
         let (hooks, any_may_run) = hook_items(&extension, &declared.hooks, loaded, &mut reviewed);
         let contents = ExtensionContents::read(&extension, loaded);
-        // Where an agent starts programs, its file is as much of a server as the manifest is.
+        // The file of an agent with MCP servers starts programs, as the manifest does.
         let serving = contents.agents.iter().filter(|agent| !agent.named_servers.is_empty());
         serving.for_each(|agent| add_reviewed_file(&mut reviewed, &extension.path, &agent.path));
         server_files(&extension, &contents)
@@ -132,7 +129,7 @@ impl ExtensionSummary {
         })
     }
 
-    /// Says where things are by the extension's name, and not by the draft that it is in.
+    /// Replaces paths of the draft folder by the extension's name in the diagnostics.
     pub(crate) fn replace_draft_paths(&mut self, draft: &Path) {
         let real = draft.canonicalize().unwrap_or_else(|_| draft.to_owned());
         let name = &self.name;
@@ -150,7 +147,7 @@ impl ExtensionSummary {
         }
     }
 
-    /// Everything on lines, for comparing.
+    /// Returns all sections as lines of text, for a diff.
     pub(crate) fn to_text(&self) -> String {
         let mut text = String::new();
         for section in &self.sections {
@@ -163,14 +160,15 @@ impl ExtensionSummary {
     }
 }
 
-/// The hooks, and the scripts that they run.
+/// Returns the hooks as items, adds the scripts that they run to the reviewed files, and says whether a hook may run
+/// any file.
 fn hook_items(
     extension: &Extension,
     hooks: &[Hook],
     loaded: &LoadedConfig,
     reviewed: &mut BTreeMap<String, ReviewedContent>,
 ) -> (Vec<SummaryItem>, bool) {
-    // Where its hooks' own files are looked for depends on whose they are.
+    // The lookup of a hook's files depends on the extension that the hook belongs to.
     let mut with_it = loaded.clone();
     with_it.extensions.retain(|other| other.name != extension.name);
     with_it.extensions.push(extension.clone());
@@ -199,7 +197,7 @@ fn hook_items(
     (each.collect(), any_may_run)
 }
 
-/// The files of its own that its servers are started with.
+/// Returns the extension's files that are named in commands and arguments of its servers.
 fn server_files(extension: &Extension, contents: &ExtensionContents) -> Vec<PathBuf> {
     let words = |server: &Value| -> Vec<String> {
         let args = server.get("args").and_then(Value::as_array).into_iter().flatten();
@@ -211,7 +209,7 @@ fn server_files(extension: &Extension, contents: &ExtensionContents) -> Vec<Path
     all.filter(|file| file.is_file() && is_inside(&extension.path, file)).collect()
 }
 
-/// Its servers, and those that its agents have for themselves.
+/// Returns the servers of the extension and of its agents as items.
 fn server_items(extension: &Extension, contents: &ExtensionContents) -> Vec<SummaryItem> {
     let own = extension.mcp_servers.iter().map(|(name, entry)| server_item(extension, name, entry));
     let of_agents = contents.agents.iter().flat_map(|agent| {
@@ -248,7 +246,7 @@ fn setting_item(setting: &hookwright_settings::ExtensionSetting) -> SummaryItem 
     SummaryItem::from(format!("{} ({}{secret})", setting.name, setting.variable))
 }
 
-/// What counts of a kind, and what is left out of it, with the reason.
+/// Adds to the items of one kind those that are left out, with the reason.
 fn with_rejected_items(
     extension: &Extension,
     contents: &ExtensionContents,
@@ -264,7 +262,7 @@ fn with_rejected_items(
     what.into_iter().chain(left_out).collect()
 }
 
-/// The files of a kind below a folder.
+/// Lists the files below a folder that have this file extension.
 fn files_with_extension(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let all = list_files(folder).into_iter();
     all.filter(|file| file.extension().is_some_and(|end| end == ending)).map(|file| folder.join(file)).collect()
@@ -284,7 +282,7 @@ pub(crate) fn read_content(file: &Path) -> ReviewedContent {
     }
 }
 
-/// A file that is too large to be shown is still told from another.
+/// Hashes a file that is too large to show, so that changes are still noticed.
 fn hash_large_file(file: &Path) -> std::io::Result<ReviewedContent> {
     let mut hash = Sha256::new();
     let size = std::io::copy(&mut std::fs::File::open(file)?, &mut HashWriter(&mut hash))?;
@@ -317,7 +315,7 @@ fn is_inside(root: &Path, path: &Path) -> bool {
     path.starts_with(root) || root.canonicalize().is_ok_and(|real| path.starts_with(real))
 }
 
-/// A file's name from a folder, with slashes.
+/// Returns a path relative to a folder, with slashes.
 fn relative_name(root: &Path, path: &Path) -> String {
     let real = root.canonicalize();
     let short = path.strip_prefix(root).ok().or_else(|| path.strip_prefix(real.as_ref().ok()?).ok());

@@ -1,4 +1,4 @@
-//! Updating: the source that an extension came from is looked at again, and what has changed is shown before it counts.
+//! Updates: the source of an extension is fetched again, and the changes can be reviewed before they are installed.
 
 use hookwright_settings::{Extension, ExtensionOrigin, ExtensionOwner, LoadedConfig, OriginKind};
 
@@ -9,20 +9,20 @@ use crate::install::{PreparedExtension, ReplacedExtension, fetch_and_inspect};
 use crate::source::ExtensionSource;
 use crate::summary::ExtensionSummary;
 
-/// What came of looking for an update.
+/// Result of the check for an update.
 pub enum UpdateStatus {
-    /// There is nothing new.
+    /// The installed version is the newest.
     Current,
-    /// It is linked: what it links to counts as it is.
+    /// The extension is linked, so changes in its folder take effect without an update.
     Linked,
-    /// There is a new version, ready to be put in place.
+    /// A new version is ready to be installed.
     Ready(Box<PreparedExtension>),
 }
 
-/// Looks whether an installed extension has a newer version where it came from.
+/// Checks whether there is a newer version of an installed extension at its source.
 ///
 /// # Errors
-/// If that is not known, can't be fetched, or is another extension by now.
+/// If its source is unknown, can't be fetched, or holds another extension now.
 pub async fn check_for_update(
     extension: &Extension,
     fetcher: &Fetcher<'_>,
@@ -57,10 +57,11 @@ pub async fn check_for_update(
     Ok(UpdateStatus::Ready(Box::new(prepared)))
 }
 
-/// Whether the repository that an extension came from has moved on, as far as that is known without fetching anything.
+/// Whether the remote repository has another commit than the installed one; false where that cannot be known without
+/// fetching.
 ///
 /// # Errors
-/// If git can't tell.
+/// If git fails.
 pub async fn has_newer_commit(
     extension: &Extension,
     fetcher: &Fetcher<'_>,
@@ -75,7 +76,7 @@ pub async fn has_newer_commit(
     }
 }
 
-/// Whether a repository is still at the commit that is here: then nothing need be fetched.
+/// Whether the remote repository is still at the installed commit, so that nothing needs to be fetched.
 async fn is_at_remote_commit(
     origin: &ExtensionOrigin,
     source: &ExtensionSource,

@@ -1,5 +1,7 @@
-//! Unpacks a tar or zip archive into an empty folder. Only files and folders, only inside of it, only so many, only so large:
-//! whatever else an archive holds, nothing of it is unpacked.
+//! Unpacks a tar or zip archive into an empty folder.
+//!
+//! Only files and folders whose paths stay inside the target are unpacked, up to a limit of entries, depth and bytes.
+//! Pax headers are skipped; any other entry is an error.
 
 use std::fs::{self, File};
 use std::io::{Cursor, Read, Write};
@@ -8,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::error::ExtensionError;
 use crate::inspection::{ExtensionLimits, limits_message};
 
-/// Unpacks; the name says which kind it is.
+/// Unpacks an archive; the end of its name says whether it is a zip or a gzipped tar file.
 pub(super) fn unpack(name: &str, bytes: &[u8], into: &Path, bounds: ExtensionLimits) -> Result<(), ExtensionError> {
     let mut room = Unpacker { target: into, limits: bounds, bytes: 0, entries: 0 };
     match name.to_ascii_lowercase().ends_with(".zip") {
@@ -23,7 +25,7 @@ fn archive_error(error: impl std::fmt::Display) -> ExtensionError {
 
 fn untar(reader: impl Read, room: &mut Unpacker<'_>) -> Result<(), ExtensionError> {
     use tar::EntryType;
-    // What lies between and behind the files counts too.
+    // Padding and trailing data count against the limit too.
     let reader = reader.take(room.limits.bytes.saturating_mul(2));
     let mut archive = tar::Archive::new(reader);
     for entry in archive.entries().map_err(archive_error)? {
@@ -53,7 +55,7 @@ fn rejection_reason(kind: tar::EntryType) -> &'static str {
 
 fn unzip(bytes: &[u8], room: &mut Unpacker<'_>) -> Result<(), ExtensionError> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(archive_error)?;
-    // Of two entries with one name the reader shows the last one only.
+    // The reader shows only the last of two entries with one name.
     if archive.has_duplicate_names() {
         return Err(archive_error("a name is in the archive twice"));
     }
@@ -73,7 +75,7 @@ fn unzip(bytes: &[u8], room: &mut Unpacker<'_>) -> Result<(), ExtensionError> {
     Ok(())
 }
 
-/// Where things are unpacked, and how much of the bounds is used.
+/// The target folder and the part of the limits that is already used.
 struct Unpacker<'r> {
     target: &'r Path,
     limits: ExtensionLimits,
@@ -95,7 +97,7 @@ impl Unpacker<'_> {
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).map_err(ExtensionError::disk_error(parent))?;
         }
-        // A name that comes twice is somebody's trick: what was looked at would not be what counts.
+        // A duplicate name may be an attack: the inspected file would not be the one that is installed.
         let made = File::options().write(true).create_new(true).open(&target);
         let mut file = made.map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
@@ -104,7 +106,7 @@ impl Unpacker<'_> {
             _ => ExtensionError::disk_error(&target)(error),
         })?;
         let left = self.limits.bytes - self.bytes;
-        // What a header says of a size is not believed.
+        // The size in the header is not trusted.
         let written = std::io::copy(&mut reader.take(left + 1), &mut file).map_err(archive_error)?;
         self.bytes += written;
         if written > left {
@@ -114,7 +116,7 @@ impl Unpacker<'_> {
         if executable { make_executable(&file, &target) } else { Ok(()) }
     }
 
-    /// The place of an entry, if it is inside.
+    /// Returns the path to unpack an entry to, or an error if it is outside of the target or beyond the limits.
     fn target_path(&mut self, path: &Path) -> Result<PathBuf, ExtensionError> {
         self.entries += 1;
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -167,7 +169,7 @@ mod tests {
         TarEntry { name, kind: EntryType::Regular, link: "", data }
     }
 
-    /// A tar file; names go in as they are, however odd.
+    /// Builds a tar archive; entry names are written unchanged, even invalid ones.
     fn build_tar(entries: &[TarEntry<'_>]) -> Vec<u8> {
         let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
         for entry in entries {
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_or_is_no_file_is_refused() {
+    fn entries_outside_the_target_and_special_files_are_refused() {
         let odd = |name, kind, link| TarEntry { name, kind, link, data: b"" };
         let cases: Vec<(TarEntry<'_>, &str)> = vec![
             (file_entry("../evil", b"x"), "leads out"),
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn bombs_stay_small() {
+    fn archive_bombs_are_refused() {
         let zeros = vec![0_u8; 3 << 20];
         let (_at, done) = unpack_tar(&[file_entry("bomb", &zeros)]);
         assert!(done.unwrap_err().to_string().contains("more than 1 MiB"));
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn zips_are_held_to_the_same() {
+    fn zip_archives_have_the_same_limits() {
         let folder = tempfile::tempdir().unwrap();
         let into = folder.path().join("in");
         let try_zip = |entries: &[(&str, u32, &[u8])]| {
@@ -282,7 +284,7 @@ mod tests {
         assert!(said.contains("symbolic link"), "{said}");
         let zeros = vec![0_u8; 3 << 20];
         assert!(try_zip(&[("bomb", 0o644, &zeros)]).unwrap_err().to_string().contains("more than 1 MiB"));
-        // The writer refuses a name that comes twice, so that the second one is given its name afterwards.
+        // The writer refuses duplicate names, so the second entry is renamed in the bytes.
         let mut twice = build_zip(&[("same-name", 0o644, b"one"), ("some-name", 0o644, b"two")]);
         for at in 0..twice.len() - 9 {
             if twice[at..].starts_with(b"some-name") {

@@ -1,4 +1,5 @@
-//! Copies a folder: files, folders and links as links, nothing else, and none of git's own. Links are judged afterwards.
+//! Copies files, folders and links (as links) of a folder, without `.git` and the install record at its top. Links
+//! are checked afterwards by `inspection.rs`.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::path::Path;
 use crate::error::ExtensionError;
 use crate::inspection::{ExtensionLimits, limits_message};
 
-/// What is not the extension's: where it came from, and git's own.
+/// Names that are not copied: git's folder and the record of where an extension came from.
 const EXCLUDED_NAMES: [&str; 2] = [".git", ".gemini-extension-install.json"];
 
 pub(super) fn copy_folder(from: &Path, into: &Path, bounds: ExtensionLimits) -> Result<(), ExtensionError> {

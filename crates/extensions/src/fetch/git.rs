@@ -1,5 +1,5 @@
-//! git fetches a repository: its newest commit, or the one that is asked for, without anything in the repository or in its
-//! address being run on the way, and without a question to anybody.
+//! Fetches a commit of a git repository without running anything from the repository or its address, and without
+//! prompting the user.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -16,16 +16,16 @@ use tokio::sync::mpsc;
 
 use crate::error::ExtensionError;
 
-/// A repository that takes longer is no extension.
+/// Longest run time of one git command.
 const GIT_TIMEOUT: Duration = Duration::from_secs(600);
 const KILL_GRACE_PERIOD: Duration = Duration::from_secs(2);
-/// What is kept of its words.
+/// Most bytes of git's output that are kept.
 const MAX_GIT_OUTPUT_BYTES: usize = 64 << 10;
 
-/// The ways that an address may go: none of them runs what the address says.
+/// Transport protocols that git may use; none of them runs a command from the address.
 const ALLOWED_PROTOCOLS: &str = "https:http:ssh:git:file";
 
-/// What neither the user's configuration nor the repository changes.
+/// Options passed with `-c`, which override the user's and the repository's configuration.
 const GIT_CONFIG: [&str; 8] = [
     "protocol.ext.allow=never",
     "core.hooksPath=/dev/null",
@@ -37,7 +37,7 @@ const GIT_CONFIG: [&str; 8] = [
     "core.protectNTFS=true",
 ];
 
-/// Variables that would lead git to another repository than the one meant, and how names of more begin.
+/// Variables, and prefixes of variables, that would redirect git to another repository.
 const REDIRECTING_VARIABLES: [&str; 11] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -53,7 +53,7 @@ const REDIRECTING_VARIABLES: [&str; 11] = [
 ];
 
 impl Fetcher<'_> {
-    /// Fetches a repository into an empty folder; its commit.
+    /// Fetches a repository into an empty folder and returns its commit.
     pub(super) async fn clone_repository(
         &self,
         url: &str,
@@ -73,7 +73,7 @@ impl Fetcher<'_> {
         })
     }
 
-    /// The commit that a repository's branch or tag is at, without fetching it; nothing if it does not say.
+    /// Returns the commit of a remote branch or tag without fetching it, or `None` if git prints no commit.
     pub(crate) async fn remote_commit(
         &self,
         url: &str,
@@ -84,7 +84,9 @@ impl Fetcher<'_> {
         Ok(said.split_whitespace().next().and_then(object_id))
     }
 
-    /// Runs git; its stdout. Progress is told where `--progress` asks for it: both streams come as one then.
+    /// Runs git and returns its stdout.
+    ///
+    /// With `--progress` among the arguments, stdout and stderr are merged and progress is reported.
     async fn run_git(&self, url: &str, cwd: &Path, words: &[&str]) -> Result<String, ExtensionError> {
         let failed = |why: String| ExtensionError::Git { url: url.to_owned(), why };
         let git = self.find_git().ok_or(ExtensionError::NoGit)?;
@@ -130,7 +132,7 @@ impl Fetcher<'_> {
         }
     }
 
-    /// The last line of what git says of its progress.
+    /// Reports the last progress line in a chunk of git's output.
     fn report_progress(&self, piece: &[u8]) {
         let text = String::from_utf8_lossy(piece);
         let line = text.split(['\r', '\n']).map(str::trim).rfind(|line| line.contains('%'));
@@ -180,14 +182,14 @@ fn spawn_git(
     Process::spawn(&mut program, ProcessInput::Empty, output, &Arc::new(ProcessGroups::default()))
 }
 
-/// A commit's name as git prints it: 40 hexadecimal digits (SHA-1) or 64 (SHA-256).
+/// Parses a commit id as git prints it: 40 hexadecimal digits (SHA-1) or 64 (SHA-256).
 fn object_id(printed: &str) -> Option<String> {
     let id = printed.trim();
     let is_id = matches!(id.len(), 40 | 64) && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     is_id.then(|| id.to_owned())
 }
 
-/// What git says went wrong, in a line.
+/// Extracts the error line from git's output.
 fn error_line(said: &str) -> Option<String> {
     let lines = || said.split(['\r', '\n']).map(str::trim).filter(|line| !line.is_empty());
     let wrong = lines().find(|line| line.starts_with("fatal:") || line.starts_with("error:"));
@@ -203,7 +205,7 @@ mod tests {
 
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-    /// What a program in git's place, with this script, makes of a clone and of a look at the newest commit.
+    /// Runs a clone and a query of the newest commit with this script in the place of git.
     #[expect(clippy::unwrap_used, reason = "tests")]
     async fn with_git(script: &str) -> (Result<String, ExtensionError>, Result<Option<String>, ExtensionError>) {
         let dir = tempfile::tempdir().unwrap();
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_warning_of_git_is_no_part_of_the_commit() {
+    async fn git_warnings_are_not_part_of_the_commit() {
         let script = format!("echo 'warning: something is odd' >&2\nprintf '%s\\tHEAD\\n' {COMMIT} | cut -c1-40");
         let (cloned, newest) = with_git(&script).await;
         assert_eq!(cloned.unwrap(), COMMIT);

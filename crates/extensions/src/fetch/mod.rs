@@ -1,5 +1,5 @@
-//! Gets a source into an empty folder: git clones, archives are unpacked, folders are copied. Whether what comes is fit to be
-//! an extension is `inspection.rs`.
+//! Fetches a source into an empty folder: repositories are cloned, archives unpacked, folders copied. `inspection.rs`
+//! then checks what was fetched.
 
 mod archive;
 mod copy;
@@ -16,33 +16,32 @@ use crate::error::ExtensionError;
 use crate::inspection::EXTENSION_LIMITS;
 use crate::source::ExtensionSource;
 
-/// Takes words about what is under way.
+/// Callback that receives progress messages.
 pub type ProgressFn<'p> = &'p (dyn Fn(&str) + Sync);
 
-/// The largest archive that is downloaded.
+/// Largest archive that is downloaded or read.
 const MAX_DOWNLOAD_BYTES: usize = 128 << 20;
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What is needed to fetch.
+/// The environment, proxy and progress callback of a fetch.
 pub struct Fetcher<'f> {
-    /// Whose environment git runs in.
+    /// Environment that git runs in.
     pub process_env: &'f ProcessEnv,
-    /// The proxy for downloads.
     pub proxy: Option<ProxyOptions>,
-    /// Who hears what is under way.
+    /// Callback for progress messages.
     pub progress: ProgressFn<'f>,
 }
 
-/// What came.
+/// A fetched source.
 pub(crate) struct FetchedSource {
-    /// The folder that the extension is in: the one that was given, or the only one in it.
+    /// Folder of the extension: the target folder, or the only folder in it.
     pub(crate) root: PathBuf,
-    /// The commit, of a repository.
+    /// The commit, if the source is a repository.
     pub(crate) commit: Option<String>,
 }
 
 impl Fetcher<'_> {
-    /// Gets a source into an empty folder.
+    /// Fetches a source into an empty folder.
     pub(crate) async fn fetch(&self, source: &ExtensionSource, into: &Path) -> Result<FetchedSource, ExtensionError> {
         (self.progress)(&format!("fetching {source}"));
         let mut commit = None;
@@ -68,7 +67,7 @@ impl Fetcher<'_> {
 
     async fn download(&self, url: &str) -> Result<Vec<u8>, ExtensionError> {
         let policy = HttpPolicy {
-            // It is the user who names the address.
+            // The user gave the address.
             private_addresses: PrivateAddresses::Allowed,
             timeout: DOWNLOAD_TIMEOUT,
             max_bytes: MAX_DOWNLOAD_BYTES,
@@ -80,7 +79,7 @@ impl Fetcher<'_> {
     }
 }
 
-/// Archives often hold everything in one folder.
+/// Returns the only folder in this one if it is an extension, as in many archives; otherwise the folder itself.
 fn sole_folder(folder: &Path) -> PathBuf {
     let entries: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     match entries.as_slice() {
