@@ -1,5 +1,5 @@
-//! Claude Code's hooks, taken over: events, matchers and timeouts become ours, the scripts keep their dialect. Pure but for
-//! [`read_settings`]; what has no counterpart is told in notes, not guessed.
+//! Migrates Claude Code's hooks: events, matchers and timeouts are converted, and the scripts keep their dialect.
+//! Only [`read_settings`] reads files. What has no counterpart is reported in notes.
 
 use std::path::{Path, PathBuf};
 
@@ -12,40 +12,40 @@ use crate::file::read_text;
 use crate::json::parse_map;
 use crate::paths::ConfigPaths;
 
-/// Converted hooks, and what was left behind.
+/// Converted hooks, with notes on what was not converted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaudeMigration {
-    /// The hooks, in the order of the files.
+    /// The converted hooks, in the order of the files.
     pub entries: Vec<HookDefinitionEntry>,
-    /// Each hook, as it was and as it is now.
+    /// Each hook before and after the conversion.
     pub hooks: Vec<MigratedHook>,
-    /// What has no counterpart, and names that were kept as they are.
+    /// Notes on hooks and names without a counterpart.
     pub notes: Vec<String>,
-    /// Files that could not be parsed.
+    /// Problems of files that could not be read or parsed.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// One hook, as it was and as it is now.
+/// One hook before and after the conversion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MigratedHook {
-    /// The file that it stood in.
+    /// Settings file that holds the hook.
     pub file: PathBuf,
-    /// The event, by its name there.
+    /// Claude Code's name of the event.
     pub event: String,
-    /// Its matcher there.
+    /// The matcher in Claude Code's settings.
     pub matcher: String,
-    /// The hook there.
+    /// The hook in Claude Code's settings.
     pub hook: Map<String, Value>,
-    /// The definitions that it has become.
+    /// The definitions that replace it.
     pub entries: Vec<HookDefinitionEntry>,
 }
 
-/// Where Claude Code keeps its settings: two in the project, one in the home directory.
+/// Returns the paths of Claude Code's settings: two in the project, one in the home directory.
 pub fn settings_files(paths: &ConfigPaths, project: &Path) -> Vec<PathBuf> {
     paths.project_claude_settings(project).into_iter().chain([paths.user_claude_settings()]).collect()
 }
 
-/// The texts of those files that are there.
+/// Reads those of the files that exist.
 pub fn read_settings(files: &[PathBuf]) -> (Vec<(PathBuf, String)>, Vec<Diagnostic>) {
     let mut texts = Vec::new();
     let mut diagnostics = Vec::new();
@@ -58,7 +58,7 @@ pub fn read_settings(files: &[PathBuf]) -> (Vec<(PathBuf, String)>, Vec<Diagnost
     (texts, diagnostics)
 }
 
-/// Converts settings texts.
+/// Converts the hooks in the given settings texts.
 pub fn migrate<'a>(files: impl IntoIterator<Item = (&'a Path, &'a str)>) -> ClaudeMigration {
     let mut migration = ClaudeMigration::default();
     for (file, text) in files {
@@ -70,7 +70,7 @@ pub fn migrate<'a>(files: impl IntoIterator<Item = (&'a Path, &'a str)>) -> Clau
     migration
 }
 
-/// A settings text with the migrated hooks added; what is there stays, and nothing is doubled.
+/// Returns a settings text with the migrated hooks added; present hooks stay and are not duplicated.
 ///
 /// # Errors
 /// If the text does not parse, or holds something else where hooks belong.
@@ -113,7 +113,7 @@ impl ClaudeConverter<'_> {
         }
     }
 
-    /// What Claude Code itself refuses or asks about is nobody's hook, and is lost unless somebody writes it down.
+    /// Adds notes on Claude Code's permission rules, which are no hooks and would otherwise be lost silently.
     fn note_permissions(&mut self, settings: &Map<String, Value>) {
         let permissions = settings.get("permissions").and_then(Value::as_object);
         for (list, decision) in [("deny", "deny"), ("ask", "ask_user")] {
@@ -151,7 +151,7 @@ impl ClaudeConverter<'_> {
         }
     }
 
-    /// The matchers that together mean what this one meant; none if it cannot match here.
+    /// Returns matchers that together mean the same here; empty if none can match.
     fn convert_matcher(&mut self, name: &str, event: EventKind, matcher: &str) -> Vec<Option<String>> {
         let matcher = matcher.trim();
         if matches!(matcher, "" | "*" | ".*" | "^.*$" | ".+") {
@@ -164,12 +164,12 @@ impl ClaudeConverter<'_> {
                 vec![None]
             }
             MatcherSubject::ToolName => vec![Some(self.convert_tool_matcher(name, matcher))],
-            // Patterns are not tried on these here. A hook that runs too often is better than one that never does.
+            // Patterns are not supported for these. A hook that runs too often is better than one that never runs.
             MatcherSubject::Field { .. } if !matcher.chars().all(is_word) => {
                 self.note(format!("`{name}` has no patterns here; instead of `{matcher}` its hooks run every time"));
                 vec![None]
             }
-            // These are compared exactly here, so a choice becomes several definitions.
+            // These are compared exactly, so alternatives become several definitions.
             MatcherSubject::Field { values, .. } => {
                 let mut matchers = Vec::new();
                 for word in matcher.split(['|', ',']).map(str::trim) {
@@ -185,7 +185,7 @@ impl ClaudeConverter<'_> {
         }
     }
 
-    /// A list of tools in this vocabulary. A pattern stays as it is: it is tried on their names, too.
+    /// Converts a list of tool names. A pattern is kept, because it is matched against Claude Code's names too.
     fn convert_tool_matcher(&mut self, event: &str, matcher: &str) -> String {
         let words: Vec<&str> = matcher.split(['|', ',']).map(str::trim).filter(|word| !word.is_empty()).collect();
         let in_name = |char: char| char.is_ascii_alphanumeric() || char == '_' || char == '-';
@@ -249,7 +249,9 @@ impl ClaudeConverter<'_> {
         Some(Value::Object(new))
     }
 
-    /// A program and its arguments as one command. Left out, they would make of `bash` a shell that reads the call as a script.
+    /// Joins a program and its arguments into one command.
+    ///
+    /// Without its arguments, `bash` would read the event on stdin as a script.
     fn join_arguments(&mut self, program: &str, args: &Value) -> Option<String> {
         let words: Option<Vec<String>> =
             args.as_array().and_then(|args| args.iter().map(|arg| arg.as_str().map(str::to_owned)).collect());
@@ -268,13 +270,13 @@ impl ClaudeConverter<'_> {
         } else {
             1000.0
         };
-        // Beyond the range of a whole number there is no timeout that anybody means.
+        // A larger number is no meaningful timeout.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float's cast saturates")]
         Value::from((number * factor).round().max(0.0) as u64)
     }
 }
 
-/// The keys of a hook that mean the same here; somebody may have written ours into its file.
+/// Keys of a hook that mean the same here; some are our own, which a user may have added to Claude Code's file.
 const SHARED_HOOK_KEYS: [&str; 13] = [
     "if",
     "once",
@@ -291,7 +293,7 @@ const SHARED_HOOK_KEYS: [&str; 13] = [
     "description",
 ];
 
-/// What to write for a permission rule of Claude Code's.
+/// Returns advice on how to replace one of Claude Code's permission rules.
 fn replacement_advice(rule: &str, decision: &str) -> String {
     let (tool, inside) = rule.split_once('(').map_or((rule, ""), |(tool, rest)| (tool, rest.trim_end_matches(')')));
     let names: Vec<&str> = tools_named(tool).collect();
@@ -353,7 +355,6 @@ mod tests {
         assert_eq!(migration.hooks.len(), 4);
     }
 
-    /// A bare `bash` would read the call, which a model wrote, as a script.
     #[test]
     fn a_pattern_on_an_event_without_patterns_runs_too_often_rather_than_never() {
         for (matcher, noted) in [(".*", false), ("^.*$", false), ("start.*", true), ("(startup|resume)", true)] {
@@ -366,6 +367,7 @@ mod tests {
         }
     }
 
+    /// A bare `bash` would run the event on its stdin, which holds a model's call, as a script.
     #[test]
     fn arguments_become_part_of_the_command() {
         let migration = migrate_text(&json!({"hooks": {"PreToolUse": [{"hooks": [
@@ -379,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_counterpart_is_told() {
+    fn rules_without_a_counterpart_are_noted() {
         let migration = migrate_text(&json!({"disableAllHooks": true,
             "permissions": {"deny": ["Bash(curl *)", "Read(./.env)", "WebFetch"], "ask": ["Bash(git push:*)"], "allow": ["Bash(ls)"]},
             "hooks": {

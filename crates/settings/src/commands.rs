@@ -1,4 +1,4 @@
-//! Custom commands: the files that define them, by name. Expanding a command's prompt is the agent's work.
+//! Finds and reads the files that define custom commands. The agent expands their prompts.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,20 @@ use crate::file::read_text;
 use crate::load::ProjectFolder;
 use crate::paths::{ConfigPaths, GEMINI_DIR};
 
-/// A custom command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CustomCommand {
-    /// What is typed after the slash, such as `git:commit`.
+    /// Name as typed after the slash, such as `git:commit`.
     pub name: String,
-    /// What it is for.
     pub description: Option<String>,
-    /// What it stands for.
+    /// Prompt that the command expands to.
     pub prompt: String,
-    /// Whose it is.
+    /// Layer or extension that defines the command.
     pub source: Source,
-    /// Its file.
     pub path: PathBuf,
 }
 
 impl CustomCommand {
-    /// What it is for, on one line: its description, or one made from its file's name.
+    /// Returns the description on one line, or one made from the file's name.
     pub fn summary(&self) -> String {
         let file = || self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let given = self.description.as_deref().map(str::trim).filter(|text| !text.is_empty());
@@ -36,21 +33,23 @@ impl CustomCommand {
     }
 }
 
-/// All custom commands, by name, and what is wrong with those that are missing.
+/// All custom commands, and the problems of files that were left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CustomCommands {
     /// The commands, by name.
     pub list: Vec<CustomCommand>,
-    /// What is wrong with files that were left out.
+    /// Problems of files that were left out.
     pub diagnostics: Vec<Diagnostic>,
-    /// The names that those files would have given.
+    /// Names of the commands that were left out, with the problem of each.
     pub rejected: Vec<(String, Diagnostic)>,
-    /// The names of the project's commands that wait for trust in its folder.
+    /// Names of the project's commands that wait for trust in its folder.
     pub untrusted: Vec<String>,
 }
 
-/// Finds the custom commands: the user's, the project's over them, and those of active extensions beside them. One that is
-/// named like a built-in command gets its origin before its name, and that is said.
+/// Finds the custom commands of the user, the project and the active extensions; a project's command replaces the
+/// user's.
+///
+/// A command with the name of a built-in one gets its origin as a prefix, and a diagnostic says so.
 pub fn discover(
     paths: &ConfigPaths,
     project: &ProjectFolder,
@@ -83,7 +82,7 @@ pub fn discover(
     commands
 }
 
-/// The places where a change may mean other commands: their directories, and the files in them.
+/// Lists the paths whose changes may affect the commands: their directories and the files in them.
 pub fn watched_paths(paths: &ConfigPaths, project: &ProjectFolder, extensions: &[Extension]) -> Vec<PathBuf> {
     let mut roots = vec![paths.user_commands.clone()];
     if project.trust.is_trusted() {
@@ -109,7 +108,7 @@ enum NameConflict {
     Rename(String),
 }
 
-/// A name with its origin before it: `/workspace.init`, `/user.init`, `/EXTENSION.init`.
+/// Adds the origin before a name: `/workspace.init`, `/user.init`, `/EXTENSION.init`.
 fn with_origin(source: &Source, name: &str) -> String {
     let origin = match source {
         Source::Project => "workspace",
@@ -119,7 +118,7 @@ fn with_origin(source: &Source, name: &str) -> String {
     format!("{origin}.{name}")
 }
 
-/// The name, or the first of `NAME1`, `NAME2`, … that is not taken.
+/// Returns the name, or the first of `NAME1`, `NAME2`, … that is not taken.
 fn unused_name(name: String, taken: &HashSet<String>) -> String {
     if !taken.contains(&name) {
         return name;
@@ -163,13 +162,13 @@ impl CustomCommands {
         }
     }
 
-    /// What is wrong with the command of this name, if that is why there is none.
+    /// Returns the problem that keeps the command of this name from being loaded.
     pub fn rejection_of(&self, name: &str) -> Option<&Diagnostic> {
         self.rejected.iter().find(|(left_out, _)| left_out == name).map(|(_, wrong)| wrong)
     }
 }
 
-/// What a command file holds; other keys are other programs' business.
+/// The keys of a command file that are read; other keys are ignored.
 #[derive(Deserialize)]
 pub(crate) struct CustomCommandFile {
     pub(crate) prompt: String,
@@ -193,10 +192,10 @@ pub(crate) fn parse_command_file(path: &Path, text: &str) -> Result<CustomComman
     })
 }
 
-/// All command files in a directory, in a stable order. Links are followed, but never in a circle.
+/// Lists all command files in a directory in a stable order. Links are followed, but no directory is visited twice.
 pub(crate) fn toml_files(directory: &Path) -> Vec<PathBuf> {
     const MAX_FOLDER_DEPTH: usize = 16;
-    /// A link to the whole disk is no directory of commands.
+    /// Bound for the case that a link leads to a large part of the disk.
     const MAX_COMMAND_FILES: usize = 2000;
     let mut files = Vec::new();
     let mut seen = HashSet::new();
@@ -226,7 +225,7 @@ fn command_name_in(directory: &Path, path: &Path) -> String {
     command_name(path.strip_prefix(directory).unwrap_or(path))
 }
 
-/// `git/commit.toml` → `git:commit`; characters that cannot be typed in a command become `_`.
+/// Converts a path to a command name, `git/commit.toml` to `git:commit`; characters that cannot be typed become `_`.
 fn command_name(inner: &Path) -> String {
     let typed = |char: char| if char.is_ascii_alphanumeric() || "_-.".contains(char) { char } else { '_' };
     let parts = inner.with_extension("");
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_description_is_told_by_its_file() {
+    fn command_without_description_is_described_by_its_file() {
         let command = |description: Option<&str>| CustomCommand {
             name: "git:commit".to_owned(),
             description: description.map(str::to_owned),

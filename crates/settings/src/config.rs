@@ -1,7 +1,8 @@
-//! One setting by its name: which there are, what a value typed by hand means, and whether it may be written for a layer.
+//! Looks up one setting by its name: the known names, the parsing of a typed value, and the check whether a layer may
+//! set it.
 //!
-//! Whether a value is right is asked of the same reader that loads the settings, so that nothing is written that would be
-//! reported and left out afterwards. Writing itself is `edit`'s.
+//! Values are checked by the reader that loads the settings, so that nothing is written that would later be reported
+//! and left out. The `edit` module writes them.
 
 use std::path::Path;
 
@@ -13,15 +14,15 @@ use crate::load::{LoadedConfig, outer_settings};
 use crate::settings::setting_lookup::{self, SettingValueKind};
 use crate::settings::{LayerFindings, OuterSettings, read_layer};
 
-/// The keys of `hooksConfig`, which the hook engine reads.
+/// Prefix of the keys that the hook engine reads.
 const ENGINE_KEY_PREFIX: &str = "hooksConfig.";
 
-/// Why a setting can't be written.
+/// Why a setting cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SettingError {
     message: String,
-    /// What to do about it.
+    /// Advice on how to resolve the error.
     pub hint: String,
 }
 
@@ -31,13 +32,13 @@ impl SettingError {
     }
 }
 
-/// The names of all settings that hold a value, with dots.
+/// Returns the dotted names of all settings that hold a value.
 pub fn setting_names() -> Vec<String> {
     let engine = hookwright_hooks::config::CONFIG_KEYS.iter().map(|key| format!("{ENGINE_KEY_PREFIX}{key}"));
     setting_lookup::setting_keys().map(str::to_owned).chain(engine).collect()
 }
 
-/// What a value that was typed for a setting means: a word is a text where the setting is one, and a list where it is that.
+/// Parses a value that was typed for a setting, according to the setting's type: a word becomes a text or a list.
 ///
 /// # Errors
 /// If there is no such setting, or it can't be written this way.
@@ -85,7 +86,7 @@ fn unknown_setting(key: &str) -> SettingError {
         return SettingError::new(format!("there is no setting `{key}`"), format!("its name is `{right}`"));
     }
     let names = setting_names();
-    // Whoever leaves out the group means the setting.
+    // A name without its group is taken as a typo of the full name.
     let short = names.iter().find(|name| name.rsplit('.').next() == Some(key));
     let near = short.map(|name| format!("did you mean `{name}`?"));
     let hint = near.unwrap_or_else(|| {
@@ -94,10 +95,10 @@ fn unknown_setting(key: &str) -> SettingError {
     SettingError::new(format!("there is no setting `{key}`"), hint)
 }
 
-/// Whether a value may stand for a setting in a layer's file; what there is to say about it.
+/// Checks whether a layer's file may hold this value, and returns the warnings about it.
 ///
 /// # Errors
-/// If there is no such setting, the value is of the wrong kind, or a project may not say it.
+/// If there is no such setting, the value has the wrong type, or a project may not set it.
 pub fn check_setting(
     loaded: &LoadedConfig,
     layer: &Source,
@@ -129,7 +130,7 @@ pub fn check_setting(
     Ok(warned.chain(idle).collect())
 }
 
-/// An object that holds nothing but a value, by the names on the way to it.
+/// Wraps a value into nested objects along its dotted key.
 fn nested_object(key: &str, value: &Value) -> Value {
     key.rsplit('.').fold(value.clone(), |inner, name| Value::Object(Map::from_iter([(name.to_owned(), inner)])))
 }

@@ -1,5 +1,5 @@
-//! Which services answer for the model: those that the environment names, and those that the user connected from within a
-//! session. The latter are kept with their keys in a file that is nobody else's to read; no project adds to them.
+//! Connections to model services: those from the environment, and those that the user made in a session. The latter
+//! are stored with their keys in a private file; projects cannot add to them.
 
 use std::fmt;
 use std::fs::File;
@@ -13,21 +13,20 @@ use crate::paths::ConfigPaths;
 use crate::process_env::ProcessEnv;
 use crate::secrets::{GEMINI_KEY_VARIABLES, OPENAI_KEY_VARIABLE};
 
-/// The file's name, in `~/.gemini/hookwright`.
+/// Name of the file in `~/.gemini/hookwright`.
 pub(crate) const CONNECTIONS_FILE: &str = "connections.json";
 
-/// In whose words a service is asked.
+/// The API that a model service implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelService {
-    /// The Gemini API.
     Gemini,
-    /// OpenAI's, which many servers speak.
+    /// The OpenAI API, which many servers implement.
     OpenAi,
 }
 
 impl ModelService {
-    /// The name to show.
+    /// Returns the display name of the service.
     pub fn title(self) -> &'static str {
         match self {
             ModelService::Gemini => "Gemini API",
@@ -36,37 +35,35 @@ impl ModelService {
     }
 }
 
-/// Where a connection is known from.
+/// Where a connection is configured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConnectionOrigin {
-    /// A variable of that name.
+    /// An environment variable of this name.
     Environment(&'static str),
-    /// The file.
+    /// The connections file.
     #[default]
     File,
 }
 
-/// A service, and what it is asked with.
+/// A model service with its address, key and model.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelConnection {
-    /// In whose words it is asked.
     pub service: ModelService,
-    /// Its address; the service's own if nobody says otherwise.
+    /// Address of the service; the default one if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// What it is let in with; empty where nothing is wanted.
+    /// API key; empty if the service needs none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
-    /// The model that the user chose there.
+    /// The model that the user chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Where it is known from.
     #[serde(skip)]
     pub from: ConnectionOrigin,
 }
 
-/// Without the key.
+/// Leaves out the key.
 impl fmt::Debug for ModelConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Connection");
@@ -76,13 +73,13 @@ impl fmt::Debug for ModelConnection {
 }
 
 impl ModelConnection {
-    /// Whether it is the same service at the same address.
+    /// Whether both are the same service at the same address.
     pub fn is_same_endpoint(&self, other: &ModelConnection) -> bool {
         let plain = |one: &ModelConnection| one.base_url.as_deref().map(|url| url.trim_end_matches('/').to_lowercase());
         self.service == other.service && plain(self) == plain(other)
     }
 
-    /// The service and, where it is not the usual one, its address.
+    /// Returns the service's name, or its address if that is not the default one.
     pub fn title(&self) -> String {
         match &self.base_url {
             None => self.service.title().to_owned(),
@@ -91,49 +88,46 @@ impl ModelConnection {
     }
 }
 
-/// An address as people say it.
+/// Returns an address without its scheme and user name.
 fn without_scheme(url: &str) -> &str {
     let bare = url.split_once("://").map_or(url, |(_, rest)| rest);
-    // What stands before an `@` may be a password.
+    // The part before an `@` may hold a password.
     bare.rsplit_once('@').map_or(bare, |(_, rest)| rest).trim_end_matches('/')
 }
 
-/// What the file holds.
+/// Contents of the connections file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct ConnectionsFile {
-    /// The one that was chosen last comes first.
+    /// The connections, the last chosen first.
     connections: Vec<ModelConnection>,
 }
 
-/// Why the connections can't be used.
+/// Why the connections cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionsError {
     /// The file can't be read.
     #[error(transparent)]
     Read(#[from] FileError),
-    /// It is something else.
+    /// The file is not a list of connections.
     #[error("{} is no list of connections: {why}", .path.display())]
     Broken {
-        /// The file.
         path: std::path::PathBuf,
-        /// What is wrong; never what stands there.
+        /// What is wrong; never the contents of the file.
         why: String,
     },
-    /// It can't be written.
+    /// The file can't be written.
     #[error(transparent)]
     Write(#[from] EditError),
-    /// It can't be taken away.
+    /// The file can't be removed.
     #[error("{} can't be taken away: {cause}", .path.display())]
     Remove {
-        /// The file.
         path: std::path::PathBuf,
-        /// Why not.
         #[source]
         cause: std::io::Error,
     },
 }
 
-/// The connections that the environment names, in the order in which they count.
+/// Returns the connections that the environment defines, in order of precedence.
 pub fn connections_from_env(world: &ProcessEnv) -> Vec<ModelConnection> {
     let var = |name: &str| world.var(name).filter(|value| !value.trim().is_empty()).map(str::to_owned);
     let gemini = GEMINI_KEY_VARIABLES.into_iter().find_map(|name| Some((name, var(name)?)));
@@ -157,24 +151,24 @@ pub fn connections_from_env(world: &ProcessEnv) -> Vec<ModelConnection> {
     gemini.into_iter().chain(openai).collect()
 }
 
-/// The connections that are kept, the one that was chosen last first.
+/// Reads the stored connections, the last chosen first.
 ///
 /// # Errors
 /// If the file can't be read, or is something else.
 pub fn saved_connections(paths: &ConfigPaths) -> Result<Vec<ModelConnection>, ConnectionsError> {
     let file = &paths.connections;
     let text = read_text(file)?.unwrap_or_default();
-    // Somebody may have copied it there.
+    // The file may have been copied here with wider permissions.
     if !text.is_empty() {
         let _ = File::open(file).and_then(|file| hookwright_disk::make_private(&file));
     }
     Ok(parse_connections(file, &text)?.connections)
 }
 
-/// Keeps a connection, which is the one that counts from now on, in the place of one to the same address.
+/// Stores a connection as the first one, in the place of one to the same address.
 ///
 /// # Errors
-/// If the file can't be read or written, or is something else; it is as it was then.
+/// If the file can't be read or written, or is no list of connections; it is unchanged then.
 pub fn save_connection(paths: &ConfigPaths, connection: &ModelConnection) -> Result<(), ConnectionsError> {
     let file = &paths.connections;
     let mut broken = None;
@@ -192,14 +186,15 @@ pub fn save_connection(paths: &ConfigPaths, connection: &ModelConnection) -> Res
     broken.map_or(Ok(()), Err)
 }
 
-/// Forgets all of them, with their keys; how many there were. A file that is something else goes too: it may hold keys.
+/// Removes all stored connections with their keys and returns how many there were. A file that does not parse is
+/// removed too, because it may hold keys.
 ///
 /// # Errors
-/// If the file can't be taken away.
+/// If the file can't be removed.
 pub fn forget_connections(paths: &ConfigPaths) -> Result<usize, ConnectionsError> {
     let file = &paths.connections;
     let known = saved_connections(paths).map_or(1, |kept| kept.len());
-    // Behind a link the keys are elsewhere.
+    // If the file is a link, the keys are in its target.
     let real = file.canonicalize().ok().filter(|real| real != file);
     let mut there = false;
     for path in real.iter().chain([file]) {
@@ -216,7 +211,7 @@ fn parse_connections(file: &Path, text: &str) -> Result<ConnectionsFile, Connect
     if text.trim().is_empty() {
         return Ok(ConnectionsFile::default());
     }
-    // The reader's own words could quote a key.
+    // The parser's message could quote a key.
     serde_json::from_str(text).map_err(|error| ConnectionsError::Broken {
         path: file.to_owned(),
         why: format!("line {}, column {}", error.line(), error.column()),
@@ -243,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_one_kept_counts_and_the_file_is_nobody_elses_to_read() {
+    fn last_saved_connection_comes_first_and_the_file_is_private() {
         let home = tempfile::tempdir().unwrap();
         let paths = ConfigPaths::new(&process_env(home.path(), &[]));
         assert_eq!(saved_connections(&paths).unwrap(), []);
@@ -266,7 +261,7 @@ mod tests {
             assert_eq!(mode(), 0o600, "one that was copied there is tightened");
         }
         assert!(!format!("{one:?}").contains("hunter2"));
-        // Behind a link the keys would stay.
+        // The keys are in the link's target.
         let real = home.path().join("elsewhere.json");
         std::fs::rename(&paths.connections, &real).unwrap();
         #[cfg(unix)]
@@ -290,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_names_at_most_two() {
+    fn environment_defines_at_most_two_connections() {
         let home = tempfile::tempdir().unwrap();
         let of = |env: &[(&str, &str)]| connections_from_env(&process_env(home.path(), env));
         assert_eq!(of(&[("GEMINI_API_KEY", " ")]), []);

@@ -1,9 +1,9 @@
-//! Variables that steer programs: loaders, interpreters, shells, git, proxies, telemetry, endpoints, this program. A
-//! project's `.env` sets none of them. Pure.
+//! Lists of environment variables that influence other programs: loaders, interpreters, shells, git, proxies,
+//! telemetry, endpoints and this program. A project's `.env` may set none of them.
 
-/// Names, whole.
+/// Full names of dangerous variables.
 const DANGEROUS_NAMES: &[&str] = &[
-    // Shells, and where things are found.
+    // Shells and search paths.
     "ENV",
     "IFS",
     "PATH",
@@ -141,7 +141,7 @@ const DANGEROUS_NAMES: &[&str] = &[
     "DOCKER_CONFIG",
     "AWS_CONFIG_FILE",
     "AWS_SHARED_CREDENTIALS_FILE",
-    // Whom to believe.
+    // Certificates and authentication.
     "REQUESTS_CA_BUNDLE",
     "OPENSSL_CONF",
     "OPENSSL_MODULES",
@@ -156,7 +156,7 @@ const DANGEROUS_NAMES: &[&str] = &[
     "SEATBELT_PROFILE",
 ];
 
-/// How names begin.
+/// Prefixes of dangerous variables.
 const DANGEROUS_PREFIXES: &[&str] = &[
     "BASH",
     "ZSH",
@@ -209,7 +209,7 @@ const DANGEROUS_PREFIXES: &[&str] = &[
     "DELTA_",
     "MAGICK_",
     "TERMINFO",
-    // Databases: which server, and which file has the password.
+    // Databases: which server is used, and which file has the password.
     "PG",
     "ODBC",
     "GIT_",
@@ -234,7 +234,7 @@ const DANGEROUS_PREFIXES: &[&str] = &[
     "HOOKWRIGHT_",
 ];
 
-/// How names end.
+/// Suffixes of dangerous variables.
 const DANGEROUS_SUFFIXES: &[&str] = &[
     "_PROXY",
     "_BASE_URL",
@@ -247,12 +247,12 @@ const DANGEROUS_SUFFIXES: &[&str] = &[
     "_CA_FILE",
 ];
 
-/// Parts of names.
+/// Substrings of dangerous variables.
 const DANGEROUS_PARTS: &[&str] = &["_ENDPOINT_URL_", "TELEMETRY"];
 
-/// Whether a variable decides which program runs, how, or whom a program talks to.
+/// Whether a variable decides which program runs, how it runs, or which server it talks to.
 pub(crate) fn is_dangerous_variable(name: &str) -> bool {
-    // Some programs read both spellings, and Windows knows no difference.
+    // Some programs read both cases, and Windows ignores case.
     let name = name.to_ascii_uppercase();
     DANGEROUS_NAMES.contains(&name.as_str())
         || DANGEROUS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_programs_is_told_from_what_does_not() {
+    fn dangerous_variables_are_recognised() {
         let steering = [
             "BASH_ENV",
             "ENV",
@@ -375,7 +375,7 @@ mod tests {
         for name in steering {
             assert!(is_dangerous_variable(name), "{name}");
         }
-        // Keys and models are how people use it; the rest is everyday.
+        // Keys and models, which users set in `.env`, and common harmless names.
         let plain = [
             "GEMINI_API_KEY",
             "GOOGLE_API_KEY",

@@ -1,5 +1,5 @@
-//! The `.env` files that count, the project's and the user's own, and their variables. Existing variables are never
-//! overridden; a project sets none that steer programs.
+//! Loads the project's and the user's `.env` files. Existing variables are never overridden, and a project may not
+//! set variables that `dangerous_env.rs` lists.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,39 +11,40 @@ use crate::file::read_text_up_to;
 use crate::paths::{ConfigPaths, GEMINI_DIR};
 use crate::process_env::ProcessEnv;
 
-/// More would not fit beside the arguments of the programs that get it.
+/// Largest `.env` file; more variables would not fit beside the arguments of the programs that inherit them.
 const MAX_ENV_FILE_BYTES: u64 = 256 << 10;
 
-/// Variables that a `.env` made for other programs is not meant to set for this one.
+/// Variables that a `.env` made for other programs must not set for this one.
 const EXCLUDED_VARIABLES: [&str; 4] =
     ["DEBUG", "DEBUG_MODE", "GEMINI_CLI_IDE_SERVER_STDIO_COMMAND", "GEMINI_CLI_IDE_SERVER_STDIO_ARGS"];
 
-/// The world with the variables of `.env` files.
+/// Process environments with the variables of `.env` files.
 pub(crate) struct LayerEnvs {
-    /// With the user's own alone: what hooks of the user and the system see.
+    /// With the user's file only: for hooks of the user and the system.
     pub(crate) user: ProcessEnv,
-    /// With the project's too, which go over the user's.
+    /// With the project's file too, whose values win over the user's.
     pub(crate) session: ProcessEnv,
 }
 
 impl LayerEnvs {
-    /// Without any `.env`.
+    /// Returns the environments without any `.env` file.
     pub(crate) fn without_files(world: &ProcessEnv) -> Self {
         LayerEnvs { user: world.clone(), session: world.clone() }
     }
 
-    /// The one that a layer sees.
+    /// Returns the environment that a layer sees.
     pub(crate) fn for_layer(&self, layer: &Source) -> &ProcessEnv {
         if is_user_or_system(layer) { &self.user } else { &self.session }
     }
 }
 
-/// Whether a layer is the user's or the machine's, in which the project has no say.
+/// Whether a layer belongs to the user or the system, which a project cannot influence.
 pub(crate) fn is_user_or_system(layer: &Source) -> bool {
     matches!(layer, Source::User | Source::System)
 }
 
-/// Adds the variables of the project's `.env`, where it is trusted, and of the user's own.
+/// Adds the variables of the user's `.env` and of the project's, if one is given (the caller passes it only when
+/// trusted).
 pub(crate) fn load_env_files(
     world: &ProcessEnv,
     project: Option<&Path>,
@@ -54,7 +55,7 @@ pub(crate) fn load_env_files(
     let users = find_env_file(&paths.home).map(|file| (read_env_file(&file, excluded, diagnostics), file));
     let mut own = world.clone();
     let mut session = world.clone();
-    // In the home directory, the project's file is the user's.
+    // In the home directory, the project's file is the user's file.
     let projects = project.and_then(find_env_file).filter(|file| users.as_ref().is_none_or(|(_, users)| users != file));
     if let Some(file) = projects {
         let (steering, plain): (Vec<_>, Vec<_>) =
@@ -69,7 +70,7 @@ pub(crate) fn load_env_files(
     LayerEnvs { user: own, session }
 }
 
-/// What is said about variables that a project does not set.
+/// Returns the warning about variables that a project may not set.
 fn ignored_variables_warning(file: &Path, steering: &[(String, String)]) -> Option<Diagnostic> {
     let names: Vec<&str> = steering.iter().map(|(name, _)| name.as_str()).collect();
     let text = match names.as_slice() {
@@ -89,7 +90,7 @@ fn read_env_file(file: &Path, excluded: &[String], diagnostics: &mut Vec<Diagnos
             return Vec::new();
         }
     };
-    // A file in `.gemini` is meant for this program alone.
+    // A file in `.gemini` is meant for this program only.
     let general = file.parent().is_none_or(|parent| !parent.ends_with(GEMINI_DIR));
     let skipped = |name: &str| {
         general && (EXCLUDED_VARIABLES.contains(&name) || excluded.iter().any(|excluded| excluded == name))
@@ -99,15 +100,16 @@ fn read_env_file(file: &Path, excluded: &[String], diagnostics: &mut Vec<Diagnos
     variables
 }
 
-/// The file of one directory, never of those above it.
+/// Returns the `.env` file of one directory; parent directories are not searched.
 fn find_env_file(directory: &Path) -> Option<PathBuf> {
     [directory.join(GEMINI_DIR).join(".env"), directory.join(".env")]
         .into_iter()
-        // A directory of this name is somebody's virtual environment; anything else is read, or said to be no file.
+        // A directory named `.env` is usually a Python virtual environment. Anything else is read, or reported as no
+        // file.
         .find(|file| file.exists() && !file.is_dir())
 }
 
-/// `NAME=value` lines: comments, `export`, quotes, and several lines between quotes.
+/// Parses `NAME=value` lines, with comments, `export`, quotes and multi-line values in quotes.
 pub(crate) fn parse_env_text(text: &str) -> Vec<(String, String)> {
     let mut variables: Vec<(String, String)> = Vec::new();
     let mut rest = text.trim_start_matches('\u{feff}');
@@ -132,7 +134,7 @@ pub(crate) fn parse_env_text(text: &str) -> Vec<(String, String)> {
         };
         variables.push((name.to_owned(), value));
     }
-    // Of two lines for one name the last counts.
+    // The last of two lines for one name wins.
     let mut later = HashSet::new();
     variables.reverse();
     variables.retain(|(name, _)| later.insert(name.clone()));
@@ -140,7 +142,7 @@ pub(crate) fn parse_env_text(text: &str) -> Vec<(String, String)> {
     variables
 }
 
-/// What stands before the closing quote, which may be lines further down.
+/// Returns the text before the closing quote, which may be on a later line, and advances `rest` past it.
 fn parse_quoted(start: &str, quote: char, rest: &mut &str) -> Option<String> {
     if let Some(end) = closing_quote(start, quote) {
         return Some(unescape(&start[..end], quote));

@@ -1,5 +1,5 @@
-//! Reading a small text file without surprises, and changing one under a lock so that no writer's change is lost. How
-//! bytes get to the disk is `hookwright-disk`; what the text means is others' work.
+//! Reads small text files, and changes files under a lock so that no concurrent change is lost. `hookwright-disk`
+//! does the atomic writes.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -10,18 +10,18 @@ pub(crate) use hookwright_disk::FilePrivacy;
 use hookwright_disk::{ReadError, SymlinkPolicy};
 use hookwright_hooks::{Diagnostic, Severity};
 
-/// No settings file is larger; a larger one is a mistake, and reading it would only cost memory.
+/// Largest settings file that is read.
 const MAX_SETTINGS_FILE_BYTES: u64 = 16 << 20;
 
-/// How long another writer is waited for. A change takes a moment; whoever holds on for longer is stuck, or means harm.
+/// Longest wait for another writer's lock; a change takes only a moment.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether a path that starts in a directory ends in it too, with every link followed; it need not exist.
+/// Whether a path that starts in a directory also ends in it, with all links followed. The path need not exist.
 pub fn resolves_inside(directory: &Path, path: &Path) -> bool {
     let Ok(root) = directory.canonicalize() else { return false };
     let asked = root.join(path);
     let missing = |path: &&Path| path.symlink_metadata().is_err();
-    // What is not there yet can't lead anywhere; a link that leads to nothing can.
+    // A missing component cannot lead out of the directory, but a dangling link can.
     let Some(there) = asked.ancestors().find(|path| !missing(path)) else { return false };
     let inside = there.canonicalize().is_ok_and(|real| real.starts_with(&root));
     let rest = asked.strip_prefix(there).unwrap_or(&asked);
@@ -31,43 +31,39 @@ pub fn resolves_inside(directory: &Path, path: &Path) -> bool {
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It is a directory.
+    /// The path is a directory.
     #[error("{0} is a directory, not a file")]
     Directory(PathBuf),
-    /// It is a pipe, a socket or a device.
+    /// The path is a pipe, a socket or a device.
     #[error("{0} is not a regular file")]
     Special(PathBuf),
-    /// It is beyond the bound.
+    /// The file is larger than allowed.
     #[error("{path} is too large: {size} bytes, at most {largest}")]
     TooLarge {
-        /// The file.
         path: PathBuf,
-        /// Its size.
+        /// Size of the file in bytes.
         size: u64,
-        /// What it may have.
+        /// Most bytes that are read.
         largest: u64,
     },
-    /// It is not text.
+    /// The file is not valid UTF-8.
     #[error("{path} is not valid UTF-8, from byte {at} on")]
     NotUtf8 {
-        /// The file.
         path: PathBuf,
-        /// Where the text ends.
+        /// Offset of the first invalid byte.
         at: usize,
     },
-    /// The system refuses.
+    /// The system refuses to read the file.
     #[error("cannot read {path}: {cause}")]
     Unreadable {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
 }
 
 impl FileError {
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         match self {
             FileError::Directory(path) | FileError::Special(path) => path,
@@ -77,7 +73,7 @@ impl FileError {
         }
     }
 
-    /// The same as a diagnostic.
+    /// Converts the error to a diagnostic.
     pub fn diagnostic(&self) -> Diagnostic {
         let (message, help) = match self {
             FileError::Directory(_) => {
@@ -100,22 +96,22 @@ impl FileError {
     }
 }
 
-/// A file's text, or nothing if there is no such file.
+/// Reads a file's text, or returns `None` if there is no such file.
 ///
 /// # Errors
-/// If it is there and cannot be read as text.
+/// If it exists and cannot be read as text.
 pub fn read_text(path: &Path) -> Result<Option<String>, FileError> {
     read_text_up_to(path, MAX_SETTINGS_FILE_BYTES)
 }
 
-/// The same with a bound of its own.
+/// Like [`read_text`], with another size limit.
 pub(crate) fn read_text_up_to(path: &Path, largest: u64) -> Result<Option<String>, FileError> {
     let bytes = read_bytes(path, largest)?;
     let text = bytes.map(String::from_utf8).transpose();
     text.map_err(|error| FileError::NotUtf8 { path: path.to_owned(), at: error.utf8_error().valid_up_to() })
 }
 
-/// A file's bytes, or nothing if there is no such file.
+/// Reads a file's bytes, or returns `None` if there is no such file.
 pub(crate) fn read_bytes(path: &Path, largest: u64) -> Result<Option<Vec<u8>>, FileError> {
     let path_buf = || path.to_owned();
     match hookwright_disk::read(path, largest, SymlinkPolicy::Follow) {
@@ -131,34 +127,31 @@ pub(crate) fn read_bytes(path: &Path, largest: u64) -> Result<Option<Vec<u8>>, F
     }
 }
 
-/// Why a file was not written. The old one is as it was.
+/// Why a file was not written; the old one is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The file is write-protected.
     #[error("{0} is read-only; nothing was changed")]
     ReadOnly(PathBuf),
-    /// Nobody may be told apart from another writer.
+    /// The lock against other writers could not be acquired.
     #[error("cannot lock {path} against other writers: {cause}; nothing was changed")]
     Lock {
-        /// What could not be locked.
+        /// The directory or file that could not be locked.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
-    /// The new text could not be stored, such as on a full disk or in a read-only directory.
+    /// The new text could not be stored, for example on a full disk or in a read-only directory.
     #[error("cannot write {path}: {cause}; the old file is intact")]
     Write {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
 }
 
 impl WriteError {
-    /// What to do about it.
+    /// Returns advice on how to resolve the error.
     pub fn hint(&self) -> String {
         match self {
             WriteError::ReadOnly(path) => format!("make it writable first: chmod u+w {}", path.display()),
@@ -176,9 +169,10 @@ impl WriteError {
     }
 }
 
-/// Reads a file, lets `change` turn its text into another, and puts that in its place, all under one lock.
+/// Reads a file, computes its new text with `change` and replaces the file, all under one lock. Returns whether the
+/// file changed.
 ///
-/// Gives the path that was really written (a link's target) and whether anything changed.
+/// A link stays a link: its target is replaced.
 pub(crate) fn update_locked<E>(
     path: &Path,
     privacy: FilePrivacy,
@@ -208,7 +202,7 @@ where
     Ok(true)
 }
 
-/// The file that a path leads to; a link stays a link when its target is replaced.
+/// Follows a link to its target, so that the target and not the link is replaced.
 fn follow_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..40 {
@@ -220,9 +214,9 @@ fn follow_links(path: &Path) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-/// Holds off other writers for as long as the file lives.
+/// Locks out other writers until the returned file is dropped.
 ///
-/// The directory itself is locked where the system allows it, so that no lock file is left behind in a project.
+/// On Unix the directory itself is locked if possible, so that no lock file is left behind in a project.
 fn lock_for_writing(parent: &Path, target: &Path) -> Result<File, WriteError> {
     if cfg!(unix)
         && let Ok(directory) = File::open(parent)
@@ -232,7 +226,7 @@ fn lock_for_writing(parent: &Path, target: &Path) -> Result<File, WriteError> {
             Err(cause) if cause.kind() == ErrorKind::TimedOut => {
                 return Err(WriteError::Lock { path: parent.to_owned(), cause });
             }
-            // This disk can't lock directories.
+            // This file system can't lock directories.
             Err(_) => {}
         }
     }
@@ -248,7 +242,7 @@ fn lock_for_writing(parent: &Path, target: &Path) -> Result<File, WriteError> {
     locked.map_err(|cause| WriteError::Lock { path, cause })
 }
 
-/// Takes a lock, and waits for it a while if another program has it.
+/// Acquires a lock, and waits up to `LOCK_TIMEOUT` for it.
 fn acquire_lock(file: &File) -> io::Result<()> {
     let until = Instant::now() + LOCK_TIMEOUT;
     loop {

@@ -1,7 +1,8 @@
-//! The head of a Markdown file: fields in YAML between two lines of `---`, each with its place, and the body below.
+//! Parses the front matter of a Markdown file: YAML fields between two `---` lines, each with its position, and the
+//! body below.
 //!
-//! YAML is strict and people are not, so a field that is no YAML is taken as the text it is, and that is said. What the
-//! fields mean is their readers' work.
+//! People often write invalid YAML, so an invalid field is taken as plain text, with a warning. Its callers interpret
+//! the fields.
 
 mod yaml;
 
@@ -10,60 +11,57 @@ use std::ops::Range;
 use hookwright_hooks::{Diagnostic, Severity, SourceText};
 use serde_json::Value;
 
-/// A head is a few fields; a larger one is a mistake or an attack.
+/// Largest front matter that is parsed.
 const MAX_FRONT_MATTER_BYTES: usize = 64 << 10;
 
-/// A file's head and body.
+/// The fields and the body of a Markdown file.
 #[derive(Debug)]
 pub struct FrontMatter<'t> {
-    /// The fields, in their order; of two with one name only the last is here.
+    /// The fields in order; of two with one name only the last.
     pub fields: Vec<FrontMatterField>,
-    /// What follows the head.
+    /// The text after the front matter.
     pub body: &'t str,
 }
 
-/// A field with its name.
+/// A field of the front matter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrontMatterField {
-    /// Its name.
     pub key: String,
-    /// Where the name stands, in bytes of the file.
+    /// Byte range of the name in the file.
     pub key_range: Range<usize>,
-    /// Its value.
     pub value: YamlNode,
 }
 
-/// A value with its place.
+/// A YAML value with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct YamlNode {
-    /// The value.
     pub kind: YamlNodeKind,
-    /// Where it stands, in bytes of the file.
+    /// Byte range in the file.
     pub range: Range<usize>,
 }
 
-/// A value.
+/// The types of YAML values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum YamlNodeKind {
-    /// Text without quotes, which may stand for a number, a truth or nothing.
+    /// An unquoted scalar: text, a number, a boolean or null.
     Plain(String),
-    /// Text in quotes or in a block.
+    /// A quoted or block scalar.
     Text(String),
-    /// A list.
+    /// A sequence of values.
     List(Vec<YamlNode>),
-    /// Fields.
+    /// A mapping with its fields.
     Map(Vec<FrontMatterField>),
 }
 
 impl FrontMatter<'_> {
-    /// The field of this name.
+    /// Returns the field of this name.
     pub fn get(&self, key: &str) -> Option<&FrontMatterField> {
         self.fields.iter().find(|field| field.key == key)
     }
 }
 
 impl YamlNode {
-    /// The text as it is written, whatever it may stand for; nothing for nothing, lists and fields.
+    /// Returns a scalar's text as written; `None` for null, lists and maps.
     pub fn text(&self) -> Option<&str> {
         match &self.kind {
             YamlNodeKind::Plain(text) if is_null_text(text) => None,
@@ -72,12 +70,12 @@ impl YamlNode {
         }
     }
 
-    /// Whether there is no value.
+    /// Whether the value is null.
     pub fn is_null(&self) -> bool {
         matches!(&self.kind, YamlNodeKind::Plain(text) if is_null_text(text))
     }
 
-    /// The value as JSON; of two fields with one name the last counts.
+    /// Converts the value to JSON; of two fields with one name the last wins.
     pub fn to_json(&self) -> Value {
         match &self.kind {
             YamlNodeKind::Text(text) => Value::from(text.as_str()),
@@ -89,7 +87,7 @@ impl YamlNode {
         }
     }
 
-    /// What kind of value it is, for messages.
+    /// Names the type of the value, for messages.
     pub fn describe(&self) -> &'static str {
         match self.to_json() {
             Value::Null => "nothing",
@@ -106,7 +104,7 @@ fn is_null_text(plain: &str) -> bool {
     matches!(plain, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// What text without quotes stands for, by YAML's core schema.
+/// Converts an unquoted scalar to JSON by YAML's core schema.
 fn plain_json(text: &str) -> Value {
     match text {
         text if is_null_text(text) => Value::Null,
@@ -123,7 +121,7 @@ fn plain_json(text: &str) -> Value {
     }
 }
 
-/// Reads a file's head. What is wrong with it is told; without any there is nothing.
+/// Parses the front matter of a file and reports its problems; `None` if there is none that can be used.
 pub fn parse_front_matter<'t>(
     text: &'t str,
     source: &SourceText<'_>,
@@ -142,7 +140,7 @@ pub fn parse_front_matter<'t>(
     Some(FrontMatter { fields: reader.without_duplicates(fields), body: &text[fence.body..] })
 }
 
-/// Where the head stands between its lines of `---`, and where the body starts.
+/// Byte range of the front matter between the `---` lines, and start of the body.
 struct FrontMatterFence {
     head: Range<usize>,
     body: usize,
@@ -182,7 +180,7 @@ struct FrontMatterReader<'a> {
 }
 
 impl FrontMatterReader<'_> {
-    /// The head as a whole if it is YAML, else field by field.
+    /// Parses the front matter as a whole if it is valid YAML, else field by field.
     fn read_fields(&mut self, head: Range<usize>) -> Option<Vec<FrontMatterField>> {
         match yaml::parse(self.text, head.clone()) {
             Ok(YamlNode { kind: YamlNodeKind::Map(fields), .. }) => Some(fields),
@@ -201,7 +199,7 @@ impl FrontMatterReader<'_> {
         }
     }
 
-    /// Each field by itself, so that one that is no YAML spoils no other; it is taken as the text it is.
+    /// Parses each field by itself, so that an invalid one, which is taken as plain text, does not affect the others.
     fn read_fields_separately(&mut self, head: Range<usize>) -> Vec<FrontMatterField> {
         let starts: Vec<usize> =
             self.lines(&head).filter(|(_, line)| split_field_line(line).is_some()).map(|(at, _)| at).collect();
@@ -229,7 +227,7 @@ impl FrontMatterReader<'_> {
         Some(FrontMatterField { key: key.to_owned(), key_range, value })
     }
 
-    /// Of two fields with one name the last counts, as in settings, and that is said.
+    /// Drops all but the last of the fields with one name, with a warning.
     fn without_duplicates(&mut self, fields: Vec<FrontMatterField>) -> Vec<FrontMatterField> {
         let mut kept: Vec<FrontMatterField> = Vec::new();
         for field in fields {
@@ -256,7 +254,7 @@ impl FrontMatterReader<'_> {
     }
 }
 
-/// The name and the rest of a line that starts a field of the head.
+/// Splits a line that starts a field into the name and the rest.
 fn split_field_line(line: &str) -> Option<(&str, &str)> {
     let (key, rest) = line.split_once(':')?;
     let is_name = |char: char| char.is_alphanumeric() || char == '_' || char == '-';
@@ -264,7 +262,7 @@ fn split_field_line(line: &str) -> Option<(&str, &str)> {
     starts.then_some((key, rest))
 }
 
-/// Lines as one, without the mark of a block and without quotes around it all.
+/// Joins lines into one, without a block indicator and surrounding quotes.
 fn unfold(value: &str) -> String {
     let value = value.trim();
     let value = value.strip_prefix(['|', '>']).map_or(value, |rest| {

@@ -1,5 +1,5 @@
-//! Doors for `crates/properties`: layers of settings and custom commands out of texts, without a disk. No part of the
-//! interface.
+//! Entry points for the tests in `crates/properties`: they read layers of settings and custom commands from texts,
+//! without a disk. Not part of the public API.
 
 use std::path::Path;
 
@@ -11,7 +11,8 @@ use crate::json::parse_object;
 use crate::process_env::ProcessEnv;
 use crate::settings::{LayerFindings, OuterSettings, Settings, overlay, read_layer};
 
-/// Settings out of these layers, lowest first, and what is wrong with them; a layer that is no JSON does not count.
+/// Merges these layers, lowest first, and returns the settings with the diagnostics; a layer that is no JSON is
+/// skipped.
 pub fn merge_layers(layers: &[(Source, &str)]) -> (Settings, Vec<Diagnostic>) {
     let world = ProcessEnv::new(Vec::new(), "/".into());
     let mut raw = Map::new();
@@ -33,10 +34,10 @@ pub fn merge_layers(layers: &[(Source, &str)]) -> (Settings, Vec<Diagnostic>) {
     (settings, diagnostics)
 }
 
-/// The custom command that a file with this text would define.
+/// Returns the custom command that a file with this text would define.
 ///
 /// # Errors
-/// If it would define none.
+/// If the text is no valid command file.
 pub fn parse_command(path: &Path, text: &str) -> Result<CustomCommand, Box<Diagnostic>> {
     let commands::CustomCommandFile { prompt, description } = commands::parse_command_file(path, text)?;
     Ok(CustomCommand { name: "c".to_owned(), description, prompt, source: Source::User, path: path.to_owned() })

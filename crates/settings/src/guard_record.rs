@@ -1,5 +1,5 @@
-//! Which guards each settings file held when it was last read, on disk: so that a file which can't be read any more, or that
-//! trust keeps out, is known to have held some. What follows from that is the session's work.
+//! Records on disk which guards each settings file declared when it was last read. With the record, guards are known
+//! even if their file can't be read any more or is not trusted. The session decides what follows from that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -19,8 +19,8 @@ use crate::notice::Notice;
 use crate::paths::ConfigPaths;
 
 impl LoadedConfig {
-    /// The project's hooks that would block when they fail and do not run, because the folder is not trusted. Guards are not
-    /// among them: those are asleep.
+    /// Returns the project's hooks that block on failure but do not run, because the folder is not trusted. Guards
+    /// are not among them: they are listed as unarmed guards.
     pub fn untrusted_blocking_hooks(&self) -> Vec<Hook> {
         let left_out = self.files.iter().filter(|file| file.state == SettingsFileState::Untrusted);
         let blocks = |hook: &Hook| hook.on_error.configured().any(|(_, action)| action == FailureAction::Block);
@@ -32,13 +32,13 @@ impl LoadedConfig {
     }
 }
 
-/// The record.
+/// The recorded guards.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct GuardRecord {
-    /// By file.
+    /// Guards by settings file.
     #[serde(default)]
     files: BTreeMap<String, Vec<RecordedGuard>>,
-    /// The hooks files of extensions that were active and held guards, by project.
+    /// Hooks files of extensions that were active and declared guards, by project.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     extensions: BTreeMap<String, BTreeSet<String>>,
 }
@@ -48,31 +48,32 @@ pub(crate) struct GuardRecord {
 pub(crate) struct ProjectExtensions<'a> {
     pub(crate) project: &'a Path,
     pub(crate) extensions: &'a [Extension],
-    /// Those that the user or the system has disabled by name, for good.
+    /// Names that the user or the system has disabled in the settings.
     pub(crate) disabled: &'a [String],
 }
 
 impl ProjectExtensions<'_> {
-    /// The name of the extension that a hooks file belongs to, also if it is not installed any more.
+    /// Returns the name of the extension that a hooks file belongs to, even if it is no longer installed.
     fn extension_name_of(&self, file: &Path) -> String {
         let known = self.extensions.iter().find(|one| declares_hooks_in(one, file)).map(|one| one.name.clone());
         let folders = || file.ancestors().skip(1).take(2);
         known.or_else(|| folders().find_map(extensions::extension_name)).unwrap_or_else(|| path_key(file))
     }
 
-    /// Whether a file that held guards here should still be heard: it is there, and nobody who may has dismissed it.
+    /// Whether a file that declared guards here should still be loaded: it exists, and its extension is not disabled
+    /// in the user's or the system's settings.
     fn is_expected(&self, file: &Path) -> bool {
         let name = self.extension_name_of(file);
         file.exists() && !self.disabled.iter().any(|dismissed| dismissed.eq_ignore_ascii_case(&name))
     }
 }
 
-/// Whether an extension's hooks may be declared in this file.
+/// Whether an extension may declare hooks in this file.
 fn declares_hooks_in(extension: &Extension, file: &Path) -> bool {
     extension.hooks_files().iter().any(|known| known == file)
 }
 
-/// One guard as it was.
+/// A guard as it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct RecordedGuard {
     name: String,
@@ -83,7 +84,7 @@ fn path_key(file: &Path) -> String {
     file.to_string_lossy().into_owned()
 }
 
-/// Whether what a file holds, or that it is not there, is its word about its guards.
+/// Whether the contents of a file, or its absence, say which guards it has.
 fn is_authoritative(file: &SettingsFile) -> bool {
     match file.state {
         SettingsFileState::Loaded => true,
@@ -92,14 +93,14 @@ fn is_authoritative(file: &SettingsFile) -> bool {
     }
 }
 
-/// Whether a file that is not there is not simply absent: its name is a link to nothing, or no folder stands where it should.
+/// Whether a missing file is more than absent: it is a dangling link, or one of its parents is no folder.
 fn is_dangling(file: &Path) -> bool {
     let there = file.ancestors().find(|path| path.symlink_metadata().is_ok());
     there.is_some_and(|there| !there.is_dir())
 }
 
 impl GuardRecord {
-    /// Reads the record. One that can't be read counts as empty, and that is said.
+    /// Reads the record. One that can't be read counts as empty and is reported.
     pub(crate) fn read(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> GuardRecord {
         let text = match read_text(file) {
             Ok(text) => text.unwrap_or_default(),
@@ -120,7 +121,7 @@ impl GuardRecord {
         if text.trim().is_empty() { Ok(GuardRecord::default()) } else { serde_json::from_str(text) }
     }
 
-    /// Whether there is anything to be told of a file: what is not there and never held a guard is not looked for.
+    /// Whether a file must be looked at: it exists, or it declared guards before.
     fn is_relevant(&self, file: &SettingsFile) -> bool {
         file.state != SettingsFileState::Missing || self.files.contains_key(&path_key(&file.path))
     }
@@ -129,7 +130,7 @@ impl GuardRecord {
         self.files.get(&path_key(file)).map_or(&[], Vec::as_slice)
     }
 
-    /// The guards of files that do not count now.
+    /// Returns the guards of files that can't be read or are not trusted.
     pub(crate) fn unarmed_guards(&self, files: &[SettingsFile]) -> Vec<UnarmedGuard> {
         files
             .iter()
@@ -144,7 +145,7 @@ impl GuardRecord {
             .collect()
     }
 
-    /// The guards of extensions that were active here, and are not any more.
+    /// Returns the guards of extensions that were active here and no longer are.
     pub(crate) fn guards_of_inactive_extensions(&self, here: ProjectExtensions<'_>) -> Vec<UnarmedGuard> {
         let heard = |file: &Path| {
             here.extensions
@@ -169,7 +170,7 @@ impl GuardRecord {
         unarmed.collect()
     }
 
-    /// What a file holds that trust keeps out; what it held, if that can't be told.
+    /// Returns the guards in an untrusted file; the recorded ones if it has none or can't be read.
     fn untrusted_guards(&self, file: &SettingsFile) -> Vec<UnarmedGuard> {
         let Ok(Some(text)) = read_text(&file.path) else {
             return self.as_unarmed(&file.path, &UnarmedReason::FolderUntrusted);
@@ -181,7 +182,7 @@ impl GuardRecord {
             .as_unarmed(&file.path, &UnarmedReason::FolderUntrusted)
     }
 
-    /// What was taken out of files since they were last read.
+    /// Returns a notice for each guard that was removed from a file since it was last read.
     pub(crate) fn removed_guards(&self, files: &[SettingsFile], registry: &Registry) -> Vec<Notice> {
         let counts = files.iter().filter(|file| self.is_relevant(file) && is_authoritative(file));
         counts
@@ -196,7 +197,7 @@ impl GuardRecord {
             .collect()
     }
 
-    /// The record as it should be now.
+    /// Returns the record with the current guards of these files.
     fn with_files(&self, files: &[SettingsFile], registry: &Registry, gone: RemovedGuardPolicy) -> GuardRecord {
         let mut record = self.clone();
         for file in files.iter().filter(|file| self.is_relevant(file) && is_authoritative(file)) {
@@ -213,7 +214,7 @@ impl GuardRecord {
         record
     }
 
-    /// The record as it should be now, with what is known of extensions.
+    /// Returns the record with the current guards of all files and extensions.
     fn updated(&self, loaded: &LoadedConfig, gone: RemovedGuardPolicy) -> GuardRecord {
         let here = loaded.project_extensions();
         let mut record = self.with_files(&loaded.files_with_hooks(), &loaded.registry, gone);
@@ -235,7 +236,7 @@ impl GuardRecord {
         record
     }
 
-    /// Whether it knows all that another one knows of these files and this project.
+    /// Whether this record has all guards that another one has for these files and this project.
     fn covers(&self, other: &GuardRecord, files: &BTreeSet<String>, project: &str) -> bool {
         let names = |record: &GuardRecord, file: &String| -> BTreeSet<String> {
             record.files.get(file).into_iter().flatten().map(|one| one.name.clone()).collect()
@@ -245,7 +246,7 @@ impl GuardRecord {
             && extensions(self).is_superset(&extensions(other))
     }
 
-    /// All that either knows.
+    /// Returns the union of two records.
     fn merged(mut self, other: &GuardRecord) -> GuardRecord {
         for (file, guards) in &other.files {
             let own = self.files.entry(file.clone()).or_default();
@@ -265,7 +266,7 @@ impl GuardRecord {
     }
 }
 
-/// Which guards there are as a session knows it, whatever becomes of the record meanwhile.
+/// The guards that a session loaded, kept in memory so that the record on disk can be restored.
 #[derive(Clone, Debug)]
 pub struct SessionGuardRecord {
     file: PathBuf,
@@ -276,7 +277,7 @@ pub struct SessionGuardRecord {
 }
 
 impl SessionGuardRecord {
-    /// What a session with this configuration knows.
+    /// Returns the record of a session with this configuration.
     pub fn from_config(loaded: &LoadedConfig) -> SessionGuardRecord {
         let file = loaded.paths.known_guards.clone();
         let record = GuardRecord::read(&file, &mut Vec::new()).updated(loaded, RemovedGuardPolicy::Forget);
@@ -284,16 +285,16 @@ impl SessionGuardRecord {
         SessionGuardRecord { file, record, files, project: path_key(&loaded.project.root) }
     }
 
-    /// The record's file.
+    /// Returns the path of the record's file.
     pub fn path(&self) -> &Path {
         &self.file
     }
 
-    /// Writes the record anew if it has lost a guard of this session; whether it had. Waits for no lock, which whoever
-    /// changed the record could hold.
+    /// Writes the record again if it lacks a guard of this session, and returns whether it did. No lock is taken,
+    /// because the process that changed the record could hold it.
     ///
     /// # Errors
-    /// If it can't be written.
+    /// If the record can't be written.
     pub fn restore(&self) -> io::Result<bool> {
         let now = GuardRecord::read(&self.file, &mut Vec::new());
         if now.covers(&self.record, &self.files, &self.project) {
@@ -303,7 +304,7 @@ impl SessionGuardRecord {
         let write =
             || hookwright_disk::write_atomic(&self.file, text.as_bytes(), FilePrivacy::Private, SymlinkPolicy::Follow);
         write().or_else(|_| {
-            // Something that is no file, or that may not be written.
+            // The path is no file, or the file may not be written.
             match self.file.symlink_metadata()?.is_dir() {
                 true => std::fs::rename(&self.file, self.file.with_extension("aside"))?,
                 false => std::fs::remove_file(&self.file)?,
@@ -320,19 +321,19 @@ impl RecordedGuard {
     }
 }
 
-/// What becomes of guards that files held and hold no more.
+/// What happens to recorded guards that their file no longer declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemovedGuardPolicy {
-    /// They are forgotten: a session has told of them.
+    /// They are forgotten, because a session has reported them.
     Forget,
-    /// They stay in the record: no session has started that could have told.
+    /// They stay in the record, because no session has reported them yet.
     Keep,
 }
 
-/// Remembers which guards the files of this configuration hold. Writes nothing where that is known already.
+/// Records which guards the files of this configuration declare. Writes nothing if the record is up to date.
 ///
 /// # Errors
-/// If the record can't be read or written; it is as it was then.
+/// If the record can't be read or written; it is unchanged then.
 pub fn record_guards(loaded: &LoadedConfig, gone: RemovedGuardPolicy) -> Result<(), EditError> {
     let file = &loaded.paths.known_guards;
     let known = GuardRecord::read(file, &mut Vec::new());
@@ -340,17 +341,17 @@ pub fn record_guards(loaded: &LoadedConfig, gone: RemovedGuardPolicy) -> Result<
         return Ok(());
     }
     edit::rewrite_private(file, |text| {
-        // One that can't be read is of no use to anybody.
+        // A record that can't be read is replaced.
         Ok(GuardRecord::parse(text).unwrap_or_default().updated(loaded, gone).to_json())
     })
     .map(|_| ())
 }
 
-/// Forgets that guards in these files of an extension were awake in a folder and below it: a person has switched it off there, or
-/// removed it, and knows of them. Where settings require one by name, it is missed all the same.
+/// Forgets that guards in these files of an extension were active in a folder and below it, because the user disabled
+/// or removed the extension there. A guard that settings require by name is still reported as missing.
 ///
 /// # Errors
-/// If the record can't be read or written; it is as it was then.
+/// If the record can't be read or written; it is unchanged then.
 pub fn dismiss_guards(paths: &ConfigPaths, files: &[PathBuf], folder: &Path) -> Result<(), EditError> {
     if !paths.known_guards.exists() {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Switches hooks on and off in the settings, by name: off in the workspace's settings, else in the user's; on in both.
+//! Enables and disables hooks by name in the settings: disabling in the workspace's settings, else in the user's;
+//! enabling in both.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,18 +11,19 @@ use crate::load::LoadedConfig;
 use crate::settings::HookReviewMode;
 use crate::trust::trust_switch_offs;
 
-/// What came of switching hooks in the settings.
+/// Result of enabling or disabling hooks.
 #[derive(Debug, Default)]
 pub struct HookSwitchOutcome {
-    /// The files that are different now.
+    /// Files that were changed.
     pub changed_files: Vec<PathBuf>,
-    /// The user's settings, where they hold the names too and can't be changed.
+    /// The user's settings and the error, if they hold the names too and can't be changed.
     pub user_settings_error: Option<(PathBuf, EditError)>,
 }
 
-/// Writes names into the list of disabled hooks, or takes them out of every list that may be written. What the user switches
-/// off here in the project's settings needs no further trust. `change` makes each
-/// change; a session tells its own from others there.
+/// Adds names to the list of disabled hooks, or removes them from every list that may be written.
+///
+/// A hook that the user disables in the project's settings this way needs no review. `change` performs each change;
+/// by it a session tells its own changes from those of other programs.
 ///
 /// # Errors
 /// If the workspace's settings (or the user's, where there are no others) cannot be changed.
@@ -55,8 +57,8 @@ pub fn switch_hooks(
     Ok(switched)
 }
 
-/// The hooks of these names that stay off although they were switched on, each with the layers that say so. The registry is
-/// the one that was loaded afterwards.
+/// Returns the hooks of these names that are still off after they were enabled, each with the layers that disable it.
+/// The registry must be loaded after the change.
 pub fn hooks_still_off(registry: &Registry, names: &[&str]) -> Vec<(String, Vec<Source>)> {
     let named = registry.entries().filter(|(hook, _)| names.contains(&hook.id()));
     let off = named.filter_map(|(hook, state)| {

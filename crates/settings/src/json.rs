@@ -1,4 +1,4 @@
-//! Commented JSON: parsing it the way the hook engine does, and turning it into plain values with variables filled in.
+//! Parses JSON with comments as the hook engine does, and converts it to plain values with variables filled in.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,7 +12,7 @@ pub(crate) use hookwright_hooks::jsonc::{PARSE_OPTIONS, last_property, syntax_di
 
 use crate::process_env::ProcessEnv;
 
-/// The object that a file holds, and nothing for an empty file. A leading byte order mark must be off already.
+/// Parses the object in a file; `None` for an empty file. A leading byte order mark must already be removed.
 pub(crate) fn parse_object<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option<Object<'t>>, Box<Diagnostic>> {
     match jsonc::parse(text, source)? {
         Some(Node::Object(object)) => Ok(Some(object)),
@@ -26,14 +26,14 @@ pub(crate) fn parse_object<'t>(text: &'t str, source: &SourceText<'_>) -> Result
     }
 }
 
-/// A whole file as a plain map, for formats whose mistakes need no finer place.
+/// Parses a whole file as a plain map, for formats whose problems need no exact position.
 pub(crate) fn parse_map(file: &Path, text: &str) -> Result<Map<String, Value>, Box<Diagnostic>> {
     let text = text.trim_start_matches('\u{feff}');
     let object = parse_object(text, &SourceText::new(file, text))?;
     Ok(object.map(|object| object_to_map(&object, &|text| Cow::Borrowed(text))).unwrap_or_default())
 }
 
-/// A node as a plain value, with every string passed through `fill`.
+/// Converts a node to a plain value, with every string passed through `fill`.
 pub(crate) fn to_value(node: &Node<'_>, fill: &dyn for<'s> Fn(&'s str) -> Cow<'s, str>) -> Value {
     match node {
         Node::StringLit(text) => Value::String(fill(&text.value).into_owned()),
@@ -46,7 +46,7 @@ pub(crate) fn to_value(node: &Node<'_>, fill: &dyn for<'s> Fn(&'s str) -> Cow<'s
 }
 
 fn object_to_map(object: &Object<'_>, fill: &dyn for<'s> Fn(&'s str) -> Cow<'s, str>) -> Map<String, Value> {
-    // Of two properties with one name the last counts, as everywhere.
+    // The last of two properties with one name wins.
     object
         .properties
         .iter()
@@ -58,7 +58,7 @@ fn number_to_value(text: &str) -> Value {
     serde_json::from_str::<Number>(text).map_or(Value::Null, Value::Number)
 }
 
-/// `$NAME`, `${NAME}` and `${NAME:-default}` filled in; a variable that is not set stays as it was written.
+/// Fills in `$NAME`, `${NAME}` and `${NAME:-default}`; a variable that is not set stays as written.
 pub(crate) fn fill_variables<'s>(text: &'s str, world: &ProcessEnv) -> Cow<'s, str> {
     if !text.contains('$') {
         return Cow::Borrowed(text);
@@ -77,7 +77,7 @@ pub(crate) fn fill_variables<'s>(text: &'s str, world: &ProcessEnv) -> Cow<'s, s
     Cow::Owned(out)
 }
 
-/// The names of the references in a text that has been filled in: nothing sets these.
+/// Returns the names of variables that are still in a text after filling, because they are not set.
 pub(crate) fn unfilled_names(text: &str) -> Vec<&str> {
     let starts = text.match_indices('$').map(|(at, _)| &text[at..]);
     starts
@@ -93,7 +93,7 @@ struct VariableReference<'s> {
     default: Option<&'s str>,
 }
 
-/// The reference that a text starts with.
+/// Parses the variable reference at the start of a text.
 fn parse_reference(text: &str) -> Option<VariableReference<'_>> {
     let after = text.strip_prefix('$')?;
     if let Some(braced) = after.strip_prefix('{') {

@@ -1,8 +1,9 @@
-//! Settings: the layers on disk → one [`Settings`], one registry of hooks, and what to tell the user.
+//! Loads the settings: it merges the layers on disk into one [`Settings`], builds the registry of hooks and collects
+//! notices for the user.
 //!
-//! The only crate that reads the process environment and the home directory (in [`ProcessEnv::from_process`]); everything
-//! else is handed a [`ProcessEnv`]. It runs no hook and prints nothing: what is wrong is a diagnostic, what is noteworthy a
-//! [`Notice`].
+//! The crate reads the process environment and the home directory only in [`ProcessEnv::from_process`]; its other
+//! functions are given a [`ProcessEnv`]. It runs no hook and prints nothing: problems are diagnostics, other messages are
+//! [`Notice`]s.
 
 pub mod claude_migration;
 pub mod commands;

@@ -1,5 +1,5 @@
-//! Everything on disk → one [`LoadedConfig`] configuration. Never fails: what is wrong is a diagnostic in its registry,
-//! what is noteworthy a notice.
+//! Loads everything on disk into one [`LoadedConfig`]. Loading never fails: problems are diagnostics in its registry,
+//! other messages are notices.
 
 mod extra_hook_files;
 mod hook_files;
@@ -33,110 +33,107 @@ use merge::{merge_layers, merge_layers_over};
 use notices::collect_notices;
 use registry_builder::{RegistryBuilder, extension_hook_files, guards_of_excluded};
 
-/// Whether a folder's trust is asked for.
+/// Whether the trust of the project's folder is overridden.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrustOverride {
-    /// As the user's settings and records say.
+    /// Trust follows the user's settings and records.
     #[default]
     None,
-    /// This folder counts as trusted, for now.
+    /// The folder counts as trusted for this run.
     Skip,
 }
 
-/// What to load.
+/// What to load, as given on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// The project's root; the working directory if empty.
+    /// Root of the project; the working directory if empty.
     pub project: PathBuf,
-    /// Whether its trust is asked for.
+    /// Whether the folder's trust is overridden.
     pub trust: TrustOverride,
     /// Which extensions are active.
     pub extensions: ExtensionChoice,
-    /// The only MCP servers that count, if the command line names some.
+    /// The only MCP servers to use, if the command line names some.
     pub mcp_servers: Option<Vec<String>>,
 }
 
-/// A project and whether its own files count.
+/// A project's root and its trust.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectFolder {
-    /// Its root.
     pub root: PathBuf,
-    /// Whether its own files count.
+    /// Whether the project's files are loaded.
     pub trust: FolderTrust,
 }
 
 /// What became of a settings file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingsFileState {
-    /// There is none.
+    /// There is no such file.
     Missing,
-    /// It counts; single parts of it may be wrong.
+    /// The file was loaded; single parts of it may be wrong.
     Loaded,
-    /// It could not be read or parsed, and nothing of it counts.
+    /// The file could not be read or parsed, so none of it is used.
     Broken,
-    /// It was left out because the project is not trusted.
+    /// The file was skipped because the project is not trusted.
     Untrusted,
 }
 
-/// A settings file.
+/// A settings file and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsFile {
-    /// Whose it is.
+    /// Layer or extension that the file belongs to.
     pub source: Source,
-    /// Where it is, or would be.
+    /// Path of the file, whether it exists or not.
     pub path: PathBuf,
-    /// What became of it.
     pub state: SettingsFileState,
 }
 
-/// A configuration.
+/// A loaded configuration.
 #[derive(Clone, Debug)]
 pub struct LoadedConfig {
-    /// All settings but the hooks.
+    /// All settings except the hooks.
     pub settings: Settings,
-    /// All hooks, and everything that is wrong with the configuration.
+    /// All hooks, and all diagnostics of the configuration.
     pub registry: Registry,
-    /// The project.
     pub project: ProjectFolder,
     /// Installed extensions, active or not.
     pub extensions: Vec<Extension>,
-    /// What the user should be told.
+    /// Messages for the user.
     pub notices: Vec<Notice>,
-    /// Hooks that the user has not seen as they are now; also among the notices.
+    /// Hooks that the user has not reviewed in their present form; they are also among the notices.
     pub reviews: Vec<HookTrustReview>,
-    /// Which variables hooks may not see, if any are kept from them.
+    /// Variables to hide from hooks, if any.
     pub redaction: Option<EnvRedaction>,
-    /// What the project brings that runs or opens something, whether it counts or not.
+    /// Parts of the project that run a program or open a connection, whether they are loaded or not.
     pub project_contents: Vec<ProjectContent>,
-    /// Where things are.
+    /// Paths of the configuration files.
     pub paths: ConfigPaths,
     /// The settings files, highest precedence first.
     pub files: Vec<SettingsFile>,
-    /// The guards of files that can't be read, or that trust keeps out.
+    /// Guards of files that can't be read or are not trusted.
     pub unarmed_guards: Vec<UnarmedGuard>,
-    /// The world as the session should see it: with the variables of the `.env` files that count.
+    /// The process environment of the session, with the variables of the `.env` files.
     pub process_env: ProcessEnv,
     pub(crate) mcp_selection: mcp::McpSelection,
     user_scope: UserScope,
 }
 
-/// What hooks of the user and the system see, in which the project has no say.
+/// The environment of hooks of the user and the system, which the project cannot influence.
 #[derive(Clone, Debug)]
 struct UserScope {
     process_env: ProcessEnv,
     redaction: Option<EnvRedaction>,
-    /// Extensions that they disable.
+    /// Extensions that the user's or the system's settings disable.
     disabled_extensions: Vec<String>,
 }
 
 impl LoadedConfig {
-    /// What the user and the system see, in which the project has no say.
+    /// Returns the environment of the user's and the system's hooks, which the project cannot influence.
     pub(crate) fn user_process_env(&self) -> &ProcessEnv {
         &self.user_scope.process_env
     }
 
-    /// The settings file that enabling and disabling changes: the workspace's where it has any that counts, else the
-    /// user's. A change to a file that is not loaded would be a change without effect.
+    /// Returns the settings file that enabling and disabling changes: the project's if it was loaded or is broken,
+    /// else the user's. A change to a file that is not loaded would have no effect.
     pub fn settings_file(&self) -> &Path {
         let counts = |file: &&SettingsFile| matches!(file.state, SettingsFileState::Loaded | SettingsFileState::Broken);
         let is_own = |file: &&SettingsFile| {
@@ -146,8 +143,10 @@ impl LoadedConfig {
         own.map_or(&self.paths.user_settings, |file| &file.path)
     }
 
-    /// What hooks run with. Those of the user and the system see nothing of the project's `.env`, and nothing is kept
-    /// from them because the project says so. Where the folder is not trusted, no hook runs in it.
+    /// Returns the environments that hooks run with.
+    ///
+    /// Hooks of the user and the system see nothing of the project's `.env`, and the project cannot hide variables
+    /// from them. In a folder that is not trusted, these and the extensions' hooks run in a neutral directory.
     pub fn hook_exec_envs(&self) -> ExecEnvs {
         let own = redacted_env(&self.user_scope.process_env, self.user_scope.redaction.as_ref());
         let project = ExecEnv { env: redacted_env(&self.process_env, self.redaction.as_ref()), directory: None };
@@ -162,19 +161,21 @@ impl LoadedConfig {
         ExecEnvs { project, extensions: secluded.clone(), user_and_system: secluded }
     }
 
-    /// The environment of tools: without the model's keys, which no command needs, and without what redaction keeps.
+    /// Returns the environment of tools: without the model's keys, which no command needs, and without redacted
+    /// variables.
     pub fn tool_environment(&self) -> Vec<(OsString, OsString)> {
         let env = redacted_env(&self.process_env, self.redaction.as_ref());
         secrets::without_model_keys(env, &self.settings.security.passed_variables)
     }
 
-    /// What git is run with for the program itself: it starts no programs of the repository's. Where its configuration names
-    /// some that can't be switched off, it finds no repository.
+    /// Returns the environment for git commands of the program itself, in which git starts no programs that the
+    /// repository configures. If the configuration names some that can't be disabled, git finds no repository.
     pub fn git_environment(&self) -> Vec<(OsString, OsString)> {
         untrusted_exec_env::safe_git_env(self.tool_environment(), &self.project.root)
     }
 
-    /// A session's plans: where the settings say, else an extension, if that is inside the project.
+    /// Returns the directory of a session's plans: as the settings or else an extension say, if that is inside of the
+    /// project.
     pub fn plans_dir(&self, session_id: &str) -> PathBuf {
         let root = &self.project.root;
         let of_extensions =
@@ -184,23 +185,23 @@ impl LoadedConfig {
         own.unwrap_or_else(|| self.paths.plans_dir(root, session_id))
     }
 
-    /// The reviews of one source's hooks: what a user who installs or updates an extension is shown, and consents to
-    /// with [`trust_hooks`](crate::trust::trust_hooks).
+    /// Returns the reviews of one source's hooks, which a user who installs or updates an extension is shown, and
+    /// consents to with [`trust_hooks`](crate::trust::trust_hooks).
     pub fn reviews_of<'s>(&'s self, source: &'s Source) -> impl Iterator<Item = &'s HookTrustReview> {
         self.reviews.iter().filter(move |review| review.hook.source == *source)
     }
 
-    /// The files that hooks can stand in: settings, and those of active extensions.
+    /// Returns the files that may declare hooks: the settings files, and those of active extensions.
     pub(crate) fn files_with_hooks(&self) -> Vec<SettingsFile> {
         self.files.iter().cloned().chain(extension_hook_files(&self.extensions)).collect()
     }
 
-    /// The extensions that settings switch off by name.
+    /// Returns the extensions that settings disable by name.
     pub fn disabled_extensions(&self) -> Vec<String> {
         DottedLookup(&self.settings.raw).strings("extensions.disabled")
     }
 
-    /// What to look at to notice that extensions come, go, change or are switched.
+    /// Returns the paths to watch for extensions that are added, removed, changed, enabled or disabled.
     pub fn watched_extension_paths(&self) -> Vec<PathBuf> {
         let folders = [self.paths.extensions.clone(), self.paths.project_extensions(&self.project.root)];
         let rules = self.paths.extension_enablement_file();
@@ -212,7 +213,7 @@ impl LoadedConfig {
         folders.into_iter().chain([rules]).chain(own).collect()
     }
 
-    /// The extensions, for the record of guards.
+    /// Returns the extensions, for the record of guards.
     pub(crate) fn project_extensions(&self) -> guard_record::ProjectExtensions<'_> {
         guard_record::ProjectExtensions {
             project: &self.project.root,
@@ -222,7 +223,7 @@ impl LoadedConfig {
     }
 }
 
-/// Loads a configuration.
+/// Loads the configuration of a project.
 pub fn load(world: &ProcessEnv, options: &LoadOptions) -> LoadedConfig {
     let started = Instant::now();
     let paths = ConfigPaths::new(world);
@@ -325,8 +326,7 @@ pub fn load(world: &ProcessEnv, options: &LoadOptions) -> LoadedConfig {
     loaded
 }
 
-/// What is wrong with a project's settings as settings, in a folder that is not trusted: what they would be told if they
-/// counted.
+/// Returns the diagnostics that the settings of an untrusted project would have if they were loaded.
 pub fn check_untrusted_settings(loaded: &LoadedConfig, file: &Path) -> Vec<Diagnostic> {
     let outer: Vec<LayerFile> =
         [(Source::System, &loaded.paths.system_settings), (Source::User, &loaded.paths.user_settings)]
@@ -340,7 +340,7 @@ pub fn check_untrusted_settings(loaded: &LoadedConfig, file: &Path) -> Vec<Diagn
     found.diagnostics.into_iter().filter(|wrong| wrong.file == *file).collect()
 }
 
-/// What the system and the user say, by which a project's word is judged.
+/// Returns the settings of the system and the user, against which a project's values are checked.
 pub(crate) fn outer_settings(loaded: &LoadedConfig) -> Map<String, serde_json::Value> {
     let files: Vec<LayerFile> =
         [(Source::System, &loaded.paths.system_settings), (Source::User, &loaded.paths.user_settings)]
@@ -352,8 +352,10 @@ pub(crate) fn outer_settings(loaded: &LoadedConfig) -> Map<String, serde_json::V
     merge_layers(&trees, &worlds, &loaded.project.root, &mut LayerFindings::default())
 }
 
-/// What the project's files would bring, trusted or not: read here, and nothing of it counts for that. Variables stand in it
-/// as written: the user's secrets are nothing to show or to keep. The names of its MCP servers come with it.
+/// Reads what the project's files would add, trusted or not, and the names of its MCP servers. Nothing of it takes
+/// effect here.
+///
+/// Variables are not filled in, so that the user's secrets are neither shown nor stored.
 fn read_project_contents(
     paths: &ConfigPaths,
     root: &Path,

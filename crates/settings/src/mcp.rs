@@ -1,7 +1,7 @@
-//! MCP servers as the settings and extensions name them: typed, and which of them count here.
+//! The MCP servers of the settings and extensions, typed, and the decision which of them are used.
 //!
-//! What an entry may hold, and what is said where it is wrong, is `mcp/entry.rs`; which servers the user has switched off,
-//! `mcp/enablement.rs`; what they gave out to be let in with, `mcp/tokens.rs`. Starting and asking servers is not done here.
+//! `mcp/entry.rs` parses an entry and reports its problems, `mcp/enablement.rs` reads which servers the user
+//! disabled, `mcp/tokens.rs` stores their OAuth tokens. Servers are not started here.
 
 mod enablement;
 mod entry;
@@ -25,38 +25,36 @@ pub use tokens::{McpCredentials, McpToken, TokenFileError, forget_credentials, r
 
 use crate::load::LoadedConfig;
 
-/// How long a request to a server may take where its entry does not say.
+/// Request timeout of a server whose entry has none.
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// A server.
+/// A configured MCP server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpServer {
-    /// Its name.
     pub name: String,
-    /// The settings or the extension that name it.
+    /// The settings layer or extension that defines it.
     pub origin: Source,
-    /// How it is reached.
+    /// How to connect to it.
     pub transport: McpTransport,
-    /// How long a request to it may take.
+    /// Timeout of one request.
     pub timeout: Duration,
-    /// Whether its tools run unasked. Never true of a project's or an extension's.
+    /// Whether its tools run without asking. Always false for servers of a project or an extension.
     pub trust: bool,
-    /// What it is for.
     pub description: Option<String>,
-    /// The only tools of it that there are, if set.
+    /// The only tools of it that are used, if set.
     pub include_tools: Option<Vec<String>>,
-    /// Tools of it that there are not.
+    /// Tools of it that are not used.
     pub exclude_tools: Vec<String>,
-    /// How to sign in to it, where its entry says something about that.
+    /// How to sign in to it, if its entry says so.
     pub oauth: Option<McpOAuth>,
-    /// Variables in its headers, environment or address that nothing sets.
+    /// Variables in its entry that are not set.
     pub unset_variables: Vec<String>,
-    /// What others may be told of its entry.
+    /// The parts of its entry that may be shown, before variables are filled in.
     pub unresolved: UnresolvedEntry,
 }
 
 impl McpServer {
-    /// One of which nothing is said but how it is reached.
+    /// Creates a server with defaults for everything but its transport.
     pub fn new(name: &str, transport: McpTransport) -> Self {
         let written = match &transport {
             McpTransport::Stdio { args, .. } => UnresolvedEntry { args: args.clone(), url: None },
@@ -78,54 +76,48 @@ impl McpServer {
     }
 }
 
-/// What an entry says before variables are filled in: their values may be secrets, which hooks and records are not told.
+/// Parts of an entry before variables are filled in, because their values may be secrets that hooks and logs must not
+/// see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnresolvedEntry {
-    /// The program's arguments.
     pub args: Vec<String>,
-    /// The address.
     pub url: Option<String>,
 }
 
 /// How a server is reached.
 #[derive(Clone, PartialEq, Eq)]
 pub enum McpTransport {
-    /// A program that speaks on its standard input and output.
+    /// A program that is spoken to over its stdin and stdout.
     Stdio {
-        /// The program.
         command: String,
-        /// Its arguments.
         args: Vec<String>,
-        /// Variables beside those that every tool has; an extension's own settings first.
+        /// Variables in addition to the environment of tools; those of an extension's settings come first.
         env: Vec<(String, String)>,
-        /// Where it runs; in the project if not set.
+        /// Working directory; the project if not set.
         cwd: Option<PathBuf>,
     },
-    /// Streamable HTTP.
+    /// A server that speaks streamable HTTP.
     Http {
-        /// Its address.
         url: String,
-        /// Sent with every request.
+        /// Headers of every request.
         headers: Vec<(String, String)>,
     },
-    /// Server-sent events.
+    /// A server that speaks the older transport with server-sent events.
     Sse {
-        /// Its address.
         url: String,
-        /// Sent with every request.
+        /// Headers of every request.
         headers: Vec<(String, String)>,
     },
-    /// An address that comes without a kind: streamable HTTP is tried, then server-sent events.
+    /// An address without a `type`: streamable HTTP is tried, then server-sent events.
     HttpOrSse {
-        /// Its address.
         url: String,
-        /// Sent with every request.
+        /// Headers of every request.
         headers: Vec<(String, String)>,
     },
 }
 
 impl McpTransport {
-    /// The kind's name, as `type` spells it.
+    /// Returns the transport's name as `type` spells it.
     pub fn kind(&self) -> &'static str {
         match self {
             McpTransport::Stdio { .. } => "stdio",
@@ -134,7 +126,7 @@ impl McpTransport {
         }
     }
 
-    /// The address of a remote server.
+    /// Returns the address of a remote server.
     pub fn url(&self) -> Option<&str> {
         match self {
             McpTransport::Stdio { .. } => None,
@@ -145,7 +137,7 @@ impl McpTransport {
     }
 }
 
-/// What it starts or talks to; the values of variables and headers are nobody's to see.
+/// Shows the command or the address, without the values of variables and headers.
 impl fmt::Display for McpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -160,7 +152,7 @@ impl fmt::Display for McpTransport {
     }
 }
 
-/// Without the values of variables and headers, so that no log or failed assertion shows them.
+/// Leaves out the values of variables and headers, so that no log or failed assertion shows them.
 impl fmt::Debug for McpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |pairs: &[(String, String)]| pairs.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
@@ -178,32 +170,27 @@ impl fmt::Debug for McpTransport {
     }
 }
 
-/// How to sign in to a server: what its entry says, the rest is discovered.
+/// OAuth settings of a server; what its entry leaves out is discovered.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct McpOAuth {
-    /// Whether it is known beforehand that one must.
+    /// Whether signing in is required from the start.
     pub enabled: bool,
-    /// Who this program is to the authorisation server; it registers itself if not set.
+    /// Client id of this program; it registers itself dynamically if not set.
     pub client_id: Option<String>,
-    /// Its secret, where that server gave one out.
+    /// Client secret, if the authorisation server issued one.
     pub client_secret: Option<String>,
-    /// Where the user is sent.
     pub authorization_url: Option<String>,
-    /// Where a code becomes a token.
     pub token_url: Option<String>,
-    /// Where this program registers itself.
+    /// Endpoint for dynamic client registration.
     pub registration_url: Option<String>,
-    /// The authorisation server.
     pub issuer: Option<String>,
-    /// Where the user's browser comes back to, on this machine; any free port if not set.
+    /// Local address to which the browser is redirected; any free port if not set.
     pub redirect_uri: Option<String>,
-    /// What is asked for.
     pub scopes: Vec<String>,
-    /// For whom the token is.
     pub audiences: Vec<String>,
 }
 
-/// Without the secret.
+/// Leaves out the secret.
 impl fmt::Debug for McpOAuth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("McpOAuth");
@@ -212,37 +199,35 @@ impl fmt::Debug for McpOAuth {
     }
 }
 
-/// A server that does not count here.
+/// A server that is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedServer {
-    /// Its name.
     pub name: String,
-    /// The settings or the extension that name it.
+    /// The settings layer or extension that defines it.
     pub origin: Source,
-    /// Why not.
     pub reason: ServerSkipReason,
 }
 
-/// Why a server does not count.
+/// Why a server is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerSkipReason {
-    /// No server does in a folder that is not trusted.
+    /// The folder is not trusted, so no server is used.
     Untrusted,
-    /// Its entry is wrong, like this.
+    /// The entry is invalid for this reason.
     Broken(String),
-    /// Its entry says `disabled`.
+    /// The entry sets `disabled`.
     DisabledByEntry,
-    /// Another of that name counts.
+    /// A server of the same name from this source has precedence.
     Shadowed(Source),
-    /// `mcp.allowed` does not have it.
+    /// The server is not in `mcp.allowed`.
     NotAllowed,
-    /// `mcp.excluded` has it.
+    /// The server is in `mcp.excluded`.
     Excluded,
-    /// The command line does not name it.
+    /// The command line names servers, and this is not among them.
     NotOnCommandLine,
-    /// The user has switched it off.
+    /// The user has disabled the server.
     SwitchedOff,
-    /// The record of servers that the user has switched off can't be read.
+    /// The record of disabled servers can't be read.
     EnablementUnknown,
 }
 
@@ -264,60 +249,60 @@ impl fmt::Display for ServerSkipReason {
     }
 }
 
-/// The servers, by name, and those that do not count.
+/// All configured servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct McpServers {
-    /// Those that count.
+    /// The servers to use, by name.
     pub servers: Vec<McpServer>,
-    /// The others.
+    /// The servers that are not used.
     pub skipped: Vec<SkippedServer>,
-    /// What the command line names and no server is called.
+    /// Names on the command line that are no server.
     pub unknown: Vec<String>,
 }
 
 impl McpServers {
-    /// The server of a name that counts; else the one that does not, if there is one.
+    /// Finds the server of a name among those in use; the error holds a skipped one of that name, if any.
     ///
     /// # Errors
-    /// If none of that name counts.
+    /// If no server of that name is in use.
     pub fn find(&self, name: &str) -> Result<&McpServer, Option<&SkippedServer>> {
         let counting = self.servers.iter().find(|server| server.name == name);
         counting.ok_or_else(|| self.skipped.iter().find(|server| server.name == name))
     }
 }
 
-/// What is known about servers beside their entries.
+/// Inputs that decide which servers are used, apart from their entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct McpSelection {
-    /// Which layer each of the settings' servers is from, and its entry as it is written there.
+    /// The layer of each server in the settings, and its entry as written.
     pub(crate) origins: HashMap<String, (Source, Value)>,
-    /// The servers of a project that is not trusted.
+    /// Servers of an untrusted project.
     pub(crate) untrusted: Vec<String>,
-    /// The only ones that the command line wants.
+    /// The only servers to use, if the command line names some.
     pub(crate) named_on_command_line: Option<Vec<String>>,
-    /// Those that the user has switched off.
+    /// Servers that the user has disabled.
     pub(crate) disabled: DisabledServers,
 }
 
-/// An entry.
+/// A server's entry with its origin.
 struct NamedServerEntry<'a> {
     name: &'a String,
     entry: &'a Value,
-    /// The same before variables are filled in.
+    /// The entry before variables are filled in.
     unresolved: Option<&'a Value>,
     origin: Source,
-    /// What an extension adds to its variables.
+    /// Variables that an extension adds.
     env: &'a [(String, String)],
 }
 
-/// Whether two names are one server's, as lists of servers mean it.
+/// Whether two names mean the same server, ignoring case and surrounding whitespace.
 pub(crate) fn is_same_server(one: &str, other: &str) -> bool {
     one.trim().to_lowercase() == other.trim().to_lowercase()
 }
 
 impl LoadedConfig {
-    /// The MCP servers that count here, by name: those of the user and the system, of active extensions, of the project. Of
-    /// two with one name the former counts: what a project brings replaces nobody's.
+    /// Returns the MCP servers: those of the user and the system, of active extensions, and of the project. Of two
+    /// with one name the first is used, so a project cannot replace another source's server.
     pub fn mcp_servers(&self) -> McpServers {
         let mut all = McpServers::default();
         let mut taken: HashMap<String, Source> = HashMap::new();
@@ -337,7 +322,7 @@ impl LoadedConfig {
                     all.servers.push(server);
                 }
                 Err(why) => {
-                    // One that is switched off holds its name: another does not step into its place.
+                    // A disabled server keeps its name, so that no other takes its place.
                     taken.entry(key).or_insert_with(|| origin.clone());
                     all.skipped.push(SkippedServer { name: name.clone(), origin, reason: why });
                 }
@@ -366,7 +351,7 @@ impl LoadedConfig {
         all
     }
 
-    /// Every entry, those that go first first.
+    /// Returns all entries in order of precedence.
     fn server_entries(&self) -> Vec<NamedServerEntry<'_>> {
         let of_settings = self.settings.mcp_servers.iter().map(|(name, entry)| {
             let known = self.mcp_selection.origins.get(name);
@@ -384,7 +369,7 @@ impl LoadedConfig {
         own.into_iter().chain(of_extensions).chain(projects).collect()
     }
 
-    /// The server that an entry means, if it counts here.
+    /// Returns the server that an entry defines, or why it is not used.
     pub(crate) fn check_server(
         &self,
         name: &str,
@@ -414,16 +399,16 @@ impl LoadedConfig {
     }
 }
 
-/// What is wrong with an entry that is about to be written, if anything is that would leave the server out.
+/// Returns the problem with an entry that would keep the server from being used.
 pub fn server_problem(name: &str, entry: &Value, origin: &Source) -> Option<String> {
     entry::server_from_entry(name, entry, origin, Path::new("")).err()
 }
 
-/// An entry as the question of trust shows it: all that it starts or talks to.
+/// Describes an entry for the trust prompt, with the command or address.
 pub(crate) fn describe_entry(name: &str, value: &Value) -> String {
     match entry::server_from_entry(name, value, &Source::Project, Path::new("")) {
         Ok(server) => format!("{name} (`{}`)", server.transport),
-        // What is filled in later is shown as it stands.
+        // Variables are not filled in here.
         Err(_) => entry::unresolved_entry(value).url.map_or_else(|| name.to_owned(), |url| format!("{name} (`{url}`)")),
     }
 }

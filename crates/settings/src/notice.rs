@@ -1,5 +1,5 @@
-//! What the user should know about a configuration that is not wrong: what was left out, what is new, what a project
-//! switched off. Saying it is the caller's work.
+//! Messages about a configuration that are no errors: what was ignored, what is new, what a project disabled. The
+//! caller shows them.
 
 use std::path::PathBuf;
 
@@ -8,69 +8,65 @@ use hookwright_hooks::Source;
 use crate::project_contents::ContentChange;
 use crate::trust::HookFinding;
 
-/// Something to tell the user.
+/// A message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The project is not trusted, so these files of it were left out.
+    /// The project is not trusted, so these files of it were ignored.
     ProjectNotTrusted {
-        /// The project.
+        /// Root of the project.
         root: PathBuf,
-        /// What would have counted.
+        /// The ignored files.
         ignored: Vec<PathBuf>,
     },
     /// A hook is new, or has changed since the user saw it.
     Hook {
-        /// Its name, else its command.
+        /// Name of the hook, else its command.
         hook: String,
-        /// Its command.
         command: String,
-        /// Where it is declared.
+        /// Source that declares the hook.
         source: Source,
-        /// What happened.
         finding: HookFinding,
-        /// Whether it waits for the user's trust.
+        /// Whether the hook waits for the user's trust.
         held: bool,
         /// Whether all files that it runs are known.
         certain: bool,
     },
-    /// A guard is not where it was when its file was last read.
+    /// A guard is missing from the file that declared or required it.
     GuardRemoved {
-        /// Its name.
         guard: String,
-        /// The file that held or required it.
+        /// The file that declared or required the guard.
         file: PathBuf,
     },
-    /// The project brings something that the user has not been told of.
+    /// The contents of the project have changed since the user was last told.
     ProjectContentsChanged {
-        /// What it is: a setting's name, `commands`, `policies`, `agents` or `skills`.
+        /// Kind of content: a setting's name, `commands`, `policies`, `agents` or `skills`.
         what: &'static str,
-        /// What has changed about it.
+        /// The changed items.
         news: Vec<(String, ContentChange)>,
     },
-    /// The project has notes for other agents, and none that are read.
+    /// The project has context files for other agents only, which are not read.
     UnreadAgentsFile,
-    /// The project's settings switch off hooks that are not its own.
+    /// The project's settings disable hooks of other sources.
     ProjectSwitchesOff {
-        /// Which, and whose they are.
+        /// The hooks with their sources.
         hooks: Vec<(String, Source)>,
-        /// By which word.
         how: SwitchOffMethod,
         /// Whether that waits for the user's trust; until then the hooks run.
         held: bool,
     },
 }
 
-/// How a project switches hooks off.
+/// How a project disables hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchOffMethod {
     /// It lists them as disabled.
     ByName,
-    /// It turns all hooks off.
+    /// It disables all hooks.
     All,
 }
 
 impl Notice {
-    /// Whether it is about something that waits for the user's trust.
+    /// Whether the notice is about something that waits for the user's trust.
     pub fn waits_for_trust(&self) -> bool {
         matches!(self, Notice::Hook { held: true, .. } | Notice::ProjectSwitchesOff { held: true, .. })
     }

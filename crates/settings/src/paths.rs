@@ -1,5 +1,5 @@
-//! Where things are on disk: the user's, the machine's and a project's files. Only names; reading them is others' work,
-//! save for the table of project names that Gemini CLI keeps.
+//! Paths of the user's, the system's and a project's files. Nothing is read here but Gemini CLI's table of project
+//! names.
 
 use std::path::{Path, PathBuf};
 
@@ -10,57 +10,57 @@ use crate::file::read_text;
 use crate::mcp;
 use crate::process_env::ProcessEnv;
 
-/// The directory that holds settings, in a home as in a project.
+/// Settings directory, in a home and in a project.
 pub(crate) const GEMINI_DIR: &str = ".gemini";
-/// The one that holds hooks for any agent.
+/// Directory of hooks for any agent.
 const HOOKWRIGHT_DIR: &str = ".hookwright";
-/// Claude Code's.
+/// Claude Code's settings directory.
 pub(crate) const CLAUDE_DIR: &str = ".claude";
-/// The one that several agents share.
+/// Directory that several agents share.
 const AGENTS_DIR: &str = ".agents";
 
-/// The places of the user's and the machine's files.
+/// Paths of the user's and the system's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigPaths {
-    /// The home directory that counts: `$GEMINI_CLI_HOME`, else the user's.
+    /// The home directory: `$GEMINI_CLI_HOME`, else the user's.
     pub home: PathBuf,
-    /// `~/.gemini`.
+    /// The directory `~/.gemini`.
     pub user_dir: PathBuf,
-    /// The user's settings.
+    /// The user's settings file.
     pub user_settings: PathBuf,
-    /// The machine's settings.
+    /// The system's settings file.
     pub system_settings: PathBuf,
-    /// Which folders the user trusts.
+    /// File of the folders that the user trusts.
     pub trusted_folders: PathBuf,
-    /// Which hooks the user has seen and trusts.
+    /// File of the hooks that the user has seen and trusts.
     pub trusted_hooks: PathBuf,
-    /// Which guards each settings file held.
+    /// File of the guards that each settings file declared.
     pub known_guards: PathBuf,
-    /// What the user has been told that projects bring.
+    /// File of the project contents that the user has been told about.
     pub known_project_contents: PathBuf,
-    /// What MCP servers gave out to be let in with.
+    /// File of OAuth tokens for MCP servers.
     pub mcp_tokens: PathBuf,
-    /// The services that the user connected for the model, with their keys.
+    /// File of model services that the user connected, with their keys.
     pub connections: PathBuf,
-    /// The installed extensions.
+    /// Directory of the installed extensions.
     pub extensions: PathBuf,
-    /// The user's custom commands.
+    /// Directory of the user's custom commands.
     pub user_commands: PathBuf,
-    /// What the program did, if the user wants that on record.
+    /// The program's log file, if the user wants one.
     pub log: PathBuf,
-    /// What the bridge was asked by other agents, and what it answered.
+    /// Log of the bridge's requests from other agents and its answers.
     pub bridge_trace: PathBuf,
-    /// Which files are just being written, for whoever clears up after a program that was killed.
+    /// File that lists temporary files of running writes, for cleaning up after a killed process.
     pub drafts: PathBuf,
-    /// An empty directory, for hooks to run in that have no business in the folder.
+    /// An empty directory, as working directory for hooks in a folder that is not trusted.
     pub neutral_dir: PathBuf,
 }
 
 impl ConfigPaths {
-    /// The places in that world.
+    /// Returns the paths for a process environment.
     pub fn new(world: &ProcessEnv) -> Self {
         let home = world.non_empty_var("GEMINI_CLI_HOME").map(PathBuf::from).or_else(|| world.home.clone());
-        // Without any home, one that is nowhere: its files are missing, which is fine.
+        // Without a home, a path that does not exist is used: its files are missing, which is no error.
         let home = world.cwd.join(home.unwrap_or_else(|| PathBuf::from("/nonexistent")));
         let user_dir = home.join(GEMINI_DIR);
         let named = |variable: &str| world.non_empty_var(variable).map(|path| world.cwd.join(path));
@@ -86,75 +86,75 @@ impl ConfigPaths {
         }
     }
 
-    /// A project's settings.
+    /// Returns the path of a project's settings file.
     pub fn project_settings(&self, project: &Path) -> PathBuf {
         project.join(GEMINI_DIR).join("settings.json")
     }
 
-    /// Hooks for any agent, in a home as in a project.
+    /// Returns the path of the hooks file for any agent, in a home or a project.
     pub fn hookwright_hooks_file(&self, base: &Path) -> PathBuf {
         base.join(HOOKWRIGHT_DIR).join("hooks.json")
     }
 
-    /// Claude Code's settings of a project.
+    /// Returns the paths of Claude Code's settings in a project.
     pub fn project_claude_settings(&self, project: &Path) -> [PathBuf; 2] {
         ["settings.json", "settings.local.json"].map(|file| project.join(CLAUDE_DIR).join(file))
     }
 
-    /// Claude Code's settings of the user.
+    /// Returns the path of the user's Claude Code settings.
     pub fn user_claude_settings(&self) -> PathBuf {
         self.home.join(CLAUDE_DIR).join("settings.json")
     }
 
-    /// A project's custom commands.
+    /// Returns the directory of a project's custom commands.
     pub fn project_commands(&self, project: &Path) -> PathBuf {
         project.join(GEMINI_DIR).join("commands")
     }
 
-    /// The user's sub-agents.
+    /// Returns the directory of the user's sub-agents.
     pub fn user_agents(&self) -> PathBuf {
         self.user_dir.join("agents")
     }
 
-    /// A project's sub-agents.
+    /// Returns the directory of a project's sub-agents.
     pub fn project_agents(&self, project: &Path) -> PathBuf {
         project.join(GEMINI_DIR).join("agents")
     }
 
-    /// What says which extensions are switched on where.
+    /// Returns the path of the rules on where extensions are enabled.
     pub fn extension_enablement_file(&self) -> PathBuf {
         self.extensions.join(crate::extensions::ENABLEMENT_FILE)
     }
 
-    /// The extensions that come with a project.
+    /// Returns the directory of a project's own extensions.
     pub fn project_extensions(&self, project: &Path) -> PathBuf {
         project.join(GEMINI_DIR).join("extensions")
     }
 
-    /// Where skills are, in a home as in a project: the later one's count.
+    /// Returns the skill directories of a home or a project; skills in the later one have precedence.
     pub fn skills_dirs(&self, base: &Path) -> [PathBuf; 2] {
         [GEMINI_DIR, AGENTS_DIR].map(|directory| base.join(directory).join("skills"))
     }
 
-    /// The user's policies.
+    /// Returns the directory of the user's policies.
     pub fn user_policies(&self) -> PathBuf {
         self.user_dir.join("policies")
     }
 
-    /// The administrator's policies, beside the machine's settings.
+    /// Returns the directory of the administrator's policies, beside the system's settings.
     pub fn system_policies(&self) -> PathBuf {
         self.system_settings.with_file_name("policies")
     }
 
-    /// A project's policies.
+    /// Returns the directory of a project's policies.
     pub fn project_policies(&self, project: &Path) -> PathBuf {
         project.join(GEMINI_DIR).join("policies")
     }
 
-    /// Where a project's sessions and scratch files live, outside the project.
+    /// Returns the directory of a project's sessions and scratch files, outside of the project.
     ///
-    /// Gemini CLI names these directories in a table; a project that stands in it keeps that name. Any other gets the
-    /// hash of its path, which Gemini CLI takes over when it first meets the project.
+    /// Gemini CLI names these directories in a table; a project in the table keeps that name. Any other gets the hash
+    /// of its path, which Gemini CLI adopts when it first opens the project.
     pub fn project_temp_dir(&self, project: &Path) -> PathBuf {
         let name = self
             .known_project_name(project)
@@ -162,23 +162,24 @@ impl ConfigPaths {
         self.user_dir.join("tmp").join(name)
     }
 
-    /// A session's plans.
+    /// Returns the directory of a session's plans.
     pub fn plans_dir(&self, project: &Path, session_id: &str) -> PathBuf {
         self.project_temp_dir(project).join(session_id).join("plans")
     }
 
-    /// A project's sessions.
+    /// Returns the directory of a project's sessions.
     pub fn chats_dir(&self, project: &Path) -> PathBuf {
         self.project_temp_dir(project).join("chats")
     }
 
-    /// What files of a project were before tools changed them. Not among the scratch files, which tools may change.
+    /// Returns the directory of checkpoints, which hold a project's files as they were before tools changed them. It
+    /// is not among the scratch files, which tools may change.
     pub fn checkpoints_dir(&self, project: &Path) -> PathBuf {
         let name = hex(&Sha256::digest(project.as_os_str().as_encoded_bytes()));
         self.user_dir.join("hookwright").join("checkpoints").join(name)
     }
 
-    /// What the user has allowed for good, as policies.
+    /// Returns the directory of policies for calls that the user allowed permanently.
     pub fn remembered_policies(&self) -> PathBuf {
         self.user_dir.join("hookwright").join("policies")
     }

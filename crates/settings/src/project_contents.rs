@@ -1,5 +1,8 @@
-//! What a project brings that runs or opens something: the question of trust lists it, and what changes later is announced.
-//! Hooks are among it only for the question; who has seen which of them is `trust/`. The record on disk is its own file.
+//! Lists the contents of a project that run a program or open a connection. The trust prompt shows them, and later
+//! changes are announced.
+//!
+//! Hooks are included for the prompt only; `trust/` records which of them the user has seen. The record of announced
+//! contents is a file of its own.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,36 +25,36 @@ use crate::skills;
 use crate::subagents;
 use crate::trust::exact_name;
 
-/// One kind of thing that a project brings.
+/// The contents of one kind in a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectContent {
-    /// What it is: `hooks`, a setting's name, `commands`, `policies`, `agents` or `skills`.
+    /// Kind: `hooks`, a setting's name, `commands`, `policies`, `agents` or `skills`.
     pub kind: &'static str,
-    /// Each of them, as a person reads it, with a mark of what it holds.
+    /// The items as shown to the user, each with a digest of its content.
     pub items: BTreeMap<String, String>,
 }
 
-/// What has changed about something that a project brings.
+/// How an item of a project has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentChange {
-    /// It was not there.
+    /// The item was added.
     New,
-    /// It is not what it was.
+    /// The item has another content.
     Changed,
-    /// It is not there any more.
+    /// The item was removed.
     Removed,
 }
 
 const HOOKS_KEY: &str = "hooks";
 const SERVERS_KEY: &str = "mcpServers";
 const EXTENSIONS_KEY: &str = "extensions";
-/// What is no setting: files of its own.
+/// Kinds that are files, not settings.
 const FILE_KINDS: [&str; 4] = ["commands", "policies", "agents", "skills"];
 
-/// What other agents read.
+/// Context file of other agents.
 pub(crate) const AGENTS_FILE: &str = "AGENTS.md";
 
-/// Everything that a project brings, by its settings and its folders, whether they count or not.
+/// Returns all contents of a project, from its settings and folders, whether they are loaded or not.
 pub(crate) fn project_contents(
     values: &Map<String, Value>,
     hooks: &[Hook],
@@ -88,7 +91,7 @@ pub(crate) fn project_contents(
     offers
 }
 
-/// Servers that agents have for themselves are among the servers: they run as those of the settings do.
+/// Adds the servers that agents declare, because they run like those of the settings.
 fn add_agent_servers(offers: &mut Vec<ProjectContent>, folder: &Path) {
     let agents = subagents::read_folder(folder, &Source::Project).list;
     let of = |agent: &subagents::SubAgentDefinition| {
@@ -104,7 +107,7 @@ fn add_agent_servers(offers: &mut Vec<ProjectContent>, folder: &Path) {
     }
 }
 
-/// The text with its control characters spelt out: nobody's name for something forges another line.
+/// Escapes control characters, so that a name cannot forge another line.
 fn escape_control_chars(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
@@ -113,7 +116,7 @@ fn escape_control_chars(text: &str) -> String {
     out
 }
 
-/// The extensions that come with a project, with a mark of their manifests and hooks.
+/// Returns the extensions of a project, with a digest of their manifests and hooks.
 fn extension_digests(folder: &Path) -> BTreeMap<String, String> {
     let folders = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let named = |folder: std::path::PathBuf| {
@@ -152,7 +155,7 @@ fn short_digest(text: &str) -> String {
     hex(&Sha256::digest(text))[..16].to_owned()
 }
 
-/// What the user has been told of, by project.
+/// The contents that the user has been told about, by project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct ContentsRecord {
     #[serde(default)]
@@ -167,7 +170,7 @@ fn project_key(root: &Path) -> String {
 }
 
 impl ContentsRecord {
-    /// Reads the record. One that can't be read counts as empty, and that is said.
+    /// Reads the record. One that can't be read counts as empty and is reported.
     pub(crate) fn read(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> ContentsRecord {
         let text = read_text(file).map(Option::unwrap_or_default).unwrap_or_else(|error| {
             diagnostics.push(error.diagnostic());
@@ -185,9 +188,11 @@ impl ContentsRecord {
         if text.trim().is_empty() { Ok(ContentsRecord::default()) } else { serde_json::from_str(text) }
     }
 
-    /// What the user has not been told of. Of a project that nobody was asked about, only settings are news: its commands run
-    /// when they are typed, its skills are asked about, its policies only tighten, and its agents may do no more than the one
-    /// that calls them (their own servers are among the settings').
+    /// Returns what the user has not been told about.
+    ///
+    /// In a project that is not in the record yet, only settings are reported: commands run when the user types them,
+    /// skills ask first, policies only tighten, and agents have no more rights than their caller (their servers count
+    /// among the settings).
     pub(crate) fn changes(
         &self,
         root: &Path,
@@ -219,7 +224,7 @@ impl ContentsRecord {
         all
     }
 
-    /// Whether the user is to be told that the project's notes for other agents are not read; once is enough.
+    /// Whether to tell the user, once, that the project's context file for other agents is not read.
     pub(crate) fn has_unread_notes(&self, root: &Path, file_names: &[String]) -> bool {
         let known = self.projects.get(&project_key(root)).is_some_and(|known| known.contains_key(AGENTS_FILE));
         let is_read = file_names.iter().any(|name| name == AGENTS_FILE);
@@ -235,7 +240,7 @@ impl ContentsRecord {
         if told || loaded.notices.contains(&Notice::UnreadAgentsFile) {
             now.insert(AGENTS_FILE.to_owned(), BTreeMap::new());
         }
-        // Of a project that brings nothing, nothing is kept.
+        // A project without contents is not recorded.
         if known.is_some() || !now.is_empty() {
             record.projects.insert(project_key(&loaded.project.root), now);
         }
@@ -248,10 +253,11 @@ fn recordable_contents(offers: &[ProjectContent]) -> RecordedContents {
     kept.map(|offer| (offer.kind.to_owned(), offer.items.clone())).collect()
 }
 
-/// Remembers what this project brings as told. Writes nothing where that is known already, or where there is nothing.
+/// Records the present contents of the project as announced. Writes nothing if the record is up to date or there is
+/// nothing to record.
 ///
 /// # Errors
-/// If the record can't be read or written; it is as it was then.
+/// If the record can't be read or written; it is unchanged then.
 pub fn record_project_contents(loaded: &LoadedConfig) -> Result<(), EditError> {
     let file = &loaded.paths.known_project_contents;
     let known = ContentsRecord::read(file, &mut Vec::new());
@@ -259,7 +265,7 @@ pub fn record_project_contents(loaded: &LoadedConfig) -> Result<(), EditError> {
         return Ok(());
     }
     edit::rewrite_private(file, |text| {
-        // One that can't be read is of no use to anybody.
+        // A record that can't be read is replaced.
         let record = ContentsRecord::parse(text).unwrap_or_default().updated(loaded);
         let mut text = serde_json::to_string_pretty(&record).unwrap_or_default();
         text.push('\n');

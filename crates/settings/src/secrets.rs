@@ -1,6 +1,8 @@
-//! Secrets: which variables hold the model's keys and who sees those, and how secrets are taken out of text before it is shown
-//! or written. They are known by their value, by the name before them, or by their looks; in doubt something harmless is
-//! taken out too.
+//! Secrets: which variables hold the model's keys, which processes see them, and how secrets are removed from text
+//! before it is shown or written.
+//!
+//! A secret is recognised by its value, by the name before it, or by its shape. If in doubt, harmless text is removed
+//! too.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -12,38 +14,38 @@ use crate::connections::saved_connections;
 use crate::paths::ConfigPaths;
 use crate::process_env::ProcessEnv;
 
-/// The variables that may hold a key for Gemini, the first one that does counts.
+/// Variables that may hold a key for Gemini; the first one that is set is used.
 pub const GEMINI_KEY_VARIABLES: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
-/// The variable that holds the key for an OpenAI-compatible server.
+/// Variable that holds the key for an OpenAI-compatible server.
 pub const OPENAI_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 
-/// What stands in a secret's place.
+/// Replacement for a secret.
 const REDACTED_TEXT: &str = "***";
-/// Shorter values are no secrets worth the name, and would be found everywhere.
+/// Shorter values are not treated as secrets, because they would match everywhere.
 const MIN_SECRET_BYTES: usize = 6;
 
-/// The variables that this program reads the model's keys from.
+/// Returns the variables that this program reads the model's keys from.
 fn model_keys() -> impl Iterator<Item = &'static str> {
     GEMINI_KEY_VARIABLES.into_iter().chain([OPENAI_KEY_VARIABLE])
 }
 
-/// An environment without the model's keys, but for those that the user passes on.
+/// Removes the model's keys from an environment, except those that the user passes on.
 pub(crate) fn without_model_keys(
     mut env: Vec<(OsString, OsString)>,
     passed_on: &[String],
 ) -> Vec<(OsString, OsString)> {
     let is_kept = |name: &str| passed_on.iter().any(|passed| passed.eq_ignore_ascii_case(name));
-    // Systems that do not tell cases apart find it under any; and nobody else calls something else so.
+    // Case is ignored, because some systems find a variable under any case.
     let is_key = |name: &str| model_keys().any(|key| key.eq_ignore_ascii_case(name)) && !is_kept(name);
     env.retain(|(name, _)| !name.to_str().is_some_and(is_key));
     env
 }
 
-/// The secrets that are known by their value; the others are known by their looks.
+/// The secrets that are known by value. Others are recognised by their name or shape.
 #[derive(Default)]
 pub struct Secrets(RwLock<Vec<String>>);
 
-/// Of all things these must be in no log.
+/// Shows none of the secrets.
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secrets")
@@ -51,7 +53,7 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Those that know the model's keys: the environment's, and those that are kept.
+    /// Creates a set with the model's keys from the environment and the stored connections.
     pub fn with_model_keys(world: &ProcessEnv, paths: &ConfigPaths) -> Self {
         let secrets = Secrets::default();
         secrets.add(model_keys().filter_map(|name| world.var(name)).filter(|value| is_real_key(value)));
@@ -59,18 +61,18 @@ impl Secrets {
         secrets
     }
 
-    /// Takes note of the keys that are kept.
+    /// Adds the keys of stored connections.
     pub fn learn_saved_keys(&self, paths: &ConfigPaths) {
-        // One that can't be read can't be used either.
+        // A file that can't be read provides no keys to the model either.
         saved_connections(paths).unwrap_or_default().iter().for_each(|kept| self.learn_key(&kept.key));
     }
 
-    /// Takes note of a key, whatever became of it.
+    /// Adds a key, whether it is stored or not.
     pub fn learn_key(&self, key: &str) {
         self.add(std::iter::once(key).filter(|key| is_real_key(key)));
     }
 
-    /// Takes note of an environment's secrets; of those in `blocked` whatever they look like.
+    /// Adds an environment's secrets; variables in `blocked` are added whatever they look like.
     pub fn learn_env(&self, env: &[(OsString, OsString)], blocked: &[String]) {
         let rules = EnvRedaction { allowed: Vec::new(), blocked: blocked.to_vec() };
         let all: Vec<_> = env.iter().map(|(name, value)| (name.to_string_lossy(), value.to_string_lossy())).collect();
@@ -80,17 +82,17 @@ impl Secrets {
     fn add<'v>(&self, values: impl Iterator<Item = &'v str>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for value in values.map(str::trim).filter(|value| value.len() >= MIN_SECRET_BYTES) {
-            // The same as it stands in JSON, by those too who escape slashes, and in addresses, if that differs.
+            // Also added as spelt in JSON, with and without escaped slashes, and percent-encoded.
             let quoted = serde_json::Value::from(value).to_string();
             let quoted = quoted[1..quoted.len() - 1].to_owned();
             known.extend([value.to_owned(), quoted.replace('/', "\\/"), quoted, percent_encoded(value)]);
         }
-        // One secret may be a part of another.
+        // Longest first, because one secret may be a part of another.
         known.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
         known.dedup();
     }
 
-    /// The text without the secrets that are known by their value. JSON stays JSON.
+    /// Removes the secrets that are known by value. Valid JSON stays valid.
     pub fn hide_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut text = Cow::Borrowed(text);
@@ -102,25 +104,25 @@ impl Secrets {
         text
     }
 
-    /// The text without secrets.
+    /// Removes all recognised secrets from a text.
     pub fn hide(&self, text: &str) -> String {
         hide_key_shaped(&hide_named(&hide_pem_blocks(&self.hide_known(text))))
     }
 }
 
-/// Servers that want no key are given `ollama` or `not-needed`; to take such words out of everything would spoil it.
+/// Whether a value is a key and not a placeholder such as `ollama` or `not-needed`, whose removal would garble texts.
 fn is_real_key(value: &str) -> bool {
     let value = value.trim();
     value.len() >= 16 || value.len() >= 8 && value.contains(|char: char| char.is_ascii_digit())
 }
 
-/// A value as it stands in an address.
+/// Percent-encodes a value for a URL.
 fn percent_encoded(value: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     value.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// Whether what stands behind such a name is a secret.
+/// Whether a value under such a name is a secret.
 pub fn is_secret_name(name: &str) -> bool {
     const SECRET_NAME_WORDS: [&str; 12] = [
         "key",
@@ -140,7 +142,7 @@ pub fn is_secret_name(name: &str) -> bool {
     SECRET_NAME_WORDS.iter().any(|word| last.eq_ignore_ascii_case(word))
 }
 
-/// `-----BEGIN …`, to its end.
+/// Hides PEM blocks, from `-----BEGIN …` to their end.
 fn hide_pem_blocks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -153,7 +155,7 @@ fn hide_pem_blocks(text: &str) -> String {
     out + rest
 }
 
-/// `key=…`, `"token": "…"`, `Authorization: …`.
+/// Hides values after a secret's name: `key=…`, `"token": "…"`, `Authorization: …`.
 fn hide_named(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -175,7 +177,7 @@ fn hide_named(text: &str) -> String {
     out + rest
 }
 
-/// If a secret's name stands before the sign: what ends its value.
+/// Returns the test for the end of the value, if the text before the sign ends in a secret's name.
 fn value_terminator(before: &str, sign: &str) -> Option<fn(char) -> bool> {
     let bare = before.trim_end_matches([' ', '\\', '"', '\'']);
     let start = bare.rfind(|char: char| !char.is_ascii_alphanumeric() && !"_-".contains(char));
@@ -183,16 +185,16 @@ fn value_terminator(before: &str, sign: &str) -> Option<fn(char) -> bool> {
     if !is_secret_name(name) {
         return None;
     }
-    // These are made of several words.
+    // The values of these headers have several words.
     if ["authorization", "cookie"].iter().any(|header| name.to_ascii_lowercase().ends_with(header)) {
         return Some(|char| matches!(char, '"' | '\'' | '\n'));
     }
-    // In prose a colon only means that more follows.
+    // In prose a colon is only punctuation.
     let is_prose = sign == ":" && bare.len() == before.len() && !name.contains(['_', '-']);
     (!is_prose).then_some(|char| char.is_whitespace() || "\"'\\&,;)}]<>".contains(char))
 }
 
-/// Words, and parts of addresses, that have the shape of a key.
+/// Hides words, and parts of addresses, that have the shape of a key.
 fn hide_key_shaped(text: &str) -> String {
     fn ends_word(char: char) -> bool {
         char.is_whitespace() || "\"'`,;()[]{}<>|\\".contains(char)
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_the_environment_go_wherever_they_stand() {
+    fn environment_secrets_are_hidden_everywhere() {
         let secrets = Secrets::default();
         let env = [
             ("MY_TOKEN", "hunter2-hunter2"),
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_a_secrets_name_goes() {
+    fn value_after_a_secret_name_is_hidden() {
         for (text, hidden) in [
             ("GET https://h/v1?key=abc&alt=sse", "GET https://h/v1?key=***&alt=sse"),
             ("x-goog-api-key: abc def", "x-goog-api-key: *** def"),
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_key_goes() {
+    fn text_shaped_like_a_key_is_hidden() {
         for (text, hidden) in [
             ("got (AIzaSy0123456789012345678901)", "got (***)"),
             ("https://h/ghp_0123456789abcdef0123/x", "https://h/***/x"),

@@ -1,5 +1,5 @@
-//! Skills on disk, in the Agent Skills format: folders with a `SKILL.md` whose front matter says what they are for. Finds
-//! them and says what is wrong with them; loading one for the model is a tool's work.
+//! Finds skills on disk in the Agent Skills format: folders with a `SKILL.md` whose front matter describes them.
+//! Problems are reported; a tool loads a skill for the model.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,45 +12,44 @@ use crate::front_matter::{self, FrontMatterField};
 use crate::load::LoadedConfig;
 use crate::paths::{GEMINI_DIR, hex};
 
-/// What each skill's folder holds.
+/// Name of the file that defines a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
-/// A larger one would fill the model's context by itself.
+/// Largest `SKILL.md`; a larger one would fill the model's context by itself.
 pub const MAX_SKILL_BYTES: u64 = 1 << 20;
-/// More in one folder are a mistake, and would only cost time.
+/// Most skills that are read from one folder.
 const MAX_SKILLS_PER_FOLDER: usize = 2_000;
-/// The format's bounds, in characters.
+/// Limits of the format, in characters.
 const MAX_SKILL_NAME_CHARS: usize = 64;
 const MAX_SKILL_DESCRIPTION_CHARS: usize = 1_024;
 
-/// A skill.
+/// A skill and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
-    /// What it is activated by.
+    /// Name that activates the skill.
     pub name: String,
-    /// What it is for, in one line and within the format's bound.
+    /// Description on one line, within the format's limit.
     pub description: String,
-    /// Whose it is.
+    /// Layer or extension that the skill belongs to.
     pub source: Source,
     /// Its folder, with links followed.
     pub folder: PathBuf,
     /// Its `SKILL.md`, with links followed.
     pub file: PathBuf,
-    /// Whether the model is offered it.
     pub state: SkillState,
 }
 
-/// Whether the model is offered a skill.
+/// Whether a skill can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SkillState {
-    /// It is.
+    /// The model may activate it.
     Offered,
-    /// Its author wants it to be called by the user alone.
+    /// Only the user may call it, as its author wants.
     UserOnly,
-    /// Settings list it as disabled.
+    /// The settings list it as disabled.
     Disabled,
-    /// Settings switch all skills off.
+    /// The settings disable all skills.
     AllOff,
-    /// Another one of that name, in this folder, counts.
+    /// A skill of the same name in this folder has precedence.
     Overridden(PathBuf),
 }
 
@@ -61,17 +60,17 @@ impl SkillState {
     }
 }
 
-/// All skills that could be found, and what is wrong with those that are missing.
+/// All skills that were found, and the problems of those that were left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skills {
     /// The skills, by name.
     pub list: Vec<Skill>,
-    /// What is wrong: errors where one was left out, warnings where it counts nevertheless.
+    /// Errors for skills that were left out, warnings for others.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Finds the skills of active extensions, of the user over them, and of the project over all; in each place `.agents` over
-/// `.gemini`.
+/// Finds the skills of active extensions, the user and the project, lowest precedence first; in each place `.agents`
+/// wins over `.gemini`.
 pub fn discover(loaded: &LoadedConfig) -> Skills {
     let mut skills = Skills::default();
     for extension in loaded.extensions.iter().filter(|extension| extension.active) {
@@ -99,24 +98,24 @@ pub fn discover(loaded: &LoadedConfig) -> Skills {
     skills
 }
 
-/// Names are the same whatever their case, as in Gemini CLI.
+/// Whether two names are equal, ignoring case as in Gemini CLI.
 fn is_same_name(name: &str, asked: &str) -> bool {
     name.chars().flat_map(char::to_lowercase).eq(asked.trim().chars().flat_map(char::to_lowercase))
 }
 
 impl Skills {
-    /// Those that the model is offered.
+    /// Returns the skills that the model may activate.
     pub fn offered(&self) -> impl Iterator<Item = &Skill> {
         self.list.iter().filter(|skill| skill.state == SkillState::Offered)
     }
 
-    /// The one of this name that counts, offered or not.
+    /// Returns the skill of this name that is not overridden, whatever its state.
     pub fn get(&self, name: &str) -> Option<&Skill> {
         let counts = |skill: &&Skill| !matches!(skill.state, SkillState::Overridden(_));
         self.list.iter().filter(counts).find(|skill| is_same_name(&skill.name, name))
     }
 
-    /// Adds all skills of a folder over those that are known.
+    /// Adds all skills of a folder, which override known ones.
     fn add_folder(&mut self, source: &Source, folder: &Path, within: Option<&Path>) {
         let found = read_folder(folder, within, source);
         self.diagnostics.extend(found.diagnostics);
@@ -131,7 +130,8 @@ impl Skills {
     }
 }
 
-/// The skills of one folder: its own, and one of each folder in it. None leads out of `within`, whatever links there are.
+/// Reads the skills of one folder: its own, and one of each folder in it. Skills outside of `within` are rejected,
+/// also through links.
 pub fn read_folder(folder: &Path, within: Option<&Path>, source: &Source) -> Skills {
     let mut skills = Skills::default();
     let mut folders = match std::fs::read_dir(folder) {
@@ -160,7 +160,7 @@ pub fn read_folder(folder: &Path, within: Option<&Path>, source: &Source) -> Ski
     skills
 }
 
-/// The skill of one folder.
+/// Reads the skill of one folder.
 pub fn read_skill_folder(folder: &Path, source: &Source) -> Skills {
     let mut skills = Skills::default();
     let mut reader = SkillReader { file: folder.join(SKILL_FILE), source, diagnostics: &mut skills.diagnostics };
@@ -173,13 +173,13 @@ fn is_hidden(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".") || name == "node_modules")
 }
 
-/// The instructions of a skill, as they are on disk by now.
+/// Reads the present instructions of a skill from disk.
 ///
 /// # Errors
-/// If its file can't be read, or has lost its front matter.
+/// If its file can't be read, or has no front matter any more.
 pub fn read_instructions(skill: &Skill) -> Result<String, String> {
     let Skill { file, .. } = skill;
-    // Between a look and an act, a link may have been put in its place.
+    // The file may have been replaced by a link since it was checked.
     if skill.folder.join(SKILL_FILE).canonicalize().is_ok_and(|real| real != *file) {
         return Err(format!("{} leads elsewhere by now", skill.folder.join(SKILL_FILE).display()));
     }
@@ -192,20 +192,20 @@ pub fn read_instructions(skill: &Skill) -> Result<String, String> {
     }
 }
 
-/// What stands in a skill's folder beside its instructions.
+/// Files in a skill's folder beside its instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillResources {
-    /// Files and links by their paths in the folder, sorted; links are not followed.
+    /// Sorted paths of files and links, relative to the folder; links are not followed.
     pub files: Vec<String>,
-    /// Whether there are more, which are not listed.
+    /// Whether there are more files, which are not listed.
     pub truncated: bool,
 }
 
-/// Nobody reads a longer list.
+/// Most files that are listed.
 const MAX_LISTED_RESOURCES: usize = 200;
 const MAX_RESOURCE_DEPTH: usize = 8;
 
-/// What stands in a skill's folder beside its instructions.
+/// Lists the files in a skill's folder beside its instructions.
 pub fn list_resources(folder: &Path) -> SkillResources {
     let mut found = SkillResources::default();
     let mut waiting = vec![(folder.to_owned(), 0)];
@@ -223,7 +223,7 @@ pub fn list_resources(folder: &Path) -> SkillResources {
                 found.files.push(inner.to_string_lossy().replace('\\', "/"));
             }
         }
-        // Of a folder with millions of files not even all names are held.
+        // Stops early in folders with very many files, so that not all names are held in memory.
         if found.files.len() > MAX_LISTED_RESOURCES * 10 {
             found.truncated = true;
             break;
@@ -235,7 +235,7 @@ pub fn list_resources(folder: &Path) -> SkillResources {
     found
 }
 
-/// A project's skills by their paths, each with a mark of all that it holds.
+/// Returns a project's skills by path, each with a digest of its contents.
 pub(crate) fn skill_digests(folders: &[PathBuf], root: &Path) -> BTreeMap<String, String> {
     let mut marks = BTreeMap::new();
     for folder in folders {
@@ -248,7 +248,7 @@ pub(crate) fn skill_digests(folders: &[PathBuf], root: &Path) -> BTreeMap<String
 }
 
 fn skill_digest(folder: &Path) -> String {
-    /// Larger files are known by their size.
+    /// For larger files only the size is hashed.
     const MAX_DIGESTED_FILE_BYTES: u64 = 256 << 10;
     let mut digest = Sha256::new();
     for name in list_resources(folder).files.iter().map(String::as_str).chain([SKILL_FILE]) {
@@ -263,7 +263,7 @@ fn skill_digest(folder: &Path) -> String {
     hex(&digest.finalize())[..16].to_owned()
 }
 
-/// Reads one skill, and says what is wrong with it.
+/// Reads one skill and reports its problems.
 struct SkillReader<'a> {
     file: PathBuf,
     source: &'a Source,
@@ -292,7 +292,8 @@ impl SkillReader<'_> {
         Some(Skill { name, description, source: self.source.clone(), folder, file, state })
     }
 
-    /// Whether the model is offered it, as far as its author says. Whoever says anything but no wants it kept from the model.
+    /// Reads whether the model may activate the skill. Any value but false counts as a wish to hide it from the
+    /// model.
     fn read_state(&mut self, field: Option<&FrontMatterField>, source: &SourceText<'_>) -> SkillState {
         let Some(field) = field.filter(|field| !field.value.is_null()) else { return SkillState::Offered };
         match field.value.to_json() {
@@ -307,7 +308,7 @@ impl SkillReader<'_> {
         SkillState::UserOnly
     }
 
-    /// The file's text, if it is a file of this skill and of its owner.
+    /// Reads the file's text, if the file is inside of the skill's folder and of `within`.
     fn read_skill_text(&mut self, folder: &Path, within: Option<&Path>) -> Option<String> {
         if let Some(within) = within.filter(|within| !resolves_inside(within, folder)) {
             let text = format!("this skill leads out of {}, and is left out", within.display());
@@ -332,7 +333,7 @@ impl SkillReader<'_> {
         None
     }
 
-    /// The name that the front matter gives, else the folder's.
+    /// Returns the name in the front matter, else the folder's name.
     fn read_name(
         &mut self,
         field: Option<&FrontMatterField>,
@@ -409,12 +410,12 @@ impl SkillReader<'_> {
     }
 }
 
-/// A name with all that could make it a path or a mark replaced, as Gemini CLI does it.
+/// Replaces characters that could make a name a path or a pattern, as Gemini CLI does.
 fn replace_path_chars(name: &str) -> String {
     name.replace([':', '\\', '/', '<', '>', '*', '?', '"', '|'], "-")
 }
 
-/// Whether it can be a name at all: it may become a folder's.
+/// Whether a text can be a skill's name, and so the name of a folder.
 pub fn is_usable_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && name == replace_path_chars(name) && !name.contains(char::is_control)
 }

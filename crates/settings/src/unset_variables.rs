@@ -1,5 +1,5 @@
-//! Variables that nothing sets: a hook's command reads them, and nobody gives them to it. What a shell or the command itself
-//! sets, and what has a default, is none of them.
+//! Finds variables that a hook's command reads and that nothing sets. Variables that the shell or the command itself
+//! sets, or that have a default, are not reported.
 
 use hookwright_hooks::shell::free_variables;
 use hookwright_hooks::{Hook, SESSION_VARIABLES, Source};
@@ -8,7 +8,7 @@ use crate::load::LoadedConfig;
 use crate::trust;
 
 impl LoadedConfig {
-    /// The variables that a hook's command reads and nothing sets, in order.
+    /// Returns the variables that a hook's command reads and nothing sets, in order.
     pub fn unset_variables_of(&self, hook: &Hook) -> Vec<String> {
         let Some(command) = hook.command() else { return Vec::new() };
         let is_set = |name: &str| {
@@ -19,7 +19,7 @@ impl LoadedConfig {
         free_variables(command).into_iter().filter(|name| !is_set(name)).collect()
     }
 
-    /// `${extensionPath}` and the like, in an extension's own hooks.
+    /// Whether a variable is a placeholder such as `${extensionPath}` in an extension's hook.
     fn is_placeholder(&self, hook: &Hook, name: &str) -> bool {
         let Source::Extension(extension) = &hook.source else { return false };
         let own = self.extensions.iter().find(|one| one.name == *extension);

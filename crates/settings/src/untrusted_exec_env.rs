@@ -1,5 +1,5 @@
-//! How hooks that are not the project's run in a folder that nobody trusts: in an empty directory, with a git that starts no
-//! programs of the repository's. Looks at the repository's configuration; runs nothing.
+//! The environment of hooks that are not the project's in an untrusted folder: an empty working directory, and a git
+//! that starts no programs of the repository. The repository's configuration is read; nothing is run.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use hookwright_hooks::ExecEnv;
 
 use crate::paths::ConfigPaths;
 
-/// Settings of git that name programs, and those that keep it from running them, with values that start none. What the
-/// environment says goes over every file.
+/// Settings of git that name programs or control them, with values that start none. Values from the environment
+/// override every file.
 const SAFE_GIT_CONFIG: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -31,26 +31,26 @@ const SAFE_GIT_CONFIG: &[(&str, &str)] = &[
     ("uploadpack.packObjectsHook", ""),
     ("submodule.recurse", "false"),
     ("safe.bareRepository", "explicit"),
-    // Which files go through which programs is said by attributes; of an empty tree there are none.
+    // Attributes assign programs to files; an empty tree has none.
     ("attr.tree", "4b825dc642cb6eb9a060e54bf8d69288fbee4904"),
 ];
 
-/// Words in a repository's configuration behind which there may be programs that nothing above switches off.
+/// Words in a repository's configuration that may name programs which nothing above disables.
 const SUSPICIOUS_CONFIG_WORDS: &[&str] =
     &["[include", "[filter", "[alias", "[merge", "[diff", "external", "textconv", "[trailer"];
 
-/// What hooks run with where the folder is not trusted.
+/// Returns the environment of hooks in an untrusted folder.
 pub(crate) fn untrusted_exec_env(mut env: Vec<(OsString, OsString)>, root: &Path, paths: &ConfigPaths) -> ExecEnv {
     disable_git_programs(&mut env, root);
-    // Where there is no such directory, no hook starts, and that counts as a failure of this machine.
+    // Without this directory no hook starts, which counts as a failure of the machine.
     let nowhere = || std::sync::Arc::new(PathBuf::from("/nonexistent"));
     let directory = hookwright_disk::create_empty_directory(&paths.neutral_dir).unwrap_or_else(|_| nowhere());
     ExecEnv { env, directory: Some(directory) }
 }
 
-/// An environment for git alone.
+/// Returns an environment for git commands of the program.
 pub(crate) fn safe_git_env(mut env: Vec<(OsString, OsString)>, root: &Path) -> Vec<(OsString, OsString)> {
-    // What leads it elsewhere, or has it start something, is the user's shell's and not meant for this.
+    // Variables that redirect git or make it start programs come from the user's shell and are not meant for this.
     let is_gits = |name: &OsString| name.to_string_lossy().starts_with("GIT_");
     env.retain(|(name, _)| !is_gits(name));
     disable_git_programs(&mut env, root);
@@ -72,12 +72,12 @@ fn disable_git_programs(env: &mut Vec<(OsString, OsString)>, root: &Path) {
     set("GIT_OPTIONAL_LOCKS".to_owned(), "0");
     set("GIT_PAGER".to_owned(), "cat");
     if !has_no_program_config(root) {
-        // Git could start programs that no setting switches off: it finds no repository at all.
+        // git could start programs that no setting disables, so it must find no repository.
         set("GIT_DIR".to_owned(), "/nonexistent/git-is-off-in-this-untrusted-folder");
     }
 }
 
-/// Whether nothing in the repository's own configuration names programs that the settings above leave on.
+/// Whether the repository's configuration names no programs that the settings above leave enabled.
 fn has_no_program_config(root: &Path) -> bool {
     root.ancestors().map(|folder| folder.join(".git")).filter(|git| git.symlink_metadata().is_ok()).all(|git| {
         let places = git_config_dirs(&git);
@@ -89,7 +89,8 @@ fn has_no_program_config(root: &Path) -> bool {
     })
 }
 
-/// Where a repository's configuration may lie: `.git`, what it points to, and what that shares with others.
+/// Returns the directories that may hold a repository's configuration: `.git` or its target, and the common
+/// directory.
 fn git_config_dirs(git: &Path) -> Vec<PathBuf> {
     let pointed = |file: &Path, word: &str| {
         let text = hookwright_disk::read_text(file, 4096).ok()?;
@@ -109,7 +110,7 @@ fn is_config_harmless(file: &Path) -> bool {
             let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
             !SUSPICIOUS_CONFIG_WORDS.iter().any(|word| text.contains(word))
         }
-        // That there is none is fine; one that can't be read can hold anything.
+        // A missing file is harmless; one that can't be read may hold anything.
         Err(_) => file.symlink_metadata().is_err(),
     }
 }

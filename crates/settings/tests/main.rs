@@ -1,4 +1,4 @@
-//! The crate from outside: whole directories in, a loaded configuration out.
+//! Integration tests of the crate: whole directories in, a loaded configuration out.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

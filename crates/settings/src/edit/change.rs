@@ -1,4 +1,5 @@
-//! A text and a change → the changed text. Pure; what the change does not concern stays byte for byte.
+//! Applies a change to a settings text. No file is read or written here, and the rest of the text stays byte for
+//! byte.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,10 +11,10 @@ use serde_json::{Map, Value};
 use super::{EditError, HookDefinitionEntry, SettingsChange, Switch, insert, remove};
 use crate::json::{PARSE_OPTIONS, parse_object, syntax_diagnostic};
 
-/// The text after a change; the same text if there is nothing to do.
+/// Returns the text after a change; the same text if there is nothing to do.
 ///
 /// # Errors
-/// If the text does not parse, or holds something else where the change belongs.
+/// If the text does not parse, or holds another type of value where the change belongs.
 pub fn edited_text(file: &Path, text: &str, change: &SettingsChange) -> Result<String, EditError> {
     let (mark, body) = match text.strip_prefix('\u{feff}') {
         Some(body) => ("\u{feff}", body),
@@ -35,13 +36,13 @@ struct SettingsEditor<'a> {
     text: &'a str,
 }
 
-/// The changed text, or nothing if it stays.
+/// The changed text, or `None` if it stays the same.
 type EditResult = Result<Option<String>, EditError>;
 
 impl SettingsEditor<'_> {
     fn root(&self) -> Result<(CstRootNode, CstObject), EditError> {
         let source = SourceText::new(self.file, self.text);
-        // Also says so where the file holds something else than an object.
+        // Reports also a file that holds something else than an object.
         parse_object(self.text, &source).map_err(EditError::Broken)?;
         let root = CstRootNode::parse(self.text, &PARSE_OPTIONS)
             .map_err(|error| EditError::Broken(Box::new(syntax_diagnostic(&source, &error))))?;
@@ -72,7 +73,7 @@ impl SettingsEditor<'_> {
                 append_property(&section, key, CstInputValue::Array(Vec::new())).array_value_or_set()
             }
         };
-        // The first one shows the list's style; all others follow it.
+        // The tree editor appends the first name in the list's style; the others are inserted as text after it.
         let (first, others) = (missing[0], &missing[1..]);
         list.append(CstInputValue::String(first.clone()));
         let text = finished_text(&root, self.text);
@@ -87,7 +88,7 @@ impl SettingsEditor<'_> {
     }
 
     fn enable(&self, places: &[[&str; 2]], names: &[String]) -> EditResult {
-        // Checked first, so that a broken file is refused here as everywhere.
+        // Parsed first, so that a broken file is rejected.
         self.root()?;
         Ok(remove::remove_from_lists(self.text, places, names))
     }
@@ -147,12 +148,12 @@ impl SettingsEditor<'_> {
         Ok(Some(finished_text(&root, self.text)))
     }
 
-    /// The object of that name, created if it is missing.
+    /// Returns the object under a key, and creates it if it is missing.
     fn ensure_object(&self, object: &CstObject, name: &str) -> Result<CstObject, EditError> {
         match self.child_object(object, name)? {
             Some(inner) => Ok(inner),
             None => Ok(match property(object, name) {
-                // An explicit null means nothing is there.
+                // An explicit null counts as missing.
                 Some(property) => property.object_value_or_set(),
                 None => append_property(object, name, CstInputValue::Object(Vec::new())).object_value_or_set(),
             }),
@@ -192,18 +193,18 @@ impl SettingsEditor<'_> {
     }
 }
 
-/// The property that counts: of several with one name, the last.
+/// Returns the effective property: the last of several with one name.
 fn property(object: &CstObject, name: &str) -> Option<CstObjectProp> {
     object.properties().into_iter().rev().find(|property| property.decoded_name().as_deref() == Some(name))
 }
 
-/// Where a node starts: after everything that stands before it, at every level.
+/// Returns the byte offset of a node: the length of everything before it, at every level.
 fn node_offset(node: &CstNode) -> usize {
     let before = |node: &CstNode| node.previous_siblings().map(|sibling| sibling.to_string().len()).sum::<usize>();
     before(node) + node.ancestors().map(|parent| before(&CstNode::Container(parent))).sum::<usize>()
 }
 
-/// Adds a property; an object that is written on one line and empty gets lines of its own.
+/// Adds a property; an empty object is spread over several lines.
 fn append_property(object: &CstObject, name: &str, value: CstInputValue) -> CstObjectProp {
     if object.properties().is_empty() {
         object.ensure_multiline();
@@ -211,7 +212,7 @@ fn append_property(object: &CstObject, name: &str, value: CstInputValue) -> CstO
     object.append(name, value)
 }
 
-/// The text of an edited tree; a new file ends with a newline, an old one as it did.
+/// Returns the text of an edited tree; a new file ends with a newline, an old one as before.
 fn finished_text(root: &CstRootNode, old: &str) -> String {
     let mut text = root.to_string();
     if old.trim().is_empty() && !text.ends_with('\n') {
@@ -220,7 +221,7 @@ fn finished_text(root: &CstRootNode, old: &str) -> String {
     text
 }
 
-/// A definition without the hooks that stand under the same matcher already; nothing if none is left.
+/// Returns a definition without the hooks that already stand under the same matcher, or `None` if no hook is left.
 fn without_existing_hooks(definition: &Map<String, Value>, existing: &[Value]) -> Option<Map<String, Value>> {
     let matcher = |definition: &Value| definition.get("matcher").and_then(Value::as_str).unwrap_or_default().to_owned();
     let wanted = definition.get("matcher").and_then(Value::as_str).unwrap_or_default();
@@ -249,7 +250,7 @@ fn string_value(node: &CstNode) -> Option<String> {
     node.as_string_lit()?.decoded_value().ok()
 }
 
-/// A node's plain value.
+/// Converts a node to a JSON value.
 fn plain_value(node: &CstNode) -> Option<Value> {
     let text = node.to_string();
     let parsed = jsonc_parser::parse_to_ast(&text, &jsonc_parser::CollectOptions::default(), &PARSE_OPTIONS).ok()?;

@@ -1,5 +1,5 @@
-//! Putting many names behind one in a list, in the list's own style: by growing the text, since a tree that grows by one
-//! element at a time takes ever longer.
+//! Inserts several names after another one in a list, in the list's style. The text is edited directly, because
+//! appending to the tree gets slower with every element.
 
 use jsonc_parser::ast::Value as Node;
 use jsonc_parser::common::Ranged;
@@ -7,7 +7,8 @@ use jsonc_parser::{CollectOptions, parse_to_ast};
 
 use crate::json::{PARSE_OPTIONS, last_property};
 
-/// The text with these names right after another one, which stands last in a list at one of these places.
+/// Returns the text with these names inserted after `first`, which is the last element of a list at one of these key
+/// paths.
 pub(super) fn insert_after(text: &str, places: &[[&str; 2]], first: &str, names: &[&String]) -> Option<String> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS).ok()?;
     let Some(Node::Object(root)) = &parsed.value else { return None };

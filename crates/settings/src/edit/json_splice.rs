@@ -1,8 +1,8 @@
-//! Items put into a file so that taking them out again leaves every byte as it was: other programs' settings are edited
-//! here, whose owners are to find nothing of ours when we have gone.
+//! Inserts items into a JSON text so that removing them again restores every byte. It edits other programs' settings,
+//! in which an uninstall must leave nothing of ours.
 //!
-//! Everything is a cut or a patch of the text; what stands beside is never written anew. Places are paths of indexes, so
-//! that a name that stands twice has two places.
+//! Every edit is a cut or a patch of the text; the rest is never rewritten. Positions are paths of indexes, so that a
+//! duplicate name has two positions.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,14 +16,14 @@ use serde_json::Value;
 use super::EditError;
 use crate::json::{PARSE_OPTIONS, parse_object, to_value};
 
-/// What a text holds, with every name that stands twice.
+/// Contents of a JSON text, with duplicate names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JsonTree {
-    /// An object.
+    /// An object with its properties in order.
     Object(Vec<(String, JsonTree)>),
-    /// A list.
+    /// A list with its elements.
     List(Vec<JsonTree>),
-    /// Anything else.
+    /// Any other value.
     Scalar(Value),
 }
 
@@ -41,7 +41,7 @@ impl JsonTree {
         }
     }
 
-    /// The same as a plain value: of two names the last counts.
+    /// Converts to a JSON value; the last of two properties with one name wins.
     pub fn to_value(&self) -> Value {
         match self {
             JsonTree::Object(items) => {
@@ -52,13 +52,13 @@ impl JsonTree {
         }
     }
 
-    /// What an object holds under a name, with where; of two the last.
+    /// Returns an object's property by name, with its index; the last of two.
     pub fn get(&self, name: &str) -> Option<(usize, &JsonTree)> {
         let items = self.items().iter().enumerate().rev();
         items.into_iter().find(|(_, (known, _))| known == name).map(|(at, (_, value))| (at, value))
     }
 
-    /// What an object holds; nothing for anything else.
+    /// Returns the properties of an object; empty for any other value.
     pub fn items(&self) -> &[(String, JsonTree)] {
         match self {
             JsonTree::Object(items) => items,
@@ -66,7 +66,7 @@ impl JsonTree {
         }
     }
 
-    /// What a list holds; nothing for anything else.
+    /// Returns the elements of a list; empty for any other value.
     pub fn elements(&self) -> &[JsonTree] {
         match self {
             JsonTree::List(items) => items,
@@ -75,10 +75,10 @@ impl JsonTree {
     }
 }
 
-/// Reads a text that holds an object; it has no byte order mark.
+/// Parses a text that holds an object. The text must not start with a byte order mark.
 ///
 /// # Errors
-/// If it does not.
+/// If the text does not parse or holds no object.
 pub fn parse_tree(file: &Path, text: &str) -> Result<JsonTree, EditError> {
     match parse_object(text, &SourceText::new(file, text)).map_err(EditError::Broken)? {
         Some(object) => Ok(JsonTree::from_node(&Node::Object(object))),
@@ -86,12 +86,13 @@ pub fn parse_tree(file: &Path, text: &str) -> Result<JsonTree, EditError> {
     }
 }
 
-/// Why a file is left alone.
+/// Returns the error for a file that is not edited.
 pub fn refusal(file: &Path, what: impl Into<String>, help: impl Into<String>) -> EditError {
     EditError::Broken(Box::new(Diagnostic::about_file(Severity::Error, file, what.into()).help(help.into())))
 }
 
-/// Puts a value at the end of the list or object at a place; an object's has a name. Nothing if nothing of that kind is there.
+/// Appends a value to the list or object at a position; a value in an object has a name. Returns `None` if neither is
+/// there.
 pub fn append(text: &str, at: &[usize], name: Option<&str>, value: &Value) -> Option<String> {
     let inside = JsonContainer::find(text, at)?;
     let style = JsonStyle::detect(text);
@@ -102,7 +103,7 @@ pub fn append(text: &str, at: &[usize], name: Option<&str>, value: &Value) -> Op
     let own_line = style.indent_at(text, inside.open);
     let Some(last) = inside.items.last() else {
         let gap = ItemGap::scan(text, inside.open + 1, inside.close);
-        // Right before the bracket: whoever takes it out knows by that that the brackets were there before.
+        // Inserted right before the closing bracket: by that `cut` recognises that the brackets were there before.
         if !gap.comments {
             return Some(apply_patches(text, &[(inside.close..inside.close, named(style.render(value, own_line)))]));
         }
@@ -127,7 +128,7 @@ pub fn append(text: &str, at: &[usize], name: Option<&str>, value: &Value) -> Op
     })
 }
 
-/// Puts a value in another's place.
+/// Replaces the value at a position.
 pub fn replace(text: &str, at: &[usize], value: &Value) -> Option<String> {
     let range = with_node(text, at, |node| node.range())?;
     let style = JsonStyle::detect(text);
@@ -137,7 +138,8 @@ pub fn replace(text: &str, at: &[usize], value: &Value) -> Option<String> {
     Some(apply_patches(text, &[(range.start..range.end, new)]))
 }
 
-/// Takes out the item at a place, and what was put there only to hold it. Nothing is left (`""`) if the whole text was.
+/// Removes the item at a position and the brackets that were inserted to hold it. Returns `""` if they were the whole
+/// text.
 pub fn cut(text: &str, at: &[usize]) -> Option<String> {
     let (index, above) = at.split_last()?;
     let inside = JsonContainer::find(text, above)?;
@@ -152,7 +154,7 @@ pub fn cut(text: &str, at: &[usize]) -> Option<String> {
         if item.end == inside.close {
             return Some(apply_patches(text, &[(item, String::new())]));
         }
-        // Brackets of ours, with their own lines.
+        // Brackets that were inserted, on lines of their own.
         return match above {
             [] if text[..inside.open].trim().is_empty() && text[inside.close + 1..].trim().is_empty() => {
                 Some(String::new())
@@ -163,7 +165,7 @@ pub fn cut(text: &str, at: &[usize]) -> Option<String> {
     }
     let end = after.comma.map_or(item.end, |comma| comma + 1);
     let mut cuts = Vec::new();
-    // A comma that only parted this item from the one before goes with it.
+    // A comma that only separated this item from the previous one is removed with it.
     if let Some(comma) = before.comma.filter(|_| after.comma.is_none()) {
         cuts.push((comma..comma + 1, String::new()));
     }
@@ -171,18 +173,18 @@ pub fn cut(text: &str, at: &[usize]) -> Option<String> {
         true => item.start,
         false => before.end,
     };
-    // Where a comment stands between the comma and the item, both are cut for themselves.
+    // If a comment stands between the comma and the item, both are cut separately.
     let start = cuts.last().map_or(start, |(comma, _)| start.max(comma.end));
     cuts.push((start..end, String::new()));
     Some(apply_patches(text, &cuts))
 }
 
-/// A new text that holds an object.
+/// Renders a new document.
 pub fn render_document(value: &Value) -> String {
     JsonStyle { newline: "\n", indent_unit: "  ".to_owned() }.render(value, "") + "\n"
 }
 
-/// The text with patches in order, none over another.
+/// Returns the text with the patches applied; they are in order and do not overlap.
 fn apply_patches(text: &str, patches: &[(Range<usize>, String)]) -> String {
     let mut out = String::with_capacity(text.len() + patches.iter().map(|(_, new)| new.len()).sum::<usize>());
     let mut at = 0;
@@ -208,7 +210,7 @@ fn with_node<T>(text: &str, at: &[usize], take: impl FnOnce(&Node<'_>) -> T) -> 
     Some(take(node))
 }
 
-/// An object or a list: its brackets, and what stands between.
+/// Offsets of an object or a list: its brackets and its items.
 struct JsonContainer {
     open: usize,
     close: usize,
@@ -229,13 +231,13 @@ impl JsonContainer {
     }
 }
 
-/// What stands between two items, or an item and a bracket: spaces, comments, a comma.
+/// The space between two items, or an item and a bracket: whitespace, comments, a comma.
 struct ItemGap {
-    /// Where the last of it ends that is no space; the start if there is none.
+    /// End of the last part that is no whitespace; the start if there is none.
     end: usize,
     comma: Option<usize>,
     comments: bool,
-    /// Whether the last of it that is no space is a comment to the end of its line.
+    /// Whether the last part that is no whitespace is a line comment.
     line_comment: bool,
 }
 
@@ -258,7 +260,7 @@ impl ItemGap {
             gap.comments |= rest.starts_with('/');
             gap.line_comment = rest.starts_with("//");
             at += length;
-            // The `\r` of a line's end is no part of its comment.
+            // The `\r` of a line end is not part of the comment.
             gap.end = if gap.line_comment { from + text[from..at].trim_end_matches('\r').len() } else { at };
         }
         gap
@@ -269,7 +271,7 @@ fn starts_line(text: &str, at: usize) -> bool {
     text[..at].trim_end_matches([' ', '\t']).ends_with('\n')
 }
 
-/// How a text is laid out.
+/// Line ends and indentation of a text.
 struct JsonStyle {
     newline: &'static str,
     indent_unit: String,
@@ -289,13 +291,13 @@ impl JsonStyle {
         style
     }
 
-    /// The space at the start of a place's line.
+    /// Returns the indentation of the line at an offset.
     fn indent_at<'t>(&self, text: &'t str, at: usize) -> &'t str {
         let line = &text[text[..at].rfind('\n').map_or(0, |end| end + 1)..];
         &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
     }
 
-    /// A value on lines of its own, but for the first.
+    /// Renders a value over several lines; the first line has no indentation.
     fn render(&self, value: &Value, indent: &str) -> String {
         let deeper = format!("{indent}{}", self.indent_unit);
         let lines = |open: char, items: Vec<String>, close: char| {
@@ -317,7 +319,7 @@ impl JsonStyle {
     }
 }
 
-/// A value on one line, with spaces inside of its brackets: they tell ours from those that were there.
+/// Renders a value on one line with spaces inside of its brackets, by which `cut` recognises them as inserted.
 fn render_inline(value: &Value) -> String {
     match value {
         Value::Object(map) if !map.is_empty() => {

@@ -1,7 +1,7 @@
-//! Changes to settings files that keep comments, order and formatting, and lose no other writer's change.
+//! Edits settings files: comments, order and formatting stay, and a lock keeps concurrent changes from being lost.
 //!
-//! What a change does to a text is pure ([`edited_text`]), so that a caller can show a difference before it asks for
-//! [`apply`]. A file that does not parse is never touched.
+//! [`edited_text`] computes a change without touching the file, so that a caller can show a diff before it calls
+//! [`apply_change`]. A file that does not parse is never changed.
 
 mod change;
 mod insert;
@@ -20,19 +20,19 @@ use crate::file::{self, FileError, FilePrivacy, WriteError};
 /// Why a file was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    /// It does not parse, or holds something else where the change belongs.
+    /// The file does not parse, or holds another type of value where the change belongs.
     #[error("{} was not changed: {}", .0.file.display(), .0)]
     Broken(Box<Diagnostic>),
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Read(#[from] FileError),
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A folder's name has no place in it: another text would be another folder.
+    /// The folder's name is not UTF-8, so it cannot be stored without naming another folder.
     #[error("{} can't be remembered: its name is not UTF-8", .0.display())]
     NotUtf8(PathBuf),
-    /// A value has no place in it: it would read back as another.
+    /// The value of this variable cannot be stored, because it would read back as another value.
     #[error(
         "the value of {0} can't be written down: it has line breaks or control characters, or too many kinds of quotes"
     )]
@@ -40,7 +40,7 @@ pub enum EditError {
 }
 
 impl EditError {
-    /// What to do about it.
+    /// Returns advice on how to resolve the error, if there is any.
     pub fn hint(&self) -> Option<String> {
         match self {
             EditError::Broken(_) => Some("correct the file by hand first".to_owned()),
@@ -51,7 +51,7 @@ impl EditError {
         }
     }
 
-    /// What is wrong with the file, to be drawn with its place.
+    /// Returns the problem with the file as a diagnostic with its position.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         match self {
             EditError::Broken(diagnostic) => Some((**diagnostic).clone()),
@@ -61,26 +61,24 @@ impl EditError {
     }
 }
 
-/// Which way something is switched.
+/// Whether names are enabled or disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
-    /// It counts again.
+    /// Takes the names off the list of disabled ones.
     Enable,
-    /// It counts no more.
+    /// Puts the names on the list of disabled ones.
     Disable,
 }
 
-/// A list of names that settings disable.
+/// A list of disabled names in the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisabledList {
-    /// Hooks.
     Hooks,
-    /// Skills.
     Skills,
 }
 
 impl DisabledList {
-    /// The places of the list, the newer one first.
+    /// Returns the key paths of the list, the newer one first.
     fn key_paths(self) -> &'static [[&'static str; 2]] {
         match self {
             DisabledList::Hooks => &[["hooksConfig", "disabled"], ["hooks", "disabled"]],
@@ -92,26 +90,25 @@ impl DisabledList {
 /// A hook definition for an event: `{matcher?, sequential?, hooks: […]}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HookDefinitionEntry {
-    /// The event.
     pub event: EventKind,
-    /// The definition, as it is written into the file.
+    /// The definition as it is written to the file.
     pub definition: Map<String, Value>,
 }
 
 /// A change to a settings file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingsChange {
-    /// Takes names off a list of disabled ones, or puts them on it.
+    /// Removes names from a list of disabled ones, or adds them to it.
     Switch(DisabledList, Switch, Vec<String>),
-    /// Adds hooks that are not there yet, after those that are.
+    /// Adds hooks that are not present yet, after the present ones.
     AddHooks(Vec<HookDefinitionEntry>),
-    /// Sets a value, by the names on the way to it.
+    /// Sets a value at a path of keys.
     Set(Vec<String>, Value),
-    /// Removes a value, by the names on the way to it.
+    /// Removes the value at a path of keys.
     Remove(Vec<String>),
 }
 
-/// What a settings file says, as it is written there; nothing where there is none.
+/// Reads a settings file without merging or filling in variables; empty if there is no file.
 ///
 /// # Errors
 /// If the file does not parse or cannot be read.
@@ -120,23 +117,23 @@ pub fn read_settings_map(file: &Path) -> Result<Map<String, Value>, EditError> {
     crate::json::parse_map(file, &text).map_err(EditError::Broken)
 }
 
-/// Changes a file, which is created if it is missing. Says whether anything had to be changed.
+/// Applies a change to a file, which is created if it is missing, and returns whether the file changed.
 ///
 /// # Errors
-/// If the file does not parse, or cannot be read or written; it is as it was then.
+/// If the file does not parse, or cannot be read or written; it is unchanged then.
 pub fn apply_change(file: &Path, change: &SettingsChange) -> Result<bool, EditError> {
     rewrite(file, |text| edited_text(file, text, change))
 }
 
-/// Changes a file by any function of its text, under the same lock and with the same care.
+/// Changes a file by a function of its text, under the same lock, and returns whether the file changed.
 ///
 /// # Errors
-/// If the function refuses, or the file cannot be read or written; it is as it was then.
+/// If the function fails, or the file cannot be read or written; it is unchanged then.
 pub fn rewrite(file: &Path, change: impl FnOnce(&str) -> Result<String, EditError>) -> Result<bool, EditError> {
     file::update_locked(file, FilePrivacy::Shared, |old| rewritten_text(old, change))
 }
 
-/// Like [`rewrite`], for a file that is nobody else's to read.
+/// Like [`rewrite`], for a file that only the user may read.
 ///
 /// # Errors
 /// Like [`rewrite`].
@@ -144,7 +141,7 @@ pub fn rewrite_private(file: &Path, change: impl FnOnce(&str) -> Result<String, 
     file::update_locked(file, FilePrivacy::Private, |old| rewritten_text(old, change))
 }
 
-/// The new text. Where nothing was and nothing is to be, no file is made.
+/// Returns the new text, or `None` if there was no file and the text is empty, so that none is created.
 fn rewritten_text(
     old: Option<&str>,
     change: impl FnOnce(&str) -> Result<String, EditError>,
@@ -152,26 +149,26 @@ fn rewritten_text(
     change(old.unwrap_or_default()).map(|new| (old.is_some() || !new.is_empty()).then_some(new))
 }
 
-/// Enables or disables something by name.
+/// Enables or disables names in a list.
 ///
 /// # Errors
-/// Like [`apply`].
+/// Like [`apply_change`].
 pub fn set_disabled(file: &Path, list: DisabledList, names: &[&str], switch: Switch) -> Result<bool, EditError> {
     apply_change(file, &SettingsChange::Switch(list, switch, names.iter().map(|name| (*name).to_owned()).collect()))
 }
 
-/// Adds hooks that are not there yet.
+/// Adds hooks that are not present yet.
 ///
 /// # Errors
-/// Like [`apply`].
+/// Like [`apply_change`].
 pub fn add_hooks(file: &Path, entries: Vec<HookDefinitionEntry>) -> Result<bool, EditError> {
     apply_change(file, &SettingsChange::AddHooks(entries))
 }
 
-/// Sets a value, by the names on the way to it.
+/// Sets a value at a path of keys.
 ///
 /// # Errors
-/// Like [`apply`].
+/// Like [`apply_change`].
 pub fn set_value(file: &Path, path: &[&str], value: Value) -> Result<bool, EditError> {
     apply_change(file, &SettingsChange::Set(path.iter().map(|name| (*name).to_owned()).collect(), value))
 }

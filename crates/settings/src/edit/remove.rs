@@ -1,4 +1,4 @@
-//! Taking names out of lists without taking the comments beside them: by cutting the text, not by rebuilding it.
+//! Removes names from lists by cutting the text, so that the comments beside them stay.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use jsonc_parser::{CollectOptions, parse_to_ast};
 
 use crate::json::{PARSE_OPTIONS, last_property};
 
-/// The text without these names in the lists at these places, or nothing if they hold none of them.
+/// Returns the text without these names in the lists at these key paths, or `None` if the lists hold none of them.
 pub(super) fn remove_from_lists(text: &str, places: &[[&str; 2]], names: &[String]) -> Option<String> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS).ok()?;
     let Some(Node::Object(root)) = &parsed.value else { return None };
@@ -36,7 +36,7 @@ pub(super) fn remove_from_lists(text: &str, places: &[[&str; 2]], names: &[Strin
     Some(out)
 }
 
-/// What to cut out of one list: the elements, their commas, and lines that would be left empty.
+/// Returns the ranges to cut from one list: the elements, their commas, and lines that would be left empty.
 fn list_cuts(text: &str, list: &Array<'_>, names: &[String]) -> Vec<Range<usize>> {
     let gone: HashSet<&str> = names.iter().map(String::as_str).collect();
     let goes = |node: &Node<'_>| node.as_string_lit().is_some_and(|name| gone.contains(name.value.as_ref()));
@@ -53,7 +53,7 @@ fn list_cuts(text: &str, list: &Array<'_>, names: &[String]) -> Vec<Range<usize>
             None => cuts.extend(element_cuts(text, range.start..range.end, None)),
         }
     }
-    // The last element that stays must not keep a comma that only separated it from what has gone.
+    // The last remaining element must not keep a comma that separated it from a removed one.
     let ends_with_comma = list.elements.last().is_some_and(|element| comma_after(text, element.range().end).is_some());
     if let Some(kept) = last_kept.filter(|kept| *kept + 1 < list.elements.len() && !ends_with_comma)
         && let Some(comma) = comma_after(text, list.elements[kept].range().end)
@@ -63,11 +63,11 @@ fn list_cuts(text: &str, list: &Array<'_>, names: &[String]) -> Vec<Range<usize>
     cuts
 }
 
-/// The cuts for one element: with the spaces beside it, and with its line if nothing else stands on it.
+/// Returns the cuts for one element, with the whitespace beside it, and with its line if nothing else is on it.
 fn element_cuts(text: &str, element: Range<usize>, comma: Option<usize>) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let is_space = |at: usize| bytes.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t'));
-    // A comment between element and comma stays, so the two are cut apart.
+    // A comment between element and comma stays, so both are cut separately.
     let end = match comma {
         Some(comma) if text[element.end..comma].trim().is_empty() => comma + 1,
         _ => element.end,
@@ -89,7 +89,7 @@ fn element_cuts(text: &str, element: Range<usize>, comma: Option<usize>) -> Vec<
             cut.start = line_start;
         }
     } else if bytes.get(cut.end) == Some(&b']') {
-        // `"a", "b" ]` → `"a"]` keeps the space that stood before the bracket by giving it back.
+        // In `"a", "b" ]` the space before the bracket is kept.
         cut.end = if is_space(cut.end.wrapping_sub(1)) && cut.end > end { end } else { cut.end };
         if line_start > 0 && bytes[line_start - 1] == b',' {
             cut.start = line_start;
@@ -102,7 +102,7 @@ fn element_cuts(text: &str, element: Range<usize>, comma: Option<usize>) -> Vec<
     cuts
 }
 
-/// The comma after an element, past spaces and comments.
+/// Finds the comma after an element, past whitespace and comments.
 fn comma_after(text: &str, mut at: usize) -> Option<usize> {
     loop {
         let rest = text.get(at..)?;

@@ -137,7 +137,7 @@ fn of_two_equal_names_the_last_is_changed() {
 }
 
 #[test]
-fn what_does_not_parse_or_fit_is_refused_with_its_place() {
+fn invalid_text_is_refused_with_its_position() {
     let disable = SettingsChange::Switch(DisabledList::Hooks, Switch::Disable, vec!["a".into()]);
     let refuse = |text: &str| match edited_text(Path::new("f"), text, &disable) {
         Err(EditError::Broken(wrong)) => wrong.span.map(|span| (span.line, span.column)).unwrap(),
@@ -182,7 +182,7 @@ fn other_values(text: &str) -> Value {
     Value::Object(map)
 }
 
-/// A list of names as people write them: on one line or several, with comments anywhere and maybe a last comma.
+/// A list of names on one line or several, with comments anywhere and maybe a trailing comma.
 fn list() -> impl Strategy<Value = String> {
     let trivia = prop_oneof![
         Just(String::new()),

@@ -1,5 +1,5 @@
-//! Which extensions are active where: `extension-enablement.json`, as Gemini CLI keeps it. The last rule that speaks of a folder
-//! wins.
+//! Reads and changes `extension-enablement.json`, Gemini CLI's rules on which extensions are active in which folders.
+//! The last rule that matches a folder wins.
 
 use std::path::Path;
 
@@ -12,14 +12,13 @@ use crate::json::parse_map;
 use crate::paths::ConfigPaths;
 use crate::trust::change_trust_record;
 
-/// The file.
 pub(crate) const ENABLEMENT_FILE: &str = "extension-enablement.json";
 
-/// The rules, by extension.
+/// Enablement rules by extension name.
 pub(super) struct EnablementRules(Map<String, Value>);
 
 impl EnablementRules {
-    /// Reads the rules. Those that can't be read count as none, and that is said.
+    /// Reads the rules. A file that can't be read counts as empty and is reported.
     pub(super) fn read(paths: &ConfigPaths, diagnostics: &mut Vec<Diagnostic>) -> EnablementRules {
         let file = paths.extension_enablement_file();
         let text = match read_text(&file) {
@@ -35,7 +34,7 @@ impl EnablementRules {
         }))
     }
 
-    /// Whether an extension is active in a folder.
+    /// Whether an extension is enabled in a folder.
     pub(super) fn is_enabled(&self, name: &str, folder: &Path) -> bool {
         overrides(&self.0, name).iter().fold(true, |enabled, rule| rule_effect(rule, folder).unwrap_or(enabled))
     }
@@ -46,26 +45,26 @@ fn overrides(rules: &Map<String, Value>, name: &str) -> Vec<String> {
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Switches an extension on or off in a folder and below it; whether that was news.
+/// Enables or disables an extension in a folder and below it, and returns whether the rules changed.
 ///
 /// # Errors
-/// If the rules can't be read or written; they are as they were then.
+/// If the rules can't be read or written; they are unchanged then.
 pub fn switch_extension(paths: &ConfigPaths, name: &str, folder: &Path, switch: Switch) -> Result<bool, EditError> {
     change_rules(paths, |rules| {
         let base = slash_path(folder);
         let own = format!("{}{base}*", if switch == Switch::Disable { "!" } else { "" });
         let mut list = overrides(rules, name);
-        // Rules for the same folder, and for those below it, have been overtaken.
+        // The new rule replaces rules for the same folder and for folders below it.
         list.retain(|rule| !is_below(rule, &base));
         list.push(own);
         rules.insert(name.to_owned(), json!({ "overrides": list }));
     })
 }
 
-/// Forgets the rules of an extension that is no more.
+/// Removes the rules of an uninstalled extension.
 ///
 /// # Errors
-/// If the rules can't be read or written; they are as they were then.
+/// If the rules can't be read or written; they are unchanged then.
 pub fn forget_extension(paths: &ConfigPaths, name: &str) -> Result<bool, EditError> {
     if !paths.extension_enablement_file().exists() {
         return Ok(false);
@@ -92,14 +91,14 @@ fn slash_path(folder: &Path) -> String {
     }
 }
 
-/// Whether a rule speaks of this folder or of one below it.
+/// Whether a rule is for this folder or one below it.
 fn is_below(rule: &str, base: &str) -> bool {
     let folder = rule.strip_prefix('!').unwrap_or(rule);
     let folder = folder.strip_suffix('*').unwrap_or(folder);
     folder.starts_with(base) || format!("{folder}/") == *base
 }
 
-/// Whether a rule such as `!/home/me/*` enables or disables in this folder, if it speaks of it.
+/// Returns whether a rule such as `!/home/me/*` enables or disables in this folder, or `None` if it does not match.
 fn rule_effect(rule: &str, folder: &Path) -> Option<bool> {
     let (rule, enables) = rule.strip_prefix('!').map_or((rule, true), |rule| (rule, false));
     let path = slash_path(folder);
@@ -118,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_speak_of_folders() {
+    fn rules_match_folders() {
         let speaks = |rule: &str, path: &str| rule_effect(rule, Path::new(path));
         assert_eq!(speaks("/home/me/*", "/home/me"), Some(true));
         assert_eq!(speaks("!/home/me/*", "/home/me/x"), Some(false));
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_rule_overtakes_those_of_its_folder_and_below() {
+    fn new_rule_replaces_rules_for_its_folder_and_below() {
         for (rule, overtaken) in [
             ("/home/me/*", true),
             ("!/home/me/", true),

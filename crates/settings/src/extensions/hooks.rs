@@ -1,5 +1,5 @@
-//! The hooks that an extension declares: in `hooks/hooks.json`, and where people put them by mistake. Those are read too, and
-//! reported: a guard that is silently dropped is worse than none.
+//! Reads the hooks that an extension declares in `hooks/hooks.json`, and those in its manifest, which Gemini CLI
+//! ignores. The latter are loaded with a warning, because a guard that is silently dropped is worse than none.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::manifest::{MANIFEST_FILE, ManifestHooks};
 use crate::file::read_text;
 
 impl Extension {
-    /// The files that its hooks are declared in, or would be.
+    /// Returns the files that may declare its hooks.
     pub fn hooks_files(&self) -> Vec<PathBuf> {
         let usual = self.path.join("hooks").join("hooks.json");
         let more = match &self.manifest_hooks {
@@ -21,7 +21,7 @@ impl Extension {
         std::iter::once(usual).chain(more).collect()
     }
 
-    /// Its hooks, and what is wrong with them.
+    /// Reads its hooks with their diagnostics.
     pub fn declared_hooks(&self) -> DeclaredLayer {
         let mut all = DeclaredLayer::empty(self.source(), Vec::new());
         for (at, file) in self.hooks_files().iter().enumerate() {
@@ -56,13 +56,13 @@ impl Extension {
         }
     }
 
-    /// The variables that all of its hooks see.
+    /// Returns the variables that all of its hooks see.
     pub(crate) fn hook_env(&self) -> Vec<(String, String)> {
         let root = (PLUGIN_ROOT.to_owned(), self.path.to_string_lossy().into_owned());
         self.env.iter().cloned().chain([root]).collect()
     }
 
-    /// A hooks file where nobody reads it.
+    /// Warns about a `hooks.json` in the extension's root, which is not loaded.
     fn misplaced_hooks_warning(&self) -> Option<Diagnostic> {
         let file = self.path.join("hooks.json");
         if !file.is_file() || self.hooks_files().iter().any(|known| *known == file || known.is_file()) {
@@ -73,11 +73,11 @@ impl Extension {
         Some(wrong.help("move it to hooks/hooks.json"))
     }
 
-    /// Whose its hooks are.
+    /// Returns the source of its hooks.
     pub fn source(&self) -> Source {
         Source::Extension(self.name.clone())
     }
 }
 
-/// What hooks made for Claude Code's plugins call the folder that they come from.
+/// Variable that hooks made for Claude Code's plugins use for the plugin's folder.
 pub(super) const PLUGIN_ROOT: &str = "CLAUDE_PLUGIN_ROOT";

@@ -1,7 +1,7 @@
-//! `gemini-extension.json`: what an extension says of itself, key by key, with a place for everything that is wrong with it.
+//! Parses the manifest `gemini-extension.json` key by key; each problem has its position.
 //!
-//! A mistake costs the key it stands in; without a name or a version there is no extension. What the files beside it hold is
-//! others' work.
+//! A mistake invalidates only its key, but an extension without a name or a version is not loaded. The other files of
+//! an extension are read elsewhere.
 
 use std::path::{Path, PathBuf};
 
@@ -18,10 +18,9 @@ use crate::mcp;
 use crate::process_env::ProcessEnv;
 use crate::settings::IneffectiveSetting;
 
-/// What an extension says of itself.
 pub(crate) const MANIFEST_FILE: &str = "gemini-extension.json";
 
-/// The keys that mean something here.
+/// Known keys of a manifest.
 const MANIFEST_KEYS: [&str; 11] = [
     "name",
     "version",
@@ -36,25 +35,24 @@ const MANIFEST_KEYS: [&str; 11] = [
     "migratedTo",
 ];
 
-/// A setting of an extension's own: a variable for its hooks and servers.
+/// A setting that an extension declares: a variable for its hooks and servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtensionSetting {
-    /// What people call it.
+    /// Display name of the setting.
     pub name: String,
-    /// What it is for.
     pub description: String,
-    /// The variable.
+    /// Name of the environment variable.
     pub variable: String,
-    /// Whether nobody should see its value.
+    /// Whether the value is secret and must not be shown.
     pub sensitive: bool,
-    /// What it is unless somebody says otherwise.
+    /// Value if the user sets none.
     pub default: Option<String>,
 }
 
-/// Where the hooks of a manifest are.
+/// Where a manifest declares hooks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ManifestHooks {
-    /// There are none.
+    /// The manifest declares no hooks.
     #[default]
     None,
     /// In the manifest itself.
@@ -63,7 +61,7 @@ pub(crate) enum ManifestHooks {
     File(PathBuf),
 }
 
-/// A manifest as values.
+/// A parsed manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Manifest {
     pub(crate) name: String,
@@ -80,17 +78,16 @@ pub(crate) struct Manifest {
     pub(crate) ineffective_settings: Vec<IneffectiveSetting>,
 }
 
-/// Reads a manifest out of its parsed text, key by key.
+/// Reads a manifest from its parsed text, key by key.
 pub(crate) struct ManifestReader<'a, 't> {
     pub(crate) root: &'a Object<'t>,
     pub(crate) source: &'a SourceText<'a>,
-    /// The extension's directory.
     pub(crate) path: &'a Path,
     pub(crate) diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl ManifestReader<'_, '_> {
-    /// The settings that it declares, which the variables of all other keys may be.
+    /// Reads the declared settings, whose variables may be used in all other keys.
     pub(crate) fn read_settings(&mut self) -> Vec<ExtensionSetting> {
         let Some(property) = last_property(self.root, "settings") else { return Vec::new() };
         let Node::Array(list) = &property.value else {
@@ -122,7 +119,7 @@ impl ManifestReader<'_, '_> {
             None | Some(Node::NullKeyword(_)) => false,
             Some(other) => {
                 self.wrong_type("sensitive", other, "true or false");
-                // In doubt nobody sees it.
+                // If in doubt, the value is not shown.
                 true
             }
         };
@@ -135,7 +132,7 @@ impl ManifestReader<'_, '_> {
         })
     }
 
-    /// `defaultValue`, or `default`. What steers programs is for people to say.
+    /// Reads `defaultValue`, or `default`. Dangerous variables get no default, because only the user may set them.
     fn default_value(&mut self, object: &Object<'_>, variable: &str) -> Option<String> {
         let property = ["defaultValue", "default"].iter().find_map(|name| last_property(object, name))?;
         let value = match &property.value {
@@ -153,7 +150,7 @@ impl ManifestReader<'_, '_> {
         Some(value).filter(|value| !value.is_empty())
     }
 
-    /// Everything else, with variables filled in from this world.
+    /// Reads all other keys, with variables filled in from this environment.
     pub(crate) fn read_manifest(mut self, settings: Vec<ExtensionSetting>, world: &ProcessEnv) -> Option<Manifest> {
         self.check_keys();
         let (name, version) = (self.required_string("name"), self.required_string("version"));
@@ -206,14 +203,14 @@ impl ManifestReader<'_, '_> {
         if let Value::Object(servers) = values { servers } else { Map::new() }
     }
 
-    /// The same before variables are filled in.
+    /// Returns the servers before variables are filled in.
     fn read_raw_servers(&self) -> Map<String, Value> {
         let written =
             last_property(self.root, "mcpServers").map(|property| to_value(&property.value, &|text| text.into()));
         if let Some(Value::Object(servers)) = written { servers } else { Map::new() }
     }
 
-    /// Context files that are there; they may not lead out of the extension.
+    /// Returns the existing context files; they must be inside of the extension.
     fn context_files(&mut self, world: &ProcessEnv) -> Vec<PathBuf> {
         let Some(named) = self.strings("contextFileName") else {
             let usual = self.path.join("GEMINI.md");
@@ -247,7 +244,8 @@ impl ManifestReader<'_, '_> {
         Some(fill_variables(&self.string_in(plan, "directory")?, world).into_owned())
     }
 
-    /// Gemini CLI drops hooks that stand in the manifest; somebody's guard may be among them.
+    /// Returns where the manifest declares hooks, with a warning, because Gemini CLI ignores them there and a guard
+    /// may be among them.
     fn hooks(&mut self) -> ManifestHooks {
         let Some(property) = last_property(self.root, "hooks") else { return ManifestHooks::None };
         let warning = |text: String| {
@@ -293,7 +291,7 @@ impl ManifestReader<'_, '_> {
         ];
         let found = unused.into_iter().filter_map(|(key, because)| {
             let property = last_property(self.root, key)?;
-            // Whoever names the usual folder has it.
+            // A key that names the default folder has its effect.
             let named =
                 property.value.as_string_lit().map(|text| text.value.trim_start_matches("./").trim_end_matches('/'));
             if named.is_some_and(|named| key.strip_suffix("Path") == Some(named)) {
@@ -307,7 +305,7 @@ impl ManifestReader<'_, '_> {
         found.collect()
     }
 
-    /// A list of strings, or one, each with its place.
+    /// Reads a string or a list of strings, each with its position.
     fn strings(&mut self, name: &str) -> Option<Vec<(String, Range)>> {
         let other = || last_property(self.root, self.alternative_name(name)?);
         let property = last_property(self.root, name).or_else(other)?;
@@ -336,7 +334,7 @@ impl ManifestReader<'_, '_> {
         }
     }
 
-    /// A key very near to a known one is a typing mistake; any other may be another program's.
+    /// Reports keys that are close to a known one as typing mistakes; any other key may belong to another program.
     fn check_keys(&mut self) {
         for property in &self.root.properties {
             let name = property.name.as_str();
@@ -356,7 +354,8 @@ impl ManifestReader<'_, '_> {
         }
     }
 
-    /// Under which other name something stands that would be missed: what a model is told, and what it may not use.
+    /// Returns the misspelled name under which a key is present. Only keys are searched for whose loss would matter:
+    /// the model's context and the excluded tools.
     fn alternative_name(&self, key: &str) -> Option<&str> {
         let missed = ["contextFileName", "excludeTools"].contains(&key) && last_property(self.root, key).is_none();
         let names = self.root.properties.iter().map(|property| property.name.as_str());
@@ -374,13 +373,14 @@ impl ManifestReader<'_, '_> {
     }
 }
 
-/// Whether a name is a key's, mistyped or written another way.
+/// Whether a name is a misspelling of a key.
 fn is_misspelling_of(name: &str, key: &str) -> bool {
     let near = key.len() >= 5 && strsim::damerau_levenshtein(name, key) <= 2;
     name.eq_ignore_ascii_case(key) || near || is_plural(name, key)
 }
 
-/// `contextFiles`, `contextFileNames`, `mcp_servers`: the same words, written another way.
+/// Whether two names differ only in case, separators or a plural, such as `contextFiles`, `contextFileNames`,
+/// `mcp_servers`.
 fn is_plural(name: &str, known: &str) -> bool {
     let plain = |text: &str| text.to_ascii_lowercase().replace(['_', '-'], "").trim_end_matches('s').to_owned();
     let (name, known) = (plain(name), plain(known));
@@ -392,7 +392,7 @@ fn is_variable_name(name: &str) -> bool {
     name.chars().all(fine) && !name.starts_with(|char: char| char.is_ascii_digit())
 }
 
-/// A node as a plain value, with variables filled in.
+/// Converts a node to a JSON value with variables filled in.
 fn filled_value(node: &Node<'_>, world: &ProcessEnv) -> Value {
     to_value(node, &|text| fill_variables(text, world).into_owned().into())
 }

@@ -1,8 +1,8 @@
-//! Extensions on disk: what is installed, which of it is active here, and what it brings.
+//! Loads installed extensions, and decides which of them are active in a project.
 //!
-//! `manifest.rs` reads what an extension says of itself, `hook_review.rs` its hooks, `setting_values.rs` the values of its settings,
-//! `origin.rs` where it came from, `enablement.rs` where it is active, `name.rs` what it may be called. Fetching and replacing
-//! them is not done here.
+//! `manifest.rs` reads the manifest, `hooks.rs` the hooks, `setting_values.rs` the values of the extension's
+//! settings, `origin.rs` where it came from, `enablement.rs` where it is enabled, and `name.rs` checks its name.
+//! Installing and updating is done by the crate `hookwright-extensions`.
 
 mod enablement;
 mod hooks;
@@ -38,103 +38,102 @@ use crate::settings::IneffectiveSetting;
 /// Which extensions are active.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ExtensionChoice {
-    /// Those that the user has not disabled here.
+    /// Extensions that the user has not disabled here.
     #[default]
     Enabled,
-    /// These, whatever the user's settings say.
+    /// Exactly these extensions, whatever the user's settings say.
     Only(Vec<String>),
-    /// None.
+    /// No extension at all.
     None,
 }
 
-/// Whose an extension is.
+/// Where an extension is installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtensionOwner {
-    /// The user installed it.
+    /// In the user's folder of extensions.
     User,
-    /// It came with the project.
+    /// In the project.
     Project,
 }
 
-/// An installed extension.
+/// An installed extension, active or not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extension {
-    /// Its name.
     pub name: String,
-    /// Its version.
     pub version: String,
-    /// What it is for.
     pub description: Option<String>,
-    /// Its directory; a linked one's own.
+    /// Directory with its files; the target if it is linked.
     pub path: PathBuf,
-    /// Where it is installed, with the values of its settings; the same directory, unless it is linked.
+    /// Directory in which it is installed and the values of its settings are stored; the same as `path` unless it is
+    /// linked.
     pub install_dir: PathBuf,
-    /// Whose it is.
     pub owner: ExtensionOwner,
     /// Where it came from, if that is known.
     pub origin: Option<ExtensionOrigin>,
-    /// Whether what it brings counts here.
+    /// Whether a session here uses it.
     pub active: bool,
-    /// Whether it would be active if it were not for the command line.
+    /// Whether it is inactive only because of the command line.
     pub excluded_by_command_line: bool,
-    /// Its context files that are there.
+    /// Its context files that exist.
     pub context_files: Vec<PathBuf>,
     /// Its MCP servers, with variables filled in.
     pub mcp_servers: Map<String, Value>,
-    /// The same as they are written.
+    /// Its MCP servers as written, without variables filled in.
     pub(crate) raw_mcp_servers: Map<String, Value>,
-    /// Built-in tools that it takes away.
+    /// Built-in tools that it excludes.
     pub exclude_tools: Vec<String>,
     /// The settings that it declares.
     pub settings: Vec<ExtensionSetting>,
-    /// Their values, as variables for its hooks.
+    /// Values of its settings, as variables for its hooks.
     pub env: Vec<(String, String)>,
-    /// Where plans go, if the user's settings do not say.
+    /// Directory for plans, unless the user's settings name one.
     pub plan_directory: Option<String>,
-    /// Where it has moved to.
+    /// New address of an extension that has moved.
     pub moved_to: Option<String>,
-    /// What `${…}` stands for in its files.
+    /// Names and values that replace `${…}` in its files.
     pub placeholders: Vec<(String, String)>,
-    /// What it says that changes nothing here.
+    /// Keys of its manifest that have no effect here.
     pub ineffective_settings: Vec<IneffectiveSetting>,
     manifest_hooks: ManifestHooks,
 }
 
 impl Extension {
-    /// Its custom commands.
+    /// Returns the directory of its custom commands.
     pub fn commands_dir(&self) -> PathBuf {
         self.path.join("commands")
     }
 
-    /// Its policies.
+    /// Returns the directory of its policies.
     pub fn policies_dir(&self) -> PathBuf {
         self.path.join("policies")
     }
 
-    /// Its skills: a folder each, with a `SKILL.md`.
+    /// Returns the directory of its skills: a folder each, with a `SKILL.md`.
     pub fn skills_dir(&self) -> PathBuf {
         self.path.join("skills")
     }
 
-    /// Its sub-agents: a file each.
+    /// Returns the directory of its sub-agents: a file each.
     pub fn agents_dir(&self) -> PathBuf {
         self.path.join("agents")
     }
 
-    /// A text of one of its files, with `${extensionPath}` and the like filled in; other variables stay.
+    /// Fills in `${extensionPath}` and its other placeholders in a text; other variables stay.
     pub fn fill_placeholders(&self, text: &str) -> String {
         self.placeholders
             .iter()
             .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
     }
 
-    /// The variables that its files see.
+    /// Returns the environment with its own variables added.
     pub(crate) fn extend_env(&self, world: &ProcessEnv) -> ProcessEnv {
         with_extension_env(world, &self.path, &self.placeholders, &self.env)
     }
 
-    /// The extension in a directory, installed or not, as it is written: no variable and no value of its settings is filled in,
-    /// only its own path and the project's. Nothing if there is none.
+    /// Reads the extension in a directory, installed or not, or returns `None` if there is none.
+    ///
+    /// No variables and setting values are filled in, only the paths of the extension and the project, so that the
+    /// result shows the files as written.
     pub fn read_raw(directory: &Path, project: &Path, diagnostics: &mut Vec<Diagnostic>) -> Option<Extension> {
         let (world, values) = (&ProcessEnv::default(), SettingValuesMode::Skip);
         let place = ExtensionReadContext {
@@ -153,19 +152,19 @@ impl Extension {
     }
 }
 
-/// What decides about extensions, besides their own files.
+/// Inputs that decide which extensions are loaded and active.
 pub(crate) struct ExtensionScan<'a> {
     pub(crate) process_env: &'a ProcessEnv,
     pub(crate) paths: &'a ConfigPaths,
     pub(crate) project: &'a Path,
-    /// Whether the project's own files count.
+    /// Whether extensions of the project are loaded.
     pub(crate) is_project_trusted: bool,
     pub(crate) choice: &'a ExtensionChoice,
-    /// Names that settings disable.
+    /// Names that the settings disable.
     pub(crate) disabled: &'a [String],
 }
 
-/// All installed extensions, by name; of two with one name the user's counts.
+/// Reads all installed extensions, sorted by name; of two with one name the user's is loaded.
 pub(crate) fn installed_extensions(around: &ExtensionScan<'_>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Extension> {
     let user = extension_dirs(&around.paths.extensions, diagnostics);
     let own = around.paths.project_extensions(around.project);
@@ -190,7 +189,8 @@ pub(crate) fn installed_extensions(around: &ExtensionScan<'_>, diagnostics: &mut
         };
         let activity = |name: &str| around.activity(name, &rules);
         let Some(extension) = read_extension(&directory, &place, activity, diagnostics) else { continue };
-        // Commands, trust and disabling go by the name, and some disks know no capitals.
+        // Names are compared without case, because commands, trust and disabling go by name, and some file systems
+        // ignore case.
         if let Some(other) = extensions.iter().find(|other| other.name.eq_ignore_ascii_case(&extension.name)) {
             let text = format!("another extension is called `{}` too; this one is left out", other.name);
             diagnostics.push(Diagnostic::about_file(Severity::Error, &directory.join(MANIFEST_FILE), text));
@@ -203,12 +203,12 @@ pub(crate) fn installed_extensions(around: &ExtensionScan<'_>, diagnostics: &mut
     extensions
 }
 
-/// The directories in which extensions may be. Drafts of installations that are under way begin with a dot.
+/// Lists the directories that may be extensions. Hidden ones are left out, such as drafts of running installations.
 fn extension_dirs(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) => {
-            // Where a home is no directory, nothing is in it.
+            // If the home is no directory, no extensions are installed.
             let is_missing = folder.symlink_metadata().is_err();
             let nothing = [std::io::ErrorKind::NotFound, std::io::ErrorKind::NotADirectory];
             if !is_missing || !nothing.contains(&error.kind()) {
@@ -225,7 +225,7 @@ fn extension_dirs(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathB
     directories
 }
 
-/// Where an extension is read for.
+/// Inputs of reading one extension.
 struct ExtensionReadContext<'a> {
     process_env: &'a ProcessEnv,
     project: &'a Path,
@@ -241,7 +241,7 @@ enum SettingValuesMode {
     Skip,
 }
 
-/// Whether an extension counts.
+/// Whether an extension is active.
 struct ExtensionActivity {
     active: bool,
     excluded_by_command_line: bool,
@@ -254,7 +254,7 @@ fn read_extension(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Extension> {
     let origin = ExtensionOrigin::read(directory);
-    // A project does not load what is outside of it by a link.
+    // In a project, links to folders outside of it are not followed.
     let linked = origin.as_ref().and_then(ExtensionOrigin::link_target).filter(|_| place.owner == ExtensionOwner::User);
     let path = linked.unwrap_or_else(|| directory.to_owned());
     let file = path.join(MANIFEST_FILE);
@@ -321,7 +321,9 @@ fn read_extension(
     })
 }
 
-/// A directory without a manifest is no extension; caches and the like live here too. One that was installed should have one.
+/// Returns the error for a missing manifest.
+///
+/// A directory without a manifest is silently ignored, unless it is linked, was installed or holds hooks.
 fn missing_manifest_error(directory: &Path, path: &Path) -> Option<Diagnostic> {
     if path != directory {
         let text = format!("this links to {}, where there is no extension any more", path.display());
@@ -343,7 +345,7 @@ fn placeholders(path: &Path, project: &Path) -> Vec<(String, String)> {
     ]
 }
 
-/// The variables that a manifest sees: its own settings come before the process's.
+/// Returns the environment that a manifest sees; values of its settings win over process variables.
 fn with_extension_env(
     world: &ProcessEnv,
     path: &Path,
@@ -357,7 +359,7 @@ fn with_extension_env(
     world
 }
 
-/// The name of the extension in a directory.
+/// Returns the name of the extension in a directory.
 pub(crate) fn extension_name(directory: &Path) -> Option<String> {
     let file = directory.join(MANIFEST_FILE);
     let manifest = parse_map(&file, &read_text(&file).ok()??).ok()?;
@@ -365,7 +367,7 @@ pub(crate) fn extension_name(directory: &Path) -> Option<String> {
 }
 
 impl ExtensionScan<'_> {
-    /// Whoever names an extension expects it to be there.
+    /// Warns about names on the command line that are no extension.
     fn report_unknown_names(&self, extensions: &[Extension], diagnostics: &mut Vec<Diagnostic>) {
         let ExtensionChoice::Only(names) = self.choice else { return };
         for name in names.iter().filter(|name| !extensions.iter().any(|one| one.name.eq_ignore_ascii_case(name))) {

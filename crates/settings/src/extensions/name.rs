@@ -1,15 +1,15 @@
-//! What an extension may be called. Its name becomes a folder, a part of commands and a word on command lines. Pure.
+//! Checks names of extensions, which become folders, prefixes of commands and words on command lines.
 
-/// Longer names are nobody's.
+/// Longest name of an extension, in bytes.
 const MAX_EXTENSION_NAME_LEN: usize = 100;
 
-/// Words that mean something else where a name of an extension is expected.
+/// Words that have another meaning where an extension's name is expected.
 const RESERVED_NAMES: [&str; 3] = ["none", "all", "extension-enablement.json"];
 
-/// Names that are devices on some systems, whatever stands behind a dot.
+/// Names of devices on some systems, with any file extension.
 const DEVICE_NAMES: [&str; 4] = ["con", "prn", "aux", "nul"];
 
-/// Why this can't be an extension's name, if it can't.
+/// Returns why a text can't be an extension's name, or `None` if it can.
 pub fn extension_name_problem(name: &str) -> Option<String> {
     let fine = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
     let lower = name.to_ascii_lowercase();
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_folders_and_words() {
+    fn names_must_be_valid_folder_names() {
         for fine in ["a", "my-tool", "My_Tool.2", "console", "nulls", "com", "com10"] {
             assert_eq!(extension_name_problem(fine), None, "{fine}");
         }

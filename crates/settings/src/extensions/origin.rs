@@ -1,5 +1,4 @@
-//! `.gemini-extension-install.json`: where an extension came from, as Gemini CLI keeps it. Fetching it from there is others'
-//! work.
+//! Reads and formats `.gemini-extension-install.json`, Gemini CLI's record of where an extension came from.
 
 use std::path::{Path, PathBuf};
 
@@ -8,25 +7,24 @@ use serde_json::{Map, Value, json};
 use crate::file::read_text;
 use crate::json::parse_map;
 
-/// The file.
 pub(crate) const ORIGIN_FILE: &str = ".gemini-extension-install.json";
 
-/// How an extension came here.
+/// How an extension was installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginKind {
-    /// It was copied from a folder.
+    /// Copied from a folder.
     Local,
-    /// It is in another folder.
+    /// Linked to another folder.
     Link,
-    /// git cloned it.
+    /// Cloned by git.
     Git,
-    /// It was unpacked from an archive, local or not.
+    /// Unpacked from an archive, local or downloaded.
     Archive,
-    /// Gemini CLI took it from a release of a GitHub repository.
+    /// Installed by Gemini CLI from a release of a GitHub repository.
     Release,
 }
 
-/// The words of the kinds. Gemini CLI does not know `archive`, and updates none.
+/// Names of the kinds in the file. Gemini CLI does not know `archive`, and updates no extension of that kind.
 const ORIGIN_KIND_NAMES: [(OriginKind, &str); 5] = [
     (OriginKind::Local, "local"),
     (OriginKind::Link, "link"),
@@ -36,29 +34,28 @@ const ORIGIN_KIND_NAMES: [(OriginKind, &str); 5] = [
 ];
 
 impl OriginKind {
-    /// The word for it.
+    /// Returns the name of the kind in the file.
     pub fn as_str(self) -> &'static str {
         ORIGIN_KIND_NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
     }
 }
 
-/// Where an extension came from.
+/// Where an extension was installed from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtensionOrigin {
     /// A path or an address.
     pub source: String,
-    /// How it came.
     pub kind: OriginKind,
-    /// The branch, tag or commit that was asked for.
+    /// The branch, tag or commit that the user asked for.
     pub reference: Option<String>,
-    /// The commit that is here.
+    /// The installed commit.
     pub commit: Option<String>,
-    /// Whether it should be updated without being asked for.
+    /// Whether it is updated without asking.
     pub auto_update: bool,
 }
 
 impl ExtensionOrigin {
-    /// What a folder says of where it came from.
+    /// Reads the record in a folder, or returns `None` if there is no valid one.
     pub fn read(folder: &Path) -> Option<ExtensionOrigin> {
         let file = folder.join(ORIGIN_FILE);
         let metadata = parse_map(&file, &read_text(&file).ok()??).ok()?;
@@ -74,7 +71,7 @@ impl ExtensionOrigin {
         })
     }
 
-    /// The file's text.
+    /// Formats the text of the file.
     pub fn to_json(&self) -> String {
         let mut fields = Map::new();
         fields.insert("source".to_owned(), json!(self.source));
@@ -90,7 +87,7 @@ impl ExtensionOrigin {
         format!("{:#}\n", Value::Object(fields))
     }
 
-    /// The directory that a linked extension really lives in.
+    /// Returns the target directory of a linked extension.
     pub(super) fn link_target(&self) -> Option<PathBuf> {
         (self.kind == OriginKind::Link).then(|| PathBuf::from(&self.source))
     }

@@ -1,5 +1,5 @@
-//! The values of an extension's own settings: in its `.env`, which is nobody else's to read, and in a trusted project's. Asking
-//! for them is others' work.
+//! Reads and writes the values of an extension's settings: in its `.env`, which only the user may read, and in a
+//! trusted project's `.env`.
 
 use std::path::{Path, PathBuf};
 
@@ -9,19 +9,18 @@ use crate::edit::{self, EditError};
 use crate::env_file;
 use crate::file::read_text;
 
-/// Where the values are.
 pub(crate) const VALUES_FILE: &str = ".env";
 
-/// Whose values.
+/// Where the values of an extension's settings apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueScope {
-    /// The user's, in every project.
+    /// In every project of the user.
     User,
-    /// This project's alone.
+    /// In this project only.
     Workspace,
 }
 
-/// The values that count: the project's where it is given, else the user's, else what the extension has itself.
+/// Returns the effective values: the project's if one is given, else the user's, else the default.
 pub(super) fn effective_values(
     settings: &[ExtensionSetting],
     home: &Path,
@@ -39,23 +38,23 @@ fn read_env_variables(file: &Path) -> Vec<(String, String)> {
     read_text(file).ok().flatten().map(|text| env_file::parse_env_text(&text)).unwrap_or_default()
 }
 
-/// What a file of values says, for whoever shows or moves it.
+/// Reads the values in a folder's `.env`.
 pub fn read_extension_values(folder: &Path) -> Vec<(String, String)> {
     read_env_variables(&folder.join(VALUES_FILE))
 }
 
-/// Sets values in a folder's `.env`, and takes out those that are empty. Other lines stay as they are; the file is the user's
-/// alone from then on.
+/// Sets values in a folder's `.env` and removes those that are empty. Other lines stay as they are; only the user may
+/// read the file from then on.
 ///
 /// # Errors
-/// If a value can't be written down, or the file can't be read or written; it is as it was then.
+/// If a value can't be stored, or the file can't be read or written; it is unchanged then.
 pub fn write_extension_values(folder: &Path, values: &[(String, String)]) -> Result<PathBuf, EditError> {
     let file = folder.join(VALUES_FILE);
     edit::rewrite_private(&file, |text| with_values(text, values))?;
     Ok(file)
 }
 
-/// The text of a `.env` with these values.
+/// Returns the text of a `.env` with these values set.
 fn with_values(text: &str, values: &[(String, String)]) -> Result<String, EditError> {
     let is_set = |line: &str| {
         let line = line.trim_start();
@@ -69,7 +68,7 @@ fn with_values(text: &str, values: &[(String, String)]) -> Result<String, EditEr
     Ok(lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
-/// A line that reads back as this value, if there is one.
+/// Returns a line that reads back as this value, or `None` if no quoting allows that.
 fn env_line(name: &str, value: &str) -> Option<String> {
     let quotes = ["", "'", "\"", "`"];
     let lines = quotes.into_iter().map(|quote| format!("{name}={quote}{value}{quote}"));
@@ -77,7 +76,7 @@ fn env_line(name: &str, value: &str) -> Option<String> {
         let read = env_file::parse_env_text(&format!("{line}\n"));
         matches!(read.as_slice(), [(read_name, read)] if read_name == name && read == value)
     };
-    // No key has a control character, and a line break would be another line to other programs.
+    // No key has a control character, and other programs would read a line break as a new line.
     lines.into_iter().find(reads_back).filter(|_| !value.chars().any(char::is_control))
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-/// The fields as JSON, the body, and what is wrong.
+/// Returns the fields as JSON, the body, and the problems.
 fn parse_with_messages(text: &str) -> (Option<(Value, String)>, Vec<String>) {
     let mut diagnostics = Vec::new();
     let found = parse_front_matter(text, &SourceText::new(Path::new("f"), text), &mut diagnostics);
@@ -22,7 +22,7 @@ fn fields(head: &str) -> Value {
 }
 
 #[test]
-fn what_people_write_is_read() {
+fn common_front_matter_is_parsed() {
     assert_eq!(
         fields("name: x\ndescription: Does this, and that."),
         json!({"name": "x", "description": "Does this, and that."})

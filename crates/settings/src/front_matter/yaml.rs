@@ -1,6 +1,7 @@
-//! YAML text → nodes with their places, through `saphyr-parser`; nothing else here knows that crate.
+//! Parses YAML into nodes with positions. Only this module uses `saphyr-parser`.
 //!
-//! Anchors and aliases are refused, which is what bombs are made of, and so is all but YAML's own tags.
+//! Anchors and aliases are rejected, because they allow exponential expansion, and so are tags that are not YAML's
+//! own.
 
 use std::ops::Range;
 
@@ -8,7 +9,7 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
 
 use super::{FrontMatterField, YamlNode, YamlNodeKind};
 
-/// No front matter that people write is nested deeper.
+/// Deepest nesting of lists and maps.
 const MAX_NESTING_DEPTH: usize = 32;
 
 /// What is wrong, and where in the file.
@@ -17,7 +18,7 @@ pub(super) struct YamlError {
     pub(super) message: String,
 }
 
-/// The one document in this part of a file.
+/// Parses the single YAML document in this part of a file.
 pub(super) fn parse(text: &str, part: Range<usize>) -> Result<YamlNode, YamlError> {
     let yaml = &text[part.clone()];
     let offsets: Vec<usize> = yaml.char_indices().map(|(at, _)| at).chain([yaml.len()]).collect();
@@ -32,16 +33,16 @@ pub(super) fn parse(text: &str, part: Range<usize>) -> Result<YamlNode, YamlErro
     Ok(builder.root.unwrap_or(YamlNode { kind: YamlNodeKind::Plain(String::new()), range: part.start..part.start }))
 }
 
-/// A list or fields that have begun and not ended.
+/// A list or map that has started and not ended.
 enum OpenCollection {
     List { start: usize, nodes: Vec<YamlNode> },
     Map { start: usize, fields: Vec<FrontMatterField>, key: Option<(String, Range<usize>)> },
 }
 
 struct YamlTreeBuilder {
-    /// Where the part begins in the file.
+    /// Offset of the part in the file.
     start: usize,
-    /// The byte of each character of the part: places are told in characters.
+    /// Byte offset of each character of the part, because the parser counts in characters.
     offsets: Vec<usize>,
     open: Vec<OpenCollection>,
     root: Option<YamlNode>,

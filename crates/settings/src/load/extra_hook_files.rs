@@ -1,5 +1,5 @@
-//! The files with hooks that stand beside the settings of a project and of the user: `.hookwright/hooks.json`, and Claude
-//! Code's own settings where somebody wants those read. Of them only hooks count.
+//! Finds files with hooks other than the settings of the user and the project: `.hookwright/hooks.json`, and Claude
+//! Code's settings if `hooksConfig.readClaude` is set. Only hooks are read from them.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::layer::{LayerFile, LayerTree};
 use crate::paths::ConfigPaths;
 use crate::trust::FolderTrust;
 
-/// Whether one of these settings says `hooksConfig.readClaude`.
+/// Whether one of these layers sets `hooksConfig.readClaude`.
 pub(super) fn reads_claude(trees: &[LayerTree<'_>]) -> bool {
     trees.iter().any(enables_read_claude)
 }
@@ -23,10 +23,10 @@ fn enables_read_claude(tree: &LayerTree<'_>) -> bool {
     said.is_some_and(|said| said.value)
 }
 
-/// The files beside the settings, each layer's in the order in which their hooks run. `project` is nothing in the home
-/// directory, whose files are the user's.
+/// Returns the additional files, those of each layer in the order in which their hooks run. `project` is `None` in
+/// the home directory, whose files are the user's.
 ///
-/// What the user says counts for all; what a project says, for its own files.
+/// The user's `readClaude` applies to all files, a project's only to its own.
 pub(super) fn extra_files(
     trees: &[LayerTree<'_>],
     paths: &ConfigPaths,
@@ -51,7 +51,7 @@ fn project_paths(paths: &ConfigPaths, root: &Path, claude: bool) -> Vec<PathBuf>
     std::iter::once(paths.hookwright_hooks_file(root)).chain(claude.into_iter().flatten()).collect()
 }
 
-/// What the files beside a project's settings would bring, trusted or not.
+/// Returns the hooks that the project's additional files declare, trusted or not.
 pub(super) fn declared_by_project(
     settings: &LayerTree<'_>,
     paths: &ConfigPaths,
@@ -62,7 +62,7 @@ pub(super) fn declared_by_project(
     files.iter().map(|path| LayerFile::read(Source::Project, path).parse().declared_hooks()).collect()
 }
 
-/// All files, highest precedence first: of each layer the settings, then what stands beside them.
+/// Returns all files, highest precedence first: of each layer the settings, then its additional files.
 pub(super) fn by_precedence<'a, 't>(
     settings: &'a [LayerTree<'t>],
     beside: &'a [LayerTree<'t>],

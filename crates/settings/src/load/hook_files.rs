@@ -1,5 +1,5 @@
-//! Which files a hook of a configuration is made of: what trust, watching and review of it look at. Finding them in a command's
-//! text is the engine's.
+//! Determines which files a hook consists of, for trust, tamper watching and review. The engine finds the files in a
+//! command's text.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use crate::process_env::ProcessEnv;
 use crate::trust::{self, Fingerprinter};
 
 impl LoadedConfig {
-    /// The files that a hook's command itself names: what is the guard's own, rather than the project's code that it may
-    /// run, such as its tests.
+    /// Returns the files that a hook's command itself names: its own files, as opposed to project code that it may
+    /// run, such as tests.
     pub fn files_named_by(&self, hook: &Hook) -> CommandFiles {
         let root = &self.project.root;
         let variable = |name: &str| trust::hook_variable(hook, self.env_of(hook), root, name);
@@ -23,8 +23,8 @@ impl LoadedConfig {
         }
     }
 
-    /// The files of a hook that no agent changes unseen: of a guard, and of a locked hook, all that it runs, mentions, or may
-    /// load; of others what they name themselves.
+    /// Returns the files of a hook that an agent must not change unnoticed: for a guard or a locked hook all files
+    /// that it runs, mentions or may load, for other hooks the files that they name.
     pub fn protected_files_of(&self, hook: &Hook) -> CommandFiles {
         let named = self.files_named_by(hook);
         if !hook.is_protected() {
@@ -43,7 +43,7 @@ impl LoadedConfig {
         found
     }
 
-    /// The folders that a command's scripts stand in, without those that are full of other things.
+    /// Returns the folders of a command's scripts, without those that also hold many other files.
     fn script_folders(&self, named: &CommandFiles) -> Vec<PathBuf> {
         let run = named.files.iter().filter(|file| matches!(file.how, Naming::Runs | Naming::Sources));
         let folders = run.filter_map(|file| file.path.parent()).filter(|folder| {
@@ -53,12 +53,13 @@ impl LoadedConfig {
         folders.map(Path::to_owned).collect()
     }
 
-    /// The files that a hook runs, and that those run in turn, as far as that can be told: what trust in it extends to.
+    /// Returns the files that a hook runs, directly or through other files, as far as that can be determined; trust
+    /// in the hook covers them.
     pub fn files_run_by(&self, hook: &Hook) -> CommandFiles {
         self.files_run_by_all([hook]).pop().unwrap_or_default()
     }
 
-    /// The same for many hooks, with everything that they share looked at once.
+    /// Like [`Self::files_run_by`] for many hooks; shared files are read once.
     pub fn files_run_by_all<'h>(&self, hooks: impl IntoIterator<Item = &'h Hook>) -> Vec<CommandFiles> {
         let mut takers: HashMap<(&Path, bool), Fingerprinter<'_>> = HashMap::new();
         let mut files_of = |hook: &Hook| {
@@ -72,12 +73,12 @@ impl LoadedConfig {
         hooks.into_iter().map(&mut files_of).collect()
     }
 
-    /// What a hook sees of the environment.
+    /// Returns the environment that a hook runs with.
     pub(crate) fn env_of(&self, hook: &Hook) -> &ProcessEnv {
         if env_file::is_user_or_system(&hook.source) { &self.user_scope.process_env } else { &self.process_env }
     }
 
-    /// The directory that a hook's own files are in.
+    /// Returns the directory of a hook's own files.
     pub(super) fn base_dir_of(&self, hook: &Hook) -> &Path {
         let extension = |name: &str| self.extensions.iter().find(|extension| extension.name == name);
         match &hook.source {

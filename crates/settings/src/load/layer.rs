@@ -1,5 +1,5 @@
-//! One settings file: its text, read once, and the tree that everybody looks into. What its settings say is
-//! `settings/read.rs`, what hooks it declares the engine's to read.
+//! One settings file: its text is read once and parsed into a tree. `settings/layer_reader.rs` reads its settings,
+//! the engine its hooks.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ impl LayerFile {
     }
 
     pub(super) fn read_project(path: &Path, trust: &FolderTrust) -> Self {
-        // One that is no file at all is reported without being opened.
+        // A path that is no regular file is reported without being opened.
         if trust.is_trusted() || (path.exists() && !path.is_file()) {
             return LayerFile::read(Source::Project, path);
         }
@@ -43,14 +43,14 @@ impl LayerFile {
         LayerFile { source: Source::Project, path: path.to_owned(), content }
     }
 
-    /// The file's content, parsed once for everything that looks into it.
+    /// Parses the file's content.
     pub(super) fn parse(&self) -> LayerTree<'_> {
         let text = if let LayerContent::Text(text) = &self.content { text } else { "" };
         LayerTree { file: self, text, document: Document::parse(&self.path, text) }
     }
 }
 
-/// A settings file as a tree with places.
+/// A settings file as a tree with positions.
 pub(super) struct LayerTree<'t> {
     pub(super) file: &'t LayerFile,
     text: &'t str,

@@ -1,4 +1,4 @@
-//! Layers of settings laid over each other, lowest first. What a layer says is read in `settings/read.rs`.
+//! Merges layers of settings, lowest first. `settings/layer_reader.rs` reads each layer.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::layer::LayerTree;
 use crate::env_file::LayerEnvs;
 use crate::settings::{LayerFindings, OuterSettings, overlay, read_layer};
 
-/// The settings of all layers, lowest first, laid over each other.
+/// Merges the settings of all layers, lowest first.
 pub(super) fn merge_layers(
     trees: &[LayerTree<'_>],
     worlds: &LayerEnvs,
@@ -18,7 +18,7 @@ pub(super) fn merge_layers(
     merge_layers_over(Map::new(), trees, worlds, root, found)
 }
 
-/// The same over those of lower ones.
+/// Merges layers over the settings of lower ones.
 pub(super) fn merge_layers_over(
     mut all: Map<String, Value>,
     trees: &[LayerTree<'_>],

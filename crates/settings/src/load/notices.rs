@@ -1,5 +1,5 @@
-//! What the user should be told of a configuration: what does not count in a folder that is not trusted, hooks that wait, hooks
-//! that the project switches off. The notices themselves, with their words, are `notice.rs`.
+//! Collects the notices about a configuration: files that are ignored in an untrusted folder, hooks that wait for
+//! review, hooks that the project disables. `notice.rs` defines the notices and their texts.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ pub(super) fn collect_notices(
     reviews: &[HookTrustReview],
 ) -> Vec<Notice> {
     let mut notices = Vec::new();
-    // The home directory's own files are the user's and count in any case.
+    // The files of the home directory are the user's and are always loaded.
     if !project.trust.is_trusted() && project.root != paths.home {
         let own = ["settings.json", "commands", "agents", "extensions", ".env"].map(|file| format!(".gemini/{file}"));
         let own = own.into_iter().chain([".env".to_owned()]).map(|file| project.root.join(file));
@@ -56,7 +56,7 @@ pub(super) fn collect_notices(
     notices
 }
 
-/// Hooks of others that would run if it were not for the project.
+/// Returns hooks of other sources that the project disables.
 fn hooks_switched_off(registry: &Registry, how: SwitchOffMethod) -> Vec<(String, Source)> {
     let in_this_way =
         |state: &HookState| matches!(state, HookState::SwitchedOff { .. }) == (how == SwitchOffMethod::All);

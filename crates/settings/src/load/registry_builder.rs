@@ -1,5 +1,5 @@
-//! The hooks of all files and active extensions put together, with those that the user has not seen as they are now. What
-//! counts as seen is `trust/hook_review.rs`.
+//! Builds the registry from the hooks of all files and active extensions, with the reviews of hooks that the user has
+//! not seen in their present form. `trust/hook_review.rs` decides which hooks need a review.
 
 use std::path::{Path, PathBuf};
 
@@ -14,18 +14,18 @@ use crate::paths::ConfigPaths;
 use crate::settings::{HookReviewMode, Settings};
 use crate::trust::{HookReviewer, HookTrustReview, TrustScope, placeholder_hooks};
 
-/// What is needed to gather hooks.
+/// Inputs of building the registry.
 pub(super) struct RegistryBuilder<'a> {
     pub(super) paths: &'a ConfigPaths,
     pub(super) root: &'a Path,
     pub(super) envs: &'a LayerEnvs,
     pub(super) settings: &'a Settings,
-    /// The trusted project's directory of settings, if it is not the user's own.
+    /// The trusted project's settings directory, unless it is the user's.
     pub(super) project_dir: Option<PathBuf>,
 }
 
 impl RegistryBuilder<'_> {
-    /// The hooks of all layers and active extensions, and which of them the user has not seen.
+    /// Returns the hooks of all layers and active extensions, and the reviews of those that the user has not seen.
     pub(super) fn build(
         &self,
         trees: &[&LayerTree<'_>],
@@ -84,7 +84,7 @@ impl RegistryBuilder<'_> {
     }
 }
 
-/// The guards of an extension that the command line leaves out.
+/// Returns the guards of an extension that the command line excludes.
 pub(super) fn guards_of_excluded(extension: &Extension) -> Vec<UnarmedGuard> {
     let registry = Registry::new(vec![extension.declared_hooks()]);
     let why = || UnarmedReason::ExtensionExcluded(extension.name.clone());
@@ -95,15 +95,15 @@ pub(super) fn guards_of_excluded(extension: &Extension) -> Vec<UnarmedGuard> {
     extension.hooks_files().into_iter().flat_map(unarmed).collect()
 }
 
-/// The hooks files of active extensions.
+/// Returns the hooks files of active extensions.
 pub(super) fn extension_hook_files(extensions: &[Extension]) -> Vec<SettingsFile> {
     let active = extensions.iter().filter(|extension| extension.active);
     let files = active.flat_map(|extension| extension.hooks_files().into_iter().map(|file| (extension.source(), file)));
     files.map(|(source, file)| LayerFile::read(source, &file).parse().to_settings_file()).collect()
 }
 
-/// `$NAME` in a hook's own variables. In its command the shell does that; the values of an extension's settings, and its path,
-/// are what they are.
+/// Fills in `$NAME` in the variables that hooks declare. In commands the shell does that; values of an extension's
+/// settings and its path are left unchanged.
 fn fill_hook_variables(declared: &mut DeclaredLayer, worlds: &LayerEnvs, extensions: &[Extension]) {
     let world = worlds.for_layer(&declared.source);
     let extension = extensions.iter().find(|one| one.source() == declared.source);

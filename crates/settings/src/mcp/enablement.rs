@@ -1,4 +1,4 @@
-//! Which servers the user has switched off: a record beside the settings, shared with Gemini CLI.
+//! Reads and changes the record of disabled servers, a file beside the settings that is shared with Gemini CLI.
 
 use hookwright_hooks::{Diagnostic, Severity};
 use serde_json::{Map, Value, json};
@@ -8,13 +8,12 @@ use crate::file::read_text;
 use crate::json::parse_map;
 use crate::paths::ConfigPaths;
 
-/// The record's name.
 pub(crate) const MCP_ENABLEMENT_FILE: &str = "mcp-server-enablement.json";
 
-/// The servers that are switched off.
+/// The servers that the user has disabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DisabledServers {
-    /// These.
+    /// The names of disabled servers.
     Names(Vec<String>),
     /// The record can't be read.
     Unknown,
@@ -55,10 +54,10 @@ fn is_disabled(state: &Value) -> bool {
     state.get("enabled") == Some(&Value::Bool(false))
 }
 
-/// Switches a server on or off for all projects. Says whether anything had to be changed.
+/// Enables or disables a server for all projects, and returns whether the record changed.
 ///
 /// # Errors
-/// If the record can't be read or written; it is as it was then.
+/// If the record can't be read or written; it is unchanged then.
 pub fn switch_server(paths: &ConfigPaths, name: &str, switch: Switch) -> Result<bool, EditError> {
     let file = paths.user_dir.join(MCP_ENABLEMENT_FILE);
     let key = name.trim().to_lowercase();

@@ -1,8 +1,7 @@
-//! One server's entry, and the server that it means. What it may hold is `entry/fields.rs`, what is said where it is wrong
-//! `entry/problem.rs`.
+//! Parses one server's entry. `entry/fields.rs` has the table of fields, `entry/problem.rs` reports problems.
 //!
-//! A field without which another server would be started than was meant takes the whole entry along; any other that is
-//! wrong is left out alone. Pure.
+//! A wrong field that could change which server is started, or add tools to it, invalidates the whole entry; any
+//! other wrong field is ignored by itself.
 
 mod fields;
 mod problem;
@@ -20,17 +19,17 @@ use fields::{ENTRY_FIELDS, FOREIGN_TOOL_LIST_NAMES, check_fields, kind_of_value}
 use problem::EntryProblem;
 pub(crate) use problem::diagnose_entries;
 
-/// Whether a server can have that name: one that can be shown and asked for.
+/// Whether a text can be a server's name.
 pub fn is_valid_server_name(name: &str) -> bool {
     !name.trim().is_empty() && name.len() <= 200 && !name.chars().any(char::is_control)
 }
 
-/// Whether the entry itself switches the server off, as other programs have it.
+/// Whether the entry itself disables the server, as other programs write it.
 pub(super) fn is_disabled_entry(entry: &Value) -> bool {
     entry.get("disabled") == Some(&Value::Bool(true))
 }
 
-/// The server that an entry means, or what is wrong with it.
+/// Returns the server that an entry defines, or what is wrong with it.
 pub(super) fn server_from_entry(name: &str, entry: &Value, origin: &Source, root: &Path) -> Result<McpServer, String> {
     let mut problems = Vec::new();
     let server = read_entry(name, entry, origin, root, &mut problems);
@@ -40,7 +39,7 @@ pub(super) fn server_from_entry(name: &str, entry: &Value, origin: &Source, root
     }
 }
 
-/// All that is wrong with an entry.
+/// Returns all problems of an entry.
 pub(crate) fn entry_problems(name: &str, entry: &Value, origin: &Source) -> Vec<EntryProblem> {
     let mut problems = Vec::new();
     read_entry(name, entry, origin, Path::new(""), &mut problems);
@@ -83,7 +82,7 @@ fn read_entry(
     })
 }
 
-/// The entry with what takes tools away under the names that it has here.
+/// Renames other programs' keys for tool restrictions in an entry to the names used here.
 fn with_canonical_tool_lists<'e>(
     entry: &'e Map<String, Value>,
     problems: &mut Vec<EntryProblem>,
@@ -97,7 +96,7 @@ fn with_canonical_tool_lists<'e>(
         let all = all.to_mut();
         let Some(value) = all.remove(*theirs) else { continue };
         match (all.get_mut(*ours), value) {
-            // Tools that are left out are left out by each of two lists; those that are there must be in both.
+            // A tool is excluded if either list has it, and included only if both have it.
             (Some(Value::Array(known)), Value::Array(more)) if *ours == "includeTools" => {
                 known.retain(|tool| more.contains(tool));
             }
@@ -108,7 +107,7 @@ fn with_canonical_tool_lists<'e>(
     all
 }
 
-/// What others may be told of an entry, as it stands there.
+/// Returns the parts of an entry that may be shown, before variables are filled in.
 pub(crate) fn unresolved_entry(entry: &Value) -> UnresolvedEntry {
     entry.as_object().map(unresolved_fields).unwrap_or_default()
 }
@@ -119,7 +118,7 @@ fn unresolved_fields(entry: &Map<String, Value>) -> UnresolvedEntry {
     UnresolvedEntry { args: args.collect(), url: text("httpUrl").or_else(|| text("url")) }
 }
 
-/// Which servers' tools run unasked is the user's to say.
+/// Reads `trust`, by which tools run without asking; only the user and the system may set it.
 fn read_trust(get: &EntryFields<'_>, origin: &Source, problems: &mut Vec<EntryProblem>) -> bool {
     if get.0.get("trust") != Some(&Value::Bool(true)) {
         return false;
@@ -149,7 +148,7 @@ fn read_oauth(get: &EntryFields<'_>) -> McpOAuth {
     }
 }
 
-/// An address goes before a command, as with Gemini CLI; `type` decides where it is there.
+/// Reads the transport. As in Gemini CLI an address has precedence over a command, unless `type` is set.
 fn read_transport(get: &EntryFields<'_>, root: &Path, problems: &mut Vec<EntryProblem>) -> Option<McpTransport> {
     let (command, url, http_url) = (get.text("command"), get.text("url"), get.text("httpUrl"));
     let kind = get.0.get("type").and_then(Value::as_str).map(str::to_ascii_lowercase);
@@ -205,7 +204,7 @@ fn read_transport(get: &EntryFields<'_>, root: &Path, problems: &mut Vec<EntryPr
     }
 }
 
-/// Whether it is an http or https address with a host that there can be.
+/// Whether a text is an http or https address with a valid host.
 pub(super) fn is_http_url(url: &str) -> bool {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let is_http = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
@@ -223,9 +222,9 @@ pub(super) fn is_http_url(url: &str) -> bool {
         && !url.chars().any(|char| char.is_control() || char.is_whitespace())
 }
 
-/// References to variables that are still there after filling.
+/// Returns variables that are still in the transport after filling.
 fn unset_variables(transport: &McpTransport) -> Vec<String> {
-    // What is given to a program may be a script of its own; only `${NAME}` is surely meant for us.
+    // An argument may be a script with variables of its own; only `${NAME}` is certainly meant for us.
     let in_braces = |text: &&str, name: &str| text.contains(&format!("${{{name}}}"));
     let words: Vec<&str> = match transport {
         McpTransport::Stdio { command, args, .. } => args.iter().chain([command]).map(String::as_str).collect(),
@@ -258,7 +257,7 @@ fn parse_timeout(value: &Value) -> Option<Duration> {
     (seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(MAX_TIMEOUT_SECONDS)))
 }
 
-/// Reads fields whose kinds have been checked.
+/// Accessor for fields whose types have been checked.
 struct EntryFields<'e>(&'e Map<String, Value>);
 
 impl EntryFields<'_> {

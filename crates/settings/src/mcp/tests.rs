@@ -48,7 +48,7 @@ fn every_kind_of_server_is_read() {
 }
 
 #[test]
-fn what_would_be_another_server_is_none() {
+fn entry_with_a_critical_error_is_rejected() {
     for (entry, why) in [
         (json!({}), "it has neither `command` nor `url`"),
         (json!({"command": ""}), "it has neither `command` nor `url`"),
@@ -107,7 +107,7 @@ fn secrets_are_in_no_debug_output() {
 }
 
 #[test]
-fn variables_that_nothing_sets_are_known() {
+fn unset_variables_are_listed() {
     let entry = json!({"url": "https://h/mcp", "headers": {"A": "Bearer $TOKEN", "B": "$5 ${X:-d}"}});
     assert_eq!(server(&entry).unwrap().unset_variables, ["5", "TOKEN"]);
     let entry = json!({"command": "${ROOT}/run", "args": ["-c", "echo $1 $X", "${ROOT}/x", "${DIR}"]});
@@ -115,7 +115,7 @@ fn variables_that_nothing_sets_are_known() {
 }
 
 #[test]
-fn what_takes_tools_away_counts_under_any_name() {
+fn tool_restrictions_are_honoured_under_any_name() {
     let entry = json!({"command": "x", "disabledTools": ["a"], "excludeTools": ["b"], "enabled_tools": ["c"]});
     let both = server(&entry).unwrap();
     assert_eq!(both.exclude_tools, ["b", "a"]);
@@ -128,7 +128,7 @@ fn what_takes_tools_away_counts_under_any_name() {
 }
 
 #[test]
-fn an_address_that_there_can_be() {
+fn valid_http_addresses_are_recognised() {
     for url in
         ["http://h", "https://h.example:8443/mcp?x=1", "http://127.0.0.1:1", "http://[::1]:80/x", "http://u:p@h/"]
     {
@@ -154,7 +154,7 @@ fn an_address_that_there_can_be() {
 }
 
 #[test]
-fn what_other_programs_let_run_unasked_is_said() {
+fn auto_approval_of_other_programs_is_reported() {
     let said = said(&Source::User, r#"{"mcpServers": {"s": {"command": "x", "autoApprove": ["a"]}}}"#);
     assert!(said[0].contains("`autoApprove` has no effect here"), "{said:?}");
 }

@@ -1,5 +1,5 @@
-//! The tokens that servers gave out, in the file that Gemini CLI keeps them in: nobody else's to read, replaced whole, under
-//! a lock. Getting and renewing them is not done here.
+//! Stores OAuth tokens of MCP servers in Gemini CLI's file. Only the user may read it, and it is replaced atomically
+//! under a lock. Tokens are not obtained or refreshed here.
 
 use std::fmt;
 use std::path::Path;
@@ -10,50 +10,45 @@ use serde_json::{Map, Value};
 use crate::edit::{self, EditError};
 use crate::file::{FileError, read_text};
 
-/// The file's name, in `~/.gemini`.
+/// Name of the file in `~/.gemini`.
 pub(crate) const TOKENS_FILE: &str = "mcp-oauth-tokens.json";
 
-/// What is kept for one server.
+/// Stored credentials of one server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct McpCredentials {
-    /// The server's name.
     pub server_name: String,
-    /// Its token.
     pub token: McpToken,
-    /// Who this program is to the authorisation server.
+    /// Client id of this program at the authorisation server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// The secret that server gave out when this program registered itself.
+    /// Client secret that the authorisation server issued at registration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<String>,
-    /// Where the token is renewed.
+    /// Endpoint that refreshes the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_url: Option<String>,
-    /// The server's address: the token goes nowhere else.
+    /// Address of the server; the token is sent to no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_server_url: Option<String>,
-    /// When it was written, in milliseconds since 1970.
+    /// Time of the last change, in milliseconds since 1970.
     #[serde(default)]
     pub updated_at: u64,
 }
 
-/// A token.
+/// An OAuth token.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct McpToken {
-    /// What is shown to the server.
     pub access_token: String,
-    /// What a new one is got with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<String>,
-    /// Until when it is good, in milliseconds since 1970.
+    /// Expiry time, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
-    /// How it is shown.
+    /// Scheme in the `Authorization` header.
     #[serde(default = "bearer")]
     pub token_type: String,
-    /// What it is good for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
 }
@@ -62,7 +57,7 @@ fn bearer() -> String {
     "Bearer".to_owned()
 }
 
-/// Without the token and the secret.
+/// Leaves out the token and the secret.
 impl fmt::Debug for McpCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("McpCredentials");
@@ -72,28 +67,28 @@ impl fmt::Debug for McpCredentials {
     }
 }
 
-/// Without the token.
+/// Leaves out the token.
 impl fmt::Debug for McpToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpToken").field("expires_at", &self.expires_at).finish_non_exhaustive()
     }
 }
 
-/// Why the tokens can't be used.
+/// Why the tokens cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenFileError {
     /// The file can't be read.
     #[error(transparent)]
     Read(#[from] FileError),
-    /// It is something else.
+    /// The file is not a list of tokens.
     #[error("{0} is no list of tokens")]
     Broken(std::path::PathBuf),
-    /// It can't be written.
+    /// The file can't be written.
     #[error(transparent)]
     Write(#[from] EditError),
 }
 
-/// What is kept for a server, if anything is.
+/// Returns the stored credentials of a server, if there are any.
 ///
 /// # Errors
 /// If the file can't be read.
@@ -104,19 +99,19 @@ pub fn read_credentials(file: &Path, server: &str) -> Result<Option<McpCredentia
     Ok(own.and_then(|entry| serde_json::from_value(entry).ok()))
 }
 
-/// Keeps something for a server, in the place of what was kept before.
+/// Stores the credentials of a server, replacing older ones.
 ///
 /// # Errors
-/// If the file can't be read or written; it is as it was then.
+/// If the file can't be read or written; it is unchanged then.
 pub fn save_credentials(file: &Path, credentials: &McpCredentials) -> Result<(), TokenFileError> {
     let entry = serde_json::to_value(credentials).unwrap_or_default();
     change_entry(file, &credentials.server_name, Some(entry)).map(|_| ())
 }
 
-/// Forgets what is kept for a server. Says whether there was anything.
+/// Removes the credentials of a server, and returns whether there were any.
 ///
 /// # Errors
-/// If the file can't be read or written; it is as it was then.
+/// If the file can't be read or written; it is unchanged then.
 pub fn forget_credentials(file: &Path, server: &str) -> Result<bool, TokenFileError> {
     if read_text(file)?.is_none() {
         return Ok(false);
@@ -130,7 +125,7 @@ fn change_entry(file: &Path, server: &str, new: Option<Value>) -> Result<bool, T
         let mut all = match parse_entries(file, text) {
             Ok(all) => all,
             Err(error) => {
-                // What others keep there is not overwritten.
+                // A file that is no list is not overwritten.
                 broken = Some(error);
                 return Ok(text.to_owned());
             }
@@ -184,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_kept_for_each_server_and_are_nobody_elses_to_read() {
+    fn tokens_are_stored_per_server_in_a_private_file() {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join(".gemini").join(TOKENS_FILE);
         assert_eq!(read_credentials(&file, "a").unwrap(), None);
@@ -206,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gemini_cli_wrote_is_read_and_what_is_no_list_is_left_alone() {
+    fn gemini_cli_tokens_are_read_and_other_files_stay_unchanged() {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join(TOKENS_FILE);
         let theirs = r#"[{"serverName": "g", "token": {"accessToken": "t", "expiresAt": 7, "tokenType": "Bearer"},

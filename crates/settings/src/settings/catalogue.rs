@@ -1,5 +1,5 @@
-//! The table of settings as people are told of it and change it: what each is for, what it may hold, what a project may say,
-//! and what was typed as a value of the right kind. Reads nothing and writes nothing.
+//! The settings as shown to users: description, type, choices, what a project may set, and the parsing of typed
+//! values. No settings file is read or written here.
 
 use std::path::Path;
 
@@ -13,33 +13,33 @@ use super::setting_table::{SETTING_TABLE, SettingEffect, SettingKind, SettingSpe
 #[derive(Clone, Copy)]
 pub struct KnownSetting(&'static SettingSpec);
 
-/// Every setting that holds something of its own, in the table's order.
+/// Returns every setting that holds a value, in the table's order.
 pub fn known_settings() -> impl Iterator<Item = KnownSetting> {
     SETTING_TABLE.iter().filter(|known| known.kind != SettingKind::Section).map(KnownSetting)
 }
 
-/// The setting of that name.
+/// Returns the setting of that name.
 pub fn known_setting(key: &str) -> Option<KnownSetting> {
     find_setting(key).filter(|known| known.kind != SettingKind::Section).map(KnownSetting)
 }
 
 impl KnownSetting {
-    /// Its name, with dots.
+    /// Returns its dotted name.
     pub fn key(self) -> &'static str {
         self.0.key
     }
 
-    /// The names on the way to it.
+    /// Returns the parts of its dotted name.
     pub fn path(self) -> Vec<String> {
         self.0.key.split('.').map(str::to_owned).collect()
     }
 
-    /// What it is for.
+    /// Returns its description.
     pub fn description(self) -> &'static str {
         self.0.description
     }
 
-    /// What it may hold, in words.
+    /// Describes the type of its value.
     pub fn describe_kind(self) -> String {
         match self.0.kind {
             SettingKind::Section => "a group of settings".to_owned(),
@@ -54,7 +54,7 @@ impl KnownSetting {
         }
     }
 
-    /// The values that there are, if they can be counted.
+    /// Returns the possible values, if they can be listed.
     pub fn choices(self) -> Option<Vec<Value>> {
         match self.0.kind {
             SettingKind::Flag => Some(vec![Value::Bool(true), Value::Bool(false)]),
@@ -63,7 +63,7 @@ impl KnownSetting {
         }
     }
 
-    /// Why it changes nothing here, if it does not.
+    /// Returns why it has no effect, if it has none.
     pub fn no_effect_reason(self) -> Option<&'static str> {
         match self.0.effect {
             SettingEffect::Honoured => None,
@@ -71,7 +71,7 @@ impl KnownSetting {
         }
     }
 
-    /// What a project may say about it, in words.
+    /// Describes what a project may set.
     pub fn describe_project_rule(self) -> &'static str {
         match self.0.project_rule {
             ProjectRule::Anything => "a project may set it",
@@ -90,15 +90,16 @@ impl KnownSetting {
         }
     }
 
-    /// Why a value would not count in a project's settings, if it would not; `outer` is what the user and the system say.
+    /// Returns why a value would be rejected in a project's settings; `outer` has the settings of the user and the
+    /// system.
     pub fn refused_by_project(self, value: &Value, outer: &Map<String, Value>, root: &Path) -> Option<String> {
         self.0.project_rule.evaluate(self.0.key, value.clone(), &OuterSettings { settings: outer, root }).refused
     }
 
-    /// What was typed, as a value of the kind that it holds.
+    /// Parses a typed text as a value of its type.
     ///
     /// # Errors
-    /// What was expected, if it is none.
+    /// If the text is no such value; the message says what was expected.
     pub fn parse(self, text: &str) -> Result<Value, String> {
         let text = text.trim();
         let expected = || Err(format!("`{text}` is no value of `{}`: expected {}", self.0.key, self.describe_kind()));
@@ -124,13 +125,13 @@ impl KnownSetting {
         }
     }
 
-    /// Its value in a map of settings.
+    /// Returns its value in a map of settings.
     pub fn value_in(self, settings: &Map<String, Value>) -> Option<&Value> {
         DottedLookup(settings).get(self.0.key)
     }
 }
 
-/// A list as JSON, or with commas between.
+/// Parses a list, as JSON or separated by commas.
 fn parse_list(text: &str) -> Option<Value> {
     if text.starts_with('[') {
         let items: Vec<String> = serde_json::from_str(text).ok()?;
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_becomes_a_value_of_its_kind_or_an_error() {
+    fn typed_text_becomes_a_value_of_its_type_or_an_error() {
         let parse = |key: &str, text: &str| known_setting(key).unwrap().parse(text);
         assert_eq!(parse("ui.hideTips", " Yes "), Ok(json!(true)));
         assert_eq!(parse("model.maxSessionTurns", "-1"), Ok(json!(-1)));
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_projects_word_is_judged_before_it_is_written() {
+    fn project_values_are_checked_before_they_are_written() {
         let refused = |key: &str, value: Value, outer: Value| {
             let outer = outer.as_object().cloned().unwrap_or_default();
             known_setting(key).unwrap().refused_by_project(&value, &outer, Path::new("/usr"))

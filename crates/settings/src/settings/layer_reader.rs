@@ -1,4 +1,5 @@
-//! Reads one layer's settings by the table in `setting_table.rs`: what is wrong is left out and said with its place.
+//! Reads one layer's settings by the table in `setting_table.rs`. Wrong values are left out and reported with their
+//! positions.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,10 +19,10 @@ use crate::json::{fill_variables, to_value, value_kind};
 use crate::mcp;
 use crate::process_env::ProcessEnv;
 
-/// Sections that the hook engine reads itself.
+/// Sections that the hook engine reads.
 const ENGINE_SECTIONS: [&str; 2] = ["hooks", "hooksConfig"];
 
-/// One layer's settings as plain values, without the hooks and without what is wrong.
+/// Returns one layer's settings as plain values, without hooks and wrong values.
 pub(crate) fn read_layer(
     root: &Object<'_>,
     layer: &Source,
@@ -38,7 +39,7 @@ pub(crate) fn read_layer(
     all
 }
 
-/// `tools.approvalMode` is an older name; under its newer one, layers combine as they should.
+/// Moves the older `tools.approvalMode` to its newer name, so that layers merge correctly.
 fn rename_older_keys(values: &mut Map<String, Value>) {
     let older = values.get_mut("tools").and_then(Value::as_object_mut).and_then(|tools| tools.remove("approvalMode"));
     let Some(mode) = older else { return };
@@ -48,25 +49,25 @@ fn rename_older_keys(values: &mut Map<String, Value>) {
     }
 }
 
-/// What reading settings brings to light.
+/// What is found while settings are read.
 #[derive(Debug, Default)]
 pub(crate) struct LayerFindings {
-    /// What is wrong.
+    /// Problems with positions.
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// What is right, and changes nothing.
+    /// Valid settings that have no effect.
     pub(crate) ineffective_settings: Vec<IneffectiveSetting>,
-    /// Which layer each MCP server is from, and its entry as it is written there.
+    /// The layer of each MCP server, and its entry as written.
     pub(crate) server_origins: HashMap<String, (Source, Value)>,
 }
 
-/// A setting that is understood and changes nothing here.
+/// A known setting that has no effect here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IneffectiveSetting {
-    /// Its name, with dots.
+    /// Its dotted name.
     pub key: String,
-    /// Why it changes nothing.
+    /// Why it has no effect.
     pub reason: &'static str,
-    /// The same as a warning, with its place.
+    /// The warning about it, with its position.
     pub diagnostic: Diagnostic,
 }
 
@@ -76,7 +77,7 @@ struct LayerReader<'a> {
     process_env: &'a ProcessEnv,
     outer: &'a OuterSettings<'a>,
     found: &'a mut LayerFindings,
-    /// What stands in the wrong place, put into the right one.
+    /// Values of misplaced settings, under their right keys.
     misplaced: Map<String, Value>,
 }
 
@@ -113,7 +114,7 @@ impl LayerReader<'_> {
         values
     }
 
-    /// A setting under another name than its own.
+    /// Reads a setting that stands under another name, with a warning.
     fn read_misplaced(&mut self, known: &SettingSpec, property: &ObjectProp<'_>) {
         let text = format!("`{}` is read as `{}`, which is its name", property.name.as_str(), known.key);
         self.report(Severity::Warning, property.name.range(), text, None);
@@ -145,7 +146,7 @@ impl LayerReader<'_> {
         }
         if !matches_kind(known.kind, &value) {
             let expected = describe_kind(known.kind);
-            // Where the kind is right and the value is not, the value says more.
+            // If the type is right and the value is not, the message shows the value.
             let found = match (known.kind, node) {
                 (SettingKind::OneOf(_), Node::StringLit(text)) => format!("\"{}\"", text.value),
                 (SettingKind::Integer | SettingKind::Fraction, Node::NumberLit(number)) => number.value.to_owned(),
@@ -160,7 +161,7 @@ impl LayerReader<'_> {
         self.apply_project_rule(known.key, known.project_rule, value, node)
     }
 
-    /// MCP servers; what is wrong with one of them is said of that alone.
+    /// Reads MCP servers; a problem of one of them affects only that one.
     fn read_servers(&mut self, known: &SettingSpec, node: &Node<'_>, value: Value) -> Option<Value> {
         self.found.diagnostics.extend(mcp::diagnose_entries(node, &value, self.layer, self.source));
         let value =
@@ -173,13 +174,13 @@ impl LayerReader<'_> {
         Some(value)
     }
 
-    /// A setting that the table does not know falls under its group's word.
+    /// Reads a setting that the table does not know; the project rule of its section applies.
     fn read_unknown(&mut self, key: &str, prefix: &str, node: &Node<'_>) -> Option<Value> {
         let by_project = find_setting(prefix).map_or(ProjectRule::Anything, |group| group.project_rule);
         self.apply_project_rule(key, by_project, self.filled_value(node), node)
     }
 
-    /// The entries that are globs; each of the others is reported where it stands.
+    /// Keeps the entries that are valid globs, and reports the others with their positions.
     fn keep_valid_globs(&mut self, known: &SettingSpec, node: &Node<'_>, value: Value) -> Value {
         let (Node::Array(nodes), Value::Array(values)) = (node, value) else { return Value::Null };
         let mut globs = Vec::new();
@@ -206,7 +207,7 @@ impl LayerReader<'_> {
     }
 
     fn report_if_ineffective(&mut self, known: &SettingSpec, value: &Value, node: &Node<'_>) {
-        // What switches nothing on need not say that it does not.
+        // `false` enables nothing, so it needs no report.
         let (SettingEffect::None(because), false) = (known.effect, *value == Value::Bool(false)) else { return };
         self.report_ineffective(known.key, because, node.range());
     }
@@ -217,7 +218,8 @@ impl LayerReader<'_> {
         self.found.ineffective_settings.push(IneffectiveSetting { key: key.to_owned(), reason: because, diagnostic });
     }
 
-    /// What counts of a value. A project does not open its own gates.
+    /// Returns the part of a value that is accepted. For a project's layer the setting's rule decides, so that a
+    /// project cannot loosen its own restrictions.
     fn apply_project_rule(
         &mut self,
         key: &str,
@@ -245,7 +247,8 @@ impl LayerReader<'_> {
         })
     }
 
-    /// An unknown key very near to a known one is a typing mistake; any other may be another program's, and does nothing here.
+    /// Reports an unknown key that is close to a known one as a typing mistake; any other may belong to another
+    /// program.
     fn check_spelling(&mut self, key: &str, property: &ObjectProp<'_>, prefix: &str) {
         let name = property.name.as_str();
         let siblings = SETTING_TABLE.iter().map(|known| known.key.rsplit_once('.').unwrap_or(("", known.key)));
@@ -272,7 +275,7 @@ impl LayerReader<'_> {
         }
     }
 
-    /// Of a key that stands twice in a group; the reader of hooks says so of the file's own.
+    /// Reports a duplicate key in a section; the hook engine reports those at the top level.
     fn report_duplicate(&mut self, property: &ObjectProp<'_>, group: &str) {
         if group.is_empty() {
             return;
@@ -291,14 +294,14 @@ impl LayerReader<'_> {
     }
 }
 
-/// Which setting a key is that stands where that does not count: under an older name, or as one word with dots in it.
+/// Finds the setting that a misplaced key means: an older name, or a dotted name as one key.
 fn misplaced_setting(key: &str, prefix: &str, property: &ObjectProp<'_>) -> Option<&'static SettingSpec> {
     let name = property.name.as_str();
     let dotted = || find_setting(name).filter(|_| prefix.is_empty() && name.contains('.'));
     canonical_name(key, &property.value).and_then(find_setting).or_else(dotted)
 }
 
-/// How a dotted name is written in a file.
+/// Shows how a dotted name is written in a file.
 fn nested_example(key: &str) -> String {
     key.rsplit('.').fold("…".to_owned(), |inner, name| format!("{{ \"{name}\": {inner} }}"))
 }

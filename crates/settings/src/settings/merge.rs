@@ -1,4 +1,4 @@
-//! Laying one layer's settings over another's. Pure.
+//! Merges one layer's settings over another's.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::setting_table::{MergeRule, merge_rule_of};
 
-/// Lays a higher layer over a lower one.
+/// Merges a higher layer into a lower one.
 pub fn overlay(lower: &mut Map<String, Value>, higher: Map<String, Value>) {
     merge_maps(lower, higher, "");
 }
@@ -55,7 +55,7 @@ fn merge_value(how: MergeRule, old: &mut Value, new: Value, key: &str) {
 mod tests {
     use super::*;
 
-    /// What two layers' words for a key come to.
+    /// Merges two layers' words for a key.
     fn merge_words(how: MergeRule, lower: &str, higher: &str) -> Value {
         let mut value = Value::from(lower);
         merge_value(how, &mut value, Value::from(higher), "any.key");
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strictest_word_counts_by_each_keys_own_ranking() {
+    fn strictest_word_wins_by_each_keys_ranking() {
         let review = merge_rule_of("security.hooks.review");
         let network = MergeRule::Strictest(&["open", "local", "none"]);
         assert_eq!(merge_words(review, "announce", "block"), "block");

@@ -1,10 +1,10 @@
-//! Settings that stand under another name than the one that counts: older names, names in the wrong place, dotted names; and
-//! those that nobody here knows.
+//! Recognises settings under another name than their own: older names, names in the wrong place and dotted names; and
+//! unknown names that suggest a restriction.
 
 use jsonc_parser::ast::Value as Node;
 
-/// Names that settings had before, or that people look for in the wrong place: theirs, and the one that counts. What stands
-/// there is read as if it stood in the right place, and that is said: a restriction must not be lost.
+/// Older or misplaced names, each with the right one. Their values are used, with a warning, so that no restriction
+/// is lost.
 pub(super) const MISPLACED_NAMES: &[(&str, &str)] = &[
     ("allowMCPServers", "mcp.allowed"),
     ("allowedTools", "tools.allowed"),
@@ -33,7 +33,7 @@ pub(super) const MISPLACED_NAMES: &[(&str, &str)] = &[
     ("vimMode", "general.vimMode"),
 ];
 
-/// Parts of names that promise a restriction.
+/// Parts of names that suggest a restriction.
 const RESTRICTION_WORDS: [&str; 11] = [
     "approval",
     "block",
@@ -48,22 +48,22 @@ const RESTRICTION_WORDS: [&str; 11] = [
     "safe",
 ];
 
-/// The name that counts for a setting of this whole name, if that is another one.
+/// Returns the right name for a setting, if it differs from this one.
 pub(super) fn canonical_name(name: &str, value: &Node<'_>) -> Option<&'static str> {
     let (theirs, ours) = MISPLACED_NAMES.iter().find(|(theirs, _)| *theirs == name)?;
-    // A name that has become a section's.
+    // The older name is now a section.
     let is_section = ours.strip_prefix(theirs).is_some_and(|rest| rest.starts_with('.')) && value.as_object().is_some();
     (!is_section).then_some(ours)
 }
 
-/// Whether somebody may think that a setting of this name guards something.
+/// Whether a name makes the user expect a restriction.
 pub(super) fn suggests_restriction(name: &str, value: &Node<'_>) -> bool {
     let name = name.to_ascii_lowercase();
     let off = matches!(value, Node::BooleanLit(flag) if !flag.value);
     !off && RESTRICTION_WORDS.iter().any(|part| name.contains(part))
 }
 
-/// Whether a name is only a remark: `$schema`, `//`, `_comment`.
+/// Whether a key is only a comment: `$schema`, `//`, `_comment`.
 pub(super) fn is_comment_key(name: &str) -> bool {
     name.starts_with(['$', '/', '_', '#'])
 }

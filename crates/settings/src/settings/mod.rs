@@ -1,7 +1,8 @@
-//! The settings that the program reads, merged from all layers, typed and with their defaults.
+//! The settings that the program reads, merged from all layers, typed and with defaults.
 //!
-//! Hooks are not among them: those go to the engine's registry. What a file may say is `setting_table.rs`; what a project may of it,
-//! `project_rule.rs`; `read.rs` reads one layer by these, `merge.rs` lays it over another, `typed_settings.rs` types what comes of it.
+//! Hooks are not included: they go to the engine's registry. `setting_table.rs` lists the settings, `project_rule.rs`
+//! says what a project may set, `layer_reader.rs` reads one layer, `merge.rs` merges layers and `typed_settings.rs`
+//! converts the result to types.
 
 mod catalogue;
 mod layer_reader;
@@ -27,51 +28,51 @@ pub(crate) use typed_settings::{DottedLookup, redaction_rules};
 
 use crate::subagents::AgentSettings;
 
-/// All settings but the hooks.
+/// All settings except the hooks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// How the program behaves.
     pub general: GeneralSettings,
     /// The model and its limits.
     pub model: ModelSettings,
-    /// Which tools there are and which run unasked.
+    /// Which tools are available, and which run without asking.
     pub tools: ToolSettings,
-    /// What the model is told about the project.
+    /// The context files and directories for the model.
     pub context: ContextSettings,
-    /// The screen.
+    /// The terminal user interface.
     pub ui: UiSettings,
-    /// What is guarded.
+    /// Trust, redaction and protected paths.
     pub security: SecuritySettings,
-    /// What is recorded.
+    /// What is recorded, and where it is sent.
     pub telemetry: TelemetrySettings,
-    /// What is changed about sub-agents.
+    /// Changes to sub-agents.
     pub agents: AgentSettings,
-    /// Which skills are offered.
+    /// Which skills are available.
     pub skills: SkillSettings,
-    /// MCP servers by name, as written; [`LoadedConfig::mcp_servers`](crate::Loaded::mcp_servers) has those that count.
+    /// MCP servers by name, as written; [`LoadedConfig::mcp_servers`](crate::LoadedConfig::mcp_servers) returns those
+    /// in use.
     pub mcp_servers: Map<String, Value>,
     /// Which MCP servers may be used.
     pub mcp: McpSettings,
-    /// What the files set that is understood and changes nothing here.
+    /// Known settings in the files that have no effect here.
     pub ineffective_settings: Vec<IneffectiveSetting>,
     /// Everything above and all other keys, merged, with variables filled in; without the hooks.
     pub raw: Map<String, Value>,
 }
 
-/// How the program behaves.
+/// General behaviour of the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneralSettings {
-    /// Which tool calls run unasked.
+    /// Which tool calls run without asking.
     pub approval_mode: ApprovalMode,
-    /// The editor to open files with.
+    /// The editor that opens files.
     pub preferred_editor: Option<String>,
-    /// Whether the composer has vi's keys.
+    /// Whether the prompt editor uses vi's keys.
     pub vim_mode: bool,
     /// Whether files are saved before tools change them.
     pub checkpointing: bool,
-    /// Where plans go, inside the project; elsewhere if not set.
+    /// Directory for plans inside of the project; a directory outside of it if not set.
     pub plan_directory: Option<String>,
-    /// How often a request is tried; the model's own default if not set.
+    /// Most attempts for one request; the model client's default if not set.
     pub max_attempts: Option<u32>,
 }
 
@@ -88,26 +89,26 @@ impl Default for GeneralSettings {
     }
 }
 
-/// Which tool calls run unasked.
+/// Which tool calls run without asking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApprovalMode {
-    /// Those that only look.
+    /// Read-only calls run without asking.
     #[default]
     Default,
-    /// Edits too.
+    /// Read-only calls and edits run without asking.
     AutoEdit,
-    /// All of them. A flag's privilege: no settings file can ask for it.
+    /// All calls. Only a command-line flag can set it, no settings file.
     Yolo,
-    /// Those that only look; others do not run at all.
+    /// Read-only calls; all others are refused.
     Plan,
 }
 
 impl ApprovalMode {
-    /// Every mode, in the order in which a user steps through them.
+    /// All modes, in the order in which a user cycles through them.
     pub const ALL: [ApprovalMode; 4] =
         [ApprovalMode::Default, ApprovalMode::AutoEdit, ApprovalMode::Plan, ApprovalMode::Yolo];
 
-    /// Its name on the command line and in settings.
+    /// Returns its name on the command line and in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             ApprovalMode::Default => "default",
@@ -118,7 +119,7 @@ impl ApprovalMode {
     }
 }
 
-/// `model.maxPromptTurns` where nobody says otherwise: hours of work on one prompt.
+/// Default of `model.maxPromptTurns`: hours of work on one prompt.
 pub(crate) const MAX_PROMPT_TURNS: u32 = 500;
 
 /// The model and its limits.
@@ -126,28 +127,28 @@ pub(crate) const MAX_PROMPT_TURNS: u32 = 500;
 pub struct ModelSettings {
     /// The model; the program's default if not set.
     pub name: Option<String>,
-    /// How many turns a session may have.
+    /// Most turns in a session.
     pub max_session_turns: Option<u32>,
-    /// How many requests one prompt may cost; calls that vary a little could go on for ever.
+    /// Most requests for one prompt, because a model that varies its calls a little would never stop.
     pub max_prompt_turns: Option<u32>,
-    /// The share of the context window at which history is compressed.
+    /// Share of the context window at which history is compressed.
     pub compression_threshold: f64,
-    /// The tokens at which history is compressed, if that comes first.
+    /// Number of tokens at which history is compressed, if that is reached first.
     pub compression_target: Option<u32>,
     /// Whether a model that repeats itself is stopped.
     pub loop_detection: bool,
-    /// What models cost, by the beginning of their names.
+    /// Prices of models, by prefix of their names.
     pub prices: Vec<(String, ModelPrice)>,
 }
 
-/// What a model costs per million tokens, in whatever money the user counts.
+/// Prices of a model per million tokens, in the user's currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ModelPrice {
-    /// What it is sent.
+    /// Price of input tokens.
     pub input: f64,
-    /// What it is sent again, and has kept.
+    /// Price of cached input tokens.
     pub cached: f64,
-    /// What it answers, thoughts included.
+    /// Price of output tokens, including thoughts.
     pub output: f64,
 }
 
@@ -165,33 +166,33 @@ impl Default for ModelSettings {
     }
 }
 
-/// Which tools there are and which run unasked.
+/// Which tools are available, and which run without asking.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolSettings {
-    /// The only built-in tools there are, if set.
+    /// The only built-in tools, if set.
     pub core: Option<Vec<String>>,
-    /// Tools that run unasked.
+    /// Tools that run without asking.
     pub allowed: Vec<String>,
-    /// Tools there are not.
+    /// Tools that are not available.
     pub exclude: Vec<String>,
-    /// A command that prints tools.
+    /// A command that lists additional tools.
     pub discovery_command: Option<String>,
-    /// A command that calls one of those.
+    /// A command that calls one of them.
     pub call_command: Option<String>,
-    /// How commands run.
+    /// How shell commands run.
     pub shell: ShellCommandSettings,
 }
 
-/// How commands run.
+/// How shell commands run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellCommandSettings {
-    /// Whether they may have a terminal, where somebody shows it.
+    /// Whether they may have a terminal, in front ends that can show one.
     pub interactive: bool,
-    /// Whether what they draw is shown in colour.
+    /// Whether their output is shown in colour.
     pub colour: bool,
-    /// What shows long texts page by page.
+    /// The pager for long texts.
     pub pager: Option<String>,
-    /// After so many seconds without output a command is ended; 0 is never.
+    /// Seconds without output after which a command is killed; 0 is never.
     pub inactivity_timeout_secs: Option<u64>,
 }
 
@@ -204,23 +205,24 @@ impl Default for ShellCommandSettings {
 /// Which MCP servers may be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct McpSettings {
-    /// The only ones, if set.
+    /// The only servers that may be used, if set.
     pub allowed: Option<Vec<String>>,
-    /// Not these.
+    /// Servers that may not be used.
     pub excluded: Vec<String>,
 }
 
-/// What the model is told about the project.
+/// The context files and directories for the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContextSettings {
     /// Names of context files.
     pub file_names: Vec<String>,
-    /// Those of them that count outside of the project, where credentials lie too: the user's own choice, and notes.
+    /// Names that are also read outside of the project, where credentials may lie: those that the user chose, and
+    /// note names.
     pub outside_file_names: Vec<String>,
-    /// Those of them that are only notes to the model wherever they are, so that tools may write them beside guards: names
-    /// of the user's or the system's own choice that end in `.md`.
+    /// Names of files that are notes to the model wherever they are, so that tools may write them beside guards:
+    /// names that the user or the system chose and that end in `.md`.
     pub note_names: Vec<String>,
-    /// Directories beside the project.
+    /// Additional directories beside the project.
     pub include_directories: Vec<String>,
     /// Whether files that git ignores are left out.
     pub respect_git_ignore: bool,
@@ -244,55 +246,55 @@ impl Default for ContextSettings {
 
 const DEFAULT_CONTEXT_FILE: &str = "GEMINI.md";
 
-/// The screen.
+/// The terminal user interface.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UiSettings {
-    /// The colours.
+    /// Name of the colour theme.
     pub theme: Option<String>,
-    /// No banner at the start.
+    /// Whether the banner is hidden at the start.
     pub hide_banner: bool,
-    /// No tips at the start.
+    /// Whether the tips are hidden at the start.
     pub hide_tips: bool,
-    /// No line at the foot.
+    /// Whether the status line is hidden.
     pub hide_footer: bool,
-    /// The terminal's title is left alone.
+    /// Whether the terminal's title is left unchanged.
     pub hide_window_title: bool,
-    /// The terminal's title says what the agent does.
+    /// Whether the terminal's title shows what the agent does.
     pub show_status_in_title: bool,
-    /// How the user is told that the agent waits.
+    /// How the user is notified that the agent waits.
     pub notifications: NotificationMode,
-    /// Plain text for a screen reader.
+    /// Whether plain text is printed for a screen reader.
     pub screen_reader: bool,
 }
 
-/// How the user is told that the agent waits for them.
+/// How the user is notified that the agent waits for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NotificationMode {
-    /// Not at all.
+    /// The user is not notified.
     #[default]
     Off,
-    /// By the terminal's bell.
+    /// The terminal's bell.
     Bell,
-    /// On the desktop, where the terminal can.
+    /// A desktop notification, if the terminal supports it.
     Desktop,
 }
 
-/// What is guarded.
+/// Trust, redaction and protected paths.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SecuritySettings {
-    /// Whether a project's files count only in folders the user trusts.
+    /// Whether a project's files are loaded only in folders that the user trusts.
     pub folder_trust: bool,
-    /// What happens to a project hook that is new or has changed.
+    /// What happens to a project's hook that is new or has changed.
     pub hook_review: HookReviewMode,
-    /// Which variables hooks and tools may not see, if any are kept from them.
+    /// Variables to hide from hooks and tools, if any.
     pub redaction: Option<EnvRedaction>,
-    /// Variables that tools see whatever else is kept from them.
+    /// Variables that tools see even if they would be hidden.
     pub passed_variables: Vec<String>,
-    /// The only way to authenticate, if one is enforced.
+    /// The only authentication method, if one is enforced.
     pub enforced_auth_type: Option<String>,
-    /// Whether running everything unasked is forbidden.
+    /// Whether the approval mode `yolo` is forbidden.
     pub disable_yolo_mode: bool,
-    /// Globs of paths that no tool changes unasked; behind a `!`, of those that one may.
+    /// Globs of paths that no tool changes without asking; those after a `!` are exceptions.
     pub protected_paths: Vec<String>,
 }
 
@@ -310,10 +312,10 @@ impl Default for SecuritySettings {
     }
 }
 
-/// What happens to a project hook that is new or has changed.
+/// What happens to a project's hook that is new or has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookReviewMode {
-    /// It runs, and the user is told.
+    /// It runs, and the user is notified.
     #[default]
     Announce,
     /// It waits until the user, who is asked, trusts it.
@@ -322,22 +324,20 @@ pub enum HookReviewMode {
     Block,
 }
 
-/// What is recorded, and where it goes.
+/// What is recorded, and where it is sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TelemetrySettings {
-    /// Whether anything is.
+    /// Whether telemetry is recorded at all.
     pub enabled: bool,
-    /// Who receives it.
     pub target: TelemetryTarget,
-    /// The receiver's address.
+    /// Address of the OTLP receiver.
     pub otlp_endpoint: Option<String>,
-    /// How it is sent.
     pub otlp_protocol: OtlpProtocol,
-    /// The file that is written instead.
+    /// File to write to instead of sending.
     pub outfile: Option<PathBuf>,
-    /// Whether prompts are part of it.
+    /// Whether prompts are included.
     pub log_prompts: bool,
-    /// Whether traces are part of it.
+    /// Whether traces are included.
     pub traces: bool,
 }
 
@@ -355,22 +355,21 @@ impl Default for TelemetrySettings {
     }
 }
 
-/// Who receives telemetry.
+/// Where telemetry is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TelemetryTarget {
     /// A collector or a file.
     #[default]
     Local,
-    /// Google Cloud.
     Gcp,
 }
 
-/// Which skills are offered.
+/// Which skills are available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkillSettings {
-    /// Whether any are.
+    /// Whether skills are available at all.
     pub enabled: bool,
-    /// Names of those that are not.
+    /// Names of disabled skills.
     pub disabled: Vec<String>,
 }
 
@@ -380,13 +379,11 @@ impl Default for SkillSettings {
     }
 }
 
-/// How telemetry is sent.
+/// Protocol for sending telemetry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OtlpProtocol {
-    /// gRPC.
     #[default]
     Grpc,
-    /// HTTP.
     Http,
 }
 

@@ -1,6 +1,6 @@
-//! What a project may do to a setting: tighten it, never loosen it. Pure, but for links, which are followed on disk.
+//! What a project may set: it can tighten a setting, never loosen it. The file system is read only to follow links.
 //!
-//! Which setting falls under which of these is decided in the table in `setting_table.rs`.
+//! The table in `setting_table.rs` assigns a rule to each setting.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,47 +10,47 @@ use serde_json::{Map, Value};
 use super::DottedLookup;
 use crate::file::resolves_inside;
 
-/// What a project may say about a setting. There is no default: whoever adds a setting decides.
+/// What a project may set. There is no default rule: each new setting needs an explicit one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ProjectRule {
-    /// Anything: no guard depends on it, and nothing is opened by it.
+    /// Any value, because the setting guards nothing and opens nothing.
     Anything,
-    /// Anything; the question of trust lists it, and later changes are announced.
+    /// Any value; the trust prompt lists it, and later changes are announced.
     Listed,
-    /// Only what is as strict as the word of the user and the system, or stricter.
+    /// A value that is at least as strict as that of the user and the system.
     Stricter(StrictnessOrder),
-    /// The same, and it is listed.
+    /// Like `Stricter`, and the trust prompt lists it.
     ListedStricter(StrictnessOrder),
-    /// Only places inside of itself, links followed.
+    /// Paths inside of the project, after links are followed.
     Inside,
-    /// Nothing.
+    /// The setting cannot be set by a project.
     Nothing,
 }
 
-/// What is stricter.
+/// Which of two values is stricter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum StrictnessOrder {
-    /// This value is; only that may be said, or what is in force already.
+    /// This boolean; a project may set it or repeat the value in force.
     Flag { strict: bool, default: bool },
-    /// On unless somebody has switched it off, which nobody takes back.
+    /// Off is stricter: a project may disable the feature but not enable it again.
     Off,
-    /// The later word is.
+    /// The later word in the list.
     Words { words: &'static [&'static str], default: &'static str },
-    /// The lower number is; below zero there is no limit.
+    /// The lower number; a negative one means no limit.
     Number { default: Option<u32> },
-    /// A list of tools that has fewer of them.
+    /// The list with fewer tools.
     Tools,
-    /// A table in which no entry of others is replaced.
+    /// A table that replaces no entry of another layer.
     Entries,
 }
 
-/// What the user and the system say, and where the project is.
+/// The settings of the user and the system, and the project's root.
 pub(crate) struct OuterSettings<'a> {
     pub(crate) settings: &'a Map<String, Value>,
     pub(crate) root: &'a Path,
 }
 
-/// What is left of a project's word, and what is to be said about the rest.
+/// The accepted part of a project's value, and a message about the rejected part.
 #[derive(Debug, PartialEq)]
 pub(super) struct ProjectValue {
     pub(super) value: Option<Value>,
@@ -62,7 +62,7 @@ impl ProjectValue {
         ProjectValue { value: Some(value), refused: None }
     }
 
-    /// What says only what is in force already: nothing is left of it, and nothing is said.
+    /// The result for a value that is already in force: nothing to set, and nothing to report.
     fn unchanged() -> Self {
         ProjectValue { value: None, refused: None }
     }
@@ -73,12 +73,12 @@ impl ProjectValue {
 }
 
 impl ProjectRule {
-    /// Whether the question of trust lists it.
+    /// Whether the trust prompt lists the setting.
     pub(super) fn is_listed(self) -> bool {
         matches!(self, ProjectRule::Listed | ProjectRule::ListedStricter(_))
     }
 
-    /// What counts of a project's word.
+    /// Applies the rule to a project's value.
     pub(super) fn evaluate(self, key: &str, value: Value, outer: &OuterSettings<'_>) -> ProjectValue {
         match self {
             ProjectRule::Anything | ProjectRule::Listed => ProjectValue::accepted(value),
@@ -92,7 +92,7 @@ impl ProjectRule {
     }
 }
 
-/// The name under which other layers' word for an older one is kept.
+/// Returns the key under which other layers store the value of an older key.
 fn newer_name(key: &str) -> &str {
     if key == "tools.approvalMode" { "general.defaultApprovalMode" } else { key }
 }
@@ -130,7 +130,7 @@ impl StrictnessOrder {
     }
 }
 
-/// The places that are inside of the project.
+/// Keeps the paths that are inside of the project.
 fn keep_inside_paths(key: &str, value: Value, root: &Path) -> ProjectValue {
     let is_inside = |place: &Value| place.as_str().is_some_and(|place| resolves_inside(root, Path::new(place)));
     let (value, outside) = match value {
@@ -148,7 +148,7 @@ fn keep_inside_paths(key: &str, value: Value, root: &Path) -> ProjectValue {
     ProjectValue { value, refused }
 }
 
-/// The tools that both lists have. A list that is not there has them all.
+/// Keeps the tools that are in both lists; a missing list counts as all tools.
 fn keep_common_tools(key: &str, value: Value, outer: Option<&Value>) -> ProjectValue {
     let (Value::Array(wanted), Some(Value::Array(given))) = (&value, outer) else {
         return ProjectValue::accepted(value);
@@ -163,7 +163,7 @@ fn keep_common_tools(key: &str, value: Value, outer: Option<&Value>) -> ProjectV
         } else if covered.is_empty() {
             more.push(one.clone());
         } else {
-            // The user's narrower word for the same tool stands.
+            // The user's narrower entry for the same tool is kept.
             both.extend(covered.into_iter().cloned());
         }
     }
@@ -174,7 +174,7 @@ fn keep_common_tools(key: &str, value: Value, outer: Option<&Value>) -> ProjectV
     ProjectValue { value: Some(Value::Array(both)), refused }
 }
 
-/// Whether one entry of a list of tools stands for everything that another does: `tool` and `tool(git)` for
+/// Whether one entry of a list of tools includes everything that another does: `tool` and `tool(git)` include
 /// `tool(git log)`.
 fn covers(outer: &str, inner: &str) -> bool {
     let (name, command) = split_tool_entry(outer);
@@ -196,14 +196,14 @@ fn split_tool_entry(entry: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The entries whose names nobody else has used.
+/// Keeps the entries whose names no other layer uses.
 fn keep_new_entries(key: &str, value: Value, outer: Option<&Value>) -> ProjectValue {
     let (Value::Object(mut entries), Some(Value::Object(theirs))) = (value.clone(), outer) else {
         return ProjectValue::accepted(value);
     };
-    // In another case it would be the same name to whoever reads it.
+    // Names that differ only in case are taken as the same.
     let plain = |name: &String| name.trim().to_lowercase();
-    // What says the same replaces nothing.
+    // An equal entry replaces nothing.
     entries.retain(|name, entry| theirs.get(name) != Some(entry));
     let theirs: HashSet<String> = theirs.keys().map(plain).collect();
     let taken: Vec<Value> =
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_force_already_is_no_loosening() {
+    fn value_already_in_force_is_not_refused() {
         let said = |than: StrictnessOrder, project: Value, outer: Option<Value>| {
             than.evaluate("k", project, outer.as_ref()).refused.is_some()
         };
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_others_use_stays_theirs() {
+    fn project_cannot_replace_existing_entries() {
         let value = evaluate_rule(StrictnessOrder::Entries, json!({"a": 1, "b": 2}), Some(json!({"a": 0})));
         assert_eq!(value, Some(json!({"b": 2})));
     }

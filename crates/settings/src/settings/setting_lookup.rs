@@ -1,9 +1,9 @@
-//! The table of settings as others may look at it: names, and what sort of value each holds.
+//! Lookups in the table of settings for other modules: names, and the type of value of each.
 
 use super::misplaced_names;
 use super::setting_table::{SETTING_TABLE, SettingKind, find_setting};
 
-/// What sort of value a setting holds, as far as it matters to whoever types one.
+/// Type of a setting's value, as far as it matters for parsing a typed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SettingValueKind {
     Text,
@@ -13,12 +13,12 @@ pub(crate) enum SettingValueKind {
     Other,
 }
 
-/// The settings that hold a value.
+/// Returns the names of all settings that hold a value.
 pub(crate) fn setting_keys() -> impl Iterator<Item = &'static str> {
     SETTING_TABLE.iter().filter(|known| known.kind != SettingKind::Section).map(|known| known.key)
 }
 
-/// What a setting holds; an error for a group of them, nothing for what is not known.
+/// Returns the type of a setting's value: an error for a section, `None` for an unknown name.
 pub(crate) fn value_kind_of(key: &str) -> Option<Result<SettingValueKind, ()>> {
     Some(match find_setting(key)?.kind {
         SettingKind::Section => Err(()),
@@ -29,7 +29,7 @@ pub(crate) fn value_kind_of(key: &str) -> Option<Result<SettingValueKind, ()>> {
     })
 }
 
-/// The name that counts for a setting under an older one.
+/// Returns the present name of a setting under an older one.
 pub(crate) fn canonical_name_of(key: &str) -> Option<&'static str> {
     misplaced_names::MISPLACED_NAMES.iter().find(|(theirs, _)| *theirs == key).map(|(_, ours)| *ours)
 }

@@ -1,54 +1,54 @@
-//! THE table of settings that the program reads: what each may hold, how layers combine, and what a project may say.
+//! The table of settings that the program reads: the type of each, how layers merge, and what a project may set.
 //!
-//! A value of the wrong kind is reported with its place and left out; everything else passes, known or not, because the
-//! same files are read by other programs that know more keys.
+//! A value of the wrong type is reported with its position and left out. Unknown keys are accepted, because other
+//! programs read the same files and know more keys.
 
 use serde_json::{Map, Value};
 
 use super::MAX_PROMPT_TURNS;
 use super::project_rule::{ProjectRule, StrictnessOrder};
 
-/// What a setting holds.
+/// Type of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum SettingKind {
     Section,
     Flag,
     Text,
-    /// A whole number; below zero where that means something.
+    /// A whole number; negative where that has a meaning.
     Integer,
     /// A number from 0 to 1.
     Fraction,
     Texts,
     TextOrTexts,
-    /// A list of globs of paths, each perhaps behind a `!`.
+    /// A list of path globs, each possibly after a `!`.
     Globs,
     OneOf(&'static [&'static str]),
 }
 
-/// How the values of several layers become one.
+/// How the values of several layers are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MergeRule {
-    /// The highest layer's counts.
+    /// The highest layer's value is used.
     Highest,
     /// Lists are joined.
     Union,
-    /// Of lists of names, those that stand in each: nobody adds to what another allows.
+    /// Names that are in every layer's list are kept, so that no layer adds to what another allows.
     Intersection,
-    /// Entries are replaced whole.
+    /// Entries of a table are replaced as a whole.
     Entries,
-    /// One `true` is enough: nobody takes back another's guard.
+    /// True if any layer says so, so that no layer removes another's protection.
     AnyTrue,
-    /// One `false` is enough: nobody switches on what another has switched off.
+    /// False if any layer says so, so that no layer enables what another has disabled.
     AllTrue,
-    /// The word that stands later in this ranking counts: no layer loosens another one's.
+    /// The later word in this ranking is used, so that no layer loosens another's value.
     Strictest(&'static [&'static str]),
 }
 
-/// Whether a setting does anything here.
+/// Whether a setting has an effect here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SettingEffect {
     Honoured,
-    /// It is understood and changes nothing, because of this.
+    /// The setting is known but has no effect, for this reason.
     None(&'static str),
 }
 
@@ -58,7 +58,7 @@ pub(super) struct SettingSpec {
     pub(super) merge_rule: MergeRule,
     pub(super) project_rule: ProjectRule,
     pub(super) effect: SettingEffect,
-    /// What it is for; nothing for groups.
+    /// Description for users; empty for sections.
     pub(super) description: &'static str,
 }
 
@@ -88,18 +88,18 @@ const fn merged_setting(
     }
 }
 
-/// A group of settings; what a project may do with those in it that this table does not know.
 /// A choice between words, laxest first, that no layer and no project loosens.
 const fn strictest(key: &'static str, ranking: &'static [&'static str], default: &'static str) -> SettingSpec {
     let by_project = ProjectRule::Stricter(StrictnessOrder::Words { words: ranking, default });
     merged_setting(key, SettingKind::OneOf(ranking), MergeRule::Strictest(ranking), by_project)
 }
 
+/// A group of settings; `others` is the project rule for settings in it that this table does not have.
 const fn section(key: &'static str, others: ProjectRule) -> SettingSpec {
     setting(key, SettingKind::Section, others)
 }
 
-/// A setting of Gemini CLI's that is read and changes nothing here.
+/// A setting of Gemini CLI's that is accepted and has no effect here.
 const fn ineffective(
     key: &'static str,
     kind: SettingKind,
@@ -120,7 +120,7 @@ const REVIEW_WORDS: &[&str] = &["announce", "ask", "block"];
 const NOTIFICATION_WORDS: &[&str] = &["off", "bell", "desktop"];
 const APPROVAL_WORDS: &[&str] = &["default", "auto_edit", "plan"];
 
-/// A flag that a project may set to one value only, and what counts where it is not set.
+/// The rule for a flag that a project may set to one value only; `default` is the value if it is not set.
 const fn only_flag(strict: bool, default: bool) -> ProjectRule {
     ProjectRule::Stricter(StrictnessOrder::Flag { strict, default })
 }
@@ -128,7 +128,7 @@ const fn only_flag(strict: bool, default: bool) -> ProjectRule {
 const STRICTER_APPROVAL_MODE: ProjectRule =
     ProjectRule::Stricter(StrictnessOrder::Words { words: &["auto_edit", "default", "plan"], default: "default" });
 
-/// The last column but one is the project's: a setting that opens, hides, sends or runs something is not its own to say.
+/// The settings. A setting that opens, hides, sends or runs something is not for a project to set.
 pub(super) const SETTING_TABLE: &[SettingSpec] = {
     use ProjectRule::{Anything, Inside, Listed, ListedStricter, Nothing, Stricter};
     use SettingKind::{Flag, Fraction, Integer, OneOf, Text, TextOrTexts, Texts};
@@ -159,11 +159,11 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
         ),
         setting("ui.hideBanner", Flag, Anything).describe("no banner at the start"),
         setting("ui.hideTips", Flag, Anything).describe("no tips at the start"),
-        // The footer says whether guards are awake.
+        // The footer shows whether guards are armed.
         setting("ui.hideFooter", Flag, only_flag(false, false)).describe("no line at the foot"),
         setting("ui.hideWindowTitle", Flag, Anything).describe("leave the terminal's title alone"),
         setting("ui.showStatusInTitle", Flag, Anything).describe("say in the title what the agent does"),
-        // A sound or a pop-up is the user's own to want.
+        // Whether there are sounds and pop-ups is for the user to decide.
         setting("ui.notifications", OneOf(NOTIFICATION_WORDS), Nothing)
             .describe("how you are told that it waits for you: off, by the terminal's bell, or on the desktop"),
         section("ui.accessibility", Anything),
@@ -178,7 +178,7 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
             .describe("the share of the context window at which history is compressed, from 0 to 1"),
         setting("model.disableLoopDetection", Flag, only_flag(false, false))
             .describe("let a model go on that repeats itself"),
-        // What is shown as spent is the user's own business.
+        // Prices are the user's.
         merged_setting("model.prices", SettingKind::Section, MergeRule::Entries, Nothing).describe(
             "what models cost per million tokens: `{\"NAME\": {\"input\": 1.25, \"cached\": 0.3, \"output\": 10}}`",
         ),
@@ -213,7 +213,7 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
         setting("tools.shell.enableInteractiveShell", Flag, only_flag(false, true))
             .describe("commands have a terminal of their own, where there is a screen"),
         setting("tools.shell.showColor", Flag, Anything).describe("show what commands draw in colour"),
-        // A program that is run.
+        // The value is a program that is run.
         setting("tools.shell.pager", Text, Nothing).describe("what PAGER is for commands"),
         setting("tools.shell.inactivityTimeout", Integer, Nothing)
             .describe("after so many seconds without output a command is ended; 0 is never"),
@@ -253,7 +253,7 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
         merged_setting("security.environmentVariableRedaction.blocked", Texts, MergeRule::Union, Anything)
             .describe("more variables that are kept back"),
         section("advanced", Nothing),
-        // What a project's `.env` may not set is the user's to say.
+        // Which variables a project's `.env` may not set is for the user to decide.
         merged_setting("advanced.excludedEnvVars", Texts, MergeRule::Union, Nothing)
             .describe("variables that a project's .env does not set"),
         section("agents", Anything),
@@ -268,7 +268,7 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
         setting("experimental.enableAgents", Flag, Stricter(StrictnessOrder::Off))
             .describe("sub-agents can be delegated to"),
         section("extensions", Nothing),
-        // An extension may bring guards.
+        // An extension may contain guards.
         merged_setting("extensions.disabled", Texts, MergeRule::Union, Nothing)
             .describe("extensions that do not count"),
         section("skills", Anything),
@@ -288,17 +288,17 @@ pub(super) fn find_setting(key: &str) -> Option<&'static SettingSpec> {
     SETTING_TABLE.iter().find(|known| known.key == key)
 }
 
-/// How a key's values combine.
+/// Returns how the layers' values of a key are merged.
 pub(super) fn merge_rule_of(key: &str) -> MergeRule {
     find_setting(key).map_or(MergeRule::Highest, |known| known.merge_rule)
 }
 
-/// The names of the settings that the question of trust lists.
+/// Returns the names of the settings that the trust prompt lists.
 pub(crate) fn listed_names() -> impl Iterator<Item = &'static str> {
     SETTING_TABLE.iter().filter(|known| known.project_rule.is_listed()).map(|known| known.key)
 }
 
-/// Those that a project sets, with their values.
+/// Returns those of them that are set, with their values.
 pub(crate) fn listed_values(values: &Map<String, Value>) -> Vec<(&'static str, &Value)> {
     listed_names().filter_map(|key| Some((key, super::DottedLookup(values).get(key)?))).collect()
 }

@@ -144,7 +144,7 @@ fn other_context_files_come_on_top_of_the_usual_one() {
 }
 
 #[test]
-fn what_changes_nothing_is_said_and_is_not_wrong() {
+fn ineffective_settings_are_reported_without_errors() {
     let text = "{\n  \"general\": { \"preferredEditor\": \"vi\", \"checkpointing\": { \"enabled\": false }, \"maxAttempts\": 3 },\n  \"tools\": { \"callCommand\": \"x\" }\n}";
     let (settings, diagnostics) = merge_texts(&[(Source::User, text)], &process_env(&[]));
     assert!(diagnostics.is_empty(), "{diagnostics:?}");

@@ -1,4 +1,4 @@
-//! The merged map of all layers as typed settings. What is wrong in it was left out before.
+//! Converts the merged map of all layers to typed settings. Wrong values have already been left out.
 
 use hookwright_hooks::{Diagnostic, EnvRedaction, Severity};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::process_env::ProcessEnv;
 use crate::subagents::AgentSettings;
 
 impl Settings {
-    /// Types a merged map. Its known keys have been checked, so what is missing here was not set.
+    /// Converts a merged map. Its known keys have been checked, so a missing value was not set.
     pub(crate) fn new(raw: Map<String, Value>, world: &ProcessEnv, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let get = DottedLookup(&raw);
         Settings {
@@ -82,7 +82,7 @@ fn model_settings(get: &DottedLookup<'_>, world: &ProcessEnv) -> ModelSettings {
     let default = ModelSettings::default();
     ModelSettings {
         name: world.non_empty_var("GEMINI_MODEL").map(str::to_owned).or_else(|| get.string("model.name")),
-        // Anything below zero means no limit.
+        // A negative number means no limit.
         max_session_turns: get.count("model.maxSessionTurns"),
         max_prompt_turns: match get.get("model.maxPromptTurns") {
             None => default.max_prompt_turns,
@@ -95,7 +95,7 @@ fn model_settings(get: &DottedLookup<'_>, world: &ProcessEnv) -> ModelSettings {
     }
 }
 
-/// Prices that are some; what is sent again costs what it costs at first, unless somebody says otherwise.
+/// Parses the prices that are valid; cached input costs as much as input if no price is given.
 fn parse_prices(entries: &Map<String, Value>) -> Vec<(String, ModelPrice)> {
     let price = |(name, entry): (&String, &Value)| {
         let number = |key: &str| entry.get(key)?.as_f64().filter(|price| price.is_finite() && *price >= 0.0);
@@ -107,8 +107,8 @@ fn parse_prices(entries: &Map<String, Value>) -> Vec<(String, ModelPrice)> {
 }
 
 impl ContextSettings {
-    /// Keeps names that only the project chose from finding anything but notes outside of it, and from counting as notes
-    /// beside guards.
+    /// Restricts names that only the project chose: outside of the project they match only Markdown files, and they
+    /// do not count as notes beside guards.
     pub(crate) fn restrict_to_outer(&mut self, outer: &DottedLookup<'_>) {
         let own = context_settings(outer);
         self.outside_file_names.retain(|name| own.file_names.contains(name) || is_markdown(name));
@@ -123,7 +123,7 @@ fn is_markdown(name: &str) -> bool {
 fn context_settings(get: &DottedLookup<'_>) -> ContextSettings {
     let mut file_names = get.get("context.fileName").map(string_list).unwrap_or_default();
     file_names.retain(|name| !name.trim().is_empty());
-    // Other names come on top of the usual one.
+    // Configured names are used in addition to the default one.
     if !file_names.iter().any(|name| name == DEFAULT_CONTEXT_FILE) {
         file_names.push(DEFAULT_CONTEXT_FILE.to_owned());
     }
@@ -153,7 +153,7 @@ fn security_settings(get: &DottedLookup<'_>) -> SecuritySettings {
     }
 }
 
-/// What is kept from hooks.
+/// Returns which variables are hidden from hooks.
 pub(crate) fn redaction_rules(get: &DottedLookup<'_>) -> Option<EnvRedaction> {
     get.flag("security.environmentVariableRedaction.enabled", false).then(|| EnvRedaction {
         allowed: get.strings("security.environmentVariableRedaction.allowed"),
@@ -161,7 +161,7 @@ pub(crate) fn redaction_rules(get: &DottedLookup<'_>) -> Option<EnvRedaction> {
     })
 }
 
-/// The environment's word goes over the files'.
+/// Reads the telemetry settings; environment variables win over files.
 fn telemetry_settings(
     get: &DottedLookup<'_>,
     world: &ProcessEnv,
@@ -197,7 +197,7 @@ fn telemetry_settings(
     }
 }
 
-/// Reads values out of a merged map by their dotted keys.
+/// Reads values from a merged map by their dotted keys.
 pub(crate) struct DottedLookup<'m>(pub(crate) &'m Map<String, Value>);
 
 impl<'m> DottedLookup<'m> {
@@ -232,7 +232,7 @@ impl<'m> DottedLookup<'m> {
     }
 }
 
-/// A list of strings, or a single one.
+/// Reads a list of strings, or a single one.
 fn string_list(value: &Value) -> Vec<String> {
     match value {
         Value::Array(items) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),

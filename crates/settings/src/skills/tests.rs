@@ -4,7 +4,7 @@ use super::*;
 use crate::{LoadOptions, ProcessEnv, load};
 use hookwright_testkit::deadline::*;
 
-/// A home and a project in it.
+/// A home directory with a project in it.
 struct SkillFixture {
     _folder: tempfile::TempDir,
     home: PathBuf,
@@ -47,7 +47,7 @@ impl SkillFixture {
         discover(&self.load(true))
     }
 
-    /// Names, descriptions and states; and what is wrong.
+    /// Returns names, descriptions and states, and the problems.
     fn descriptions_and_problems(&self) -> (Vec<String>, Vec<String>) {
         let skills = self.discover_skills();
         let list = skills.list.iter().map(|skill| {
@@ -146,7 +146,7 @@ fn settings_of_any_layer_disable() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn problems_are_reported_with_positions() {
     let place = SkillFixture::new();
     let write = |name: &str, head: &str| {
         place.write(&format!(".gemini/skills/{name}/SKILL.md"), format!("---\n{head}\n---\nx"))
@@ -200,7 +200,7 @@ fn what_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
-fn no_name_leads_anywhere() {
+fn skill_names_cannot_be_paths() {
     let place = SkillFixture::new();
     for (at, name) in
         ["../../etc", "/etc/passwd", "a/b", "..", ".", ".hidden", "\"a\\nb\"", "'  '", "a:b", "<x>"].iter().enumerate()
@@ -222,18 +222,18 @@ fn links_lead_out_of_the_users_folder_alone() {
     for folder in [".gemini/skills", "work/.gemini/skills"] {
         fs::create_dir_all(place.home.join(folder)).unwrap();
     }
-    // The user links what he likes; a project only what it holds itself.
+    // The user may link any folder, a project only its own.
     symlink(place.home.join("elsewhere/linked"), place.home.join(".gemini/skills/linked")).unwrap();
     symlink(place.home.join("elsewhere/linked"), place.root.join(".gemini/skills/out")).unwrap();
     symlink("../../tools/inside", place.root.join(".gemini/skills/inside")).unwrap();
-    // A project's own file may stand in several folders.
+    // A project's file may be linked into several folders.
     fs::create_dir_all(place.root.join(".gemini/skills/again")).unwrap();
     symlink("../../../tools/inside/SKILL.md", place.root.join(".gemini/skills/again/SKILL.md")).unwrap();
     place.write("work/tools/inside/SKILL.md", "---\nname: again\ndescription: x\n---\nDo it.");
     assert_eq!(place.discover_skills().list.iter().filter(|skill| skill.name == "again").count(), 2);
     fs::remove_dir_all(place.root.join(".gemini/skills/again")).unwrap();
     place.write_skill("work/tools/inside", "inside", "x");
-    // Nobody's skill is a file from elsewhere.
+    // A link to a file elsewhere is never a skill.
     place.write("secret", "---\nname: s\ndescription: t\n---\nhidden");
     for folder in ["work/.gemini/skills/file", ".gemini/skills/file"] {
         fs::create_dir_all(place.home.join(folder)).unwrap();

@@ -1,5 +1,5 @@
-//! MCP servers that one agent alone has: what its file names, and which of them count here. They are judged as the settings'
-//! own are, and take nobody's name. Starting them is the agent's work.
+//! MCP servers that a single agent declares in its file, and the decision which of them are used. They are checked
+//! like those of the settings, and cannot take another server's name. The agent starts them.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,8 @@ use crate::load::LoadedConfig;
 use crate::mcp::{McpServer, ServerSkipReason};
 use crate::process_env::ProcessEnv;
 
-/// An entry in the words of settings: agents' files write `http_url` and `auth` for `httpUrl` and `oauth`.
+/// Converts an entry to the keys of the settings: agents' files write `http_url` and `auth` for `httpUrl` and
+/// `oauth`.
 pub(super) fn to_settings_entry(entry: Value) -> Value {
     let Value::Object(entry) = entry else { return entry };
     let renamed = entry.into_iter().map(|(key, value)| match (key.as_str(), value) {
@@ -35,7 +36,7 @@ fn camel_case(key: &str) -> String {
     })
 }
 
-/// Decides which servers of each agent count, and says of the others why not.
+/// Decides which servers of each agent are used, and reports why others are not.
 pub(super) fn resolve_servers(agents: &mut SubAgents, loaded: &LoadedConfig) {
     let mut taken = server_name_owners(loaded);
     for agent in agents.list.iter_mut().filter(|agent| agent.enabled) {
@@ -43,7 +44,7 @@ pub(super) fn resolve_servers(agents: &mut SubAgents, loaded: &LoadedConfig) {
         for (name, entry) in &agent.named_servers {
             match check_agent_server(agent, name, entry, loaded, &mut taken) {
                 Ok(server) => counting.push(server),
-                // Broken entries were said where they stand; what the user switched off need not be.
+                // Broken entries are reported at their positions, and servers that the user disabled need no report.
                 Err(
                     why @ (ServerSkipReason::Untrusted
                     | ServerSkipReason::Shadowed(_)
@@ -62,7 +63,7 @@ pub(super) fn resolve_servers(agents: &mut SubAgents, loaded: &LoadedConfig) {
     }
 }
 
-/// Who has a name: what is allowed, denied or granted by it means that server and no other.
+/// The owner of each server name, because permissions by name must mean only that server.
 type ServerNameOwners = HashMap<String, (Source, Option<McpServer>)>;
 
 fn server_name_owners(loaded: &LoadedConfig) -> ServerNameOwners {
@@ -91,7 +92,7 @@ fn check_agent_server(
         env.splice(0..0, extension.env.iter().cloned());
     }
     match taken.get(&server_key(name)) {
-        // Several agents may have the very same.
+        // Several agents may declare the same server.
         Some((_, Some(same))) if *same == server => {}
         Some((by, _)) => return Err(ServerSkipReason::Shadowed(by.clone())),
         None => drop(taken.insert(server_key(name), (agent.source.clone(), Some(server.clone())))),
@@ -104,7 +105,7 @@ fn extension_of<'l>(agent: &SubAgentDefinition, loaded: &'l LoadedConfig) -> Opt
     loaded.extensions.iter().find(|extension| extension.name == *name)
 }
 
-/// The variables that an agent's file sees: those that settings of the same place do.
+/// Returns the variables that an agent's file may use: the same as the settings of its layer.
 fn process_env_for(agent: &SubAgentDefinition, loaded: &LoadedConfig) -> ProcessEnv {
     match (&agent.source, extension_of(agent, loaded)) {
         (_, Some(extension)) => extension.extend_env(&loaded.process_env),

@@ -1,5 +1,6 @@
-//! One file → one agent: front matter field by field, so that one bad field spoils no other. What is wrong is said where
-//! it stands; only an agent without a usable name or description is left out.
+//! Parses one definition file into an agent, field by field, so that a bad field does not affect the others. Problems
+//! are reported with positions. An agent is left out if it has no front matter, no valid name or no description, or if
+//! it is remote.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -15,14 +16,14 @@ use super::{DEFAULT_AGENT_TIMEOUT, DEFAULT_MAX_TURNS, SubAgentDefinition, ToolLi
 use crate::front_matter::{self, FrontMatter, FrontMatterField, YamlNode, YamlNodeKind};
 use crate::mcp;
 
-/// Longer names and descriptions nobody chooses by.
+/// Limits for names and descriptions.
 const MAX_AGENT_NAME_BYTES: usize = 64;
 const MAX_AGENT_DESCRIPTION_BYTES: usize = 4096;
-/// Longer than a day nobody waits.
+/// Longest timeout of an agent: one day.
 const MAX_TIMEOUT_MINUTES: u64 = 24 * 60;
 pub(super) const TEMPERATURE_RANGE: RangeInclusive<f64> = 0.0..=2.0;
 
-/// The fields that are understood, under all their names.
+/// Known fields, under all their names.
 const KNOWN_FIELDS: &[&str] = &[
     "kind",
     "name",
@@ -38,11 +39,11 @@ const KNOWN_FIELDS: &[&str] = &[
     "timeout_mins",
     "mcp_servers",
     "mcpServers",
-    // Another agent's colour on its screen.
+    // Colour of the agent in another program's user interface.
     "color",
 ];
 
-/// Reads a definition; nothing if it can't be one.
+/// Parses a definition; `None` if it is not usable.
 pub(super) fn parse_definition(
     source: &Source,
     path: &Path,
@@ -54,17 +55,17 @@ pub(super) fn parse_definition(
     DefinitionReader { source_text: place, front, diagnostics }.read_definition(source, path)
 }
 
-/// So many minutes, within reason.
+/// Returns a duration of so many minutes, at most `MAX_TIMEOUT_MINUTES`.
 pub(super) fn clamped_minutes(count: u64) -> Duration {
     Duration::from_secs(count.min(MAX_TIMEOUT_MINUTES) * 60)
 }
 
-/// The model that a word means; nothing for the session's own.
+/// Returns the model that a definition names; `None` for the session's model.
 pub(super) fn model_override(name: &str) -> Option<String> {
     Some(name.trim()).filter(|name| !matches!(*name, "" | "inherit")).map(str::to_owned)
 }
 
-/// What becomes of an agent where nobody can tell which tools it may not have.
+/// Result for an agent whose list of forbidden tools cannot be read.
 const NO_TOOLS_MESSAGE: &str = "the agent has no tools";
 
 struct DefinitionReader<'a> {
@@ -80,7 +81,7 @@ impl DefinitionReader<'_> {
         if !self.is_local() {
             return None;
         }
-        // Both are read, so that both are said to be wrong.
+        // Both are read, so that the problems of both are reported.
         let (name, description) = (self.name(), self.description());
         let (name, description) = (name?, description?);
         let prompt = self.front.body.trim().to_owned();
@@ -119,7 +120,7 @@ impl DefinitionReader<'_> {
         &mut self.diagnostics[last]
     }
 
-    /// A field of the wrong kind counts as missing.
+    /// Reports a field of the wrong type, which counts as missing.
     fn report_wrong_type(&mut self, field: &FrontMatterField, expected: &str, instead: &str) {
         let found = match &field.value.kind {
             YamlNodeKind::Plain(text) if text.len() < 40 => text.clone(),
@@ -129,7 +130,8 @@ impl DefinitionReader<'_> {
         self.report(Severity::Error, &field.value, text).expected = Some(format!("expected {expected}"));
     }
 
-    /// A field that is nearly one of ours is a slip, and said by itself; what others' programs have is said in one line.
+    /// Reports unknown fields: each one that is close to a known field by itself, all others, which may belong to
+    /// other programs, in one diagnostic.
     fn report_unknown_fields(&mut self) {
         let unknown: Vec<FrontMatterField> =
             self.front.fields.iter().filter(|field| !KNOWN_FIELDS.contains(&field.key.as_str())).cloned().collect();
@@ -155,7 +157,7 @@ impl DefinitionReader<'_> {
         self.diagnostics.push(self.source_text.diagnose(Severity::Warning, range.start, range.end, text));
     }
 
-    /// A word that nobody knows here is another program's kind of local agent; only what lives elsewhere can't be had.
+    /// Whether the agent runs locally. An unknown kind counts as local; only remote agents are not supported.
     fn is_local(&mut self) -> bool {
         let Some(field) = self.field(&["kind"]) else { return true };
         let text = match field.value.text().map(str::to_lowercase).as_deref() {
@@ -244,7 +246,7 @@ impl DefinitionReader<'_> {
         count
     }
 
-    /// A list that can't be read gives no tools: whoever wrote one wanted fewer than all.
+    /// Reads the tools. A list that can't be read gives no tools, because its author wanted fewer than all.
     fn tools(&mut self) -> ToolList {
         let mut list = match self.field(&["tools"]) {
             None => ToolList::default(),
@@ -266,7 +268,7 @@ impl DefinitionReader<'_> {
         list
     }
 
-    /// A word that takes away nothing was meant to.
+    /// Warns about a forbidden tool that does not exist.
     fn report_ineffective_denial(&mut self, name: &str, node: &YamlNode) {
         let whole = name.split('(').next().unwrap_or(name).trim();
         if let Err(ToolEntryProblem::Unknown) = parse_patterns(whole) {
@@ -275,8 +277,8 @@ impl DefinitionReader<'_> {
         }
     }
 
-    /// A list of names, or one line with commas between them; and whether all of it can be read. What becomes of a list and
-    /// of an entry that can't is said with it.
+    /// Reads a list of names, or one line separated by commas, and whether all of it could be read. `no_list` and
+    /// `no_entry` are the consequences to report.
     fn tool_names(
         &mut self,
         field: &FrontMatterField,
@@ -319,7 +321,7 @@ impl DefinitionReader<'_> {
         self.report(Severity::Warning, node, text).help = Some(help);
     }
 
-    /// The servers that only this agent has; what is wrong with one is said at its entry.
+    /// Reads the servers that only this agent has; problems are reported at their entries.
     fn servers(&mut self, source: &Source) -> Map<String, Value> {
         let Some(field) = self.field(&["mcp_servers", "mcpServers"]) else { return Map::new() };
         let YamlNodeKind::Map(entries) = &field.value.kind else {
@@ -341,7 +343,7 @@ impl DefinitionReader<'_> {
     }
 }
 
-/// Names between commas; those in brackets belong together.
+/// Splits names at commas outside of brackets.
 fn split_names(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_i32;
     let parts = text.split(move |char: char| {

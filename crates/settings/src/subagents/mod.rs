@@ -1,4 +1,4 @@
-//! Sub-agents: the files that define them, by name, and what settings say about them. Running one is the agent's work.
+//! Finds the files that define sub-agents, and applies the settings for them. The agent crate runs them.
 
 mod agent_servers;
 mod definition_reader;
@@ -17,76 +17,74 @@ use crate::mcp::McpServer;
 use crate::paths::{ConfigPaths, GEMINI_DIR};
 pub use tool_list::ToolList;
 
-/// A definition is a page or two; a larger file is a mistake or an attack.
+/// Largest definition file that is read.
 const MAX_DEFINITION_BYTES: u64 = 256 << 10;
-/// More of them nobody chooses from.
+/// Most definition files that are read from a directory.
 const MAX_DEFINITION_FILES: usize = 200;
-/// How many requests an agent may make where nobody says otherwise.
+/// Default limit of requests of an agent.
 const DEFAULT_MAX_TURNS: u32 = 30;
-/// How long it may take where nobody says otherwise.
+/// Default limit of an agent's run time.
 const DEFAULT_AGENT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// An agent that others can give an objective to.
+/// The definition of a sub-agent, to which other agents can delegate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubAgentDefinition {
-    /// What it is called by.
+    /// Name by which it is called.
     pub name: String,
-    /// What people read instead.
+    /// Name for display.
     pub display_name: Option<String>,
-    /// What it is for.
     pub description: String,
-    /// Which of the session's tools it has.
+    /// Which of the session's tools it may use.
     pub tools: ToolList,
-    /// The model that it asks; the session's if not set.
+    /// Its model; the session's if not set.
     pub model: Option<String>,
-    /// How free its answers are; the provider's default if not set.
+    /// Sampling temperature; the provider's default if not set.
     pub temperature: Option<f64>,
-    /// How many requests it may make.
+    /// Most requests that it may make.
     pub max_turns: u32,
-    /// How long it may take.
+    /// Longest time that it may run.
     pub timeout: Duration,
-    /// MCP servers that it alone has, as its file names them, in the words of settings.
+    /// MCP servers that its file declares, converted to the keys of the settings.
     pub named_servers: Map<String, Value>,
-    /// Those of them that count here; [`discover`] decides.
+    /// Those of them that are used; [`discover`] decides.
     pub servers: Vec<McpServer>,
     /// Its system prompt.
     pub prompt: String,
     /// Whether it can be called.
     pub enabled: bool,
-    /// Whose it is.
+    /// Layer or extension that defines it.
     pub source: Source,
-    /// Its file.
     pub path: PathBuf,
 }
 
 impl SubAgentDefinition {
-    /// Its name for people.
+    /// Returns the name for display.
     pub fn title(&self) -> &str {
         self.display_name.as_deref().unwrap_or(&self.name)
     }
 }
 
-/// All sub-agents, by name, and what is wrong with those that are missing.
+/// All sub-agents, and the problems of those that were left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SubAgents {
-    /// The agents, by name; those that are switched off too.
+    /// The agents, by name, including disabled ones.
     pub list: Vec<SubAgentDefinition>,
-    /// What is wrong, and which of two with one name counts.
+    /// Problems, and which of two agents with one name is used.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl SubAgents {
-    /// The agent of this name, if it can be called.
+    /// Returns the agent of this name, if it is enabled.
     pub fn get(&self, name: &str) -> Option<&SubAgentDefinition> {
         self.enabled().find(|agent| agent.name == name)
     }
 
-    /// Those that can be called.
+    /// Returns the agents that can be called.
     pub fn enabled(&self) -> impl Iterator<Item = &SubAgentDefinition> {
         self.list.iter().filter(|agent| agent.enabled)
     }
 
-    /// Adds those of a directory. Names that are taken stay with whom they are.
+    /// Adds the agents of a directory; names that are already taken are not replaced.
     fn add_directory(&mut self, source: &Source, directory: &Path) {
         for path in self.limited_definition_files(directory) {
             let Some(agent) = self.read_definition(source, directory, &path) else { continue };
@@ -106,7 +104,7 @@ impl SubAgents {
         }
     }
 
-    /// The files of a directory that define agents; of too many, the first.
+    /// Lists the definition files of a directory, up to the limit.
     fn limited_definition_files(&mut self, directory: &Path) -> Vec<PathBuf> {
         let entries = match std::fs::read_dir(directory) {
             Ok(entries) => entries,
@@ -145,7 +143,7 @@ impl SubAgents {
     }
 }
 
-/// The files of a directory that define agents, in a stable order, however many there are.
+/// Lists the definition files of a directory in a stable order, without a limit.
 pub(crate) fn definition_files(directory: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(directory).map(filter_definition_files).unwrap_or_default()
 }
@@ -191,7 +189,7 @@ pub fn discover(loaded: &LoadedConfig) -> SubAgents {
     agents
 }
 
-/// The settings file that names an agent.
+/// Returns the settings file that names an agent.
 fn settings_file_naming<'l>(loaded: &'l LoadedConfig, name: &str) -> &'l Path {
     let quoted = format!("\"{name}\"");
     let names_it = |file: &&SettingsFile| {
@@ -201,7 +199,7 @@ fn settings_file_naming<'l>(loaded: &'l LoadedConfig, name: &str) -> &'l Path {
     loaded.files.iter().find(names_it).map_or(&loaded.paths.user_settings, |file| &file.path)
 }
 
-/// The project's, the user's and those of active extensions, in this order.
+/// Finds the agents of the project, the user and active extensions, in this order of precedence.
 fn find_agents(paths: &ConfigPaths, project: &ProjectFolder, extensions: &[Extension]) -> SubAgents {
     let mut agents = SubAgents::default();
     if project.trust.is_trusted() && project.root.join(GEMINI_DIR) != paths.user_dir {
@@ -215,7 +213,7 @@ fn find_agents(paths: &ConfigPaths, project: &ProjectFolder, extensions: &[Exten
     agents
 }
 
-/// Reads one definition wherever it is, for who wants to know whether it would do.
+/// Reads one definition file to check it.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -230,14 +228,14 @@ pub fn check_definition(path: &Path) -> Result<(Option<SubAgentDefinition>, Vec<
     Ok((agent, diagnostics))
 }
 
-/// The sub-agents of one folder.
+/// Reads the sub-agents of one folder.
 pub fn read_folder(directory: &Path, source: &Source) -> SubAgents {
     let mut agents = SubAgents::default();
     agents.add_directory(source, directory);
     agents
 }
 
-/// Reads the definitions of a folder, or the one that a file is, for who wants to know whether they would do.
+/// Reads the definitions of a folder, or a single file, to check them.
 pub fn read_path(path: &Path) -> SubAgents {
     if path.is_dir() {
         return read_folder(path, &Source::Project);
@@ -250,12 +248,12 @@ pub fn read_path(path: &Path) -> SubAgents {
     agents
 }
 
-/// `agents` and `experimental.enableAgents`: what settings say of sub-agents.
+/// The settings `agents` and `experimental.enableAgents`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentSettings {
-    /// Whether there are any.
+    /// Whether sub-agents can be used at all.
     pub enabled: bool,
-    /// What is changed about each, by name.
+    /// Overrides by agent name.
     pub overrides: Map<String, Value>,
 }
 
@@ -266,7 +264,7 @@ impl Default for AgentSettings {
 }
 
 impl AgentSettings {
-    /// Lays the settings' word over a definition. A value that makes no sense leaves it as it was.
+    /// Applies the settings to a definition. An invalid value changes nothing.
     fn apply_overrides(&self, agent: &mut SubAgentDefinition) {
         let Some(over) = self.overrides.get(&agent.name) else { return };
         let at = |path: &[&str]| path.iter().try_fold(over, |value, key| value.get(key));
@@ -287,7 +285,7 @@ impl AgentSettings {
         agent.temperature =
             heat.filter(|heat| definition_reader::TEMPERATURE_RANGE.contains(heat)).or(agent.temperature);
         if let Some(names) = at(&["tools"]).and_then(Value::as_array) {
-            // A project may say this of the user's agents: it takes away, and gives nothing.
+            // A project may set this for the user's agents, so it can only remove tools.
             let list = ToolList::from_names(names.iter().filter_map(Value::as_str));
             agent.tools = std::mem::take(&mut agent.tools).intersected_with(list);
         }

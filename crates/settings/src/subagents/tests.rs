@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 
-/// What a file comes to, and what is said of it: `line:column severity message`.
+/// Parses a file and returns the problems as `line:column severity message`.
 fn parse_text(text: &str) -> (Option<SubAgentDefinition>, Vec<String>) {
     let mut diagnostics = Vec::new();
     let agent = definition_reader::parse_definition(&Source::User, Path::new("/a/x.md"), text, &mut diagnostics);
@@ -60,9 +60,9 @@ fn an_agent_of_claude_code() {
     );
 }
 
-/// Whoever writes such a list wants fewer tools than all, and not all because of a slip.
+/// The author of such a list wants fewer tools than all, so a mistake in it must not allow all.
 #[test]
-fn a_list_of_what_is_not_allowed_that_can_not_be_read_allows_nothing() {
+fn unreadable_list_of_forbidden_tools_allows_no_tools() {
     let tools = |list: &str| {
         let (agent, said) = parse_text(&format!("---\nname: x\ndescription: y\n{list}\n---\nP"));
         (agent.unwrap().tools, said)
@@ -107,7 +107,7 @@ fn one_bad_field_spoils_no_other() {
 }
 
 #[test]
-fn enormous_bounds_are_bounds() {
+fn enormous_limits_are_clamped() {
     let text = "---\nname: x\ndescription: y\nmax_turns: 99999999999\ntimeout_mins: 9007199254740993\n---\nP";
     let agent = parse_text(text).0.unwrap();
     assert_eq!((agent.max_turns, agent.timeout), (u32::MAX, Duration::from_secs(24 * 3600)));
@@ -184,7 +184,7 @@ fn settings_go_over_the_file() {
 }
 
 #[test]
-fn a_kind_that_nobody_knows_is_local_and_others_fields_are_one_line() {
+fn unknown_kind_is_local_and_unknown_fields_are_reported_once() {
     let text =
         "---\nkind: TASK\nname: x\ndescription: d\npermissionMode: a\nskills: b\nmemory: c\nmodle: d\n---\nbody\n";
     let mut said = Vec::new();
@@ -203,7 +203,7 @@ fn a_kind_that_nobody_knows_is_local_and_others_fields_are_one_line() {
 }
 
 #[test]
-fn servers_of_its_own_are_read_in_the_words_of_settings_and_what_is_wrong_is_said_there() {
+fn own_servers_are_converted_to_settings_keys_and_problems_are_reported() {
     let (agent, said) = parse_text(
         "---\nname: x\ndescription: y\nmcp_servers:\n  far:\n    http_url: https://h.example/mcp\n    exclude_tools: [a]\n    \
          auth: {type: oauth, client_id: me, token_url: https://h.example/t}\n    trust: true\n  near:\n    command: sh\n    \

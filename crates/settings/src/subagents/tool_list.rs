@@ -1,21 +1,21 @@
-//! Which of the session's tools an agent has: names, old and foreign ones included, and wildcards. A list can only take
-//! away; it gives nobody a tool that the session has not.
+//! Which of the session's tools an agent may use: names, including older and foreign ones, and wildcards. A list can
+//! only remove tools; it never adds one that the session does not have.
 
 use hookwright_hooks::{McpToolName, is_possible_tool, tools_named};
 
 /// The tools of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolList {
-    /// Lists that each must have a tool; none means all.
+    /// Lists of which each must contain a tool; an empty vector allows all.
     allowed: Vec<Vec<ToolPattern>>,
-    /// Not these.
+    /// Tools that are forbidden.
     denied: Vec<ToolPattern>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ToolPattern {
     All,
-    /// Tools of MCP servers, as the engine reads their names.
+    /// Tools of MCP servers, matched as the engine does it.
     Mcp(String),
     Tool(String),
 }
@@ -25,47 +25,47 @@ pub(super) enum ToolPattern {
 pub(super) enum ToolEntryProblem {
     /// No tool has such a name.
     Unknown,
-    /// It allows a part of what a tool can do, which nobody here can see to.
+    /// The entry allows a part of what a tool can do, which cannot be enforced here.
     Restricted,
 }
 
 impl ToolList {
-    /// Only these.
+    /// Allows only these tools.
     pub(super) fn from_names<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         let patterns = names.filter_map(|name| parse_patterns(name).ok()).flatten();
         ToolList { allowed: vec![patterns.collect()], denied: Vec::new() }
     }
 
-    /// Of these, only those.
+    /// Allows only tools that both lists allow.
     pub(super) fn intersected_with(mut self, to: ToolList) -> Self {
         self.allowed.extend(to.allowed);
         self.denied.extend(to.denied);
         self
     }
 
-    /// Not these either.
+    /// Forbids these tools.
     pub(super) fn without<'n>(mut self, names: impl Iterator<Item = &'n str>) -> Self {
-        // Whoever takes away a part of a tool loses all of it.
+        // Forbidding a part of a tool forbids all of it.
         let whole = names.map(|name| name.split('(').next().unwrap_or(name).trim());
         self.denied.extend(whole.filter_map(|name| parse_patterns(name).ok()).flatten());
         self
     }
 
-    /// Whether a tool of the session is the agent's too; for an MCP server's, by any of its names.
+    /// Whether the agent may use a tool of the session; an MCP tool is matched by any of its names.
     pub fn has(&self, tool: &str, mcp: Option<McpToolName<'_>>) -> bool {
         let mcp = mcp.or_else(|| McpToolName::parse(tool));
         self.allowed.iter().all(|list| list.iter().any(|one| one.allows(tool, mcp)))
             && !self.denied.iter().any(|one| one.denies(tool, mcp))
     }
 
-    /// Whether the list leaves the agent a tool of a server that it alone has: such a server is there for all of its tools, but
-    /// for those that are taken away.
+    /// Whether the agent may use a tool of a server that it declares itself. All tools of such a server are allowed,
+    /// except forbidden ones.
     pub fn allows_own_server_tool(&self, tool: &str, mcp: Option<McpToolName<'_>>) -> bool {
         let mcp = mcp.or_else(|| McpToolName::parse(tool));
         !self.denied.iter().any(|one| one.denies(tool, mcp))
     }
 
-    /// The names as they are understood; nothing if there is no list.
+    /// Returns the allowed names as they were understood; `None` if there is no list.
     pub fn names(&self) -> Option<Vec<String>> {
         let name = |pattern: &ToolPattern| match pattern {
             ToolPattern::All => "*".to_owned(),
@@ -92,7 +92,7 @@ impl ToolPattern {
         }
     }
 
-    /// A no counts in every reading.
+    /// Whether the pattern forbids a tool. Every possible reading of an MCP name counts.
     fn denies(&self, tool: &str, mcp: Option<McpToolName<'_>>) -> bool {
         match self {
             ToolPattern::Mcp(entry) => mcp.is_some_and(|mcp| mcp.may_match(entry)),
@@ -101,11 +101,11 @@ impl ToolPattern {
     }
 }
 
-/// Tools of other agents that do a part of what ours do. A guard for one of them guards ours; whoever gives one does not give the
-/// whole.
+/// Tools of other agents that do a part of what ours do. A guard for one of them also guards our tool, but allowing
+/// one does not allow our whole tool.
 const PARTIAL_TOOLS: [&str; 2] = ["NotebookEdit", "NotebookRead"];
 
-/// What an entry means.
+/// Returns the tools that an entry stands for.
 pub(super) fn parse_patterns(entry: &str) -> Result<Vec<ToolPattern>, ToolEntryProblem> {
     if entry.contains('(') {
         return Err(ToolEntryProblem::Restricted);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_any_age_and_agent_mean_the_tool() {
+    fn older_and_foreign_tool_names_are_understood() {
         for name in ["search_file_content", "grep_search", "Grep", "GrepTool"] {
             assert!(has(&[name], "search_file_content"), "{name}");
             assert!(!has(&[name], "run_shell_command"), "{name}");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn another_list_takes_away_and_gives_nothing() {
+    fn second_list_only_removes_tools() {
         let list = |names: &[&str]| ToolList::from_names(names.iter().copied());
         let narrowed = list(&["read_file", "glob"]).intersected_with(list(&["glob", "write_file"]));
         assert!(narrowed.has("glob", None) && !narrowed.has("read_file", None) && !narrowed.has("write_file", None));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_of_servers_are_known_by_what_they_are_called_there() {
+    fn mcp_tools_match_by_their_server_side_names() {
         let mcp = McpToolName { name: "mcp__my_server__x", server: "my.server", tool: "x" };
         for entry in ["mcp__my.server__x", "mcp_my.server_*", "mcp__my_server__x"] {
             assert!(ToolList::from_names([entry].into_iter()).has(mcp.name, Some(mcp)), "{entry}");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_not_given() {
+    fn partial_tool_permissions_are_not_granted() {
         assert_eq!(parse_patterns("Bash(git:*)"), Err(ToolEntryProblem::Restricted));
         assert_eq!(parse_patterns("NoSuchTool"), Err(ToolEntryProblem::Unknown));
         assert!(!has(&["Bash(git:*)"], "run_shell_command"));

@@ -1,5 +1,6 @@
-//! What a hook is made of: its declaration, its variables, and the content of every file in its root that it runs, that
-//! those run in turn, or that may be loaded for where it stands; where that cannot be told, everything under `.gemini/` too.
+//! Computes fingerprints of hooks: the declaration, the variables, and the content of every file under the root that
+//! the hook runs, that those files run in turn, or that may be loaded from their folders. Where that cannot be
+//! determined, everything under `.gemini/` is included.
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
@@ -20,33 +21,34 @@ use crate::json::fill_variables;
 use crate::paths::{CLAUDE_DIR, GEMINI_DIR, hex};
 use crate::process_env::ProcessEnv;
 
-/// How many lines of a script are remembered, to tell later how many changed.
+/// Most lines of a script that are hashed one by one, to count changed lines later.
 const MAX_HASHED_LINES: usize = 2000;
 const MAX_HASHED_TEXT_BYTES: usize = 1024 * 1024;
-/// So many files around a script have names of their own in its fingerprint; more are told together.
+/// Most files around a script that are listed by name in its fingerprint; more get one common digest.
 const MAX_NAMED_FILES: usize = 64;
 const MAX_FILES_WITH_LINES: usize = 16;
 
-/// Which fingerprints these are. What an older form did not look at, nobody has trusted.
+/// Version of the fingerprints. A hook that was trusted in an older version must be trusted again, because that
+/// version checked less.
 pub(crate) const FINGERPRINT_VERSION: u32 = 2;
 
-/// The field that holds the name of a hook that a project switches off. No hook declares it.
+/// Field with the name of a hook that a project disables. No hook declares it.
 pub(super) const SWITCH_OFF_KEY: &str = "switches off";
 
-/// What a hook is made of.
+/// Everything that a hook consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
-    /// Its declaration, by key; what is not set is not there.
+    /// Its declaration by key; keys that are not set are left out.
     pub(crate) declared: BTreeMap<String, String>,
-    /// A hash of each of its own variables.
+    /// A hash of each of its variables.
     pub(crate) variables: BTreeMap<String, String>,
-    /// By path inside the root, with forward slashes.
+    /// Scripts by path relative to the root, with forward slashes.
     pub(crate) scripts: BTreeMap<String, ScriptDigest>,
-    /// Whether these are all that it runs.
+    /// Whether these are all files that it runs.
     pub(crate) certain: bool,
 }
 
-/// A script's content.
+/// Digest of a script's content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ScriptDigest {
     pub(crate) sha256: String,
@@ -55,7 +57,7 @@ pub(crate) struct ScriptDigest {
 }
 
 impl Fingerprint {
-    /// One hash over everything.
+    /// Returns one hash of everything.
     pub(crate) fn digest(&self) -> String {
         let Fingerprint { declared, variables, scripts, certain } = self;
         let mut hash = Sha256::new();
@@ -78,7 +80,7 @@ impl Fingerprint {
         hex(&hash.finalize())
     }
 
-    /// The fingerprint of a project's word that a hook of another layer is off: whose hook, and which.
+    /// Returns the fingerprint of a project's setting that disables a hook of another layer.
     pub(crate) fn of_switch_off(hook: &Hook) -> Self {
         let declared = [(SWITCH_OFF_KEY, hook.id().to_owned()), ("source", hook.source.to_string())];
         Fingerprint {
@@ -98,13 +100,14 @@ impl Fingerprint {
     }
 }
 
-/// A hook's declaration, without what is not set.
+/// Returns a hook's declaration, without fields that are not set.
 fn declared_fields(hook: &Hook) -> BTreeMap<String, String> {
     let set = hook.fingerprint_fields().into_iter().filter(|(_, value)| !value.is_empty());
     set.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Of what a program is given, or a service is sent. Hashes, because the values may be secrets.
+/// Returns hashes of the variables of a program and the headers of a request. They are hashed because the values may
+/// be secrets.
 fn variable_hashes(hook: &Hook) -> BTreeMap<String, String> {
     let hashed = |value: &str| hex(&Sha256::digest(value))[..16].to_owned();
     let headers = match &hook.action {
@@ -116,7 +119,7 @@ fn variable_hashes(hook: &Hook) -> BTreeMap<String, String> {
     hook.env().iter().map(|(name, value)| (name.clone(), hashed(value))).chain(headers).collect()
 }
 
-/// The variables of a hook that runs in a project.
+/// Returns the value of a variable for a hook that runs in a project.
 pub(crate) fn hook_variable(hook: &Hook, world: &ProcessEnv, project: &Path, name: &str) -> Option<OsString> {
     let own = hook.env().iter().rev().find(|(key, _)| key == name);
     match (own, name) {
@@ -126,16 +129,16 @@ pub(crate) fn hook_variable(hook: &Hook, world: &ProcessEnv, project: &Path, nam
     }
 }
 
-/// Takes the fingerprints of the hooks of one root: a project or an extension.
+/// Computes the fingerprints of the hooks of one root, a project or an extension.
 pub(crate) struct Fingerprinter<'a> {
     root: &'a Path,
-    /// Where hooks run.
+    /// Working directory of the hooks.
     project: &'a Path,
     process_env: &'a ProcessEnv,
     follower: Follower<'a>,
-    /// Contents by path: many hooks share few scripts.
+    /// Digests by path, because many hooks share few scripts.
     scripts: RefCell<HashMap<PathBuf, Option<ScriptDigest>>>,
-    /// The same for many files together.
+    /// Digests of groups of files.
     groups: RefCell<HashMap<(PathBuf, usize), ScriptDigest>>,
     likely_files: OnceCell<Arc<Around>>,
 }
@@ -157,7 +160,7 @@ impl<'a> Fingerprinter<'a> {
         }
     }
 
-    /// The same for one guard, whose files count wherever they are.
+    /// Creates a fingerprinter for one guard, whose files count wherever they are.
     pub(crate) fn for_guard(home: &'a Path, project: &'a Path, world: &'a ProcessEnv, more: Vec<PathBuf>) -> Self {
         let mut roots = vec![project.to_owned(), home.to_owned()];
         roots.extend(repository_root(project, world));
@@ -167,7 +170,7 @@ impl<'a> Fingerprinter<'a> {
         Fingerprinter { follower: Follower::new(roots, &read_prefix), ..Fingerprinter::new(project, project, world) }
     }
 
-    /// A hook's fingerprint; nothing for one that the program brings with it.
+    /// Returns a hook's fingerprint; `None` for one that is built into the program.
     pub(crate) fn fingerprint(&self, hook: &Hook) -> Option<Fingerprint> {
         let files = self.files_run_by(hook)?;
         Some(Fingerprint {
@@ -178,7 +181,8 @@ impl<'a> Fingerprinter<'a> {
         })
     }
 
-    /// The files of the root that a hook runs, or is likely to; nothing for one that the program brings with it.
+    /// Returns the files under the root that a hook runs or is likely to run; `None` for one that is built into the
+    /// program.
     pub(crate) fn files_run_by(&self, hook: &Hook) -> Option<CommandFiles> {
         let mut files = self.followed_files(hook)?;
         if !files.certain && matches!(hook.source, Source::Project | Source::Extension(_)) {
@@ -189,7 +193,7 @@ impl<'a> Fingerprinter<'a> {
         Some(files)
     }
 
-    /// The files that a hook runs, without those that are only likely.
+    /// Returns the files that a hook runs, without those that are only likely.
     pub(crate) fn followed_files(&self, hook: &Hook) -> Option<CommandFiles> {
         let variable = |name: &str| hook_variable(hook, self.process_env, self.project, name);
         let place = Whereabouts { cwd: self.project, variable: &variable };
@@ -199,7 +203,7 @@ impl<'a> Fingerprinter<'a> {
         }
     }
 
-    /// The content of the files in the root.
+    /// Returns the digests of the files under the root.
     fn script_digests(&self, files: &CommandFiles) -> BTreeMap<String, ScriptDigest> {
         let mut contents = BTreeMap::new();
         for file in files.files.iter().filter(|file| self.follower.holds(&file.path)) {
@@ -217,7 +221,7 @@ impl<'a> Fingerprinter<'a> {
             for path in &around.files {
                 let script = || {
                     let script = self.script_digest(path)?;
-                    // Lines of many files would fill the record.
+                    // The line hashes of many files would fill the record.
                     Some(if around.files.len() > MAX_FILES_WITH_LINES {
                         ScriptDigest { lines: Vec::new(), ..script }
                     } else {
@@ -234,7 +238,7 @@ impl<'a> Fingerprinter<'a> {
         contents
     }
 
-    /// The name of a path, from the root where it lies inside.
+    /// Returns the name of a path, relative to the root if it is inside.
     fn relative_name(&self, path: &Path) -> String {
         let path = path.strip_prefix(self.root).unwrap_or(path);
         let root = path.has_root().then_some("");
@@ -255,7 +259,7 @@ impl<'a> Fingerprinter<'a> {
         script
     }
 
-    /// One hash for many files: their names and contents.
+    /// Returns one digest of the names and contents of many files.
     fn group_digest(&self, around: &Around) -> ScriptDigest {
         let key = (around.directory.clone(), around.files.len());
         if let Some(known) = self.groups.borrow().get(&key) {
@@ -272,16 +276,16 @@ impl<'a> Fingerprinter<'a> {
     }
 }
 
-/// The repository that a project is a part of: what it runs from there comes from the same hands. A home directory that
-/// is one holds more than that.
+/// Returns the root of the repository that a project is part of, because its files come from the same authors. A
+/// repository that contains the home directory is ignored, because it holds more than that.
 fn repository_root(root: &Path, world: &ProcessEnv) -> Option<PathBuf> {
     let home = world.var_os("HOME").map(Path::new);
     let top = root.ancestors().find(|above| above.join(".git").exists())?;
     (!home.is_some_and(|home| home.starts_with(top))).then(|| top.to_owned())
 }
 
-/// What counts where nobody can tell what runs: everything under `.gemini/`, and Claude Code's hooks, or all of an
-/// extension.
+/// Returns the files that may run if that cannot be determined: everything under `.gemini/` and Claude Code's hooks,
+/// or all files of an extension.
 fn find_likely_files(root: &Path, project: &Path) -> Around {
     let directory = if root == project { root.join(GEMINI_DIR) } else { root.to_owned() };
     let mut files = Vec::new();
@@ -297,13 +301,13 @@ fn find_likely_files(root: &Path, project: &Path) -> Around {
     Around { directory, kind: AroundKind::All, files }
 }
 
-/// A name of which no two files share one: what is not UTF-8 is spelt out.
+/// Returns a unique text for a file name; a name that is not UTF-8 is written in hexadecimal digits.
 pub fn exact_name(name: &OsStr) -> Cow<'_, str> {
     let bytes = || Cow::Owned(format!("{BYTES_PREFIX}{}", hex(name.as_encoded_bytes())));
     name.to_str().filter(|name| !name.starts_with(BYTES_PREFIX)).map_or_else(bytes, Cow::Borrowed)
 }
 
-/// The path that has this exact name; none where the text is no name, or this system has no such paths.
+/// Returns the path for such a text; `None` if the text is invalid or the system has no such paths.
 pub(super) fn exact_path(name: &str) -> Option<PathBuf> {
     let Some(digits) = name.strip_prefix(BYTES_PREFIX) else { return Some(PathBuf::from(name)) };
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
@@ -322,10 +326,10 @@ fn from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
     String::from_utf8(bytes).ok().map(PathBuf::from)
 }
 
-/// The form of [`declaration_digest`]; digests of different forms cannot be compared.
+/// Version of [`declaration_digest`]; digests of different versions cannot be compared.
 pub const DECLARATION_DIGEST_VERSION: u32 = FINGERPRINT_VERSION;
 
-/// A digest of a hook's declaration and variables, without the files that it runs.
+/// Returns a digest of a hook's declaration and variables, without the files that it runs.
 pub fn declaration_digest(hook: &Hook) -> String {
     let scripts = BTreeMap::new();
     Fingerprint { declared: declared_fields(hook), variables: variable_hashes(hook), scripts, certain: true }.digest()
@@ -333,7 +337,7 @@ pub fn declaration_digest(hook: &Hook) -> String {
 
 const BYTES_PREFIX: &str = "bytes:";
 
-/// How a file begins, for whoever follows it.
+/// Reads the start of a file, as much as `Follower` looks at.
 fn read_prefix(path: &Path) -> Option<Vec<u8>> {
     let (file, found) = hookwright_disk::open_regular(path, SymlinkPolicy::Follow).ok()?;
     let expected = usize::try_from(found.len()).unwrap_or(usize::MAX).min(Follower::LONGEST);
@@ -342,7 +346,7 @@ fn read_prefix(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A file's content, however long it is. What is there and cannot be read is told apart from what is not there.
+/// Returns the digest of a file of any length. A file that exists but cannot be read differs from a missing one.
 fn read_script(path: &Path) -> Option<ScriptDigest> {
     let special = |what: &str| Some(ScriptDigest { sha256: what.to_owned(), lines: Vec::new() });
     let mut file = match hookwright_disk::open_regular(path, SymlinkPolicy::Follow) {
@@ -374,7 +378,8 @@ fn read_script(path: &Path) -> Option<ScriptDigest> {
     Some(ScriptDigest { sha256: hex(&hash.finalize()), lines })
 }
 
-/// Of a package's manifest what says how it runs; versions and dependencies come and go.
+/// Returns the digest of a package manifest, of the keys that affect how it runs only; versions and dependencies
+/// change often.
 pub(super) fn manifest_digest(path: &Path) -> Option<ScriptDigest> {
     const RUN_RELEVANT_KEYS: [&str; 9] =
         ["type", "main", "module", "exports", "imports", "bin", "scripts", "config", "packageManager"];
@@ -396,25 +401,25 @@ fn line_hashes(bytes: &[u8]) -> Vec<u32> {
     if hashes.len() > MAX_HASHED_LINES { Vec::new() } else { hashes }
 }
 
-/// FNV-1a: to count changed lines, not to guard anything.
+/// Computes an FNV-1a hash, to count changed lines; it is not used for security.
 fn fnv1a(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Which files are left out.
+/// Which files are skipped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LikelyFileFilter {
-    /// The settings, whose hooks have fingerprints of their own.
+    /// Skips the settings, whose hooks have their own fingerprints, and `.git`.
     TopLevel,
-    /// Nothing.
+    /// Skips no file.
     All,
-    /// Everything but what looks like a program: this is where programs leave things.
+    /// Skips all but files that look like programs, in `tmp`, where programs leave other files.
     Programs,
 }
 
-/// The files of a directory, however deep.
+/// Collects the files of a directory and of those in it.
 fn collect_files(directory: &Path, kept: LikelyFileFilter, seen: &mut HashSet<PathBuf>, found: &mut Vec<PathBuf>) {
-    // Links may lead in a circle.
+    // Links may form a cycle.
     if !seen.insert(directory.canonicalize().unwrap_or_else(|_| directory.to_owned())) {
         return;
     }
@@ -424,7 +429,7 @@ fn collect_files(directory: &Path, kept: LikelyFileFilter, seen: &mut HashSet<Pa
     for entry in entries {
         let (path, name) = (entry.path(), entry.file_name());
         let inside = match kept {
-            // What git keeps of an extension that was cloned comes and goes.
+            // git changes its own files in a cloned extension.
             LikelyFileFilter::TopLevel if name == "settings.json" || name == ".git" => continue,
             LikelyFileFilter::TopLevel if name == "tmp" => LikelyFileFilter::Programs,
             LikelyFileFilter::TopLevel => LikelyFileFilter::All,
@@ -461,7 +466,7 @@ mod tests {
         let inside = |path: &str| taker.follower.holds(Path::new(path)).then(|| taker.relative_name(Path::new(path)));
         assert_eq!(inside("/p/c/d").as_deref(), Some("c/d"));
         assert_eq!(inside("/p/a/../b.sh").as_deref(), Some("a/../b.sh"));
-        // The way there goes through the project, and a link in it may lead anywhere.
+        // The path goes through the project, and a link in it may lead anywhere.
         assert_eq!(inside("/p/../x").as_deref(), Some("../x"));
         assert_eq!(inside("/q/../p/x").as_deref(), Some("/q/../p/x"));
         assert_eq!(inside("/etc/passwd"), None);

@@ -1,4 +1,4 @@
-//! Folder trust: whether a project's own files count at all.
+//! Folder trust: whether a project's files are loaded at all.
 
 use std::path::{Path, PathBuf};
 
@@ -14,52 +14,52 @@ use crate::load::TrustOverride;
 use crate::paths::ConfigPaths;
 use crate::process_env::ProcessEnv;
 
-/// Whether a project's own files count.
+/// Whether a project's files are loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FolderTrust {
-    /// They do.
+    /// They are loaded.
     Trusted(TrustSource),
-    /// They do not, because somebody said so.
+    /// They are not loaded, because a rule or variable forbids it.
     Distrusted(TrustSource),
-    /// They do not, because nobody has been asked.
+    /// They are not loaded, because no decision has been recorded.
     Unknown,
 }
 
-/// Who decided about a folder.
+/// What decided about a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustSource {
-    /// The command line.
+    /// A flag on the command line.
     Override,
     /// An environment variable.
     Environment,
-    /// The user's or the machine's settings: no folder is asked about.
+    /// The user's or the system's settings, which turn folder trust off.
     GateOff,
-    /// The user, about this folder.
+    /// The user's rule for this folder.
     Rule(PathBuf),
 }
 
 impl FolderTrust {
-    /// Whether the project's own files count.
+    /// Whether the project's files are loaded.
     pub fn is_trusted(&self) -> bool {
         matches!(self, FolderTrust::Trusted(_))
     }
 }
 
-/// What the user says about a folder.
+/// The user's decision about a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderRule {
-    /// It and everything in it.
+    /// The folder and everything in it is trusted.
     TrustFolder,
-    /// Its parent and everything in that.
+    /// The folder's parent and everything in that is trusted.
     TrustParent,
-    /// Not this one.
+    /// The folder is not trusted.
     DoNotTrust,
 }
 
 impl FolderRule {
     const ALL: [FolderRule; 3] = [FolderRule::TrustFolder, FolderRule::TrustParent, FolderRule::DoNotTrust];
 
-    /// The word in the file.
+    /// Returns the name of the rule in the file.
     pub fn as_str(self) -> &'static str {
         match self {
             FolderRule::TrustFolder => "TRUST_FOLDER",
@@ -73,7 +73,7 @@ impl FolderRule {
     }
 }
 
-/// Whether a project is trusted; `gate` is whether the user's and the machine's settings ask for trust at all.
+/// Decides whether a project is trusted; `gate` is whether the user's and the system's settings require trust at all.
 pub(crate) fn folder_trust(
     world: &ProcessEnv,
     paths: &ConfigPaths,
@@ -100,7 +100,7 @@ pub(crate) fn folder_trust(
     nearest_rule(&read_rules(&paths.trusted_folders, diagnostics), project)
 }
 
-/// The rules of the file, with a diagnostic for each that is wrong.
+/// Reads the rules in the file, with a diagnostic for each that is wrong.
 fn read_rules(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<(PathBuf, FolderRule)> {
     let text = match read_text(file) {
         Ok(text) => text.unwrap_or_default(),
@@ -142,8 +142,10 @@ fn read_rules(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<(PathBuf, F
     rules
 }
 
-/// The nearest rule wins: the one whose folder is deepest, and of equal ones the stricter. It is the real path that
-/// counts; the path as given, and links that rules name, can take trust away, and grant it only where no rule forbids.
+/// Applies the nearest rule: the one with the deepest folder, of equal ones the stricter.
+///
+/// The real path decides. The path as given, and links that rules name, can remove trust, and grant it only if no
+/// rule forbids it.
 fn nearest_rule(rules: &[(PathBuf, FolderRule)], project: &Path) -> FolderTrust {
     let real = std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
     let (real, given) = (case_folded(&real), case_folded(project));
@@ -157,7 +159,7 @@ fn nearest_rule(rules: &[(PathBuf, FolderRule)], project: &Path) -> FolderTrust 
     }
 }
 
-/// What the rules say about a place, by their names alone.
+/// Applies the rules to a path, without following links.
 fn deepest_rule(rules: &[(PathBuf, FolderRule)], place: &Path) -> FolderTrust {
     let deciding = rules.iter().filter(|(path, rule)| place.starts_with(case_folded(rule_folder(path, *rule))));
     let rank = |(path, rule): &&(PathBuf, FolderRule)| {
@@ -170,13 +172,13 @@ fn deepest_rule(rules: &[(PathBuf, FolderRule)], place: &Path) -> FolderTrust {
     }
 }
 
-/// The folder that a rule is about.
+/// Returns the folder that a rule is about.
 fn rule_folder(path: &Path, rule: FolderRule) -> &Path {
     if rule == FolderRule::TrustParent { path.parent().unwrap_or(path) } else { path }
 }
 
-/// The rules that name links, by where those lead. Rules that speak of the place by name are not among them: most do, and
-/// resolving them all would take longer than everything else here.
+/// Returns the rules that name links, with the links' targets. Rules that match the path by name are left out: most
+/// do, and resolving them all would take longer than everything else here.
 fn resolved_rules(rules: &[(PathBuf, FolderRule)], real: &Path) -> Vec<(PathBuf, FolderRule)> {
     let elsewhere = rules.iter().filter(|(path, rule)| !real.starts_with(case_folded(rule_folder(path, *rule))));
     let resolved = elsewhere.filter_map(|(path, rule)| {
@@ -187,25 +189,25 @@ fn resolved_rules(rules: &[(PathBuf, FolderRule)], real: &Path) -> Vec<(PathBuf,
     resolved.collect()
 }
 
-/// Whether any rule, however far above, distrusts one of these places.
+/// Whether any rule, for these paths or their parents, is `DoNotTrust`.
 fn forbids(rules: &[(PathBuf, FolderRule)], places: &[&Path]) -> bool {
     let forbidden = |path: &Path| places.iter().any(|place| place.starts_with(case_folded(path)));
     rules.iter().any(|(path, rule)| *rule == FolderRule::DoNotTrust && forbidden(path))
 }
 
-/// The path as it is compared: without regard to case where the system has none.
+/// Returns the path for comparison, in lower case on systems that ignore case.
 fn case_folded(path: &Path) -> PathBuf {
     match path.to_str() {
         Some(text) if cfg!(any(target_os = "macos", windows)) => PathBuf::from(text.to_lowercase()),
-        // Names that are not UTF-8 are only equal to themselves.
+        // A name that is not UTF-8 is equal only to itself.
         _ => path.to_owned(),
     }
 }
 
-/// Records what the user says about a folder.
+/// Records the user's decision about a folder.
 ///
 /// # Errors
-/// If the file does not parse, or cannot be read or written; it is as it was then.
+/// If the file does not parse, or cannot be read or written; it is unchanged then.
 pub fn set_folder_trust(paths: &ConfigPaths, folder: &Path, rule: FolderRule) -> Result<(), EditError> {
     let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let name = case_folded(&real).into_os_string().into_string().map_err(|name| EditError::NotUtf8(name.into()))?;

@@ -1,4 +1,5 @@
-//! What guards are made of, file by file, and what a file comes to. Who changed one, and what follows, is others' work.
+//! The files that guards consist of, and snapshots of them. Other modules find out who changed a file, and what
+//! follows.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -16,58 +17,57 @@ use crate::load::LoadedConfig;
 use crate::paths::{GEMINI_DIR, hex};
 use crate::subagents;
 
-/// Larger files are known by their times and sizes alone.
+/// Larger files are compared by modification time and size only.
 const MAX_DIGESTED_BYTES: u64 = 64 * 1024 * 1024;
-/// Longer texts are not kept to show what changed.
+/// Longer texts are not kept for a diff.
 const MAX_SHOWN_TEXT_BYTES: usize = 64 * 1024;
-/// How many files are looked at where nobody can tell which of them a hook runs.
+/// Most files that are included if it cannot be determined which of them a hook runs.
 const MAX_GUARD_FILES: usize = 200;
 
-/// What a file is to the guards.
+/// Role of a file for the guards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GuardFileKind {
-    /// Hooks are declared there, or it decides whether they are.
+    /// It declares hooks, or decides whether they are loaded.
     Settings,
     /// A hook runs it.
     Script,
-    /// A hook's command names it.
+    /// A hook's command mentions it.
     Mentioned,
-    /// Rules.
+    /// It holds policy rules.
     Policy,
-    /// Variables of the environment.
+    /// It sets environment variables.
     Environment,
-    /// Whom and what the user trusts.
+    /// It records what the user trusts.
     Trust,
-    /// A package's manifest, of which only what says how it runs counts.
+    /// A package manifest, of which only the keys count that affect how it runs.
     Manifest,
-    /// A folder where a new file may be loaded in place of another: which names are there counts.
+    /// A folder in which a new file could be loaded instead of another; the names in it count.
     Names,
-    /// What the model is told or may start: definitions of agents, custom commands, the system prompt.
+    /// Instructions for the model: agent definitions, custom commands, the system prompt.
     Instructions,
-    /// What MCP servers gave out to be let in with, of which renewals do not count.
+    /// OAuth tokens of MCP servers; refreshed tokens are no change.
     Tokens,
 }
 
-/// A file, or a folder of files, that guards are made of. It need not be there.
+/// A file or folder that guards consist of. It need not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuardFile {
-    /// Where it is, or would be.
     pub path: PathBuf,
-    /// What it is to the guards.
     pub kind: GuardFileKind,
 }
 
-/// What a file comes to.
+/// The state of a file at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuardFileSnapshot {
-    /// One word for all of it: equal words, equal files.
+    /// Digest of the file; equal digests mean equal files.
     pub digest: String,
     /// Its text, if it can be shown.
     pub text: Option<String>,
 }
 
 impl LoadedConfig {
-    /// The files that the guards of this configuration are made of, each once; `policies` are named on the command line.
+    /// Returns the files that the guards of this configuration consist of, each once; `policies` are those named on
+    /// the command line.
     pub fn guard_files(&self, policies: &[PathBuf]) -> Vec<GuardFile> {
         let (root, paths) = (&self.project.root, &self.paths);
         let mut found: Vec<(GuardFileKind, PathBuf)> = Vec::new();
@@ -82,7 +82,7 @@ impl LoadedConfig {
         add(GuardFileKind::Settings, paths.extension_enablement_file());
         let installed = std::fs::read_dir(&paths.extensions).into_iter().flatten().flatten().map(|entry| entry.path());
         for folder in installed.filter(|path| path.is_dir()).take(MAX_GUARD_FILES) {
-            // Also of those that are not active: another's name can be taken.
+            // Inactive ones too, because an extension can take another's name.
             add(GuardFileKind::Settings, folder.join(extensions::ORIGIN_FILE));
             add(GuardFileKind::Settings, folder.join(extensions::MANIFEST_FILE));
             add(GuardFileKind::Environment, folder.join(extensions::VALUES_FILE));
@@ -121,7 +121,8 @@ impl LoadedConfig {
         found.into_iter().map(|(kind, path)| GuardFile { path, kind }).collect()
     }
 
-    /// The file that stands in for the system prompt, if `GEMINI_SYSTEM_MD` names one: `.gemini/system.md` if it is true.
+    /// Returns the file that replaces the system prompt, if `GEMINI_SYSTEM_MD` names one; `.gemini/system.md` if it
+    /// is true.
     pub fn system_prompt_file(&self) -> Option<PathBuf> {
         let root = &self.project.root;
         match self.process_env.var("GEMINI_SYSTEM_MD").map(str::trim) {
@@ -131,15 +132,15 @@ impl LoadedConfig {
         }
     }
 
-    /// The files of each hook, in the registry's order: of guards all that they run, of others what they name; where that
-    /// cannot be told, what is likely to run as well.
+    /// Returns the files of each hook in the registry's order: for guards all files that they run, for others the
+    /// files that they name. Where that cannot be determined, likely files are included.
     pub fn guard_files_by_hook(&self) -> Vec<Vec<(GuardFileKind, PathBuf)>> {
         let likely = OnceCell::new();
         let hooks = self.registry.hooks().iter();
         hooks.map(|hook| self.guard_files_with(hook, &likely)).collect()
     }
 
-    /// The same for one hook, which need not be in the registry.
+    /// Returns the files of one hook, which need not be in the registry.
     pub fn guard_files_of(&self, hook: &Hook) -> Vec<(GuardFileKind, PathBuf)> {
         self.guard_files_with(hook, &OnceCell::new())
     }
@@ -165,7 +166,7 @@ impl LoadedConfig {
             let likely = likely.get_or_init(|| {
                 let mut likely = Vec::new();
                 collect_files(&self.project.root.join(GEMINI_DIR), &mut likely);
-                // What only tells the model something runs nowhere.
+                // Notes for the model are not run.
                 let memory = &self.settings.context.note_names;
                 likely
                     .retain(|path| !memory.iter().any(|name| path.file_name().is_some_and(|own| own == name.as_str())));
@@ -177,7 +178,7 @@ impl LoadedConfig {
     }
 }
 
-/// The folders in a folder, however deep: a new file in one that is empty shows in its names alone.
+/// Lists the folders in a folder, at any depth, because a new file in an empty folder shows only in its names.
 fn subfolders(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![folder.to_owned()];
     let mut at = 0;
@@ -189,7 +190,7 @@ fn subfolders(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a file that a command only mentions may be what it runs in the end, as `wrapper ./guard.sh` does.
+/// Whether a file that a command only mentions may be what it runs, as in `wrapper ./guard.sh`.
 fn is_likely_run(path: &Path) -> bool {
     const SCRIPT_EXTENSIONS: [&str; 16] =
         ["sh", "bash", "zsh", "fish", "ps1", "py", "js", "cjs", "mjs", "ts", "rb", "pl", "php", "lua", "awk", "jq"];
@@ -200,7 +201,7 @@ fn is_likely_run(path: &Path) -> bool {
 }
 
 fn collect_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    /// What programs leave behind, and what this one writes itself.
+    /// Files that other programs leave behind, or that this program writes.
     const EXCLUDED_FOLDERS: [&str; 4] = ["tmp", "node_modules", ".git", "hookwright"];
     let mut entries: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().collect();
     entries.sort_by_key(std::fs::DirEntry::file_name);
@@ -215,21 +216,21 @@ fn collect_files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 impl GuardFileKind {
-    /// Whether the text of such a file holds no secrets, so that what changed can be shown.
+    /// Whether the text of such a file holds no secrets, so that a diff can be shown.
     pub fn may_show_text(self) -> bool {
         !matches!(self, GuardFileKind::Environment | GuardFileKind::Trust | GuardFileKind::Tokens)
     }
 }
 
 impl GuardFileSnapshot {
-    /// Of a file that is not there.
+    /// Returns the snapshot of a missing file.
     pub fn missing() -> Self {
         GuardFileSnapshot { digest: "nothing".to_owned(), text: None }
     }
 }
 
 impl GuardFile {
-    /// What it comes to now, in a project.
+    /// Takes a snapshot of the file as it is now, for a project.
     pub fn snapshot(&self, project: &Path) -> GuardFileSnapshot {
         if self.kind == GuardFileKind::Names {
             return loadable_names::snapshot_names(&self.path);
@@ -245,7 +246,7 @@ impl GuardFile {
         let mode = if is_executable(&self.path) { " x" } else { "" };
         let digest = match self.kind {
             GuardFileKind::Trust => match trust_of_project(&bytes, project) {
-                // As if it were not there: somebody else's trust may be the first that is recorded.
+                // As if the file were missing: another project's trust may be the first that is recorded.
                 none if none.is_empty() => return GuardFileSnapshot::missing(),
                 own => hex(&Sha256::digest(own)),
             },
@@ -253,15 +254,15 @@ impl GuardFile {
             GuardFileKind::Manifest => manifest_digest(&self.path).map_or_else(String::new, |manifest| manifest.sha256),
             _ => hex(&Sha256::digest(&bytes)),
         };
-        // Secrets are not for showing.
+        // Secrets are not shown.
         let shown = self.kind.may_show_text() && bytes.len() <= MAX_SHOWN_TEXT_BYTES;
         let text = if shown { String::from_utf8(bytes).ok() } else { None };
         GuardFileSnapshot { digest: format!("file {digest}{mode}"), text }
     }
 }
 
-/// What a list of tokens says of whom each is for, and where it is renewed. The program renews tokens while the agent works.
-/// One that does not parse counts as a whole.
+/// Returns the parts of a token list that stay when tokens are refreshed, which happens while the agent works. A list
+/// that does not parse is returned as a whole.
 fn without_renewed_tokens(bytes: &[u8]) -> Vec<u8> {
     const STABLE_TOKEN_KEYS: [&str; 5] = ["serverName", "clientId", "clientSecret", "tokenUrl", "mcpServerUrl"];
     let Ok(Value::Array(entries)) = serde_json::from_slice::<Value>(bytes) else { return bytes.to_vec() };
@@ -272,8 +273,8 @@ fn without_renewed_tokens(bytes: &[u8]) -> Vec<u8> {
     kept.join("\n").into_bytes()
 }
 
-/// What a record of trust says about one project: other sessions add to it all the time. One that does not parse counts as a
-/// whole.
+/// Returns the part of a trust record about one project, because other sessions change the rest. A record that does
+/// not parse is returned as a whole.
 fn trust_of_project(bytes: &[u8], project: &Path) -> Vec<u8> {
     let Ok(Value::Object(record)) = serde_json::from_slice::<Value>(bytes) else { return bytes.to_vec() };
     let Some(own) = record.get("hookwright") else { return folder_rules_about(&record, project).into_bytes() };
@@ -286,7 +287,7 @@ fn trust_of_project(bytes: &[u8], project: &Path) -> Vec<u8> {
     parts.iter().map(|part| part.map_or_else(String::new, Value::to_string)).collect::<Vec<_>>().join("\n").into_bytes()
 }
 
-/// The rules about folders that speak of a project: its own and those of the folders that it is in.
+/// Returns the folder rules about a project: for its own folder and its parents.
 fn folder_rules_about(record: &serde_json::Map<String, Value>, project: &Path) -> String {
     let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
     let concerns = |name: &str, rule: &Value| {
@@ -305,7 +306,7 @@ fn folder_rules_about(record: &serde_json::Map<String, Value>, project: &Path) -
     rules.concat()
 }
 
-/// What changed in a text, with three lines around it.
+/// Returns a unified diff of two texts with three lines of context, shortened if it is very long.
 pub fn text_diff(before: &str, after: &str) -> String {
     const MAX_DIFF_CHARS: usize = 16 * 1024;
     let diff = similar::TextDiff::from_lines(before, after);
@@ -353,7 +354,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn every_change_that_matters_is_another_digest() {
+    fn every_relevant_change_changes_the_digest() {
         let folder = tempfile::tempdir().unwrap();
         let file = GuardFile { path: folder.path().join("guard.sh"), kind: GuardFileKind::Script };
         let look = || file.snapshot(folder.path()).digest;
@@ -393,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_record_says_of_other_projects_does_not_count() {
+    fn trust_of_other_projects_does_not_change_the_digest() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let file = GuardFile { path: root.join("trusted_hooks.json"), kind: GuardFileKind::Trust };
@@ -408,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_about_other_folders_do_not_count_and_those_above_do() {
+    fn only_rules_for_the_project_and_its_parents_count() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let project = root.join("project");

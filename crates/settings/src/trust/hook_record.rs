@@ -1,7 +1,7 @@
-//! The record of trusted hooks on disk: what the user has seen of each hook, per project and per extension.
+//! The record of trusted hooks on disk: what the user has seen of each hook, by project and by extension.
 //!
-//! It shares a file with Gemini CLI, which keeps a list of `name:command` per project there and preserves other keys;
-//! what it has no room for stands under a key of its own.
+//! The file is shared with Gemini CLI, which keeps a list of `name:command` for each project and preserves other
+//! keys. Everything else is stored under a key of its own.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,15 +15,15 @@ use crate::edit::{self, EditError};
 use crate::file::read_text;
 use crate::json::parse_map;
 
-/// The key that holds what Gemini CLI's list has no room for.
+/// Key for data that does not fit into Gemini CLI's list.
 const HOOKWRIGHT_KEY: &str = "hookwright";
 
-/// Whose hooks these are.
+/// The project or extension that hooks belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TrustScope {
-    /// A project's, by its real path.
+    /// A project, by its real path.
     Project(String),
-    /// An extension's, by its name.
+    /// An extension, by its name.
     Extension(String),
 }
 
@@ -33,7 +33,7 @@ impl TrustScope {
     }
 }
 
-/// All hooks the user has seen.
+/// All hooks that the user has seen.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct HookTrustRecord {
     #[serde(default)]
@@ -42,14 +42,14 @@ pub(super) struct HookTrustRecord {
     extensions: BTreeMap<String, Vec<SeenHook>>,
 }
 
-/// One hook as the user has seen it.
+/// A hook as the user has seen it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct SeenHook {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
     pub(super) command: String,
     pub(super) fingerprint: String,
-    /// Which form of fingerprint this is.
+    /// Version of the fingerprint.
     #[serde(default)]
     pub(super) form: u32,
     /// Whether all files that it ran were known.
@@ -63,7 +63,7 @@ pub(super) struct SeenHook {
     pub(super) scripts: BTreeMap<String, SeenScript>,
 }
 
-/// One script as the user has seen it.
+/// A script as the user has seen it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct SeenScript {
     pub(super) sha256: String,
@@ -80,29 +80,29 @@ impl SeenScript {
 }
 
 impl SeenHook {
-    /// A field of the declaration as it was.
+    /// Returns a field of the recorded declaration.
     pub(super) fn declared(&self, key: &str) -> Option<&str> {
         match key {
             "name" => self.name.as_deref(),
-            // One without a command runs something else.
+            // A hook without a command has another action.
             "command" => Some(self.command.as_str()).filter(|command| !command.is_empty()),
             key => self.declared.get(key).map(String::as_str),
         }
     }
 
-    /// Whether this is no hook, but a project's word that another layer's hook is off.
+    /// Whether this entry is no hook, but a project's setting that disables a hook of another layer.
     pub(super) fn is_switch_off(&self) -> bool {
         self.declared.contains_key(SWITCH_OFF_KEY)
     }
 
-    /// The fields that the declaration had.
+    /// Returns the fields of the recorded declaration.
     pub(super) fn declared_keys(&self) -> impl Iterator<Item = &str> {
         let name = self.name.as_ref().map(|_| "name");
         name.into_iter().chain(["command"]).chain(self.declared.keys().map(String::as_str))
     }
 
     fn new(fingerprint: &Fingerprint) -> Self {
-        // These have places of their own.
+        // These are stored in fields of their own.
         let own = |key: &str| matches!(key, "name" | "command");
         let script = |script: &ScriptDigest| SeenScript {
             sha256: script.sha256.clone(),
@@ -127,7 +127,7 @@ impl SeenHook {
 }
 
 impl HookTrustRecord {
-    /// Reads the record; one that cannot be read counts as empty, and that is said.
+    /// Reads the record; one that cannot be read counts as empty and is reported.
     pub(super) fn read(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> HookTrustRecord {
         let text = match read_text(file) {
             Ok(text) => text.unwrap_or_default(),
@@ -152,7 +152,7 @@ impl HookTrustRecord {
         Ok((record, whole))
     }
 
-    /// What the user has seen of these hooks; nothing if none of them were ever looked at.
+    /// Returns what the user has seen of these hooks; `None` if they were never reviewed.
     pub(super) fn seen_hooks(&self, scope: &TrustScope) -> Option<&[SeenHook]> {
         let list = match scope {
             TrustScope::Project(root) => self.projects.get(root),
@@ -162,14 +162,14 @@ impl HookTrustRecord {
     }
 }
 
-/// A hook to record, and the fingerprint of what it was before.
+/// A hook to record, and the fingerprint that it replaces.
 pub(super) struct TrustEntry<'a> {
     pub(super) scope: &'a TrustScope,
     pub(super) fingerprint: &'a Fingerprint,
     pub(super) replaces: Option<&'a str>,
 }
 
-/// Adds hooks to the record, under a lock: no other writer's change is lost.
+/// Adds hooks to the record under a lock, so that no concurrent change is lost.
 pub(super) fn add_entries(file: &Path, entries: &[TrustEntry<'_>]) -> Result<(), EditError> {
     edit::rewrite_private(file, |text| {
         let (mut record, mut whole) = HookTrustRecord::parse(file, text).map_err(EditError::Broken)?;
@@ -197,10 +197,10 @@ fn add_entry(record: &mut HookTrustRecord, whole: &mut Map<String, Value>, entry
     list.push(new);
 }
 
-/// Keeps Gemini CLI's own list true as well, so that it does not announce what the user has seen here.
+/// Updates Gemini CLI's list too, so that it does not announce hooks that the user has seen here.
 fn add_to_gemini_list(whole: &mut Map<String, Value>, root: &str, seen: &SeenHook) {
     let key = Value::String(format!("{}:{}", seen.name.as_deref().unwrap_or_default(), seen.command));
-    // Gemini CLI knows a folder by its path as text; another text would be another folder. It has no record of switch-offs.
+    // Gemini CLI identifies a folder by its path as text, and has no record of disabled hooks.
     if Path::new(root).is_relative() || seen.is_switch_off() {
         return;
     }

@@ -16,17 +16,17 @@ use crate::paths::ConfigPaths;
 use crate::process_env::ProcessEnv;
 use crate::settings::HookReviewMode;
 
-/// What is to be said about a hook.
+/// Result of the review of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookFinding {
-    /// The user has not seen it.
+    /// The user has not seen the hook.
     New,
-    /// It is not what the user saw.
+    /// The hook has changed since the user saw it.
     Changed {
-        /// What is different, in words.
+        /// Descriptions of the differences.
         what: Vec<String>,
     },
-    /// It is a hook of another layer, and the project's settings switch it off.
+    /// The hook belongs to another layer, and the project's settings disable it.
     SwitchOff,
 }
 
@@ -40,24 +40,22 @@ impl std::fmt::Display for HookFinding {
     }
 }
 
-/// A hook that the user has not seen as it is now.
+/// A hook that the user has not seen in its present form.
 #[derive(Clone, Debug)]
 pub struct HookTrustReview {
-    /// The hook.
     pub hook: Arc<Hook>,
-    /// What is to be said about it.
     pub finding: HookFinding,
-    /// Whether it waits for the user's trust; of a hook that is switched off, whether that does.
+    /// Whether the hook, or the project's setting that disables it, waits for the user's trust.
     pub held: bool,
-    /// Whether all files that it runs are known; if not, all that are likely to count.
+    /// Whether all files that it runs are known; if not, all likely files are included.
     pub certain: bool,
     scope: TrustScope,
     fingerprint: Fingerprint,
-    /// The fingerprint of what it was when the user saw it.
+    /// Fingerprint of the hook when the user saw it.
     replaces: Option<String>,
 }
 
-/// Looks at hooks, layer by layer. The record is read at the first hook that needs it.
+/// Reviews hooks, layer by layer. The record is read at the first hook that needs it.
 pub(crate) struct HookReviewer<'a> {
     paths: &'a ConfigPaths,
     project: &'a Path,
@@ -71,7 +69,7 @@ impl<'a> HookReviewer<'a> {
         HookReviewer { paths, project, process_env: world, record: None, reviews: Vec::new() }
     }
 
-    /// Looks at the hooks of one project or extension.
+    /// Reviews the hooks of one project or extension.
     pub(crate) fn review_hooks(
         &mut self,
         scope: &TrustScope,
@@ -88,7 +86,8 @@ impl<'a> HookReviewer<'a> {
         let held = match scope {
             _ if review != HookReviewMode::Announce => true,
             TrustScope::Project(_) => false,
-            // What an extension brings when it is first seen is announced; what came later waits in any case.
+            // The hooks of an extension that is seen for the first time are announced; hooks that are added later
+            // always wait.
             TrustScope::Extension(_) => seen.is_some(),
         };
         let taker = Fingerprinter::new(root, self.project, self.process_env);
@@ -118,12 +117,12 @@ impl<'a> HookReviewer<'a> {
         }
     }
 
-    /// Reads the record, so that what is wrong with it can be reported.
+    /// Reads the record, so that its problems can be reported.
     pub(crate) fn read_record(&mut self, diagnostics: &mut Vec<Diagnostic>) {
         self.record.get_or_insert_with(|| HookTrustRecord::read(&self.paths.trusted_hooks, diagnostics));
     }
 
-    /// Finds the hooks of other layers that the project switches off without the user's trust.
+    /// Finds the hooks of other layers that the project disables without the user's trust.
     pub(crate) fn review_switch_offs(&mut self, scope: &TrustScope, registry: &Registry) {
         let trusted = self.record.as_ref().and_then(|record| record.seen_hooks(scope)).unwrap_or_default();
         let trusted: HashSet<&str> = trusted.iter().map(|seen| seen.fingerprint.as_str()).collect();
@@ -151,11 +150,11 @@ impl<'a> HookReviewer<'a> {
     }
 }
 
-/// What the user has seen, ready for look-up.
+/// The seen hooks, indexed for lookup.
 struct SeenHookIndex<'s> {
     digests: HashSet<&'s str>,
     checked: HashSet<String>,
-    /// What was seen and is there no more, by name and by command; each is what one hook was before, at most.
+    /// Seen hooks that no longer exist; each can be the previous version of at most one hook.
     removed: Vec<&'s SeenHook>,
     by_name: HashMap<&'s str, Vec<usize>>,
     by_command: HashMap<&'s str, Vec<usize>>,
@@ -177,12 +176,12 @@ impl<'s> SeenHookIndex<'s> {
         SeenHookIndex { digests, checked: HashSet::new(), removed: gone, by_name, by_command, matched: HashSet::new() }
     }
 
-    /// Whether the user has not seen this, and it was not looked at either.
+    /// Whether the user has not seen this digest, and it was not checked before.
     fn is_new(&mut self, digest: &str) -> bool {
         !self.digests.contains(digest) && self.checked.insert(digest.to_owned())
     }
 
-    /// What this hook was: of those with its name or its command the one that is most like it.
+    /// Returns the previous version of a hook: the most similar one of those with its name or command.
     fn previous_version(&mut self, hook: &Fingerprint) -> Option<&'s SeenHook> {
         let likeness = |seen: &SeenHook| {
             let same = |key: &str| seen.declared(key) == hook.declared.get(key).map(String::as_str);
@@ -192,14 +191,14 @@ impl<'s> SeenHookIndex<'s> {
         let named = hook.name().and_then(|name| self.by_name.get(name));
         let alike = named.into_iter().chain(self.by_command.get(hook.command())).flatten().copied();
         let free = alike.filter(|at| !self.matched.contains(at));
-        // Of equals, the one that was seen first.
+        // Of equally similar ones, the first seen.
         let at = free.max_by_key(|at| (likeness(self.removed[*at]), std::cmp::Reverse(*at)))?;
         self.matched.insert(at);
         Some(self.removed[at])
     }
 }
 
-/// What is different, in words.
+/// Describes the differences between a seen hook and its present form.
 fn describe_differences(old: &SeenHook, new: &Fingerprint) -> Vec<String> {
     let mut what = Vec::new();
     let comparable = old.form == FINGERPRINT_VERSION;
@@ -257,10 +256,10 @@ fn describe_declaration_differences(old: &SeenHook, new: &Fingerprint, what: &mu
     }
 }
 
-/// More differences than these are only counted.
+/// Most differences that are listed; more are only counted.
 const MAX_LISTED_DIFFERENCES: usize = 12;
 
-/// ` (+3 -1 lines)`, where the old lines are known.
+/// Formats the number of changed lines, ` (+3 -1 lines)`, if the old lines are known.
 fn line_counts(old: &SeenScript, new: &ScriptDigest) -> String {
     let before = old.lines();
     if before.is_empty() || new.lines.is_empty() {
@@ -279,10 +278,11 @@ fn line_counts(old: &SeenScript, new: &ScriptDigest) -> String {
     format!(" (+{added} -{removed} lines)")
 }
 
-/// Records these hooks as seen and trusted. What was reviewed is what is trusted, even if a script changes meanwhile.
+/// Records these hooks as seen and trusted, as they were when they were reviewed, even if a script has changed
+/// meanwhile.
 ///
 /// # Errors
-/// If the record does not parse, or cannot be read or written; it is as it was then.
+/// If the record does not parse, or cannot be read or written; it is unchanged then.
 pub fn trust_hooks<'r>(
     paths: &ConfigPaths,
     reviews: impl IntoIterator<Item = &'r HookTrustReview>,
@@ -290,8 +290,8 @@ pub fn trust_hooks<'r>(
     record_as_seen(paths, reviews, |review| review.replaces.as_deref())
 }
 
-/// Like [`trust_hooks`], and what these hooks were before stays trusted too: they are the same hooks with other values of the
-/// user's, which may be other ones in another project.
+/// Like [`trust_hooks`], but the previous versions stay trusted: they are the same hooks with other setting values,
+/// which may be in use in another project.
 ///
 /// # Errors
 /// Like [`trust_hooks`].
@@ -302,7 +302,7 @@ pub fn trust_hooks_keeping_previous<'r>(
     record_as_seen(paths, reviews, |_| None)
 }
 
-/// Records that the user switches these hooks off in the project's own settings, so that it needs no further trust.
+/// Records that the user disables these hooks in the project's settings, so that no further trust is needed.
 pub(crate) fn trust_switch_offs(paths: &ConfigPaths, project: &Path, hooks: &[&Hook]) -> Result<(), EditError> {
     let scope = TrustScope::from_project_path(&std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned()));
     let fingerprints: Vec<_> = hooks.iter().map(|hook| Fingerprint::of_switch_off(hook)).collect();
@@ -332,9 +332,9 @@ fn record_as_seen<'r>(
     })
 }
 
-/// Holds back the hooks and the project's switch-offs that wait for trust, and lets go of all others.
+/// Holds back the hooks and the disabling settings that wait for trust, and releases all others.
 pub fn hold_untrusted(registry: &mut Registry, reviews: &[HookTrustReview]) {
-    // Its variables may have been filled in since; hooks that differ in nothing else wait together.
+    // Variables may have been filled in since the review; hooks that differ in nothing else are held together.
     type HeldHookKey<'k> = (&'k Source, Vec<Field>);
     fn hook_key(hook: &Hook) -> HeldHookKey<'_> {
         (&hook.source, hook.fingerprint_fields())

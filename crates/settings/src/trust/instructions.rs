@@ -1,5 +1,5 @@
-//! What a project or an extension tells the model: definitions of agents, custom commands, the system prompt. Under
-//! `security.hooks.review` a new or changed one waits for trust as a hook does.
+//! Instructions of a project or an extension for the model: agent definitions, custom commands, the system prompt.
+//! Under `security.hooks.review` new or changed ones wait for trust as hooks do.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::load::LoadedConfig;
 use crate::{commands, subagents};
 
-/// A hook for each such file of a folder, for its fingerprint: it names the file, and never runs. Its name is the file's path
-/// from the root on.
+/// Returns a hook for each such file of a folder, which is used for its fingerprint and never runs. It names the
+/// file, and its name is the path relative to the root.
 pub(crate) fn placeholder_hooks(source: &Source, root: &Path, folder: &Path) -> Vec<Hook> {
     let mut files = subagents::definition_files(&folder.join("agents"));
     files.extend(commands::toml_files(&folder.join("commands")));
@@ -27,7 +27,7 @@ fn placeholder_hook(source: &Source, root: &Path, file: &Path) -> Vec<Hook> {
 }
 
 impl LoadedConfig {
-    /// Why a definition of an agent, a command or the system prompt is not used, if it waits for trust.
+    /// Returns why an agent definition, a command or the system prompt is not used, if it waits for trust.
     pub fn held_instruction(&self, file: &Path) -> Option<String> {
         let is_it = |hook: &Hook| hook.location.as_ref().is_some_and(|place| &*place.file == file);
         let review = self.reviews.iter().find(|review| review.held && is_it(&review.hook))?;

@@ -1,9 +1,10 @@
-//! The ledger: what guards were made of when a session last had them from the user, and what an agent has changed since. It
-//! outlives a session that was killed, so that the next one does not take over silently what the agent left.
+//! The ledger: the state of the guards' files when the user last had control of them, and what an agent has changed
+//! since. It outlives a session that is killed, so that the next session does not silently accept the agent's
+//! changes.
 //!
-//! Every session writes a file of its own: from its start on, or, where no hook could say no, from the first thing that runs.
-//! A lock on another one says that it lives, and whether its agent is at work. What is left when it ends well is only what
-//! waits for the user.
+//! Every session writes a file of its own: from its start, or, if no hook can deny anything, from the first run of a
+//! program. A lock on a second file shows that the session lives and whether its agent is at work. After a regular
+//! end only changes that wait for the user remain.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,40 +19,38 @@ use super::guard_files::{GuardFile, GuardFileKind};
 use crate::edit::{self, EditError};
 use crate::paths::ConfigPaths;
 
-/// A session that was started so long ago has its lock.
+/// A session's lock file may be unlocked for this long after its start.
 const STARTUP_GRACE_PERIOD: Duration = Duration::from_secs(60);
 
-/// What a session says of one file.
+/// State of one file in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LedgerEntry {
-    /// The file.
     pub path: String,
-    /// What it came to when the user last had it.
+    /// Digest of the file when the user last had control of it.
     pub before: String,
     /// Whether the agent has changed it since.
     #[serde(default)]
     pub changed: bool,
-    /// What it changed, if that can be shown.
+    /// The change, if it can be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
 }
 
-/// A hook that ran when the user last had everything: enough to know what it would have judged.
+/// A hook that ran when the user last had control, with enough data to know which calls it would have checked.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LedgerHook {
-    /// The settings that declared it.
+    /// Settings file that declares it.
     pub file: String,
-    /// Its event.
     pub event: String,
-    /// Its name, or what stands for it.
+    /// Its name, or the id that replaces it.
     pub name: String,
-    /// Its matcher, as written.
+    /// Its matcher as written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matcher: Option<String>,
-    /// Which form of digest this is; 0 for one that no other version can make again.
+    /// Version of the digest; 0 for one that no other version can compute.
     #[serde(default)]
     pub form: u32,
-    /// A digest of all of its declaration.
+    /// Digest of its whole declaration.
     pub digest: String,
 }
 
@@ -61,34 +60,34 @@ struct LedgerFile {
     files: Vec<LedgerEntry>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     hooks: Vec<LedgerHook>,
-    /// Whether nothing has run in the session yet, so that its agent can't have changed anything.
+    /// Whether no program has run in the session yet, so that its agent can't have changed anything.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     fresh: bool,
 }
 
-/// How often, and after what time, a lock is tried again that another session may have for a moment, to look.
+/// How often and how fast a lock is retried that another session may hold briefly for a check.
 const MAX_LOCK_ATTEMPTS: u32 = 50;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(2);
 
-/// A session's own part of the ledger.
+/// The ledger of one session.
 #[derive(Debug)]
 pub struct Ledger {
     project: String,
     file: PathBuf,
     lock_file: PathBuf,
     hooks: Vec<LedgerHook>,
-    /// Whether nothing has run in the session yet.
+    /// Whether no program has run in the session yet.
     fresh: bool,
-    /// Locked for as long as the session lives.
+    /// Locked while the session lives.
     session_lock: Option<File>,
-    /// The sheet as it was last written.
+    /// The text as last written.
     written_text: String,
-    /// Whether it was begun on disk, or that was tried.
+    /// Whether it was opened on disk, successfully or not.
     is_opened: bool,
 }
 
 impl Ledger {
-    /// A part for a session, of which nothing is on disk yet.
+    /// Creates the ledger of a session, with nothing on disk yet.
     pub fn new(paths: &ConfigPaths, project: &Path, session: &str) -> Ledger {
         let folder = ledger_folder(paths);
         let project = exact_name(project.as_os_str()).into_owned();
@@ -105,10 +104,11 @@ impl Ledger {
         }
     }
 
-    /// Begins it on disk.
+    /// Opens it on disk.
     ///
     /// # Errors
-    /// If it cannot be written, or another session's part cannot be read: nobody knows then what its agent left.
+    /// If it cannot be written, or another session's ledger cannot be read, because then its agent's changes are
+    /// unknown.
     pub fn open(&mut self) -> io::Result<()> {
         self.is_opened = true;
         let folder = self.folder();
@@ -135,22 +135,22 @@ impl Ledger {
         Ok(())
     }
 
-    /// The hooks that run, for whatever is written from now on.
+    /// Sets the hooks that later writes record.
     pub fn set_hooks(&mut self, hooks: Vec<LedgerHook>) {
         self.hooks = hooks;
     }
 
-    /// Whether it was never begun on disk.
+    /// Whether it was never opened on disk.
     pub fn is_unopened(&self) -> bool {
         !self.is_opened
     }
 
-    /// Something begins to run, for whatever is written from now on; whether it is the first.
+    /// Marks the session as active for later writes, and returns whether it was not active before.
     pub fn mark_active(&mut self) -> bool {
         std::mem::take(&mut self.fresh)
     }
 
-    /// Whether something has begun to run.
+    /// Whether a program has run in the session.
     pub fn is_active(&self) -> bool {
         !self.fresh
     }
@@ -159,12 +159,13 @@ impl Ledger {
         LedgerFile { project: self.project.clone(), files, hooks: self.hooks.clone(), fresh: self.fresh }
     }
 
-    /// The file that holds it.
+    /// Returns the path of its file.
     pub fn path(&self) -> &Path {
         &self.file
     }
 
-    /// Writes what the guards come to. Quickly: it is there for a session that is killed, not for a machine that is.
+    /// Writes the state of the guards' files without syncing: it must survive the end of the process, not of the
+    /// machine.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -172,7 +173,7 @@ impl Ledger {
         self.write_entries(files, Durability::Unsynced)
     }
 
-    /// Writes what the agent has changed, so that it lasts.
+    /// Writes the agent's changes and syncs them to disk.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -180,12 +181,12 @@ impl Ledger {
         self.write_entries(files, Durability::Synced)
     }
 
-    /// Whether it is on disk as it was last written.
+    /// Whether the file on disk is as it was last written.
     pub fn is_intact(&self) -> bool {
         crate::file::read_text(&self.file).is_ok_and(|text| text.as_ref() == Some(&self.written_text))
     }
 
-    /// Puts right what somebody else made of it.
+    /// Repairs the ledger's folder and file after another process changed them.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -199,19 +200,20 @@ impl Ledger {
         self.write_to_disk(lasting).or_else(|_| self.repair_folder().and_then(|()| self.write_to_disk(lasting)))
     }
 
-    /// Waits for no lock, asks no mode and follows no link: all of these the agent could have left there.
+    /// Takes no lock, ignores the file's mode and follows no link, because an agent could have left any of these
+    /// there.
     fn write_to_disk(&self, lasting: Durability) -> io::Result<()> {
         hookwright_disk::write_atomic_private(&self.file, self.written_text.as_bytes(), lasting)
     }
 
-    /// Makes the folder anew where something else stands in its place, or it lets nobody in.
+    /// Recreates the folder if something else stands in its place, and restores its permissions.
     fn repair_folder(&mut self) -> io::Result<()> {
         let folder = self.folder().to_owned();
         let places: Vec<&Path> = folder.ancestors().take(3).collect();
         for (at, place) in places.into_iter().enumerate().rev() {
             match place.symlink_metadata() {
                 Ok(_) if place.is_dir() => grant_owner_access(place),
-                // What holds everything of the user's is not for removing.
+                // The directory with all of the user's files is not removed.
                 Ok(_) if at < 2 => fs::remove_file(place)?,
                 _ => {}
             }
@@ -225,14 +227,16 @@ impl Ledger {
         self.acquire_lock()
     }
 
-    /// The paths of which it says that the agent has changed them, as it is on disk; nothing if it is not there.
+    /// Returns the paths that the file on disk lists as changed by the agent, or `None` if it cannot be read.
     pub fn changed_on_disk(&self) -> Option<Vec<String>> {
         let sheet = read_ledger_file(&self.file)?;
         Some(sheet.files.into_iter().filter(|entry| entry.changed).map(|entry| entry.path).collect())
     }
 
-    /// Whether the agent is at work, for other sessions. Whoever holds the lock for longer than it takes to look is no
-    /// session: the file is made anew, and they hold nothing.
+    /// Tells other sessions whether the agent is at work.
+    ///
+    /// A process that holds the lock for longer than a check takes is no session, so the lock file is replaced, and
+    /// that process holds nothing.
     pub fn set_busy(&mut self, busy: bool) {
         let take = |file: &File| if busy { file.try_lock().is_ok() } else { file.try_lock_shared().is_ok() };
         let Some(file) = &self.session_lock else { return };
@@ -246,7 +250,8 @@ impl Ledger {
         self.session_lock = open_append(&self.lock_file, ExistingFileMode::MakePrivate).ok().filter(take);
     }
 
-    /// Whether another session's agent has changed this file, or may have, being at work in the same project.
+    /// Whether another session's agent has changed this file, or may have, because it is at work and records the
+    /// file.
     pub fn is_changed_by_other_session(&self, path: &Path) -> bool {
         let path = exact_name(path.as_os_str());
         let Ok(entries) = fs::read_dir(self.file.parent().unwrap_or(Path::new("/"))) else { return false };
@@ -259,10 +264,10 @@ impl Ledger {
         })
     }
 
-    /// Ends it: only what waits for the user stays.
+    /// Closes it; only changes that wait for the user stay on disk.
     ///
     /// # Errors
-    /// If something waits and cannot be written.
+    /// If such changes cannot be written.
     pub fn close(&mut self, files: Vec<LedgerEntry>) -> io::Result<()> {
         let waiting: Vec<_> = files.into_iter().filter(|entry| entry.changed).collect();
         let written = if waiting.is_empty() {
@@ -280,18 +285,20 @@ impl Ledger {
 /// A change that waits for the user.
 #[derive(Clone, Debug)]
 pub struct PendingChange {
-    /// What was changed.
+    /// The changed file.
     pub file: GuardFile,
-    /// What it came to before.
+    /// Digest of the file before the change.
     pub before: String,
-    /// What changed, if that can be shown.
+    /// The change, if it can be shown.
     pub diff: Option<String>,
     ledger_files: Vec<PathBuf>,
 }
 
-/// The changes to these files that agents made and nobody has trusted; a file that is again as it was does not count. Of a
-/// session that was killed nobody knows what it did, so everything that changed since its start counts, unless nothing had
-/// run in it.
+/// Returns the changes to these files that agents made and the user has not trusted. A file that was restored does
+/// not count.
+///
+/// What a killed session did is unknown, so everything that changed since its start counts, unless no program had run
+/// in it.
 pub fn pending_changes(paths: &ConfigPaths, project: &Path, files: &[GuardFile]) -> Vec<PendingChange> {
     let mut found: Vec<PendingChange> = Vec::new();
     let Ok(entries) = fs::read_dir(ledger_folder(paths)) else { return found };
@@ -303,11 +310,11 @@ pub fn pending_changes(paths: &ConfigPaths, project: &Path, files: &[GuardFile])
         let mut waiting = usize::from(sheet.project != exact_name(project.as_os_str()));
         for entry in sheet.files.into_iter().filter(|entry| entry.changed || is_doubtful) {
             let Some(file) = files.iter().find(|file| exact_name(file.path.as_os_str()) == entry.path) else {
-                // About a hook that is no more, or about rules that are not named now.
+                // An entry of a hook that no longer exists, or of policies that are not named now.
                 waiting += usize::from(entry.changed);
                 continue;
             };
-            // What a record of trust says of another project is that one's business.
+            // The part of a trust record about another project does not matter here.
             let elsewhere = file.kind == GuardFileKind::Trust && sheet.project != exact_name(project.as_os_str());
             if elsewhere || file.snapshot(project).digest == entry.before {
                 continue;
@@ -331,7 +338,8 @@ pub fn pending_changes(paths: &ConfigPaths, project: &Path, files: &[GuardFile])
     found
 }
 
-/// The hooks that ran before these changes: all of the same project, and of another one those that stood in a changed file.
+/// Returns the hooks that ran before these changes: all of the same project, and of others those declared in a
+/// changed file.
 pub fn hooks_before(project: &Path, changes: &[PendingChange]) -> Vec<LedgerHook> {
     let mut sheets: Vec<&PathBuf> = changes.iter().flat_map(|change| &change.ledger_files).collect();
     sheets.sort();
@@ -346,13 +354,13 @@ pub fn hooks_before(project: &Path, changes: &[PendingChange]) -> Vec<LedgerHook
     found
 }
 
-/// Whether any session has kept a ledger: without one nothing is pending, and nobody needs to look for files.
+/// Whether any session has a ledger; without one nothing is pending, and no files need to be compared.
 pub fn has_ledger(paths: &ConfigPaths) -> bool {
     fs::read_dir(ledger_folder(paths)).into_iter().flatten().flatten().any(|entry| is_ledger_file(&entry.path()))
 }
 
-/// The same for whoever does not know with which rules sessions were started: of all files that agents changed in this
-/// project, and of these.
+/// Like [`pending_changes`], also for all files that agents changed in this project, for callers that do not know
+/// which policies sessions were started with.
 pub fn all_pending_changes(paths: &ConfigPaths, project: &Path, mut files: Vec<GuardFile>) -> Vec<PendingChange> {
     let name = exact_name(project.as_os_str());
     let entries = fs::read_dir(ledger_folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -371,7 +379,7 @@ pub fn all_pending_changes(paths: &ConfigPaths, project: &Path, mut files: Vec<G
     pending_changes(paths, project, &files)
 }
 
-/// The user's word that these changes are fine.
+/// Records that the user trusts these changes.
 ///
 /// # Errors
 /// If the ledger cannot be written.
@@ -382,7 +390,7 @@ pub fn trust_changes(project: &Path, changes: &[&PendingChange]) -> Result<(), E
     for path in sheets {
         let Some(mut sheet) = read_ledger_file(path) else { continue };
         if session_state(path) == LedgerSessionState::Dead {
-            // Whatever comes after the user's word is not that session's.
+            // A later change is not that session's.
             sheet
                 .files
                 .retain(|entry| !changes.iter().any(|change| exact_name(change.file.path.as_os_str()) == entry.path));
@@ -399,8 +407,8 @@ pub fn trust_changes(project: &Path, changes: &[&PendingChange]) -> Result<(), E
     Ok(())
 }
 
-/// Does something for the user that changes a record of trust, so that no session that was killed is blamed for it. Those
-/// that live are not told: it may be one of their agents that does it.
+/// Changes a trust record for the user, so that the change is not attributed to a killed session. Running sessions
+/// are not updated, because one of their agents may be the caller.
 pub(crate) fn change_trust_record<T>(paths: &ConfigPaths, record: &Path, change: impl FnOnce() -> T) -> T {
     let file = GuardFile { path: record.to_owned(), kind: GuardFileKind::Trust };
     let now = |sheet: &LedgerFile| file.snapshot(&exact_path(&sheet.project).unwrap_or_default()).digest;
@@ -415,14 +423,14 @@ pub(crate) fn change_trust_record<T>(paths: &ConfigPaths, record: &Path, change:
     let done = change();
     for (path, at, mut sheet) in told {
         sheet.files[at].before = now(&sheet);
-        // One that can't be written blames the dead, which a person can put right.
+        // If it can't be written, the change is attributed to the killed session, which the user can correct.
         let _ = edit::rewrite_private(&path, |_| Ok(serde_json::to_string(&sheet).unwrap_or_default()));
     }
     done
 }
 
-/// Removes what sessions left that were killed before they had written anything. One that is just starting may not have
-/// locked its file yet, so only old ones go.
+/// Removes lock files of sessions that were killed before they wrote a ledger. A starting session may not have locked
+/// its file yet, so only old ones are removed.
 fn remove_stale_locks(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_old = |entry: &fs::DirEntry| {
@@ -450,7 +458,7 @@ fn read_ledger_file(path: &Path) -> Option<LedgerFile> {
     serde_json::from_str(&text).ok()
 }
 
-/// How a session is doing.
+/// State of a session, as seen by its lock.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LedgerSessionState {
     Dead,
@@ -466,7 +474,7 @@ fn session_state(sheet: &Path) -> LedgerSessionState {
     if file.try_lock_shared().is_ok() { LedgerSessionState::Idle } else { LedgerSessionState::Busy }
 }
 
-/// A folder that its owner may read and write.
+/// Makes a folder readable and writable for its owner.
 fn grant_owner_access(folder: &Path) {
     #[cfg(unix)]
     {

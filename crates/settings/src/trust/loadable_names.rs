@@ -1,5 +1,5 @@
-//! Folders in which a guard's language looks for what it loads: a file that appears there may take the place of another, so
-//! their names count. What the files hold is `guards.rs`.
+//! Folders from which a guard's language loads files: a new file there may be loaded instead of another, so the names
+//! in them count. `guard_files.rs` compares the contents of files.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,27 +11,27 @@ use super::fingerprint::exact_name;
 use super::guard_files::{GuardFileKind, GuardFileSnapshot};
 use crate::paths::hex;
 
-/// Endings of files that a language loads without being told of them.
+/// Extensions of files that a language loads without being told to.
 const LOADABLE_EXTENSIONS: [&str; 24] = [
     "py", "pyc", "pyw", "so", "pyd", "pth", "zip", "egg", "js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx", "rb",
     "pl", "pm", "php", "lua", "sh", "bash", "zsh",
 ];
-/// How a package begins: Python's, then Node's.
+/// Entry files of packages: Python's, then Node's.
 const PACKAGE_ENTRY_FILES: [&str; 4] = ["__init__.py", "__init__.pyc", "index.js", "package.json"];
-/// Where a language keeps what it loads in place of sources, or of packages that are further away.
+/// Folders of compiled modules and installed packages, which are loaded before other sources.
 const MODULE_CACHE_FOLDERS: [&str; 2] = ["__pycache__", "node_modules"];
 
-/// What stands around the files that a guard runs, and the folders whose names count for it.
+/// Returns the files around those that a guard runs, and the folders whose names count for it.
 pub(super) fn files_around(files: &CommandFiles) -> Vec<(GuardFileKind, PathBuf)> {
     let mut found = Vec::new();
     let mut folders: Vec<&Path> = Vec::new();
     for around in &files.around {
-        // Of everything in a folder some may be notes of the hook's own.
+        // A folder that is included as a whole may hold notes of the hook.
         let kind = if around.kind == AroundKind::All { GuardFileKind::Mentioned } else { GuardFileKind::Script };
         found.extend(around.files.iter().map(|path| (kind, path.clone())));
         folders.extend(around.directories());
     }
-    // Node tries several names for one.
+    // Node tries several names for one module.
     let is_node =
         |path: &Path| matches!(file_extension(path), "js" | "mjs" | "cjs" | "ts" | "mts" | "cts" | "tsx" | "jsx");
     let node = files.files.iter().filter(|file| file.how == Naming::Runs && is_node(&file.path));
@@ -44,7 +44,7 @@ pub(super) fn files_around(files: &CommandFiles) -> Vec<(GuardFileKind, PathBuf)
         for package in inside.map(|entry| entry.path()).filter(|path| path.is_dir() && is_package_name(path)) {
             match package.file_name().is_some_and(|name| name == "node_modules") {
                 true => found.push((GuardFileKind::Names, package)),
-                // One that is no package yet becomes one with this.
+                // With this file, a folder that is no package becomes one.
                 false => found.push((GuardFileKind::Script, package.join(PACKAGE_ENTRY_FILES[0]))),
             }
         }
@@ -52,21 +52,21 @@ pub(super) fn files_around(files: &CommandFiles) -> Vec<(GuardFileKind, PathBuf)
     found
 }
 
-/// Where a program would be found instead of those that a guard runs, were it there: earlier on the search path.
+/// Returns the paths of programs that would be run instead of a guard's, because they are earlier on the search path.
 pub(super) fn shadowing_programs(files: &CommandFiles, path: &OsStr, cwd: &Path) -> Vec<(GuardFileKind, PathBuf)> {
     let places: Vec<PathBuf> = std::env::split_paths(path).map(|place| cwd.join(place)).collect();
     let mut found = Vec::new();
     for file in files.files.iter().filter(|file| file.how == Naming::Runs) {
         let (Some(place), Some(name)) = (file.path.parent(), file.path.file_name()) else { continue };
         let earlier = places.iter().position(|one| one == place).unwrap_or_default();
-        // One that is there and cannot run is passed over, until it can.
+        // A file there that is not executable is skipped, until it becomes executable.
         let places = places[..earlier].iter().map(|place| place.join(name));
         found.extend(places.map(|path| (GuardFileKind::Script, path)));
     }
     found
 }
 
-/// What a folder comes to: the names in it that can be loaded.
+/// Takes a snapshot of the names in a folder that can be loaded.
 pub(super) fn snapshot_names(folder: &Path) -> GuardFileSnapshot {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return GuardFileSnapshot { digest: "nothing".to_owned(), text: None };
@@ -90,7 +90,7 @@ pub(super) fn snapshot_names(folder: &Path) -> GuardFileSnapshot {
     GuardFileSnapshot { digest: format!("names {}", hex(&Sha256::digest(&text))), text: Some(text) }
 }
 
-/// Whether a file that is made, from such a folder on, may be loaded.
+/// Whether a new file at `rest` below such a folder may be loaded.
 pub fn may_be_loaded(folder: &Path, rest: &Path) -> bool {
     let names: Vec<&OsStr> = rest.iter().collect();
     match names.as_slice() {
@@ -102,7 +102,7 @@ pub fn may_be_loaded(folder: &Path, rest: &Path) -> bool {
         {
             true
         }
-        // `rules` comes before `rules.js`.
+        // `rules` is found before `rules.js`.
         [_] => {
             file_extension(rest).is_empty()
                 && LOADABLE_EXTENSIONS.iter().any(|end| folder.join(rest).with_extension(end).exists())
@@ -123,7 +123,8 @@ fn is_loadable(path: &Path) -> bool {
     LOADABLE_EXTENSIONS.contains(&file_extension(path))
 }
 
-/// Whether a folder's name can be that of a package. What a language compiles comes and goes by itself.
+/// Whether a folder's name can be that of a package. Folders of compiled modules are left out, because they change by
+/// themselves.
 fn is_package_name(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     name != MODULE_CACHE_FOLDERS[0]

@@ -1,6 +1,7 @@
-//! Whom and what the user trusts: folders, and the hooks of projects and extensions.
+//! Trust in folders, and in the hooks of projects and extensions.
 //!
-//! Nothing here asks the user; it says what is not trusted yet and records what the caller was told.
+//! The user is not asked here: the module reports what is not trusted yet, and records the decisions that the caller
+//! passes.
 
 mod fingerprint;
 mod folder_trust;

@@ -1,4 +1,5 @@
-//! Every way to spell "run that file": the shell really runs the payload, the payload changes, and the review notices.
+//! Every way to spell "run that file": the shell really runs the payload, the payload changes, and the review
+//! notices.
 
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
@@ -18,7 +19,7 @@ const JS: &str = "require('fs').appendFileSync(process.env.MARK, 'ran');\n";
 const MJS: &str = "import fs from 'fs';\nfs.appendFileSync(process.env.MARK, 'ran');\n";
 const PL: &str = "open(my $f, '>>', $ENV{MARK}); print $f 'ran'; 1;\n";
 
-/// A command, the file that it runs in the end, and what else must be there.
+/// A command, the file that it finally runs, and other files that it needs.
 struct SpellingRow {
     command: &'static str,
     payload: &'static str,
@@ -74,7 +75,7 @@ fn write_fixture(row: &SpellingRow) -> SettingsFixture {
     place
 }
 
-/// Runs the command as a hook runs, and says whether the payload ran.
+/// Runs the command as a hook would, and returns whether the payload ran.
 fn runs_payload(place: &SettingsFixture, command: &str) -> bool {
     let mark = place.home().join("mark");
     let _ = fs::remove_file(&mark);
@@ -107,7 +108,7 @@ fn trust_all_hooks(place: &SettingsFixture) {
     trust_hooks(&loaded.paths, &loaded.reviews).unwrap();
 }
 
-/// What is wrong with a row, if anything.
+/// Returns the problem with a row, if there is one.
 fn row_problem(row: &SpellingRow) -> Option<String> {
     let place = write_fixture(row);
     if !runs_payload(&place, row.command) {
@@ -490,7 +491,7 @@ fn spellings_with_perl() {
     ]);
 }
 
-/// A file that appears changes what a command runs, without a word of it changing.
+/// A new file changes what a command runs, although the command stays the same.
 #[test]
 fn files_that_appear_are_noticed() {
     let cases = [
@@ -533,7 +534,7 @@ fn files_that_appear_are_noticed() {
     }
 }
 
-/// What Python leaves behind by itself is no change; a module that was compiled to be run as it is, is one.
+/// Python's own cache files are no change; a compiled module that Python does not check against its source is one.
 #[test]
 fn compiled_modules_count_where_python_does_not_check_them() {
     let place = SettingsFixture::trusted();
@@ -559,7 +560,7 @@ fn a_file_of_any_size_is_read_to_its_end() {
     place.write_project_settings(&settings_with_hook("g", "./big.sh"));
     trust_all_hooks(&place);
     assert!(place.load().reviews.is_empty());
-    // As long as before.
+    // The length stays the same.
     let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.seek(SeekFrom::End(-1)).unwrap();
     file.write_all(b"x").unwrap();
@@ -592,9 +593,9 @@ fn pipes_devices_loops_and_closed_files_neither_hang_nor_hide() {
     assert_eq!(place.load().reviews.len(), 1);
 }
 
-/// Whatever is not understood is said.
+/// Commands whose files cannot be determined are reported as uncertain.
 #[test]
-fn what_cannot_be_told_is_said_in_the_review() {
+fn uncertain_files_are_reported_in_the_review() {
     for command in [
         "docker run -v .:/w img sh /w/d/x.sh",
         "echo ZC94LnNo | base64 -d | sh",
@@ -627,7 +628,7 @@ fn what_cannot_be_told_is_said_in_the_review() {
     }
 }
 
-/// The usual scripts are understood; only what they really run counts.
+/// Common scripts are understood; only the files that they run count.
 #[test]
 fn ordinary_scripts_are_certain_and_small() {
     let rows = [
@@ -653,9 +654,9 @@ fn ordinary_scripts_are_certain_and_small() {
     }
 }
 
-/// A hook that looks at the project's sources does not change with them.
+/// A hook that reads the project's sources does not change with them.
 #[test]
-fn what_a_hook_works_on_is_no_part_of_it() {
+fn files_a_hook_reads_are_not_part_of_its_fingerprint() {
     let rows = [
         row("npx eslint src", "src/a.js"),
         row("cargo clippy --manifest-path src/Cargo.toml", "src/a.rs"),
@@ -677,7 +678,7 @@ fn what_a_hook_works_on_is_no_part_of_it() {
     }
 }
 
-/// What was thought of only afterwards.
+/// Spellings that were found later.
 #[test]
 fn indirect_shell_spellings() {
     assert_all_held(&[

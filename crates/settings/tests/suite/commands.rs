@@ -1,4 +1,4 @@
-//! Custom command files.
+//! Tests of custom command files.
 
 use hookwright_hooks::Source;
 use hookwright_settings::commands::{CustomCommands, discover};

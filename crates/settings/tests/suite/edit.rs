@@ -1,4 +1,4 @@
-//! Edits of real files: permissions, links, refusals.
+//! Edits of real files: permissions, links, refused changes.
 
 use hookwright_settings::WriteError;
 use hookwright_settings::edit::{DisabledList, EditError, Switch, rewrite, set_disabled, set_value};
@@ -88,7 +88,7 @@ fn a_refused_rewrite_changes_nothing() {
 }
 
 impl SettingsFixture {
-    /// A path whose parent is a file.
+    /// Returns a path whose parent is a file.
     fn user_file_in_the_way(&self) -> std::path::PathBuf {
         self.write("file", "x").join("settings.json")
     }

@@ -63,7 +63,7 @@ fn context_and_exclusions_count_under_names_that_are_nearly_theirs() {
     let said = diagnostic_messages(&loaded, &place.home());
     assert!(said[0].contains("`contextFiles` is read as `contextFileName`"), "{said:#?}");
     assert!(said[1].contains("`excludedTools` is read as `excludeTools`"), "{said:#?}");
-    // The right name alone counts where both are there.
+    // If both names are present, only the right one counts.
     let manifest = json!({"name": "notes", "version": "1", "contextFiles": ["A.md"], "contextFileName": "B.md"});
     install(&place, "notes", &manifest);
     let loaded = place.load();
@@ -73,7 +73,7 @@ fn context_and_exclusions_count_under_names_that_are_nearly_theirs() {
 }
 
 #[test]
-fn a_setting_has_its_default_until_somebody_says_otherwise() {
+fn setting_has_its_default_until_a_value_is_set() {
     let place = SettingsFixture::new();
     let manifest = json!({"name": "remote", "version": "1", "mcpServers": {"m": {"httpUrl": "${REMOTE_URL}/mcp"}},
     "settings": [
@@ -101,7 +101,7 @@ fn hooks_that_an_update_adds_or_changes_wait_for_consent() {
     let place = SettingsFixture::new();
     linter(&place);
     let loaded = place.load();
-    // As it was installed: announced, and consented to by having been installed.
+    // Installed: announced, and consented to by the installation.
     assert_eq!(loaded.reviews.len(), 1);
     assert!(!loaded.reviews[0].held);
     trust_hooks(&loaded.paths, &loaded.reviews).unwrap();
@@ -126,7 +126,7 @@ fn an_extensions_hooks_wait_under_ask_and_block_however_they_came() {
             let states = loaded.registry.entries().map(|(_, state)| matches!(state, HookState::Untrusted { .. }));
             (states.collect::<Vec<_>>(), loaded)
         };
-        // Copied by hand.
+        // An extension that was copied by hand.
         let place = SettingsFixture::new();
         place.write_user_settings(&format!(r#"{{"security": {{"hooks": {{"review": "{word}"}}}}}}"#));
         linter(&place);
@@ -135,7 +135,7 @@ fn an_extensions_hooks_wait_under_ask_and_block_however_they_came() {
         assert!(loaded.notices.iter().any(|notice| notice.to_string().starts_with("new extension linter hook `lint`")));
         trust_hooks(&loaded.paths, &loaded.reviews).unwrap();
         assert_eq!(held(&place).0, [false]);
-        // Renamed: other consent is needed for another extension.
+        // Another name is another extension and needs its own consent.
         install(&place, "linter", &json!({"name": "formatter", "version": "1"}));
         assert_eq!(held(&place).0, [true]);
         // An update that adds the first hook.
@@ -145,7 +145,7 @@ fn an_extensions_hooks_wait_under_ask_and_block_however_they_came() {
         assert_eq!(held(&place).0, [false; 0]);
         place.write(".gemini/extensions/quiet/hooks/hooks.json", settings_with_hook("first", "x"));
         assert_eq!(held(&place).0, [true]);
-        // The user's word at install covers what was there then.
+        // Consent at installation covers the hooks that existed then.
         let (_, loaded) = held(&place);
         trust_hooks(&loaded.paths, loaded.reviews_of(&Source::Extension("quiet".into()))).unwrap();
         assert_eq!(held(&place).0, [false]);
@@ -153,7 +153,7 @@ fn an_extensions_hooks_wait_under_ask_and_block_however_they_came() {
 }
 
 #[test]
-fn what_the_user_disabled_here_brings_nothing() {
+fn disabled_extension_adds_nothing() {
     let place = SettingsFixture::new();
     linter(&place);
     let rules = json!({"linter": {"overrides": ["/*", format!("!{}/*", place.project().display())]}});
@@ -258,7 +258,7 @@ fn hooks_in_odd_places_are_read_and_reported() {
 }
 
 #[test]
-fn a_guard_in_a_manifest_is_missed_when_it_falls_asleep() {
+fn guard_in_a_manifest_is_reported_when_it_is_unarmed() {
     let place = SettingsFixture::new();
     let guard =
         json!({"BeforeTool": [{"hooks": [{"type": "command", "name": "g", "command": "true", "guard": true}]}]});
@@ -307,7 +307,7 @@ fn wrong_types_and_names_are_said_with_their_place() {
 }
 
 #[test]
-fn a_projects_extensions_count_where_it_is_trusted_and_replace_nobody_elses() {
+fn project_extensions_load_if_trusted_and_replace_no_others() {
     let lay = |place: &SettingsFixture| {
         place.write(
             "project/.gemini/extensions/own/gemini-extension.json",

@@ -1,4 +1,4 @@
-//! A machine in a box: a home, a project, and the world that sees only them.
+//! A home directory, a project, and a process environment that sees only them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ impl SettingsFixture {
         SettingsFixture { directory, variables: Vec::new() }
     }
 
-    /// With a project that the user trusts.
+    /// Creates a fixture whose project the user trusts.
     pub(crate) fn trusted() -> Self {
         SettingsFixture::new().with_variable("GEMINI_CLI_TRUST_WORKSPACE", "true")
     }
@@ -92,13 +92,13 @@ pub(crate) fn settings_with_hook(name: &str, command: &str) -> String {
     serde_json::json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}).to_string()
 }
 
-/// What is wrong, one line each, without the directory.
+/// Returns the diagnostics, one line each, without the directory.
 pub(crate) fn diagnostic_messages(loaded: &LoadedConfig, root: &Path) -> Vec<String> {
     let prefix = format!("{}/", root.display());
     loaded.registry.diagnostics().iter().map(|wrong| wrong.to_string().replace(&prefix, "")).collect()
 }
 
-/// What the user is told.
+/// Returns the texts of the notices.
 pub(crate) fn notice_messages(loaded: &LoadedConfig) -> Vec<String> {
     loaded.notices.iter().map(ToString::to_string).collect()
 }

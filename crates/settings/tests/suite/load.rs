@@ -1,4 +1,4 @@
-//! Layers, trust gates, `.env`, broken files.
+//! Tests of layers, trust, `.env` files and broken files.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ fn an_empty_machine_loads_without_a_word() {
     assert_eq!(loaded.project.trust, FolderTrust::Unknown);
     let files: Vec<_> = loaded.files.iter().map(|file| (file.source.clone(), file.state)).collect();
     let missing = SettingsFileState::Missing;
-    // The settings, and the hooks for any agent beside them.
+    // The settings, and beside them the hooks for any agent.
     let (project, user) = ((Source::Project, missing), (Source::User, missing));
     assert_eq!(files, [project.clone(), project, user.clone(), user, (Source::System, missing)]);
 }
@@ -81,7 +81,7 @@ fn a_project_cannot_turn_off_its_own_gate() {
 }
 
 #[test]
-fn what_cannot_be_read_is_a_diagnostic_and_the_rest_loads() {
+fn unreadable_file_is_reported_and_the_rest_loads() {
     let place = SettingsFixture::trusted();
     place.write_user_settings("{ \"hooks\": ");
     fs::create_dir_all(place.root().join("etc.json")).unwrap();
@@ -151,7 +151,7 @@ fn a_projects_env_file_is_read_at_its_root_alone() {
     assert_eq!(from(&place.project()).as_deref(), Some("project"));
     assert_eq!(from(&place.project().join("deep/down")).as_deref(), Some("gemini home"));
     assert_eq!(place.load().process_env.var("DEBUG"), None);
-    // A project's file does not put the user's own away.
+    // A project's file does not hide the user's.
     assert_eq!(place.load().process_env.var("MINE"), Some("1"));
 }
 
@@ -166,7 +166,7 @@ fn a_projects_env_file_steers_no_programs_and_that_is_said() {
         let var = |name: &str| loaded.process_env.var(name);
         assert_eq!((var("GEMINI_API_KEY"), var("PORT")), (Some("k"), Some("1")));
         assert_eq!((var("BASH_ENV"), var("GOOGLE_GEMINI_BASE_URL"), var("https_proxy")), (None, None, None));
-        // The user's own words are filled in from the user's own world.
+        // The user's settings are filled in from the user's environment.
         assert!(loaded.settings.telemetry.outfile.as_ref().unwrap().ends_with("mine"));
         let said = diagnostic_messages(&loaded, &place.home());
         assert_eq!(
@@ -176,7 +176,7 @@ fn a_projects_env_file_steers_no_programs_and_that_is_said() {
             )]
         );
     }
-    // The user's own file may.
+    // The user's file may set them.
     fs::remove_dir_all(place.project()).unwrap();
     fs::create_dir_all(place.project()).unwrap();
     place.write(".gemini/.env", text);
@@ -201,7 +201,7 @@ fn hooks_of_the_user_see_nothing_of_the_projects_env_file() {
     assert!(has(&own, ("MINE", "1")) && has(&own, ("BOTH", "user")) && has(&own, ("SHELL_TOKEN", "t")));
     assert!(!has(&own, ("THEIRS", "1")));
     assert!(has(&others, ("THEIRS", "1")) && has(&others, ("BOTH", "project")));
-    // What the project keeps from hooks, it keeps from its own.
+    // Variables that the project hides from hooks are hidden from its own hooks only.
     assert!(!has(&others, ("MINE", "1")) && !has(&others, ("SHELL_TOKEN", "t")));
 }
 
@@ -243,7 +243,7 @@ fn a_project_that_switches_off_others_hooks_is_announced() {
         notice_messages(&place.load()),
         ["this project's settings turn all hooks off, among them `guard` (user)"]
     );
-    // The user's own word needs no announcement.
+    // The user's own setting needs no announcement.
     place.write_project_settings("{}");
     place.write_user_settings(r#"{"hooks": {"disabled": ["g"], "Notification": [{"hooks": [{"type": "command", "name": "g", "command": "x"}]}]}}"#);
     let loaded = place.load();
@@ -287,7 +287,7 @@ fn changes_go_to_the_workspaces_settings_where_it_has_any() {
     let place = SettingsFixture::new();
     assert_eq!(place.load().settings_file(), place.home().join(".gemini/settings.json"));
     let own = place.write_project_settings("{}");
-    // A file that does not count is not the place for a change.
+    // A file that is not loaded must not be changed.
     assert_eq!(place.load().settings_file(), place.home().join(".gemini/settings.json"));
     assert_eq!(place.load_with(hookwright_settings::TrustOverride::Skip).settings_file(), own);
 }
@@ -306,7 +306,7 @@ fn places_follow_the_environment() {
     assert_eq!(paths.trusted_folders, std::path::Path::new("/w/t.json"));
     let paths = ConfigPaths::new(&world(&[("HOME", "/h")]));
     assert_eq!(paths.user_settings, std::path::Path::new("/h/.gemini/settings.json"));
-    // No home at all is no reason to fail.
+    // A missing home is no error.
     assert!(
         load(&ProcessEnv::new(Vec::new(), "/nonexistent".into()), &LoadOptions::default()).registry.hooks().is_empty()
     );
@@ -354,7 +354,7 @@ fn a_projects_name_for_context_files_finds_no_credentials() {
 }
 
 #[test]
-fn what_a_project_brings_is_listed_and_announced_once_and_when_it_changes() {
+fn project_contents_are_listed_and_announced_once_and_on_change() {
     let place = SettingsFixture::trusted();
     place.write_project_settings(
         r#"{"tools": {"allowed": ["run_shell_command(ls)"]}, "mcpServers": {"m": {"command": "x", "args": ["1"]}}}"#,
@@ -372,7 +372,7 @@ fn what_a_project_brings_is_listed_and_announced_once_and_when_it_changes() {
     );
     hookwright_settings::record_project_contents(&loaded).unwrap();
     assert!(notice_messages(&place.load()).is_empty());
-    // No name forges another line.
+    // A name cannot forge another line.
     place.write_project_settings(r#"{"tools": {"exclude": ["x\nthis project is fine\u001b[2K"]}}"#);
     assert_eq!(place.load().project_contents[0].items.keys().next().unwrap(), "x\\nthis project is fine\\u{1b}[2K");
     place.write_project_settings(

@@ -1,4 +1,4 @@
-//! Several writers at once, and a disk without room: in processes of their own, as in life.
+//! Several writers at once, and a full disk, in separate processes.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ const TASK_VARIABLE: &str = "HOOKWRIGHT_TEST_TASK";
 const ROUNDS: usize = 12;
 const WRITERS: usize = 4;
 
-/// This test binary again, to do one task; `helper` is where it arrives.
+/// Starts this test binary again for one task, which `helper` runs.
 fn helper_process(task: &str, home: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "suite::processes::helper", "--nocapture"]);

@@ -1,4 +1,4 @@
-//! What the review of hooks costs at every start: the figures, and a bound ten times above those in docs/security.md.
+//! The cost of the hook review at every start: the figures, and a limit of ten times those in docs/security.md.
 //! `cargo test --release -p hookwright-settings --test main cost -- --ignored --nocapture`.
 
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Folder trust and hook trust on disk.
+//! Tests of folder trust and hook trust on disk.
 
 use hookwright_hooks::HookState;
 use hookwright_settings::trust::{
@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use super::fixture::{SettingsFixture, diagnostic_messages, settings_with_hook};
 
-/// Settings with one definition on one event.
+/// Returns settings with one definition on one event.
 fn definition(event: &str, definition: &Value) -> String {
     serde_json::json!({"hooks": {event: [definition]}}).to_string()
 }
 
 #[test]
-fn what_the_user_says_about_a_folder_is_kept() {
+fn folder_trust_is_recorded() {
     let place = SettingsFixture::new();
     let paths = place.paths();
     set_folder_trust(&paths, &place.project(), FolderRule::TrustFolder).unwrap();
@@ -75,7 +75,8 @@ fn a_wrong_trust_level_never_means_trust() {
     assert_eq!(fs::read_to_string(&loaded.paths.trusted_folders).unwrap(), "{ nonsense");
 }
 
-/// A session was killed while something ran in it; what another one writes for the user is not its agent's doing.
+/// A session was killed while a program ran in it; changes that another session writes for the user are not its
+/// agent's.
 #[test]
 fn a_record_that_is_written_for_the_user_is_blamed_on_no_dead_session() {
     let place = SettingsFixture::trusted();
@@ -101,7 +102,7 @@ fn a_record_that_is_written_for_the_user_is_blamed_on_no_dead_session() {
     trust_all(&loaded);
     set_folder_trust(paths, project, FolderRule::TrustParent).unwrap();
     assert!(pending_changes(paths, project, &files).is_empty());
-    // What its agent did stays its own, whatever is written later.
+    // Changes of its agent stay attributed to it, whatever is written later.
     dies();
     let forged = fs::read_to_string(&paths.trusted_hooks).unwrap().replace("guard", "other");
     fs::write(&paths.trusted_hooks, forged).unwrap();
@@ -110,7 +111,7 @@ fn a_record_that_is_written_for_the_user_is_blamed_on_no_dead_session() {
 }
 
 #[test]
-fn what_sessions_left_that_were_killed_at_their_start_is_swept() {
+fn leftovers_of_sessions_killed_at_start_are_removed() {
     let place = SettingsFixture::trusted();
     let (paths, project) = (place.paths(), place.project());
     let folder = paths.user_dir.join("hookwright/guards");
@@ -166,7 +167,7 @@ fn a_hook_is_new_once_and_changed_when_anything_of_it_changes() {
 }
 
 #[test]
-fn what_was_shown_is_what_is_trusted() {
+fn reviewed_version_is_what_is_trusted() {
     let place = SettingsFixture::trusted();
     place.write_project_settings(&settings_with_hook("guard", "./guard.sh"));
     place.write("project/guard.sh", "good\n");
@@ -188,7 +189,7 @@ fn ask_and_block_hold_hooks_until_they_are_trusted() {
             &HookState::Untrusted { why: "new; not trusted yet".into() }
         );
         trust_all(&loaded);
-        // In the running session, and in the next one.
+        // In the running session and in the next one.
         hold_untrusted(&mut loaded.registry, &[]);
         assert_eq!(loaded.registry.entries().next().unwrap().1, &HookState::Enabled);
         assert_eq!(place.load().registry.entries().next().unwrap().1, &HookState::Enabled);
@@ -273,7 +274,7 @@ fn trust_in_one_switch_off_covers_no_other() {
     place.write_user_settings(&user(&hook("a")));
     place.write_project_settings(r#"{"hooks": {"enabled": false}}"#);
     trust_all(&place.load());
-    // A hook that the user adds later, one of the same name in another layer, and one of the project's own.
+    // A hook that the user adds later, one of the same name in another layer, and one of the project.
     place.write_user_settings(&user(&format!("{}, {}", hook("a"), hook("b"))));
     place.write_system_settings(&settings_with_hook("a", "true"));
     let mut found = findings(&place.load());
@@ -360,7 +361,7 @@ fn a_script_is_found_wherever_the_command_goes() {
 }
 
 #[test]
-fn where_it_cannot_be_told_everything_around_counts() {
+fn uncertain_command_includes_all_likely_files() {
     let place = SettingsFixture::trusted();
     place.write("project/.gemini/hooks/inner.py", "one\n");
     place.write_project_settings(&settings_with_hook("g", "python3 -c 'import runpy; runpy.run_path(input())'"));
@@ -374,7 +375,7 @@ fn where_it_cannot_be_told_everything_around_counts() {
 }
 
 #[test]
-fn what_a_hook_writes_is_not_part_of_it() {
+fn files_a_hook_writes_are_not_part_of_its_fingerprint() {
     let place = SettingsFixture::trusted();
     place.write("project/g.sh", "x\n");
     place.write_project_settings(&settings_with_hook("g", "./g.sh >> log.txt 2>&1"));
@@ -426,7 +427,7 @@ fn every_field_of_a_declaration_counts() {
 }
 
 #[test]
-fn twins_on_two_events_are_told_apart_and_one_cannot_put_the_other_to_sleep() {
+fn equal_hooks_on_two_events_are_reviewed_separately() {
     let twins = |after: &str| {
         let hook = r#"{"type": "command", "name": "g", "command": "./g.sh"}"#;
         format!(
@@ -502,15 +503,15 @@ fn a_link_never_outranks_distrust() {
             // And the other way round: the link is distrusted, the real folder is not.
             let rules = serde_json::json!({text(&link): "DO_NOT_TRUST", text(&bad): "TRUST_FOLDER"});
             assert!(distrusted(&trust(&project, rules)), "{}", project.display());
-            // Without a word against it, a rule may name a link.
+            // If no rule forbids it, a rule may name a link.
             let rules = serde_json::json!({text(&link): "TRUST_FOLDER"});
             assert!(trust(&project, rules).is_trusted(), "{}", project.display());
         }
     }
-    // A link inside a trusted folder leads to whatever it leads to, not to trust.
+    // A link inside of a trusted folder does not extend trust to its target.
     let rules = serde_json::json!({text(&place.home().join("good")): "TRUST_FOLDER"});
     assert_eq!(trust(&long, rules), FolderTrust::Unknown);
-    // A real folder that is trusted stays so inside of one that is not.
+    // A real folder that is trusted stays trusted inside of one that is not.
     let rules = serde_json::json!({text(&bad): "DO_NOT_TRUST", text(&deep): "TRUST_FOLDER"});
     assert!(trust(&deep, rules).is_trusted());
 }
@@ -532,10 +533,10 @@ fn names_that_are_not_utf8_are_told_apart() {
     trust_all(&reviews(0xfe));
     assert_eq!(findings(&reviews(0xfe)), [""; 0]);
     assert_eq!(findings(&reviews(0xff)), ["g: new"]);
-    // No rule can say such a name; one that almost does is refused.
+    // No rule can contain such a name; one that is close to it is refused.
     let refused = set_folder_trust(&place.paths(), &folder(0xfe), FolderRule::TrustFolder).unwrap_err();
     assert!(refused.to_string().contains("its name is not UTF-8"), "{refused}");
-    // Two scripts whose names differ in such a byte are two scripts.
+    // Scripts whose names differ in such a byte are distinct.
     let place = SettingsFixture::trusted();
     place.write("project/.gemini/x", "");
     place.write_project_settings(&settings_with_hook("g", "sh -c \"$(cat which)\""));

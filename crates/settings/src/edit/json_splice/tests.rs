@@ -8,7 +8,7 @@ fn object(text: &str) -> JsonTree {
 }
 
 #[test]
-fn an_item_fits_in_and_comes_out_again() {
+fn appended_item_can_be_cut_again() {
     let value = json!({"a": [1, {"b": true}], "c": "x"});
     let cases = [
         "{}",
@@ -69,17 +69,17 @@ fn brackets_that_were_put_there_for_an_item_go_with_it() {
 }
 
 #[test]
-fn what_stands_beside_is_never_touched() {
+fn neighbouring_text_is_never_changed() {
     let text = "{\n  \"ours\": 1, // about ours\n  \"x\": 2\n}";
     assert_eq!(cut(text, &[0]).unwrap(), "{ // about ours\n  \"x\": 2\n}");
     assert_eq!(cut("[1, 2, 3]", &[1]).unwrap(), "[1, 3]");
     assert_eq!(cut("[1, 2, 3]", &[0]).unwrap(), "[ 2, 3]");
-    // A comment that runs to the end of its line must not swallow the bracket.
+    // A line comment must not swallow the bracket.
     assert_eq!(cut("[1, // c\n 2]", &[1]).unwrap(), "[1 // c\n ]");
 }
 
 #[test]
-fn nothing_is_done_where_nothing_is() {
+fn missing_positions_return_none() {
     assert_eq!(append("{\"x\": 1}", &[0], None, &json!(1)), None);
     assert_eq!(append("{\"x\": 1}", &[7], None, &json!(1)), None);
     assert_eq!(cut("{}", &[0]), None);
@@ -118,7 +118,7 @@ fn text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn whatever_the_layout_it_is_as_it_was(text in text(), deep in any::<bool>()) {
+    fn append_and_cut_restore_any_layout(text in text(), deep in any::<bool>()) {
         let tree = object(&text);
         let at: Vec<usize> = if deep && !tree.items().is_empty() { vec![0] } else { Vec::new() };
         let name = at.is_empty().then_some("new");
@@ -130,7 +130,7 @@ proptest! {
         let once = cut(&more, &place(count + 1)).unwrap();
         prop_assert_eq!(&once, &with);
         prop_assert_eq!(cut(&once, &place(count)).unwrap(), text.clone());
-        // In the other order, too.
+        // In the other order as well.
         let other = cut(&more, &place(count)).unwrap();
         prop_assert!(parse_to_ast(&other, &CollectOptions::default(), &PARSE_OPTIONS).is_ok(), "{other}");
     }

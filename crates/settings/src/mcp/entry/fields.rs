@@ -1,31 +1,31 @@
-//! THE table of an entry's fields: what each holds, what is wrong with one that holds something else, and what was meant by
-//! one that nobody knows.
+//! The table of the fields of an entry: the type of each, the problem if a value has another type, and suggestions
+//! for unknown names.
 
 use serde_json::{Map, Value};
 
 use super::parse_timeout;
 use super::problem::EntryProblem;
 
-/// What a field holds.
+/// Type of a field's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EntryFieldKind {
     Text,
     Texts,
-    /// Names and their texts.
+    /// Texts by name.
     Pairs,
     Flag,
-    /// Milliseconds.
+    /// A duration in milliseconds.
     Time,
     Transport,
     OAuth,
-    /// It is understood and changes nothing, because of this.
+    /// The field is known but has no effect, for this reason.
     Unused(&'static str),
 }
 
-/// Whether an entry counts in which this field is wrong.
+/// Whether an entry with this field wrong can still be used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FieldImportance {
-    /// It would be another server, or one with more tools.
+    /// The entry is unusable: it would start another server, or one with more tools.
     Critical,
     Minor,
 }
@@ -40,7 +40,7 @@ const fn field(name: &'static str, kind: EntryFieldKind, weight: FieldImportance
     EntryField { name, kind, importance: weight }
 }
 
-/// THE table of an entry's fields.
+/// The fields of an entry.
 pub(super) const ENTRY_FIELDS: &[EntryField] = {
     use FieldImportance::{Critical, Minor};
     &[
@@ -95,7 +95,7 @@ const OAUTH_FIELDS: &[EntryField] = {
 
 const UNASKED_TOOLS_HINT: &str = "which tools run unasked is said in `tools.allowed` of your own settings";
 
-/// What other programs call a field.
+/// Names that other programs use for a field, with the names used here.
 const FOREIGN_FIELD_NAMES: &[(&str, &str)] = &[
     ("transport", "type"),
     ("transportType", "type"),
@@ -108,7 +108,8 @@ const FOREIGN_FIELD_NAMES: &[(&str, &str)] = &[
     ("cmd", "command"),
 ];
 
-/// What other programs call a field that takes tools away. It counts under any name: nothing that was shut is open here.
+/// Names that other programs use for tool restrictions, with the names used here. They are honoured, so that no
+/// restriction is lost.
 pub(super) const FOREIGN_TOOL_LIST_NAMES: &[(&str, &str)] = &[
     ("include_tools", "includeTools"),
     ("enabledTools", "includeTools"),
@@ -118,7 +119,7 @@ pub(super) const FOREIGN_TOOL_LIST_NAMES: &[(&str, &str)] = &[
     ("disabled_tools", "excludeTools"),
 ];
 
-/// Looks at every field of an object.
+/// Checks every field of an object.
 pub(super) fn check_fields(
     entry: &Map<String, Value>,
     above: &[&str],
@@ -176,7 +177,7 @@ fn check_field(field: &EntryField, value: &Value, at: &[&str], problems: &mut Ve
 
 const TRANSPORT_KINDS: [&str; 4] = ["stdio", "http", "sse", "streamable-http"];
 
-/// Of lists and tables every text; numbers and the like are read as the text that stands there.
+/// Checks that the elements of a list or table are texts; numbers and booleans are read as texts.
 fn check_elements(
     field: &EntryField,
     value: &Value,
@@ -216,7 +217,7 @@ fn check_elements(
     }
 }
 
-/// A name that nobody knows may be another program's; one that is near to a known one is a mistake.
+/// Returns a warning for an unknown name that is close to a known one; any other may belong to another program.
 fn misspelled_field(name: &str, at: &[&str], fields: &[EntryField]) -> Option<EntryProblem> {
     let elsewhere = FOREIGN_FIELD_NAMES.iter().find(|(other, _)| *other == name).map(|(_, known)| *known);
     let near = fields.iter().map(|field| field.name).find(|known| {

@@ -1,4 +1,4 @@
-//! Something that is wrong with an entry, and where: told with its place in the file.
+//! Problems of an entry, and their diagnostics with positions in the file.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,17 +12,17 @@ use serde_json::Value;
 use super::read_entry;
 use crate::json::{last_property, to_value, value_kind};
 
-/// Something that is wrong with an entry.
+/// A problem of an entry.
 pub(crate) struct EntryProblem {
-    /// The way to it inside of the entry; the entry itself if empty.
+    /// Keys from the entry to the wrong value; empty for the entry itself.
     pub(super) path: Vec<String>,
-    /// Whether the field's name is meant rather than its value.
+    /// Whether the field's name is wrong, and not its value.
     pub(super) on_name: bool,
     pub(crate) severity: Severity,
     pub(crate) text: String,
     pub(crate) expected: Option<String>,
     pub(crate) help: Option<String>,
-    /// Whether the entry does not count for it.
+    /// Whether the entry can't be used because of it.
     pub(crate) is_fatal: bool,
 }
 
@@ -49,7 +49,8 @@ impl EntryProblem {
     }
 }
 
-/// What is wrong with the entries of a file, each with its place. The values are the nodes', with variables filled in.
+/// Returns diagnostics for the entries of a file, each with its position. `values` are the nodes' values with
+/// variables filled in.
 pub(crate) fn diagnose_entries(
     node: &Node<'_>,
     values: &Value,
@@ -90,7 +91,7 @@ pub(crate) fn diagnose_entries(
     found
 }
 
-/// The list that some write, with what they mean.
+/// Returns the diagnostic for `mcpServers` that is no object; for a list it shows the object to write.
 fn not_an_object(node: &Node<'_>, source: &SourceText<'_>) -> Diagnostic {
     let range = node.range();
     let text = format!("`mcpServers` should be an object, not {}; it is ignored", value_kind(node));
@@ -106,7 +107,7 @@ fn not_an_object(node: &Node<'_>, source: &SourceText<'_>) -> Diagnostic {
     wrong.help(format!("write \"mcpServers\": {{ {}{more} }}", named.join(", ")))
 }
 
-/// An element of such a list as it should stand; the values of variables and headers need not be repeated.
+/// Formats an element of such a list as it should be written, without the values of variables and headers.
 fn suggested_entry(entry: &Object<'_>) -> Option<String> {
     let name = last_property(entry, "name")?.value.as_string_lit()?;
     let fields = entry.properties.iter().filter(|one| one.name.as_str() != "name").map(|one| {
@@ -119,7 +120,7 @@ fn suggested_entry(entry: &Object<'_>) -> Option<String> {
     Some(format!("{}: {{ {} }}", Value::from(name.value.as_ref()), fields.collect::<Vec<_>>().join(", ")))
 }
 
-/// Where a problem is.
+/// Returns the position of a problem.
 fn problem_range(entry: &Node<'_>, problem: &EntryProblem) -> Range {
     let mut node = entry;
     for (depth, step) in problem.path.iter().enumerate() {

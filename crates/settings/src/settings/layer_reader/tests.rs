@@ -4,7 +4,7 @@ use crate::settings::project_rule::StrictnessOrder;
 use serde_json::json;
 use std::path::Path;
 
-/// What the user says, and what a project that wants to loosen it would say.
+/// Returns the user's value, and a project's value that would loosen it.
 fn loosening_values(known: &SettingSpec) -> Option<(Option<Value>, Value)> {
     let any = || match known.kind {
         SettingKind::Section => json!({"x": {}}),
@@ -46,7 +46,7 @@ fn read(layer: &Source, value: &Value, outer: &Map<String, Value>) -> (Map<Strin
 }
 
 #[test]
-fn no_setting_is_loosened_by_a_project_without_a_word() {
+fn no_setting_is_loosened_by_a_project_without_a_diagnostic() {
     let mut refused = 0;
     for known in SETTING_TABLE
         .iter()
@@ -62,7 +62,7 @@ fn no_setting_is_loosened_by_a_project_without_a_word() {
         let mut all = user.clone();
         super::super::overlay(&mut all, values);
         let at = |map| super::super::DottedLookup(map).get(known.key).filter(|value| **value != json!([])).cloned();
-        // An intersection with nothing in common is empty, and stays.
+        // An intersection without common elements is empty and stays so.
         let kept =
             at(&all) == at(&user) || matches!(known.project_rule, ProjectRule::ListedStricter(StrictnessOrder::Tools));
         assert!(kept, "{}: {all:?}", known.key);
@@ -72,7 +72,7 @@ fn no_setting_is_loosened_by_a_project_without_a_word() {
 }
 
 #[test]
-fn what_the_table_does_not_know_falls_under_its_groups_word() {
+fn unknown_setting_follows_its_sections_project_rule() {
     let text = json!({"security": {"auth": {"selectedType": "x"}}, "telemetry": {"useCollector": true},
         "advanced": {"dnsResolutionOrder": "x"}, "ui": {"other": 1}, "mine": 1});
     let (values, found) = read(&Source::Project, &text, &Map::new());
@@ -140,7 +140,7 @@ fn a_name_in_the_wrong_place_is_read_as_the_right_one_and_said() {
         (&values["model"], &values["general"]),
         (&json!({"name": "m"}), &json!({"defaultApprovalMode": "plan"}))
     );
-    // The right place goes over another one, and a section is no older name.
+    // The right key wins over a misplaced one, and a section is no older name.
     let (values, found) =
         read(&Source::User, &json!({"model": {"name": "n"}, "theme": "x", "ui": {"theme": "y"}}), &Map::new());
     assert_eq!((&values["model"], &values["ui"]), (&json!({"name": "n"}), &json!({"theme": "y"})));
@@ -162,7 +162,7 @@ fn a_project_loosens_nothing_under_another_name() {
 }
 
 #[test]
-fn what_is_not_known_is_said_and_louder_where_it_sounds_like_a_guard() {
+fn unknown_settings_are_reported_louder_if_they_suggest_a_restriction() {
     let text = json!({
         "terminal.denyList": ["rm"], "permissions": {"deny": ["Bash(rm *)"]}, "tools": {"sandbox": true, "x": 1},
         "ide": {"enabled": true}, "$schema": "s", "//": "a remark", "security": {"toolSandboxing": false},
@@ -176,7 +176,7 @@ fn what_is_not_known_is_said_and_louder_where_it_sounds_like_a_guard() {
 }
 
 #[test]
-fn what_is_on_may_be_called_on() {
+fn project_may_repeat_a_value_in_force() {
     let agents = |value: bool| nested("experimental.enableAgents", &json!(value));
     assert!(read(&Source::Project, &agents(true), &Map::new()).1.diagnostics.is_empty());
     let (off, _) = read(&Source::User, &agents(false), &Map::new());

@@ -1,11 +1,11 @@
-//! Locks that others hold, and sessions that were killed: neither holds anybody up nor leaves a question without cause.
+//! Locks that other processes hold, and killed sessions: neither blocks a session or causes a needless question.
 
 use super::*;
 use crate::process_env::ProcessEnv;
 
-/// An agent's command could take the lock and never let it go.
+/// An agent's command could take the lock and never release it.
 #[test]
-fn whoever_holds_the_lock_of_a_session_holds_up_nobody() {
+fn foreign_lock_holder_does_not_block_the_session() {
     let home = tempfile::tempdir().unwrap();
     let paths =
         ConfigPaths::new(&ProcessEnv { home: Some(home.path().to_owned()), cwd: "/".into(), ..ProcessEnv::default() });
@@ -21,8 +21,7 @@ fn whoever_holds_the_lock_of_a_session_holds_up_nobody() {
     }
 }
 
-/// A session that was killed before anything ran in it leaves nothing to ask about: what changed is the user's work, or
-/// its own.
+/// A session that was killed before any program ran in it leaves nothing to ask about.
 #[test]
 fn a_session_in_which_nothing_ran_has_changed_nothing() {
     let home = tempfile::tempdir().unwrap();
@@ -44,13 +43,13 @@ fn a_session_in_which_nothing_ran_has_changed_nothing() {
             assert!(ledger.mark_active() && !ledger.mark_active());
             ledger.write(vec![before.clone()]).unwrap();
         }
-        // Killed.
+        // Simulates a killed session.
         drop(ledger);
         assert_eq!(pending_changes(&paths, project, std::slice::from_ref(&file)).len(), waiting);
     }
 }
 
-/// Folders whose names differ only in bytes that are not UTF-8 are two, in the ledger and in the record of trust.
+/// Folders whose names differ only in bytes that are not UTF-8 are distinct, in the ledger and in the trust record.
 #[cfg(unix)]
 #[test]
 fn names_that_are_not_utf8_are_told_apart() {
