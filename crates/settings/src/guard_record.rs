@@ -147,13 +147,13 @@ impl GuardRecord {
 
     /// Returns the guards of extensions that were active here and no longer are.
     pub(crate) fn guards_of_inactive_extensions(&self, here: ProjectExtensions<'_>) -> Vec<UnarmedGuard> {
-        let heard = |file: &Path| {
+        let is_accounted_for = |file: &Path| {
             here.extensions
                 .iter()
                 .any(|one| (one.active || one.excluded_by_command_line) && declares_hooks_in(one, file))
         };
         let were = self.extensions.get(&path_key(here.project)).into_iter().flatten().map(Path::new);
-        let missed = were.filter(|file| !heard(file) && here.is_expected(file));
+        let missed = were.filter(|file| !is_accounted_for(file) && here.is_expected(file));
         missed
             .flat_map(|file| self.as_unarmed(file, &UnarmedReason::ExtensionInactive(here.extension_name_of(file))))
             .collect()

@@ -241,27 +241,27 @@ pub fn load(world: &ProcessEnv, options: &LoadOptions) -> LoadedConfig {
         .then(|| LayerFile::read_project(&paths.project_settings(&root), &trust));
     trees.extend(own.as_ref().map(LayerFile::parse));
 
-    let beside = extra_hook_files::extra_files(&trees, &paths, own.is_some().then_some(root.as_path()), &trust);
-    let more: Vec<LayerTree<'_>> = beside.iter().map(LayerFile::parse).collect();
+    let extra_files = extra_hook_files::extra_files(&trees, &paths, own.is_some().then_some(root.as_path()), &trust);
+    let more: Vec<LayerTree<'_>> = extra_files.iter().map(LayerFile::parse).collect();
     let excluded = DottedLookup(&gates).strings("advanced.excludedEnvVars");
     let trusted_root = trust.is_trusted().then_some(root.as_path());
-    let worlds = env_file::load_env_files(world, trusted_root, &paths, &excluded, &mut problems);
+    let envs = env_file::load_env_files(world, trusted_root, &paths, &excluded, &mut problems);
 
     let mut found = LayerFindings::default();
-    let outer = merge_layers(&trees[..2], &worlds, &root, &mut found);
-    let raw = merge_layers_over(outer.clone(), &trees[2..], &worlds, &root, &mut found);
+    let outer = merge_layers(&trees[..2], &envs, &root, &mut found);
+    let raw = merge_layers_over(outer.clone(), &trees[2..], &envs, &root, &mut found);
     let LayerFindings {
         diagnostics: mut setting_problems,
         ineffective_settings: without_effect,
         server_origins: origins,
     } = found;
     let mut settings =
-        Settings { ineffective_settings: without_effect, ..Settings::new(raw, &worlds.session, &mut setting_problems) };
+        Settings { ineffective_settings: without_effect, ..Settings::new(raw, &envs.session, &mut setting_problems) };
     settings.context.restrict_to_outer(&DottedLookup(&outer));
     let outer_redaction = settings::redaction_rules(&DottedLookup(&outer));
     let disabled = DottedLookup(&settings.raw).strings("extensions.disabled");
     let around = extensions::ExtensionScan {
-        process_env: &worlds.session,
+        process_env: &envs.session,
         paths: &paths,
         project: &root,
         is_project_trusted: trust.is_trusted(),
@@ -276,21 +276,20 @@ pub fn load(world: &ProcessEnv, options: &LoadOptions) -> LoadedConfig {
         if is_home { Default::default() } else { read_project_contents(&paths, &root, &outer, claude) };
     let files: Vec<SettingsFile> =
         extra_hook_files::by_precedence(&trees, &more).into_iter().map(LayerTree::to_settings_file).collect();
-    let told = project_contents::ContentsRecord::read(&paths.known_project_contents, &mut problems);
+    let contents_record = project_contents::ContentsRecord::read(&paths.known_project_contents, &mut problems);
     let disabled = mcp::DisabledServers::read(&paths, &mut problems);
     let known = guard_record::GuardRecord::read(&paths.known_guards, &mut problems);
     let own_dir = Some(root.join(GEMINI_DIR)).filter(|folder| trust.is_trusted() && *folder != paths.user_dir);
-    let hooks =
-        RegistryBuilder { paths: &paths, root: &root, envs: &worlds, settings: &settings, project_dir: own_dir };
+    let hooks = RegistryBuilder { paths: &paths, root: &root, envs: &envs, settings: &settings, project_dir: own_dir };
     let all = extra_hook_files::by_precedence(&trees, &more);
     let (mut registry, reviews) = hooks.build(&all, setting_problems, &extensions, problems);
     let project = ProjectFolder { root, trust };
     let mut notices = collect_notices(&project, &paths, &files, &registry, &reviews);
     let with_hooks: Vec<SettingsFile> = files.iter().cloned().chain(extension_hook_files(&extensions)).collect();
     if project.trust.is_trusted() {
-        let news = told.changes(&project.root, &offered);
+        let news = contents_record.changes(&project.root, &offered);
         notices.extend(news.into_iter().map(|(what, news)| Notice::ProjectContentsChanged { what, news }));
-        let unread = !is_home && told.has_unread_notes(&project.root, &settings.context.file_names);
+        let unread = !is_home && contents_record.has_unread_notes(&project.root, &settings.context.file_names);
         notices.extend(unread.then_some(Notice::UnreadAgentsFile));
     }
     notices.extend(known.removed_guards(&with_hooks, &registry));
@@ -302,7 +301,7 @@ pub fn load(world: &ProcessEnv, options: &LoadOptions) -> LoadedConfig {
     asleep.extend(known.guards_of_inactive_extensions(here));
     trust::hold_untrusted(&mut registry, &reviews);
     let redaction = settings.security.redaction.clone();
-    let LayerEnvs { user: own_world, session: world } = worlds;
+    let LayerEnvs { user: own_world, session: world } = envs;
     let untrusted = if project.trust.is_trusted() { Vec::new() } else { of_project };
     let mcp = mcp::McpSelection { origins, untrusted, named_on_command_line: options.mcp_servers.clone(), disabled };
     let own = UserScope { process_env: own_world, redaction: outer_redaction, disabled_extensions: dismissed };
@@ -348,8 +347,8 @@ pub(crate) fn outer_settings(loaded: &LoadedConfig) -> Map<String, serde_json::V
             .map(|(source, path)| LayerFile::read(source, path))
             .collect();
     let trees: Vec<LayerTree<'_>> = files.iter().map(LayerFile::parse).collect();
-    let worlds = LayerEnvs::without_files(&loaded.user_scope.process_env);
-    merge_layers(&trees, &worlds, &loaded.project.root, &mut LayerFindings::default())
+    let envs = LayerEnvs::without_files(&loaded.user_scope.process_env);
+    merge_layers(&trees, &envs, &loaded.project.root, &mut LayerFindings::default())
 }
 
 /// Reads what the project's files would add, trusted or not, and the names of its MCP servers. Nothing of it takes

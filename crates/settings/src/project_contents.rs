@@ -61,12 +61,12 @@ pub(crate) fn project_contents(
     root: &Path,
     paths: &ConfigPaths,
 ) -> Vec<ProjectContent> {
-    let mut offers = vec![ProjectContent { kind: HOOKS_KEY, items: hooks.iter().map(hook_item).collect() }];
+    let mut contents = vec![ProjectContent { kind: HOOKS_KEY, items: hooks.iter().map(hook_item).collect() }];
     for (what, value) in settings::listed_values(values) {
-        offers.push(ProjectContent { kind: what, items: setting_items(value) });
+        contents.push(ProjectContent { kind: what, items: setting_items(value) });
     }
-    add_agent_servers(&mut offers, &paths.project_agents(root));
-    offers.push(ProjectContent { kind: EXTENSIONS_KEY, items: extension_digests(&paths.project_extensions(root)) });
+    add_agent_servers(&mut contents, &paths.project_agents(root));
+    contents.push(ProjectContent { kind: EXTENSIONS_KEY, items: extension_digests(&paths.project_extensions(root)) });
     let files = [
         ("commands", commands::toml_files(&paths.project_commands(root))),
         ("policies", commands::toml_files(&paths.project_policies(root))),
@@ -78,21 +78,21 @@ pub(crate) fn project_contents(
             let text = read_text(file).ok().flatten().unwrap_or_default();
             (name, short_digest(&text))
         };
-        offers.push(ProjectContent { kind: what, items: files.iter().map(named).collect() });
+        contents.push(ProjectContent { kind: what, items: files.iter().map(named).collect() });
     }
-    offers.push(ProjectContent { kind: "skills", items: skills::skill_digests(&paths.skills_dirs(root), root) });
-    offers.retain(|offer| !offer.items.is_empty());
-    for offer in &mut offers {
-        offer.items = std::mem::take(&mut offer.items)
+    contents.push(ProjectContent { kind: "skills", items: skills::skill_digests(&paths.skills_dirs(root), root) });
+    contents.retain(|content| !content.items.is_empty());
+    for content in &mut contents {
+        content.items = std::mem::take(&mut content.items)
             .into_iter()
             .map(|(item, mark)| (escape_control_chars(&item), mark))
             .collect();
     }
-    offers
+    contents
 }
 
 /// Adds the servers that agents declare, because they run like those of the settings.
-fn add_agent_servers(offers: &mut Vec<ProjectContent>, folder: &Path) {
+fn add_agent_servers(contents: &mut Vec<ProjectContent>, folder: &Path) {
     let agents = subagents::read_folder(folder, &Source::Project).list;
     let of = |agent: &subagents::SubAgentDefinition| {
         let named = |(name, entry): (&String, &Value)| {
@@ -101,9 +101,9 @@ fn add_agent_servers(offers: &mut Vec<ProjectContent>, folder: &Path) {
         agent.named_servers.iter().map(named).collect::<Vec<_>>()
     };
     let items: BTreeMap<String, String> = agents.iter().flat_map(of).collect();
-    match offers.iter_mut().find(|offer| offer.kind == SERVERS_KEY) {
+    match contents.iter_mut().find(|content| content.kind == SERVERS_KEY) {
         Some(known) => known.items.extend(items),
-        None => offers.push(ProjectContent { kind: SERVERS_KEY, items }),
+        None => contents.push(ProjectContent { kind: SERVERS_KEY, items }),
     }
 }
 
@@ -196,10 +196,10 @@ impl ContentsRecord {
     pub(crate) fn changes(
         &self,
         root: &Path,
-        offers: &[ProjectContent],
+        contents: &[ProjectContent],
     ) -> Vec<(&'static str, Vec<(String, ContentChange)>)> {
         let known = self.projects.get(&project_key(root));
-        let now = recordable_contents(offers);
+        let now = recordable_contents(contents);
         let mut all = Vec::new();
         for what in settings::listed_names().chain([EXTENSIONS_KEY]).chain(FILE_KINDS) {
             let is_setting = !FILE_KINDS.contains(&what);
@@ -248,9 +248,9 @@ impl ContentsRecord {
     }
 }
 
-fn recordable_contents(offers: &[ProjectContent]) -> RecordedContents {
-    let kept = offers.iter().filter(|offer| offer.kind != HOOKS_KEY);
-    kept.map(|offer| (offer.kind.to_owned(), offer.items.clone())).collect()
+fn recordable_contents(contents: &[ProjectContent]) -> RecordedContents {
+    let kept = contents.iter().filter(|content| content.kind != HOOKS_KEY);
+    kept.map(|content| (content.kind.to_owned(), content.items.clone())).collect()
 }
 
 /// Records the present contents of the project as announced. Writes nothing if the record is up to date or there is

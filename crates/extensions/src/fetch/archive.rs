@@ -12,10 +12,10 @@ use crate::inspection::{ExtensionLimits, limits_message};
 
 /// Unpacks an archive; the end of its name says whether it is a zip or a gzipped tar file.
 pub(super) fn unpack(name: &str, bytes: &[u8], into: &Path, bounds: ExtensionLimits) -> Result<(), ExtensionError> {
-    let mut room = Unpacker { target: into, limits: bounds, bytes: 0, entries: 0 };
+    let mut unpacker = Unpacker { target: into, limits: bounds, bytes: 0, entries: 0 };
     match name.to_ascii_lowercase().ends_with(".zip") {
-        true => unzip(bytes, &mut room),
-        false => untar(flate2::read::MultiGzDecoder::new(bytes), &mut room),
+        true => unzip(bytes, &mut unpacker),
+        false => untar(flate2::read::MultiGzDecoder::new(bytes), &mut unpacker),
     }
 }
 
@@ -23,18 +23,18 @@ fn archive_error(error: impl std::fmt::Display) -> ExtensionError {
     ExtensionError::Archive(error.to_string())
 }
 
-fn untar(reader: impl Read, room: &mut Unpacker<'_>) -> Result<(), ExtensionError> {
+fn untar(reader: impl Read, unpacker: &mut Unpacker<'_>) -> Result<(), ExtensionError> {
     use tar::EntryType;
     // Padding and trailing data count against the limit too.
-    let reader = reader.take(room.limits.bytes.saturating_mul(2));
+    let reader = reader.take(unpacker.limits.bytes.saturating_mul(2));
     let mut archive = tar::Archive::new(reader);
     for entry in archive.entries().map_err(archive_error)? {
         let mut entry = entry.map_err(archive_error)?;
         let path = entry.path().map_err(archive_error)?.into_owned();
         let executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
         match entry.header().entry_type() {
-            EntryType::Directory => room.create_folder(&path)?,
-            EntryType::Regular | EntryType::Continuous => room.write_file(&path, executable, &mut entry)?,
+            EntryType::Directory => unpacker.create_folder(&path)?,
+            EntryType::Regular | EntryType::Continuous => unpacker.write_file(&path, executable, &mut entry)?,
             EntryType::XGlobalHeader | EntryType::XHeader => {}
             other => return Err(ExtensionError::rejected(escaped_path(&path), rejection_reason(other))),
         }
@@ -53,7 +53,7 @@ fn rejection_reason(kind: tar::EntryType) -> &'static str {
     }
 }
 
-fn unzip(bytes: &[u8], room: &mut Unpacker<'_>) -> Result<(), ExtensionError> {
+fn unzip(bytes: &[u8], unpacker: &mut Unpacker<'_>) -> Result<(), ExtensionError> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(archive_error)?;
     // The reader shows only the last of two entries with one name.
     if archive.has_duplicate_names() {
@@ -64,8 +64,8 @@ fn unzip(bytes: &[u8], room: &mut Unpacker<'_>) -> Result<(), ExtensionError> {
         let path = PathBuf::from(entry.name().map_err(archive_error)?.replace('\\', "/"));
         let mode = entry.unix_mode().unwrap_or(0);
         match mode & 0o170_000 {
-            _ if entry.is_dir() => room.create_folder(&path)?,
-            0 | 0o100_000 => room.write_file(&path, mode & 0o100 != 0, &mut entry)?,
+            _ if entry.is_dir() => unpacker.create_folder(&path)?,
+            0 | 0o100_000 => unpacker.write_file(&path, mode & 0o100 != 0, &mut entry)?,
             0o120_000 => {
                 return Err(ExtensionError::rejected(escaped_path(&path), rejection_reason(tar::EntryType::Symlink)));
             }

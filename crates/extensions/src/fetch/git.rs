@@ -93,8 +93,8 @@ impl Fetcher<'_> {
         let settings = GIT_CONFIG.iter().flat_map(|setting| ["-c", setting]);
         let args: Vec<OsString> = settings.chain(words.iter().copied()).map(OsString::from).collect();
         let env = self.environment(cwd);
-        let (heard, mut pieces) = mpsc::unbounded_channel();
-        let live = Box::new(move |piece: &[u8]| drop(heard.send(piece.to_vec())));
+        let (sender, mut pieces) = mpsc::unbounded_channel();
+        let live = Box::new(move |piece: &[u8]| drop(sender.send(piece.to_vec())));
         let output = match words.contains(&"--progress") {
             true => OutputRouting::Merged(CaptureLimit::HeadAndTail(MAX_GIT_OUTPUT_BYTES), live),
             false => OutputRouting::Separate(CaptureLimit::HeadAndTail(MAX_GIT_OUTPUT_BYTES)),

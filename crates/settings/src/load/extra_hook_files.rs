@@ -65,12 +65,12 @@ pub(super) fn declared_by_project(
 /// Returns all files, highest precedence first: of each layer the settings, then its additional files.
 pub(super) fn by_precedence<'a, 't>(
     settings: &'a [LayerTree<'t>],
-    beside: &'a [LayerTree<'t>],
+    extra: &'a [LayerTree<'t>],
 ) -> Vec<&'a LayerTree<'t>> {
-    let mut all = Vec::with_capacity(settings.len() + beside.len());
+    let mut all = Vec::with_capacity(settings.len() + extra.len());
     for own in settings.iter().rev() {
         all.push(own);
-        all.extend(beside.iter().filter(|tree| tree.file.source == own.file.source));
+        all.extend(extra.iter().filter(|tree| tree.file.source == own.file.source));
     }
     all
 }

@@ -31,9 +31,9 @@ impl LoadedConfig {
             return named;
         }
         let world = self.env_of(hook);
-        let taker =
+        let fingerprinter =
             Fingerprinter::for_guard(self.base_dir_of(hook), &self.project.root, world, self.script_folders(&named));
-        let Some(mut found) = taker.followed_files(hook) else { return named };
+        let Some(mut found) = fingerprinter.followed_files(hook) else { return named };
         for file in named.files {
             if !found.files.iter().any(|known| known.path == file.path) {
                 found.files.push(file);
@@ -61,14 +61,15 @@ impl LoadedConfig {
 
     /// Like [`Self::files_run_by`] for many hooks; shared files are read once.
     pub fn files_run_by_all<'h>(&self, hooks: impl IntoIterator<Item = &'h Hook>) -> Vec<CommandFiles> {
-        let mut takers: HashMap<(&Path, bool), Fingerprinter<'_>> = HashMap::new();
+        let mut fingerprinters: HashMap<(&Path, bool), Fingerprinter<'_>> = HashMap::new();
         let mut files_of = |hook: &Hook| {
             let (root, own) = (self.base_dir_of(hook), env_file::is_user_or_system(&hook.source));
             let world = self.env_of(hook);
-            let taker =
-                takers.entry((root, own)).or_insert_with(|| Fingerprinter::new(root, &self.project.root, world));
+            let fingerprinter = fingerprinters
+                .entry((root, own))
+                .or_insert_with(|| Fingerprinter::new(root, &self.project.root, world));
             let none = CommandFiles { certain: true, ..CommandFiles::default() };
-            taker.files_run_by(hook).unwrap_or(none)
+            fingerprinter.files_run_by(hook).unwrap_or(none)
         };
         hooks.into_iter().map(&mut files_of).collect()
     }

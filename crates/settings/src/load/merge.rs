@@ -11,18 +11,18 @@ use crate::settings::{LayerFindings, OuterSettings, overlay, read_layer};
 /// Merges the settings of all layers, lowest first.
 pub(super) fn merge_layers(
     trees: &[LayerTree<'_>],
-    worlds: &LayerEnvs,
+    envs: &LayerEnvs,
     root: &Path,
     found: &mut LayerFindings,
 ) -> Map<String, Value> {
-    merge_layers_over(Map::new(), trees, worlds, root, found)
+    merge_layers_over(Map::new(), trees, envs, root, found)
 }
 
 /// Merges layers over the settings of lower ones.
 pub(super) fn merge_layers_over(
     mut all: Map<String, Value>,
     trees: &[LayerTree<'_>],
-    worlds: &LayerEnvs,
+    envs: &LayerEnvs,
     root: &Path,
     found: &mut LayerFindings,
 ) -> Map<String, Value> {
@@ -30,7 +30,7 @@ pub(super) fn merge_layers_over(
         if let Ok(Some(object)) = &tree.document.root {
             let layer = &tree.file.source;
             let outer = OuterSettings { settings: &all, root };
-            let values = read_layer(object, layer, &tree.document.source, worlds.for_layer(layer), &outer, found);
+            let values = read_layer(object, layer, &tree.document.source, envs.for_layer(layer), &outer, found);
             overlay(&mut all, values);
         }
     }

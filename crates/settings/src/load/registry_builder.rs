@@ -104,8 +104,8 @@ pub(super) fn extension_hook_files(extensions: &[Extension]) -> Vec<SettingsFile
 
 /// Fills in `$NAME` in the variables that hooks declare. In commands the shell does that; values of an extension's
 /// settings and its path are left unchanged.
-fn fill_hook_variables(declared: &mut DeclaredLayer, worlds: &LayerEnvs, extensions: &[Extension]) {
-    let world = worlds.for_layer(&declared.source);
+fn fill_hook_variables(declared: &mut DeclaredLayer, envs: &LayerEnvs, extensions: &[Extension]) {
+    let world = envs.for_layer(&declared.source);
     let extension = extensions.iter().find(|one| one.source() == declared.source);
     let given = extension.map(Extension::hook_env).unwrap_or_default();
     for hook in &mut declared.hooks {

@@ -123,12 +123,12 @@ fn read_trust(get: &EntryFields<'_>, origin: &Source, problems: &mut Vec<EntryPr
     if get.0.get("trust") != Some(&Value::Bool(true)) {
         return false;
     }
-    let whose = match origin {
+    let owner = match origin {
         Source::Project => "a project",
         Source::Extension(_) => "an extension",
         Source::User | Source::System | Source::Runtime => return true,
     };
-    let problem = EntryProblem::warning(&["trust"], format!("{whose} can't set `trust`; it is ignored"));
+    let problem = EntryProblem::warning(&["trust"], format!("{owner} can't set `trust`; it is ignored"));
     problems.push(problem.help("say it in your own settings, or answer `always` when asked"));
     false
 }

@@ -230,11 +230,11 @@ impl DefinitionReader<'_> {
 
     fn temperature(&mut self) -> Option<f64> {
         let field = self.field(&["temperature"])?;
-        let heat = field.value.to_json().as_f64().filter(|heat| TEMPERATURE_RANGE.contains(heat));
-        if heat.is_none() {
+        let temperature = field.value.to_json().as_f64().filter(|temperature| TEMPERATURE_RANGE.contains(temperature));
+        if temperature.is_none() {
             self.report_wrong_type(&field, "a number from 0 to 2", "it is ignored");
         }
-        heat
+        temperature
     }
 
     fn count(&mut self, names: &[&str]) -> Option<u64> {

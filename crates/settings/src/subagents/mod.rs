@@ -281,9 +281,10 @@ impl AgentSettings {
         if let Some(model) = at(&["modelConfig", "model"]).and_then(Value::as_str) {
             agent.model = definition_reader::model_override(model);
         }
-        let heat = at(&["modelConfig", "generateContentConfig", "temperature"]).and_then(Value::as_f64);
-        agent.temperature =
-            heat.filter(|heat| definition_reader::TEMPERATURE_RANGE.contains(heat)).or(agent.temperature);
+        let temperature = at(&["modelConfig", "generateContentConfig", "temperature"]).and_then(Value::as_f64);
+        agent.temperature = temperature
+            .filter(|temperature| definition_reader::TEMPERATURE_RANGE.contains(temperature))
+            .or(agent.temperature);
         if let Some(names) = at(&["tools"]).and_then(Value::as_array) {
             // A project may set this for the user's agents, so it can only remove tools.
             let list = ToolList::from_names(names.iter().filter_map(Value::as_str));

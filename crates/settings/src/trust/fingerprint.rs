@@ -462,8 +462,10 @@ mod tests {
     #[test]
     fn paths_are_kept_inside_the_root() {
         let world = ProcessEnv::default();
-        let taker = Fingerprinter::new(Path::new("/p"), Path::new("/p"), &world);
-        let inside = |path: &str| taker.follower.holds(Path::new(path)).then(|| taker.relative_name(Path::new(path)));
+        let fingerprinter = Fingerprinter::new(Path::new("/p"), Path::new("/p"), &world);
+        let inside = |path: &str| {
+            fingerprinter.follower.holds(Path::new(path)).then(|| fingerprinter.relative_name(Path::new(path)))
+        };
         assert_eq!(inside("/p/c/d").as_deref(), Some("c/d"));
         assert_eq!(inside("/p/a/../b.sh").as_deref(), Some("a/../b.sh"));
         // The path goes through the project, and a link in it may lead anywhere.

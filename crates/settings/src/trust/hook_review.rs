@@ -90,9 +90,9 @@ impl<'a> HookReviewer<'a> {
             // always wait.
             TrustScope::Extension(_) => seen.is_some(),
         };
-        let taker = Fingerprinter::new(root, self.project, self.process_env);
+        let fingerprinter = Fingerprinter::new(root, self.project, self.process_env);
         let taken = hooks.iter().filter_map(|hook| {
-            let fingerprint = taker.fingerprint(hook)?;
+            let fingerprint = fingerprinter.fingerprint(hook)?;
             Some((hook, fingerprint.digest(), fingerprint))
         });
         let taken: Vec<_> = taken.collect();

@@ -91,10 +91,10 @@ impl Ledger {
     pub fn new(paths: &ConfigPaths, project: &Path, session: &str) -> Ledger {
         let folder = ledger_folder(paths);
         let project = exact_name(project.as_os_str()).into_owned();
-        let (sheet, lock) = (folder.join(format!("{session}.json")), folder.join(format!("{session}.lock")));
+        let (ledger_file, lock) = (folder.join(format!("{session}.json")), folder.join(format!("{session}.lock")));
         Ledger {
             project,
-            file: sheet,
+            file: ledger_file,
             lock_file: lock,
             hooks: Vec::new(),
             fresh: true,
@@ -114,9 +114,10 @@ impl Ledger {
         let folder = self.folder();
         create_private_directory(folder)?;
         remove_stale_locks(folder);
-        for sheet in fs::read_dir(folder)?.flatten().map(|entry| entry.path()).filter(|path| is_ledger_file(path)) {
-            if read_ledger_file(&sheet).is_none() && sheet.symlink_metadata().is_ok() {
-                let text = format!("{} can't be read as what a session wrote", sheet.display());
+        for ledger_file in fs::read_dir(folder)?.flatten().map(|entry| entry.path()).filter(|path| is_ledger_file(path))
+        {
+            if read_ledger_file(&ledger_file).is_none() && ledger_file.symlink_metadata().is_ok() {
+                let text = format!("{} can't be read as what a session wrote", ledger_file.display());
                 return Err(io::Error::new(io::ErrorKind::InvalidData, text));
             }
         }
@@ -229,8 +230,8 @@ impl Ledger {
 
     /// Returns the paths that the file on disk lists as changed by the agent, or `None` if it cannot be read.
     pub fn changed_on_disk(&self) -> Option<Vec<String>> {
-        let sheet = read_ledger_file(&self.file)?;
-        Some(sheet.files.into_iter().filter(|entry| entry.changed).map(|entry| entry.path).collect())
+        let ledger_file = read_ledger_file(&self.file)?;
+        Some(ledger_file.files.into_iter().filter(|entry| entry.changed).map(|entry| entry.path).collect())
     }
 
     /// Tells other sessions whether the agent is at work.
@@ -255,11 +256,11 @@ impl Ledger {
     pub fn is_changed_by_other_session(&self, path: &Path) -> bool {
         let path = exact_name(path.as_os_str());
         let Ok(entries) = fs::read_dir(self.file.parent().unwrap_or(Path::new("/"))) else { return false };
-        let sheets =
+        let ledger_files =
             entries.flatten().map(|entry| entry.path()).filter(|other| is_ledger_file(other) && *other != self.file);
-        sheets.into_iter().any(|other| {
-            let Some(sheet) = read_ledger_file(&other) else { return false };
-            let known = sheet.files.iter().find(|entry| entry.path == path);
+        ledger_files.into_iter().any(|other| {
+            let Some(ledger_file) = read_ledger_file(&other) else { return false };
+            let known = ledger_file.files.iter().find(|entry| entry.path == path);
             known.is_some_and(|entry| entry.changed || session_state(&other) == LedgerSessionState::Busy)
         })
     }
@@ -303,19 +304,19 @@ pub fn pending_changes(paths: &ConfigPaths, project: &Path, files: &[GuardFile])
     let mut found: Vec<PendingChange> = Vec::new();
     let Ok(entries) = fs::read_dir(ledger_folder(paths)) else { return found };
     for path in entries.flatten().map(|entry| entry.path()).filter(|path| is_ledger_file(path)) {
-        let Some(sheet) = read_ledger_file(&path) else { continue };
+        let Some(ledger_file) = read_ledger_file(&path) else { continue };
         let lives = session_state(&path) != LedgerSessionState::Dead;
-        let is_doubtful = !lives && !sheet.fresh;
+        let is_doubtful = !lives && !ledger_file.fresh;
         // Only a session in the same project knows all of its files.
-        let mut waiting = usize::from(sheet.project != exact_name(project.as_os_str()));
-        for entry in sheet.files.into_iter().filter(|entry| entry.changed || is_doubtful) {
+        let mut waiting = usize::from(ledger_file.project != exact_name(project.as_os_str()));
+        for entry in ledger_file.files.into_iter().filter(|entry| entry.changed || is_doubtful) {
             let Some(file) = files.iter().find(|file| exact_name(file.path.as_os_str()) == entry.path) else {
                 // An entry of a hook that no longer exists, or of policies that are not named now.
                 waiting += usize::from(entry.changed);
                 continue;
             };
             // The part of a trust record about another project does not matter here.
-            let elsewhere = file.kind == GuardFileKind::Trust && sheet.project != exact_name(project.as_os_str());
+            let elsewhere = file.kind == GuardFileKind::Trust && ledger_file.project != exact_name(project.as_os_str());
             if elsewhere || file.snapshot(project).digest == entry.before {
                 continue;
             }
@@ -341,15 +342,15 @@ pub fn pending_changes(paths: &ConfigPaths, project: &Path, files: &[GuardFile])
 /// Returns the hooks that ran before these changes: all of the same project, and of others those declared in a
 /// changed file.
 pub fn hooks_before(project: &Path, changes: &[PendingChange]) -> Vec<LedgerHook> {
-    let mut sheets: Vec<&PathBuf> = changes.iter().flat_map(|change| &change.ledger_files).collect();
-    sheets.sort();
-    sheets.dedup();
+    let mut ledger_files: Vec<&PathBuf> = changes.iter().flat_map(|change| &change.ledger_files).collect();
+    ledger_files.sort();
+    ledger_files.dedup();
     let mut found = Vec::new();
-    for sheet in sheets.into_iter().filter_map(|path| read_ledger_file(path)) {
-        let own = sheet.project == exact_name(project.as_os_str());
+    for ledger_file in ledger_files.into_iter().filter_map(|path| read_ledger_file(path)) {
+        let own = ledger_file.project == exact_name(project.as_os_str());
         let changed =
             |hook: &LedgerHook| changes.iter().any(|change| exact_name(change.file.path.as_os_str()) == hook.file);
-        found.extend(sheet.hooks.into_iter().filter(|hook| own || changed(hook)));
+        found.extend(ledger_file.hooks.into_iter().filter(|hook| own || changed(hook)));
     }
     found
 }
@@ -364,12 +365,12 @@ pub fn has_ledger(paths: &ConfigPaths) -> bool {
 pub fn all_pending_changes(paths: &ConfigPaths, project: &Path, mut files: Vec<GuardFile>) -> Vec<PendingChange> {
     let name = exact_name(project.as_os_str());
     let entries = fs::read_dir(ledger_folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
-    for sheet in entries
+    for ledger_file in entries
         .filter(|path| is_ledger_file(path))
         .filter_map(|path| read_ledger_file(&path))
         .filter(|one| one.project == name)
     {
-        for entry in sheet.files.into_iter().filter(|entry| entry.changed) {
+        for entry in ledger_file.files.into_iter().filter(|entry| entry.changed) {
             let Some(path) = exact_path(&entry.path) else { continue };
             if !files.iter().any(|file| file.path == path) {
                 files.push(GuardFile { path, kind: GuardFileKind::Policy });
@@ -384,25 +385,25 @@ pub fn all_pending_changes(paths: &ConfigPaths, project: &Path, mut files: Vec<G
 /// # Errors
 /// If the ledger cannot be written.
 pub fn trust_changes(project: &Path, changes: &[&PendingChange]) -> Result<(), EditError> {
-    let mut sheets: Vec<&PathBuf> = changes.iter().flat_map(|change| &change.ledger_files).collect();
-    sheets.sort();
-    sheets.dedup();
-    for path in sheets {
-        let Some(mut sheet) = read_ledger_file(path) else { continue };
+    let mut ledger_files: Vec<&PathBuf> = changes.iter().flat_map(|change| &change.ledger_files).collect();
+    ledger_files.sort();
+    ledger_files.dedup();
+    for path in ledger_files {
+        let Some(mut ledger_file) = read_ledger_file(path) else { continue };
         if session_state(path) == LedgerSessionState::Dead {
             // A later change is not that session's.
-            sheet
+            ledger_file
                 .files
                 .retain(|entry| !changes.iter().any(|change| exact_name(change.file.path.as_os_str()) == entry.path));
         }
         for change in changes {
             let name = exact_name(change.file.path.as_os_str());
-            for entry in sheet.files.iter_mut().filter(|entry| entry.path == name) {
+            for entry in ledger_file.files.iter_mut().filter(|entry| entry.path == name) {
                 let before = change.file.snapshot(project).digest;
                 *entry = LedgerEntry { path: entry.path.clone(), before, changed: false, diff: None };
             }
         }
-        edit::rewrite_private(path, |_| Ok(serde_json::to_string(&sheet).unwrap_or_default()))?;
+        edit::rewrite_private(path, |_| Ok(serde_json::to_string(&ledger_file).unwrap_or_default()))?;
     }
     Ok(())
 }
@@ -411,20 +412,27 @@ pub fn trust_changes(project: &Path, changes: &[&PendingChange]) -> Result<(), E
 /// are not updated, because one of their agents may be the caller.
 pub(crate) fn change_trust_record<T>(paths: &ConfigPaths, record: &Path, change: impl FnOnce() -> T) -> T {
     let file = GuardFile { path: record.to_owned(), kind: GuardFileKind::Trust };
-    let now = |sheet: &LedgerFile| file.snapshot(&exact_path(&sheet.project).unwrap_or_default()).digest;
-    let unchanged = |sheet: &LedgerFile| {
+    let now = |ledger_file: &LedgerFile| file.snapshot(&exact_path(&ledger_file.project).unwrap_or_default()).digest;
+    let unchanged = |ledger_file: &LedgerFile| {
         let name = exact_name(record.as_os_str());
-        sheet.files.iter().position(|entry| entry.path == name && !entry.changed && entry.before == now(sheet))
+        ledger_file
+            .files
+            .iter()
+            .position(|entry| entry.path == name && !entry.changed && entry.before == now(ledger_file))
     };
     let entries = fs::read_dir(ledger_folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
     let dead = entries.filter(|path| is_ledger_file(path) && session_state(path) == LedgerSessionState::Dead);
-    let sheets: Vec<_> = dead.filter_map(|path| read_ledger_file(&path).map(|sheet| (path, sheet))).collect();
-    let told: Vec<_> = sheets.into_iter().filter_map(|(path, sheet)| Some((path, unchanged(&sheet)?, sheet))).collect();
+    let ledger_files: Vec<_> =
+        dead.filter_map(|path| read_ledger_file(&path).map(|ledger_file| (path, ledger_file))).collect();
+    let unchanged_files: Vec<_> = ledger_files
+        .into_iter()
+        .filter_map(|(path, ledger_file)| Some((path, unchanged(&ledger_file)?, ledger_file)))
+        .collect();
     let done = change();
-    for (path, at, mut sheet) in told {
-        sheet.files[at].before = now(&sheet);
+    for (path, at, mut ledger_file) in unchanged_files {
+        ledger_file.files[at].before = now(&ledger_file);
         // If it can't be written, the change is attributed to the killed session, which the user can correct.
-        let _ = edit::rewrite_private(&path, |_| Ok(serde_json::to_string(&sheet).unwrap_or_default()));
+        let _ = edit::rewrite_private(&path, |_| Ok(serde_json::to_string(&ledger_file).unwrap_or_default()));
     }
     done
 }
@@ -466,8 +474,8 @@ enum LedgerSessionState {
     Busy,
 }
 
-fn session_state(sheet: &Path) -> LedgerSessionState {
-    let Ok(file) = File::open(sheet.with_extension("lock")) else { return LedgerSessionState::Dead };
+fn session_state(ledger_file: &Path) -> LedgerSessionState {
+    let Ok(file) = File::open(ledger_file.with_extension("lock")) else { return LedgerSessionState::Dead };
     if file.try_lock().is_ok() {
         return LedgerSessionState::Dead;
     }
