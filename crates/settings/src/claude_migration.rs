@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn events_tools_and_timeouts_are_converted_and_the_dialect_is_said() {
+    fn events_tools_and_timeouts_are_converted_with_the_dialect() {
         let migration = migrate_text(&json!({"hooks": {
             "PreToolUse": [{"matcher": "Bash|Read, MultiEdit|Edit|mcp__git__push", "hooks": [
                 {"type": "command", "command": "\"$CLAUDE_PROJECT_DIR\"/x.sh", "timeout": 1.5, "if": "Bash(git *)", "onFailure": "block", "guard": true}

@@ -90,7 +90,7 @@ fn a_project_cannot_open_its_own_gates() {
 }
 
 #[test]
-fn a_key_of_a_group_that_stands_twice_is_told_with_its_place() {
+fn duplicate_key_in_a_section_is_reported_with_its_position() {
     let text = r#"{"tools": {"exclude": ["a"], "exclude": []}, "security": {"folderTrust": {"enabled": true, "enabled": false}}}"#;
     let (_, diagnostics) = merge_texts(&[(Source::User, text)], &process_env(&[]));
     let told: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();

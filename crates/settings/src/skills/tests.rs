@@ -105,7 +105,7 @@ fn the_project_counts_over_the_user_and_agents_over_gemini() {
 }
 
 #[test]
-fn a_project_that_is_not_trusted_offers_none_and_that_is_said() {
+fn untrusted_project_has_no_skills_and_that_is_reported() {
     let place = SkillFixture::new();
     place.write_skill("work/.agents/skills/a", "a", "x");
     place.write_skill(".gemini/skills/b", "b", "x");

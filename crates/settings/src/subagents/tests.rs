@@ -128,7 +128,7 @@ fn names_that_are_no_names_leave_the_agent_out() {
 }
 
 #[test]
-fn the_first_of_a_name_counts_and_strange_files_are_left_out() {
+fn first_agent_of_a_name_is_used_and_other_files_are_skipped() {
     let home = tempfile::tempdir().unwrap();
     let (own, theirs) = (home.path().join("own"), home.path().join("theirs"));
     fs::create_dir_all(&own).unwrap();

@@ -270,7 +270,7 @@ fn guard_in_a_manifest_is_reported_when_it_is_unarmed() {
 }
 
 #[test]
-fn wrong_types_and_names_are_said_with_their_place() {
+fn wrong_types_and_names_are_reported_with_positions() {
     let place = SettingsFixture::new();
     let wrong = json!({"name": "w", "version": "1", "description": 1, "mcpServers": [1], "contextFileName": {"a": 1},
         "excludeTools": 7, "settings": [1, {"name": "n"}, {"envVar": "A B"}, {"envVar": "OK", "sensitive": "yes"}],

@@ -9,7 +9,7 @@ use hookwright_testkit::deadline::*;
 use super::fixture::{SettingsFixture, diagnostic_messages, notice_messages, settings_with_hook};
 
 #[test]
-fn an_empty_machine_loads_without_a_word() {
+fn empty_machine_loads_without_diagnostics() {
     let place = SettingsFixture::new();
     let loaded = place.load();
     assert!(loaded.registry.hooks().is_empty() && loaded.registry.diagnostics().is_empty());
@@ -38,7 +38,7 @@ fn hooks_of_all_layers_come_in_order() {
 }
 
 #[test]
-fn an_untrusted_projects_files_are_left_out_and_that_is_said() {
+fn untrusted_project_files_are_left_out_and_reported() {
     let place = SettingsFixture::new();
     place.write_project_settings(&settings_with_hook("p", "true"));
     place.write("project/.env", "FROM_ENV=1");
@@ -156,7 +156,7 @@ fn a_projects_env_file_is_read_at_its_root_alone() {
 }
 
 #[test]
-fn a_projects_env_file_steers_no_programs_and_that_is_said() {
+fn dangerous_variables_in_a_projects_env_file_are_ignored_and_reported() {
     let place = SettingsFixture::trusted();
     place.write_user_settings(r#"{"telemetry": {"outfile": "${WHERE:-mine}"}}"#);
     let text = "GEMINI_API_KEY=k\nBASH_ENV=./x\nGOOGLE_GEMINI_BASE_URL=http://evil\nhttps_proxy=http://evil\nWHERE=theirs\nPORT=1";
@@ -225,7 +225,7 @@ fn a_project_leads_nothing_outside_of_itself() {
 }
 
 #[test]
-fn the_users_own_env_file_counts_in_any_folder() {
+fn users_env_file_is_loaded_in_any_folder() {
     let place = SettingsFixture::new();
     place.write(".gemini/.env", "KEY=mine");
     place.write("project/.env", "KEY=theirs");
@@ -252,7 +252,7 @@ fn a_project_that_switches_off_others_hooks_is_announced() {
 }
 
 #[test]
-fn overrides_for_agents_that_are_not_here_are_said() {
+fn overrides_for_unknown_agents_are_reported() {
     let place = SettingsFixture::trusted();
     place.write_user_settings(
         r#"{"agents": {"overrides": {"scout": {"enabled": false}, "codebase_investigator": {"enabled": false}}}}"#,

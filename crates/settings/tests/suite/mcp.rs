@@ -77,7 +77,7 @@ fn lists_only_narrow() {
 }
 
 #[test]
-fn no_server_counts_in_a_folder_that_is_not_trusted() {
+fn no_server_is_used_in_an_untrusted_folder() {
     let place = SettingsFixture::new();
     place.write_user_settings(r#"{"mcpServers": {"mine": {"command": "x"}}}"#);
     place.write_project_settings(r#"{"mcpServers": {"theirs": {"command": "y"}}}"#);

@@ -305,7 +305,7 @@ fn the_record_is_shared_with_gemini_cli() {
 }
 
 #[test]
-fn a_broken_record_is_said_and_not_overwritten() {
+fn broken_record_is_reported_and_not_overwritten() {
     let place = SettingsFixture::trusted();
     place.write(".gemini/trusted_hooks.json", "[1");
     place.write_project_settings(&settings_with_hook("guard", "./guard.sh"));

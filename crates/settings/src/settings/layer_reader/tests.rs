@@ -111,7 +111,7 @@ fn plan_mode_is_not_left_under_any_name() {
 }
 
 #[test]
-fn a_name_in_the_wrong_place_is_read_as_the_right_one_and_said() {
+fn misplaced_name_is_read_as_the_right_one_with_a_warning() {
     let text = json!({
         "coreTools": ["glob"], "contextFileName": "A.md", "tools.exclude": ["glob"], "model": "m",
         "excludeTools": ["web_fetch"], "tools": {"exclude": ["replace"]}, "fileFiltering": {"respectGitIgnore": false},
