@@ -1,6 +1,8 @@
-//! How one hook ended → what it answered. Pure: an exit, stdout and stderr in, an [`Answer`] and the troubles out.
+//! Parses how a hook's process ended into the hook's answer: exit status, stdout and stderr in, an [`Answer`] and the
+//! [`RunProblem`]s out. Nothing here performs I/O.
 //!
-//! Fields are read one by one out of raw JSON, so that one bad field spoils neither the others nor the answer.
+//! Fields are read one by one out of raw JSON, so that an invalid field affects neither the other fields nor the
+//! decision.
 
 mod fields;
 mod json;
@@ -32,73 +34,75 @@ pub enum Decision {
     Deny,
 }
 
-/// One hook's answer. The default has no objection and changes nothing.
+/// One hook's answer.
+///
+/// The default answer has no objection and changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// What it decided, if it said.
+    /// The hook's decision, if it gave one.
     pub decision: Option<Decision>,
-    /// Why.
+    /// The reason for the decision.
     pub reason: Option<String>,
     /// Whether the agent loop ends (`continue: false`).
     pub stop: bool,
-    /// Why it ends.
+    /// The reason for the stop.
     pub stop_reason: Option<String>,
-    /// Words for the user.
+    /// Text that is shown to the user.
     pub system_message: Option<String>,
     /// Whether this run stays out of logs and telemetry.
     pub suppress_output: bool,
-    /// Words for the model.
+    /// Text that is given to the model.
     pub additional_context: Option<String>,
-    /// Arguments to lay over the model's.
+    /// Tool arguments that replace the model's arguments key by key.
     pub tool_input: Option<Map<String, Value>>,
-    /// Whether the model's own arguments are to be kept nowhere.
+    /// Whether the model's own arguments must not be stored anywhere.
     pub redact_input: bool,
     /// Changes to the model request.
     pub llm_request: Option<LlmRequestPatch>,
-    /// An answer, or a piece of one, in place of the model's.
+    /// A response, or a piece of one, that replaces the model's.
     pub llm_response: Option<LlmResponse>,
     /// How the model may use tools.
     pub tool_config: Option<ToolConfig>,
-    /// A tool to run next.
+    /// A tool call to run next.
     pub tail_call: Option<TailCall>,
-    /// Whether the model's memory is emptied.
+    /// Whether the model's conversation history is cleared.
     pub clear_context: bool,
-    /// `hookSpecificOutput` as it came, for the result's metadata.
+    /// `hookSpecificOutput` unchanged, for the tool result's metadata.
     pub hook_specific_output: Map<String, Value>,
 }
 
 impl Answer {
-    /// No objection.
+    /// An answer that allows.
     pub fn allow() -> Self {
         Answer { decision: Some(Decision::Allow), ..Answer::default() }
     }
 
-    /// No, and why.
+    /// An answer that denies for a reason.
     pub fn deny(reason: impl Into<String>) -> Self {
         Answer { decision: Some(Decision::Deny), reason: Some(reason.into()), ..Answer::default() }
     }
 
-    /// Let the user decide, and why.
+    /// An answer that leaves the decision to the user, for a reason.
     pub fn ask(reason: impl Into<String>) -> Self {
         Answer { decision: Some(Decision::Ask), reason: Some(reason.into()), ..Answer::default() }
     }
 
-    /// End the agent loop, and why.
+    /// An answer that ends the agent loop for a reason.
     pub fn stop(reason: impl Into<String>) -> Self {
         Answer { stop: true, stop_reason: Some(reason.into()), ..Answer::default() }
     }
 
-    /// Text for the model.
+    /// An answer that gives text to the model.
     pub fn context(text: impl Into<String>) -> Self {
         Answer { additional_context: Some(text.into()), ..Answer::default() }
     }
 
-    /// Whether it changes what later hooks of a plan would see.
+    /// Whether the answer changes the event that later hooks of a sequential plan receive.
     pub(crate) fn changes_event(&self) -> bool {
         self.tool_input.is_some() || self.llm_request.is_some() || self.additional_context.is_some()
     }
 
-    /// Whether it denies or stops: the two things that end a sequential plan.
+    /// Whether the answer denies or stops: the two answers that end a sequential plan.
     pub fn ends_plan(&self) -> bool {
         self.stop || self.decision == Some(Decision::Deny)
     }
@@ -107,40 +111,40 @@ impl Answer {
 /// How a hook's process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookExit {
-    /// It exited with this code.
+    /// The process exited with this code.
     Exited(i32),
-    /// A signal ended it.
+    /// A signal ended the process.
     Signaled(i32),
-    /// It ran past its time and was ended.
+    /// The process exceeded its timeout and was ended.
     TimedOut(std::time::Duration),
-    /// It gave no answer, by a fault of its own, in words that say how.
+    /// The hook gave no answer through a fault of its own; the text describes it.
     Failed(String),
-    /// What it ran for was cancelled, and it was ended.
+    /// The event was cancelled and the process was ended.
     Cancelled,
-    /// This machine had no descriptors, processes, memory or working directory for it.
+    /// The machine had no file descriptors, processes, memory or working directory for the process.
     OutOfResources(String),
-    /// It could not be started; the code is what a shell would have reported.
+    /// The process could not be started.
     NotStarted {
-        /// 126 or 127.
+        /// The exit code that a shell would have reported: 126 or 127.
         code: i32,
-        /// What went wrong.
+        /// The error message.
         message: String,
     },
 }
 
-/// One captured stream: UTF-8, cut at a bound.
+/// One captured output stream as text, truncated at the output limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapturedStream {
-    /// The text kept.
+    /// The decoded text that was kept.
     pub text: String,
-    /// How many bytes came in all.
+    /// The number of bytes that the process wrote in all.
     pub bytes: u64,
-    /// Whether some of them were dropped.
+    /// Whether bytes were dropped.
     pub truncated: bool,
 }
 
 impl CapturedStream {
-    /// Decodes what was kept of `bytes`; a sequence that the bound cut in two is dropped, not mangled.
+    /// Decodes the bytes that were kept of `bytes` written; a UTF-8 sequence that the limit cut in two is dropped.
     pub fn decode(kept: &[u8], bytes: u64) -> Self {
         let cut = bytes > kept.len() as u64;
         let end = if cut { kept.len() - incomplete_utf8_tail(kept) } else { kept.len() };
@@ -148,7 +152,7 @@ impl CapturedStream {
     }
 }
 
-/// How many bytes at the end belong to a UTF-8 sequence whose rest is missing.
+/// The number of trailing bytes that belong to an incomplete UTF-8 sequence.
 fn incomplete_utf8_tail(bytes: &[u8]) -> usize {
     for back in 1..=bytes.len().min(3) {
         let byte = bytes[bytes.len() - back];
@@ -164,38 +168,38 @@ fn incomplete_utf8_tail(bytes: &[u8]) -> usize {
     0
 }
 
-/// Why a hook counts as failed: what `onError` can tell apart.
+/// Why a hook counts as failed: the causes that `onError` distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureCause {
-    /// It ran too long.
+    /// The hook exceeded its timeout.
     Timeout,
-    /// Another exit code, or a signal.
+    /// The process exited with an unexpected code or was ended by a signal.
     Exit,
-    /// It could not start.
+    /// The process could not be started.
     Spawn,
-    /// What it printed could not be understood in full.
+    /// The output could not be understood in full.
     Output,
-    /// This machine had no descriptors, processes, memory or working directory for it.
+    /// The machine had no file descriptors, processes, memory or working directory for the process.
     Resource,
-    /// Its JSON answer was cut off by the output bound before a decision could be read.
+    /// The JSON answer was truncated at the output limit before a decision could be read.
     Truncated,
 }
 
-/// Something wrong with a hook's run, for the user.
+/// A problem with a hook's run, reported to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunProblem {
-    /// Its cause, if the failure policy applies to it.
+    /// The cause, if the failure policy applies to the problem.
     pub cause: Option<FailureCause>,
-    /// What happened.
+    /// The description of the problem.
     pub text: String,
 }
 
-/// A hook's answer and what was wrong with its run.
+/// A hook's answer and the problems of its run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedAnswer {
-    /// The answer.
+    /// The answer that counts.
     pub answer: Answer,
-    /// The troubles, worst first.
+    /// The problems in the order in which they were found.
     pub problems: Vec<RunProblem>,
 }
 
@@ -204,13 +208,23 @@ impl ParsedAnswer {
         self.problems.iter().any(|trouble| trouble.cause == Some(cause))
     }
 
-    /// Whether it is a no only because something went wrong with the run.
+    /// Whether the answer is a deny only because the run failed.
     pub(crate) fn is_deny_by_failure(&self) -> bool {
         self.answer.decision == Some(Decision::Deny) && self.problems.iter().any(|trouble| trouble.cause.is_some())
     }
 }
 
-/// Reads how one hook ended.
+/// Parses a hook's answer from its exit status, stdout and stderr.
+///
+/// ```
+/// use hookwright_hooks::{CapturedStream, Decision, EventKind, HookExit, parse_answer};
+///
+/// let output = br#"{"decision": "deny", "reason": "not on Fridays"}"#;
+/// let stdout = CapturedStream::decode(output, output.len() as u64);
+/// let parsed = parse_answer(EventKind::BeforeTool, &HookExit::Exited(0), &stdout, &CapturedStream::default());
+/// assert_eq!(parsed.answer.decision, Some(Decision::Deny));
+/// assert_eq!(parsed.answer.reason.as_deref(), Some("not on Fridays"));
+/// ```
 pub fn parse_answer(kind: EventKind, end: &HookExit, stdout: &CapturedStream, stderr: &CapturedStream) -> ParsedAnswer {
     let reading = match end {
         HookExit::Exited(0) => read_success(kind, stdout),
@@ -238,12 +252,12 @@ pub fn parse_answer(kind: EventKind, end: &HookExit, stdout: &CapturedStream, st
     drop_unsupported_effects(kind, reading)
 }
 
-/// What counts of an answer that a hook in code gave.
+/// Checks the answer of a hook that is a Rust function: effects that the event does not support are dropped.
 pub(crate) fn accept_function_answer(kind: EventKind, answer: Answer) -> ParsedAnswer {
     drop_unsupported_effects(kind, ParsedAnswer { answer, problems: Vec::new() })
 }
 
-/// Exit 0: JSON is obeyed, other text is a message.
+/// Reads the output after exit code 0: JSON is an answer, other text is a message to the user.
 fn read_success(kind: EventKind, stdout: &CapturedStream) -> ParsedAnswer {
     let text = trim_output(&stdout.text);
     if text.is_empty() {
@@ -269,30 +283,30 @@ fn read_success(kind: EventKind, stdout: &CapturedStream) -> ParsedAnswer {
     reading
 }
 
-/// What is said of an answer with a repeated key, in the object at a path or at the top.
+/// The problem text for a repeated key, in the object at a path or at the top level.
 pub(crate) fn repeated_key_problem(at: &str, key: &str) -> String {
     let place = if at.is_empty() { String::new() } else { format!(" in `{at}`") };
     format!("answered with the key `{key}` twice{place}; of a repeated key, only a no counts")
 }
 
-/// Why a program's output is nothing to be read: a no in it would not be heard.
+/// Why the output cannot be read because of its encoding, if so: a deny in it would be missed.
 pub(crate) fn encoding_problem(text: &str) -> Option<&'static str> {
-    // What decoding makes of a UTF-16 byte order mark.
+    // A UTF-16 byte order mark decodes to two replacement characters.
     if text.starts_with("\u{fffd}\u{fffd}") {
         return Some("is UTF-16, which is not read; answers are UTF-8");
     }
     text.contains('\0').then_some("holds NUL bytes, as UTF-16 does; answers are UTF-8")
 }
 
-/// What a guard did not get to judge is no yes.
+/// Turns a guard's missing answer into a deny where the event was cancelled before the guard had decided.
 pub(crate) fn deny_if_cancelled(kind: EventKind, reading: &mut ParsedAnswer, end: &HookExit) {
-    // After AfterAgent a no is another turn, and whoever cancels wants none.
+    // A deny of AfterAgent starts another turn, which is not wanted after a cancellation.
     if *end == HookExit::Cancelled && kind.can(HookCapability::Deny) && kind != EventKind::AfterAgent {
         reading.answer = Answer::deny("the turn was cancelled before a guard had judged");
     }
 }
 
-/// A guard's no must be heard: an answer that seems to say something which does not count is a failure.
+/// Reports output of a guard that looks like a decision but has no effect as a failure, so that no deny is missed.
 pub(crate) fn check_guard_output(reading: &mut ParsedAnswer, end: &HookExit, stdout: &CapturedStream) {
     if *end != HookExit::Exited(0) || reading.answer.ends_plan() {
         return;
@@ -310,9 +324,9 @@ pub(crate) fn check_guard_output(reading: &mut ParsedAnswer, end: &HookExit, std
     }
 }
 
-/// What any hook says in another agent's words does not count, and that is no secret.
+/// Reports a decision that a hook wrote in another agent's format, which has no effect here.
 pub(crate) fn check_foreign_decision(reading: &mut ParsedAnswer, end: &HookExit, stdout: &CapturedStream) {
-    // Nearly no answer holds it, and reading twice takes time.
+    // Few answers contain this key, and parsing the output a second time takes time.
     if *end != HookExit::Exited(0) || reading.answer.ends_plan() || !stdout.text.contains("hookSpecificOutput") {
         return;
     }
@@ -321,7 +335,7 @@ pub(crate) fn check_foreign_decision(reading: &mut ParsedAnswer, end: &HookExit,
     reading.problems.extend(foreign.map(|text| RunProblem { cause: Some(FailureCause::Output), text }));
 }
 
-/// What is left of the answer of a hook that nobody waits for: its words.
+/// Removes everything but the messages from the answer of a background hook, for which the event does not wait.
 pub(crate) fn strip_decision(reading: &mut ParsedAnswer) {
     let answer = std::mem::take(&mut reading.answer);
     let decides = answer.ends_plan() || answer.decision == Some(Decision::Ask);
@@ -340,7 +354,7 @@ pub(crate) fn strip_decision(reading: &mut ParsedAnswer) {
     reading.answer = Answer { system_message, suppress_output, ..Answer::default() };
 }
 
-/// A JSON answer without its end: what it had decided counts, if nothing that it wanted changed is lost.
+/// Reads a truncated JSON answer: its decision counts if no change that it requested is lost.
 fn read_truncated(kind: EventKind, text: &str, bytes: u64) -> ParsedAnswer {
     let mut text_of_trouble = format!("its JSON answer of {bytes} bytes was cut off by the output bound");
     let (fields, cut) = AnswerFields::parse_prefix(text);
@@ -366,13 +380,13 @@ fn read_truncated(kind: EventKind, text: &str, bytes: u64) -> ParsedAnswer {
     reading
 }
 
-/// Whether an answer without its end has said no.
+/// Whether a truncated answer already contains a deny or a stop.
 pub(crate) fn starts_with_deny(text: &str) -> bool {
     let (fields, _) = AnswerFields::parse_prefix(text);
     fields.into_answer(EventKind::BeforeTool).answer.ends_plan()
 }
 
-/// Drops names that are no tools on offer from a selection; where none is left, nothing is restricted.
+/// Removes names that are not among the offered tools from a tool selection; if none is left, the selection is dropped.
 pub(crate) fn retain_offered_tools(reading: &mut ParsedAnswer, stdout: &CapturedStream, offered: &[String]) {
     let Some(config) = &mut reading.answer.tool_config else { return };
     let is_offered = |name: &String| match offered {
@@ -399,7 +413,7 @@ pub(crate) fn retain_offered_tools(reading: &mut ParsedAnswer, stdout: &Captured
     reading.problems.push(RunProblem { cause: None, text });
 }
 
-/// Exit 0 with text: a message, or for BeforeToolSelection a list of tools.
+/// Reads plain text after exit code 0: a message, or for BeforeToolSelection a list of tools.
 fn read_text(kind: EventKind, text: &str) -> ParsedAnswer {
     let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
     let is_name = |name: &String| {
@@ -412,13 +426,13 @@ fn read_text(kind: EventKind, text: &str) -> ParsedAnswer {
     ParsedAnswer { answer: Answer { tool_config: Some(config), ..Answer::default() }, problems: Vec::new() }
 }
 
-/// Text for the user, and no objection.
+/// An answer that allows and shows text to the user.
 fn message_answer(text: &str) -> ParsedAnswer {
     let answer = Answer { system_message: Some(text.to_owned()), ..Answer::allow() };
     ParsedAnswer { answer, problems: Vec::new() }
 }
 
-/// Exit 2: a deny, whatever was printed.
+/// Reads the output after exit code 2: a deny, whatever was printed.
 fn read_block(kind: EventKind, stdout: &CapturedStream, stderr: &CapturedStream) -> ParsedAnswer {
     let printed =
         AnswerFields::parse(trim_output(&stdout.text)).ok().flatten().map(|fields| fields.into_answer(kind).answer);
@@ -436,7 +450,7 @@ fn read_block(kind: EventKind, stdout: &CapturedStream, stderr: &CapturedStream)
     ParsedAnswer { answer, problems: Vec::new() }
 }
 
-/// It failed, but a no that it had said by then is heard.
+/// Keeps a deny or stop that a failed hook had printed before it failed.
 fn keep_early_deny(kind: EventKind, mut reading: ParsedAnswer, stdout: &CapturedStream) -> ParsedAnswer {
     if let Ok(Some(fields)) = AnswerFields::parse(trim_output(&stdout.text)) {
         let spoken = fields.into_answer(kind).answer;
@@ -457,7 +471,7 @@ fn failed_answer(cause: FailureCause, mut text: String, stderr: &CapturedStream)
     ParsedAnswer { answer: Answer::default(), problems: vec![RunProblem { cause: Some(cause), text }] }
 }
 
-/// Drops decisions that the event does not have, aloud where a hook must have expected an effect.
+/// Drops decisions that the event does not support, and reports those from which the hook must have expected an effect.
 pub(crate) fn drop_unsupported_effects(kind: EventKind, mut reading: ParsedAnswer) -> ParsedAnswer {
     let answer = &mut reading.answer;
     let mut drop_decision = |what: &str| {
@@ -470,7 +484,7 @@ pub(crate) fn drop_unsupported_effects(kind: EventKind, mut reading: ParsedAnswe
             drop_decision("deny");
             answer.decision = None;
         }
-        // A hook that wants somebody asked where nobody can be asked is closer to no than to yes.
+        // Where the event supports deny but not ask, deny is the closest to the hook's intention.
         Some(Decision::Ask) if !kind.can(HookCapability::Ask) && kind.can(HookCapability::Deny) => {
             answer.decision = Some(Decision::Deny)
         }
@@ -488,7 +502,7 @@ pub(crate) fn drop_unsupported_effects(kind: EventKind, mut reading: ParsedAnswe
     reading
 }
 
-/// Without a byte order mark and surrounding white space.
+/// The text without a byte order mark and surrounding white space.
 pub(crate) fn trim_output(text: &str) -> &str {
     text.trim_start_matches('\u{feff}').trim()
 }

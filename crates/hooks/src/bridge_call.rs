@@ -1,48 +1,56 @@
-//! Commands that call this program as another agent's hook: `hookwright bridge AGENT …`. They stand in other agents'
-//! settings, and some of those files are read here too: there they are nobody's hooks, or each would ask itself.
+//! Commands that call this program as another agent's hook: `hookwright bridge AGENT …`.
 //!
-//! How such a command is written is here as well, beside how it is recognised; what it does is `hookwright bridge`.
+//! They stand in other agents' settings files, some of which are read here too. There they are not loaded as hooks: the
+//! engine would call itself. This module writes and recognises such commands; the CLI's `bridge` command executes them.
 
 use std::time::Duration;
 
 use crate::shell::sole_command;
 
-/// What the commands that `agents install` writes start with, so that they are known again.
+/// The prefix by which commands written by `agents install` are recognised.
 const INSTALL_MARKER: &str = ": written by hookwright agents install; ";
-/// The shell that reads them, whichever the agent or its user prefers. By its whole path: the search path may lead into
-/// the project.
+/// The shell that runs the commands, whatever shell the agent or its user prefers.
+///
+/// The path is absolute because `PATH` may lead into the project.
 const SHELL_PATH: &str = "/bin/sh";
-/// The program's name.
 const PROGRAM_NAME: &str = "hookwright";
 
 /// A command that calls the bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BridgeCall {
-    /// The program as it is written: a path, or a name to be searched for.
+    /// The program as written: a path, or a name that is searched for in `PATH`.
     pub program: String,
-    /// The agent, as typed.
+    /// The name of the calling agent, as typed.
     pub host: String,
-    /// The event that it is for, if it says.
+    /// The event that the command is for, if given.
     pub event: Option<String>,
-    /// How long the agent waits for it, if it says.
+    /// The time that the agent waits for an answer, if given.
     pub timeout: Option<Duration>,
-    /// Whether `agents install` wrote it; if not, somebody did by hand.
+    /// Whether `agents install` wrote the command; otherwise a user wrote it by hand.
     pub installed: bool,
 }
 
-/// What becomes of the call that is judged if the program gives no answer.
+/// What happens to the judged call if the program gives no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswerPolicy {
-    /// It is refused.
+    /// The call is denied.
     Deny,
-    /// It has happened, or can't be refused: only a word is said.
+    /// The call has already happened or cannot be denied: there is only a warning.
     WarnOnly,
 }
 
 impl BridgeCall {
-    /// Reads a command: it is one if it calls the bridge and does nothing else.
+    /// Parses a command line; `None` unless it calls the bridge and does nothing else.
+    ///
+    /// ```
+    /// use hookwright_hooks::BridgeCall;
+    ///
+    /// let call = BridgeCall::parse("hookwright bridge cursor --event beforeShellExecution").unwrap();
+    /// assert_eq!((call.host.as_str(), call.installed), ("cursor", false));
+    /// assert_eq!(BridgeCall::parse("hookwright bridge cursor; echo done"), None);
+    /// ```
     pub fn parse(command: &str) -> Option<BridgeCall> {
-        // Most commands are no such thing, and are not worth a parse.
+        // Most commands do not call the bridge: this check saves parsing them.
         if !command.contains(PROGRAM_NAME) || !command.contains("bridge") {
             return None;
         }
@@ -74,10 +82,12 @@ impl BridgeCall {
         })
     }
 
-    /// The command that `agents install` writes: it is refused without an answer, whatever is wrong with the program, and
-    /// one that is searched for is not taken from inside of the project.
+    /// The command that `agents install` writes.
     ///
-    /// No agent fills in `$0`, `$?` and `$@`, as some do with names of variables.
+    /// With [`NoAnswerPolicy::Deny`] it exits with code 2 if the program gives no answer for any reason. A program that
+    /// is searched for in `PATH` is refused if it lies inside the project.
+    ///
+    /// Some agents substitute variable names in commands; none substitutes `$0`, `$?` and `$@`.
     pub fn install_command(
         program: &str,
         host: &str,
@@ -92,8 +102,8 @@ impl BridgeCall {
         let code = if without == NoAnswerPolicy::Deny { 2 } else { 1 };
         let found = match program.contains('/') {
             true => String::new(),
-            // Up to the repository's root, since an agent may work below it, and with links followed on both sides. No name
-            // of a variable here is one that agents could fill in.
+            // The search goes up to the repository's root, since an agent may work in a folder below it, and resolves
+            // symbolic links on both sides. No agent substitutes the variable names used here.
             false => format!(
                 "hw_up=$(pwd -P); while [ -n \"$hw_up\" ] && [ ! -e \"$hw_up/.git\" ]; do hw_up=${{hw_up%/*}}; done; \
                  [ -n \"$hw_up\" ] || hw_up=$(pwd -P); hw_at=$(command -v \"$0\"); \
@@ -116,7 +126,7 @@ impl BridgeCall {
     }
 }
 
-/// A word as every shell reads it.
+/// Quotes a word so that every shell reads it literally.
 fn quote_for_shell(word: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+:@%".contains(char);
     if !word.is_empty() && word.chars().all(plain) {
@@ -171,7 +181,7 @@ mod tests {
         {
             assert!(BridgeCall::parse(command).is_some_and(|call| !call.installed), "{command}");
         }
-        // Without the mark it is somebody's own.
+        // Without the marker, the script is an ordinary command of the user's.
         assert_eq!(
             BridgeCall::parse("/bin/sh -c '\"$0\" \"$@\"' hookwright bridge codex --event Stop --deadline 1"),
             None
@@ -202,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Runs a command with `sh` in a project, where `hookwright` is what a script says.
+    /// Runs a command with `sh` in a project, with a script in the place of `hookwright`.
     fn run_in_project(command: &str, script: Option<&str>, inside: bool) -> std::process::Output {
         use std::os::unix::fs::PermissionsExt;
         let box_ = tempfile::tempdir().unwrap();
@@ -235,13 +245,13 @@ mod tests {
                 assert_eq!(run.status.code(), Some(2), "{program} {script:?} {run:?}");
                 assert!(String::from_utf8_lossy(&run.stderr).contains("so this is refused"), "{run:?}");
             }
-            // What it says itself stays as it is.
+            // The program's own message is passed on unchanged.
             let run_said = run_in_project(&gate, Some("cat; echo \"$@\"; echo no >&2; exit 2"), false);
             assert_eq!(run_said.status.code(), Some(2));
             assert_eq!(String::from_utf8_lossy(&run_said.stdout), "bridge codex --event PreToolUse --deadline 60\n");
             assert_eq!(String::from_utf8_lossy(&run_said.stderr), "no\n");
             assert_eq!(run_in_project(&gate, Some("exit 0"), false).status.code(), Some(0));
-            // Nothing is refused that can't be.
+            // A call that cannot be denied gets only a warning.
             let other = installed_command(program, NoAnswerPolicy::WarnOnly);
             assert_ne!(run_in_project(&other, None, false).status.code(), Some(2));
             assert_eq!(run_in_project(&other, Some("exit 0"), false).status.code(), Some(0));
@@ -268,10 +278,10 @@ mod tests {
         let refused = run_in_project(&gate, Some("exit 0"), true);
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
         assert!(String::from_utf8_lossy(&refused.stderr).contains("only inside of this project"), "{refused:?}");
-        // By a whole path that leads into the project, too.
+        // The same through an absolute path that leads into the project.
         let absolute = gate.replace("/bin/sh -c", "PATH=\"$PWD/bin:$PATH\"; export PATH; /bin/sh -c");
         assert_eq!(run_in_project(&absolute, Some("exit 0"), true).status.code(), Some(2));
-        // And from a folder below the repository's root, through a link.
+        // The same from a folder below the repository's root, through a symbolic link.
         let below = format!(
             "git init -q . && mkdir sub && ln -s \"$PWD/bin\" ../link && PATH=\"$PWD/../link:$PATH\" && cd sub && {gate}"
         );

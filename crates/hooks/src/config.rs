@@ -1,7 +1,8 @@
-//! Settings text → declared hooks with their places, and a diagnostic for everything that is wrong with them.
+//! Parses the text of a settings file into declared hooks with their locations, and reports everything that is wrong
+//! with them as diagnostics.
 //!
-//! Reads the `hooks`, `hooksConfig` and `tools.enableHooks` parts of a file and nothing else of it. A mistake costs the
-//! hook it stands in, never its neighbours. Reading the file itself is the caller's work.
+//! Only the `hooks`, `hooksConfig` and `tools.enableHooks` sections of a file are read. A mistake affects the hook in
+//! which it stands and not the other hooks. The caller reads the file itself.
 
 mod chunks;
 mod hook;
@@ -34,17 +35,26 @@ pub use hooks_config::{CONFIG_KEYS, HooksConfig, OnUnknown};
 pub use layer::{DeclaredLayer, FileKind, Layer};
 use node_reader::NodeReader;
 
-/// The keys of `hooks` that are no events.
+/// The keys of `hooks` that are not events.
 const HOOKS_SWITCH_KEYS: [&str; 3] = ["enabled", "disabled", "notifications"];
-/// What may stand beside events that have no `hooks` around them.
+/// The keys that may stand next to events in a file without an enclosing `hooks` object.
 const NON_EVENT_KEYS: [&str; 2] = ["hooksConfig", "$schema"];
 
-/// Reads a layer out of its text.
+/// Parses a layer from its text.
+///
+/// ```
+/// use hookwright_hooks::{Layer, Source, parse_layer};
+///
+/// let text = r#"{ "hooks": { "BeforTool": [ { "hooks": [ { "type": "command", "command": "true" } ] } ] } }"#;
+/// let declared = parse_layer(&Layer::new(Source::User, "settings.json".as_ref(), text));
+/// assert!(declared.hooks.is_empty());
+/// assert!(!declared.diagnostics.is_empty());
+/// ```
 pub fn parse_layer(layer: &Layer<'_>) -> DeclaredLayer {
     parse_layer_document(layer, &Document::parse(layer.file, layer.text))
 }
 
-/// Reads a layer whose text is parsed already.
+/// Parses a layer whose text has already been parsed as JSON.
 pub fn parse_layer_document(layer: &Layer<'_>, document: &Document<'_>) -> DeclaredLayer {
     let mut declared = DeclaredLayer::empty(layer.source.clone(), Vec::new());
     match &document.root {
@@ -64,11 +74,11 @@ struct LayerParser<'a, 'l> {
     layer: &'a Layer<'l>,
     reader: NodeReader<'a>,
     declared: &'a mut DeclaredLayer,
-    /// Matchers already compiled: many hooks share few of them.
+    /// The matchers compiled so far: many hooks share few of them.
     matchers: HashMap<(EventKind, String), Matcher>,
-    /// Named hooks already seen, with their command and place.
+    /// The hook names seen so far, with the command and location of their first hook.
     seen_names: HashMap<String, (String, usize)>,
-    /// When the event at hand fires, of the times that ours does.
+    /// The part of the event that the definitions at hand are about, where they use a Claude Code event.
     event_scope: EventScope,
 }
 
@@ -120,7 +130,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
         self.declared.diagnostics.append(&mut self.reader.diagnostics);
     }
 
-    /// Claude Code's settings: its hooks, and what of the rest could be taken for a guard.
+    /// Parses Claude Code's settings: the hooks, and other keys that a user could take for a guard.
     fn parse_claude_settings(mut self, root: &Object<'_>) {
         if let Some(hooks) = self.reader.read_section(root, "hooks") {
             self.parse_claude_events(hooks);
@@ -144,7 +154,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
         self.finish(root);
     }
 
-    /// The same for Claude Code's names; those without a counterpart are said once.
+    /// Parses Claude Code's events; those without a counterpart are reported together in one warning.
     fn parse_claude_events(&mut self, hooks: &Object<'_>) {
         self.reader.report_duplicate_keys(hooks, "hooks");
         let mut without: Vec<&ObjectProp<'_>> = Vec::new();
@@ -166,7 +176,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
         self.reader.report(wrong);
     }
 
-    /// Every event's definitions, in the order of the file.
+    /// Parses the definitions of every event, in the order of the file.
     fn parse_events(&mut self, hooks: &Object<'_>) {
         self.reader.report_duplicate_keys(hooks, "hooks");
         for property in &hooks.properties {
@@ -180,7 +190,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
         }
     }
 
-    /// Whether a hooks file has its events where `hooks` should be.
+    /// Whether a hooks file has events at the top level, without an enclosing `hooks` object.
     fn has_bare_events(&self, root: &Object<'_>) -> bool {
         let is_event = |property: &ObjectProp<'_>| EventKind::from_name(property.name.as_str()).is_some();
         let is_foreign = |property: &ObjectProp<'_>| EventKind::from_foreign_name(property.name.as_str()).is_some();
@@ -189,7 +199,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
             && root.properties.iter().any(|property| is_event(property) || is_foreign(property))
     }
 
-    /// Events without `hooks` around them, which Gemini CLI drops: somebody's guard may be among them.
+    /// Parses events without an enclosing `hooks` object. Gemini CLI drops them, but there may be guards among them.
     fn parse_bare_events(&mut self, root: &Object<'_>) {
         if self.layer.kind != FileKind::Hooks {
             let text =
@@ -240,7 +250,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
 
     fn parse_definition(&mut self, kind: EventKind, object: &Object<'_>) {
         const DEFINITION_KEYS: [&str; 4] = ["matcher", "sequential", "when", "hooks"];
-        // A hook written straight into the event's array is the commonest mistake of all, and what it means is clear.
+        // A hook written directly into the event's array is a frequent mistake, and its meaning is clear.
         let is_hook = last_property(object, "command").is_some() || last_property(object, "decision").is_some();
         let bare = last_property(object, "hooks").is_none() && is_hook;
         if bare {
@@ -256,7 +266,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
         if bare {
             let matcher = self.compile_matcher(kind, object, matcher_text.as_deref());
             let also: &[&str] = &["matcher", "sequential"];
-            // Its `when` is its own.
+            // `when` belongs to the hook here, not to the definition.
             let part = self.event_scope;
             self.parse_hook(
                 kind,
@@ -310,7 +320,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
     }
 
     fn parse_hook(&mut self, kind: EventKind, object: &Object<'_>, common: &DefinitionContext) {
-        // Another agent's way to ask us is none of our own hooks: it would ask itself.
+        // A bridge call that another agent runs is not a hook of the engine: the engine would call itself.
         if is_bridge_call(object) {
             return;
         }
@@ -320,7 +330,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
         }
     }
 
-    /// A guard that can never run is worse than none.
+    /// Reports a guard whose matcher can never match, and which protects nothing.
     fn check_guards(&mut self, first: usize, matcher: &ObjectProp<'_>) {
         let asleep = self.declared.hooks[first..].iter().find(|hook| hook.is_guard() && !hook.can_match());
         let Some(name) = asleep.map(|hook| hook.id().to_owned()) else { return };
@@ -329,7 +339,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
         self.reader.report(wrong);
     }
 
-    /// Two hooks of one name cannot be told apart by `disable`, unless they are the same hook.
+    /// Reports different hooks of one name: `disable` cannot tell them apart.
     fn check_duplicate_name(&mut self, hook: &Hook, object: &Object<'_>) {
         let (Some(name), Some(command)) = (&hook.name, hook.command()) else { return };
         match self.seen_names.get(name) {
@@ -350,25 +360,25 @@ impl<'a, 'l> LayerParser<'a, 'l> {
     }
 }
 
-/// What all hooks of a definition share.
+/// The parts of a definition that all its hooks share.
 struct DefinitionContext {
     matcher: Matcher,
     matcher_text: Option<String>,
     when: Option<EffectFilter>,
     sequential: bool,
-    /// Keys of the definition that stand among the hook's own.
+    /// The keys of the definition that may stand among the hook's own keys.
     extra_keys: &'static [&'static str],
     event_scope: EventScope,
 }
 
-/// When an event of Claude Code's fires, of the times that ours does.
+/// Limits an event to the cases in which the corresponding Claude Code event fires.
 #[derive(Clone, Copy, Default)]
 struct EventScope {
     agent_scope: Option<AgentScope>,
     after_call: Option<CallStatus>,
 }
 
-/// Whether Claude Code's `permissions` refuse anything, or want somebody asked.
+/// Whether Claude Code's `permissions` contain deny or ask rules.
 fn has_deny_or_ask_rules(permissions: &Value<'_>) -> bool {
     let Value::Object(permissions) = permissions else { return false };
     let rules = |key: &str| last_property(permissions, key).and_then(|property| property.value.as_array());

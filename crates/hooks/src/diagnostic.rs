@@ -1,4 +1,5 @@
-//! What is wrong with a configuration: where, what was expected, what to write instead. Drawing it is the caller's work.
+//! Diagnostics of a configuration: where the problem is, what was expected, what to write instead. The caller displays
+//! them.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -6,24 +7,24 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Something works differently from what its author must have meant.
+    /// Something works differently from its author's intention.
     Warning,
-    /// Something was left out.
+    /// Something was not loaded.
     Error,
 }
 
-/// A place in a file. Lines and columns count from 1, columns in characters.
+/// A location in a file; lines and columns count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileLocation {
-    /// The file.
+    /// The path of the file.
     pub file: Arc<Path>,
-    /// The line.
+    /// The line, counted from 1.
     pub line: usize,
-    /// The column.
+    /// The column in characters, counted from 1.
     pub column: usize,
 }
 
@@ -33,59 +34,59 @@ impl std::fmt::Display for FileLocation {
     }
 }
 
-/// One thing that is wrong.
+/// One problem in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity of the problem.
     pub severity: Severity,
-    /// What is wrong.
+    /// The description of the problem.
     pub message: String,
-    /// The file.
+    /// The path of the file.
     pub file: PathBuf,
-    /// Where in it, if it could be read at all.
+    /// The location in the file, if the problem has one.
     pub span: Option<SourceSpan>,
-    /// What was expected, to stand beside the marked text.
+    /// What was expected, to be shown next to the marked text.
     pub expected: Option<String>,
-    /// What to do about it.
+    /// A suggestion that fixes the problem.
     pub help: Option<String>,
 }
 
-/// A stretch of one line.
+/// A marked part of one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourceSpan {
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// The first column, from 1.
+    /// The first column, counted from 1.
     pub column: usize,
-    /// How many characters it covers; at least 1.
+    /// The number of characters that are marked; at least 1.
     pub length: usize,
-    /// The line's text, shortened around the span where it is very long.
+    /// The text of the line, shortened around the span where it is very long.
     pub text: String,
-    /// How many characters of the line's start are missing from `text`.
+    /// The number of characters that are missing from the start of `text`.
     pub skipped: usize,
 }
 
 impl Diagnostic {
-    /// About a whole file, such as one that cannot be read.
+    /// A diagnostic about a whole file, such as one that cannot be read.
     pub fn about_file(severity: Severity, file: &Path, message: impl Into<String>) -> Self {
         let message = message.into();
         Diagnostic { severity, message, file: file.to_owned(), span: None, expected: None, help: None }
     }
 
-    /// About a place in a file whose text is not at hand.
+    /// A diagnostic about a location in a file whose text is not available.
     pub(crate) fn about_location(severity: Severity, place: &FileLocation, message: impl Into<String>) -> Self {
         let span = SourceSpan { line: place.line, column: place.column, length: 1, text: String::new(), skipped: 0 };
         Diagnostic { span: Some(span), ..Diagnostic::about_file(severity, &place.file, message) }
     }
 
-    /// Says what was expected.
+    /// Sets what was expected.
     #[must_use]
     pub fn expected(mut self, text: impl Into<String>) -> Self {
         self.expected = Some(text.into());
         self
     }
 
-    /// Says what to do.
+    /// Sets the suggestion.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
@@ -93,7 +94,7 @@ impl Diagnostic {
     }
 }
 
-/// One line, for logs: place, severity, message, what to do.
+/// Formats one line for logs: location, severity, message, suggestion.
 impl std::fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.file.display())?;
@@ -107,25 +108,26 @@ impl std::fmt::Display for Diagnostic {
     }
 }
 
-/// A file's text with its line starts, to turn byte offsets into places.
+/// The text of a file with the offsets of its lines, which converts byte offsets to locations.
 pub struct SourceText<'a> {
     file: Arc<Path>,
     text: &'a str,
     line_starts: Vec<usize>,
-    /// An offset and the characters between its line's start and it: settings can be one long line with thousands of
-    /// mistakes, each a little further on than the last.
+    /// The last offset and its column.
+    ///
+    /// Settings can be one long line with thousands of mistakes, each a little further on than the last.
     column_cache: Cell<(usize, usize)>,
 }
 
 impl<'a> SourceText<'a> {
-    /// Finds the line starts.
+    /// Indexes the lines of a text.
     pub fn new(file: &Path, text: &'a str) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let line_starts = std::iter::once(0).chain(newlines).collect();
         SourceText { file: file.into(), text, line_starts, column_cache: Cell::default() }
     }
 
-    /// The place of a byte offset.
+    /// The location of a byte offset.
     pub fn location(&self, offset: usize) -> FileLocation {
         let (line, start) = self.line_at(offset);
         FileLocation { file: self.file.clone(), line: line + 1, column: self.count_chars(start, offset) + 1 }
@@ -143,7 +145,7 @@ impl<'a> SourceText<'a> {
         (line, self.line_starts[line])
     }
 
-    /// How many characters stand between a line's start and an offset in it.
+    /// The number of characters between a line's start and an offset in it.
     fn count_chars(&self, line_start: usize, offset: usize) -> usize {
         let (known, count) = self.column_cache.get();
         let (from, before) = if (line_start..=offset).contains(&known) { (known, count) } else { (line_start, 0) };

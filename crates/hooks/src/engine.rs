@@ -1,6 +1,6 @@
-//! The engine: holds a session's configuration, fires its events, and hands back one typed outcome for each.
+//! The engine: holds a session's configuration, fires its events, and returns one typed outcome for each.
 //!
-//! How the hooks of one event are run is `dispatch.rs`.
+//! `running/dispatch.rs` runs the hooks of one event.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -30,7 +30,9 @@ use crate::running::session_dir::{SessionDir, SessionSnapshot};
 use crate::running::worker::WorkerHealth;
 use crate::running::{ExecEnv, ExecEnvs, HookRunners, RunLimits};
 
-/// The hook engine of one session. Cheap to clone; clones share everything.
+/// The hook engine of one session.
+///
+/// An engine is cheap to clone, and clones share their state. The crate's documentation has an example.
 #[derive(Clone)]
 pub struct HookEngine {
     shared: Arc<EngineState>,
@@ -42,10 +44,10 @@ struct EngineState {
     runners: RwLock<Arc<HookRunners>>,
     observers: Arc<[Arc<dyn Observer>]>,
     trust_gate: Option<Arc<dyn TrustGate>>,
-    /// How many events have had hooks to run.
+    /// The number of events that have had hooks to run.
     fired_events: AtomicU64,
     background: BackgroundRuns,
-    /// The hooks that run once in a session and have, with the session.
+    /// The `once` hooks that have run, each with its session.
     spent_once_hooks: Mutex<HashSet<(EventKind, String, String)>>,
 }
 
@@ -56,13 +58,13 @@ impl EngineState {
 }
 
 impl Drop for EngineState {
-    /// Nobody can ask for a proper end any more.
+    /// Kills the remaining processes: after the last handle is dropped, no caller can shut the engine down.
     fn drop(&mut self) {
         self.runners().kill_now();
     }
 }
 
-/// Puts an engine together.
+/// Builds a [`HookEngine`]; made by [`HookEngine::builder`].
 pub struct HookEngineBuilder {
     registry: Registry,
     session: Session,
@@ -73,49 +75,49 @@ pub struct HookEngineBuilder {
 }
 
 impl HookEngineBuilder {
-    /// The session that events belong to.
+    /// Sets the session that events belong to.
     #[must_use]
     pub fn session(mut self, session: Session) -> Self {
         self.session = session;
         self
     }
 
-    /// The environment that commands start from, `PATH` included. Empty unless given.
+    /// Sets the environment that commands start from, `PATH` included. It is empty by default.
     #[must_use]
     pub fn environment(self, env: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let env = env.into_iter().collect();
         self.exec_envs(ExecEnvs::uniform(ExecEnv { env, directory: None }))
     }
 
-    /// What commands run with, where that depends on whose hooks they are.
+    /// Sets the environments of commands, where they depend on the source of the hook.
     #[must_use]
     pub fn exec_envs(mut self, places: ExecEnvs) -> Self {
         self.exec_envs = places;
         self
     }
 
-    /// Other bounds than the default ones.
+    /// Sets the limits of hook runs.
     #[must_use]
     pub fn limits(mut self, limits: RunLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Somebody who wants to know of every run.
+    /// Adds an observer that is notified of every run.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observers.push(observer);
         self
     }
 
-    /// Somebody who is asked before every run.
+    /// Sets the trust gate that is asked before every run.
     #[must_use]
     pub fn trust_gate(mut self, sentry: Arc<dyn TrustGate>) -> Self {
         self.trust_gate = Some(sentry);
         self
     }
 
-    /// The engine.
+    /// Builds the engine.
     pub fn build(self) -> HookEngine {
         HookEngine {
             shared: Arc::new(EngineState {
@@ -133,7 +135,7 @@ impl HookEngineBuilder {
 }
 
 impl HookEngine {
-    /// Starts putting an engine together around a registry.
+    /// Starts building an engine with this registry.
     pub fn builder(registry: Registry) -> HookEngineBuilder {
         HookEngineBuilder {
             registry,
@@ -147,7 +149,7 @@ impl HookEngine {
 
     /// Fires an event and waits for its hooks.
     pub async fn fire<E: Event>(&self, event: &E) -> Outcome<E::Verdict> {
-        // A token is an allocation, and most events have no hooks.
+        // A token needs an allocation, and most events have no hooks.
         if !self.has_hooks_for(E::KIND) {
             return build_outcome::<E>(Vec::new());
         }
@@ -176,8 +178,10 @@ impl HookEngine {
         build_outcome::<E>(firing.run(event, effects).instrument(span).await)
     }
 
-    /// An event that the caller does not wait for, as it is now, whatever becomes of the session meanwhile; nothing if
-    /// no hook wants to know. Cancelling the token ends its hooks.
+    /// Fires an event for which the caller does not wait: returns a future that runs the hooks, or `None` if no hook
+    /// runs.
+    ///
+    /// The future uses the plan and the session of the time of the call. Cancelling the token ends the hooks.
     pub fn fire_detached<E: Event + 'static>(
         &self,
         event: E,
@@ -196,7 +200,7 @@ impl HookEngine {
         Some(run.instrument(span))
     }
 
-    /// The hooks that an event may run, and whose plan that is.
+    /// The plan of an event, and the planner that made it.
     fn plan_for_event<E: Event>(&self, event: &E) -> Option<(Arc<Planner>, Arc<Plan>)> {
         let planner = self.planner();
         let plan = planner.plan_with_mcp_name(E::KIND, event.subject(), event.mcp_name());
@@ -206,12 +210,12 @@ impl HookEngine {
         plan.map(|plan| (planner, plan))
     }
 
-    /// The user's home directory, where an event is about a call.
+    /// The user's home directory, for events that are about a tool call.
     fn user_home<E: Event>(&self) -> Option<PathBuf> {
         if E::KIND.info().subject == MatcherSubject::ToolName { self.runners().home_dir() } else { None }
     }
 
-    /// Everything that the event's hooks need; nothing if there are none.
+    /// Collects everything that the event's hooks need; `None` if no hook runs.
     fn prepare_dispatch<E: Event>(
         &self,
         (planner, plan): (Arc<Planner>, Arc<Plan>),
@@ -238,7 +242,7 @@ impl HookEngine {
         })
     }
 
-    /// The plan without the hooks that only run on another occasion; nothing if none is left.
+    /// Removes the hooks from a plan whose run condition is not met; `None` if none is left.
     fn retain_by_run_condition<E: Event>(
         &self,
         plan: Arc<Plan>,
@@ -257,7 +261,7 @@ impl HookEngine {
                 (Some(rule), Some((tool, input))) => rule.matches(tool, input, &session.cwd, &session.project_dir),
                 _ => true,
             };
-            // A guard does not go to sleep.
+            // `once` does not apply to guards.
             let mut first =
                 || !*once || hook.is_guard() || spent.insert((E::KIND, hook.id().to_owned(), session.id.clone()));
             let ended = after.is_none_or(|after| event.call_status().is_none_or(|end| end == after));
@@ -271,7 +275,7 @@ impl HookEngine {
         self.fire_any_in_context(event, &RunContext::default(), cancel).await
     }
 
-    /// The same for an event of a turn, a sub-agent or another agent.
+    /// Fires an event of a turn, a sub-agent or another agent whose kind is only known at run time.
     pub async fn fire_any_in_context(
         &self,
         event: &AnyEvent,
@@ -290,23 +294,22 @@ impl HookEngine {
         })
     }
 
-    /// Whether any enabled hook could run on this event; asking costs next to nothing.
+    /// Whether any enabled hook could run on this event. This is a cheap check.
     pub fn has_hooks_for(&self, kind: EventKind) -> bool {
         self.planner().has_hooks_for(kind)
     }
 
-    /// How much of a streamed answer AfterModel hooks want to be handed at a time; nothing if they take every piece. Asking
-    /// costs next to nothing.
+    /// The granularity of a streamed response that AfterModel hooks receive; `None` if they receive every piece.
     pub fn chunk_granularity(&self) -> Option<ChunkGranularity> {
         self.planner().plan(EventKind::AfterModel, None)?.grain
     }
 
-    /// The hooks that an event would run.
+    /// The plan of hooks that an event would run.
     pub fn plan(&self, kind: EventKind, subject: Option<&str>) -> Option<Arc<Plan>> {
         self.planner().plan(kind, subject)
     }
 
-    /// The same for what may be a tool of an MCP server, which has other names too.
+    /// The plan of hooks that an event on a tool of an MCP server would run; such a tool has several names.
     pub fn plan_with_mcp_name(
         &self,
         kind: EventKind,
@@ -316,22 +319,22 @@ impl HookEngine {
         self.planner().plan_with_mcp_name(kind, subject, mcp)
     }
 
-    /// A snapshot of the registry.
+    /// A copy of the current registry.
     pub fn registry(&self) -> Registry {
         self.planner().registry().clone()
     }
 
-    /// How often in a row AfterAgent hooks may demand a retry.
+    /// How many times in a row AfterAgent hooks may ask for another attempt.
     pub fn max_agent_retries(&self) -> u32 {
         self.planner().registry().max_agent_retries()
     }
 
-    /// How long SessionEnd hooks are waited for.
+    /// The time to wait for SessionEnd hooks.
     pub fn session_end_grace(&self) -> std::time::Duration {
         self.planner().registry().session_end_grace()
     }
 
-    /// Whether what BeforeAgent hooks tell the model stays beyond its turn.
+    /// Whether the context that BeforeAgent hooks add stays in the history after the turn.
     pub fn keep_context(&self) -> bool {
         self.planner().registry().keep_context()
     }
@@ -341,14 +344,14 @@ impl HookEngine {
         self.planner().registry().notifications()
     }
 
-    /// Replaces the configuration; events under way finish with the old one.
+    /// Replaces the configuration; events that have started finish with the old one.
     pub fn reload(&self, registry: Registry) {
         tracing::debug!(hooks = registry.hooks().len(), "another registry");
         *self.shared.planner.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Planner::new(registry));
         self.retire_unused_workers();
     }
 
-    /// Changes the registry in place: adds hooks in code, enables, disables, holds.
+    /// Changes the registry: to add hooks that are functions, to enable, disable or distrust hooks.
     pub fn update<T>(&self, change: impl FnOnce(&mut Registry) -> T) -> T {
         let mut planner = self.shared.planner.write().unwrap_or_else(PoisonError::into_inner);
         let mut registry = planner.registry().clone();
@@ -359,7 +362,7 @@ impl HookEngine {
         result
     }
 
-    /// Ends the processes of workers that no hook needs any more; what they were asked they may answer.
+    /// Retires the workers that no hook needs any more; they may finish the requests that they have received.
     fn retire_unused_workers(&self) {
         let planner = self.planner();
         let runs = |source: &Source, action: &WorkerAction| {
@@ -372,7 +375,7 @@ impl HookEngine {
         self.runners().workers().retain(runs);
     }
 
-    /// Starts the processes of workers that are to be there from the beginning, without waiting for them.
+    /// Starts the workers that are configured to start with the session, without waiting for them.
     pub fn start_workers(&self) {
         let planner = self.planner();
         let early = |hook: &Hook| matches!(&hook.action, Action::Worker(action) if action.config.start_with_session);
@@ -385,7 +388,7 @@ impl HookEngine {
         }
     }
 
-    /// How a worker does; nothing for other hooks, and for one that was never asked.
+    /// The health of a hook's worker; `None` for other hooks, and for a worker that was never used.
     pub fn worker_health(&self, hook: &Hook) -> Option<WorkerHealth> {
         match &hook.action {
             Action::Worker(action) => {
@@ -395,69 +398,70 @@ impl HookEngine {
         }
     }
 
-    /// Enables or disables every hook of that name, at once.
+    /// Enables or disables all hooks of a name together.
     ///
     /// # Errors
-    /// If no hook has that name, or a locked one or a guard should be disabled.
+    /// If no hook has the name, or a locked hook or a guard would be disabled.
     pub fn set_enabled(&self, name: &str, enabled: bool) -> Result<(), SwitchError> {
         self.update(|registry| registry.set_enabled(name, enabled))
     }
 
-    /// The session that events belong to; its paths are those of now, should its directory have been moved.
+    /// The session that events belong to; its paths are current if its directory has been moved.
     pub fn session(&self) -> Arc<Session> {
         self.session_snapshot().session().clone()
     }
 
-    /// What has become of the session's directory, in words, if it is not where it was.
+    /// The problem with the session's directory, if it was moved or deleted or cannot be entered.
     pub fn session_dir_problem(&self) -> Option<String> {
         self.session_snapshot().directory_problem()
     }
 
-    /// Moves to another session, as `/clear` does.
+    /// Switches to another session, as `/clear` does.
     pub fn set_session(&self, session: Session) {
         let mut home = self.shared.session_dir.write().unwrap_or_else(PoisonError::into_inner);
         *home = Arc::new(home.for_session(session));
     }
 
-    /// Whether a hook's command could really start, without running it.
+    /// Checks whether a hook's command could start, without running it.
     ///
     /// # Errors
-    /// If it could not, with the reason.
+    /// If it could not start, with the reason.
     pub fn check_readiness(&self, hook: &Hook) -> Result<(), ReadinessError> {
         self.runners().for_source(&hook.source).check_readiness(hook, &self.session_snapshot())
     }
 
-    /// The guards that would not do their work: whoever runs unattended should not start with any.
+    /// The guards that would not work. A program that runs unattended should not start if there are any.
     pub fn unarmed_guards(&self) -> Vec<UnarmedGuard> {
         self.planner().registry().unarmed_guards(|hook| self.check_readiness(hook))
     }
 
-    /// Whether a hook is still what the user trusts.
+    /// Checks whether the user's trust in a hook is still valid.
     ///
     /// # Errors
-    /// If it is not, and why.
+    /// If it is not, with the reason.
     pub fn check_trust(&self, hook: &Arc<Hook>) -> Result<(), String> {
         self.shared.trust_gate.as_ref().map_or(Ok(()), |sentry| sentry.check(hook))
     }
 
-    /// Waits for the hooks that run beside their events; each has its timeout. What they said is told to the observers.
+    /// Waits for the background hooks, each of which has its timeout. The observers receive their messages.
     pub async fn wait_for_background_hooks(&self) {
         self.shared.background.wait_all().await;
     }
 
-    /// Ends everything that hooks left running and those that run beside their events. Call it before the program ends;
-    /// dropping the engine is the rough way.
+    /// Ends the background hooks and all processes that hooks left running.
+    ///
+    /// Call it before the program ends; dropping the engine kills the processes without giving them time to exit.
     pub async fn shutdown(&self) {
         self.shared.background.cancel_all().await;
         self.runners().end_all().await;
     }
 
-    /// Ends at once, without asking, every hook that runs and everything that hooks left running.
+    /// Kills every running hook and every process that hooks left running, at once.
     pub fn kill_now(&self) {
         self.runners().kill_now();
     }
 
-    /// Other surroundings for commands, from the next event on.
+    /// Replaces the environments of commands, from the next event on.
     pub fn set_exec_envs(&self, places: ExecEnvs) {
         let mut runners = self.shared.runners.write().unwrap_or_else(PoisonError::into_inner);
         *runners = Arc::new(runners.with_exec_envs(places));
@@ -480,13 +484,13 @@ impl HookEngine {
     }
 }
 
-/// Merges what ran into the event's outcome.
+/// Merges the answers of the hooks that ran into the event's outcome.
 fn build_outcome<E: Event>(ran: Vec<HookRun>) -> Outcome<E::Verdict> {
     let (mut merged, conflicts) = merge(ran.iter().map(|one| (one.report.hook.as_str(), &one.report.answer)));
     let guards: Vec<&HookRun> = ran.iter().filter(|one| one.is_guard_denial()).collect();
     if !guards.is_empty() {
         merged.answer.llm_response = None;
-        // A stop keeps the prompt, or the answer so far; a guard's no does not.
+        // A stop keeps the prompt, or the response so far; a guard's deny does not.
         if merged.answer.stop && matches!(E::KIND, EventKind::BeforeAgent | EventKind::AfterModel) {
             merged.answer.stop = false;
             merged.decided_by = guards.iter().map(|one| one.report.hook.clone()).collect();

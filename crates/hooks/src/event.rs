@@ -1,6 +1,6 @@
-//! THE table of events: names, older and foreign names, what a matcher is tested against, and what a hook can do.
+//! The table of events: names, foreign names, the subject that a matcher is tested against, and what a hook can do.
 //!
-//! A new event is a row here, a struct in `input.rs` and an effect in `outcome.rs`; nothing else spells events out.
+//! A new event needs a row here, a struct in `event/input.rs` and a verdict in `answers/outcome.rs`.
 
 pub(crate) mod chunks;
 pub(crate) mod growing_text;
@@ -45,62 +45,62 @@ pub enum MatcherSubject {
     ToolName,
     /// One input field with a closed set of values, compared exactly.
     Field {
-        /// The input field.
+        /// The name of the input field.
         name: &'static str,
-        /// The values it can have.
+        /// The values that the field can have.
         values: &'static [&'static str],
     },
     /// Nothing: the event always matches.
     Nothing,
 }
 
-/// Something that a hook's answer can do to an event.
+/// An effect that a hook's answer can have on an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookCapability {
-    /// Add text to what the model sees.
+    /// Adds text to the model's input.
     Context,
-    /// Refuse the action.
+    /// Denies the action.
     Deny,
-    /// Have the user decide.
+    /// Asks the user to decide.
     Ask,
-    /// End the agent loop.
+    /// Ends the agent loop.
     Stop,
-    /// Change the tool's arguments.
+    /// Changes the arguments of the tool call.
     RewriteInput,
-    /// Have the model's own arguments kept nowhere.
+    /// Keeps the model's own arguments from being stored.
     RedactInput,
-    /// Run another tool next, in this result's place.
+    /// Runs another tool call next, whose result replaces this one.
     TailCall,
-    /// Change the model request.
+    /// Changes the model request.
     RewriteRequest,
-    /// Answer in the model's place.
+    /// Responds in place of the model.
     AnswerForModel,
-    /// Replace a piece of the model's answer.
+    /// Replaces a piece of the model's response.
     ReplaceResponse,
-    /// Restrict or force tools.
+    /// Restricts the tools that the model may use, or forces their use.
     SelectTools,
-    /// Empty the model's memory.
+    /// Clears the model's conversation history.
     ClearContext,
 }
 
-/// One row of the table.
+/// One row of the table of events.
 #[derive(Debug)]
 pub struct EventInfo {
-    /// The event.
+    /// The event that the row describes.
     pub kind: EventKind,
-    /// Its name in settings and in `hook_event_name`.
+    /// The event's name in settings and in `hook_event_name`.
     pub name: &'static str,
-    /// What other agents call it; understood by diagnostics and by migration, not by settings.
+    /// The names of the event in other agents; diagnostics and migration use them, settings do not.
     pub foreign_names: &'static [&'static str],
-    /// What a matcher is tested against.
+    /// The subject that a matcher is tested against.
     pub subject: MatcherSubject,
-    /// What a hook can do.
+    /// The effects that a hook's answer can have.
     pub capabilities: &'static [HookCapability],
-    /// When it fires, in one line.
+    /// When the event fires, in one line.
     pub fires_when: &'static str,
 }
 
-/// The table, in the order in which a session meets the events.
+/// The table of events, in the order in which a session meets them.
 pub const EVENTS: [EventInfo; 11] = {
     use HookCapability::{
         AnswerForModel, Ask, ClearContext, Context, Deny, RedactInput, ReplaceResponse, RewriteInput, RewriteRequest,
@@ -202,7 +202,7 @@ pub const EVENTS: [EventInfo; 11] = {
 };
 
 impl EventKind {
-    /// How many events there are.
+    /// The number of events.
     pub const COUNT: usize = EVENTS.len();
 
     /// Every event, in the order in which a session meets them.
@@ -210,7 +210,7 @@ impl EventKind {
         EVENTS.iter().map(|row| row.kind)
     }
 
-    /// This event's row of the table.
+    /// The row of this event in [`EVENTS`].
     pub fn info(self) -> &'static EventInfo {
         &EVENTS[self.index()]
     }
@@ -220,27 +220,33 @@ impl EventKind {
         self.info().name
     }
 
-    /// Whether hooks of this event can keep its content from every record.
+    /// Whether hooks of this event can keep its content from being stored.
     pub(crate) fn can_withhold_content(self) -> bool {
         matches!(self, EventKind::BeforeAgent | EventKind::BeforeTool | EventKind::AfterModel | EventKind::AfterTool)
     }
 
-    /// Whether a hook on this event has that power.
+    /// Whether a hook's answer can have this effect on the event.
     pub fn can(self, power: HookCapability) -> bool {
         self.info().capabilities.contains(&power)
     }
 
-    /// The event of that exact name.
+    /// The event with exactly this name.
     pub fn from_name(name: &str) -> Option<EventKind> {
         EVENTS.iter().find(|row| row.name == name).map(|row| row.kind)
     }
 
-    /// The event that another agent's name stands for.
+    /// The event for which another agent uses this name.
     pub fn from_foreign_name(name: &str) -> Option<EventKind> {
         EVENTS.iter().find(|row| row.foreign_names.contains(&name)).map(|row| row.kind)
     }
 
-    /// What somebody who wrote `name` most likely meant.
+    /// The event that a misspelt or foreign name most likely means.
+    ///
+    /// ```
+    /// use hookwright_hooks::EventKind;
+    ///
+    /// assert_eq!(EventKind::suggest("PreToolUse"), Some(EventKind::BeforeTool));
+    /// ```
     pub fn suggest(name: &str) -> Option<EventKind> {
         Self::from_foreign_name(name).or_else(|| {
             let lower = name.to_lowercase();
@@ -253,7 +259,7 @@ impl EventKind {
         })
     }
 
-    /// The row's place in [`EVENTS`]; also the index of per-event tables.
+    /// The index of the event's row in [`EVENTS`], and in other tables with a row per event.
     pub(crate) const fn index(self) -> usize {
         let mut at = 0;
         while at < EVENTS.len() {

@@ -1,4 +1,5 @@
-//! Doors for `crates/properties`: how a command is started, without starting it. No part of the interface.
+//! Access for the fuzz tests of `crates/properties`: how a command would be started. This is not part of the public
+//! API.
 
 use std::ffi::OsString;
 
@@ -7,13 +8,13 @@ use crate::running::invocation::Invocation;
 /// How a command would be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchPreview {
-    /// The text that a shell gets, or would get.
+    /// The text that a shell receives, or would receive.
     pub shell_text: String,
-    /// The program and its arguments, if no shell is needed; `$NAME` for each variable in them.
+    /// The program and its arguments, if no shell is needed; `$NAME` stands for each variable in them.
     pub argv: Option<Vec<OsString>>,
 }
 
-/// Decides how a command with these placeholders is started.
+/// Determines how a command with these placeholders would be started.
 pub fn preview_launch(command: &str, placeholders: &[(String, String)]) -> LaunchPreview {
     let invocation = Invocation::analyse(command, placeholders);
     let named = |name: &str| Some(OsString::from(format!("${name}")));

@@ -1,4 +1,4 @@
-//! Hooks that must be awake: which of them are not armed, and why. What follows from that is the caller's work.
+//! Finds the guards that are not armed, and why. The caller decides what follows from that.
 
 pub(crate) mod fingerprint_fields;
 pub(crate) mod trust_gate;
@@ -17,78 +17,79 @@ use crate::registry::{HookState, Registry};
 use crate::running::readiness::ReadinessError;
 use crate::suggestion::is_within_typos;
 
-/// A hook that must be there: an entry of `hooksConfig.required`.
+/// A hook that must be present: an entry of `hooksConfig.required`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredHook {
-    /// Its name.
+    /// The name of the hook.
     pub name: String,
-    /// Whose settings say so.
+    /// The source of the settings that require it.
     pub required_by: Source,
-    /// Where they do.
+    /// The location of the entry.
     pub location: FileLocation,
 }
 
-/// Something that was written as a guard and is none, because its declaration is wrong.
+/// A hook that was declared as a guard, or required, and could not be loaded because its declaration is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostGuard {
-    /// Its name, as far as that can be told.
+    /// The name, or a substitute if it cannot be determined.
     pub name: String,
-    /// Where it stands.
+    /// The location of the declaration.
     pub location: FileLocation,
-    /// What is wrong with it.
+    /// The problem with the declaration.
     pub problem: String,
 }
 
-/// A guard that would not do its work.
+/// A guard that would not work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnarmedGuard {
-    /// Its name.
+    /// The name of the guard.
     pub name: String,
-    /// The file that it stands in, or stood in.
+    /// The file in which it is declared, or was declared.
     pub file: Option<PathBuf>,
-    /// The line.
+    /// The line of its declaration.
     pub line: Option<usize>,
-    /// Why it would not.
+    /// The reason why it is not armed.
     pub reason: UnarmedReason,
 }
 
-/// Why a guard is not armed.
+/// The reason why a guard is not armed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnarmedReason {
-    /// It would fail to start.
+    /// The guard would fail to start.
     #[error("{0}")]
     Inert(ReadinessError),
-    /// It waits for the user's trust.
+    /// The user has not trusted the guard yet; the text says what changed.
     #[error("{0}")]
     Untrusted(String),
-    /// Its own layer's settings switch it off.
+    /// The settings of this source disable the guard.
     #[error("the {0} settings switch it off")]
     Disabled(Source),
-    /// It is for tools, or for an occasion, that there are not.
+    /// The matcher matches no known tool or value.
     #[error("its matcher `{0}` matches nothing that is known")]
     NeverMatches(String),
-    /// Its declaration is wrong.
+    /// The declaration is wrong.
     #[error("its declaration is broken: {0}")]
     Broken(String),
-    /// A layer requires it and no layer has it.
+    /// The settings of this source require the guard, and no layer declares it.
     #[error("the {0} settings require it, and there is no such hook")]
     Missing(Source),
-    /// The file that held it when it was last read can't be read now. Known to whoever reads files.
+    /// The file that declared the guard when it was last read cannot be read. Reported by the caller, which reads the
+    /// files.
     #[error("the settings that held it can't be read")]
     FileBroken,
-    /// It belongs to an extension that the command line leaves out. Known to whoever reads the command line.
+    /// The guard belongs to an extension that the command line excludes. Reported by the caller.
     #[error("the command line leaves its extension {0} out")]
     ExtensionExcluded(String),
-    /// It belongs to an extension that was active here and is not any more. Known to whoever reads files.
+    /// The guard belongs to an extension that was active here before and is not any more. Reported by the caller.
     #[error("its extension {0} was active here and is not any more")]
     ExtensionInactive(String),
-    /// It stands in a folder that is not trusted. Known to whoever knows of trust.
+    /// The guard is declared in a folder that is not trusted. Reported by the caller.
     #[error("this folder is not trusted")]
     FolderUntrusted,
 }
 
 impl UnarmedReason {
-    /// A word for it, for machines.
+    /// A stable identifier of the reason, for machine-readable output.
     pub fn as_str(&self) -> &'static str {
         match self {
             UnarmedReason::Inert(_) => "inert",
@@ -104,7 +105,7 @@ impl UnarmedReason {
         }
     }
 
-    /// What to do about it.
+    /// What the user can do to arm the guard.
     pub fn advice(&self) -> String {
         match self {
             UnarmedReason::Inert(problem) => problem.hint(),
@@ -132,7 +133,7 @@ impl UnarmedReason {
     }
 }
 
-/// `guard NAME (FILE:LINE) is not armed: WHY`.
+/// Formats `guard NAME (FILE:LINE) is not armed: WHY`.
 impl std::fmt::Display for UnarmedGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "guard {}", self.name)?;
@@ -146,30 +147,33 @@ impl std::fmt::Display for UnarmedGuard {
 }
 
 impl UnarmedGuard {
-    /// A guard at a place.
+    /// A guard that is not armed, with the location of its declaration.
     pub fn new(name: &str, place: Option<&FileLocation>, why: UnarmedReason) -> Self {
         let file = place.map(|place| place.file.to_path_buf());
         UnarmedGuard { name: name.to_owned(), file, line: place.map(|place| place.line), reason: why }
     }
 
-    /// What to do about it.
+    /// What the user can do to arm the guard.
     pub fn advice(&self) -> String {
         self.reason.advice().replace("NAME", &self.name)
     }
 }
 
 impl Registry {
-    /// Whether any hook must be awake, there or not. Costs nothing to speak of.
+    /// Whether any hook is declared as a guard or required, including those that could not be loaded. This is a cheap
+    /// check.
     pub fn has_guards(&self) -> bool {
         self.guards().next().is_some() || self.required().next().is_some() || !self.lost_guards().is_empty()
     }
 
-    /// The hooks that must be awake.
+    /// The hooks that are guards.
     pub fn guards(&self) -> impl Iterator<Item = &Hook> {
         self.hooks().iter().map(AsRef::as_ref).filter(|hook: &&Hook| hook.is_guard())
     }
 
-    /// What a file declares as guards or requires, rightly or wrongly, with the lines: for whoever remembers it.
+    /// The name and line of each guard that a file declares or requires, including those that could not be loaded.
+    ///
+    /// The caller remembers them for later runs, in which the file may be unreadable.
     pub fn guards_in_file(&self, file: &Path) -> Vec<(String, usize)> {
         let here = |place: &&FileLocation| *place.file == *file;
         let declared = self.hooks().iter().filter(|hook| hook.role == HookRole::Guard);
@@ -188,7 +192,7 @@ impl Registry {
         guards
     }
 
-    /// The guards that would not do their work; `check` says whether a hook could start.
+    /// The guards that would not work; `check` tells whether a hook could start.
     pub(crate) fn unarmed_guards(&self, check: impl Fn(&Hook) -> Result<(), ReadinessError>) -> Vec<UnarmedGuard> {
         let guards = self.entries().filter(|(hook, _)| hook.is_guard());
         let mut found: Vec<UnarmedGuard> = guards
@@ -209,7 +213,7 @@ impl Registry {
     }
 }
 
-/// Why a guard in this state does not run, whatever its program is.
+/// Why a guard in this state does not run, whatever its command.
 fn unarmed_reason(hook: &Hook, state: &HookState) -> Option<UnarmedReason> {
     match state {
         HookState::Untrusted { why } => Some(UnarmedReason::Untrusted(why.clone())),
@@ -222,8 +226,8 @@ fn unarmed_reason(hook: &Hook, state: &HookState) -> Option<UnarmedReason> {
     }
 }
 
-/// What stands in the `hooks` of a file as a guard and did not become one: a hook without a command, one under an event
-/// that there is not, a misspelt `guard`, a definition that calls itself one.
+/// Finds the guards in the `hooks` of a file that were not loaded as guards: a hook without a command, one under an
+/// unknown event, a misspelt `guard` key, a `guard` key on a definition. A guard with a repeated key is among them.
 pub(crate) fn find_lost_guards(
     root: &Object<'_>,
     hooks: &[Hook],
@@ -264,8 +268,8 @@ pub(crate) fn find_lost_guards(
     lost.collect()
 }
 
-/// What is written as required and does not count: a list that is none, an entry that is no name, a misspelt key, one that
-/// a later one replaces.
+/// Finds the requirements that have no effect: a `required` that is not an array, an entry that is not a name, a
+/// misspelt key, one that a later key replaces.
 pub(crate) fn find_lost_requirements(root: &Object<'_>, source: &SourceText<'_>) -> Vec<LostGuard> {
     let mut lost = Vec::new();
     let is_last = |object: &Object<'_>, property: &ObjectProp<'_>| {
@@ -285,7 +289,7 @@ pub(crate) fn find_lost_requirements(root: &Object<'_>, source: &SourceText<'_>)
     lost
 }
 
-/// Whether a list of names stands where it counts.
+/// Whether a list of required names stands where it has an effect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RequirementPosition {
     Effective,
@@ -323,13 +327,13 @@ fn check_requirement(
     }
 }
 
-/// Something that is written as a guard.
+/// An object with a `guard` key.
 struct GuardCandidate<'v, 't> {
     object: &'v Object<'t>,
     key: &'v str,
-    /// Where everything stands that it is in.
+    /// The offsets of all enclosing keys and values.
     ancestor_offsets: Vec<usize>,
-    /// A key that stands twice in it or in its definition: other readers may see another guard.
+    /// A key that occurs twice in the object or in its definition: other parsers may read another guard.
     repeated_key: Option<&'v str>,
 }
 
@@ -344,7 +348,8 @@ fn find_candidates_in_property<'v, 't>(
     above.truncate(above.len() - 2);
 }
 
-/// The objects below a value that have a `guard`, however spelt; not what a hook gives to its program.
+/// Collects the objects below a value that have a `guard` key in any spelling, without the values that a hook passes to
+/// its program.
 fn find_guard_candidates<'v, 't>(
     value: &'v Value<'t>,
     above: &mut Vec<usize>,
@@ -384,12 +389,12 @@ fn find_guard_candidates<'v, 't>(
     }
 }
 
-/// A key of a definition that stands twice, or one in its `when`.
+/// A key that occurs twice in a definition or in its `when`.
 fn definition_repeated_key<'v>(object: &'v Object<'_>) -> Option<&'v str> {
     own_repeated_key(object).or_else(|| repeated_key(last_property(object, "when")?.value.as_object()?))
 }
 
-/// The first key that stands twice in an object, at any depth.
+/// The first key that occurs twice in an object, at any depth.
 fn repeated_key<'v>(object: &'v Object<'_>) -> Option<&'v str> {
     let below = || object.properties.iter().find_map(|property| repeated_key(property.value.as_object()?));
     own_repeated_key(object).or_else(below)
@@ -400,14 +405,14 @@ fn own_repeated_key<'v>(object: &'v Object<'_>) -> Option<&'v str> {
     object.properties.iter().map(|property| property.name.as_str()).find(|key| !seen.insert(*key))
 }
 
-/// `hooks`, however spelt, and events that stand outside of it.
+/// Whether a top-level key may contain hooks: `hooks` in any spelling, or an event.
 fn may_contain_hooks(name: &str) -> bool {
     is_within_typos(&name.to_lowercase(), "hooks", 1)
         || EventKind::from_name(name).is_some()
         || EventKind::from_foreign_name(name).is_some()
 }
 
-/// `hooksConfig` and `hooks`, however spelt.
+/// Whether a top-level key may contain `required`: `hooksConfig` or `hooks` in any spelling.
 fn may_contain_required(name: &str) -> bool {
     let name = name.to_lowercase();
     is_within_typos(&name, "hooks", 1) || is_within_typos(&name, "hooksconfig", 2)

@@ -1,4 +1,4 @@
-//! One hook as a value: where it was declared, when it runs, what runs. Whether it runs at all is `registry.rs`.
+//! One hook as a value: its source, when it runs, and what it runs. `registry.rs` decides whether it is enabled.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -21,10 +21,10 @@ use crate::matching::tool_names::known_tools;
 use crate::on_error::OnError;
 use crate::running::invocation::Invocation;
 
-/// Where a hook was declared, highest precedence first.
+/// The source of a hook's declaration, highest precedence first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
-    /// By the embedding program, in code.
+    /// The embedding program, in code.
     Runtime,
     /// The project's settings.
     Project,
@@ -32,7 +32,7 @@ pub enum Source {
     User,
     /// The machine's settings.
     System,
-    /// An extension of that name.
+    /// The settings of an extension of that name.
     Extension(String),
 }
 
@@ -48,77 +48,87 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// What is expected of a hook.
+/// The role of a hook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HookRole {
-    /// It says what it has to say.
+    /// An ordinary hook: its answer counts, and its failures are treated as `onError` says.
     #[default]
     Ordinary,
-    /// It runs beside its event and decides nothing.
+    /// A background hook: its event does not wait for it, and it decides nothing.
     Background,
-    /// It must be awake: every failure of it blocks, whatever `onError` says.
+    /// A guard: every failure of it denies, whatever `onError` says.
     Guard,
 }
 
-/// When a hook runs of the times that its matcher lets it.
+/// The conditions, besides the matcher, under which a hook runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunCondition {
-    /// Only for calls that this rule is about (`if`).
+    /// The hook runs only for calls that this rule matches (`if`).
     pub if_rule: Option<PermissionRule>,
-    /// Only the first time in a session (`once`).
+    /// The hook runs only the first time in a session (`once`).
     pub once: bool,
-    /// Only at the work of the agent that the user talks to, or only at a sub-agent's.
+    /// The hook runs only in the main agent, or only in sub-agents.
     pub agent_scope: Option<AgentScope>,
-    /// Only after calls that came to such an end.
+    /// The hook runs only after calls that ended in this way.
     pub after_call: Option<CallStatus>,
 }
 
-/// One hook.
+/// One hook as declared in settings or in code.
 #[derive(Clone, Debug)]
 pub struct Hook {
-    /// The event it runs on.
+    /// The event on which the hook runs.
     pub event: EventKind,
-    /// Where it was declared.
+    /// The source of its declaration.
     pub source: Source,
-    /// Its name, if it has one.
+    /// The name of the hook, if it has one.
     pub name: Option<String>,
-    /// What it is for.
+    /// The description of the hook, if it has one.
     pub description: Option<String>,
-    /// When it runs.
+    /// The compiled matcher, which is tested against the event's subject.
     pub matcher: Matcher,
     /// The matcher as written.
     pub matcher_text: Option<String>,
-    /// What a call must do for it to run: all of these filters match, its definition's and its own.
+    /// Filters on the effects of a call, of the definition and of the hook; the hook runs if all of them match.
     pub when: Vec<EffectFilter>,
-    /// When it runs of the times that its matcher lets it.
+    /// Further conditions under which the hook runs.
     pub run_condition: RunCondition,
-    /// Whether its definition asks for a sequential plan.
+    /// Whether the definition asks for a sequential plan.
     pub sequential: bool,
-    /// How much of a streamed answer it is handed at a time (AfterModel).
+    /// The unit in which the hook receives a streamed response (AfterModel).
     pub chunks: Option<ChunkUnit>,
-    /// What runs.
+    /// The action that the hook performs.
     pub action: Action,
-    /// How long it may take.
+    /// The time limit of a run.
     pub timeout: Duration,
-    /// What counts when it fails.
+    /// The failure policy by cause.
     pub on_error: OnError,
-    /// Whether no other layer may switch it off (system hooks only).
+    /// Whether no other layer may disable the hook (system hooks only).
     pub locked: bool,
-    /// What is expected of it, as declared.
+    /// The role of the hook, as declared.
     pub role: HookRole,
-    /// Whether a layer requires it by name, which makes it a guard; the registry sees to that.
+    /// Whether a layer requires the hook by name, which makes it a guard; the registry sets it.
     pub required: bool,
-    /// Whether its own declaration leaves it on.
+    /// Whether its own declaration leaves the hook enabled.
     pub enabled: bool,
-    /// Where it stands, for hooks from files.
+    /// The location of the declaration, for hooks from files.
     pub location: Option<FileLocation>,
 }
 
 impl Hook {
-    /// How long a hook may take where nothing else is said.
+    /// The timeout of hooks that set none.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// A hook in code that runs every time its event fires; set other fields afterwards.
+    /// A hook that is a Rust function and runs every time its event fires; other fields can be set afterwards.
+    ///
+    /// ```
+    /// use hookwright_hooks::{Answer, EventKind, Hook};
+    ///
+    /// let mut hook = Hook::from_function(EventKind::BeforeTool, "no-fridays", |_input| async {
+    ///     Ok(Answer::deny("not on Fridays"))
+    /// });
+    /// hook.locked = true;
+    /// assert_eq!(hook.id(), "no-fridays");
+    /// ```
     pub fn from_function<F, Fut>(event: EventKind, name: impl Into<String>, function: F) -> Self
     where
         F: Fn(HookInput) -> Fut + Send + Sync + 'static,
@@ -146,27 +156,27 @@ impl Hook {
         }
     }
 
-    /// Whether it must be awake.
+    /// Whether the hook is a guard, by its own declaration or because a layer requires it.
     pub fn is_guard(&self) -> bool {
         self.required || self.role == HookRole::Guard
     }
 
-    /// Whether its event does not wait for it. A guard is always waited for.
+    /// Whether the event does not wait for the hook. It always waits for a guard.
     pub fn is_background(&self) -> bool {
         self.role == HookRole::Background && !self.required
     }
 
-    /// Whether no layer but its own has a say in it.
+    /// Whether only its own layer may disable the hook.
     pub fn is_protected(&self) -> bool {
         self.locked || self.is_guard()
     }
 
-    /// Why it runs on a call with these effects, if it does.
+    /// Why the hook runs on a call with these effects, if it does.
     pub(crate) fn match_reason(&self, effects: &Effects, place: &effects::Place<'_>) -> Option<MatchReason> {
         let mut because = MatchReason::Always;
         for when in &self.when {
             match (when.match_effects(effects, place, self.is_guard())?, &because) {
-                // What is known says more than what is not.
+                // A known effect is a better reason than an uncertain one.
                 (MatchReason::Always, _) | (MatchReason::Uncertain { .. }, MatchReason::Effect { .. }) => {}
                 (found, _) => because = found,
             }
@@ -174,14 +184,14 @@ impl Hook {
         Some(because)
     }
 
-    /// What it asks of a call, as it is written.
+    /// The text of the hook's `when` filters as written, if it has any.
     pub fn when_text(&self) -> Option<String> {
         let texts: Vec<&str> = self.when.iter().map(EffectFilter::text).collect();
         (!texts.is_empty()).then(|| texts.join(" "))
     }
 
-    /// Whether its matcher can match anything that is known: the built-in tools, tools of MCP servers, the values that
-    /// the event's field can have.
+    /// Whether the matcher can match anything known: the built-in tools, tools of MCP servers, the values of the
+    /// event's field.
     pub fn can_match(&self) -> bool {
         let text = self.matcher_text.as_deref().unwrap_or_default();
         match self.event.info().subject {
@@ -192,7 +202,7 @@ impl Hook {
         }
     }
 
-    /// The hook's identity: its name, else its command.
+    /// The hook's identity: its name, or else its command or another description of its action.
     pub fn id(&self) -> &str {
         match (&self.name, &self.action) {
             (Some(name), _) => name,
@@ -204,12 +214,12 @@ impl Hook {
         }
     }
 
-    /// The command as written, for hooks that run one, at each event or for the session.
+    /// The command as written, for command and worker hooks.
     pub fn command(&self) -> Option<&str> {
         self.action.command().map(|command| command.command.as_str())
     }
 
-    /// What it does, for people: its command, or what a rule says. Nothing for hooks in code.
+    /// A description of the action for display: the command, the URL, or the rule's decision. `None` for functions.
     pub fn summary(&self) -> Option<Cow<'_, str>> {
         match &self.action {
             Action::Command(command) => Some(Cow::Borrowed(&command.command)),
@@ -223,7 +233,7 @@ impl Hook {
         }
     }
 
-    /// In whose words it is spoken to and answers.
+    /// The dialect of the hook's input and answer.
     pub fn dialect(&self) -> Dialect {
         match &self.action {
             Action::Http(http) => http.dialect,
@@ -231,22 +241,22 @@ impl Hook {
         }
     }
 
-    /// Variables of its own.
+    /// The environment variables that the hook sets.
     pub fn env(&self) -> &[(String, String)] {
         self.action.command().map_or(&[], |command| &command.env)
     }
 
-    /// Hooks with equal keys are one hook; one that runs on other calls is another. A hook in code equals no other.
+    /// The key by which equal hooks are recognised and run once. Functions have no key and equal no other hook.
     pub(crate) fn dedup_key(&self) -> Option<(Option<&str>, Cow<'_, str>, Option<String>)> {
         let deed = match &self.action {
-            // A service may answer by what it is told beside the input.
+            // A service may answer differently to other headers.
             Action::Http(http) => Some(Cow::Owned(format!("{} {:?}", http.url, http.headers))),
             other => other.command().map(|command| Cow::Borrowed(command.command.as_str())),
         };
         deed.map(|deed| (self.name.as_deref(), deed, self.when_text()))
     }
 
-    /// The type that it is written with.
+    /// The value of `type` in settings.
     pub fn type_name(&self) -> &'static str {
         match &self.action {
             Action::Command(_) => "command",
@@ -259,23 +269,23 @@ impl Hook {
     }
 }
 
-/// What a hook runs.
+/// The action that a hook performs.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// A command, at every event.
+    /// A command that is run for every event.
     Command(CommandAction),
-    /// A command that is started once and asked at every event.
+    /// A command that is started once and receives every event.
     Worker(WorkerAction),
-    /// A service that is asked over HTTP.
+    /// An HTTP service that receives every event.
     Http(HttpAction),
-    /// Nothing: the answer is written down.
+    /// A fixed answer, without a process.
     Rule(RuleAction),
     /// A function of the embedding program.
     Function(HookFunction),
 }
 
 impl Action {
-    /// The command that it runs, at each event or for the session.
+    /// The command of a command or worker hook.
     pub fn command(&self) -> Option<&CommandAction> {
         match self {
             Action::Command(command) | Action::Worker(WorkerAction { command, .. }) => Some(command),
@@ -283,7 +293,7 @@ impl Action {
         }
     }
 
-    /// The same, to be changed.
+    /// The command of a command or worker hook, for changes.
     pub fn command_mut(&mut self) -> Option<&mut CommandAction> {
         match self {
             Action::Command(command) | Action::Worker(WorkerAction { command, .. }) => Some(command),
@@ -292,14 +302,14 @@ impl Action {
     }
 }
 
-/// A process for a session, which is asked line by line.
+/// A process that runs for the session and receives one request per line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerAction {
-    /// What is started.
+    /// The command that starts the process.
     pub command: CommandAction,
-    /// The package whose handlers it runs, as written: a plugin's.
+    /// For plugins: the package with the handlers, as written.
     pub package: Option<String>,
-    /// How it is kept.
+    /// How the process is kept.
     pub config: WorkerConfig,
 }
 
@@ -312,13 +322,13 @@ impl WorkerAction {
 /// How a worker's process is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerConfig {
-    /// Whether it is started with the session, rather than on first use.
+    /// Whether the process is started with the session, rather than on first use.
     pub start_with_session: bool,
-    /// How many requests it is sent before it has answered the first.
+    /// The maximum number of requests that are sent without having been answered.
     pub concurrency: NonZeroU32,
-    /// How long it may have nothing to do before it is ended.
+    /// The time without requests after which the process is ended.
     pub idle_timeout: Option<Duration>,
-    /// The most memory that it may take, in bytes.
+    /// The maximum memory of the process in bytes.
     pub max_memory_bytes: Option<u64>,
 }
 
@@ -333,28 +343,28 @@ impl Default for WorkerConfig {
     }
 }
 
-/// A service that answers.
+/// An HTTP service that answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpAction {
-    /// Where it is asked.
+    /// The URL to which the input is posted.
     pub url: String,
-    /// What it is sent beside the input: names, and values with their variables.
+    /// The headers of the request: names, and values with their variables.
     pub headers: Vec<(String, Vec<HeaderPiece>)>,
-    /// In whose words it is spoken to and answers.
+    /// The dialect of the input and answer.
     pub dialect: Dialect,
 }
 
 /// A part of a header's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeaderPiece {
-    /// Words.
+    /// Literal text.
     Text(String),
-    /// The value of a variable that it may have.
+    /// The value of an environment variable.
     Variable(String),
 }
 
 impl HeaderPiece {
-    /// The variable's name, if it is one.
+    /// The name of the variable, if the piece is one.
     pub fn variable(&self) -> Option<&str> {
         match self {
             HeaderPiece::Variable(name) => Some(name),
@@ -364,12 +374,12 @@ impl HeaderPiece {
 }
 
 impl HttpAction {
-    /// The headers in words.
+    /// The headers as lines of text, with literal values hidden.
     pub fn redacted_header_lines(&self) -> impl Iterator<Item = String> {
         self.redacted_headers().map(|(name, value)| format!("{name}: {value}"))
     }
 
-    /// The headers for people to read. What is written down without a variable may be a secret all the same, and is not shown.
+    /// The headers for display. A value that is written without a variable may be a secret, and is hidden.
     pub fn redacted_headers(&self) -> impl Iterator<Item = (&str, String)> {
         self.headers.iter().map(|(name, pieces)| {
             let is_shown = pieces.iter().any(|piece| matches!(piece, HeaderPiece::Variable(_)));
@@ -382,7 +392,7 @@ impl HttpAction {
         })
     }
 
-    /// The headers whose values are written down and not shown, by name.
+    /// The headers whose values are literal and therefore hidden.
     pub fn literal_headers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.headers.iter().filter_map(|(name, pieces)| match pieces.as_slice() {
             [] => Some((name.as_str(), "")),
@@ -392,40 +402,41 @@ impl HttpAction {
     }
 }
 
-/// An answer that needs no process.
+/// A fixed answer that needs no process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleAction {
-    /// What it says: deny or ask.
+    /// The decision: deny or ask.
     pub decision: Decision,
-    /// Why.
+    /// The reason for the decision.
     pub reason: String,
-    /// Whether it is about what can't be told: `"certain": false`.
+    /// Whether the rule matches calls whose effects are uncertain: `"certain": false`.
     pub(crate) matches_uncertain: bool,
 }
 
 impl RuleAction {
-    /// `deny` or `ask`.
+    /// The name of the decision: `deny` or `ask`.
     pub fn decision_word(&self) -> &'static str {
         if self.decision == Decision::Ask { "ask" } else { "deny" }
     }
 }
 
-/// A command and what it needs.
+/// A command and its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandAction {
     /// The command as written.
     pub command: String,
-    /// Variables of its own, over the session's.
+    /// Environment variables of the hook, which override the session's.
     pub env: Vec<(String, String)>,
-    /// In whose words it is spoken to and answers.
+    /// The dialect of the input and answer.
     pub dialect: Dialect,
-    /// How it is started.
+    /// How the command is started.
     pub(crate) invocation: Invocation,
 }
 
 type AnswerFuture = Pin<Box<dyn Future<Output = Result<Answer, String>> + Send>>;
 
-/// A hook in code: gets the JSON that a command would get on stdin, and gives an answer or says why it failed.
+/// A hook that is a Rust function: it receives the JSON that a command would receive on stdin, and returns an answer or
+/// the reason of its failure.
 #[derive(Clone)]
 pub struct HookFunction(Arc<dyn Fn(HookInput) -> AnswerFuture + Send + Sync>);
 

@@ -1,6 +1,6 @@
-//! Commented JSON as this program reads it: one set of liberties, one way to say what is wrong with a file.
+//! Commented JSON: the syntax that is accepted in settings files, and the diagnostics of files that cannot be parsed.
 //!
-//! Public for those who read other parts of the same files; what the values mean is `config.rs`.
+//! The module is public for crates that read other sections of the same files. `config.rs` interprets the values.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use crate::diagnostic::{Diagnostic, Severity, SourceText};
 
-/// Comments and trailing commas are welcome; other liberties would be read differently by other programs.
+/// Comments and trailing commas are accepted; other extensions of JSON would be read differently by other programs.
 pub const PARSE_OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -25,22 +25,22 @@ pub const PARSE_OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The most values that a file may hold. 40,000 hooks have nearly as many, and a session with them takes 174 MB.
+/// The maximum number of values in a file. A file with 40,000 hooks has nearly as many.
 const MAX_VALUES: usize = 300_000;
-/// The most values that may stand outside of `hooks`, where every layer has a copy of each, and in the conditions of hooks, which
-/// are patterns to compile.
+/// The maximum number of values outside of `hooks`, which every layer copies, and in `when` conditions, which are
+/// compiled as patterns.
 const MAX_OTHER_VALUES: usize = 50_000;
 
-/// A settings file, parsed once for everybody who looks into it.
+/// A settings file that is parsed once for all its readers.
 pub struct Document<'t> {
-    /// Its text, for places.
+    /// The text of the file, for locations.
     pub source: SourceText<'t>,
-    /// What it holds: nothing if it is empty, and why it does not count if it is wrong.
+    /// The top-level object; `None` for an empty file, or the reason why the file is not read.
     pub root: Result<Option<Object<'t>>, Box<Diagnostic>>,
 }
 
 impl<'t> Document<'t> {
-    /// Parses a file's text; a byte order mark is no part of it.
+    /// Parses the text of a file, without its byte order mark.
     pub fn parse(file: &'t Path, text: &'t str) -> Self {
         let text = text.trim_start_matches('\u{feff}');
         let source = SourceText::new(file, text);
@@ -59,10 +59,10 @@ impl<'t> Document<'t> {
     }
 }
 
-/// Parses a text without a byte order mark; nothing for an empty one.
+/// Parses a text without a byte order mark; `None` for an empty text.
 ///
 /// # Errors
-/// If it is not JSON, with where and why.
+/// If the text is not valid JSON or has too many values, with the location and the reason.
 pub fn parse<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option<Value<'t>>, Box<Diagnostic>> {
     let count = estimate_values(text);
     if count > MAX_VALUES {
@@ -80,13 +80,13 @@ pub fn parse<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option<Value<
     Ok(value)
 }
 
-/// The diagnostic of a file that is not read because reading it would cost too much.
+/// The diagnostic of a file that is not read because it is too large.
 fn size_diagnostic(source: &SourceText<'_>, what: String) -> Box<Diagnostic> {
     let wrong = source.diagnose(Severity::Error, 0, 1, format!("this file has {what}; it is not read"));
     Box::new(wrong.help("nothing in this file counts until it is shorter"))
 }
 
-/// What a large file has too much of: values outside of `hooks`, or in the conditions of hooks.
+/// Describes the values of which a file has too many, outside of `hooks` or in `when` conditions, if it does.
 fn excess_values(root: &Value<'_>) -> Option<String> {
     let hooks = root.as_object().and_then(|root| last_property(root, "hooks")).map(|hooks| &hooks.value);
     let events = hooks.and_then(Value::as_object).into_iter().flat_map(|events| &events.properties);
@@ -103,7 +103,7 @@ fn array_elements<'v, 't>(value: &'v Value<'t>) -> &'v [Value<'t>] {
     value.as_array().map_or(&[], |array| &array.elements)
 }
 
-/// The number of values in a value, itself included. How deep they are nested, the parser bounds.
+/// The number of values in a value, itself included. The parser limits the depth of nesting.
 fn count_values(value: &Value<'_>) -> usize {
     1 + match value {
         Value::Array(array) => array.elements.iter().map(count_values).sum(),
@@ -112,7 +112,7 @@ fn count_values(value: &Value<'_>) -> usize {
     }
 }
 
-/// No fewer values than a text holds, counted without reading it: what stands in strings and comments is none.
+/// An upper bound of the number of values in a text, counted without parsing; strings and comments are skipped.
 fn estimate_values(text: &str) -> usize {
     let mut count = 1;
     let mut bytes = text.bytes().peekable();
@@ -130,7 +130,7 @@ fn estimate_values(text: &str) -> usize {
     count
 }
 
-/// What a file that is not JSON deserves to be told.
+/// The diagnostic of a file that is not valid JSON.
 pub fn syntax_diagnostic(source: &SourceText<'_>, error: &ParseError) -> Diagnostic {
     let range = error.range();
     let text = format!("this file is not valid JSON: {}", lowercase_first(&error.kind().to_string()));
@@ -144,12 +144,12 @@ pub(crate) fn lowercase_first(text: &str) -> String {
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// The property that counts: of several with one name, the last.
+/// The property of that name; the last one, if there are several.
 pub fn last_property<'o, 't>(object: &'o Object<'t>, name: &str) -> Option<&'o ObjectProp<'t>> {
     object.properties.iter().rev().find(|property| property.name.as_str() == name)
 }
 
-/// What a value is, in words.
+/// The type of a value with its article, for messages.
 pub fn value_kind(value: &Value<'_>) -> &'static str {
     match value {
         Value::StringLit(_) => "a string",
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// `{"hooks": {"BeforeTool": [ITEMS]}}` of so many items, each written from its number.
+    /// Settings with this many BeforeTool definitions, each written from its number.
     fn settings_with_definitions(count: usize, item: impl Fn(usize) -> String) -> String {
         let mut items = String::new();
         for at in 0..count {

@@ -1,9 +1,13 @@
 //! The hook engine: settings text in, a typed outcome per event out.
 //!
 //! Hooks are small programs that an agent runs at fixed points of its loop: JSON in on stdin, a decision out on stdout.
-//! This crate reads their declarations out of settings, plans which of them an event runs, runs them, reads and merges
-//! their answers, and hands the caller one typed [`Outcome`] per event. It knows nothing of models, terminals or HTTP,
-//! and reads neither home directory nor environment: the caller gives it everything.
+//! This crate parses their declarations from settings, plans which of them run for an event, runs them, parses and
+//! merges their answers, and returns one typed [`Outcome`] per event.
+//!
+//! The crate talks to no model provider and to no terminal; of models it knows only the text of requests and responses
+//! ([`LlmRequest`], [`LlmResponse`]). With the `http` feature, which is on by default, it sends events to hooks of type
+//! `http`. It reads no environment variables and no settings files: the caller passes both in. It does read the disk
+//! around a call and a hook, such as symbolic links and git's configuration, to determine effects and fingerprints.
 //!
 //! ```
 //! use hookwright_hooks::{
@@ -39,8 +43,10 @@
 //! # }
 //! ```
 //!
-//! The journey of one event, module by module: [`mod@declare`] → `registry` → `plan` → `run` → `answer` → [`mod@merge`] →
-//! `outcome`. Everything but `run` is pure.
+//! The modules in the order in which an event passes through them: [`config`] parses settings, `registry` holds the
+//! hooks, `running::plan` selects those of an event, `running::dispatch` runs them, `answers` parses and merges their
+//! answers, and `answers::outcome` turns the merged answer into a verdict. `config`, `registry` and `answers` perform
+//! no I/O.
 
 #![warn(missing_docs)]
 

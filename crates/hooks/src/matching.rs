@@ -1,4 +1,5 @@
-//! A definition's `matcher`, compiled once: everything, or names and patterns. What is compared is the event's business.
+//! A definition's `matcher`, compiled once: everything, or names and patterns. The event gives the subject that is
+//! compared.
 
 pub(crate) mod effect_filter;
 pub(crate) mod mcp_names;
@@ -13,24 +14,32 @@ use crate::event::MatcherSubject;
 use crate::matching::pattern::ToolNamePattern;
 use crate::matching::tool_names::{alternative_names, ambiguous_names, is_ambiguous_name, is_tool_name};
 
-/// A compiled matcher.
+/// A compiled matcher of a definition.
 #[derive(Clone, Debug)]
 pub enum Matcher {
-    /// Missing, empty, `*` or `.*`.
+    /// Matches everything: the matcher is missing, empty, `*` or `.*`.
     All,
-    /// Any of these.
+    /// Matches any of these names and patterns.
     Any {
-        /// Exact names.
+        /// Names that are compared exactly.
         names: Vec<String>,
-        /// Patterns on tool names.
+        /// Patterns that are searched for in tool names.
         patterns: Vec<Arc<ToolNamePattern>>,
     },
 }
 
 impl Matcher {
-    /// Compiles a matcher for what an event tests it against.
+    /// Compiles a matcher for the subject of an event.
     ///
-    /// A pattern that does not compile becomes a literal; the second value is then the reason.
+    /// A pattern that does not compile is matched literally; the second value is then the error.
+    ///
+    /// ```
+    /// use hookwright_hooks::{Matcher, MatcherSubject};
+    ///
+    /// let (matcher, error) = Matcher::compile(MatcherSubject::ToolName, Some("write_file|replace"));
+    /// assert!(error.is_none());
+    /// assert!(matcher.matches("replace") && !matcher.matches("read_file"));
+    /// ```
     pub fn compile(subject: MatcherSubject, text: Option<&str>) -> (Matcher, Option<String>) {
         let text = text.map_or("", str::trim);
         match subject {
@@ -50,7 +59,7 @@ impl Matcher {
         Matcher::Any { names: names.into_iter().map(str::to_owned).collect(), patterns: Vec::new() }
     }
 
-    /// A list of words: a word that no tool is known by may be a part of a name.
+    /// Compiles a list of words: a word that is not the name of a known tool may be part of a name.
     fn from_word_list(text: &str) -> Matcher {
         let (mut names, parts): (Vec<&str>, Vec<&str>) = split_word_list(text).partition(|word| is_tool_name(word));
         if names.is_empty() && parts.is_empty() {
@@ -63,7 +72,7 @@ impl Matcher {
         }
     }
 
-    /// Whether it matches; for tools, any of the tool's names will do.
+    /// Whether the matcher matches a subject; for tools, any of the tool's names.
     pub fn matches(&self, subject: &str) -> bool {
         match self {
             Matcher::All => true,
@@ -77,24 +86,23 @@ impl Matcher {
         }
     }
 
-    /// Whether it may count as matching because finding out would take too long.
+    /// Whether a pattern may count as matching because trying it would take too long.
     pub(crate) fn is_over_budget(&self) -> bool {
         matches!(self, Matcher::Any { patterns, .. } if patterns.iter().any(|pattern| pattern.is_over_budget()))
     }
 }
 
-/// Whether a matcher says that it wants everything.
+/// Whether a matcher matches everything.
 pub(crate) fn matches_everything(text: &str) -> bool {
     matches!(text, "" | "*" | ".*")
 }
 
-/// The words of `a|b`, or of `a, b` as Claude Code has it.
+/// The words of `a|b`, or of `a, b` as in Claude Code.
 pub(crate) fn split_word_list(text: &str) -> impl Iterator<Item = &str> {
     text.split(['|', ',']).map(str::trim).filter(|word| !word.is_empty())
 }
 
-/// Whether a matcher is words and what stands between them; a space within one belongs to a pattern.
-/// Whether a matcher is a list of words, and no pattern.
+/// Whether a matcher is a list of words and not a pattern; a space within a word makes it a pattern.
 pub(crate) fn is_word_list(text: &str) -> bool {
     let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     split_word_list(text).all(is_word)

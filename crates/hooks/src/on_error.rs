@@ -1,4 +1,4 @@
-//! What counts when a hook fails, by cause. Which layer's word that is, is `registry.rs`.
+//! The failure policy of hooks: the action for each cause. `registry.rs` combines the policies of hooks and layers.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub enum FailureAction {
 }
 
 impl FailureAction {
-    /// As it is written in settings.
+    /// The name of the action in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             FailureAction::Allow => "allow",
@@ -28,31 +28,31 @@ impl FailureAction {
     }
 }
 
-/// What counts when a hook fails, by cause; what is not set here is decided further out.
+/// The action for each cause of failure; a cause without one is decided by the next outer policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnError {
-    /// It ran too long.
+    /// The hook exceeded its timeout.
     pub timeout: Option<FailureAction>,
-    /// Another exit code, or a signal.
+    /// The process exited with an unexpected code or was ended by a signal.
     pub exit: Option<FailureAction>,
-    /// It could not start.
+    /// The process could not be started.
     pub spawn: Option<FailureAction>,
-    /// Its output could not be understood in full.
+    /// The output could not be understood in full.
     pub output: Option<FailureAction>,
-    /// This machine had no room for it.
+    /// The machine had no resources for the process.
     pub resource: Option<FailureAction>,
-    /// Its answer was cut off before a decision could be read.
+    /// The answer was truncated before a decision could be read.
     pub truncated: Option<FailureAction>,
 }
 
 impl OnError {
-    /// The same for every cause.
+    /// The policy with the same action for every cause.
     pub fn for_all_causes(action: FailureAction) -> Self {
         let action = Some(action);
         OnError { timeout: action, exit: action, spawn: action, output: action, resource: action, truncated: action }
     }
 
-    /// What is set, cause by cause, under the keys of the settings.
+    /// The actions that are set, with the keys of their causes in settings.
     pub fn configured(&self) -> impl Iterator<Item = (&'static str, FailureAction)> {
         let OnError { timeout, exit, spawn, output, resource, truncated } = *self;
         let causes = [
@@ -66,7 +66,7 @@ impl OnError {
         causes.into_iter().filter_map(|(cause, action)| Some((cause, action?)))
     }
 
-    /// The action for a cause, if set.
+    /// The action for a cause, if it is set.
     pub fn get(&self, cause: FailureCause) -> Option<FailureAction> {
         match cause {
             FailureCause::Timeout => self.timeout,
@@ -78,7 +78,7 @@ impl OnError {
         }
     }
 
-    /// This policy, with gaps filled by an outer one.
+    /// This policy, with unset causes taken from an outer policy.
     pub(crate) fn or(self, outer: OnError) -> OnError {
         OnError {
             timeout: self.timeout.or(outer.timeout),
@@ -92,7 +92,10 @@ impl OnError {
 }
 
 impl FailureCause {
-    /// What counts where nobody has said: a hook's own failure lets the event go on, ours does not.
+    /// The action for causes that no policy sets.
+    ///
+    /// A failure of the hook itself lets the event proceed; a failure on the engine's side, for want of resources or by
+    /// truncation, denies it.
     pub(crate) fn default_action(self) -> FailureAction {
         match self {
             FailureCause::Timeout | FailureCause::Exit | FailureCause::Spawn | FailureCause::Output => {

@@ -1,13 +1,14 @@
-//! The one reader of patches as models write them for `apply_patch`: `*** Begin Patch` … `*** End Patch`.
+//! Parses patches in the format that models write for `apply_patch`: `*** Begin Patch` … `*** End Patch`.
 //!
-//! It says which files a patch adds, changes, moves and deletes, and what stands in its hunks. It touches no file and
-//! applies nothing; paths are as they are written. What it does not understand is an error with its line, never a guess.
+//! The result says which files a patch adds, changes, moves and deletes, and what its hunks contain. The parser reads
+//! and writes no file; paths are as written. Text that it does not understand is an error with its line number, never a
+//! guess.
 
 use std::str::Lines;
 
 use thiserror::Error;
 
-/// Longer patches are not read.
+/// The maximum length of a patch; longer ones are not parsed.
 const MAX_PATCH_BYTES: usize = 8 * 1024 * 1024;
 
 const BEGIN_MARKER: &str = "*** Begin Patch";
@@ -18,34 +19,34 @@ const UPDATE_FILE_MARKER: &str = "*** Update File:";
 const MOVE_TO_MARKER: &str = "*** Move to:";
 const END_OF_FILE_MARKER: &str = "*** End of File";
 
-/// What a patch does to one file.
+/// The change that a patch makes to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileChange {
-    /// The file is made, or replaced whole.
+    /// The file is created, or replaced as a whole.
     Add {
-        /// Where, as written.
+        /// The path, as written.
         path: String,
-        /// All of it; every line ends with a line feed.
+        /// The whole content; every line ends with a line feed.
         content: String,
     },
-    /// Parts of the file are replaced, or it is moved, or both.
+    /// Parts of the file are replaced, or the file is moved, or both.
     Update {
-        /// Where it is, as written.
+        /// The path before the change, as written.
         path: String,
-        /// Where it is afterwards, if that is elsewhere.
+        /// The path after the change, if the file is moved.
         moved_to: Option<String>,
-        /// What is replaced, in order.
+        /// The replaced parts, in order.
         hunks: Vec<Hunk>,
     },
-    /// The file is removed.
+    /// The file is deleted.
     Delete {
-        /// Where it was, as written.
+        /// The path, as written.
         path: String,
     },
 }
 
 impl FileChange {
-    /// The file that is changed, where it was before.
+    /// The path of the file before the change.
     pub fn path(&self) -> &str {
         match self {
             FileChange::Add { path, .. } | FileChange::Update { path, .. } | FileChange::Delete { path } => path,
@@ -53,24 +54,24 @@ impl FileChange {
     }
 }
 
-/// One place of a file and what is changed there.
+/// A changed part of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hunk {
-    /// The words behind `@@`: lines that stand somewhere above.
+    /// The texts after `@@`: lines that occur somewhere above the hunk.
     pub headers: Vec<String>,
-    /// The lines, in order.
+    /// The lines of the hunk, in order.
     pub lines: Vec<HunkLine>,
-    /// Whether it ends where the file ends.
+    /// Whether the hunk ends at the end of the file.
     pub at_end_of_file: bool,
 }
 
 impl Hunk {
-    /// What stands there before; every line ends with a line feed.
+    /// The text before the change; every line ends with a line feed.
     pub fn old_text(&self) -> String {
         self.collect_text(|line| !matches!(line, HunkLine::Added(_)))
     }
 
-    /// What stands there afterwards.
+    /// The text after the change; every line ends with a line feed.
     pub fn new_text(&self) -> String {
         self.collect_text(|line| !matches!(line, HunkLine::Removed(_)))
     }
@@ -80,14 +81,14 @@ impl Hunk {
     }
 }
 
-/// A line of a hunk, without its sign and its end.
+/// A line of a hunk, without its sign and its line end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HunkLine {
-    /// It stays.
+    /// A line that stays.
     Context(String),
-    /// It goes.
+    /// A line that is removed.
     Removed(String),
-    /// It comes.
+    /// A line that is added.
     Added(String),
 }
 
@@ -99,45 +100,56 @@ impl HunkLine {
     }
 }
 
-/// Why a text is not a patch, or not one that is understood. Lines are counted from 1.
+/// Why a text is not a patch that can be parsed. Lines are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PatchError {
-    /// It is longer than anything that is read.
+    /// The text exceeds the maximum length.
     #[error("the patch is longer than {MAX_PATCH_BYTES} bytes")]
     TooLong,
-    /// It does not begin as a patch does.
+    /// The text does not begin like a patch.
     #[error("line 1: expected `{BEGIN_MARKER}`")]
     NoBegin,
-    /// It does not end as a patch does: it may have been cut off.
+    /// The text does not end like a patch: it may be truncated.
     #[error("the patch does not end with `{END_MARKER}`")]
     NoEnd,
-    /// It names no file.
+    /// The patch names no file.
     #[error("the patch changes no file")]
     Empty,
-    /// A file without a name.
+    /// A file has no path.
     #[error("line {0}: a path is missing")]
     NoPath(usize),
-    /// A hunk that changes and shows nothing.
+    /// A hunk has no lines.
     #[error("line {0}: the hunk has no lines")]
     EmptyHunk(usize),
-    /// A line that has no place here.
+    /// A line is not valid in its place.
     #[error("line {line}: expected {expected}, found `{found}`")]
     Unexpected {
-        /// Which line.
+        /// The number of the line.
         line: usize,
-        /// What could stand there.
+        /// The lines that would be valid.
         expected: &'static str,
-        /// What stands there, shortened.
+        /// The text of the line, shortened.
         found: String,
     },
 }
 
-/// Whether a text looks like a patch: what [`read`] is worth trying on.
+/// Whether a text looks like a patch that [`parse`] can be tried on.
 pub fn is_patch(text: &str) -> bool {
     strip_heredoc(text).trim_start().starts_with(BEGIN_MARKER)
 }
 
-/// Reads a patch: every change, in order, or an error.
+/// Parses a patch into its changes, in order.
+///
+/// ```
+/// use hookwright_hooks::patch;
+///
+/// let text = "*** Begin Patch\n*** Delete File: old.txt\n*** End Patch\n";
+/// let changes = patch::parse(text).unwrap();
+/// assert_eq!(changes, [patch::FileChange::Delete { path: "old.txt".into() }]);
+/// ```
+///
+/// # Errors
+/// If the text is not a complete patch that can be understood.
 pub fn parse(text: &str) -> Result<Vec<FileChange>, PatchError> {
     if text.len() > MAX_PATCH_BYTES {
         return Err(PatchError::TooLong);
@@ -164,7 +176,7 @@ pub fn parse(text: &str) -> Result<Vec<FileChange>, PatchError> {
     }
 }
 
-/// The text without a here-document around it, which models write out of habit.
+/// Removes a here-document around the text, which models write out of habit.
 fn strip_heredoc(text: &str) -> &str {
     let inside = || {
         let (first, rest) = text.trim().split_once('\n')?;
@@ -178,7 +190,7 @@ fn strip_heredoc(text: &str) -> &str {
 
 struct PatchParser<'t> {
     lines: Lines<'t>,
-    /// The line that was read last, counted from 1.
+    /// The number of the line that was read last, counted from 1.
     line_number: usize,
 }
 
@@ -215,7 +227,7 @@ impl<'t> PatchParser<'t> {
         if path.is_empty() { Err(PatchError::NoPath(self.line_number)) } else { Ok(path.to_owned()) }
     }
 
-    /// One file; its first line has been read.
+    /// Parses the change of one file, whose first line has been read.
     fn parse_file_change(&mut self, line: &str) -> Result<FileChange, PatchError> {
         if let Some(path) = line.strip_prefix(ADD_FILE_MARKER) {
             return Ok(FileChange::Add { path: self.parse_path(path)?, content: self.parse_added_lines() });
@@ -258,7 +270,7 @@ impl<'t> PatchParser<'t> {
         Ok(FileChange::Update { path, moved_to, hunks })
     }
 
-    /// `@@ …` and what follows; the first hunk of a file may do without.
+    /// Parses `@@ …` and the lines after it; the first hunk of a file may do without `@@`.
     fn parse_hunk(&mut self, is_first: bool) -> Result<Hunk, PatchError> {
         let mut hunk = Hunk::default();
         let mut marked = is_first;

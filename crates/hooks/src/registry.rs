@@ -1,4 +1,4 @@
-//! Every hook there is, in layer order, with its source and its state. Which of them an event runs is `plan.rs`.
+//! The hooks of all layers, in order, with their states. `running/plan.rs` selects those that an event runs.
 
 pub(crate) mod hook_changes;
 
@@ -14,29 +14,38 @@ use crate::guards::{LostGuard, RequiredHook};
 use crate::hook::{Hook, HookRole, Source};
 use crate::on_error::{FailureAction, OnError};
 
-/// Whether a hook runs, and if not, why not.
+/// Whether a hook runs, and if not, why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookState {
-    /// It runs when its event fires.
+    /// The hook runs when its event fires.
     Enabled,
-    /// Its name is on a disabled list, or it was disabled at run time.
+    /// The name of the hook is on a list of disabled hooks, or the hook was disabled at run time.
     Disabled {
-        /// The layers that say so; empty for run time.
+        /// The layers that disable it; empty if it was disabled at run time.
         by: Vec<Source>,
     },
-    /// A layer switched all hooks off.
+    /// A layer disables all hooks.
     SwitchedOff {
-        /// The layer that says so.
+        /// The layer that disables them.
         by: Source,
     },
-    /// It waits for the user's trust.
+    /// The user has not trusted the hook.
     Untrusted {
-        /// What the user should know.
+        /// The reason, for the user.
         why: String,
     },
 }
 
 /// All hooks of a configuration.
+///
+/// ```
+/// use hookwright_hooks::{Answer, EventKind, Hook, HookState, Registry};
+///
+/// let mut registry = Registry::default();
+/// registry.add(Hook::from_function(EventKind::BeforeTool, "audit", |_input| async { Ok(Answer::allow()) }));
+/// registry.set_enabled("audit", false).unwrap();
+/// assert!(registry.entries().all(|(_, state)| matches!(state, HookState::Disabled { .. })));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     hooks: Vec<Arc<Hook>>,
@@ -44,7 +53,7 @@ pub struct Registry {
     layers: Vec<LayerSwitches>,
     overrides: HashMap<String, bool>,
     untrusted: HashMap<usize, String>,
-    /// Hooks that the project switches off without the user's trust, by source and name: its word does not count for them.
+    /// Hooks that the project disables without the user's trust, by source and name; they stay enabled.
     untrusted_switch_offs: HashSet<(Source, String)>,
     lost_guards: Vec<LostGuard>,
     diagnostics: Vec<Diagnostic>,
@@ -65,27 +74,27 @@ struct LayerSwitches {
     on_unknown: Option<OnUnknown>,
 }
 
-/// A hook that cannot be switched off.
+/// Why a hook cannot be enabled or disabled.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SwitchError {
     /// No hook has that name.
     #[error("no hook is called `{0}`")]
     Unknown(String),
-    /// The machine's administrator locked it.
+    /// The system settings lock the hook.
     #[error("hook `{0}` is locked by the system settings and can't be switched off")]
     Locked(String),
-    /// It must be awake.
+    /// The hook is a guard of another layer.
     #[error("hook `{name}` is a guard of the {layer} settings and can't be switched off from anywhere else")]
     Guard {
-        /// The hook's name.
+        /// The name of the hook.
         name: String,
-        /// Whose settings it stands in.
+        /// The layer that declares the hook.
         layer: Source,
     },
 }
 
 impl SwitchError {
-    /// The hook's name.
+    /// The name of the hook.
     pub fn name(&self) -> &str {
         match self {
             SwitchError::Unknown(name) | SwitchError::Locked(name) | SwitchError::Guard { name, .. } => name,
@@ -94,14 +103,14 @@ impl SwitchError {
 }
 
 impl Hook {
-    /// Whether a layer has a say in it.
+    /// Whether a layer may disable the hook.
     fn obeys_layer(&self, layer: &LayerSwitches) -> bool {
         !self.is_protected() || layer.source == self.source
     }
 }
 
 impl Registry {
-    /// Gathers declared layers; they are brought into precedence order, whatever order they come in.
+    /// Collects declared layers and sorts them by precedence.
     pub fn new(mut layers: Vec<DeclaredLayer>) -> Self {
         layers.sort_by_key(|layer| match &layer.source {
             Source::Extension(_) => 4,
@@ -134,7 +143,7 @@ impl Registry {
         registry
     }
 
-    /// Makes guards of the hooks that a layer requires.
+    /// Makes the hooks guards that a layer requires by name.
     fn mark_required_guards(&mut self) {
         let required = self.layers.iter().flat_map(|layer| &layer.required);
         let names: HashSet<&str> = required.map(|required| required.name.as_str()).collect();
@@ -152,17 +161,17 @@ impl Registry {
         self.diagnostics.extend(problems);
     }
 
-    /// The hooks that must be there, whoever says so.
+    /// The hooks that any layer requires.
     pub fn required(&self) -> impl Iterator<Item = &RequiredHook> {
         self.layers.iter().flat_map(|layer| &layer.required)
     }
 
-    /// What was written as a guard and is none.
+    /// Hooks that were declared as guards and could not be loaded.
     pub fn lost_guards(&self) -> &[LostGuard] {
         &self.lost_guards
     }
 
-    /// Adds a hook in code; it runs ahead of all layers.
+    /// Adds a hook of the embedding program; it runs before the hooks of all layers.
     pub fn add(&mut self, hook: Hook) {
         let at = self.hooks.iter().take_while(|hook| hook.source == Source::Runtime).count();
         self.hooks.insert(at, Arc::new(hook));
@@ -184,42 +193,42 @@ impl Registry {
         self.hooks.iter().zip(&self.states)
     }
 
-    /// What was wrong with the configuration.
+    /// The problems of the configuration.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
-    /// How often in a row AfterAgent may demand a retry.
+    /// How many times in a row AfterAgent hooks may ask for another attempt.
     pub fn max_agent_retries(&self) -> u32 {
         const DEFAULT_MAX_AGENT_RETRIES: u32 = 5;
-        // A project does not unsay what the user or the system says.
+        // A project does not override the user's or the system's setting.
         let (project, others): (Vec<_>, Vec<_>) = self.layers.iter().partition(|layer| layer.source == Source::Project);
         others.iter().chain(&project).find_map(|layer| layer.max_agent_retries).unwrap_or(DEFAULT_MAX_AGENT_RETRIES)
     }
 
-    /// The most commands that run at once, if a layer says: the smallest of their numbers.
+    /// The maximum number of commands that run at the same time: the smallest number that a layer sets, if one does.
     pub fn max_parallel(&self) -> Option<NonZeroU32> {
         self.layers.iter().filter_map(|layer| layer.max_parallel).min()
     }
 
-    /// Whether what BeforeAgent hooks tell the model stays beyond its turn.
+    /// Whether the context that BeforeAgent hooks add stays in the history after the turn.
     pub fn keep_context(&self) -> bool {
-        // A project does not unsay what the user or the system says.
+        // A project does not override the user's or the system's setting.
         let (project, others): (Vec<_>, Vec<_>) = self.layers.iter().partition(|layer| layer.source == Source::Project);
         others.iter().chain(&project).find_map(|layer| layer.keep_context).unwrap_or(false)
     }
 
     /// Whether running hooks are shown to the user.
     pub fn notifications(&self) -> bool {
-        // A project does not hide what runs.
+        // A project cannot hide which hooks run.
         let counts = |layer: &&LayerSwitches| layer.source != Source::Project || layer.notifications == Some(true);
         self.layers.iter().filter(counts).find_map(|layer| layer.notifications).unwrap_or(true)
     }
 
-    /// How long SessionEnd hooks are waited for.
+    /// The time to wait for SessionEnd hooks.
     pub fn session_end_grace(&self) -> Duration {
         const DEFAULT_SESSION_END_GRACE_PERIOD: Duration = Duration::from_secs(2);
-        /// Longer than that no project keeps anybody from leaving.
+        /// The longest time for which a project can delay the end of a session.
         const MAX_PROJECT_SESSION_END_GRACE_PERIOD: Duration = Duration::from_secs(10);
         let said = |layer: &LayerSwitches| layer.session_end_grace.map(|time| Duration::from_millis(time.into()));
         let (project, others): (Vec<_>, Vec<_>) = self.layers.iter().partition(|layer| layer.source == Source::Project);
@@ -228,20 +237,23 @@ impl Registry {
             .unwrap_or(DEFAULT_SESSION_END_GRACE_PERIOD)
     }
 
-    /// What counts for guards where another agent has a tool or an event that nobody here knows: the strictest word.
+    /// The decision of guards on a tool or event of another agent that Hookwright does not know: the strictest that a
+    /// layer sets.
     pub fn on_unknown(&self) -> OnUnknown {
         self.layers.iter().filter_map(|layer| layer.on_unknown).max().unwrap_or_default()
     }
 
-    /// Lets no hook take longer than that, whatever it asks for: whoever waits for all of them does not wait longer.
+    /// Limits the timeouts of all hooks, so that waiting for a hook takes no longer than this.
     pub fn limit_timeouts(&mut self, most: Duration) {
         for hook in self.hooks.iter_mut().filter(|hook| hook.timeout > most) {
             Arc::make_mut(hook).timeout = most;
         }
     }
 
-    /// What counts when this hook fails. A guard's failure blocks. Else its own word counts, or its layer's, or the
-    /// cause's own; what other layers say can only make that stricter.
+    /// The action for a failure of this hook.
+    ///
+    /// A guard's failure blocks. Otherwise the hook's own policy applies, or its layer's, or the default of the cause;
+    /// other layers can only make the action stricter.
     pub(crate) fn failure_action(&self, hook: &Hook, cause: FailureCause) -> FailureAction {
         if hook.is_guard() {
             return FailureAction::Block;
@@ -252,16 +264,16 @@ impl Registry {
         word.unwrap_or(cause.default_action()).max(stricter.unwrap_or(FailureAction::Allow))
     }
 
-    /// Enables or disables every hook of that name, until the configuration is loaded again.
+    /// Enables or disables all hooks of a name, until the configuration is loaded again.
     ///
     /// # Errors
-    /// If no hook has that name, or a locked one or a guard should be disabled.
+    /// If no hook has the name, or a locked hook or a guard would be disabled.
     pub fn set_enabled(&mut self, name: &str, enabled: bool) -> Result<(), SwitchError> {
         self.set_many_enabled([name], enabled).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Enables or disables the hooks of many names at once; says which of them could not be: locked ones and guards stay on,
-    /// whatever else has their name.
+    /// Enables or disables the hooks of several names at once, and returns the names for which that is not possible:
+    /// locked hooks and guards stay enabled.
     pub fn set_many_enabled<'n>(
         &mut self,
         names: impl IntoIterator<Item = &'n str>,
@@ -293,19 +305,20 @@ impl Registry {
         refused
     }
 
-    /// Holds hooks back until the user trusts them; the function says why, or nothing for a trusted one.
+    /// Marks hooks as untrusted, so that they do not run; the function returns the reason, or `None` for a trusted
+    /// hook.
     pub fn mark_untrusted(&mut self, why: impl Fn(&Hook) -> Option<String>) {
         self.untrusted = self.hooks.iter().enumerate().filter_map(|(at, hook)| Some((at, why(hook)?))).collect();
         self.refresh_states();
     }
 
-    /// Ignores the project's settings where they switch off one of these hooks, until the user trusts that.
+    /// Ignores the project's settings where they disable one of these hooks, until the user trusts them.
     pub fn set_untrusted_switch_offs(&mut self, hooks: HashSet<(Source, String)>) {
         self.untrusted_switch_offs = hooks;
         self.refresh_states();
     }
 
-    /// Hooks of other layers that only the project's settings keep from running, in order.
+    /// The hooks of other layers that only the project's settings disable, in order.
     pub fn switched_off_by_project(&self) -> impl Iterator<Item = (&Arc<Hook>, &HookState)> {
         self.entries().filter(|(hook, state)| {
             let by_project = match state {
@@ -317,7 +330,7 @@ impl Registry {
         })
     }
 
-    /// Leaves out hooks that are nobody's business at the moment.
+    /// Removes the hooks for which the predicate is false.
     pub fn retain(&mut self, wanted: impl Fn(&Hook) -> bool) {
         if self.hooks.iter().all(|hook| wanted(hook)) {
             return;

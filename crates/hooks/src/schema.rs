@@ -1,5 +1,5 @@
-//! JSON Schemas of the settings, of what hooks receive and of what they may answer, generated from the types and the
-//! table of events. For editors and docs; nothing here is used to read anything.
+//! JSON Schemas of the settings, of the input of hooks and of their answers, generated from the types and the table of
+//! events. They are for editors and documentation; the engine's own parsers do not use them.
 
 use std::collections::BTreeMap;
 
@@ -285,7 +285,7 @@ struct CommonOutputSchema {
     suppress_output: Option<bool>,
 }
 
-/// The schema of the parts of `settings.json` that are about hooks; other settings are left alone.
+/// The schema of the sections of `settings.json` that concern hooks; other settings are allowed.
 pub fn settings() -> Value {
     let mut generator = SchemaGenerator::default();
     let definitions = generator.subschema_for::<Vec<DefinitionSchema>>();
@@ -397,7 +397,7 @@ pub fn hook_output(kind: EventKind) -> Value {
     schema
 }
 
-/// The field of `hookSpecificOutput` through which a power is used.
+/// The field of `hookSpecificOutput` that corresponds to a capability.
 fn specific_field(power: HookCapability, generator: &mut SchemaGenerator) -> Option<(String, Value)> {
     let of = |name: &str, schema: Schema| Some((name.to_owned(), Value::from(schema)));
     match power {
@@ -432,7 +432,7 @@ mod tests {
     use crate::config::{Layer, parse_layer};
     use crate::hook::Source;
 
-    /// The schema and the reader must know the same keys, or one of them lies.
+    /// The schema and the parser must accept the same keys.
     #[test]
     fn the_schema_knows_the_keys_that_the_reader_knows() {
         let schema = settings();
@@ -460,7 +460,7 @@ mod tests {
         declared.diagnostics.iter().any(|diagnostic| diagnostic.message.contains("it is ignored"))
     }
 
-    /// A schema that points at what it does not hold is of no use to a reader.
+    /// Every `$ref` must point to a definition that the schema contains.
     #[test]
     fn every_schema_reference_resolves() {
         for schema in EventKind::all().flat_map(|kind| [hook_input(kind), hook_output(kind)]).chain([settings()]) {

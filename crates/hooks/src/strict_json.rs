@@ -1,7 +1,7 @@
-//! JSON without repeated keys: readers differ about which of two values counts, so neither is trusted.
+//! Parses JSON and detects repeated keys: parsers differ about which of two values counts, so neither is trusted.
 //!
-//! The one strict reader for everything that can carry a decision or a call: hook answers, payloads of other agents, MCP
-//! messages and JSON on the command line.
+//! It is used for hook answers in Claude Code's dialect and for nested values of others, for payloads of other agents,
+//! for MCP messages and for JSON on the command line.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,26 +9,26 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A JSON value and the first key in it that stands more than once in its object, at any depth.
+/// A JSON value, and the first key that occurs more than once in its object, at any depth.
 pub struct ParsedJson {
-    /// The value. Of a repeated key it holds the value that is nearest to a no; none where no value is a no.
+    /// The value. Of a repeated key it contains the value that is nearest to a deny, or no value if none denies.
     pub value: Value,
-    /// The repeated key.
+    /// The repeated key, if there is one.
     pub repeated_key: Option<String>,
 }
 
-/// Parses one JSON value with nothing behind it.
+/// Parses one JSON value with nothing after it.
 ///
 /// # Errors
-/// If the text is not JSON, or nested too deeply.
+/// If the text is not JSON, or is nested too deeply.
 pub fn parse(bytes: &[u8]) -> serde_json::Result<ParsedJson> {
     parse_pruned(bytes, usize::MAX)
 }
 
-/// Parses one JSON value with nothing behind it; objects and arrays below `max_depth` levels become null.
+/// Parses one JSON value with nothing after it; objects and arrays below `max_depth` levels become null.
 ///
 /// # Errors
-/// If the text is not JSON, or nested too deeply for the bound given.
+/// If the text is not JSON, or is nested too deeply for `serde_json`.
 pub fn parse_pruned(bytes: &[u8], max_depth: usize) -> serde_json::Result<ParsedJson> {
     let mut repeated = None;
     let mut reader = serde_json::Deserializer::from_slice(bytes);
@@ -40,7 +40,7 @@ pub fn parse_pruned(bytes: &[u8], max_depth: usize) -> serde_json::Result<Parsed
 /// Parses one JSON value that has no repeated key at any depth.
 ///
 /// # Errors
-/// What is wrong with the text, in words.
+/// If the text is not JSON, is nested too deeply, or repeats a key; the error describes which.
 pub fn from_slice(bytes: &[u8]) -> Result<Value, String> {
     let parsed = parse(bytes).map_err(|error| error.to_string())?;
     match parsed.repeated_key {
@@ -52,7 +52,7 @@ pub fn from_slice(bytes: &[u8]) -> Result<Value, String> {
 /// Parses one JSON object that has no repeated key at any depth.
 ///
 /// # Errors
-/// What is wrong with the text, in words.
+/// If the text is not a JSON object, is nested too deeply, or repeats a key; the error describes which.
 pub fn object_from_slice(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     match from_slice(bytes)? {
         Value::Object(object) => Ok(object),
@@ -60,7 +60,7 @@ pub fn object_from_slice(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Of two values of one key, the one that is nearer to a no; none if neither is a no.
+/// Of two values of a repeated key, the one that is nearer to a deny; `None` if neither denies.
 pub(crate) fn stricter_value(one: Value, other: Value) -> Option<Value> {
     let nearest = if refusal_strength(&one) > refusal_strength(&other) { one } else { other };
     (refusal_strength(&nearest) > 0).then_some(nearest)
@@ -142,7 +142,7 @@ impl<'de> Visitor<'de> for StrictValue<'_> {
             return Ok(Value::Null);
         }
         let mut object = Map::new();
-        // Keys without a value that counts. They keep their place until the end, for a third value.
+        // Repeated keys without a value that counts. They keep a null until the end, in case a third value follows.
         let mut dropped = HashSet::new();
         while let Some(key) = entries.next_key::<String>()? {
             let value = entries.next_value_seed(self.child())?;

@@ -1,15 +1,22 @@
-//! What somebody most likely meant by a name that there is not.
+//! Suggests the name that a misspelt name most likely means.
 
-/// The candidate that a typo most likely meant.
+/// The candidate that a misspelt name most likely means, if one is near enough.
+///
+/// ```
+/// use hookwright_hooks::nearest_name;
+///
+/// assert_eq!(nearest_name("BeforTool", ["BeforeTool", "AfterTool"].into_iter()), Some("BeforeTool"));
+/// assert_eq!(nearest_name("Stop", ["BeforeTool", "AfterTool"].into_iter()), None);
+/// ```
 pub fn nearest_name<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    /// A name nobody types by hand has no typos, and comparing long texts takes long.
+    /// The maximum length of a name: longer texts are not typed by hand, and comparing them takes long.
     const MAX_NAME_BYTES: usize = 200;
     if text.len() > MAX_NAME_BYTES {
         return None;
     }
     let text = text.to_lowercase();
     let length = text.chars().count();
-    // A letter more or less is a slip too, and lengths are compared much sooner than letters.
+    // Lengths are compared first, which is much quicker than the edit distance.
     let near = |candidate: &&str| {
         candidate.len() <= MAX_NAME_BYTES && candidate.chars().count().abs_diff(length) <= max_typos(candidate)
     };
@@ -19,12 +26,13 @@ pub fn nearest_name<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -
     scored.filter(|(distance, candidate)| *distance <= max_typos(candidate)).min().map(|(_, candidate)| candidate)
 }
 
-/// The most slips that a name is still known by.
+/// The maximum number of typos with which a name is still recognised.
 fn max_typos(name: &str) -> usize {
     name.len() / 3
 }
 
-/// Whether one name is another with so many slips at most: a letter more, a letter less, another one, or two that are swapped.
+/// Whether a name differs from another by at most this many typos: an added, missing or different character, or two
+/// swapped ones.
 pub fn is_within_typos(name: &str, known: &str, most: usize) -> bool {
     if name.chars().count().abs_diff(known.chars().count()) > most {
         return false;
@@ -32,7 +40,7 @@ pub fn is_within_typos(name: &str, known: &str, most: usize) -> bool {
     if most != 1 {
         return strsim::damerau_levenshtein(name, known) <= most;
     }
-    // What is left between what both begin and end with, in a hundredth of the time.
+    // Comparing only what is left after the common prefix and suffix takes a hundredth of the time.
     let same = |(one, other): &(char, char)| one == other;
     let begun: usize = name.chars().zip(known.chars()).take_while(same).map(|(char, _)| char.len_utf8()).sum();
     let (name, known) = (&name[begun..], &known[begun..]);
@@ -46,7 +54,7 @@ pub fn is_within_typos(name: &str, known: &str, most: usize) -> bool {
     }
 }
 
-/// ``did you mean `x`?``, or other words if nothing is near.
+/// ``did you mean `x`?``, or another text if no candidate is near.
 pub fn did_you_mean<'a>(text: &str, candidates: impl Iterator<Item = &'a str>, otherwise: &str) -> String {
     nearest_name(text, candidates).map_or_else(|| otherwise.to_owned(), |near| format!("did you mean `{near}`?"))
 }

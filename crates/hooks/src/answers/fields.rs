@@ -1,4 +1,4 @@
-//! The fields of a hook's JSON answer, each read on its own: a wrong one is reported by name, the others count.
+//! Reads the fields of a hook's JSON answer one by one: an invalid field is reported by name, the others count.
 
 use serde::de::{DeserializeOwned, Deserializer as _, MapAccess, Visitor};
 use serde_json::value::{RawValue, to_raw_value};
@@ -15,24 +15,24 @@ use crate::strict_json;
 
 type RawFields = BTreeMap<String, Box<RawValue>>;
 
-/// A JSON object whose values have been checked for syntax but not yet read.
+/// A JSON object whose values have been checked for syntax but not yet deserialised.
 ///
-/// Skipping a value needs neither recursion nor number conversion, so nesting and numbers of any size are harmless in
-/// fields that nobody asks for.
+/// Skipping a value needs neither recursion nor number conversion, so deep nesting and huge numbers do no harm in
+/// fields that are never read.
 pub(super) struct AnswerFields {
     top_level: RawFields,
-    /// A key that stands more than once.
+    /// A key that occurs more than once.
     repeated_key: Option<String>,
 }
 
-/// What reading gathers on its way.
+/// Collects the problems found while the fields are read.
 struct FieldReader {
     kind: EventKind,
     problems: Vec<RunProblem>,
 }
 
 impl AnswerFields {
-    /// `Ok(None)` for text that is no JSON object and does not try to be one.
+    /// Parses an answer; `Ok(None)` for text that is not a JSON object and does not look like one.
     pub(super) fn parse(text: &str) -> Result<Option<AnswerFields>, serde_json::Error> {
         if let Some(quoted) = text.strip_prefix('"') {
             // Some hooks print their JSON as a JSON string.
@@ -51,16 +51,16 @@ impl AnswerFields {
         Ok(AnswerFields { top_level: object.fields, repeated_key: object.repeated_key })
     }
 
-    /// The fields of an object up to where its text ends or breaks, and the name of the one that is broken.
+    /// The fields of a truncated or broken object up to the break, and the key whose value is broken.
     pub(super) fn parse_prefix(text: &str) -> (AnswerFields, Option<String>) {
         let mut start = RawObject::default();
-        // Its end is known to be missing.
+        // The error is expected: the end of the object is missing.
         let _ = start.read_object(text);
         (AnswerFields { top_level: start.fields, repeated_key: start.repeated_key }, start.current_key)
     }
 
-    /// What seems to be said here and does not count: a misspelt field, a decision in another agent's place for it, or
-    /// nothing that is known at all.
+    /// Describes a decision that has no effect, if there is one: a misspelt field, a decision in another agent's
+    /// format, or an object without any known field.
     pub(super) fn ignored_decision(&self) -> Option<String> {
         const KNOWN_KEYS: [&str; 12] = [
             "decision",
@@ -77,7 +77,7 @@ impl AnswerFields {
             "syntheticResponse",
         ];
         let unknown = || self.top_level.keys().filter(|key| !KNOWN_KEYS.contains(&key.as_str()));
-        // Those that a no can stand in.
+        // Only the first three keys can hold a deny.
         let near = |key: &&String| {
             let plain = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
             KNOWN_KEYS[..3].iter().find(|known| strsim::damerau_levenshtein(&plain(key), &plain(known)) <= 2)
@@ -92,7 +92,7 @@ impl AnswerFields {
         says_nothing.then(|| "answered an object without any field that means something".to_owned())
     }
 
-    /// A decision in another agent's place for it.
+    /// Describes a decision in another agent's format, which has no effect here.
     pub(super) fn foreign_decision(&self) -> Option<String> {
         let specific: RawFields = serde_json::from_str(self.top_level.get("hookSpecificOutput")?.get()).ok()?;
         let key = ["permissionDecision", "decision", "continue"].into_iter().find(|key| specific.contains_key(*key))?;
@@ -109,13 +109,12 @@ impl AnswerFields {
     }
 }
 
-/// The fields of one object, as far as it can be read.
+/// The fields of one object, as far as the object can be parsed.
 ///
-/// Of a repeated key, the value counts that is nearest to a no; null stands for it where none is a no.
+/// Of the values of a repeated key, the one nearest to a deny counts; if none denies, the field is null.
 #[derive(Default)]
 struct RawObject {
     fields: RawFields,
-    /// The key whose value is being read.
     current_key: Option<String>,
     repeated_key: Option<String>,
 }
@@ -158,7 +157,7 @@ impl<'de> Visitor<'de> for &mut RawObject {
     }
 }
 
-/// Whether somewhere in a text stands an object with a field of an answer, or the start of one.
+/// Whether a text contains a JSON object with a field of an answer, or the start of one.
 pub(crate) fn contains_answer_field(text: &str) -> bool {
     const ANSWER_FIELD_KEYS: [&str; 8] = [
         "\"decision\"",
@@ -198,7 +197,7 @@ impl FieldReader {
         answer
     }
 
-    /// The event's own fields, at their place and under their older names.
+    /// Reads the fields of `hookSpecificOutput`, and the older names of these fields at the top level.
     fn read_specific_output(&mut self, answer: &mut Answer, top: &RawFields, specific: &RawFields) {
         const PATH_PREFIX: &str = "hookSpecificOutput.";
         let kind = self.kind;
@@ -314,7 +313,7 @@ impl FieldReader {
         read
     }
 
-    /// An answer in any of its spellings: candidates, a single `candidate`, or just `text`.
+    /// Reads a model response in any accepted form: `candidates`, a single `candidate`, or just `text`.
     fn read_response(&mut self, name: &str, raw: &RawValue) -> Option<LlmResponse> {
         let value: Map<String, Value> = self.read_value(name, raw, "an object")?;
         let candidates = match (value.get("candidates"), value.get("candidate")) {
@@ -349,7 +348,7 @@ impl FieldReader {
         self.read_value(&format!("{at}{name}"), raw, expected)
     }
 
-    /// Reads a value; null counts as absent.
+    /// Deserialises a value; null counts as absent.
     fn read_value<T: DeserializeOwned>(&mut self, name: &str, raw: &RawValue, expected: &str) -> Option<T> {
         if raw.get() == "null" {
             return None;
@@ -416,14 +415,14 @@ fn parse_candidate(value: &Value) -> Option<LlmCandidate> {
     })
 }
 
-/// Text given as a string, as `{text}`, or as an array of either.
+/// The text of a string, of a `{text}` object, or of an array of either.
 fn text_content(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Array(parts) => parts.iter().map(text_content).collect(),
         Value::Object(part) => match part.get("text") {
             Some(text) => text.as_str().map(str::to_owned),
-            // A typed part that is not text (an image, say): nothing that a text message could hold.
+            // A typed part that is not text, such as an image: a text message cannot hold it.
             None => part.contains_key("type").then(String::new),
         },
         _ => None,

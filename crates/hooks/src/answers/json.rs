@@ -1,4 +1,4 @@
-//! An answer as JSON, in a hook's own vocabulary: the one place that writes what `fields.rs` reads.
+//! Writes an answer as the JSON object that a hook prints and that `fields.rs` reads.
 
 use serde_json::{Map, Value, json};
 
@@ -6,10 +6,10 @@ use super::Answer;
 use crate::event::EventKind;
 
 impl Answer {
-    /// The object that a hook of this event would have printed.
+    /// The JSON object that a hook of this event would have printed to give this answer.
     pub fn to_json(&self, kind: EventKind) -> Map<String, Value> {
         let mut object = Map::new();
-        // A stop says everything that a decision could.
+        // A stop overrides the decision.
         insert_some(&mut object, "decision", self.decision.filter(|_| !self.stop).map(|decision| json!(decision)));
         insert_some(&mut object, "reason", self.reason.clone().map(Value::String));
         object.insert("continue".to_owned(), Value::Bool(!self.stop));

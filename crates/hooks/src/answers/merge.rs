@@ -1,4 +1,5 @@
-//! Several hooks' answers → one. Pure, and the same for every event: any stop wins, then any deny, then any ask.
+//! Merges the answers of several hooks into one, in the same way for every event: any stop wins, then any deny, then
+//! any ask. Nothing here performs I/O.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -7,23 +8,23 @@ use crate::answers::{Answer, Decision};
 use crate::event::EventKind;
 use crate::event::model_api::{ToolConfig, ToolMode};
 
-/// The answers of all hooks of one event, together.
+/// The merged answer of all hooks of one event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergedAnswer {
-    /// The strongest decision, all words in plan order, every change laid over those before it.
+    /// The strongest decision, all texts in plan order, and every change applied over those before it.
     pub answer: Answer,
-    /// Whose decision it is.
+    /// The names of the hooks that stopped, denied or asked; empty where the event is allowed.
     pub decided_by: Vec<String>,
 }
 
-/// Two hooks that want different things of one key; the later one's value stands.
+/// Two hooks that set the same key to different values; the later hook's value counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AnswerConflict {
-    /// What both set.
+    /// The key that both hooks set.
     pub key: String,
-    /// The hook whose value is gone.
+    /// The hook whose value was replaced.
     pub earlier: String,
-    /// The hook whose value stands.
+    /// The hook whose value counts.
     pub later: String,
 }
 
@@ -35,6 +36,16 @@ impl std::fmt::Display for AnswerConflict {
 }
 
 /// Merges answers given in plan order, each with its hook's name.
+///
+/// ```
+/// use hookwright_hooks::{Answer, Decision, merge::merge};
+///
+/// let (allow, deny) = (Answer::allow(), Answer::deny("secrets in the diff"));
+/// let (merged, conflicts) = merge([("format", &allow), ("scan", &deny)]);
+/// assert_eq!(merged.answer.decision, Some(Decision::Deny));
+/// assert_eq!(merged.decided_by, ["scan"]);
+/// assert!(conflicts.is_empty());
+/// ```
 pub fn merge<'a>(answers: impl IntoIterator<Item = (&'a str, &'a Answer)>) -> (MergedAnswer, Vec<AnswerConflict>) {
     let mut merged = MergedAnswer::default();
     let mut conflicts = Vec::new();
@@ -106,13 +117,13 @@ impl MergedAnswer {
         }
     }
 
-    /// The reason for a deny or an ask, never empty.
+    /// The reason for a deny or an ask; a default text where the hooks gave none.
     pub fn reason_text(&self) -> String {
         let word = if self.answer.decision == Some(Decision::Ask) { "asked about" } else { "denied" };
         self.answer.reason.clone().unwrap_or_else(|| self.default_reason(word))
     }
 
-    /// The reason for a stop, never empty.
+    /// The reason for a stop; a default text where the hooks gave none.
     pub fn stop_text(&self) -> String {
         self.answer.stop_reason.clone().unwrap_or_else(|| self.default_reason("stopped"))
     }
@@ -124,7 +135,7 @@ impl MergedAnswer {
         }
     }
 
-    /// The merged answer in a hook's own vocabulary; what hooks left unsaid is said.
+    /// The merged answer as the JSON object that a hook would print, with default reasons filled in.
     pub fn to_json(&self, kind: EventKind) -> Map<String, Value> {
         let mut answer = self.answer.clone();
         if answer.stop {
@@ -173,7 +184,7 @@ fn conflict(key: &str, earlier: &str, later: &str) -> AnswerConflict {
     AnswerConflict { key: key.to_owned(), earlier: earlier.to_owned(), later: later.to_owned() }
 }
 
-/// The most restrictive mode and the union of names.
+/// Merges tool configurations: the most restrictive mode and the union of the names.
 fn merge_tool_config(merged: &mut ToolConfig, config: &ToolConfig) {
     let strength = |mode: Option<ToolMode>| match mode {
         Some(ToolMode::None) => 2,

@@ -1,5 +1,5 @@
-//! What the caller gets back: one typed verdict per event, so that no case can be forgotten and none that the event
-//! does not have can be applied. Carrying the verdict out is the caller's work.
+//! What the caller gets back from an event: one verdict type per event, so that the compiler checks that every case is
+//! handled and only cases that the event supports exist. Applying the verdict is up to the caller.
 
 use serde_json::{Map, Value};
 
@@ -9,200 +9,200 @@ use crate::event::model_api::{LlmRequestPatch, LlmResponse, ToolConfig};
 use crate::hook::Source;
 use crate::running::observer::RunReport;
 
-/// Everything that came of firing one event.
+/// The result of firing one event.
 #[derive(Clone, Debug)]
 pub struct Outcome<V> {
-    /// What the hooks decided, together.
+    /// The merged decision of the hooks.
     pub verdict: V,
-    /// What they want the user to read, in plan order.
+    /// Messages of the hooks to the user, in plan order.
     pub messages: Vec<HookMessage>,
-    /// What went wrong, in plan order. Never empty when a hook failed.
+    /// Problems with the hooks' runs, in plan order.
     pub warnings: Vec<HookMessage>,
-    /// All answers as one.
+    /// The merged answer of all hooks.
     pub merged: MergedAnswer,
-    /// How each hook ran, in plan order.
+    /// The report of each hook's run, in plan order.
     pub runs: Vec<RunReport>,
 }
 
-/// Words of, or about, one hook.
+/// A message from a hook or about a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookMessage {
-    /// The hook's name.
+    /// The name of the hook.
     pub hook: String,
-    /// Where it was declared.
+    /// The settings layer that declares the hook.
     pub source: Source,
-    /// The words.
+    /// The text of the message.
     pub text: String,
 }
 
-/// For events that hooks can only comment on.
+/// The verdict of events that hooks can only comment on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdvisoryVerdict;
 
-/// What hooks add to a session's start.
+/// The verdict of SessionStart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionStartVerdict {
-    /// Text for the model.
+    /// Text for the model, if a hook gave any.
     pub context: Option<String>,
 }
 
-/// What becomes of a prompt.
+/// The verdict of BeforeAgent: what happens to a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BeforeAgentVerdict {
-    /// It goes to the model, with this text appended.
+    /// The prompt goes to the model.
     Proceed {
-        /// Text for the model.
+        /// Text to append for the model.
         context: Option<String>,
     },
-    /// The turn does not run and the prompt leaves no trace.
+    /// The turn does not run and the prompt is not kept in the history.
     Deny {
-        /// Why.
+        /// The reason that the hooks gave.
         reason: String,
     },
     /// The turn does not run; the prompt stays in the history.
     Stop {
-        /// Why.
+        /// The reason that the hooks gave.
         reason: String,
     },
 }
 
-/// What becomes of a final answer.
+/// The verdict of AfterAgent: what happens to a final response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AfterAgentVerdict {
-    /// It stands.
+    /// The response is accepted.
     Accept {
-        /// Whether the model's memory is emptied.
+        /// Whether the model's conversation history is cleared.
         clear_context: bool,
     },
-    /// It is rejected; the reason is the next prompt.
+    /// The response is rejected and the agent runs again.
     Retry {
-        /// The next prompt.
+        /// The reason, which is the next prompt.
         reason: String,
-        /// Whether the model's memory is emptied first.
+        /// Whether the model's conversation history is cleared first.
         clear_context: bool,
     },
-    /// The agent stops without a retry.
+    /// The agent stops without another attempt.
     Stop {
-        /// Why.
+        /// The reason that the hooks gave.
         reason: String,
-        /// Whether the model's memory is emptied.
+        /// Whether the model's conversation history is cleared.
         clear_context: bool,
     },
 }
 
-/// What becomes of a model request.
+/// The verdict of BeforeModel: what happens to a model request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BeforeModelVerdict {
-    /// It is sent, with these changes.
+    /// The request is sent, with the changes applied.
     Proceed {
-        /// What to change.
+        /// Changes to the request, if a hook made any.
         changes: Option<LlmRequestPatch>,
     },
-    /// It is not sent; this is the answer.
+    /// The request is not sent; a hook's response is used instead.
     Answer {
-        /// The answer.
+        /// The response that the hooks gave.
         response: LlmResponse,
     },
-    /// It is not sent and the turn ends.
+    /// The request is not sent and the turn ends.
     Deny {
-        /// Why.
+        /// The reason that the hooks gave.
         reason: String,
     },
     /// The agent stops.
     Stop {
-        /// Why.
+        /// The reason that the hooks gave.
         reason: String,
-        /// The turn's answer, if a hook gives one.
+        /// The response of the turn, if a hook gave one.
         response: Option<LlmResponse>,
     },
 }
 
-/// Which tools the model may use.
+/// The verdict of BeforeToolSelection: the tools that the model may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolSelection {
-    /// The configuration, if any hook set one.
+    /// The tool configuration, if a hook set one.
     pub config: Option<ToolConfig>,
 }
 
-/// What becomes of a piece of the model's answer.
+/// The verdict of AfterModel: what happens to a piece of the model's response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AfterModelVerdict {
-    /// It stands.
+    /// The piece is kept.
     Keep,
-    /// This takes its place.
+    /// The piece is replaced.
     Replace {
-        /// The replacement.
+        /// The response that replaces it.
         response: LlmResponse,
     },
-    /// The answer so far is dropped and the turn ends.
+    /// The response so far is dropped and the turn ends.
     Deny {
-        /// Why.
+        /// The reason that the hooks gave.
         reason: String,
     },
     /// The agent stops.
     Stop {
-        /// Why.
+        /// The reason that the hooks gave.
         reason: String,
     },
 }
 
-/// What becomes of a tool call.
+/// The verdict of BeforeTool: what happens to a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BeforeToolVerdict {
-    /// It goes on to approval.
+    /// The call goes on to approval.
     Proceed {
-        /// Arguments to lay over the model's.
+        /// Arguments that replace the model's arguments key by key.
         changes: Option<Map<String, Value>>,
     },
     /// The user must be asked, whatever the approval mode.
     Ask {
-        /// Why.
+        /// The reason that the hooks gave.
         reason: String,
-        /// Arguments to lay over the model's.
+        /// Arguments that replace the model's arguments key by key.
         changes: Option<Map<String, Value>>,
     },
-    /// It does not run; the model is told why.
+    /// The call does not run; the model gets the reason.
     Deny {
-        /// Why.
+        /// The reason that the hooks gave.
         reason: String,
     },
     /// The agent stops.
     Stop {
-        /// Why.
+        /// The reason that the hooks gave.
         reason: String,
     },
 }
 
-/// What becomes of a tool's result.
+/// The verdict of AfterTool: what happens to a tool's result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AfterToolVerdict {
-    /// The model sees it.
+    /// The model gets the result.
     Keep {
         /// Text to append for the model.
         context: Option<String>,
-        /// A tool to run next, whose result takes this one's place.
+        /// A tool call to run next, whose result replaces this one.
         tail_call: Option<TailCall>,
     },
-    /// The model sees the reason instead.
+    /// The model gets the reason instead of the result.
     Hide {
-        /// What the model sees.
+        /// The text that replaces the result.
         reason: String,
         /// Text to append for the model.
         context: Option<String>,
     },
     /// The agent stops.
     Stop {
-        /// Why.
+        /// The reason that the hooks gave.
         reason: String,
     },
 }
 
-/// A tool to run in another's place.
+/// A tool call whose result replaces the result of the call before it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TailCall {
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// Its arguments.
+    /// The arguments of the call.
     pub args: Map<String, Value>,
 }
 

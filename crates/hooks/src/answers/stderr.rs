@@ -1,7 +1,6 @@
-//! What is shown of a hook's stderr where it failed. As a reason, after exit code 2, all of it counts.
+//! The part of stderr that is shown when a hook failed. After exit code 2 stderr is the reason, and is used whole.
 
-/// The end of stderr: what a person needs to see why a hook failed. Where it was called from, which node says after it, is
-/// not.
+/// The last lines of stderr, without the stack frames that node prints after the message.
 pub(super) fn last_lines(stderr: &str) -> Option<String> {
     const MAX_STDERR_LINES: usize = 5;
     const MAX_STDERR_CHARS: usize = 600;
@@ -16,7 +15,7 @@ pub(super) fn last_lines(stderr: &str) -> Option<String> {
     (!tail.is_empty()).then_some(if skip > 0 { format!("…{tail}") } else { tail })
 }
 
-/// A frame of node's, with its place at its end, or node's own name below all of them.
+/// Whether a line is a stack frame of node, which ends in a source location, or the version line below the frames.
 fn is_stack_frame(line: &str) -> bool {
     let place = line.trim().strip_prefix("at ").map(|frame| frame.trim_end_matches(')'));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

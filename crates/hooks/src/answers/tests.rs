@@ -1,4 +1,4 @@
-//! What each way of ending means, row by row.
+//! Tests of the answer that each exit status and output gives.
 
 use super::*;
 use std::time::Duration;
@@ -184,7 +184,7 @@ fn unsupported_effects_are_reported_and_dropped() {
     assert!(reading.problems[0].text.contains("SessionStart") && reading.problems[0].text.contains("nope"));
     let reading = parse_exit(EventKind::Notification, 0, r#"{"continue": false}"#, "");
     assert!(!reading.answer.stop && reading.problems.len() == 1);
-    // Where the event can be denied but nobody can be asked, ask is a deny.
+    // Where the event supports deny but not ask, ask is a deny.
     let reading = parse_exit(EventKind::BeforeAgent, 0, r#"{"decision": "ask"}"#, "");
     assert_eq!(reading.answer.decision, Some(Decision::Deny));
 }

@@ -1,4 +1,4 @@
-//! `chunks` of a hook: how much of a streamed answer it is handed at a time.
+//! The `chunks` key of a hook: how much of a streamed response the hook receives at a time.
 
 use std::num::NonZeroU32;
 
@@ -10,7 +10,9 @@ use crate::event::chunks::ChunkUnit;
 use crate::jsonc::last_property;
 use crate::suggestion::nearest_name;
 
-/// What a hook says of it. Whoever writes it wants text held back: what makes no sense is the coarsest word.
+/// Reads `chunks`.
+///
+/// A hook that sets it wants text held back, so an invalid value counts as `line`.
 pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) -> Option<ChunkUnit> {
     let property =
         last_property(object, "chunks").filter(|property| !matches!(property.value, Value::NullKeyword(_)))?;

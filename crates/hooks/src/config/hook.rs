@@ -1,4 +1,4 @@
-//! One hook out of its JSON object: command, timeout, failure policy, environment.
+//! Reads one hook from its JSON object: command, timeout, failure policy, environment.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::on_error::OnError;
 use crate::running::invocation::{Invocation, join_command};
 use crate::suggestion::nearest_name;
 
-/// The keys of a hook.
+/// The keys that a hook may have.
 pub(super) const HOOK_KEYS: [&str; 32] = [
     "type",
     "command",
@@ -56,7 +56,7 @@ pub(super) const HOOK_KEYS: [&str; 32] = [
     "allowedEnvVars",
 ];
 
-/// Reads a hook, or says why there is none.
+/// Reads a hook, or reports why it cannot be loaded.
 pub(super) fn read(
     read: &mut NodeReader<'_>,
     layer: &Layer<'_>,
@@ -145,7 +145,7 @@ pub(super) fn read(
     })
 }
 
-/// In whose words it is spoken to and answers. Nobody can be spoken to of an event in words that have none for it.
+/// Reads the dialect of a hook's input and answer. A dialect that does not have the event is an error.
 fn read_dialect(read: &mut NodeReader<'_>, layer: &Layer<'_>, kind: EventKind, object: &Object<'_>) -> Option<Dialect> {
     let property = last_property(object, "dialect").filter(|property| !matches!(property.value, Value::NullKeyword(_)));
     let Some(property) = property else { return Some(layer.kind.dialect()) };
@@ -170,7 +170,7 @@ fn read_dialect(read: &mut NodeReader<'_>, layer: &Layer<'_>, kind: EventKind, o
     Some(dialect)
 }
 
-/// The types of hooks that can be written.
+/// The values of a hook's `type`.
 enum HookType {
     Command,
     Worker,
@@ -213,7 +213,7 @@ fn read_hook_type(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<
     }
 }
 
-/// Keys that say nothing in this kind of hook.
+/// Reports keys that have no effect on this type of hook.
 fn report_unused_keys(read: &mut NodeReader<'_>, object: &Object<'_>, keys: &[&str], why: &str) {
     for property in keys.iter().filter_map(|key| last_property(object, key)) {
         let text = format!("`{}` has no effect here; {why}", property.name.as_str());
@@ -222,7 +222,9 @@ fn report_unused_keys(read: &mut NodeReader<'_>, object: &Object<'_>, keys: &[&s
     }
 }
 
-/// A rule's answer. Whoever writes one wants something stopped: a decision that is none is a deny.
+/// Reads a rule's answer.
+///
+/// A rule is written to stop something, so an invalid decision counts as a deny.
 fn read_rule(
     read: &mut NodeReader<'_>,
     kind: EventKind,
@@ -256,7 +258,7 @@ fn read_rule(
     Some(RuleAction { decision, reason, matches_uncertain: wants_unsure })
 }
 
-/// The command of a hook that runs one.
+/// Reads the action of a hook that runs a command.
 fn read_command_action(
     read: &mut NodeReader<'_>,
     layer: &Layer<'_>,
@@ -296,7 +298,8 @@ fn read_command(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String
     Some(command)
 }
 
-/// `args` make of the command a program that is started with just these; otherwise a shell may be named for it.
+/// Applies `args` and `shell`: with `args` the command is a program started with exactly these arguments; otherwise
+/// `shell` may name the shell that runs it.
 fn apply_args_and_shell(read: &mut NodeReader<'_>, object: &Object<'_>, command: String) -> String {
     read.read_string(object, "statusMessage");
     let shell = read.read_string(object, "shell").zip(last_property(object, "shell"));
@@ -319,7 +322,7 @@ fn apply_args_and_shell(read: &mut NodeReader<'_>, object: &Object<'_>, command:
     }
 }
 
-/// When it runs of the times that its matcher lets it.
+/// Reads the conditions, besides the matcher, under which the hook runs.
 fn read_run_condition(
     read: &mut NodeReader<'_>,
     kind: EventKind,
@@ -346,13 +349,13 @@ fn read_run_condition(
         read.report(wrong.help("remove `once`"));
         once = false;
     }
-    // A guard of results is one of all results.
+    // A guard on successful calls only would miss the results of failed calls.
     let after =
         read_call_status(read, kind, object).or(part.after_call.filter(|end| !is_guard || *end == CallStatus::Failed));
     RunCondition { if_rule: only_if, once, agent_scope: part.agent_scope, after_call: after }
 }
 
-/// After which calls alone it runs, if it says.
+/// Reads `result`: the call status after which the hook runs, if given.
 fn read_call_status(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) -> Option<CallStatus> {
     let (word, property) = read.read_string(object, "result").zip(last_property(object, "result"))?;
     let end = match word.as_str() {
@@ -380,10 +383,10 @@ fn default_timeout(kind: EventKind, dialect: Dialect) -> Duration {
     }
 }
 
-/// The longest time that anybody means.
+/// The longest timeout that is accepted: a week.
 const MAX_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// A timeout as Claude Code's files have it.
+/// Reads a timeout in seconds, as Claude Code's files have it.
 fn read_timeout_seconds(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) -> Duration {
     let default = claude::default_timeout(kind);
     let Some(property) = last_property(object, "timeout") else { return default };
@@ -426,7 +429,7 @@ fn read_timeout_millis(read: &mut NodeReader<'_>, object: &Object<'_>, otherwise
     Duration::try_from_secs_f64(number / 1000.0).map_or(MAX_TIMEOUT, |duration| duration.min(MAX_TIMEOUT))
 }
 
-/// Small numbers, and round numbers of minutes, are what people write who think in seconds.
+/// Whether a timeout was probably meant in seconds: small numbers and whole minutes.
 fn looks_like_seconds(number: f64) -> bool {
     number < 100.0 || [120.0, 180.0, 240.0, 300.0, 600.0].contains(&number)
 }
@@ -472,7 +475,9 @@ fn read_locked(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_>
     locked
 }
 
-/// What is expected of a hook. Whoever writes `guard` wants one: anything but a plain no is a yes.
+/// Reads the role of a hook.
+///
+/// A hook with a `guard` key is meant to be one, so every value but `false` and `null` counts as true.
 fn read_role(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) -> HookRole {
     let wakes = read.read_boolean(object, "asyncRewake").unwrap_or(false);
     let beside = read.read_boolean(object, "async").unwrap_or(false) || wakes;

@@ -1,5 +1,4 @@
-//! `hooksConfig`: a layer's settings for hooks as a whole, and its switches put together. What they come to over all layers is
-//! `registry.rs`.
+//! `hooksConfig`: the settings of one layer that apply to all hooks. `registry.rs` combines those of all layers.
 
 use std::num::NonZeroU32;
 
@@ -15,27 +14,27 @@ use crate::on_error::OnError;
 /// A layer's settings for hooks as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HooksConfig {
-    /// Whether hooks run at all, if this layer says.
+    /// Whether hooks run at all, if this layer sets it.
     pub enabled: Option<bool>,
-    /// Hooks that do not run.
+    /// The names of hooks that are disabled.
     pub disabled: Vec<String>,
-    /// What counts when a hook fails.
+    /// The failure policy of hooks that set none.
     pub on_error: OnError,
-    /// Hooks that must be there, and awake.
+    /// The hooks that must be declared and armed.
     pub required: Vec<RequiredHook>,
-    /// How often in a row AfterAgent may demand a retry.
+    /// How many times in a row AfterAgent hooks may ask for another attempt.
     pub max_agent_retries: Option<u32>,
-    /// Whether Claude Code's own files are read, too. Whoever reads files heeds it.
+    /// Whether Claude Code's own settings files are read too; the caller, which reads the files, applies it.
     pub read_claude: Option<bool>,
-    /// The most commands that run at once.
+    /// The maximum number of commands that run at the same time.
     pub max_parallel: Option<NonZeroU32>,
-    /// Whether what BeforeAgent hooks tell the model stays beyond its turn.
+    /// Whether the context that BeforeAgent hooks add stays in the history after the turn.
     pub keep_context: Option<bool>,
-    /// Whether running hooks are shown.
+    /// Whether running hooks are shown to the user.
     pub notifications: Option<bool>,
-    /// How long SessionEnd hooks are waited for, in milliseconds.
+    /// The time in milliseconds to wait for SessionEnd hooks.
     pub session_end_grace: Option<u32>,
-    /// What counts for guards where another agent has a tool or an event that nobody here knows.
+    /// The decision of guards on a tool or event of another agent that Hookwright does not know.
     pub on_unknown: Option<OnUnknown>,
 }
 
@@ -51,7 +50,7 @@ pub enum OnUnknown {
     Deny,
 }
 
-/// The keys of `hooksConfig`.
+/// The keys that `hooksConfig` may have.
 pub const CONFIG_KEYS: [&str; 11] = [
     "enabled",
     "disabled",
@@ -85,7 +84,7 @@ impl LayerParser<'_, '_> {
         }
     }
 
-    /// `required`: names, each with its place.
+    /// Reads `required`: the names of hooks, each with its location.
     fn parse_required(&mut self, object: &Object<'_>) -> Vec<RequiredHook> {
         let Some(property) = last_property(object, "required") else { return Vec::new() };
         let what = "`required` should be an array of names";
@@ -104,7 +103,7 @@ impl LayerParser<'_, '_> {
         required
     }
 
-    /// What counts for unknown tools; a project does not loosen it.
+    /// Reads `onUnknown`; a project cannot loosen it.
     fn parse_on_unknown(&mut self, object: &Object<'_>) -> Option<OnUnknown> {
         let word = self.reader.read_string(object, "onUnknown")?;
         let value = &last_property(object, "onUnknown")?.value;
@@ -121,7 +120,7 @@ impl LayerParser<'_, '_> {
         None
     }
 
-    /// Whether running hooks are shown; a project does not hide what runs.
+    /// Reads `notifications`; a project cannot hide which hooks run.
     fn parse_notifications(&mut self, object: &Object<'_>) -> Option<bool> {
         let shown = self.reader.read_boolean(object, "notifications")?;
         let hidden = last_property(object, "notifications").filter(|_| !shown && self.layer.source == Source::Project);
@@ -132,7 +131,7 @@ impl LayerParser<'_, '_> {
     }
 }
 
-/// One layer says `false` as soon as any of its switches does.
+/// Combines the switches of one layer: hooks are disabled if any of the switches disables them.
 pub(super) fn combine_configs(switches: Vec<HooksConfig>) -> HooksConfig {
     switches.into_iter().fold(HooksConfig::default(), |mut sum, next| {
         sum.enabled = match (sum.enabled, next.enabled) {

@@ -1,4 +1,4 @@
-//! A service that answers in a hook's place, out of its JSON object: where it is, and what it is sent beside the input.
+//! Reads an HTTP hook from its JSON object: the URL, and the headers sent with the input.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,10 +11,10 @@ use crate::dialect::Dialect;
 use crate::hook::{HeaderPiece, HttpAction};
 use crate::jsonc::last_property;
 
-/// The keys that only a hook of this type has.
+/// The keys that only HTTP hooks have.
 pub(super) const HTTP_KEYS: [&str; 3] = ["url", "headers", "allowedEnvVars"];
 
-/// Headers that say how the message itself is sent, or how its answer may be packed.
+/// Headers that control how the request is sent or how the response may be encoded; a hook cannot set them.
 const RESERVED_HEADERS: [&str; 14] = [
     "host",
     "content-length",
@@ -32,7 +32,7 @@ const RESERVED_HEADERS: [&str; 14] = [
     "range",
 ];
 
-/// Words in the names of headers whose values others should not read.
+/// Words that mark the names of headers with secret values.
 const SECRET_HEADER_WORDS: [&str; 6] = ["auth", "token", "secret", "key", "cookie", "password"];
 
 pub(super) fn read(read: &mut NodeReader<'_>, object: &Object<'_>, dialect: Dialect) -> Option<HttpAction> {
@@ -77,16 +77,18 @@ fn read_url(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {
     }
 }
 
-/// What is wrong with an address.
+/// A problem with a URL.
 enum UrlProblem {
-    /// It is none.
+    /// The text is not a valid URL.
     Invalid(&'static str),
-    /// Nothing keeps others from listening.
+    /// The connection would not be encrypted.
     Unencrypted,
 }
 
-/// Stricter than what can be sent: whoever is asked to trust an address must read the one that is meant, so that a machine
-/// has one spelling here, which every reader of addresses takes for the same.
+/// The problem with a URL, if there is one.
+///
+/// The check is stricter than HTTP requires: a user who is asked to trust a URL must read the host that is contacted,
+/// so only spellings of a host that every URL parser reads alike are accepted.
 fn url_problem(url: &str) -> Option<UrlProblem> {
     let (scheme, rest) = match url.split_once("://") {
         Some((scheme @ ("http" | "https"), rest)) => (scheme, rest),
@@ -124,7 +126,8 @@ fn url_problem(url: &str) -> Option<UrlProblem> {
     (scheme == "http" && !is_own).then_some(UrlProblem::Unencrypted)
 }
 
-/// A machine's name. One that ends in a number would be read as an address, in whatever notation.
+/// Whether a host is a name. A name whose last label starts with a digit could be parsed as an IP address, and is
+/// rejected.
 fn is_host_name(host: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
@@ -134,7 +137,10 @@ fn is_host_name(host: &str) -> bool {
     host.split('.').all(is_label) && !last.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// The headers. One that names a variable which it may not have would be sent without what it is for: then there is no hook.
+/// Reads the headers.
+///
+/// A header that refers to a variable outside `allowedEnvVars` would be sent without its value, so such a hook is not
+/// loaded.
 fn read_headers(
     read: &mut NodeReader<'_>,
     object: &Object<'_>,
@@ -150,11 +156,11 @@ fn read_headers(
         return None;
     };
     read.report_duplicate_keys(given, "headers");
-    // All of them, so that whatever is wrong is said at once.
+    // Every header is read, so that all problems are reported at once.
     let each: Vec<_> = given.properties.iter().map(|property| read_header(read, property, allowed)).collect();
     let mut headers: Vec<(String, Vec<HeaderPiece>)> = Vec::new();
     for (name, pieces) in each.into_iter().collect::<Option<Vec<_>>>()? {
-        // The last one counts, as with any key.
+        // The last of repeated names counts, as with any key.
         headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
         headers.push((name, pieces));
     }
@@ -194,7 +200,7 @@ fn read_header(
     }
     if variables().next().is_none() && SECRET_HEADER_WORDS.iter().any(|word| lower.contains(word)) {
         let text = format!("what `{name}` holds can be read by everybody who reads this file");
-        // Without the line, which holds it.
+        // The diagnostic does not show the line, which contains the secret.
         let place = read.source.location(header.name.range().start);
         let wrong = Diagnostic::about_location(Severity::Warning, &place, text);
         read.report(wrong.help("put it into a variable: \"Bearer $TOKEN\" with \"allowedEnvVars\": [\"TOKEN\"]"));
@@ -202,7 +208,7 @@ fn read_header(
     Some((name.to_owned(), pieces))
 }
 
-/// A value with its `$NAME`s and `${NAME}`s.
+/// Splits a header value into text and `$NAME` or `${NAME}` variables.
 fn parse_header_value(value: &str) -> Vec<HeaderPiece> {
     let mut pieces = Vec::new();
     let mut text = String::new();
@@ -305,7 +311,7 @@ mod tests {
         }
     }
 
-    /// What is accepted is sent to the machine that was read.
+    /// A URL that is accepted is sent to the host that the check has read.
     #[cfg(feature = "http")]
     #[test]
     fn urls_are_read_as_they_are_sent() {

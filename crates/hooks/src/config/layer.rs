@@ -1,5 +1,4 @@
-//! A settings file as it is handed in, and what comes out of it: what it is for, whose it is, the hooks that it declares. How
-//! these are read is `config.rs`.
+//! A settings file as the caller passes it in, and the hooks that it declares. `config.rs` parses it.
 
 use std::path::Path;
 
@@ -9,20 +8,20 @@ use crate::dialect::Dialect;
 use crate::guards::LostGuard;
 use crate::hook::{Hook, Source};
 
-/// What a file is for, and in whose words it is written.
+/// The kind of a settings file, which decides its keys and its dialect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileKind {
-    /// Settings; their hooks stand under `hooks`.
+    /// Gemini CLI settings; the hooks stand under `hooks`.
     #[default]
     Settings,
-    /// Hooks alone, under `hooks` or without it.
+    /// A file of hooks alone, with or without an enclosing `hooks` object.
     Hooks,
-    /// Claude Code's settings: its events, its words, seconds. Of them only `hooks` counts.
+    /// Claude Code's settings, with its events, names and timeouts in seconds; only `hooks` is used.
     Claude,
 }
 
 impl FileKind {
-    /// What a file is for, by its name and its folder's.
+    /// The kind of a file, by its name and the name of its folder.
     pub fn from_path(file: &Path) -> FileKind {
         let named = |path: Option<&Path>, name: &str| path.and_then(Path::file_name).is_some_and(|own| own == name);
         let is = |folder: &str, name: &str| named(Some(file), name) && named(file.parent(), folder);
@@ -33,7 +32,7 @@ impl FileKind {
         if of_claude { FileKind::Claude } else { FileKind::Settings }
     }
 
-    /// The dialect of its hooks, where they do not say.
+    /// The dialect of hooks in the file that do not set one.
     pub fn dialect(self) -> Dialect {
         match self {
             FileKind::Settings | FileKind::Hooks => Dialect::Gemini,
@@ -42,53 +41,53 @@ impl FileKind {
     }
 }
 
-/// A settings file's text and where it stands.
+/// The text of a settings file and its origin.
 #[derive(Clone, Debug)]
 pub struct Layer<'a> {
-    /// Whose settings these are.
+    /// The source of the settings.
     pub source: Source,
-    /// The file, for places and messages.
+    /// The path of the file, for locations and messages.
     pub file: &'a Path,
-    /// What it is for.
+    /// The kind of the file.
     pub kind: FileKind,
-    /// Its text.
+    /// The text of the file.
     pub text: &'a str,
-    /// Placeholders that are substituted in commands, such as `extensionPath`; extensions have them.
+    /// Placeholders such as `extensionPath` that are substituted in commands; only extensions have them.
     pub placeholders: Vec<(String, String)>,
-    /// Variables for all hooks of this layer; extensions have them.
+    /// Environment variables for all hooks of this layer; only extensions have them.
     pub env: Vec<(String, String)>,
 }
 
 impl<'a> Layer<'a> {
-    /// A layer without placeholders and variables; what its file is for, the file's name says.
+    /// A layer without placeholders and variables, whose kind follows from the file's name.
     pub fn new(source: Source, file: &'a Path, text: &'a str) -> Self {
         Layer { source, file, kind: FileKind::from_path(file), text, placeholders: Vec::new(), env: Vec::new() }
     }
 
-    /// The same for a file that is for something else.
+    /// The same layer with another kind of file.
     #[must_use]
     pub fn with_kind(self, kind: FileKind) -> Self {
         Layer { kind, ..self }
     }
 }
 
-/// What one layer declares.
+/// The hooks and settings that one layer declares.
 #[derive(Clone, Debug)]
 pub struct DeclaredLayer {
-    /// Whose settings these are.
+    /// The source of the settings.
     pub source: Source,
-    /// Its hooks, in declared order.
+    /// The hooks in declared order.
     pub hooks: Vec<Hook>,
-    /// Its settings for hooks as a whole.
+    /// The settings that apply to all hooks.
     pub config: HooksConfig,
-    /// What is wrong with it, in the order of the file.
+    /// The problems of the layer, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
-    /// What was written as a guard and is none.
+    /// Hooks that were written as guards and could not be loaded.
     pub lost_guards: Vec<LostGuard>,
 }
 
 impl DeclaredLayer {
-    /// A layer without hooks: one whose file is missing, or could not be read.
+    /// A layer without hooks, for a file that is missing or could not be read.
     pub fn empty(source: Source, diagnostics: Vec<Diagnostic>) -> Self {
         DeclaredLayer {
             source,

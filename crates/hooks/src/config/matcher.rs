@@ -1,5 +1,5 @@
-//! A definition's matcher, compiled once, and what is wrong with it: words that no tool and no value has. Not how it is
-//! tested against an event; that is `matcher.rs`.
+//! Compiles a definition's matcher once, and reports words in it that are no tool and no value of the event.
+//! `matching.rs` tests it against events.
 
 use jsonc_parser::ast::{Object, ObjectProp};
 
@@ -39,7 +39,8 @@ impl LayerParser<'_, '_> {
         matcher
     }
 
-    /// A matcher on something else than tools, in Claude Code's words. One that it ignores is ignored.
+    /// Compiles a Claude Code matcher on a subject other than tools. Where Claude Code ignores the matcher, so does
+    /// this.
     fn compile_claude_matcher(&mut self, kind: EventKind, text: &str, property: &ObjectProp<'_>) -> Matcher {
         let MatcherSubject::Field { name, values } = kind.info().subject else { return Matcher::All };
         let meant: Vec<&str> = split_word_list(text).flat_map(|word| claude::matcher_values(kind, word)).collect();
@@ -57,7 +58,7 @@ impl LayerParser<'_, '_> {
 
     fn check_field_matcher(&mut self, property: &ObjectProp<'_>, text: &str, name: &str, values: &[&str]) {
         let some_are_known = split_word_list(text).any(|word| values.contains(&word));
-        // Another agent's occasion, beside ours, is no mistake.
+        // `compact`, which another agent has, is accepted next to known values.
         let is_fine = |word: &str| values.contains(&word) || some_are_known && word == "compact";
         let Some(unknown) = split_word_list(text).find(|word| !is_fine(word)) else { return };
         let wrong = if some_are_known {
@@ -91,7 +92,7 @@ impl LayerParser<'_, '_> {
             self.reader.report(wrong.expected("where it would, these hooks run").help(help));
             return;
         }
-        // A tool of an MCP server or an extension cannot be known here.
+        // The tools of MCP servers and extensions are not known here.
         if matches!(matcher, Matcher::All) || text.contains("mcp") || known_tools().any(|tool| matcher.matches(tool)) {
             return self.check_tool_words(property, text);
         }
@@ -100,12 +101,13 @@ impl LayerParser<'_, '_> {
         self.reader.report(wrong.help(tool_help(first)));
     }
 
-    /// Words of a list that are no tool's, beside others that are: whoever wrote them expects the hook to run for them too.
+    /// Reports words of a list that are no tool, next to words that are: the author expects the hook to run for them
+    /// too.
     fn check_tool_words(&mut self, property: &ObjectProp<'_>, text: &str) {
         if !is_word_list(text) {
             return;
         }
-        // A plain word such as `bash` beside `shell` is a guess at parts of names; these are whole ones.
+        // A plain word such as `bash` next to `shell` is a guess at parts of names; only whole names are checked.
         let is_name = |word: &&str| word.contains(|char: char| char == '_' || char.is_ascii_uppercase());
         let unclear = |word: &&str| is_name(word) && !word.contains("mcp") && !is_foreign_tool(word);
         for word in split_word_list(text).filter(unclear) {

@@ -1,4 +1,4 @@
-//! Reading typed values out of a commented-JSON tree, with a diagnostic for each that is not what it should be.
+//! Reads typed values from a commented-JSON tree, and reports a diagnostic for each value of the wrong type.
 
 use std::collections::HashSet;
 use std::num::NonZeroU32;
@@ -9,15 +9,17 @@ use jsonc_parser::common::{Range, Ranged};
 use crate::diagnostic::{Diagnostic, Severity, SourceText};
 use crate::jsonc::{last_property, value_kind};
 
-/// Gathers diagnostics while values are read.
+/// Collects diagnostics while values are read.
 pub(super) struct NodeReader<'a> {
     pub(super) source: &'a SourceText<'a>,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// How many more there are than are kept.
+    /// The number of diagnostics beyond the limit, which are not kept.
     pub(super) unlisted_count: usize,
 }
 
-/// A person mends a few problems at a time; each takes kilobytes, and a hostile file could have one for every value.
+/// The maximum number of diagnostics of a file.
+///
+/// Each can take kilobytes, and a hostile file could have one for every value.
 const MAX_DIAGNOSTICS: usize = 2_000;
 
 impl NodeReader<'_> {
@@ -29,7 +31,7 @@ impl NodeReader<'_> {
         }
     }
 
-    /// Says how many problems are not among the diagnostics.
+    /// Reports the number of problems that are not listed.
     pub(super) fn report_unlisted(&mut self) {
         if self.unlisted_count > 0 {
             let text = format!("{} more problems in this file are not listed", self.unlisted_count);
@@ -53,7 +55,7 @@ impl NodeReader<'_> {
         self.source.diagnose(Severity::Warning, range.start, range.end, message)
     }
 
-    /// An object at the top of the file.
+    /// Reads an object at the top level of the file.
     pub(super) fn read_section<'o, 't>(&mut self, root: &'o Object<'t>, name: &str) -> Option<&'o Object<'t>> {
         match &last_property(root, name)?.value {
             Value::Object(object) => Some(object),
@@ -141,12 +143,12 @@ impl NodeReader<'_> {
         self.report(wrong.expected(format!("expected {expected}")));
     }
 
-    /// Misspelt keys; one near a known key is surely a mistake, any other may belong to another program.
+    /// Reports unknown keys: one that is similar to a known key is a mistake, any other may belong to another program.
     pub(super) fn report_unknown_keys(&mut self, object: &Object<'_>, known: &[&str], owner: &str) {
         self.report_duplicate_keys(object, owner);
         for property in &object.properties {
             let name = property.name.as_str();
-            // What is to run on Windows instead is nothing to this system.
+            // `windows` overrides the command on Windows only.
             let is_elsewhere = name == "windows" && !cfg!(windows);
             if known.contains(&name) || name == "$schema" || is_elsewhere {
                 continue;

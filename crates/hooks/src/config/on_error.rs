@@ -1,4 +1,4 @@
-//! What counts when a hook fails, out of its JSON: `onError`, and Claude Code's word for it.
+//! Reads the failure policy of a hook from its JSON: `onError`, and Claude Code's `onFailure`.
 
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
@@ -8,7 +8,7 @@ use crate::jsonc::last_property;
 use crate::on_error::{FailureAction, OnError};
 use crate::suggestion::nearest_name;
 
-/// Claude Code's word for what counts when a hook fails.
+/// Reads Claude Code's `onFailure`.
 pub(super) fn read_on_failure(read: &mut NodeReader<'_>, object: &Object<'_>) -> OnError {
     let property =
         last_property(object, "onFailure").filter(|property| !matches!(property.value, Value::NullKeyword(_)));
@@ -25,7 +25,7 @@ pub(super) fn read_on_failure(read: &mut NodeReader<'_>, object: &Object<'_>) ->
     }
 }
 
-/// `onError`: one word, or a word by cause.
+/// Reads `onError`: one action, or an object with an action for each cause.
 pub(super) fn read_on_error(read: &mut NodeReader<'_>, property: &ObjectProp<'_>) -> OnError {
     match &property.value {
         Value::Object(object) => {
@@ -47,7 +47,7 @@ pub(super) fn read_on_error(read: &mut NodeReader<'_>, property: &ObjectProp<'_>
     }
 }
 
-/// The keys that are no causes; those that were surely meant as one, with it.
+/// Reports the keys that are not causes, and returns those that are similar to a cause with that cause.
 fn misspelt_causes<'o, 't>(
     read: &mut NodeReader<'_>,
     object: &'o Object<'t>,
@@ -73,7 +73,9 @@ fn misspelt_causes<'o, 't>(
     misspelt
 }
 
-/// Whoever writes `onError` cares about failures: a word that is none is the strictest.
+/// Reads an action.
+///
+/// A hook with `onError` cares about failures, so an invalid action counts as the strictest.
 fn read_failure_action(read: &mut NodeReader<'_>, value: &Value<'_>) -> FailureAction {
     match value.as_string_lit().map(|text| text.value.as_ref()) {
         Some("allow") => FailureAction::Allow,

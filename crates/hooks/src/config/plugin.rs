@@ -1,4 +1,4 @@
-//! A plugin out of its JSON object: a package of handlers, which the library for node serves as a worker.
+//! Reads a plugin hook from its JSON object: a package of handlers that the node library serves as a worker.
 
 use jsonc_parser::ast::{Object, Value};
 
@@ -9,7 +9,7 @@ use crate::hook::{CommandAction, Source, WorkerAction};
 use crate::jsonc::last_property;
 use crate::running::invocation::{Invocation, join_command};
 
-/// The library for node, and what serves a package with it. They are the ones that people install.
+/// The node library and the plugin server that uses it, as published to users.
 const NODE_LIBRARY_SOURCE: &str = include_str!("../../../../sdk/node/index.js");
 const NODE_SERVER_SOURCE: &str = include_str!("../../../../sdk/node/plugin.js");
 
@@ -25,7 +25,7 @@ pub(super) fn read(
     let file = match is_path {
         true if package.starts_with('/') => package.clone(),
         true => format!("{folder}/{package}"),
-        // Looked for in one place, so that what runs is what is trusted.
+        // The package is looked up in this folder only, so that the package that runs is the one that is trusted.
         false => format!("{folder}/node_modules/{package}"),
     };
     let invocation = Invocation::from_arguments(
@@ -74,7 +74,7 @@ fn read_package(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_
     Some(package)
 }
 
-/// How a path is written here that was written as for a shell or for an import.
+/// The absolute or relative path to write instead of a path in the syntax of a shell or an import.
 fn suggested_path(package: &str) -> Option<String> {
     if let Some(rest) = package.strip_prefix("file://") {
         return Some(format!("\"{rest}\""));
@@ -91,7 +91,7 @@ fn suggested_path(package: &str) -> Option<String> {
     })
 }
 
-/// Where a layer's packages are: a project's in the project, an extension's in the extension, others beside their settings.
+/// The folder with a layer's packages: the project, the extension, or the folder of the settings file.
 fn package_folder(layer: &Layer<'_>) -> String {
     let beside = || layer.file.parent().unwrap_or(layer.file).to_string_lossy().into_owned();
     match &layer.source {
@@ -104,16 +104,16 @@ fn package_folder(layer: &Layer<'_>) -> String {
     }
 }
 
-/// What node is told before the package: the server as text, with the library in it.
+/// The arguments of node before the package: the server as text, with the library embedded.
 fn node_options() -> [String; 3] {
     let library: String = NODE_LIBRARY_SOURCE.bytes().map(percent_encode).collect();
     let server = NODE_SERVER_SOURCE.replace("\"./index.js\"", &format!("\"data:text/javascript,{library}\""));
-    // A program that comes as text has no name of its own among its arguments.
+    // A program given with `--eval` has no file name among its arguments.
     let text = format!("process.argv.splice(1, 0, \"plugin.js\");\n{server}");
     ["--input-type=module", "--eval", &text].map(str::to_owned)
 }
 
-/// A byte as an address may hold it.
+/// Percent-encodes a byte for a URL.
 fn percent_encode(byte: u8) -> String {
     match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
@@ -129,7 +129,7 @@ mod tests {
     fn the_server_text_contains_the_library() {
         let [_, _, text] = node_options();
         assert!(!text.contains("./index.js"), "the server loads the library in one way alone");
-        // No system takes more than this in one argument.
+        // The limit keeps the text below the maximum length of one argument.
         assert!(text.len() < 100_000, "{}", text.len());
     }
 }

@@ -1,4 +1,4 @@
-//! Every kind of mistake, what is said about it, and what still loads beside it.
+//! Tests of each kind of mistake in settings: its diagnostic, and which hooks still load.
 
 mod chunks;
 mod claude;
@@ -21,7 +21,7 @@ fn parse_text(text: &str) -> DeclaredLayer {
     parse_from(Source::Project, text)
 }
 
-/// The diagnostics, a line each.
+/// The diagnostics, one per line.
 fn diagnostic_lines(declared: &DeclaredLayer) -> String {
     declared.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
@@ -46,7 +46,7 @@ fn with_good_neighbours(definitions: &str) -> DeclaredLayer {
     ))
 }
 
-/// The same, with one bad hook in the middle; the good ones must load.
+/// The diagnostics of one bad hook between two good ones, which must load.
 fn diagnose_bad_hook(hook: &str) -> String {
     let declared = with_good_neighbours(&format!(
         r#"{{ "hooks": [{hook}, {{ "type": "command", "name": "beside", "command": "b" }}] }}"#
@@ -55,7 +55,7 @@ fn diagnose_bad_hook(hook: &str) -> String {
     diagnostic_lines(&declared)
 }
 
-/// The same, with one odd hook in the middle that loads all the same.
+/// The diagnostics of one odd hook between two good ones; all three must load.
 fn diagnose_odd_hook(hook: &str) -> (DeclaredLayer, String) {
     let declared = with_good_neighbours(&format!(r#"{{ "hooks": [{hook}] }}"#));
     assert_eq!(hook_names(&declared), ["first", "odd", "last"]);
@@ -63,14 +63,14 @@ fn diagnose_odd_hook(hook: &str) -> (DeclaredLayer, String) {
     (declared, said)
 }
 
-/// The same, with one bad definition in the middle.
+/// The diagnostics of one bad definition between two good hooks.
 fn diagnose_bad_definition(definition: &str) -> String {
     let declared = with_good_neighbours(definition);
     assert_eq!(hook_names(&declared), ["first", "last"]);
     diagnostic_lines(&declared)
 }
 
-/// Diagnostics for one definition's matcher on one event; its hook must load.
+/// The diagnostics of one definition's matcher on one event; the hook must load.
 fn diagnose_matcher(event: &str, matcher: &str) -> String {
     let text = format!(
         r#"{{"hooks": {{"{event}": [
@@ -311,7 +311,7 @@ fn a_matcher_that_matches_nothing() {
         r#"" glob ""#,
         r#""shell""#,
         r#""bash|execute|shell""#,
-        // Other agents' names.
+        // Names that other agents use.
         r#""Bash""#,
         r#""^(Bash|Write)$""#,
     ] {

@@ -1,5 +1,5 @@
-//! `when` out of its JSON object. One that is not understood counts as matching every call: whoever writes one has something
-//! in mind that is to be watched.
+//! Reads `when` from its JSON object. One that is invalid matches every call, so that the calls that its author meant
+//! are among them.
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
@@ -13,7 +13,7 @@ use crate::suggestion::nearest_name;
 const WHEN_KEYS: [&str; 6] = ["writes", "reads", "deletes", "commands", "network", "certain"];
 const MATCHES_EVERY_CALL_NOTE: &str = "it counts as matching every call";
 
-/// The filter of a definition or a hook, if it has one.
+/// Reads the effect filter of a definition or a hook, if it has one.
 pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, owner: &Object<'_>) -> Option<EffectFilter> {
     let property = last_property(owner, "when")?;
     let object = match &property.value {
@@ -65,7 +65,7 @@ pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, owner: &Object<'_
     Some(EffectFilter::new(inner))
 }
 
-/// Whether there are keys that nobody knows: each may have been one more reason to run.
+/// Reports unknown keys and returns whether there are any: each may have been another condition to run.
 fn report_unknown_keys(read: &mut NodeReader<'_>, object: &Object<'_>) -> bool {
     read.report_duplicate_keys(object, "`when`");
     let mut unknown =
@@ -80,7 +80,7 @@ fn report_unknown_keys(read: &mut NodeReader<'_>, object: &Object<'_>) -> bool {
     found
 }
 
-/// A list of patterns; whatever is none makes the whole `when` one that is not understood.
+/// Reads a list of patterns; an invalid pattern makes the whole `when` invalid.
 fn read_patterns<T>(
     read: &mut NodeReader<'_>,
     object: &Object<'_>,
@@ -133,7 +133,7 @@ fn read_patterns<T>(
     Some(patterns)
 }
 
-/// A value without comments and line breaks.
+/// The JSON text of a value without comments and line breaks.
 fn compact_json(value: &Value<'_>) -> String {
     match value {
         Value::StringLit(text) => serde_json::Value::from(text.value.as_ref()).to_string(),

@@ -1,4 +1,4 @@
-//! How a worker is kept, out of its JSON object. Its command is read where a command hook's is.
+//! Reads how a worker process is kept from its JSON object. `hook.rs` reads its command.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use super::node_reader::NodeReader;
 use crate::hook::WorkerConfig;
 use crate::jsonc::last_property;
 
-/// The keys that only a worker has.
+/// The keys that only worker hooks have.
 pub(super) const WORKER_KEYS: [&str; 4] = ["start", "concurrency", "idleTimeout", "maxMemoryMb"];
 
-/// The most requests that anybody means by `concurrency`.
+/// The maximum of `concurrency`; larger numbers count as this one.
 const MAX_CONCURRENCY: u32 = 1000;
 
-/// How the process is kept. What can't be understood is as if it were not there, and said.
+/// Reads how the worker process is kept. An invalid value is reported and counts as not set.
 pub(super) fn read_worker_config(read: &mut NodeReader<'_>, object: &Object<'_>) -> WorkerConfig {
     let concurrency = read_positive_integer(read, object, "concurrency", "of requests").map(|number| {
         let number = u32::try_from(number).unwrap_or(MAX_CONCURRENCY).min(MAX_CONCURRENCY);
@@ -30,7 +30,7 @@ pub(super) fn read_worker_config(read: &mut NodeReader<'_>, object: &Object<'_>)
     }
 }
 
-/// Whether it is started with the session.
+/// Reads `start`: whether the worker starts with the session.
 fn read_start_with_session(read: &mut NodeReader<'_>, object: &Object<'_>) -> bool {
     let Some(property) = last_property(object, "start") else { return false };
     match property.value.as_string_lit().map(|text| text.value.as_ref()) {
@@ -45,7 +45,7 @@ fn read_start_with_session(read: &mut NodeReader<'_>, object: &Object<'_>) -> bo
     }
 }
 
-/// A whole number of something, at least one.
+/// Reads a whole number that is at least 1.
 fn read_positive_integer(read: &mut NodeReader<'_>, object: &Object<'_>, key: &str, of_what: &str) -> Option<u64> {
     let property = last_property(object, key).filter(|property| !matches!(property.value, Value::NullKeyword(_)))?;
     let number = property.value.as_number_lit().and_then(|number| number.value.parse::<u64>().ok());

@@ -1,5 +1,5 @@
-//! What a hook in Claude Code's dialect is told: that program's names of events, tools and fields, made from our input.
-//! What it answers is `claude_answer.rs`.
+//! Translates a hook's input to Claude Code's dialect: its names of events, tools and fields. `claude_answer.rs` reads
+//! the answers.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,50 +10,51 @@ use super::tool_arguments::{self, DialectCall, UntranslatableChange};
 use crate::event::EventKind;
 use crate::event::input::HookInput;
 
-/// Where within a session an event happens.
+/// The agent within a session in which an event happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentScope {
-    /// The agent that the user talks to.
+    /// The main agent, to which the user talks.
     Session,
-    /// An agent that it has given an objective to.
+    /// A sub-agent, to which the main agent has delegated an objective.
     SubAgent,
 }
 
-/// How a call came to its end.
+/// How a tool call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallStatus {
-    /// The tool did what it should.
+    /// The tool succeeded.
     Succeeded,
-    /// It did not.
+    /// The tool reported an error.
     Failed,
 }
 
-/// The moment that Claude Code means by the name of an event.
+/// The event here that corresponds to a Claude Code event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClaudeEventMapping {
-    /// The event here.
+    /// The corresponding event.
     pub kind: EventKind,
-    /// In whose work alone it fires.
+    /// The agent to which the event is limited, if it is.
     pub agent_scope: Option<AgentScope>,
-    /// After which calls alone it fires.
+    /// The call status to which the event is limited, if it is.
     pub after_call: Option<CallStatus>,
 }
 
-/// What Claude Code calls a failed call's event.
+/// The name of Claude Code's event for failed calls.
 const FAILURE_EVENT_NAME: &str = "PostToolUseFailure";
 
-/// What Claude Code calls an event, if it has it: as the table of events has it, else as we do.
+/// The name of an event in Claude Code, if it has the event: the foreign name in [`EVENTS`](crate::EVENTS), or else the
+/// same name.
 pub fn event_name(kind: EventKind, whose: AgentScope) -> Option<&'static str> {
     if matches!(kind, EventKind::BeforeModel | EventKind::AfterModel | EventKind::BeforeToolSelection) {
         return None;
     }
     let names = kind.info().foreign_names;
-    // The end of a turn has two: the second is a sub-agent's.
+    // AfterAgent has two names: the second is for sub-agents.
     let own = if whose == AgentScope::SubAgent { names.last() } else { names.first() };
     Some(own.copied().unwrap_or(kind.name()))
 }
 
-/// The moment that Claude Code means by a name.
+/// The event that a Claude Code event name stands for, if there is one.
 pub fn event_by_name(name: &str) -> Option<ClaudeEventMapping> {
     if name == FAILURE_EVENT_NAME {
         return Some(ClaudeEventMapping {
@@ -74,7 +75,7 @@ pub fn event_by_name(name: &str) -> Option<ClaudeEventMapping> {
     Some(ClaudeEventMapping { kind, agent_scope: whose, after_call: after })
 }
 
-/// How long a hook may take where its file is Claude Code's or its dialect is, and nothing is said.
+/// The default timeout of hooks in Claude Code's dialect.
 pub fn default_timeout(kind: EventKind) -> Duration {
     match kind {
         EventKind::BeforeAgent => Duration::from_secs(30),
@@ -82,34 +83,34 @@ pub fn default_timeout(kind: EventKind) -> Duration {
     }
 }
 
-/// Whether a number of seconds was surely meant in milliseconds: nobody lets a hook run for hours.
+/// Whether a timeout in seconds was probably meant in milliseconds, because it would be very long.
 pub fn looks_like_milliseconds(seconds: f64) -> bool {
     seconds >= 3600.0 || (seconds >= 1000.0 && seconds % 500.0 == 0.0)
 }
 
-/// The values of an event's field that a word of a matcher stands for.
+/// The values of an event's field that a word in a Claude Code matcher stands for.
 pub fn matcher_values(kind: EventKind, word: &str) -> Vec<&str> {
     match (kind, word) {
         (EventKind::Notification, "permission_prompt") => vec!["ToolPermission"],
-        // Leaving is one of its other reasons there.
+        // Claude Code has no reason `exit`; it is one of the cases of `other`.
         (EventKind::SessionEnd, "other") => vec!["other", "exit"],
         _ => vec![word],
     }
 }
 
-/// One event as a hook in Claude Code's dialect sees it.
+/// The input of one event in Claude Code's dialect.
 pub(crate) struct ClaudeInput {
-    /// The input, once for each view of a call: a no to one is a no to all. Never empty.
+    /// The input, once for each view of a call; a deny of one view is a deny of the call. Never empty.
     pub(crate) views: Vec<HookInput>,
-    /// The call that it is about, as we would make it, and where.
+    /// The call in the Gemini dialect, and its working directory.
     call: Option<(DialectCall, PathBuf)>,
 }
 
 impl ClaudeInput {
-    /// An event's input in Claude Code's words; `after` is what a hook wants to be told of alone.
+    /// Translates an event's input to Claude Code's dialect; `after` is the call status to which the hook is limited.
     ///
     /// # Errors
-    /// If that input is no JSON object, or Claude Code has no such event.
+    /// If the input is not a JSON object, or Claude Code has no such event.
     pub(crate) fn translate(
         kind: EventKind,
         after: Option<CallStatus>,
@@ -154,7 +155,7 @@ impl ClaudeInput {
         Ok(ClaudeInput { views: views.collect::<Result<_, _>>()?, call: Some((call, cwd)) })
     }
 
-    /// Other arguments for one of the views, as changes to the call itself.
+    /// Translates the changed arguments of one view to changes of the call itself.
     pub(super) fn changes_from_claude(
         &self,
         view: usize,
@@ -171,7 +172,7 @@ fn text_field<'a>(fields: &'a Map<String, Value>, key: &str) -> &'a str {
     fields.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The fields that every event has.
+/// The fields that every event has in Claude Code.
 fn common_fields(name: &str, ours: &Map<String, Value>) -> Map<String, Value> {
     let mut fields = Map::new();
     for key in ["session_id", "transcript_path", "cwd"] {
@@ -191,25 +192,25 @@ fn common_fields(name: &str, ours: &Map<String, Value>) -> Map<String, Value> {
     fields
 }
 
-/// What may be done unasked, in Claude Code's words.
+/// Claude Code's permission mode for an approval mode.
 pub fn permission_mode(ours: &str) -> &str {
     APPROVAL_MODE_NAMES.iter().find(|(mode, _)| *mode == ours).map_or(ours, |(_, theirs)| theirs)
 }
 
-/// What may be done unasked, in ours.
+/// The approval mode for a permission mode of Claude Code.
 pub fn approval_mode(theirs: &str) -> &str {
     APPROVAL_MODE_NAMES.iter().find(|(_, mode)| *mode == theirs).map_or(theirs, |(mode, _)| mode)
 }
 
 const APPROVAL_MODE_NAMES: [(&str, &str); 2] = [("auto_edit", "acceptEdits"), ("yolo", "bypassPermissions")];
 
-/// What went wrong, as a text.
+/// The message of a tool's error as text.
 fn error_message(error: &Value) -> String {
     let message = error.get("message").unwrap_or(error);
     message.as_str().map_or_else(|| message.to_string(), str::to_owned)
 }
 
-/// The event's own fields beside a call; what Claude Code does not know keeps its name.
+/// The fields of the event itself, without those of a call; a field that Claude Code does not have keeps its name.
 fn event_fields(kind: EventKind, ours: &Map<String, Value>) -> Map<String, Value> {
     const TRANSLATED_FIELDS: [&str; 15] = [
         "session_id",
@@ -256,7 +257,7 @@ fn event_fields(kind: EventKind, ours: &Map<String, Value>) -> Map<String, Value
     fields
 }
 
-/// A tool's result with the fields that scripts look for there; ours stay beside them.
+/// A tool's result with the fields that Claude Code hooks expect, next to the fields of the Gemini dialect.
 fn tool_response(view: &DialectCall, ours: Option<&Value>) -> Value {
     let mut fields = match ours {
         Some(Value::Object(fields)) => fields.clone(),
@@ -287,7 +288,7 @@ fn tool_response(view: &DialectCall, ours: Option<&Value>) -> Value {
     Value::Object(fields)
 }
 
-/// The text of a result: a string, a part with text, or a list of those.
+/// The text of a result: a string, a part with text, or a list of these.
 fn result_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

@@ -1,7 +1,8 @@
-//! What a hook in Claude Code's dialect answered: its exit code, stdout and stderr → one [`Answer`] of ours.
+//! Parses the answer of a hook in Claude Code's dialect: exit code, stdout and stderr in, an [`Answer`] out.
 //!
-//! Read towards no: where Claude Code itself would not hear an objection (another event's name, a log line before the
-//! object, another casing), it counts here, and what can't be heard is a failure of cause `output`.
+//! In doubt the answer is read as a deny. A deny that Claude Code itself would miss (the name of another event, a log
+//! line before the object, other upper and lower case) counts here, and output that cannot be read is a failure of
+//! cause `output`.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +14,7 @@ use crate::strict_json::{self, ParsedJson};
 
 type ClaudeAnswerFields = Map<String, Value>;
 
-/// Reads how a hook ended that was shown one view of an event.
+/// Parses the answer of a hook that was given one view of an event.
 pub(crate) fn parse_claude_answer(
     hook: &Hook,
     shown: &ClaudeInput,
@@ -46,24 +47,24 @@ struct ClaudeAnswerReader<'a> {
     view_index: usize,
 }
 
-/// What stands in a hook's output.
+/// The content of a hook's output.
 enum ClaudeOutput {
-    /// An answer.
+    /// A JSON object with an answer.
     Object {
         fields: ClaudeAnswerFields,
-        /// A key that stands more than once, at any depth.
+        /// A key that occurs more than once, at any depth.
         repeated: Option<String>,
-        /// Whether another answer stands before it.
+        /// Whether there is another answer before this one.
         again: bool,
     },
-    /// Words.
+    /// Plain text.
     Text,
-    /// Something that a no may stand in and that can't be read.
+    /// Output that may contain a deny and cannot be read; the text says why.
     Unreadable(String),
 }
 
 impl ClaudeAnswerReader<'_> {
-    /// Exit 0: the object in the last line counts.
+    /// Reads the output after exit code 0: the object at its end counts.
     fn read_success(&self, stdout: &CapturedStream) -> ParsedAnswer {
         let text = answers::trim_output(&stdout.text);
         if text.is_empty() {
@@ -92,7 +93,7 @@ impl ClaudeAnswerReader<'_> {
         }
     }
 
-    /// Words without an object are told to the model where Claude Code does that, and to nobody else.
+    /// Reads plain text: it is given to the model on the events where Claude Code does so.
     fn read_text(&self, text: &str) -> ParsedAnswer {
         let mut reading = ParsedAnswer::default();
         if matches!(self.kind, EventKind::BeforeAgent | EventKind::SessionStart) {
@@ -105,7 +106,7 @@ impl ClaudeAnswerReader<'_> {
         reading
     }
 
-    /// Exit 2: no, with stderr as the reason.
+    /// Reads the output after exit code 2: a deny with stderr as its reason.
     fn read_block(&self, stdout: &CapturedStream, stderr: &CapturedStream) -> ParsedAnswer {
         let said = |text: &str| Some(answers::trim_output(text)).filter(|text| !text.is_empty()).map(str::to_owned);
         let printed = match find_answer(answers::trim_output(&stdout.text)) {
@@ -119,7 +120,9 @@ impl ClaudeAnswerReader<'_> {
         ParsedAnswer { answer, problems: Vec::new() }
     }
 
-    /// A no. What has been done already is hidden by a guard alone; others comment on it, as they do under Claude Code.
+    /// Records a deny.
+    ///
+    /// After a tool has run, only a guard's deny hides the result; other hooks comment on it, as in Claude Code.
     fn deny(&self, answer: &mut Answer, reason: Option<String>) {
         if self.kind == EventKind::AfterTool && !self.is_guard {
             let words = reason.unwrap_or_else(|| "a hook objects to this result, without saying why".to_owned());
@@ -165,7 +168,7 @@ impl ClaudeAnswerReader<'_> {
         reading
     }
 
-    /// What the answer adds or puts in another's place.
+    /// Reads the context and the changes of an answer.
     fn read_changes(&self, reading: &mut ParsedAnswer, fields: &ClaudeAnswerFields, specific: &ClaudeAnswerFields) {
         let mut heard = ClaudeFieldReader { parsed: reading };
         let context = heard.read_text(specific, "additionalContext", "hookSpecificOutput.");
@@ -187,7 +190,7 @@ impl ClaudeAnswerReader<'_> {
     fn apply_context(&self, reading: &mut ParsedAnswer, context: String) {
         match self.kind {
             kind if kind.can(HookCapability::Context) => append_line(&mut reading.answer.additional_context, context),
-            // It wants the agent to go on, with these words.
+            // Context on AfterAgent asks the agent to continue with this text.
             EventKind::AfterAgent => {
                 if reading.answer.decision.is_none() {
                     reading.answer.decision = Some(Decision::Deny);
@@ -217,7 +220,7 @@ impl ClaudeAnswerReader<'_> {
         match self.input.changes_from_claude(self.view_index, input) {
             Ok(changes) if changes.is_empty() => {}
             Ok(changes) => reading.answer.tool_input = Some(changes),
-            // Whoever wants other arguments does not want these.
+            // A hook that wants other arguments does not accept these.
             Err(problem) => {
                 let words = format!("wants other arguments, which can't be had: {problem}");
                 reading.problems.push(RunProblem { cause: None, text: words.clone() });
@@ -230,7 +233,7 @@ impl ClaudeAnswerReader<'_> {
     }
 }
 
-/// The keys of an answer; a no can stand in the first three.
+/// The keys of an answer.
 const TOP_LEVEL_KEYS: [&str; 13] = [
     "decision",
     "continue",
@@ -262,7 +265,7 @@ const SPECIFIC_OUTPUT_KEYS: [&str; 13] = [
     "reason",
 ];
 
-/// Reads fields one by one: a wrong one is said, and the others count.
+/// Reads fields one by one: an invalid field is reported and the others count.
 struct ClaudeFieldReader<'a> {
     parsed: &'a mut ParsedAnswer,
 }
@@ -301,7 +304,7 @@ impl ClaudeFieldReader<'_> {
         }
     }
 
-    /// The strictest of what stands in the places for a decision.
+    /// The strictest decision in any of the fields that can hold one.
     fn read_decision(&mut self, top: &ClaudeAnswerFields, specific: &ClaudeAnswerFields) -> Option<Decision> {
         let places = [
             (top, "decision", ""),
@@ -320,7 +323,7 @@ impl ClaudeFieldReader<'_> {
         let word = match value {
             Value::Null => return None,
             Value::String(word) => word.trim().to_ascii_lowercase(),
-            // As an answer to a request for permission has it.
+            // An answer to PermissionRequest has an object.
             Value::Object(decision) => decision.get("behavior").and_then(Value::as_str).unwrap_or_default().to_owned(),
             _ => String::new(),
         };
@@ -336,7 +339,7 @@ impl ClaudeFieldReader<'_> {
         }
     }
 
-    /// An answer to another event is one to this: nobody else asked.
+    /// Reports an answer that names another event; it counts, since the hook was run for this event only.
     fn check_event_name(&mut self, kind: EventKind, specific: &ClaudeAnswerFields) {
         let Some(named) = specific.get("hookEventName").and_then(Value::as_str) else { return };
         let own = [AgentScope::Session, AgentScope::SubAgent].map(|whose| event_name(kind, whose));
@@ -346,7 +349,7 @@ impl ClaudeFieldReader<'_> {
         }
     }
 
-    /// A field that is nobody's, and near to one that a no can stand in; or an object that says nothing known.
+    /// Reports an unknown key that is similar to one that can hold a deny, or an object without any known key.
     fn report_misspelt_keys(&mut self, fields: &ClaudeAnswerFields, known: &[&str], at: &str) {
         let plain = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
         let unknown: Vec<&String> = fields.keys().filter(|key| !known.contains(&key.as_str())).collect();
@@ -379,9 +382,9 @@ fn append_line(to: &mut Option<String>, words: String) {
     });
 }
 
-/// The object that the output is, or that stands at its end.
+/// Finds the answer: the object that is the whole output, or the object at its end.
 fn find_answer(text: &str) -> ClaudeOutput {
-    /// Objects within an object begin lines too; nobody prints an answer of more.
+    /// The maximum number of lines tried as the start of the answer: nested objects start lines too.
     const MAX_ANSWER_CANDIDATES: usize = 256;
     if let Some(problem) = answers::encoding_problem(text) {
         return ClaudeOutput::Unreadable(problem.to_owned());

@@ -1,4 +1,4 @@
-//! A hook's `if`: a permission rule of Claude Code's, such as `Bash(git *)`. What can't be evaluated counts as matching.
+//! A hook's `if`: a permission rule of Claude Code, such as `Bash(git *)`. A rule that cannot be evaluated matches.
 
 use std::path::Path;
 
@@ -9,17 +9,24 @@ use crate::matching::tool_names::tools_named;
 use crate::matching::wildcard::{matches_wildcard, path_matches_wildcard};
 use crate::shell::parts;
 
-/// A permission rule.
+/// A permission rule of Claude Code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PermissionRule {
     text: String,
     tool: String,
-    /// What stands in its parentheses.
+    /// The text in the parentheses.
     specifier: Option<String>,
 }
 
 impl PermissionRule {
-    /// Reads a rule; `None` for text that is none, which nobody can evaluate.
+    /// Parses a rule; `None` for text that is not a rule.
+    ///
+    /// ```
+    /// use hookwright_hooks::PermissionRule;
+    ///
+    /// assert!(PermissionRule::parse("Bash(git *)").is_some());
+    /// assert!(PermissionRule::parse("Bash(git *").is_none());
+    /// ```
     pub fn parse(text: &str) -> Option<PermissionRule> {
         let trimmed = text.trim();
         let (tool, specifier) = match trimmed.split_once('(') {
@@ -35,12 +42,12 @@ impl PermissionRule {
         })
     }
 
-    /// The rule as written.
+    /// The rule as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether a call is one that the rule is about, or may be.
+    /// Whether the rule is about a call, or cannot be evaluated for it.
     pub fn matches(&self, tool: &str, input: &Map<String, Value>, cwd: &Path, project: &Path) -> bool {
         if !self.names_tool(tool) {
             return false;
@@ -59,12 +66,12 @@ impl PermissionRule {
             "web_fetch" => {
                 calls.iter().any(|call| argument(call, "url").is_none_or(|url| domain_matches(specifier, &url)))
             }
-            // Patterns of many paths, queries, names: who knows.
+            // Patterns of several paths, queries and names are not evaluated.
             _ => true,
         }
     }
 
-    /// Whether the rule's name means a tool. A rule about edits is about all that writes files.
+    /// Whether the rule names a tool. A rule about edits names all tools that write files.
     fn names_tool(&self, tool: &str) -> bool {
         let edits = ["Edit", "Write", "MultiEdit", "NotebookEdit"].contains(&self.tool.as_str());
         self.tool == tool
@@ -75,19 +82,19 @@ impl PermissionRule {
     }
 }
 
-/// Longer commands are nobody's to read quickly.
+/// The longest command that is parsed; longer commands match every rule.
 const MAX_COMMAND_BYTES: usize = 64 << 10;
 
-/// Whether one of the commands in a command line is as a rule says, or whether nobody can tell.
+/// Whether one of the commands in a command line matches a rule, or cannot be determined.
 fn command_matches(specifier: &str, command: &str) -> bool {
-    // `git:*` is the older way to write `git *`.
+    // `git:*` is the older form of `git *`.
     let rule = match specifier.strip_suffix(":*") {
         Some(prefix) => format!("{prefix} *"),
         None => specifier.to_owned(),
     };
     let fits = |text: &str| {
         let text = text.trim();
-        // `ls *` is about `ls` alone, too.
+        // `ls *` matches `ls` alone too.
         matches_wildcard(text, &rule) || rule.strip_suffix(" *").is_some_and(|alone| matches_wildcard(text, alone))
     };
     if command.len() > MAX_COMMAND_BYTES || fits(command) {
@@ -103,7 +110,7 @@ fn command_matches(specifier: &str, command: &str) -> bool {
     })
 }
 
-/// Whether a path is one that a rule names: from the root (`//`), the home (`~`), the project (`/`), or anywhere.
+/// Whether a path matches a rule: from the root (`//`), the home directory (`~`), the project (`/`), or at any depth.
 fn path_matches(specifier: &str, path: &str, cwd: &Path, project: &Path) -> bool {
     if specifier.starts_with('~') || specifier.contains(['{', '[', '!', '\\']) {
         return true;
@@ -121,7 +128,7 @@ fn path_matches(specifier: &str, path: &str, cwd: &Path, project: &Path) -> bool
     within || anywhere || (anchored.is_some() && path_matches_wildcard(pattern, path))
 }
 
-/// Whether an address is of a rule's domain; other rules about addresses nobody knows here.
+/// Whether a URL belongs to a rule's domain; other rules about URLs match everything.
 fn domain_matches(specifier: &str, url: &str) -> bool {
     let Some(domain) = specifier.strip_prefix("domain:") else { return true };
     let Some((_, rest)) = url.split_once("://") else { return true };

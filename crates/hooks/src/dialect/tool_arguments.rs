@@ -1,5 +1,8 @@
-//! THE table of tools' arguments, ours ↔ Claude Code's: a call in one vocabulary → the same call in the other, and a change
-//! of that back again. Names are `tool_names.rs`. What has no counterpart keeps its name and is said in a [`Loss`].
+//! Translates tool calls between the Gemini dialect and Claude Code's: the arguments of a call in either direction, and
+//! a change of the translated call back again.
+//!
+//! `tool_names.rs` has the names of the tools. A tool or argument without a counterpart keeps its name and is reported
+//! as a [`TranslationLoss`].
 
 mod shapes;
 
@@ -9,48 +12,49 @@ use serde_json::{Map, Value};
 
 use crate::matching::tool_names::{claude_name, mcp_spelling, tool_by_claude_name};
 
-/// A call of a tool, in either vocabulary.
+/// A tool call in either dialect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DialectCall {
-    /// The tool's name.
+    /// The name of the tool.
     pub tool: String,
-    /// Its arguments.
+    /// The arguments of the call.
     pub input: Map<String, Value>,
 }
 
 impl DialectCall {
-    /// A call.
+    /// A call of a tool with these arguments.
     pub fn new(tool: impl Into<String>, input: Map<String, Value>) -> Self {
         DialectCall { tool: tool.into(), input }
     }
 }
 
-/// A call in the other vocabulary.
+/// A call translated to the other dialect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaudeTranslation {
-    /// One call, or several that together are it: a no to one of them is a no to it. Never empty.
+    /// One call, or several that together are the call: a deny of one is a deny of the call. Never empty.
     pub views: Vec<DialectCall>,
-    /// Where a command runs, if only its own arguments said so: in the other vocabulary the working directory does.
+    /// The working directory of a command, where only the arguments of the call give it: Claude Code has no such
+    /// argument.
     pub cwd: Option<PathBuf>,
-    /// What is not exact.
+    /// The parts of the call that are not translated exactly.
     pub losses: Vec<TranslationLoss>,
 }
 
-/// Something about a call that the other vocabulary has no exact word for.
+/// A part of a call that has no exact counterpart in the other dialect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TranslationLoss {
-    /// The tool, which keeps its name and its arguments.
+    /// A tool without a counterpart, which keeps its name and arguments.
     Tool(String),
-    /// An argument, which keeps its name and value.
+    /// An argument without a counterpart, which keeps its name and value.
     Argument(String),
-    /// An argument whose meaning there is only near.
+    /// An argument whose counterpart has a similar but not the same meaning.
     Approximate {
-        /// Its name here.
+        /// The name of the argument in the original call.
         argument: String,
-        /// How it differs.
+        /// The difference in meaning.
         how: &'static str,
     },
-    /// One call that stands as several.
+    /// One call that was split into this many calls.
     Split(usize),
 }
 
@@ -65,21 +69,21 @@ impl std::fmt::Display for TranslationLoss {
     }
 }
 
-/// Why a change of a translated call can't be made to the call itself.
+/// Why a change of a translated call cannot be applied to the original call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UntranslatableChange {
-    /// The view is one of several, and what it changes is not its own.
+    /// The call was split, and the change affects more than one of its parts.
     #[error("it changes one of several parts of a call, which can't be changed apart")]
     PartOfSplitCall,
-    /// An argument was taken away that has no value to fall back to.
+    /// The change removes an argument that has no default value.
     #[error("it takes away `{0}`, which can't be taken away")]
     RemovedArgument(String),
-    /// Translated once more, the changed call says something else.
+    /// The changed call has no equivalent in the original dialect.
     #[error("what it makes of `{0}` has no counterpart")]
     NoCounterpart(String),
 }
 
-/// An argument's names, and what it holds.
+/// The names of an argument in both dialects, and the kind of its value.
 struct ArgumentMapping {
     gemini_name: &'static str,
     claude_name: &'static str,
@@ -88,15 +92,15 @@ struct ArgumentMapping {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ArgumentKind {
-    /// The same in both.
+    /// The value is the same in both dialects.
     Same,
-    /// A flag that is off where it is missing.
+    /// A flag that is false where it is missing.
     Flag,
-    /// The opposite flag; both are off where they are missing.
+    /// A flag with the opposite meaning; both are false where they are missing.
     InvertedFlag,
-    /// A path, which Claude Code always writes whole.
+    /// A path, which Claude Code always writes as an absolute path.
     Path,
-    /// Words for people: whoever leaves them out changes nothing.
+    /// Text for people, which may be left out without effect.
     Comment,
 }
 
@@ -108,23 +112,23 @@ const fn renamed_argument(ours: &'static str, theirs: &'static str, kind: Argume
     ArgumentMapping { gemini_name: ours, claude_name: theirs, kind }
 }
 
-/// What a tool's arguments need beyond other names.
+/// How the arguments of a tool are translated beyond their names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ArgumentShape {
     Plain,
-    /// Lines counted from one, as first and last or as first and how many.
+    /// Lines counted from 1: first and last line, or first line and number of lines.
     LineRange,
     /// Several edits of one file.
     Edits,
-    /// A cell of a notebook, which is written whole.
+    /// A cell of a notebook, which is written as a whole.
     NotebookCell,
-    /// How much a search shows.
+    /// The output mode of a search.
     Search,
-    /// A directory of its own.
+    /// The directory in which a command runs.
     Directory,
-    /// Addresses within a text.
+    /// URLs within a text.
     Urls,
-    /// Items with other keys.
+    /// List items with other keys.
     Todos,
 }
 
@@ -159,7 +163,7 @@ const AGENT_ARGUMENTS: &[ArgumentMapping] = &[
 ];
 const READ_ARGUMENTS: &[ArgumentMapping] = &[renamed_argument("file_path", "file_path", ArgumentKind::Path)];
 
-/// Claude Code's tools that have a counterpart. Which one that is, the table of names says.
+/// The tools of Claude Code that have a counterpart, which `tool_names.rs` gives.
 const TOOL_MAPPINGS: [ToolMapping; 20] = [
     tool_mapping("Bash", ArgumentShape::Directory, SHELL_ARGUMENTS),
     tool_mapping("PowerShell", ArgumentShape::Directory, SHELL_ARGUMENTS),
@@ -227,7 +231,7 @@ fn mapping_for(theirs: &str) -> Option<&'static ToolMapping> {
     TOOL_MAPPINGS.iter().find(|row| row.claude_tool == theirs)
 }
 
-/// A call of ours, as Claude Code would make it. Relative paths are those of `cwd`.
+/// Translates a call to Claude Code's dialect. Relative paths are resolved against `cwd`.
 pub fn to_claude(call: &DialectCall, cwd: &Path) -> ClaudeTranslation {
     let Some(row) = claude_name(&call.tool).and_then(mapping_for) else { return untranslated(call) };
     if call.tool == "read_many_files" {
@@ -257,7 +261,7 @@ pub fn to_claude(call: &DialectCall, cwd: &Path) -> ClaudeTranslation {
     ClaudeTranslation { views, cwd: own_directory, losses }
 }
 
-/// A call of Claude Code's, as one or several of ours.
+/// Translates a call from Claude Code's dialect to one or several calls.
 pub fn from_claude(call: &DialectCall) -> ClaudeTranslation {
     let (Some(ours), Some(row)) = (tool_by_claude_name(&call.tool), mapping_for(&call.tool)) else {
         return untranslated(call);
@@ -279,11 +283,13 @@ pub fn from_claude(call: &DialectCall) -> ClaudeTranslation {
     }
 }
 
-/// The changes to a call of ours that a hook wants which was shown `to_claude(original)` and gave back other arguments,
-/// all of them, for one of its views. Laid over the call's arguments they have that effect.
+/// Translates a change of a translated call back: the changes to `original` that give the arguments `changed` for one
+/// view of `to_claude(original)`.
+///
+/// `changed` has all arguments of the view; the result is applied over the arguments of `original`.
 ///
 /// # Errors
-/// If that can't be said in our vocabulary.
+/// If the change has no equivalent in the Gemini dialect.
 pub fn changes_from_claude(
     original: &DialectCall,
     cwd: &Path,
@@ -303,7 +309,7 @@ pub fn changes_from_claude(
     for key in before.keys().filter(|key| !after.contains_key(*key)) {
         match row.arguments.iter().find(|argument| argument.gemini_name == key).map(|argument| argument.kind) {
             Some(ArgumentKind::Comment) => {}
-            // What Claude Code has no word for was only shown along.
+            // An argument without a counterpart was passed along for information only.
             None => {}
             Some(ArgumentKind::Flag) => drop(changes.insert(key.clone(), Value::Bool(false))),
             Some(_) => return Err(UntranslatableChange::RemovedArgument(key.clone())),
@@ -320,11 +326,11 @@ pub fn changes_from_claude(
     }
 }
 
-/// The arguments of a call of Claude Code's after one of the views that `from_claude(original)` gave was changed: all of
-/// them, as `updatedInput` wants it.
+/// Translates a change of one view of `from_claude(original)` back: all arguments of the changed call, as
+/// `updatedInput` requires.
 ///
 /// # Errors
-/// If that can't be said in Claude Code's vocabulary.
+/// If the change has no equivalent in Claude Code's dialect.
 pub fn changes_to_claude(
     original: &DialectCall,
     view: usize,
@@ -361,7 +367,7 @@ fn untranslated(call: &DialectCall) -> ClaudeTranslation {
     ClaudeTranslation { views: vec![call.clone()], cwd: None, losses }
 }
 
-/// For a tool that keeps its arguments: what is different, if nothing was taken away.
+/// The changed arguments of a tool without a counterpart, provided that none was removed.
 fn untranslated_changes(
     before: &Map<String, Value>,
     after: &Map<String, Value>,
@@ -377,7 +383,7 @@ fn changed_arguments(before: &Map<String, Value>, after: &Map<String, Value>) ->
     changed.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// One view in our words, as the view shows it.
+/// Translates the arguments of one view to the Gemini dialect.
 fn arguments_to_gemini(row: &ToolMapping, theirs: &Map<String, Value>) -> Map<String, Value> {
     let mut input = rename_to_gemini(row, theirs);
     shapes::to_gemini(row, &mut input, &mut Vec::new());
@@ -417,7 +423,7 @@ fn with_absolute_paths(row: &ToolMapping, theirs: &Map<String, Value>, cwd: &Pat
     whole.collect()
 }
 
-/// A path from the root, without `.` and `..`: a guard compares its beginning and its parts.
+/// The absolute path without `.` and `..`: guards compare its prefix and its components.
 fn absolute_path(path: &str, cwd: &Path) -> String {
     let joined = cwd.join(path);
     let mut whole = PathBuf::new();
@@ -431,7 +437,7 @@ fn absolute_path(path: &str, cwd: &Path) -> String {
     whole.to_string_lossy().into_owned()
 }
 
-/// The arguments that no row knows.
+/// The arguments that the mapping does not contain.
 fn unknown_arguments(
     input: &Map<String, Value>,
     row: &ToolMapping,

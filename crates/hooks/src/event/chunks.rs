@@ -1,7 +1,7 @@
-//! How much of a streamed answer AfterModel hooks are handed at a time (`chunks`), and where a text may be cut for that.
+//! How much of a streamed response AfterModel hooks receive at a time (`chunks`), and where the text may be split.
 //!
-//! Pure and by the character, so that the ends found in a text do not depend on the pieces in which it arrives. Holding
-//! pieces back until there is an end is the work of whoever receives them.
+//! The splitter examines one character at a time, so the boundaries do not depend on the pieces in which the text
+//! arrives. The caller holds text back until there is a boundary.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -10,20 +10,21 @@ mod sentence;
 
 use sentence::SentenceDetector;
 
-/// What a hook wants to be handed at a time instead of every piece.
+/// The unit in which a hook receives a streamed response instead of receiving every piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkUnit {
     /// Whole sentences.
     Sentence,
     /// Whole lines.
     Line,
-    /// At least so many characters, and whole words.
+    /// Whole words of at least this many characters together.
     MinChars(NonZeroU32),
 }
 
 impl ChunkUnit {
-    /// The longest unit that is waited for, in characters. What has no end by then ends with its next word, and where
-    /// there is no word's end in as much again, where it is.
+    /// The maximum length of a unit in characters.
+    ///
+    /// A longer unit ends at the next end of a word, and a unit of twice this length ends in any case.
     pub const MAX_CHUNK_CHARS: u32 = 65_536;
 }
 
@@ -37,7 +38,7 @@ impl fmt::Display for ChunkUnit {
     }
 }
 
-/// Where a unit may end; each kind of end is also one of those before it.
+/// The places at which a unit may end; each kind is also a boundary of the kinds before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ChunkBoundary {
     Word,
@@ -45,7 +46,7 @@ enum ChunkBoundary {
     Line,
 }
 
-/// What the hooks of a plan want together: units so large that none of them is handed less than it asks for.
+/// The granularity for all hooks of a plan: no hook receives less than its unit at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkGranularity {
     boundary: ChunkBoundary,
@@ -53,7 +54,7 @@ pub struct ChunkGranularity {
 }
 
 impl ChunkGranularity {
-    /// The finest that is coarse enough for all; nothing if nobody asks.
+    /// The finest granularity that is coarse enough for all units; `None` without any unit.
     pub fn coarsest(wishes: impl IntoIterator<Item = ChunkUnit>) -> Option<ChunkGranularity> {
         wishes.into_iter().map(ChunkGranularity::from).reduce(|one, other| ChunkGranularity {
             boundary: one.boundary.max(other.boundary),
@@ -73,15 +74,24 @@ impl From<ChunkUnit> for ChunkGranularity {
     }
 }
 
-/// Finds the ends of units in a text that arrives in pieces, looking at every character once.
+/// Finds the boundaries of units in a text that arrives in pieces; every character is examined once.
+///
+/// ```
+/// use hookwright_hooks::{ChunkGranularity, ChunkSplitter, ChunkUnit};
+///
+/// let lines = ChunkGranularity::from(ChunkUnit::Line);
+/// let mut splitter = ChunkSplitter::default();
+/// assert_eq!(splitter.feed("half a line", lines), None);
+/// assert_eq!(splitter.feed(" and\nthe next", lines), Some(5));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ChunkSplitter {
-    /// How many characters there are behind the last end.
+    /// The number of characters after the last boundary.
     open_chars: usize,
     sentence_detector: SentenceDetector,
 }
 
-/// An end: its place in the newest piece, and how many characters there were before it.
+/// A boundary: its byte offset in the newest piece, and the number of characters before it.
 type BoundaryOffset = (usize, usize);
 
 impl ChunkSplitter {
@@ -90,8 +100,9 @@ impl ChunkSplitter {
         self.open_chars > 0
     }
 
-    /// Takes in the next piece. Gives the place in it where the last whole unit ends, if one does: everything before is
-    /// whole. It may be the very beginning, where a piece shows that what came before it was at its end.
+    /// Adds the next piece, and returns the byte offset in it at which the last whole unit ends, if one does.
+    ///
+    /// The offset is 0 if the piece shows that the text before it was complete.
     pub fn feed(&mut self, text: &str, grain: ChunkGranularity) -> Option<usize> {
         let (mut end, mut word) = (None, None);
         for (at, char) in text.char_indices() {
@@ -110,29 +121,29 @@ impl ChunkSplitter {
             }
         }
         let end = if grain.boundary == ChunkBoundary::Word { word } else { end };
-        // The last end has the most before it.
+        // The last boundary has the most characters before it.
         let whole = end.filter(|(_, before)| *before >= grain.min_chars);
         let (at, before) = whole.or_else(|| self.forced_boundary(text, word))?;
         self.open_chars -= before;
         Some(at)
     }
 
-    /// Where a unit ends that is too long to be waited for.
+    /// The boundary of a unit that exceeds the maximum length.
     fn forced_boundary(&self, text: &str, word: Option<BoundaryOffset>) -> Option<BoundaryOffset> {
         let longest = ChunkUnit::MAX_CHUNK_CHARS as usize;
         let anywhere = (self.open_chars >= 2 * longest).then_some((text.len(), self.open_chars));
         word.or(anywhere).filter(|_| self.open_chars >= longest)
     }
 
-    /// Ends what has begun.
+    /// Ends the current unit and starts anew.
     pub fn reset(&mut self) {
         *self = ChunkSplitter::default();
     }
 }
 
-/// Whether a word ends with a character. Scripts that leave no room between words end one with every character.
+/// Whether a word ends with a character. In scripts without spaces between words, every character ends one.
 fn ends_word(char: char) -> bool {
-    // Of a line's two ends the second is the one.
+    // Of `\r\n` the second character ends the word.
     (char.is_whitespace() && char != '\r')
         || matches!(char, '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{ff01}'..='\u{ff0f}' | '\u{20000}'..='\u{3ffff}')
 }
@@ -146,7 +157,7 @@ mod tests {
         ChunkUnit::MinChars(NonZeroU32::new(characters).unwrap())
     }
 
-    /// The units of a text that arrives in these pieces; the last is what is left at the end, and may be empty.
+    /// The units of a text that arrives in these pieces; the last one is the rest, which may be empty.
     fn split_into_units<'p>(pieces: impl IntoIterator<Item = &'p str>, wishes: &[ChunkUnit]) -> Vec<String> {
         let grain = ChunkGranularity::coarsest(wishes.iter().copied()).unwrap();
         let (mut cutter, mut held, mut units) = (ChunkSplitter::default(), String::new(), Vec::new());
@@ -164,7 +175,7 @@ mod tests {
         units
     }
 
-    /// The units of a text that arrives by the character.
+    /// The units of a text that arrives one character at a time.
     fn split_by_character(text: &str, wish: ChunkUnit) -> Vec<String> {
         let characters: Vec<String> = text.chars().map(String::from).collect();
         split_into_units(characters.iter().map(String::as_str), &[wish])
@@ -210,7 +221,7 @@ mod tests {
         assert_eq!(split_by_character("日本語の文章", min_chars(4)), ["日本語の", "文章"]);
     }
 
-    /// What is whole already is handed over at once, so that no hook runs more often than there are pieces.
+    /// Whole units are returned together, so that no hook runs more often than there are pieces.
     #[test]
     fn whole_units_of_one_piece_are_returned_together() {
         assert_eq!(
@@ -281,7 +292,7 @@ mod tests {
             let text = pieces.concat();
             prop_assert_eq!(units.concat(), text.clone());
             prop_assert!(units.len() <= pieces.len() + 1, "a hook runs no more often than there are pieces");
-            // Each unit but the last is whole for every hook: it is one or more of those that the hook would have alone.
+            // Each unit but the last consists of one or more of the units that each hook would have alone.
             let finest = |wish: ChunkUnit| match wish {
                 ChunkUnit::MinChars(_) => min_chars(1),
                 wish => wish,
@@ -303,7 +314,7 @@ mod tests {
             }
         }
 
-        /// Nothing is held that is whole: what is left has no end in it.
+        /// No whole unit is held back: the rest contains no boundary.
         #[test]
         fn at_most_one_unit_is_held_back(pieces in prop::collection::vec(PIECE_PATTERN, 0..30), wish in any_chunk_unit()) {
             let units = split_into_units(pieces.iter().map(String::as_str), &[wish]);

@@ -1,18 +1,20 @@
-//! A text that only grows, written as JSON once: every event of a streamed answer carries all of the text so far, and ten
-//! thousand of them must not write the first sentence ten thousand times.
+//! A text that only grows and is encoded as JSON once.
+//!
+//! Every event of a streamed response carries the whole text so far, and ten thousand events must not encode the first
+//! sentence ten thousand times.
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
 
-/// A text that only grows. Cheap to clone.
+/// A text that only grows, kept as JSON. It is cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct GrowingText {
-    /// JSON without the quotes around it; each piece is more than twice as long as the next, so they stay few.
+    /// JSON without the enclosing quotes; each piece is more than twice as long as the next, so that there are few.
     pieces: Vec<Bytes>,
 }
 
 impl GrowingText {
-    /// Adds to the end.
+    /// Appends to the text.
     pub fn push_str(&mut self, text: &str) {
         let quoted = serde_json::Value::from(text).to_string();
         let mut last = Bytes::from(quoted).slice(1..);
@@ -25,7 +27,7 @@ impl GrowingText {
         }
     }
 
-    /// The text as JSON, without the quotes around it.
+    /// The text as JSON, without the enclosing quotes.
     pub(crate) fn pieces(&self) -> &[Bytes] {
         &self.pieces
     }
@@ -84,7 +86,7 @@ mod tests {
             assert!(growing.pieces().len() <= 20);
         }
         assert_eq!(decoded_text(&growing), whole);
-        // Written again and again it would be thousands of times its length.
+        // Encoding the whole text each time would write thousands of times its length.
         assert!(written < 20 * whole.len(), "{written} bytes for {}", whole.len());
     }
 

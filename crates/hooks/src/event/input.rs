@@ -1,5 +1,5 @@
-//! The eleven events as values: what each tells its hooks, how that becomes the JSON on a hook's stdin, and how a
-//! sequential plan hands one hook's changes to the next. What an answer does to the event is `outcome.rs`.
+//! The eleven events as values: their fields, their JSON on a hook's stdin, and how a sequential plan passes one hook's
+//! changes to the next. `answers/outcome.rs` has the verdicts.
 
 mod encode;
 mod event_fields;
@@ -22,24 +22,24 @@ pub(crate) use encode::Base;
 pub use encode::HookInput;
 pub use event_fields::{Attachment, AttachmentKind, Purpose, RequestedBy, Session};
 
-/// An event that can be fired: its kind, its input and the type of its verdict belong together.
+/// An event that can be fired: its kind, its input and the type of its verdict.
 pub trait Event: Serialize + Clone + Send + Sync {
-    /// Which event this is.
+    /// The kind of the event.
     const KIND: EventKind;
-    /// What hooks can decide about it, made of the answers of all of them.
+    /// The type of the verdict, made from the merged answer of all hooks.
     type Verdict: for<'a> From<&'a MergedAnswer>;
 
-    /// What the matcher is tested against.
+    /// The subject that the matcher is tested against.
     fn subject(&self) -> Option<&str> {
         None
     }
 
-    /// For a tool of an MCP server: all that it is called, which matchers are tested against too.
+    /// For a tool of an MCP server: its names, which matchers are tested against too.
     fn mcp_name(&self) -> Option<McpToolName<'_>> {
         None
     }
 
-    /// The tool call that it is about.
+    /// The id of the tool call that the event is about.
     fn tool_use_id(&self) -> Option<&str> {
         None
     }
@@ -49,38 +49,38 @@ pub trait Event: Serialize + Clone + Send + Sync {
         None
     }
 
-    /// How the call came to its end, once it has.
+    /// How the call ended, once it has.
     fn call_status(&self) -> Option<CallStatus> {
         None
     }
 
-    /// A field too large to copy for every hook; it is written ahead of the others, and `Serialize` leaves it out.
+    /// A field that is too large to copy for every hook; it is written before the others, and `Serialize` skips it.
     fn shared_field(&self) -> Option<(&'static str, &SharedJson)> {
         None
     }
 
-    /// A text too long to write for every event; it is written behind the others, and `Serialize` leaves it out.
+    /// A text that is too long to encode for every event; it is written after the others, and `Serialize` skips it.
     fn growing_field(&self) -> Option<(&'static str, &GrowingText)> {
         None
     }
 
-    /// Whether the growing text goes on in events to come.
+    /// Whether the growing text continues in later events.
     fn has_more_text(&self) -> bool {
         false
     }
 
-    /// The tools that a hook may choose among; empty if nobody said.
+    /// The names of the tools that are offered to the model; empty if they are not known.
     fn offered_tools(&self) -> &[String] {
         &[]
     }
 
-    /// Whether one hook's answer can change what others see.
+    /// Whether one hook's answer can change the input of later hooks.
     const IS_REWRITABLE: bool = false;
 
     /// Applies one hook's answer to the input of the next one in a sequential plan.
     fn apply_answer(&mut self, _answer: &Answer) {}
 
-    /// Whether nothing that `advance` can change is different.
+    /// Whether everything that `apply_answer` can change is the same in both events.
     fn is_unchanged_from(&self, _other: &Self) -> bool {
         true
     }
@@ -94,7 +94,7 @@ macro_rules! events {
         pub enum AnyEvent { $($name($name $(<$life>)?)),* }
 
         impl AnyEvent {
-            /// Reads an event's own fields; base fields and unknown ones are ignored.
+            /// Reads the event's own fields; base fields and unknown ones are ignored.
             ///
             /// # Errors
             /// If a field is missing or of the wrong type; the message names it.
@@ -104,19 +104,19 @@ macro_rules! events {
                 }
             }
 
-            /// The schema of an event's own fields.
+            /// The JSON schema of the event's own fields.
             #[cfg(feature = "schema")]
             pub(crate) fn schema(kind: EventKind) -> schemars::Schema {
                 match kind { $(EventKind::$name => schemars::schema_for!($name $(<$life>)?)),* }
             }
 
-            /// Which event this is.
+            /// The kind of the event.
             pub fn kind(&self) -> EventKind {
                 match self { $(AnyEvent::$name(_) => EventKind::$name),* }
             }
         }
 
-        /// Evaluates an expression for whichever event an [`AnyEvent`] holds.
+        /// Evaluates an expression for the event that an [`AnyEvent`] holds.
         macro_rules! with_event {
             ($any:expr, $event:ident => $body:expr) => {
                 match $any { $($crate::event::input::AnyEvent::$name($event) => $body),* }
@@ -133,7 +133,7 @@ events! {
 }
 
 impl AnyEvent {
-    /// What the matcher is tested against.
+    /// The subject that the matcher is tested against.
     pub fn subject(&self) -> Option<&str> {
         with_event!(self, event => event.subject())
     }
@@ -420,7 +420,7 @@ impl Event for BeforeTool<'_> {
     }
 }
 
-/// What a tool is called at the server that hooks are told of.
+/// The names of a tool of an MCP server, from the event's `mcp_context`.
 fn mcp_tool_name<'a>(name: &'a str, context: Option<&'a Value>) -> Option<McpToolName<'a>> {
     let text = |key| context?.get(key)?.as_str();
     Some(McpToolName { name, server: text("server_name")?, tool: text("tool_name")? })

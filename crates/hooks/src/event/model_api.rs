@@ -1,6 +1,7 @@
-//! The stable request and response that hooks on model events see and give back.
+//! The stable model request and response that hooks on model events receive and return.
 //!
-//! It holds text only and belongs to no provider; translating a provider's types to and from it is the caller's work.
+//! They contain text only and are independent of the provider; the caller translates a provider's types to and from
+//! them.
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -125,7 +126,7 @@ pub struct LlmUsage {
 }
 
 impl LlmResponse {
-    /// An answer, or a piece of one, that is just this text.
+    /// A response, or a piece of one, that consists of this text.
     pub fn from_text(text: impl Into<String>) -> Self {
         let text = text.into();
         let content = LlmContent { parts: vec![text.clone()], ..LlmContent::default() };
@@ -136,7 +137,7 @@ impl LlmResponse {
         }
     }
 
-    /// The first candidate's text, however the answer spells it.
+    /// The text of the first candidate, or `text` where there are no candidates.
     pub fn text(&self) -> String {
         match self.candidates.first() {
             Some(candidate) => candidate.content.parts.concat(),
@@ -164,18 +165,18 @@ pub struct LlmRequestPatch {
 }
 
 impl LlmRequestPatch {
-    /// Lays a later hook's changes over this one's.
+    /// Applies a later hook's patch over this one.
     pub(crate) fn overlay(&mut self, later: LlmRequestPatch) {
         self.model = later.model.or(self.model.take());
         self.messages = later.messages.or(self.messages.take());
-        // Setting by setting: a later hook has seen the earlier one's settings and need not repeat them.
+        // Settings are merged one by one: a later hook has received the earlier one's and need not repeat them.
         if let Some(config) = later.config {
             self.config.get_or_insert_default().extend(config);
         }
         self.tool_config = later.tool_config.or(self.tool_config.take());
     }
 
-    /// The request as changed by this patch.
+    /// Applies the patch to a request.
     pub fn apply(&self, request: &mut LlmRequest) {
         if let Some(model) = &self.model {
             request.model.clone_from(model);
@@ -194,25 +195,25 @@ impl LlmRequestPatch {
 
 /// JSON text that is serialised once and sent to many hooks without being copied.
 ///
-/// An answer streamed in a thousand pieces carries the same request a thousand times; this is what makes that cheap.
+/// The AfterModel events of a response that is streamed in a thousand pieces carry the same request a thousand times.
 #[derive(Clone, Debug)]
 pub struct SharedJson(Bytes);
 
 impl SharedJson {
     /// Serialises a request.
     pub fn from_request(request: &LlmRequest) -> Self {
-        // A request is strings, numbers and maps with string keys: serialising it cannot fail.
+        // A request consists of strings, numbers and maps with string keys: serialising it cannot fail.
         let text = serde_json::to_vec(request).unwrap_or_else(|_| b"null".to_vec());
-        // It is kept for as long as an answer takes, without the room that it did not need.
+        // The text is kept for the whole response: `into_boxed_slice` frees the spare capacity.
         SharedJson(Bytes::from(text.into_boxed_slice()))
     }
 
-    /// The JSON text.
+    /// The JSON text as bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.0
     }
 
-    /// The request it holds, if it is one.
+    /// Parses the request; `None` if the text is not one.
     pub fn parse(&self) -> Option<LlmRequest> {
         serde_json::from_slice(&self.0).ok()
     }

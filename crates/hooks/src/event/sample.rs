@@ -1,5 +1,6 @@
-//! A realistic input for every event, for trying hooks: what a small session would send. Harmless: nothing here deletes,
-//! sends or overwrites anything, should a hook take it at its word.
+//! A realistic input for every event, for trying hooks.
+//!
+//! The samples are harmless: a hook that executes them deletes, sends and overwrites nothing of value.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,7 @@ use crate::matching::tool_names::known_tools;
 const SAMPLE_PROMPT: &str = "What does this project do?";
 const SAMPLE_ANSWER: &str = "It greets whoever starts it.";
 
-/// An event's own fields. The subject, if there is one, is what a matcher is tested against.
+/// A sample of an event's own fields, for the given subject of the matcher or else for a default one.
 pub fn sample_input(kind: EventKind, subject: Option<&str>) -> Map<String, Value> {
     let subject = subject.map(str::to_owned).or_else(|| default_subject(kind).map(str::to_owned));
     let mut fields = match kind {
@@ -46,7 +47,7 @@ pub fn sample_input(kind: EventKind, subject: Option<&str>) -> Map<String, Value
     fields
 }
 
-/// What a matcher is tested against in a sample: something that one of these hooks runs for, if there is such a thing.
+/// The subject of the matcher for a sample: one for which one of these hooks runs, if there is one.
 pub fn sample_subject<'h>(kind: EventKind, hooks: impl Iterator<Item = &'h Hook> + Clone) -> Option<&'static str> {
     let is_met = |subject: &&'static str| hooks.clone().any(|hook| hook.event == kind && hook.matcher.matches(subject));
     let usual = default_subject(kind)?;
@@ -66,7 +67,7 @@ fn default_subject(kind: EventKind) -> Option<&'static str> {
     }
 }
 
-/// A built-in tool's arguments in a small, harmless call; none for other tools.
+/// The arguments of a small, harmless call of a built-in tool; empty for other tools.
 pub fn sample_args(tool: &str) -> Map<String, Value> {
     let args = match crate::matching::tool_names::canonical_tool_name(tool) {
         "read_file" => json!({"file_path": "README.md"}),

@@ -1,25 +1,27 @@
-//! A hook's declaration, field by field, for whoever must tell whether it is still what a person agreed to. What its
-//! command leads to is `files.rs`.
+//! The fields of a hook's declaration that make up its fingerprint, by which a caller detects changes since the user
+//! trusted it. `files.rs` follows the files that its command uses.
 
 use crate::dialect::Dialect;
 use crate::dialect::claude::{AgentScope, CallStatus};
 use crate::hook::{Action, Hook, HookRole, RunCondition, WorkerAction, WorkerConfig};
 use crate::on_error::OnError;
 
-/// One field of a declaration: its key in the settings, and its value in words.
+/// One field of a declaration: its key in the settings, and its value as text.
 pub type FingerprintField = (&'static str, String);
 
 impl Hook {
-    /// Everything about the hook that decides what runs, when, and what its end means; its variables are
-    /// [`env`](Hook::env). The hook is taken apart here: a new field does not compile until somebody has decided.
+    /// Everything about the hook that decides what runs, when, and what its answer means; [`env`](Hook::env) has its
+    /// variables.
+    ///
+    /// The function destructures the hook, so that a new field does not compile until it is included or left out here.
     pub fn fingerprint_fields(&self) -> Vec<FingerprintField> {
         let Hook {
             event,
-            // Whose hook it is says the record that it is kept in.
+            // The trust record is kept per source.
             source: _,
             name,
             description,
-            // What `matcher_text` means.
+            // `matcher_text` determines it.
             matcher: _,
             matcher_text,
             when: _,
@@ -31,10 +33,10 @@ impl Hook {
             on_error,
             locked,
             role: duty,
-            // What other settings say of it.
+            // Other settings determine it.
             required: _,
             enabled,
-            // Moves whenever something above it is edited.
+            // The location changes whenever text above the hook is edited.
             location: _,
         } = self;
         let command = action.command().map(|command| command.command.clone()).unwrap_or_default();
@@ -65,7 +67,7 @@ impl Hook {
             ("async", flag_text(*duty == HookRole::Background)),
             ("enabled", if *enabled { String::new() } else { "false".to_owned() }),
         ];
-        // Those that came later: records of hooks without them stay as they are.
+        // Fields that were added later are left out where they are unset, so that older records stay valid.
         let later = [
             ("dialect", dialect),
             ("if", only_if.as_ref().map_or_else(String::new, |rule| rule.text().to_owned())),
@@ -88,7 +90,7 @@ impl Hook {
     }
 }
 
-/// How a worker is kept.
+/// The fields of a worker.
 fn worker_fields(worker: &WorkerAction) -> [FingerprintField; 6] {
     let WorkerAction { command: _, package, config: upkeep } = worker;
     let WorkerConfig { start_with_session: early, concurrency, idle_timeout, max_memory_bytes: max_memory } = upkeep;

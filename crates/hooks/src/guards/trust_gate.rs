@@ -1,15 +1,17 @@
-//! Asked right before each hook runs: is it still what the user trusts? An engine without one runs every hook.
+//! The check, right before each hook runs, that the user's trust in it is still valid. An engine without a gate runs
+//! every hook.
 
 use std::sync::Arc;
 
 use crate::hook::Hook;
 
-/// Knows whether a hook may still run.
+/// Decides whether a hook may still run.
 pub trait TrustGate: Send + Sync {
-    /// Whether this hook is still what the user trusts. One that is not does not run: where its event can be denied, it is,
-    /// with these words.
+    /// Checks whether the user's trust in this hook is still valid.
+    ///
+    /// A hook that is not trusted does not run; if its event can be denied, it is denied with the error as the reason.
     ///
     /// # Errors
-    /// If it is not, and why.
+    /// If the hook is not trusted, with the reason.
     fn check(&self, hook: &Arc<Hook>) -> Result<(), String>;
 }

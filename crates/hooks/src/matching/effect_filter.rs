@@ -1,8 +1,9 @@
-//! `when`: a filter on what a call does, compiled as the settings are read. No process is started to answer it.
+//! `when`: a filter on the effects of a call, compiled when the settings are read. It is evaluated without starting a
+//! process.
 //!
-//! **Any** of its lists that matches makes the hook run, not all of them together: whoever adds a line to a guard wants it to
-//! run more often, and a hook that runs once too often costs less than one that does not run. For a guard, a list that may
-//! not be complete counts as matching, and so does a `when` that is not understood, for everybody.
+//! The hook runs if **any** of the lists matches, not only if all of them do: an author who adds a line to a guard
+//! wants it to run more often, and running once too often costs less than not running. For a guard, a list of effects
+//! that may be incomplete counts as matching. A `when` that is invalid matches for every hook.
 
 use std::fmt;
 use std::path::Path;
@@ -13,42 +14,42 @@ use globset::{GlobBuilder, GlobMatcher};
 use crate::effects::{Aspect, Command, Effects, Place, Touched};
 use crate::shell::{self, Field, Fit};
 
-/// A compiled `when`. Cheap to clone.
+/// A compiled `when`. It is cheap to clone.
 #[derive(Clone)]
 pub struct EffectFilter(Arc<EffectFilterSpec>);
 
-/// What it is made of.
+/// The parts of a `when`.
 #[derive(Default)]
 pub(crate) struct EffectFilterSpec {
-    /// As it is written, for people and for trust.
+    /// The text as written, for display and for fingerprints.
     pub(crate) text: String,
     pub(crate) reads: Option<Vec<PathGlob>>,
     pub(crate) writes: Option<Vec<PathGlob>>,
     pub(crate) deletes: Option<Vec<PathGlob>>,
     pub(crate) network: Option<Vec<HostPattern>>,
     pub(crate) commands: Option<Vec<CommandPattern>>,
-    /// `"certain": false`.
+    /// Whether calls with uncertain effects match: `"certain": false`.
     pub(crate) uncertain: bool,
-    /// Whether it counts as matching everything, because it is not understood.
+    /// Whether the filter matches every call because it is invalid.
     pub(crate) matches_all: bool,
 }
 
-/// Why a hook with a `when` runs.
+/// The reason why a hook with a `when` runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MatchReason {
-    /// Of what the call does.
+    /// The call has an effect that matches.
     Effect {
-        /// Which kind of thing.
+        /// The aspect to which the effect belongs.
         aspect: Aspect,
-        /// What it is.
+        /// The path, command or host that matches.
         what: String,
     },
-    /// Of what the call may do, for all that anybody knows.
+    /// The call may have an effect that matches.
     Uncertain {
-        /// Why the call was not looked at to its end, if it was not.
+        /// The reason why the call could not be analysed completely, if that is so.
         reason: Option<&'static str>,
     },
-    /// It would run in any case.
+    /// The hook runs for every call.
     Always,
 }
 
@@ -63,17 +64,18 @@ impl EffectFilter {
         EffectFilter(Arc::new(inner))
     }
 
-    /// As it is written.
+    /// The text of the filter as written.
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    /// Whether it asks for calls of which not everything can be told.
+    /// Whether the filter matches calls with uncertain effects.
     pub(crate) fn matches_uncertain(&self) -> bool {
         self.0.uncertain
     }
 
-    /// Why the hook runs on a call with these effects, if it does; a guard's reading is the stricter one.
+    /// Why the hook runs on a call with these effects, if it does. For a guard, effects that are merely possible match
+    /// too.
     pub(crate) fn match_effects(&self, effects: &Effects, place: &Place<'_>, is_guard: bool) -> Option<MatchReason> {
         let EffectFilterSpec { reads, writes, deletes, network, commands, uncertain, matches_all: always, text: _ } =
             &*self.0;
@@ -121,18 +123,18 @@ impl EffectFilter {
     }
 }
 
-/// One glob on paths, or, spelt `!glob`, an exception.
+/// A glob on paths, or an exception if written as `!glob`.
 pub(crate) struct PathGlob {
     is_exception: bool,
     base: GlobBase,
     full_matcher: GlobMatcher,
-    /// Of `folder/**`: the folder.
+    /// For `folder/**`: the glob of the folder.
     dir_matcher: Option<GlobMatcher>,
-    /// Name by name; nothing for `**`, and for whatever can't be taken apart.
+    /// A glob for each path segment; `None` for `**`, and for globs that cannot be split.
     segment_matchers: Vec<Option<GlobMatcher>>,
 }
 
-/// Where a glob's paths begin.
+/// The directory that a glob is relative to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GlobBase {
     Project,
@@ -141,10 +143,10 @@ enum GlobBase {
 }
 
 impl PathGlob {
-    /// Compiles one: from the project on, from `~/` on, or a whole path.
+    /// Compiles a glob: relative to the project, relative to the home directory (`~/`), or absolute.
     ///
     /// # Errors
-    /// If it is none, with the reason.
+    /// If the glob is invalid, with the reason.
     pub(crate) fn new(text: &str) -> Result<PathGlob, String> {
         let (is_exception, text) = text.strip_prefix('!').map_or((false, text), |text| (true, text));
         let (from, text) = match text.strip_prefix("~/") {
@@ -158,7 +160,7 @@ impl PathGlob {
         }
         let whole = compile_glob(text)?;
         let folder = text.strip_suffix("/**").and_then(|folder| compile_glob(folder).ok());
-        // Braces may hold slashes; what they hold is not taken apart.
+        // Braces may contain slashes, so the glob is not split.
         let parts = match text.contains('{') {
             true => vec![None],
             false => text.split('/').map(|part| compile_glob(part).ok().filter(|_| part != "**")).collect(),
@@ -166,7 +168,7 @@ impl PathGlob {
         Ok(PathGlob { is_exception, base: from, full_matcher: whole, dir_matcher: folder, segment_matchers: parts })
     }
 
-    /// The path as this glob counts it; nothing if it is elsewhere.
+    /// The path relative to the glob's base; `None` if it lies elsewhere.
     fn relative<'t>(&self, touched: &'t Touched, place: &Place<'_>) -> Option<&'t Path> {
         touched.path.strip_prefix(self.base_dir(place)?).ok()
     }
@@ -179,13 +181,13 @@ impl PathGlob {
         }
     }
 
-    /// Whether it means the path, or a folder that it is in.
+    /// Whether the glob matches the path or one of the folders that contain it.
     fn covers(&self, touched: &Touched, place: &Place<'_>) -> bool {
         let Some(path) = self.relative(touched, place) else { return false };
         path.ancestors().any(|path| self.full_matcher.is_match(path))
     }
 
-    /// Whether it may mean something in the path.
+    /// Whether the glob may match something inside the path.
     fn may_match_inside(&self, touched: &Touched, place: &Place<'_>) -> bool {
         if let Some(path) = self.relative(touched, place) {
             let mut parts = self.segment_matchers.iter();
@@ -208,7 +210,7 @@ fn compile_glob(text: &str) -> Result<GlobMatcher, String> {
     glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }
 
-/// Whether some globs mean what is touched. A list of exceptions alone means everything else.
+/// Whether globs match a path that is touched. A list of exceptions alone matches everything else.
 fn globs_match(globs: &[PathGlob], touched: &Touched, place: &Place<'_>) -> bool {
     let mut wanted = globs.iter().filter(|glob| !glob.is_exception).peekable();
     let is_wanted = wanted.peek().is_none()
@@ -220,7 +222,7 @@ fn globs_match(globs: &[PathGlob], touched: &Touched, place: &Place<'_>) -> bool
     !globs.is_empty() && is_wanted && !globs.iter().any(is_excepted)
 }
 
-/// A name with `*` in it, or, spelt `!name`, an exception.
+/// A host name with `*` in it, or an exception if written as `!name`.
 pub(crate) struct HostPattern {
     is_exception: bool,
     text: String,
@@ -240,8 +242,8 @@ fn hosts_match(names: &[HostPattern], peer: &str) -> bool {
     !names.is_empty() && is_wanted && !names.iter().filter(|name| name.is_exception).any(|name| means(&name))
 }
 
-/// The beginning of a command, with `*` in its words, or, behind a `!`, an exception. Words that begin with a sign
-/// (`-f`, `--force`, `+*`) may stand anywhere behind the others.
+/// The first words of a command, with `*` in them, or an exception if it starts with `!`. Words that start with a sign
+/// (`-f`, `--force`, `+*`) may stand anywhere after the others.
 pub(crate) struct CommandPattern {
     is_exception: bool,
     leading_words: Vec<String>,
@@ -282,14 +284,14 @@ fn match_command(patterns: &[CommandPattern], command: &Command) -> Fit {
         })
     };
     match (best(false), best(true)) {
-        // What is surely an exception is none of this; what may be one may be none.
+        // A certain exception excludes the command; an uncertain one does not.
         (_, Some(Fit::Yes)) | (None, None) => Fit::No,
         (None, _) => Fit::Yes,
         (Some(fit), _) => fit,
     }
 }
 
-/// Whether an option, or another word with a sign, is among the words: `-rf` in `-f -r`, `--force` in `--forc`.
+/// Whether an option or another word with a sign is among the words: `-rf` in `-f -r`, `--force` in `--forc`.
 fn match_flag(sign: &str, words: &[Field]) -> Fit {
     let letters = sign.strip_prefix('-').filter(|letters| !letters.starts_with('-') && !letters.contains('*'));
     let cluster = |word: &str| word.starts_with('-') && !word.starts_with("--");
@@ -310,7 +312,7 @@ fn match_flag(sign: &str, words: &[Field]) -> Fit {
     }
 }
 
-/// Whether a text is what a pattern with `*` says.
+/// Whether a text matches a pattern with `*`.
 fn matches_star_pattern(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut left) = text.strip_prefix(first) else { return false };

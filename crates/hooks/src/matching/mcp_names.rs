@@ -1,21 +1,23 @@
-//! All the names of an MCP server's tool, and which of them an entry of a list or a rule means. Models know a tool by a plain
-//! and short name; people also write what its server and the tool itself are called. Pure, and about names only.
+//! The names of a tool of an MCP server, and which of them an entry of a list or a rule matches.
+//!
+//! Models know a tool by a short name in plain characters; users also write the names of the server and of the tool
+//! itself. The functions compare names and perform no I/O.
 
 use crate::matching::wildcard::matches_wildcard;
 
-/// A server's tool, by all of its names.
+/// A tool of an MCP server with all its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct McpToolName<'a> {
-    /// What models call it: `mcp__server__tool`, made plain and short.
+    /// The name that models use: `mcp__server__tool`, shortened and in plain characters.
     pub name: &'a str,
-    /// What its server is called in the settings.
+    /// The name of the server in the settings.
     pub server: &'a str,
-    /// What it is called there.
+    /// The name of the tool at the server.
     pub tool: &'a str,
 }
 
 impl<'a> McpToolName<'a> {
-    /// A tool of which only the whole name is known, in either spelling.
+    /// A tool of which only the full name is known, in either spelling.
     pub fn parse(name: &'a str) -> Option<Self> {
         let (server, tool) = match name.strip_prefix("mcp__") {
             Some(rest) => rest.split_once("__")?,
@@ -24,22 +26,22 @@ impl<'a> McpToolName<'a> {
         Some(McpToolName { name, server, tool })
     }
 
-    /// What the server is called.
+    /// The names of the server.
     fn server_names(&self) -> impl Iterator<Item = &'a str> {
         [Some(self.server), self.split_model_name().map(|(server, _)| server)].into_iter().flatten()
     }
 
-    /// What the tool is called there.
+    /// The names of the tool at the server.
     fn tool_names(&self) -> impl Iterator<Item = &'a str> {
         [Some(self.tool), self.split_model_name().map(|(_, tool)| tool)].into_iter().flatten()
     }
 
-    /// Both as they are in the name.
+    /// The server and the tool as they stand in the model's name.
     fn split_model_name(&self) -> Option<(&'a str, &'a str)> {
         self.name.strip_prefix("mcp__")?.split_once("__")
     }
 
-    /// Every whole name, the one that models know first.
+    /// Every full name of the tool; the name that models use comes first.
     pub fn spellings(&self) -> impl Iterator<Item = String> + use<'a> {
         let (servers, tools): (Vec<_>, Vec<_>) = (self.server_names().collect(), self.tool_names().collect());
         let of_server = move |server: &'a str| tools.clone().into_iter().map(move |tool| (server, tool));
@@ -47,7 +49,7 @@ impl<'a> McpToolName<'a> {
         std::iter::once(self.name.to_owned()).chain(servers.into_iter().flat_map(of_server).flat_map(both))
     }
 
-    /// Whether an entry may mean it, in any spelling and reading: for what forbids.
+    /// Whether an entry may match the tool in any spelling: for lists that deny.
     pub fn may_match(&self, entry: &str) -> bool {
         let whole_server = |server: &str| {
             entry.strip_prefix("mcp__").is_some_and(|rest| rest == server)
@@ -56,8 +58,10 @@ impl<'a> McpToolName<'a> {
         self.spellings().any(|name| matches_wildcard(&name, entry)) || self.server_names().any(whole_server)
     }
 
-    /// Whether an entry means it and nothing else that it could mean is there: for what allows. `others` are the names of the
-    /// other servers. `mcp_a_*` is server `a`, never `a_b`; `mcp_a_b_write` is nobody's where both are there.
+    /// Whether an entry matches the tool unambiguously: for lists that allow.
+    ///
+    /// `others` are the names of the other servers. `mcp_a_*` matches the tools of server `a` and never those of `a_b`;
+    /// `mcp_a_b_write` matches neither where both servers exist.
     pub fn certainly_matches(&self, entry: &str, others: &[String]) -> bool {
         let (rest, between) = match (entry.strip_prefix("mcp__"), entry.strip_prefix("mcp_")) {
             (Some(rest), _) => (rest, "__"),
@@ -87,17 +91,17 @@ impl<'a> McpToolName<'a> {
             && self.matches_tool(tool)
     }
 
-    /// Whether a pattern is about this tool, as its server's.
+    /// Whether a pattern matches the tool's name at its server.
     pub fn matches_tool(&self, pattern: &str) -> bool {
         self.tool_names().any(|tool| matches_wildcard(tool, pattern))
     }
 
-    /// Whether a pattern may be about its server.
+    /// Whether a pattern may match the server.
     pub fn may_match_server(&self, pattern: &str) -> bool {
         self.server_names().any(|server| matches_wildcard(server, pattern))
     }
 
-    /// Whether a pattern is about its server, and about no other by the same name.
+    /// Whether a pattern matches the server, and no other server has the same name.
     pub fn certainly_matches_server(&self, pattern: &str, others: &[String]) -> bool {
         self.may_match_server(pattern) && (pattern.contains('*') || !others.iter().any(|other| other == pattern))
     }
@@ -178,7 +182,7 @@ mod tests {
         );
         assert!(short.certainly_matches("mcp__a__b_write", &a_b) && long.certainly_matches("mcp__a_b__write", &a));
         assert!(short.may_match("mcp_a_b_write") && long.may_match("mcp_a_b_write") && long.may_match("mcp_a_*"));
-        // The plain name of one is the real name of another.
+        // The plain name of one server is the real name of another.
         let plain = mcp_tool("mcp__s_v__x", "s.v", "x");
         assert!(
             plain.certainly_matches_server("s.v", &["s_v".to_owned()])

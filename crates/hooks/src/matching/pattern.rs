@@ -1,8 +1,8 @@
-//! One regular expression in JavaScript's syntax, tried on tool names within a budget.
+//! A regular expression in JavaScript's syntax, evaluated within a budget of steps.
 //!
-//! Backtracking is quick to prepare and exact, so it runs where the steps are surely few. Where they are not, a linear
-//! engine does, if the pattern means the same there. What is left over (look-around, back-references) has a budget,
-//! and a guard whose pattern could take for ever counts as matching.
+//! The backtracking engine is quick to build and exact, so it is used where the steps are certain to be few. Otherwise
+//! a linear engine is used, if the pattern means the same there. The remaining patterns (look-around, back-references)
+//! have a budget, and a tool name pattern that could exceed it counts as matching.
 
 mod ast;
 
@@ -15,46 +15,46 @@ use regex_automata::util::syntax;
 use crate::matching::tool_names::{alternative_names, mcp_spelling};
 use ast::RegexAst;
 
-/// A regular expression in JavaScript's syntax, or a plain word.
+/// A regular expression in JavaScript's syntax, or a plain word, that is searched for in tool names.
 #[derive(Debug)]
 pub struct ToolNamePattern {
-    /// Its text.
+    /// The pattern as written.
     pub text: String,
-    /// Which of a tool's names it is tried on.
+    /// The names of a tool on which the pattern is tried.
     name_scope: NameScope,
-    /// `None` for a plain word.
+    /// The compiled expression; `None` for a plain word.
     engine: Option<RegexEngine>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum NameScope {
-    /// Today's name: it says what must not match, and an older name would always do.
+    /// Only the current name, for patterns with a negation, which an older name would always match.
     CurrentName,
-    /// Today's name in both spellings of an MCP tool.
+    /// The current name, in both spellings of an MCP tool.
     McpSpellings,
-    /// Older names too.
+    /// The current name and the older and foreign names.
     AllNames,
 }
 
 #[derive(Debug)]
 struct RegexEngine {
     backtracking: regress::Regex,
-    /// These two are made when they are first needed: of thousands of patterns a session tries few.
+    /// This and the next field are computed on first use: of thousands of patterns, a session tries few.
     ast: OnceLock<Option<RegexAst>>,
     linear: OnceLock<Option<Box<meta::Regex>>>,
 }
 
-/// So many steps are over before another engine is made.
+/// Up to this number of steps, backtracking costs less than building the linear engine.
 const CHEAP_BACKTRACKING_STEPS: f64 = 1e4;
 
-/// How many steps a pattern may take on one name: some milliseconds.
+/// The maximum number of steps of a pattern on one text: some milliseconds.
 const MAX_BACKTRACKING_STEPS: f64 = 1e6;
 
 impl ToolNamePattern {
     /// Compiles a regular expression.
     ///
     /// # Errors
-    /// If it is none, with the reason.
+    /// If the expression is invalid, with the reason.
     pub(crate) fn new(text: &str) -> Result<ToolNamePattern, String> {
         let engine = RegexEngine::new(text)?;
         let negative = text.contains("(?!") || text.contains("(?<!") || text.contains("[^");
@@ -62,12 +62,12 @@ impl ToolNamePattern {
         Ok(ToolNamePattern { text: text.to_owned(), name_scope: tried, engine: Some(engine) })
     }
 
-    /// A word that matches wherever it stands in a name.
+    /// A word that matches anywhere in a name.
     pub(crate) fn from_word(text: &str) -> ToolNamePattern {
         ToolNamePattern { text: text.to_owned(), name_scope: NameScope::McpSpellings, engine: None }
     }
 
-    /// Whether it matches any of the tool's names.
+    /// Whether the pattern matches any of the tool's names.
     pub(crate) fn matches(&self, subject: &str) -> bool {
         self.candidate_names(subject).any(|name| match &self.engine {
             None => name.contains(&self.text),
@@ -75,8 +75,9 @@ impl ToolNamePattern {
         })
     }
 
-    /// Whether it matches what a tool is called at its MCP server, or is that name. What says what must not match is only tried
-    /// on the name that hooks are told.
+    /// Whether the pattern matches the tool's name at its MCP server, or equals it.
+    ///
+    /// A pattern with a negation is tried only on the name that hooks receive.
     pub(crate) fn matches_original(&self, name: &str) -> bool {
         let is_tried = !matches!(self.name_scope, NameScope::CurrentName);
         name == self.text
@@ -86,7 +87,7 @@ impl ToolNamePattern {
             }
     }
 
-    /// Whether it could be too much work for a name that a tool may well have.
+    /// Whether the pattern could exceed the budget on a name of plausible length.
     pub(crate) fn is_over_budget(&self) -> bool {
         const LONG_NAME_BYTES: usize = 64;
         self.engine.as_ref().is_some_and(|engine| {
@@ -95,7 +96,7 @@ impl ToolNamePattern {
         })
     }
 
-    /// The names it is tried on.
+    /// The names on which the pattern is tried.
     fn candidate_names<'a>(&self, subject: &'a str) -> impl Iterator<Item = Cow<'a, str>> + use<'a> {
         let (spelling, older) = match self.name_scope {
             NameScope::CurrentName => (None, None),
@@ -106,21 +107,31 @@ impl ToolNamePattern {
     }
 }
 
-/// A regular expression in JavaScript's syntax that is searched for in texts of any length, within the same budget.
+/// A regular expression in JavaScript's syntax that is searched for in texts of any length, within a budget of steps.
+///
+/// ```
+/// use hookwright_hooks::{BoundedRegex, RegexMatch};
+///
+/// let regex = BoundedRegex::new(r"rm\s+-rf").unwrap();
+/// assert_eq!(regex.find("sudo rm -rf /"), RegexMatch::At(5));
+/// assert_eq!(regex.find("ls"), RegexMatch::NotFound);
+/// ```
 #[derive(Debug)]
 pub struct BoundedRegex {
     text: String,
     engine: RegexEngine,
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegexMatch {
-    /// It is there, first at this byte.
+    /// The expression was found at this offset.
+    ///
+    /// The offset counts bytes; where the linear engine searched a text that is not ASCII, it counts UTF-16 code units.
     At(usize),
-    /// It is not there.
+    /// The expression was not found.
     NotFound,
-    /// Nobody can tell in reasonable time.
+    /// The search could exceed the budget, and was not made.
     OverBudget,
 }
 
@@ -134,17 +145,17 @@ impl BoundedRegex {
     /// Compiles a regular expression.
     ///
     /// # Errors
-    /// If it is none, with the reason.
+    /// If the expression is invalid, with the reason.
     pub fn new(text: &str) -> Result<BoundedRegex, String> {
         Ok(BoundedRegex { text: text.to_owned(), engine: RegexEngine::new(text)? })
     }
 
-    /// Looks for it.
+    /// Searches a text.
     pub fn find(&self, subject: &str) -> RegexMatch {
         self.engine.find(&self.text, subject)
     }
 
-    /// Whether there are texts of a few pages on which nobody could tell in reasonable time.
+    /// Whether a search in a text of a few pages may exceed the budget.
     pub fn may_exceed_budget(&self) -> bool {
         const LONG_TEXT_BYTES: usize = 8 * 1024;
         self.engine.max_steps(&self.text, LONG_TEXT_BYTES) > MAX_BACKTRACKING_STEPS
@@ -152,8 +163,10 @@ impl BoundedRegex {
     }
 }
 
-/// The text for an engine that reads bytes: one for each unit that JavaScript's has, so that the two agree on what a
-/// character is. A pattern for that engine is ASCII, and so tells them apart only as spaces and ends of lines.
+/// The text for the linear engine, which reads bytes: one byte for each UTF-16 code unit of JavaScript, so that both
+/// engines agree on what a character is.
+///
+/// Patterns for that engine are ASCII, so other characters matter only as spaces and line ends.
 fn to_byte_units(text: &str) -> Cow<'_, [u8]> {
     if text.is_ascii() {
         return Cow::Borrowed(text.as_bytes());
@@ -167,7 +180,7 @@ fn to_byte_units(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(text.encode_utf16().map(unit).collect())
 }
 
-/// Flags that stand before a pattern: `(?i)rm -rf`. JavaScript knows none there; other engines do, and settings are written for
+/// Flags before a pattern: `(?i)rm -rf`. JavaScript has none there; other engines do, and settings are written for
 /// those too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InlineFlags {
@@ -176,8 +189,8 @@ pub(crate) struct InlineFlags {
 }
 
 impl InlineFlags {
-    /// The flags, and the pattern behind them. Other flags than `i` and `s` stay part of the pattern, which then does not
-    /// compile.
+    /// Splits the flags from the pattern after them. Flags other than `i` and `s` stay part of the pattern, which then
+    /// does not compile.
     pub(crate) fn split(text: &str) -> (InlineFlags, &str) {
         let mut flags = InlineFlags::default();
         let group = text.strip_prefix("(?").and_then(|rest| rest.split_once(')'));
@@ -191,7 +204,7 @@ impl InlineFlags {
         }
     }
 
-    /// Whether there are any.
+    /// Whether any flag is set.
     pub(crate) fn is_any_set(self) -> bool {
         self != InlineFlags::default()
     }
@@ -200,7 +213,7 @@ impl InlineFlags {
 impl RegexEngine {
     fn new(text: &str) -> Result<RegexEngine, String> {
         let (inline, text) = InlineFlags::split(text);
-        // Names are short: optimising a pattern for them costs more than it ever saves.
+        // Names are short: optimising a pattern for them costs more than it saves.
         let InlineFlags { ignore_case: icase, dot_all } = inline;
         let flags = regress::Flags { no_opt: true, icase, dot_all, ..regress::Flags::default() };
         let backtracking = regress::Regex::with_flags(text, flags).map_err(|error| error.to_string())?;
@@ -235,7 +248,7 @@ impl RegexEngine {
     fn linear_regex(&self, text: &str) -> Option<&meta::Regex> {
         let made = self.linear.get_or_init(|| {
             let inline = InlineFlags::split(text).0;
-            // Its dot is spelled without the ends of lines.
+            // The translated `.` excludes line ends, which `s` includes.
             if inline.dot_all {
                 return None;
             }
@@ -333,10 +346,10 @@ mod tests {
         }
         assert_eq!(found("(?i)drop", "dr0p"), RegexMatch::NotFound);
         assert_eq!(found("a.b", "a\nb"), RegexMatch::NotFound);
-        // In the linear engine too.
+        // The flags apply in the linear engine too.
         let long = format!("{}DROP everything", "a ".repeat(50_000));
         assert!(matches!(found(r"(?i)^(\w+\s?)+drop .*THING$", &long), RegexMatch::At(_)));
-        // What it does not mean is said, not guessed.
+        // Unsupported flags are an error.
         for pattern in ["(?m)^a", "(?ix)a", "a(?i)b", "(?)a"] {
             assert!(BoundedRegex::new(pattern).is_err(), "{pattern}");
         }

@@ -1,27 +1,27 @@
-//! Which of many patterns could match a name at all: by pieces of text that every match must contain.
+//! Selects the patterns that could match a name, by literals that every match must contain.
 //!
-//! Trying ten thousand regular expressions on every tool call would take milliseconds. Nearly all of them hold some
-//! plain text; a name without that text need not be tried. The pattern itself has the last word, so that all this has
-//! to get right is never to miss one.
+//! Trying ten thousand regular expressions on every tool call would take milliseconds. Nearly all of them contain some
+//! literal text, and need not be tried on a name without that text. The pattern itself decides in the end, so the
+//! filter must only never miss one.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::matching::pattern::InlineFlags;
 
-/// An index of patterns by their plain text.
+/// An index of patterns by their literals.
 #[derive(Debug, Default)]
 pub(crate) struct Prefilter {
-    /// Patterns without plain text.
+    /// The patterns without a literal.
     without_literal: Vec<usize>,
-    /// The patterns that need a piece of text.
+    /// The patterns that need each literal.
     by_literal: HashMap<Box<[u8]>, Vec<usize>>,
-    /// The lengths of the pieces that start with these two bytes.
+    /// The lengths of the literals that start with these two bytes.
     literal_lengths: HashMap<[u8; 2], Vec<usize>>,
 }
 
 impl Prefilter {
-    /// Indexes patterns; they are known by their place in this order.
+    /// Indexes patterns; each is identified by its position in the iterator.
     pub(crate) fn new<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
         let required: Vec<_> = patterns.map(required_literals).collect();
         let mut uses: HashMap<&str, usize> = HashMap::new();
@@ -30,7 +30,7 @@ impl Prefilter {
         for (at, branches) in required.iter().enumerate() {
             match branches {
                 None => filter.without_literal.push(at),
-                // Of several pieces the one that fewest patterns share says most.
+                // Of several literals, the one that the fewest patterns share selects best.
                 Some(branches) => branches
                     .iter()
                     .filter_map(|texts| texts.iter().min_by_key(|text| (uses[text.as_str()], Reverse(text.len()))))
@@ -49,7 +49,7 @@ impl Prefilter {
         self.by_literal.entry(text.into()).or_default().push(pattern);
     }
 
-    /// Adds the patterns that could match a name; some of them more than once.
+    /// Adds the patterns that could match a name, some of them more than once.
     pub(crate) fn candidates(&self, name: &str, found: &mut Vec<usize>) {
         let bytes = name.as_bytes();
         found.extend(&self.without_literal);
@@ -61,8 +61,8 @@ impl Prefilter {
     }
 }
 
-/// For each alternative of a JavaScript pattern, the pieces of plain text that a match must contain; `None` where an
-/// alternative has none, or where the pattern is too clever to tell.
+/// The literals that a match of each alternative of a JavaScript pattern must contain; `None` where an alternative has
+/// none, or where the pattern is too complex to tell.
 fn required_literals(pattern: &str) -> Option<Vec<Vec<String>>> {
     if InlineFlags::split(pattern).0.is_any_set() {
         return None;
@@ -79,12 +79,12 @@ fn required_literals(pattern: &str) -> Option<Vec<Vec<String>>> {
                 chars.find(|char| *char == '}')?;
                 text.pop();
             }
-            // What stands before may be missing.
+            // The preceding character may be missing.
             '*' | '?' => drop(text.pop()),
             '^' | '$' | '.' | '+' | '|' => {}
             '\\' => match chars.next()? {
                 'b' | 'B' | 'd' | 'D' | 's' | 'S' | 'w' | 'W' => {}
-                // A back reference, a code point, a property.
+                // A back-reference, a code point or a property.
                 escaped if escaped.is_alphanumeric() => return None,
                 escaped => {
                     text.push(escaped);
@@ -107,7 +107,7 @@ fn required_literals(pattern: &str) -> Option<Vec<Vec<String>>> {
     branches.iter().all(|texts| !texts.is_empty()).then_some(branches)
 }
 
-/// Ends a piece of plain text; shorter ones say too little.
+/// Ends a literal; those shorter than two bytes are dropped, since they select too little.
 fn end_literal(text: &mut String, branches: &mut [Vec<String>]) {
     let text = std::mem::take(text);
     if text.len() >= 2

@@ -1,20 +1,20 @@
-//! THE table of the built-in tools' names, with the older and other names that matchers, settings and models may still
-//! use. Not the tools themselves.
+//! The names of the built-in tools, with the older and foreign names that matchers, settings and models may use.
+//! `dialect/tool_arguments.rs` maps their arguments.
 
 use std::borrow::Cow;
 
 use crate::suggestion::nearest_name;
 
-/// One built-in tool's names.
+/// The names of one built-in tool.
 struct ToolNames {
     name: &'static str,
-    /// What it was called; a model may still call it so.
+    /// Former names; a model may still use them.
     older: &'static [&'static str],
-    /// What Claude Code calls it; the first is the name that hooks in its dialect are told.
+    /// Claude Code's names; the first is the one that hooks in its dialect receive.
     claude: &'static [&'static str],
-    /// What other agents call it, in words that are surely names.
+    /// Other agents' names that cannot be mistaken for part of a name.
     others: &'static [&'static str],
-    /// What other agents call it, in words that may also be a part of some tool's name.
+    /// Other agents' names that may also be part of another tool's name.
     ambiguous: &'static [&'static str],
 }
 
@@ -30,7 +30,7 @@ const fn tool_names(
     ToolNames { name, older, claude, others, ambiguous: words }
 }
 
-/// A matcher that was written for another agent means the tools that its words stand for there.
+/// The built-in tools. A matcher written for another agent matches the tools that its words stand for there.
 const BUILTIN_TOOLS: [ToolNames; 16] = [
     tool_names(
         "read_file",
@@ -130,7 +130,7 @@ const BUILTIN_TOOLS: [ToolNames; 16] = [
 ];
 
 impl ToolNames {
-    /// Whether a word is one of its names, and surely nothing else.
+    /// Whether a word is an unambiguous name of the tool.
     fn has_unambiguous_name(&self, word: &str) -> bool {
         self.name == word || [self.older, self.claude, self.others].iter().any(|names| names.contains(&word))
     }
@@ -141,12 +141,13 @@ pub fn known_tools() -> impl Iterator<Item = &'static str> {
     BUILTIN_TOOLS.iter().map(|tool| tool.name)
 }
 
-/// The canonical name for a built-in tool's older name; any other name stays as it is.
+/// The canonical name for a built-in tool's former name; any other name is returned unchanged.
 pub fn canonical_tool_name(name: &str) -> &str {
     BUILTIN_TOOLS.iter().find(|tool| tool.older.contains(&name)).map_or(name, |tool| tool.name)
 }
 
-/// The built-in tools that a word means as their name, an older one or another agent's, as in a list of what an agent may use.
+/// The built-in tools that have this name, a former name or another agent's name, as in a list of the tools of an
+/// agent.
 pub fn tools_named(word: &str) -> impl Iterator<Item = &'static str> {
     BUILTIN_TOOLS
         .iter()
@@ -154,17 +155,17 @@ pub fn tools_named(word: &str) -> impl Iterator<Item = &'static str> {
         .map(|tool| tool.name)
 }
 
-/// Whether this can be a tool's name at all: a built-in one's, old or new, or that of a tool which an MCP server may have.
+/// Whether a name can be a tool's: a built-in tool's, current or former, or a tool's of an MCP server.
 pub fn is_possible_tool(name: &str) -> bool {
     BUILTIN_TOOLS.iter().any(|tool| tool.name == name || tool.older.contains(&name)) || name.starts_with("mcp_")
 }
 
-/// The built-in tool that a name most likely means.
+/// The built-in tool that a misspelt or foreign name most likely means.
 fn suggest_tool(name: &str) -> Option<&'static str> {
     tool_by_claude_name(name).or_else(|| nearest_name(canonical_tool_name(name), known_tools()))
 }
 
-/// What to do about a name that is no tool's.
+/// The suggestion for a name that is not a tool's.
 pub fn tool_help(name: &str) -> String {
     match suggest_tool(name) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -172,35 +173,35 @@ pub fn tool_help(name: &str) -> String {
     }
 }
 
-/// What Claude Code calls a tool.
+/// The name of a tool in Claude Code.
 pub(crate) fn claude_name(tool: &str) -> Option<&'static str> {
     BUILTIN_TOOLS.iter().find(|known| known.name == tool)?.claude.first().copied()
 }
 
-/// The tool that Claude Code means by a name.
+/// The tool for which Claude Code uses this name.
 pub fn tool_by_claude_name(name: &str) -> Option<&'static str> {
     BUILTIN_TOOLS.iter().find(|tool| tool.claude.contains(&name)).map(|tool| tool.name)
 }
 
-/// The other names under which a matcher may know this tool.
+/// The other names by which a matcher may refer to a tool.
 pub(crate) fn alternative_names(tool: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let known = BUILTIN_TOOLS.iter().filter(move |known| known.name == tool);
     let others = known.flat_map(|known| [known.older, known.claude, known.others]).flatten();
     others.map(|name| Cow::Borrowed(*name)).chain(mcp_spelling(tool).map(Cow::Owned))
 }
 
-/// The names of a tool that only count where they stand as whole words: as patterns they would mean others' tools too.
+/// The names of a tool that count only as whole words: as patterns they would match other tools too.
 pub(crate) fn ambiguous_names(tool: &str) -> &'static [&'static str] {
     BUILTIN_TOOLS.iter().find(|known| known.name == tool).map_or(&[], |known| known.ambiguous)
 }
 
-/// Whether a word is some agent's name of a tool, and may be a part of another's.
+/// Whether a word is an agent's name of a tool and may also be part of another name.
 pub(crate) fn is_ambiguous_name(word: &str) -> bool {
     BUILTIN_TOOLS.iter().any(|tool| tool.ambiguous.contains(&word))
 }
 
-/// Whether a word is the whole name of a tool: a built-in one's, old, new or another agent's, or an MCP tool's in either
-/// spelling.
+/// Whether a word is the whole name of a tool: a built-in tool's, current, former or another agent's, or an MCP tool's
+/// in either spelling.
 pub(crate) fn is_tool_name(word: &str) -> bool {
     let parts = |prefix: &str, between: &str| {
         let (server, name) = word.strip_prefix(prefix)?.split_once(between)?;
@@ -210,7 +211,7 @@ pub(crate) fn is_tool_name(word: &str) -> bool {
         || parts("mcp__", "__").or_else(|| parts("mcp_", "_")) == Some(true)
 }
 
-/// Tools that other agents have and for which there is nothing here: beside others in a list they are no mistake.
+/// Tools of other agents without a counterpart; next to other names in a list they are not a mistake.
 const FOREIGN_TOOLS: [&str; 11] = [
     "AskUserQuestion",
     "BashOutput",
@@ -230,7 +231,7 @@ pub(crate) fn is_foreign_tool(word: &str) -> bool {
     FOREIGN_TOOLS.contains(&word)
 }
 
-/// `mcp__server__tool` is also known as `mcp_server_tool`.
+/// The spelling `mcp_server_tool` of `mcp__server__tool`.
 pub(crate) fn mcp_spelling(tool: &str) -> Option<String> {
     let (server, name) = tool.strip_prefix("mcp__")?.split_once("__")?;
     Some(format!("mcp_{server}_{name}"))
@@ -255,7 +256,7 @@ mod tests {
         names.for_each(|name| assert!(seen.insert(name), "{name}"));
     }
 
-    /// A guard that was written for another agent is awake here.
+    /// A guard that was written for another agent matches here.
     #[test]
     fn other_agents_names_match_and_are_not_canonical() {
         use crate::matching::Matcher;
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!(canonical_tool_name("Bash"), "Bash", "a model that calls it calls no tool");
     }
 
-    /// What was a part of names before it was known as another agent's name still is.
+    /// A word that matched as part of names before it was known as another agent's name still does.
     #[test]
     fn ambiguous_names_still_match_as_parts() {
         use crate::matching::Matcher;

@@ -1,21 +1,28 @@
-//! THE reader of wildcards in texts, names and paths, in bounded time. Which texts are compared is others' business.
+//! Matches wildcards in texts, names and paths, in time proportional to the product of the lengths of pattern and text.
 
-/// A step of a pattern.
+/// A step of a compiled pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WildcardStep {
-    /// This character.
+    /// Matches this character.
     Char(char),
-    /// Any text without `/`.
+    /// Matches any text without `/`.
     Segment,
-    /// Any text.
+    /// Matches any text.
     Any,
-    /// The next step, or the one behind it.
+    /// The next step may be skipped.
     Optional,
-    /// Any text up to a `/`.
+    /// Matches any text up to and including a `/`.
     Directories,
 }
 
-/// Whether a text, or a name, is like a pattern in which `*` stands for any text.
+/// Whether a text matches a pattern in which `*` stands for any text.
+///
+/// ```
+/// use hookwright_hooks::matches_wildcard;
+///
+/// assert!(matches_wildcard("git push origin", "git push *"));
+/// assert!(!matches_wildcard("git pull", "git push *"));
+/// ```
 pub fn matches_wildcard(text: &str, pattern: &str) -> bool {
     if !pattern.contains('*') {
         return pattern == text;
@@ -25,8 +32,8 @@ pub fn matches_wildcard(text: &str, pattern: &str) -> bool {
     match_steps(&steps, text)
 }
 
-/// Whether a path fits a pattern in which `*` stands for any text without `/`, `**` for any text, and `**/` also for
-/// nothing.
+/// Whether a path matches a pattern in which `*` stands for any text without `/`, `**` for any text, and `**/` also for
+/// the empty text.
 pub(crate) fn path_matches_wildcard(pattern: &str, path: &str) -> bool {
     let mut steps = Vec::with_capacity(pattern.len());
     let mut rest = pattern;
@@ -56,7 +63,7 @@ pub(crate) fn path_matches_wildcard(pattern: &str, path: &str) -> bool {
     match_steps(&steps, path)
 }
 
-/// Follows all ways at once: `reached` holds the steps that may come next.
+/// Tracks all possible positions in the pattern at once: `reached` marks the steps that may come next.
 fn match_steps(steps: &[WildcardStep], text: &str) -> bool {
     let mut reached = vec![false; steps.len() + 1];
     reached[0] = true;
@@ -82,7 +89,7 @@ fn match_steps(steps: &[WildcardStep], text: &str) -> bool {
     reached[steps.len()]
 }
 
-/// Steps that may stand for nothing are passed at once.
+/// Marks the steps after those that may match the empty text.
 fn skip_empty_steps(steps: &[WildcardStep], reached: &mut [bool]) {
     for (at, step) in steps.iter().enumerate() {
         match step {

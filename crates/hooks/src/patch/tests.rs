@@ -1,10 +1,10 @@
-//! Patches as models write them, and texts that only look like them.
+//! Tests of patches as models write them, and of texts that only look like patches.
 
 use super::*;
 
 use proptest::prelude::*;
 
-/// `+path` made, `~path` changed (`>path` moved to), `-path` deleted.
+/// `+path` for added files, `~path` for changed ones (`>path` where they are moved), `-path` for deleted ones.
 fn summarize(text: &str) -> String {
     match parse(text) {
         Ok(changes) => changes.iter().map(summarize_change).collect::<Vec<_>>().join(" "),
@@ -57,12 +57,12 @@ fn every_changed_file_is_listed() {
 #[test]
 fn patches_that_agents_apply_are_parsed() {
     let cases = [
-        // Blanks around, line ends of Windows, a here-document around it, blanks behind markers.
+        // Blanks around the patch, Windows line ends, a here-document around it, blanks after markers.
         ("\n *** Begin Patch\r\n*** Delete File:  a b \r\n*** End Patch \r\n\n", "-a b"),
         ("<<'EOF'\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF\n", "-a"),
         ("<<EOF\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF", "-a"),
         ("*** Begin Patch\n  *** Delete File: a\n*** End Patch", "-a"),
-        // A file without lines, a move without changes, a first hunk without its mark.
+        // A file without lines, a move without changes, a first hunk without `@@`.
         ("*** Begin Patch\n*** Add File: a\n*** End Patch", "+a(0)"),
         ("*** Begin Patch\n*** Update File: a\n*** Move to: b\n*** End Patch", "~a>b(0)"),
         ("*** Begin Patch\n*** Update File: a\n-x\n+y\n*** End Patch", "~a(1)"),

@@ -1,4 +1,4 @@
-//! What is different between two configurations, hook by hook. How it is said is others' work.
+//! The differences between two configurations, hook by hook. The caller presents them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,31 +7,31 @@ use crate::event::EventKind;
 use crate::hook::{Hook, Source};
 use crate::registry::{HookState, Registry};
 
-/// What became of a hook.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookChangeKind {
-    /// It was not there.
+    /// The hook is new.
     Added,
-    /// It runs something else, or at another time, or its end means something else.
+    /// The declaration of the hook differs: what runs, when, or what its answer means.
     Changed,
-    /// It runs again.
+    /// The hook is enabled again.
     SwitchedOn,
-    /// It runs no more.
+    /// The hook is no longer enabled.
     SwitchedOff,
-    /// It is there no more.
+    /// The hook is no longer declared.
     Removed,
 }
 
-/// A hook that is not as it was.
+/// A hook that differs between two configurations.
 #[derive(Clone, Debug)]
 pub struct HookChange {
-    /// The hook: as it is, or as it was if it is gone.
+    /// The hook in the later configuration, or in the earlier one if it was removed.
     pub hook: Arc<Hook>,
-    /// What became of it.
+    /// The kind of the change.
     pub kind: HookChangeKind,
 }
 
-/// What makes a hook the same one in two configurations.
+/// The key by which a hook is the same in two configurations.
 type HookChangeKey<'h> = (EventKind, &'h str, &'h Source);
 
 fn hook_key(hook: &Hook) -> HookChangeKey<'_> {
@@ -48,7 +48,7 @@ fn index_by_key(registry: &Registry) -> HashMap<HookChangeKey<'_>, (&Hook, &Hook
 }
 
 impl Registry {
-    /// What is different in a later configuration: in its order, then what is gone.
+    /// The differences of a later configuration: its hooks in order, then the removed ones.
     pub fn hook_changes(&self, later: &Registry) -> Vec<HookChange> {
         let before = index_by_key(self);
         let after = index_by_key(later);

@@ -1,4 +1,4 @@
-//! Starts a command hook, directly or in a shell, and sees it to its end.
+//! Starts a command hook, directly or in a shell, and waits for its end.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -20,15 +20,15 @@ use crate::hook::CommandAction;
 use crate::running::readiness::{self, ProgramSearchPath, ReadinessError};
 use crate::running::session_dir::SessionSnapshot;
 
-/// Where programs are looked for if the environment does not say.
+/// The search path for programs if the environment has none.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The signal that the system kills with.
+/// The signal with which the system kills processes when memory runs out.
 const SIGKILL: i32 = 9;
-/// The processes that a hook's own command may well start at once.
+/// The number of processes that a hook's command is assumed to start at the same time.
 const SPAWN_PROBE_THREADS: usize = 4;
 
-/// A command that is to be started: with which variables beyond its own, and how its pipes are laid.
+/// A command to be started: its additional variables, and how its pipes are set up.
 pub(super) struct CommandLaunch<'a, T> {
     pub(super) action: &'a CommandAction,
     pub(super) extra_env: &'a [(&'a str, &'a str)],
@@ -46,7 +46,7 @@ impl HookRunner {
         session: &SessionSnapshot,
         cancel: &CancellationToken,
     ) -> RunOutput {
-        // The clock runs from before the start, so that nothing a hook does to its start can stop it.
+        // The deadline counts from before the start, so that a hook that delays its start does not delay it.
         let deadline = tokio::time::Instant::now() + timeout;
         if cancel.is_cancelled() {
             return RunOutput::from_exit(HookExit::Cancelled);
@@ -71,7 +71,8 @@ impl HookRunner {
                 process.terminate(self.limits.kill_grace_period, TerminationWait::Leader).await;
                 HookExit::Cancelled
             }
-            // This program may have been stopped for a while: an answer that is there counts, however late it is read.
+            // This process may have been stopped for a while: an answer that has arrived counts, however late it is
+            // read.
             () = tokio::time::sleep_until(deadline) => match process.try_next_event() {
                 Ok(Some(ProcessEvent::Exited(exit))) => exit_from_wait(Ok(exit)),
                 Ok(_) => {
@@ -85,7 +86,7 @@ impl HookRunner {
         if let Some(lack) = resource_shortage(&end) {
             end = HookExit::OutOfResources(lack);
         }
-        // A 126 or 127 may be about the hook's own program, or about something that the hook called.
+        // 126 or 127 may be about the hook's own program, or about a program that the hook called.
         if matches!(end, HookExit::Exited(126 | 127))
             && let Err(reason) = self.check_command(action, session)
         {
@@ -104,14 +105,15 @@ impl HookRunner {
         }
     }
 
-    /// A hook whose directory is gone, or that looks for something where the directory was, fails by no fault of its own.
+    /// Fails a hook with a shortage of resources whose directory is gone, or that refers to the former path of the
+    /// directory. This is not the hook's own fault.
     pub(super) fn check_working_directory(
         &self,
         action: &CommandAction,
         session: &SessionSnapshot,
     ) -> Result<(), HookExit> {
         let Some(complaint) = session.directory_problem() else { return Ok(()) };
-        // Looked at again: it may have been a while since the event.
+        // The directory is checked again: some time may have passed since the event.
         if !matches!(session.directory.locate(), DirectoryLocation::Moved(_)) {
             return Err(HookExit::OutOfResources(complaint));
         }
@@ -124,9 +126,11 @@ impl HookRunner {
             .map_err(|reason| HookExit::OutOfResources(format!("{complaint}, and {reason}")))
     }
 
-    /// Starts the command. A program that somebody is still writing cannot be executed for that moment, and neither can
-    /// one that has just been written while another thread starts a process; both pass quickly. Where this machine has
-    /// no room for one more process, it may have some before the hook's time is over.
+    /// Starts the command, with retries.
+    ///
+    /// A program that is still being written cannot be executed for that moment, and neither can one that has just been
+    /// written while another thread starts a process; both pass quickly. Where the machine has no resources for another
+    /// process, it may have some before the hook's timeout.
     pub(super) async fn start_with_retry<T>(
         &self,
         start: &CommandLaunch<'_, T>,
@@ -145,7 +149,7 @@ impl HookRunner {
                 StartFailure::Busy(_) if in_time && pause <= MAX_START_RETRY_DELAY => {}
                 StartFailure::OutOfResources(_) if in_time => pause = pause.min(MAX_START_RETRY_DELAY / 4),
                 StartFailure::OutOfResources(error) => return Err(HookExit::OutOfResources(error.to_string())),
-                // The system blames the program even if it is the working directory that is gone.
+                // The system reports the program as missing even if it is the working directory that is gone.
                 StartFailure::Busy(end) | StartFailure::Failed(end) => {
                     return Err(self.directory_problem(start.session).map_or(end, HookExit::OutOfResources));
                 }
@@ -157,7 +161,7 @@ impl HookRunner {
         }
     }
 
-    /// What is wrong with the directory that its hooks run in.
+    /// The problem with the directory in which the hooks run, if there is one.
     fn directory_problem(&self, session: &SessionSnapshot) -> Option<String> {
         let own = self.directory(session);
         let gone = self.directory.is_some() && !own.is_dir();
@@ -165,7 +169,7 @@ impl HookRunner {
             .or_else(|| session.directory_problem())
     }
 
-    /// Starts the command, without a shell in between where it needs none.
+    /// Starts the command, without a shell where it needs none.
     fn start_command<T>(&self, start: &CommandLaunch<'_, T>) -> Result<T, StartFailure> {
         let CommandLaunch { action, session, .. } = *start;
         let words = match &action.invocation {
@@ -189,13 +193,13 @@ impl HookRunner {
         })
     }
 
-    /// Starts a program without a shell; `None` if it is a script that only a shell can read.
+    /// Starts a program without a shell; `None` if it is a script that only a shell can execute.
     fn start_directly<T>(&self, words: &[OsString], start: &CommandLaunch<'_, T>) -> Result<Option<T>, StartFailure> {
         let CommandLaunch { action, session, .. } = *start;
         let [name, args @ ..] = words else { return Ok(None) };
         let program = readiness::find_program(name, &self.program_search_path(action, session))
             .map_err(|reason| StartFailure::Failed(exit_from_readiness_error(reason)))?;
-        // A script sees the path it was started by: a relative one must stay relative, as a shell leaves it.
+        // A script sees the path by which it was started: a relative path must stay relative, as with a shell.
         let path = if name.as_encoded_bytes().contains(&b'/') { Path::new(name) } else { program.as_path() };
         match self.spawn(path, name, args, start) {
             Ok(process) => Ok(Some(process)),
@@ -222,7 +226,7 @@ impl HookRunner {
         let session_env = session_environment(session);
         let base = self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let own = action.env.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-        // A shell would say where it is.
+        // A shell would set `PWD`.
         let cwd = self.directory(session);
         let place = cwd.is_absolute().then_some((OsStr::new("PWD"), cwd.as_os_str()));
         let of_session = session_env.iter().map(|(name, value)| (OsStr::new(*name), *value));
@@ -234,7 +238,7 @@ impl HookRunner {
         open(&mut ProgramSpec { path, name, args, cwd, cwd_handle: directory, env: &mut env })
     }
 
-    /// A variable as the hook's process will see it.
+    /// The value of a variable in the environment of the hook's process.
     pub(super) fn env_variable(
         &self,
         name: &str,
@@ -249,7 +253,7 @@ impl HookRunner {
         own.or_else(of_session).or_else(|| find_env_var(&self.env, name).map(OsStr::to_owned))
     }
 
-    /// Whether the command could start.
+    /// Checks whether the command could start.
     pub(super) fn check_command(
         &self,
         action: &CommandAction,
@@ -262,7 +266,7 @@ impl HookRunner {
         readiness::check_command(action, &Whereabouts { cwd: self.directory(session), variable: &variable })
     }
 
-    /// Where its program is looked for; a hook may bring its own search path.
+    /// The search path for the hook's program; a hook may set its own `PATH`.
     fn program_search_path<'a>(
         &'a self,
         action: &'a CommandAction,
@@ -274,18 +278,18 @@ impl HookRunner {
     }
 }
 
-/// A command that was not started, and how that counts.
+/// Why a command was not started.
 enum StartFailure {
-    /// It may be in a moment.
+    /// The program is being written; another attempt may succeed in a moment.
     Busy(HookExit),
-    /// It may be when others have ended.
+    /// The machine has no resources; another attempt may succeed when other processes have ended.
     OutOfResources(std::io::Error),
-    /// It will not be.
+    /// Another attempt would fail too.
     Failed(HookExit),
 }
 
-/// Why a hook may have failed by no fault of its own: a shell that can't start its programs fails, or tries until its time
-/// is over.
+/// Describes a shortage of resources that may have made a hook fail, if there is one: a shell that cannot start its
+/// programs fails, or retries until its timeout.
 fn resource_shortage(end: &HookExit) -> Option<String> {
     let how = match end {
         HookExit::Exited(code) if !matches!(code, 0 | 2) => format!("it ended with code {code}"),
@@ -299,7 +303,7 @@ fn resource_shortage(end: &HookExit) -> Option<String> {
     Some(format!("{how} while nothing more could be started ({error})"))
 }
 
-/// The variables that tell a hook where it is.
+/// The variables that describe the session to a hook.
 fn session_environment(session: &Session) -> [(&'static str, &OsStr); 5] {
     let [project_dir, cwd, id, plans_dir, claude_dir] = SESSION_VARIABLES;
     [
@@ -311,7 +315,7 @@ fn session_environment(session: &Session) -> [(&'static str, &OsStr); 5] {
     ]
 }
 
-/// The variables that scripts of another dialect look for.
+/// The variables that hooks of another dialect expect.
 fn dialect_environment<'a>(action: &CommandAction, session: &'a Session) -> Option<(&'static str, &'a str)> {
     (action.dialect == Dialect::Claude).then_some(("CLAUDE_CODE_SESSION_ID", session.id.as_str()))
 }
@@ -338,8 +342,8 @@ fn is_exec_format(_: &std::io::Error) -> bool {
     false
 }
 
-/// Whether it was for want of something that may be there in a moment: descriptors, processes, memory, or the places in
-/// which the system keeps what a program waits for.
+/// Whether a start failed for want of a resource that may be free in a moment: file descriptors, processes, memory, or
+/// the kernel's limits of watched objects.
 fn is_out_of_resources(error: &std::io::Error) -> bool {
     hookwright_process::is_resource_exhausted(error) || error.kind() == std::io::ErrorKind::StorageFull
 }

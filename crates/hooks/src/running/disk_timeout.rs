@@ -1,22 +1,24 @@
-//! Work that may wait for the disk: done on a thread for blocking work, and waited for within a bound. A network mount that
-//! does not answer must freeze neither the session nor its keys.
+//! Runs work that may wait for the disk on a blocking thread, with a timeout.
+//!
+//! A network mount that does not respond must not freeze the session or its user interface.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How long the disk may take to answer.
+/// The time after which the disk counts as not responding.
 pub const DISK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why something that has to be looked up on the disk can't be told.
+/// The message for a value that could not be read within [`DISK_TIMEOUT`].
 pub const DISK_TIMEOUT_MESSAGE: &str = "the disk did not answer within 2 seconds";
 
-/// How many calls may wait for a disk that does not answer before no more are made: each holds a thread.
+/// The maximum number of calls that wait for an unresponsive disk, each of which holds a thread; further calls fail at
+/// once.
 const MAX_STUCK_CALLS: usize = 16;
 
 static STUCK_CALLS: AtomicUsize = AtomicUsize::new(0);
 
-/// Does some work on a thread for blocking work; nothing if it takes longer than [`DISK_TIMEOUT`], in which case it goes on
-/// unheard.
+/// Runs work on a blocking thread; `None` if it takes longer than [`DISK_TIMEOUT`], in which case its result is
+/// dropped.
 pub async fn run_with_disk_timeout<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     run_with_timeout(DISK_TIMEOUT, &STUCK_CALLS, work).await
 }

@@ -1,5 +1,5 @@
-//! The hooks of one event: run in turn or at once, each answer read and put under the failure policy (`firing/failure_policy.rs`).
-//! What is known of a run once it is over is `firing/hook_run.rs`.
+//! Runs the hooks of one event, sequentially or in parallel, parses each answer and applies the failure policy
+//! (`dispatch/failure_policy.rs`). `dispatch/hook_run.rs` has the result of a run.
 
 mod failure_policy;
 mod hook_run;
@@ -32,19 +32,19 @@ use failure_policy::{apply_failure_policy, deny_untrusted, report_dropped_output
 pub(crate) use hook_run::HookRun;
 use hook_run::{apply_answers, drop_repeated_messages, report_pending_runs};
 
-/// Everything that the runs of one event share. Cheap to clone: every run takes one along.
+/// The state that the runs of one event share. It is cheap to clone: every run has its own.
 #[derive(Clone)]
 pub(crate) struct EventDispatch {
     pub(crate) id: EventId,
     pub(crate) context: RunContext,
     pub(crate) kind: EventKind,
-    /// The tools on offer, where hooks can choose among them.
+    /// The tools that are offered to the model, where hooks can select among them.
     pub(crate) offered_tools: Arc<[String]>,
     pub(crate) plan: Arc<Plan>,
     pub(crate) planner: Arc<Planner>,
     pub(crate) session: Arc<SessionSnapshot>,
     pub(crate) runners: Arc<HookRunners>,
-    /// What `~` stands for in calls.
+    /// The home directory for `~` in calls.
     pub(crate) user_home: Option<PathBuf>,
     pub(crate) observers: Arc<[Arc<dyn Observer>]>,
     pub(crate) trust_gate: Option<Arc<dyn TrustGate>>,
@@ -52,7 +52,7 @@ pub(crate) struct EventDispatch {
     pub(crate) background: BackgroundRuns,
 }
 
-/// A tool call, as far as it tells what it does.
+/// The tool call whose effects are to be determined.
 struct EffectsQuery {
     tool: String,
     args: Map<String, Value>,
@@ -80,16 +80,16 @@ impl EffectsQuery {
     }
 }
 
-/// Where a call of the session runs.
+/// The place where a call of the session runs.
 fn call_place<'s>(session: &'s SessionSnapshot, home: Option<&'s Path>) -> effects::Place<'s> {
     let project = &session.project_dir;
     let project = if project.as_os_str().is_empty() { &session.cwd } else { project };
     effects::Place { cwd: &session.cwd, project, home }
 }
 
-/// Looks at the disk once for an event: where the session is, and what the call does that the event is about.
+/// Reads the disk once for an event: where the session's directory is, and what effects the call has.
 ///
-/// Where the disk does not answer, the session counts as being where it was, and everything that the call does is in doubt.
+/// If the disk does not respond, the directory is assumed not to have moved, and the effects are unknown.
 pub(crate) async fn resolve_session_and_effects<E: Event>(
     event: &E,
     belongs: &RunContext,
@@ -106,23 +106,23 @@ pub(crate) async fn resolve_session_and_effects<E: Event>(
     look.await.unwrap_or_else(|| (assumed, is_call.then(|| Effects::unknown(DISK_TIMEOUT_MESSAGE))))
 }
 
-/// When a hook of the plan runs, and why.
+/// A scheduled run of one hook of the plan.
 struct ScheduledRun {
-    /// Its place in the plan.
+    /// The index of the hook in the plan.
     hook_index: usize,
-    /// Which run of the event this is.
+    /// The number of this run within the event.
     position: usize,
-    /// How many of the answers before it its input takes in.
+    /// The number of earlier answers that the hook's input includes.
     answers_seen: usize,
     match_reason: MatchReason,
-    /// Whether nobody else is asked meanwhile.
+    /// Whether no other hook of the event runs at the same time.
     is_only_hook: bool,
 }
 
-/// Hooks that run beside their events, until the session ends.
+/// The background hooks, which run until the session ends.
 #[derive(Clone, Default)]
 pub(crate) struct BackgroundRuns {
-    /// Ends them.
+    /// Cancels all of them.
     cancel: CancellationToken,
     running: Arc<Mutex<JoinSet<()>>>,
 }
@@ -134,7 +134,7 @@ impl BackgroundRuns {
         running.spawn(task);
     }
 
-    /// Waits until they have all ended by themselves, which each does within its timeout. Whoever gives up waiting ends none.
+    /// Waits until all have ended by themselves, each within its timeout. Dropping the future ends none of them.
     pub(crate) async fn wait_all(&self) {
         let all_over = |context: &mut Context<'_>| {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,7 +144,7 @@ impl BackgroundRuns {
         poll_fn(all_over).await;
     }
 
-    /// Ends them all and waits until they have ended.
+    /// Cancels all of them and waits until they have ended.
     pub(crate) async fn cancel_all(&self) {
         self.cancel.cancel();
         let mut running = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
@@ -153,7 +153,7 @@ impl BackgroundRuns {
 }
 
 impl EventDispatch {
-    /// Runs the plan. The effects are those of the event as it is.
+    /// Runs the plan, given the effects of the event as it was fired.
     pub(crate) async fn run<E: Event>(self, event: &E, effects: Option<Effects>) -> Vec<HookRun> {
         let (hooks, sequential) = (self.plan.hooks.len(), self.plan.sequential);
         tracing::debug!(subject = event.subject(), hooks, sequential, "fires");
@@ -170,7 +170,8 @@ impl EventDispatch {
         ran
     }
 
-    /// One after another: each sees the input as changed by those before it, and a no ends the row.
+    /// Runs the hooks one after another: each receives the input with the earlier hooks' changes, and a deny ends the
+    /// sequence.
     async fn run_sequentially<E: Event>(&self, event: &E, mut effects: Option<Effects>) -> Vec<HookRun> {
         let mut event = event.clone();
         let mut ran: Vec<HookRun> = Vec::with_capacity(self.plan.hooks.len());
@@ -202,7 +203,7 @@ impl EventDispatch {
         ran
     }
 
-    /// All at once, on the same input.
+    /// Runs the hooks in parallel, all with the same input.
     async fn run_in_parallel<E: Event>(&self, event: &E, effects: Option<Effects>) -> Vec<HookRun> {
         let asked = |at: usize| Some((at, self.match_reason(at, effects.as_ref())?));
         let mut asked: Vec<(usize, MatchReason)> = (0..self.plan.hooks.len()).filter_map(asked).collect();
@@ -248,7 +249,7 @@ impl EventDispatch {
         ran
     }
 
-    /// What the call does that the event is about.
+    /// Determines the effects of the call that the event is about.
     async fn resolve_effects<E: Event>(&self, event: &E) -> Option<Effects> {
         let call = EffectsQuery::from_event(event, &self.context)?;
         let (session, home) = (self.session.clone(), self.user_home.clone());
@@ -260,7 +261,7 @@ impl EventDispatch {
         call_place(&self.session, self.user_home.as_deref())
     }
 
-    /// Why a hook of the plan is asked, if it is. One that may not run is, whatever it says of itself.
+    /// Why a hook of the plan runs, if it does. A guard that is blocked always counts as running.
     fn match_reason(&self, at: usize, effects: Option<&Effects>) -> Option<MatchReason> {
         match effects {
             Some(effects) if !self.plan.blocked_guards.contains_key(&at) => {
@@ -274,9 +275,9 @@ impl EventDispatch {
         self.cancel.is_cancelled() || ran.iter().any(|one| one.report.answer.ends_plan())
     }
 
-    /// Guards judge last: what another hook has changed since a guard looked at it, the guard sees once more.
+    /// Runs guards again whose event other hooks have changed since the guard ran, so that guards decide last.
     async fn recheck_guards<E: Event>(&self, event: &E, ran: &mut Vec<HookRun>) {
-        /// Hooks that go on changing each other's changes after this come to no end.
+        /// The maximum number of rounds: hooks that keep changing each other's changes would never end.
         const MAX_RECHECK_ROUNDS: usize = 3;
         for _ in 0..MAX_RECHECK_ROUNDS {
             let again = self.guards_to_recheck(event, ran).await;
@@ -307,7 +308,7 @@ impl EventDispatch {
             return;
         }
         for (at, _) in self.guards_to_recheck(event, ran).await {
-            // One that has not been asked at all says no by the mouth of the last one that was.
+            // A guard that has not run at all denies through the report of the last hook that ran.
             let nth = ran.iter().rposition(|one| one.hook_index == at).unwrap_or(ran.len().saturating_sub(1));
             let Some(last) = ran.get_mut(nth) else { continue };
             let text = "could not judge what other hooks keep changing";
@@ -317,14 +318,15 @@ impl EventDispatch {
         }
     }
 
-    /// The guards that have not seen the event as it would go on, and why they are asked about it as it is now: one that
-    /// was not asked before may be now, and the other way round.
+    /// The guards that have not seen the event with all changes, and why each runs on it.
+    ///
+    /// A guard that did not match before may match now, and the other way round.
     async fn guards_to_recheck<E: Event>(&self, event: &E, ran: &[HookRun]) -> Vec<(usize, MatchReason)> {
         let guards = (0..self.plan.hooks.len()).filter(|at| self.plan.hooks[*at].is_guard());
         let now = apply_answers(event, ran.iter());
         let unseen = |at: &usize| {
             let Some(nth) = ran.iter().rposition(|one| one.hook_index == *at) else { return true };
-            // Its own change is what it wants.
+            // The guard's own change needs no second check.
             let known = ran.iter().enumerate().filter(|(other, _)| *other < ran[nth].answers_seen || *other == nth);
             !apply_answers(event, known.map(|(_, one)| one)).is_unchanged_from(&now)
         };
@@ -333,8 +335,10 @@ impl EventDispatch {
         unseen.into_iter().filter_map(|at| Some((at, self.match_reason(at, effects.as_ref())?))).collect()
     }
 
-    /// Runs a hook while nobody else is asked. One that starts no process needs no task either: to make one and to be woken by
-    /// it takes longer than many of their answers.
+    /// Runs a hook while no other hook of the event runs.
+    ///
+    /// A hook without a process gets no task: creating a task and being woken by it takes longer than many of its
+    /// answers.
     async fn run_alone(&self, turn: ScheduledRun, input: Result<HookInput, String>) -> Vec<HookRun> {
         if matches!(self.plan.hooks[turn.hook_index].action, Action::Command(_)) {
             let mut task = JoinSet::new();
@@ -342,7 +346,7 @@ impl EventDispatch {
             return task.join_all().await;
         }
         let (id, span) = self.run_id_and_span(&turn);
-        // Boxed: it would be carried along by every event that runs no hook at all.
+        // The future is boxed because it would enlarge the future of every event, even of those without hooks.
         vec![Box::pin(self.run_one(id, turn, input).instrument(span)).await]
     }
 
@@ -351,15 +355,15 @@ impl EventDispatch {
         (id, tracing::info_span!("run", %id, hook = self.plan.hooks[turn.hook_index].id()))
     }
 
-    /// Starts one run as a task of its own: the worker that hears of a hook's pipes then goes on with them itself,
-    /// which is much quicker than waking whoever waits for the outcome every time.
+    /// Spawns one run as a task: the runtime thread that is notified of the hook's pipes then handles them itself,
+    /// which is quicker than waking the task that waits for the outcome each time.
     fn spawn_run(&self, tasks: &mut JoinSet<HookRun>, turn: ScheduledRun, input: Result<HookInput, String>) {
         let firing = self.clone();
         let (id, span) = self.run_id_and_span(&turn);
         tasks.spawn(async move { firing.run_one(id, turn, input).await }.instrument(span));
     }
 
-    /// Starts a run that nobody waits for; what comes of it is told to the observers.
+    /// Starts a run for which the event does not wait; the observers receive its result.
     fn spawn_background_run(&self, at: usize, because: MatchReason, input: Result<HookInput, String>) {
         let firing = EventDispatch { cancel: self.background.cancel.child_token(), ..self.clone() };
         let id = RunId { event: self.id, position: at + 1 };
@@ -373,7 +377,7 @@ impl EventDispatch {
                 is_only_hook: false,
             };
             let ran = firing.run_one(id, turn, input).await;
-            // That the session is over is why it was ended, and no news.
+            // After a cancellation at the end of the session there is nothing to report.
             if !firing.cancel.is_cancelled() {
                 let words = ran.messages_and_warnings();
                 firing
@@ -416,7 +420,7 @@ impl EventDispatch {
         match (hook.dialect(), hook.is_guard()) {
             (Dialect::Gemini, true) => answers::check_guard_output(&mut reading, &finished.exit, &finished.stdout),
             (Dialect::Gemini, false) => answers::check_foreign_decision(&mut reading, &finished.exit, &finished.stdout),
-            // Its reader hears all of that.
+            // The Claude answer parser has already checked this.
             (Dialect::Claude, _) => {}
         }
         match hook.is_background() {
@@ -428,21 +432,21 @@ impl EventDispatch {
             deny_untrusted(self.kind, hook, why, &mut reading);
         }
         if unjudged && self.kind.can(HookCapability::RedactInput) && !hook.is_background() {
-            // Nobody knows whether it would have had them redacted.
+            // It is unknown whether the hook would have redacted the arguments.
             reading.answer.redact_input = true;
             reading.answer.tool_input = None;
         }
         report_dropped_output(&finished, &mut reading);
         let mut report = self.build_report(hook, id, input.len(), finished, &mut reading);
         report.answer.suppress_output |= report.answer.redact_input;
-        // Another hook, or this one, may yet keep the content of this event from every record.
+        // Another hook, or this one, may still withhold the content of this event from all records.
         let may_be_withheld = self.kind.can_withhold_content() && (total > 1 || self.kind != EventKind::BeforeTool);
         log_run_end(&report, may_be_withheld);
         let mut untold = None;
         match (may_be_withheld, hook.is_background()) {
             (false, _) => self.observers.iter().for_each(|observer| observer.run_finished(&report, &input)),
             (true, false) => untold = Some(input),
-            // It ends at any time, perhaps before the hooks that withhold the content.
+            // A background hook may end before the hooks that withhold the content.
             (true, true) if total > 1 => {
                 report.answer.suppress_output = true;
                 self.observers.iter().for_each(|observer| observer.run_finished(&report, &HookInput::default()));
@@ -459,13 +463,13 @@ impl EventDispatch {
         }
     }
 
-    /// Why a hook may not run any more, if it may not.
+    /// Why a hook is no longer trusted, if so.
     async fn trust_problem(&self, hook: &Arc<Hook>) -> Option<String> {
         let sentry = self.trust_gate.clone()?;
         let (hook, session) = (hook.clone(), self.session.clone());
         let challenge = move || {
             let why = sentry.check(&hook).err()?;
-            // Whoever took the directory away took the guards too, and that says more.
+            // If the directory is gone, so are the files of the guards, and the directory is the better explanation.
             Some(session.directory_problem().map_or_else(|| why.clone(), |complaint| format!("{complaint}, and {why}")))
         };
         let unknown =
@@ -482,7 +486,7 @@ impl EventDispatch {
         self.runners.for_source(&hook.source).run((hook, because), input, &self.session, company, &self.cancel).await
     }
 
-    /// A run's end, read in our own words.
+    /// Parses the result of a run in the Gemini dialect.
     fn parse_gemini_run(&self, mut finished: RunOutput, input: HookInput) -> (RunOutput, HookInput, ParsedAnswer) {
         let reading = match finished.answer.take() {
             Some(answer) => answers::accept_function_answer(self.kind, answer),
@@ -491,7 +495,7 @@ impl EventDispatch {
         (finished, input, reading)
     }
 
-    /// Runs a hook that is spoken to in Claude Code's words: for each view of a call, until one is not simply let pass.
+    /// Runs a hook in Claude Code's dialect: for each view of a call, until an answer does anything but allow.
     async fn run_claude_hook(
         &self,
         (hook, because): (&Hook, &MatchReason),
@@ -560,7 +564,7 @@ impl EventDispatch {
 }
 
 fn log_run_end(report: &RunReport, may_be_withheld: bool) {
-    // A hook's complaint may quote what it was given.
+    // A hook's error message may quote its input.
     let error = report.error.as_ref().filter(|_| !report.answer.suppress_output && !may_be_withheld);
     tracing::debug!(
         status = report.status.as_str(),

@@ -1,21 +1,21 @@
-//! Keeps secrets out of hooks' environment: by the variable's name, or by what its value looks like.
+//! Removes secrets from the environment of hooks, by the name of a variable or by the shape of its value.
 
 use std::ffi::OsString;
 
-/// Which variables hooks may not see.
+/// The rules for variables that hooks must not see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EnvRedaction {
-    /// Names that are always passed on.
+    /// The names of variables that are always passed on.
     pub allowed: Vec<String>,
-    /// Names that never are.
+    /// The names of variables that are never passed on.
     pub blocked: Vec<String>,
 }
 
-/// Parts of names that secrets have.
+/// Parts of names that mark a secret.
 const SECRET_NAME_PARTS: [&str; 11] =
     ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "PRIVATE", "CERT", "PASSPHRASE", "COOKIE"];
 
-/// Names that hold such a part and no secret.
+/// Names that contain such a part and hold no secret.
 const HARMLESS_VARIABLES: [&str; 5] = ["SSH_AUTH_SOCK", "XAUTHORITY", "SSL_CERT_FILE", "SSL_CERT_DIR", "KEYTIMEOUT"];
 
 impl EnvRedaction {
@@ -26,7 +26,7 @@ impl EnvRedaction {
             .collect()
     }
 
-    /// Whether a variable is kept from hooks.
+    /// Whether a variable is hidden from hooks.
     pub fn is_hidden(&self, name: &str, value: &str) -> bool {
         !self.is_visible(name, value)
     }
@@ -54,7 +54,7 @@ pub fn looks_like_secret(value: &str) -> bool {
         || has_password_in_url(value)
 }
 
-/// `scheme://user:password@host`
+/// Whether a value is a URL with a password: `scheme://user:password@host`.
 fn has_password_in_url(value: &str) -> bool {
     let Some((_, rest)) = value.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);

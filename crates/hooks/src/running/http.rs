@@ -1,5 +1,7 @@
-//! HTTP hooks: the input is posted to a service, and its JSON answer counts as a command's would. Anything that is not surely
-//! an answer is a failure: a page that says "please sign in" has not judged anything. A no that was heard is one nevertheless.
+//! HTTP hooks: the input is posted to a service, and its JSON response counts like a command's output.
+//!
+//! A response that is not certain to be an answer is a failure: a sign-in page has not judged anything. A deny in such
+//! a response counts all the same.
 
 mod clients;
 
@@ -18,12 +20,12 @@ use crate::hook::{HeaderPiece, HttpAction};
 use crate::running::readiness::ReadinessError;
 pub(super) use clients::HttpClients;
 
-/// How often an answer may be looked for elsewhere on the same machine.
+/// The maximum number of redirects, which are followed within the same origin only.
 const MAX_REDIRECTS: usize = 5;
-/// How much of an error's page is shown.
+/// The maximum length of an error page that is shown.
 const MAX_ERROR_PAGE_CHARS: usize = 200;
 
-/// What a service has said so far: it is needed whichever way the exchange ends.
+/// The part of the response that has been read; it is used however the exchange ends.
 #[derive(Default)]
 struct ResponseBody {
     head: Vec<u8>,
@@ -31,7 +33,7 @@ struct ResponseBody {
 }
 
 impl HookRunner {
-    /// Asks a service, within its time.
+    /// Posts the input to a service and reads its answer, within the timeout.
     pub(super) async fn run_http(
         &self,
         action: &HttpAction,
@@ -49,12 +51,12 @@ impl HookRunner {
         let stdout = CapturedStream::decode(&heard.head, heard.total_bytes);
         match ended {
             Ok(()) => RunOutput { stdout, ..RunOutput::from_exit(HookExit::Exited(0)) },
-            // Pages of errors like to show what was asked.
+            // Error pages often quote the request.
             Err(end) => RunOutput { stdout: self.redact_secrets(action, stdout), ..RunOutput::from_exit(end) },
         }
     }
 
-    /// Whether all that a service is to be sent is there.
+    /// Checks whether all headers can be built.
     pub(super) fn check_http(&self, action: &HttpAction) -> Result<(), ReadinessError> {
         self.build_headers(action).map(drop).map_err(ReadinessError::HeaderUnavailable)
     }
@@ -62,7 +64,7 @@ impl HookRunner {
     async fn exchange(&self, action: &HttpAction, input: &HookInput, heard: &mut ResponseBody) -> Result<(), HookExit> {
         let headers = self.build_headers(action).map_err(unreachable_exit)?;
         let mut url = Url::parse(&action.url).map_err(|error| unreachable_exit(error.to_string()))?;
-        // Sent again after a redirect.
+        // The body may be sent again after a redirect.
         let body = Bytes::from(input.pieces().concat());
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send_request(&url, &headers, &body).await?;
@@ -74,8 +76,10 @@ impl HookRunner {
         Err(HookExit::Failed(format!("was redirected more than {MAX_REDIRECTS} times by its service")))
     }
 
-    /// Sends a question. Where the connection turns out to be closed, it was probably one that had been kept too long: a new
-    /// one is tried, once. The service may so be asked twice, and a question does no harm.
+    /// Sends a request.
+    ///
+    /// If the connection is closed, it was probably a pooled one that was idle for too long: the request is sent once
+    /// more on a new connection. The service may so receive it twice.
     async fn send_request(&self, url: &Url, headers: &HeaderMap, body: &Bytes) -> Result<Response, HookExit> {
         let because = |error: reqwest::Error| unreachable_exit(error_chain(&error));
         let kept = self.http.pooled_client(url, &self.env).map_err(because)?;
@@ -91,7 +95,7 @@ impl HookRunner {
         .map_err(because)
     }
 
-    /// The headers with their variables filled in; why one can't be. No value is ever part of that.
+    /// Builds the headers with their variables, or says why one cannot be built. The reason contains no value.
     fn build_headers(&self, action: &HttpAction) -> Result<HeaderMap, String> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -120,12 +124,12 @@ impl HookRunner {
         Ok(headers)
     }
 
-    /// What a variable holds, if it holds something.
+    /// The value of a variable, if it is set and not empty.
     fn header_variable(&self, name: &str) -> Option<&str> {
         find_env_var(&self.env, name).and_then(|value| value.to_str()).map(str::trim).filter(|value| !value.is_empty())
     }
 
-    /// The text without what the headers' variables hold.
+    /// Removes the values of the headers' variables from a text.
     fn redact_secrets(&self, action: &HttpAction, captured: CapturedStream) -> CapturedStream {
         let pieces = action.headers.iter().flat_map(|(_, pieces)| pieces);
         let values = pieces.filter_map(|piece| match piece {
@@ -136,7 +140,7 @@ impl HookRunner {
             .fold(captured, |captured, value| CapturedStream { text: captured.text.replace(value, "***"), ..captured })
     }
 
-    /// Reads an answer, and tells whether it is one.
+    /// Reads a response, and checks whether it is an answer.
     async fn read_response(
         &self,
         action: &HttpAction,
@@ -176,7 +180,7 @@ impl HookRunner {
     }
 }
 
-/// Why the body that comes with these headers would not be all of an answer.
+/// Why the body of a response would not be a complete answer, if so.
 fn unreadable_reason(response: &Response) -> Option<String> {
     let header = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let encoding = header(CONTENT_ENCODING).map(str::trim).filter(|word| !word.eq_ignore_ascii_case("identity"));
@@ -185,7 +189,7 @@ fn unreadable_reason(response: &Response) -> Option<String> {
     }
     match response.status() {
         StatusCode::PARTIAL_CONTENT => Some("with a part of an answer".to_owned()),
-        // HTTP leaves such a body unread, and a no in it.
+        // HTTP clients do not read such a body, and would miss a deny in it.
         StatusCode::NO_CONTENT
             if header(CONTENT_LENGTH).is_some_and(|length| length.trim() != "0")
                 || header(TRANSFER_ENCODING).is_some() =>
@@ -196,7 +200,7 @@ fn unreadable_reason(response: &Response) -> Option<String> {
     }
 }
 
-/// Where the answer is to be asked for instead; only on the same machine, and as it was asked here.
+/// The target of a redirect; an error unless it has the same origin and keeps the method.
 fn redirect_target(url: &Url, response: &Response) -> Result<Option<Url>, HookExit> {
     let status = response.status();
     if !status.is_redirection() {
@@ -224,13 +228,13 @@ fn unreachable_exit(why: impl Into<String>) -> HookExit {
     HookExit::NotStarted { code: 126, message: why.into() }
 }
 
-/// The error with its causes: the outer message alone says next to nothing. No address in it: that may hold a key.
+/// The messages of an error's causes, since the outer message says little. They contain no URL, which may hold a key.
 fn error_chain(error: &reqwest::Error) -> String {
     let mut texts: Vec<String> = Vec::new();
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
         let text = inner.to_string();
-        // The library's own word for "see below".
+        // This prefix only announces the next cause.
         let says_nothing = text.starts_with("client error (") && inner.source().is_some();
         if !says_nothing && !texts.iter().any(|known| known.contains(&text)) {
             texts.push(text);

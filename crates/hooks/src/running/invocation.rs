@@ -1,11 +1,12 @@
-//! How a command line is started: as a program with arguments where it is a plain list of words, else by a shell.
+//! Determines how a command line is started: as a program with arguments if it consists of plain words, otherwise by a
+//! shell.
 //!
-//! Not a shell: anything that is not surely plain goes to the real one. The rules only have to be right when they say
-//! "plain", because then no shell will see the words.
+//! This is not a shell: a command line that is not certain to be plain is passed to the real one. The rules only have
+//! to be right when they classify a command line as plain, because then no shell sees the words.
 
 use std::ffi::OsString;
 
-/// The variables that every hook has; the only ones that are expanded here.
+/// The variables that every hook has. No others are expanded here.
 pub const SESSION_VARIABLES: [&str; 5] =
     ["GEMINI_PROJECT_DIR", "GEMINI_CWD", "GEMINI_SESSION_ID", "GEMINI_PLANS_DIR", "CLAUDE_PROJECT_DIR"];
 
@@ -14,9 +15,10 @@ pub const SESSION_VARIABLES: [&str; 5] =
 pub(crate) enum Invocation {
     /// A program and its arguments, with the same text for a shell if the program turns out to need one.
     Direct { words: Vec<CommandWord>, shell: String },
-    /// Text for a shell.
+    /// The text for a shell.
     Shell(String),
-    /// A program and its arguments, never through a shell; the text says what that comes to, for those who look at commands.
+    /// A program and its arguments, never started through a shell; the text is the equivalent command line, for the
+    /// analysis of commands.
     Program { words: Vec<CommandWord>, text: String },
 }
 
@@ -31,7 +33,7 @@ enum WordPiece {
 }
 
 impl CommandWord {
-    /// The word with its variables filled in.
+    /// The word with its variables replaced by their values.
     pub(crate) fn resolve(&self, variable: impl Fn(&str) -> Option<OsString>) -> OsString {
         self.0.iter().fold(OsString::new(), |mut word, piece| {
             match piece {
@@ -42,7 +44,7 @@ impl CommandWord {
         })
     }
 
-    /// A text in which a session's variable at its beginning is filled in.
+    /// A text in which a session variable at the start is replaced.
     fn with_session_variable(text: &str) -> Self {
         match parse_session_variable(text).filter(|_| text.starts_with('$')) {
             Some((length, name)) => {
@@ -60,15 +62,15 @@ impl CommandWord {
     }
 }
 
-/// A program and its arguments as text for a shell that comes to just these words, whatever is in them. The session's
-/// variables are filled in, as Claude Code does.
+/// Joins a program and its arguments into a command line that a shell splits into exactly these words. Session
+/// variables are expanded, as in Claude Code.
 pub fn join_command(program: &str, args: &[String]) -> String {
     let words = std::iter::once(program).chain(args.iter().map(String::as_str));
     words.map(quote_word).collect::<Vec<_>>().join(" ")
 }
 
 fn quote_word(word: &str) -> String {
-    // `A=b program` sets a variable.
+    // `A=b program` would set a variable.
     if !word.is_empty() && !word.contains('=') && word.chars().all(is_shell_safe) {
         return word.to_owned();
     }
@@ -94,7 +96,7 @@ fn quote_word(word: &str) -> String {
 }
 
 impl Invocation {
-    /// Decides how a command is started, once, when it is declared.
+    /// Determines how a command is started; done once, when it is declared.
     pub(crate) fn analyse(command: &str, placeholders: &[(String, String)]) -> Self {
         let shell = substitute_placeholders(command, placeholders, PlaceholderForm::AsText);
         match split_plain_words(&shell) {
@@ -103,14 +105,14 @@ impl Invocation {
         }
     }
 
-    /// A program with just these arguments; in them a session's variable at the beginning is filled in, and nothing else.
+    /// A program with exactly these arguments; only a session variable at the start of an argument is replaced.
     pub(crate) fn from_arguments(program: &str, args: &[String], text: &str) -> Self {
         let words =
             std::iter::once(program).chain(args.iter().map(String::as_str)).map(CommandWord::with_session_variable);
         Invocation::Program { words: words.collect(), text: text.to_owned() }
     }
 
-    /// The text that a shell gets.
+    /// The text that a shell receives.
     pub(crate) fn shell_text(&self) -> &str {
         match self {
             Invocation::Program { text, .. } => text,
@@ -126,17 +128,19 @@ enum Quote {
     Double,
 }
 
-/// How a placeholder's value comes into a command.
+/// How the value of a placeholder is inserted into a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PlaceholderForm {
-    /// It is written there.
+    /// The value is written into the command.
     AsText,
-    /// A variable of the placeholder's name holds it.
+    /// A variable with the placeholder's name holds the value.
     AsVariable,
 }
 
-/// The command with variables for placeholders, if a value could be more than text to a shell. Where substitutions,
-/// comments and here-documents begin and end is more than is known here; what a variable holds is text in all of them.
+/// The command with variables for its placeholders, if a value could be more than text to a shell.
+///
+/// Substitutions, comments and here-documents are not parsed here; the value of a variable is plain text in all of
+/// them.
 fn assign_placeholders(command: &str, placeholders: &[(String, String)]) -> Option<String> {
     let used = placeholders.iter().filter(|(name, _)| command.contains(&format!("${{{name}}}")));
     let strange = used.filter(|(name, value)| needs_quoting(name, value));
@@ -144,7 +148,7 @@ fn assign_placeholders(command: &str, placeholders: &[(String, String)]) -> Opti
     (!set.is_empty()).then(|| set + &substitute_placeholders(command, placeholders, PlaceholderForm::AsVariable))
 }
 
-/// Whether a value could be more than text to a shell; only what has a proper name can be a variable.
+/// Whether a value could be more than text to a shell and can be held in a variable of this name.
 fn needs_quoting(name: &str, value: &str) -> bool {
     is_variable_name(name) && !value.chars().all(is_shell_safe)
 }
@@ -154,10 +158,10 @@ fn is_variable_name(name: &str) -> bool {
         && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
 }
 
-/// The command with placeholders substituted for the quotes they stand in, and unquoted session variables quoted, so
-/// that a path with spaces stays one word however the author wrote it.
+/// Substitutes placeholders with the escapes of the quotes around them, and quotes unquoted session variables, so that
+/// a path with spaces stays one word however the author wrote it.
 fn substitute_placeholders(command: &str, placeholders: &[(String, String)], placed: PlaceholderForm) -> String {
-    // Quotes mean nothing inside a here-document, so nothing is added there.
+    // Quotes have no meaning inside a here-document, so none are added there.
     let quote_variables = !command.contains("<<");
     let mut out = String::with_capacity(command.len() + 16);
     let mut quote = Quote::None;
@@ -242,7 +246,7 @@ fn single_quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', r"'\''"))
 }
 
-/// Characters that mean themselves to every shell, anywhere but at a word's start.
+/// Whether a character has no special meaning to any shell, except at the start of a word.
 fn is_shell_safe(char: char) -> bool {
     char.is_ascii_alphanumeric() || "_-./:=@%+,".contains(char) || (!char.is_ascii() && !char.is_whitespace())
 }
@@ -251,7 +255,7 @@ fn is_shell_safe(char: char) -> bool {
 fn split_plain_words(command: &str) -> Option<Vec<CommandWord>> {
     let mut words: Vec<CommandWord> = Vec::new();
     let mut word: Option<CommandWord> = None;
-    // Not all that is blank is blank to a shell, and whoever looks at the command before it runs reads as a shell does.
+    // A shell splits at these blanks only, and so does the analysis of the command before it runs.
     let mut rest = command.trim_matches([' ', '\t', '\n']);
     while let Some(char) = rest.chars().next() {
         match char {
@@ -278,7 +282,7 @@ fn split_plain_words(command: &str) -> Option<Vec<CommandWord>> {
     names_program(first).then_some(words)
 }
 
-/// The inside of a double-quoted string; what comes after it.
+/// Parses the inside of a double-quoted string and returns the text after it.
 fn parse_double_quoted<'t>(mut rest: &'t str, word: &mut CommandWord) -> Option<&'t str> {
     loop {
         let char = rest.chars().next()?;
@@ -298,7 +302,7 @@ fn parse_double_quoted<'t>(mut rest: &'t str, word: &mut CommandWord) -> Option<
     }
 }
 
-/// Whether a first word names a program, rather than something a shell does itself.
+/// Whether a first word names a program, rather than a built-in or a keyword of the shell.
 fn names_program(word: &CommandWord) -> bool {
     let text = match word.0.first() {
         Some(WordPiece::Text(text)) => text.as_str(),

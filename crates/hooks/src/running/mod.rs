@@ -1,4 +1,4 @@
-//! Runs one hook to its end under one deadline and one cancel. What the end means is `answer.rs`.
+//! Runs one hook to its end under a deadline and a cancellation token. `answers.rs` parses the result.
 
 pub(crate) mod command;
 pub(crate) mod disk_timeout;
@@ -34,12 +34,12 @@ use queue::RunQueue;
 use readiness::ReadinessError;
 use worker::{WaitStrategy, WorkerPool};
 
-/// Bounds on every run.
+/// The limits of every run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunLimits {
-    /// How many bytes of stdout, and of stderr, are kept.
+    /// The number of bytes that are kept of stdout and of stderr, each.
     pub max_output_bytes: usize,
-    /// How long a hook may take to obey SIGTERM.
+    /// The time between SIGTERM and SIGKILL.
     pub kill_grace_period: Duration,
 }
 
@@ -49,34 +49,34 @@ impl Default for RunLimits {
     }
 }
 
-/// What the commands of some hooks run with.
+/// The environment in which commands of hooks run.
 #[derive(Clone, Default)]
 pub struct ExecEnv {
-    /// The environment, `PATH` included, without the session's own variables.
+    /// The environment variables, `PATH` included, without the session's own variables.
     pub env: Vec<(OsString, OsString)>,
-    /// The directory that they run in, if it is not the session's; held on to while it is used.
+    /// The working directory, if it is not the session's; the `Arc` keeps it alive while it is in use.
     pub directory: Option<Arc<dyn AsRef<Path> + Send + Sync>>,
 }
 
-/// What commands run with, by whose hooks they are.
+/// The environments in which commands run, by the source of the hook.
 #[derive(Clone, Default)]
 pub struct ExecEnvs {
-    /// Of the project, and hooks in code.
+    /// The environment of the project's hooks and of hooks in code.
     pub project: ExecEnv,
-    /// Of extensions.
+    /// The environment of extensions' hooks.
     pub extensions: ExecEnv,
-    /// Of the user and the system.
+    /// The environment of the user's and the system's hooks.
     pub user_and_system: ExecEnv,
 }
 
 impl ExecEnvs {
-    /// The same for everybody.
+    /// The same environment for all sources.
     pub fn uniform(surroundings: ExecEnv) -> Self {
         ExecEnvs { project: surroundings.clone(), extensions: surroundings.clone(), user_and_system: surroundings }
     }
 }
 
-/// Runners by whose hooks they run. They share what runs, and who waits.
+/// The runners for the hooks of each source. They share their processes, queue and workers.
 pub(crate) struct HookRunners {
     project: HookRunner,
     extensions: HookRunner,
@@ -88,7 +88,7 @@ impl HookRunners {
         HookRunners::with_shared(places, limits, &SharedRunState::default())
     }
 
-    /// The same runners in other surroundings; what runs already is still theirs.
+    /// The same runners with other environments; they keep the processes that are already running.
     pub(crate) fn with_exec_envs(&self, places: ExecEnvs) -> Self {
         let moved = HookRunners::with_shared(places, self.project.limits, &self.project.shared);
         HookRunners {
@@ -104,7 +104,7 @@ impl HookRunners {
         HookRunners { project: runner(project), extensions: runner(extensions), user_and_system: runner(own) }
     }
 
-    /// The one for a layer's hooks.
+    /// The runner for the hooks of a source.
     pub(crate) fn for_source(&self, source: &Source) -> &HookRunner {
         match source {
             Source::Project | Source::Runtime => &self.project,
@@ -113,7 +113,7 @@ impl HookRunners {
         }
     }
 
-    /// The user's home directory, as commands know it.
+    /// The user's home directory in the environment of commands.
     pub(crate) fn home_dir(&self) -> Option<PathBuf> {
         find_env_var(&self.user_and_system.env, "HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
     }
@@ -123,17 +123,17 @@ impl HookRunners {
         self.project.end_all().await;
     }
 
-    /// The same at once, without asking.
+    /// Kills everything that hooks left running, at once.
     pub(crate) fn kill_now(&self) {
         self.project.shared.groups.kill_all();
     }
 
-    /// The processes that stay from event to event.
+    /// The pool of worker processes.
     pub(crate) fn workers(&self) -> &WorkerPool {
         &self.project.shared.workers
     }
 
-    /// Starts a hook's process ahead of its first event, if it is one that stays.
+    /// Starts the worker process of a hook before its first event, if it is a worker.
     pub(crate) async fn prestart_worker(&self, hook: &Hook, session: &SessionSnapshot) {
         if let Action::Worker(action) = &hook.action {
             self.for_source(&hook.source).start_worker(&hook.source, action, hook.timeout, session).await;
@@ -141,7 +141,7 @@ impl HookRunners {
     }
 }
 
-/// What all runners of an engine have in common: what runs, who waits, and who stays.
+/// The state that all runners of an engine share.
 #[derive(Clone, Default)]
 struct SharedRunState {
     groups: Arc<ProcessGroups>,
@@ -149,44 +149,44 @@ struct SharedRunState {
     workers: Arc<WorkerPool>,
 }
 
-/// What commands run with.
+/// Runs the hooks of some sources in their environment.
 pub(crate) struct HookRunner {
     env: Vec<(OsString, OsString)>,
     directory: Option<Arc<dyn AsRef<Path> + Send + Sync>>,
-    /// Looked for when it is first needed.
+    /// The shell, which is looked up on first use.
     shell: OnceLock<PathBuf>,
-    /// Whether the environment holds nothing that only a shell would heed.
+    /// Whether the environment contains nothing that only a shell would evaluate.
     can_skip_shell: bool,
     limits: RunLimits,
-    /// Another one for other surroundings.
+    /// A number that differs between environments.
     env_generation: u64,
-    /// To services; made when they are first needed.
+    /// The clients of HTTP hooks, built on first use.
     http: http::HttpClients,
     shared: SharedRunState,
 }
 
-/// With how many others a hook runs.
+/// How many other hooks run at the same time as a hook.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunConcurrency {
-    /// Whether it is the only one that is asked about its event now.
+    /// Whether no other hook of the event runs at the same time.
     pub(crate) is_only_hook: bool,
-    /// How many commands may run at once.
+    /// The maximum number of commands that run at the same time.
     pub(crate) max_parallel: Option<NonZeroU32>,
 }
 
-/// How a hook ended.
+/// The result of a hook's run.
 pub(crate) struct RunOutput {
     pub(crate) exit: HookExit,
     pub(crate) stdout: CapturedStream,
     pub(crate) stderr: CapturedStream,
     pub(crate) duration: Duration,
     pub(crate) has_survivors: bool,
-    /// What a hook in code answered; a command's answer is read from its output.
+    /// The answer of a hook in code; a command's answer is parsed from its output.
     pub(crate) answer: Option<Answer>,
 }
 
 impl RunOutput {
-    /// A hook that was never started.
+    /// The result of a hook that was not started or gave no output.
     pub(crate) fn from_exit(end: HookExit) -> Self {
         RunOutput {
             exit: end,
@@ -203,7 +203,7 @@ impl HookRunner {
     fn new(surroundings: ExecEnv, limits: RunLimits, shared: SharedRunState) -> Self {
         static NEXT_ENV_GENERATION: AtomicU64 = AtomicU64::new(0);
         let ExecEnv { mut env, directory } = surroundings;
-        // Whoever runs this program from within a worker does not make workers of its commands.
+        // If this program itself runs inside a worker, its own commands must not act as workers.
         env.retain(|(name, _)| name != worker::WORKER_VARIABLE.0);
         let direct_is_faithful =
             !env.iter().any(|(name, _)| name == "BASH_ENV" || name.as_encoded_bytes().starts_with(b"BASH_FUNC_"));
@@ -221,7 +221,7 @@ impl HookRunner {
         }
     }
 
-    /// What was there before is used further where nothing is different.
+    /// Reuses the generation and the clients of the earlier runner if the environment is the same.
     fn reusing(self, before: &HookRunner) -> Self {
         let place = |runner: &HookRunner| runner.directory.as_ref().map(|directory| (**directory).as_ref().to_owned());
         let is_same = self.env == before.env && place(&self) == place(before);
@@ -231,7 +231,7 @@ impl HookRunner {
         }
     }
 
-    /// The shell that commands run in.
+    /// The shell in which commands run.
     fn shell(&self) -> &Path {
         self.shell.get_or_init(|| {
             let path = find_env_var(&self.env, "PATH").unwrap_or(OsStr::new(command::DEFAULT_PATH));
@@ -241,13 +241,13 @@ impl HookRunner {
         })
     }
 
-    /// Where commands run.
+    /// The working directory of commands.
     fn directory<'a>(&'a self, session: &'a SessionSnapshot) -> &'a Path {
         self.directory.as_ref().map_or(session.cwd.as_path(), |directory| (**directory).as_ref())
     }
 
-    /// Runs a hook. A command waits for its turn first, and its time counts from then on; a hook in code, which may
-    /// itself fire events, never waits.
+    /// Runs a hook. A command waits for its permit first, and its timeout counts from then on; a hook in code, which
+    /// may itself fire events, never waits.
     pub(crate) async fn run(
         &self,
         (hook, because): (&Hook, &MatchReason),
@@ -262,7 +262,7 @@ impl HookRunner {
                 Ok(turn) => Some(turn),
                 Err(end) => return RunOutput::from_exit(end),
             },
-            // A worker has a queue of its own.
+            // A worker has a limiter of its own.
             Action::Worker(_) | Action::Rule(_) | Action::Function(_) => None,
         };
         let started = Instant::now();
@@ -280,7 +280,7 @@ impl HookRunner {
         finished
     }
 
-    /// Whether a hook's command could start.
+    /// Checks whether a hook's command could start.
     pub(crate) fn check_readiness(&self, hook: &Hook, session: &SessionSnapshot) -> Result<(), ReadinessError> {
         match &hook.action {
             Action::Command(action) => self.check_command(action, session),
@@ -311,7 +311,7 @@ pub(crate) fn find_env_var<'a>(env: &'a [(OsString, OsString)], name: &str) -> O
     env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())
 }
 
-/// Runs a hook in code, with a command's deadline and cancel; a panic is a failure like any other.
+/// Runs a hook in code, with a command's deadline and cancellation; a panic is a failure like any other.
 async fn run_function(
     function: &HookFunction,
     timeout: Duration,
@@ -323,7 +323,7 @@ async fn run_function(
     let (end, answer, complaint) = tokio::select! {
         biased;
         () = cancel.cancelled() => (HookExit::Cancelled, None, String::new()),
-        // An answer that is there counts, however late it is read.
+        // An answer that is ready counts, however late it is read.
         result = &mut task.0 => match result {
             Ok(Ok(answer)) => (HookExit::Exited(0), Some(answer), String::new()),
             Ok(Err(reason)) => (HookExit::Exited(1), None, reason),

@@ -1,5 +1,5 @@
-//! What stands in for HTTP hooks in a program that is built without them (feature `http`): they are declared and listed, and
-//! fail, so that a guard of this type stays closed.
+//! The replacement for HTTP hooks in builds without the `http` feature: the hooks are declared and listed, and fail, so
+//! that a guard of this type denies.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::event::input::HookInput;
 use crate::hook::HttpAction;
 use crate::running::readiness::ReadinessError;
 
-/// None.
+/// The empty replacement for the clients.
 #[derive(Clone, Default)]
 pub(super) struct HttpClients;
 
 impl HookRunner {
-    /// Never gets an answer.
+    /// Always fails.
     #[expect(clippy::unused_async, reason = "the other one waits")]
     pub(super) async fn run_http(
         &self,

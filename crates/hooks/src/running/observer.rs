@@ -1,4 +1,5 @@
-//! Who wants to know: every run is reported as it starts and as it ends, for panels, telemetry and traces.
+//! The interface for observers: every run is reported when it starts and when it ends, for panels, telemetry and
+//! traces.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -12,17 +13,19 @@ use crate::event::EventKind;
 use crate::event::input::HookInput;
 use crate::hook::Source;
 
-/// Hears of every hook run. Called on the engine's tasks: be quick, and never block.
+/// Receives a report of every hook run.
+///
+/// The methods are called on the engine's tasks: they must be quick and never block.
 pub trait Observer: Send + Sync {
-    /// A hook is about to run.
+    /// Called before a hook runs.
     fn run_started(&self, _run: &RunStart<'_>) {}
-    /// A hook has ended and its answer has been read.
+    /// Called after a hook has ended and its answer has been parsed.
     fn run_finished(&self, _run: &RunReport, _input: &HookInput) {}
-    /// A hook that ran beside its event has something to say: messages, and warnings about it.
+    /// Called with the messages of a background hook and the warnings about it.
     fn background_output(&self, _event: EventKind, _messages: &[HookMessage], _warnings: &[HookMessage]) {}
 }
 
-/// Which firing of an event this is: counted through the life of an engine.
+/// The number of a fired event, counted over the lifetime of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 pub struct EventId(pub(crate) u64);
 
@@ -32,12 +35,12 @@ impl std::fmt::Display for EventId {
     }
 }
 
-/// Which run this is: the firing it belongs to, and its place in the plan.
+/// The identity of a run: the event that it belongs to, and its position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId {
-    /// The firing.
+    /// The event that the run belongs to.
     pub event: EventId,
-    /// Its place in the plan, from 1.
+    /// The position within the event, counted from 1.
     pub position: usize,
 }
 
@@ -47,22 +50,22 @@ impl std::fmt::Display for RunId {
     }
 }
 
-/// What a run belongs to: the same in every report, log and trace, so that nobody has to guess.
+/// The context of a run, which is the same in every report, log and trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunContext {
-    /// The turn.
+    /// The id of the turn, for events within one.
     pub turn_id: Option<Arc<str>>,
-    /// The sub-agent at whose work it happens; nothing for the agent that the user talks to.
+    /// The sub-agent in which the event happens; `None` for the main agent.
     pub agent: Option<Arc<SubAgent>>,
-    /// The tool call, for tool events.
+    /// The id of the tool call, for tool events.
     pub tool_use_id: Option<Arc<str>>,
-    /// The agent that it happens in, if that is another one.
+    /// The agent that calls the bridge, if the event comes from another agent.
     pub host: Option<Arc<AgentHost>>,
-    /// What the agent may do unasked: `default`, `auto_edit`, `plan`, `yolo`, or another agent's own word.
+    /// The approval mode: `default`, `auto_edit`, `plan`, `yolo`, or another agent's own name.
     pub approval_mode: Option<Cow<'static, str>>,
-    /// Where the paths of the tool call lead, for callers that resolve them once.
+    /// Resolves the paths of the tool call, for callers that resolve them once.
     pub path_resolver: PathResolver,
-    /// Whether the tool is known to touch nothing, in words that only the caller knows.
+    /// Whether the caller knows that the tool has no effects.
     pub has_no_effects: bool,
 }
 
@@ -85,109 +88,109 @@ pub struct AgentHost {
     pub tool_input: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
-/// An agent that another one has given an objective to.
+/// An agent to which another agent has delegated an objective.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubAgent {
-    /// `agent_name`: how its definition calls it.
+    /// The name in its definition: `agent_name`.
     pub name: String,
-    /// `agent_id`: which run of it this is.
+    /// The id of this run of the agent: `agent_id`.
     pub id: String,
-    /// `agent_transcript_path`: its own conversation.
+    /// The path of its own transcript: `agent_transcript_path`.
     pub transcript_path: PathBuf,
 }
 
 /// A hook that is about to run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunStart<'a> {
-    /// Which run this is.
+    /// The identity of the run.
     pub id: RunId,
-    /// What it belongs to.
+    /// The context of the run.
     pub context: &'a RunContext,
-    /// The event.
+    /// The event that was fired.
     pub event: EventKind,
-    /// The hook's name.
+    /// The name of the hook.
     pub hook: &'a str,
-    /// Where it was declared.
+    /// The source of the hook.
     pub source: &'a Source,
-    /// How many hooks the plan has.
+    /// The number of hooks in the plan.
     pub total: usize,
 }
 
-/// How one hook ran.
+/// The report of one hook's run.
 #[derive(Clone, Debug)]
 pub struct RunReport {
-    /// Which run this is.
+    /// The identity of the run.
     pub id: RunId,
-    /// What it belongs to.
+    /// The context of the run.
     pub context: RunContext,
-    /// The event.
+    /// The event that was fired.
     pub event: EventKind,
-    /// The hook's name.
+    /// The name of the hook.
     pub hook: String,
-    /// The type that it is written with: `command`, `worker`, …
+    /// The type of the hook in settings: `command`, `worker`, …
     pub hook_type: &'static str,
-    /// Where it was declared.
+    /// The source of the hook.
     pub source: Source,
-    /// How many hooks the plan has.
+    /// The number of hooks in the plan.
     pub total: usize,
-    /// Whether it ran beside its event, so that it decides nothing.
+    /// Whether the hook ran in the background, so that it decides nothing.
     pub in_background: bool,
-    /// How it ended.
+    /// How the run ended.
     pub status: RunStatus,
-    /// Its exit code, or the one a shell would have reported.
+    /// The exit code, or the one that a shell would have reported.
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the process.
     pub signal: Option<i32>,
-    /// From start to end.
+    /// The time from start to end.
     pub duration: Duration,
-    /// How much input it was given.
+    /// The length of the input in bytes.
     pub input_bytes: usize,
-    /// What it printed.
+    /// The captured stdout.
     pub stdout: CapturedStream,
-    /// What it complained.
+    /// The captured stderr.
     pub stderr: CapturedStream,
-    /// Its answer, after the failure policy.
+    /// The answer, after the failure policy.
     pub answer: Answer,
-    /// What went wrong, if anything did.
+    /// The description of the failure, if there was one.
     pub error: Option<String>,
-    /// Whether it left processes behind in its group.
+    /// Whether the hook left processes running in its process group.
     pub has_survivors: bool,
 }
 
 impl RunReport {
-    /// Whether the hook did what hooks should: ran, and said something that can be understood.
+    /// Whether the hook exited with 0 or 2.
     pub fn succeeded(&self) -> bool {
         matches!(self.status, RunStatus::Ok | RunStatus::Blocked)
     }
 
-    /// What it decided.
+    /// The decision of the answer.
     pub fn decision(&self) -> Option<Decision> {
         self.answer.decision
     }
 
-    /// Whether any of its output was dropped.
+    /// Whether output was dropped.
     pub fn is_truncated(&self) -> bool {
         self.stdout.truncated || self.stderr.truncated
     }
 }
 
-/// How a run ended, in one word.
+/// How a run ended, as one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// It exited with 0.
+    /// The hook exited with 0.
     Ok,
-    /// It exited with 2.
+    /// The hook exited with 2.
     Blocked,
-    /// It exited with another code.
+    /// The hook exited with another code.
     Failed,
-    /// A signal ended it.
+    /// A signal ended the hook.
     Signaled,
-    /// It ran too long.
+    /// The hook exceeded its timeout.
     TimedOut,
-    /// What it ran for was cancelled.
+    /// The event was cancelled.
     Cancelled,
-    /// It could not start.
+    /// The hook could not be started.
     NotStarted,
 }
 
@@ -204,7 +207,7 @@ impl RunStatus {
         }
     }
 
-    /// The word.
+    /// The name of the status in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             RunStatus::Ok => "ok",

@@ -1,6 +1,6 @@
-//! Event + registry → the hooks to run, in order, without doubles, sequential or parallel.
+//! Selects the hooks that an event runs from the registry: in order, without duplicates, sequential or parallel.
 //!
-//! The index is built once per configuration and every answer is remembered, so that planning is one look-up.
+//! The index is built once per configuration, and plans are cached by subject.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -21,16 +21,16 @@ use crate::registry::{HookState, Registry};
 pub struct Plan {
     /// The hooks, in order.
     pub hooks: Vec<Arc<Hook>>,
-    /// Whether they run one after another.
+    /// Whether the hooks run one after another.
     pub sequential: bool,
-    /// How much of a streamed answer they want to be handed at a time, if any of them says.
+    /// The granularity of a streamed response that the hooks receive, if one of them sets it.
     pub grain: Option<ChunkGranularity>,
-    /// Guards among them that may not run, by their place, and why: they say no without running.
+    /// The guards that may not run, by their index, and why: they deny without running.
     pub(crate) blocked_guards: HashMap<usize, Arc<str>>,
 }
 
 impl Plan {
-    /// The plan without the hooks for which this is no occasion.
+    /// The plan without the hooks for which the predicate is false.
     pub(crate) fn filtered(&self, mut keep: impl FnMut(&Hook) -> bool) -> Plan {
         let kept: Vec<usize> = (0..self.hooks.len()).filter(|at| keep(&self.hooks[*at])).collect();
         let hooks: Vec<_> = kept.iter().map(|at| self.hooks[*at].clone()).collect();
@@ -45,7 +45,7 @@ impl Plan {
     }
 }
 
-/// A registry prepared for planning.
+/// A registry that is indexed for planning.
 #[derive(Debug)]
 pub struct Planner {
     registry: Registry,
@@ -55,7 +55,7 @@ pub struct Planner {
 /// All names that matchers are tested against.
 struct SubjectNames<'a> {
     subject: &'a str,
-    /// What a tool of an MCP server is called there, where that is something else.
+    /// The names of an MCP tool at its server, where they differ from the subject.
     original_names: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl<'a> SubjectNames<'a> {
         SubjectNames { subject, original_names: original.collect() }
     }
 
-    /// What tells them from all others.
+    /// The key of the names in the cache of plans.
     fn cache_key(&self) -> Cow<'a, str> {
         match self.original_names.first() {
             None => Cow::Borrowed(self.subject),
@@ -77,19 +77,19 @@ impl<'a> SubjectNames<'a> {
 
 #[derive(Debug, Default)]
 struct EventIndex {
-    /// Enabled hooks of this event, in plan order.
+    /// The enabled hooks of this event, in plan order.
     hooks: Vec<Arc<Hook>>,
-    /// Those of them that may not run, and why.
+    /// The guards that may not run, by their index, and why.
     blocked_guards: HashMap<usize, Arc<str>>,
-    /// Those that match everything.
+    /// The hooks that match everything.
     match_all: Vec<usize>,
-    /// Those that match a name.
+    /// The hooks that match a name.
     by_name: HashMap<String, Vec<usize>>,
-    /// Patterns, each once, with the hooks that use it.
+    /// The patterns, each once, with the hooks that use it.
     patterns: Vec<(Arc<ToolNamePattern>, Vec<usize>)>,
-    /// Tells which patterns are worth trying.
+    /// Selects the patterns that are worth trying.
     prefilter: OnceLock<Prefilter>,
-    /// Plans already made, by subject.
+    /// The plans made so far, by subject.
     cached_plans: Mutex<HashMap<Box<str>, Arc<Plan>>>,
     /// The plan for events without a subject.
     subjectless_plan: OnceLock<Arc<Plan>>,
@@ -104,7 +104,7 @@ impl Planner {
             let at = hook.event.index();
             match state {
                 HookState::Enabled => {}
-                // A guard that may not run yet is no yes.
+                // A guard that is not trusted denies instead of running.
                 HookState::Untrusted { why } if hook.is_guard() && hook.event.can(HookCapability::Deny) => {
                     let place = events[at].hooks.len();
                     events[at].blocked_guards.insert(place, why.as_str().into());
@@ -116,12 +116,12 @@ impl Planner {
         Planner { registry, events }
     }
 
-    /// The registry it was made from.
+    /// The registry that is indexed.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// Whether any hook could run on this event. Costs nothing.
+    /// Whether any hook could run on this event. This is a cheap check.
     pub fn has_hooks_for(&self, kind: EventKind) -> bool {
         !self.events[kind.index()].hooks.is_empty()
     }
@@ -131,7 +131,7 @@ impl Planner {
         self.plan_with_mcp_name(kind, subject, None)
     }
 
-    /// The same for what may be a tool of an MCP server, which has other names too.
+    /// The plan for an event on a tool of an MCP server, which has several names; `None` if no hook runs.
     pub fn plan_with_mcp_name(
         &self,
         kind: EventKind,
@@ -177,7 +177,7 @@ impl EventIndex {
     }
 
     fn plan_for(&self, names: &SubjectNames<'_>) -> Arc<Plan> {
-        /// A model may invent tool names; remembering them must not fill the memory.
+        /// The maximum number of cached plans: a model may invent any number of tool names.
         const MAX_CACHED_PLANS: usize = 1024;
         let key = names.cache_key();
         let mut made = self.cached_plans.lock().unwrap_or_else(PoisonError::into_inner);
@@ -191,7 +191,7 @@ impl EventIndex {
         plan
     }
 
-    /// The places of all matching hooks, in order.
+    /// The indexes of all matching hooks, in order.
     fn matching_hooks(&self, names: &SubjectNames<'_>) -> Vec<usize> {
         let mut found = self.match_all.clone();
         let named = |name: &str| self.by_name.get(name).into_iter().flatten().copied().collect::<Vec<_>>();
@@ -207,7 +207,7 @@ impl EventIndex {
         found
     }
 
-    /// The patterns that match, in order.
+    /// The indexes of the matching patterns, in order.
     fn matching_patterns(&self, names: &SubjectNames<'_>) -> Vec<usize> {
         let SubjectNames { subject, original_names: original } = names;
         let texts = || self.patterns.iter().map(|(pattern, _)| pattern.text.as_str());
@@ -225,7 +225,7 @@ impl EventIndex {
         found
     }
 
-    /// Drops doubles.
+    /// Makes a plan of these hooks without duplicates.
     fn make_plan(&self, places: impl IntoIterator<Item = usize>) -> Plan {
         let mut places: Vec<usize> = places.into_iter().collect();
         let mut doubles: HashMap<_, Vec<usize>> = HashMap::with_capacity(places.len());
@@ -245,9 +245,11 @@ impl EventIndex {
         Plan::from_hooks(hooks, closed.collect())
     }
 
-    /// Which of some hooks with one name and command do not run. A guard or a locked hook always does, unless another is
-    /// the same in everything. Of the others one does, if nobody with more authority has it as a guard: whoever repeats
-    /// somebody's hook can't change how it runs.
+    /// The hooks of a group with the same name and command that do not run.
+    ///
+    /// A guard or a locked hook always runs, unless another one runs identically. Of the others one runs, the one with
+    /// the most authority, unless the group has a locked hook, or a guard of at least the same authority: repeating a
+    /// hook cannot change how it runs.
     fn duplicates_to_drop(&self, group: &[usize]) -> Vec<usize> {
         let hook = |at: &usize| self.hooks[*at].as_ref();
         let (protected, others): (Vec<usize>, Vec<usize>) = group.iter().partition(|at| hook(at).is_protected());
@@ -267,8 +269,8 @@ impl EventIndex {
     }
 }
 
-/// Whose word counts where a hook is declared twice; the least stands for the most. A project may repeat the user's hooks
-/// and change nothing by it.
+/// The rank of a source where a hook is declared twice; the lowest rank has the most authority. A project that repeats
+/// the user's hooks changes nothing.
 fn authority_rank(source: &Source) -> u8 {
     match source {
         Source::Runtime => 0,
@@ -279,7 +281,7 @@ fn authority_rank(source: &Source) -> u8 {
     }
 }
 
-/// Whether two hooks with one name and command run alike.
+/// Whether two hooks with the same name and command run identically.
 fn runs_identically(one: &Hook, other: &Hook) -> bool {
     one.env() == other.env()
         && one.timeout == other.timeout
@@ -322,7 +324,7 @@ mod tests {
         format!(r#"{{"hooks": {{"BeforeTool": [{}]}}}}"#, list.join(","))
     }
 
-    /// Whoever wrote a matcher knows what a server and its tool are called, not what is made of that for models.
+    /// The author of a matcher knows the names of a server and its tool, not the short name that models use.
     #[test]
     fn matchers_see_original_mcp_names() {
         let called = |name, server, tool| McpToolName { name, server, tool };
@@ -397,12 +399,12 @@ mod tests {
         let other_guard = hook(r#", "guard": true, "timeout": 1000"#);
         let extension = Source::Extension("e".to_owned());
         for (layers, expected) in [
-            // A project's repetition changes nothing, in either direction.
+            // A project's repetition changes nothing, in either order.
             (vec![(Source::User, &plain), (Source::Project, &other)], vec![Source::User]),
             (vec![(Source::System, &plain), (Source::Project, &other)], vec![Source::System]),
             (vec![(Source::User, &plain), (Source::System, &other)], vec![Source::User]),
             (vec![(Source::Project, &plain), (extension.clone(), &other)], vec![extension.clone()]),
-            // A guard is not shadowed, and shadows only those with less of a say.
+            // A guard is not shadowed, and shadows only hooks with less authority.
             (vec![(Source::User, &other), (Source::Project, &guard)], vec![Source::Project, Source::User]),
             (vec![(Source::User, &guard), (Source::Project, &other)], vec![Source::User]),
             (vec![(extension.clone(), &guard), (Source::Project, &other)], vec![extension.clone()]),
@@ -429,7 +431,7 @@ mod tests {
         let lines = ChunkGranularity::coarsest([crate::event::chunks::ChunkUnit::Line]);
         assert_eq!(grain(&[(Source::User, &plain)]), None);
         assert_eq!(grain(&[(Source::User, &line)]), lines);
-        // Of doubles that are no guards the user's counts, whatever the project says of it.
+        // Of duplicates that are not guards the user's counts, whatever the project declares.
         assert_eq!(grain(&[(Source::Project, &plain), (Source::User, &line)]), lines);
         assert_eq!(grain(&[(Source::Project, &line), (Source::User, &plain)]), None);
         assert_eq!(grain(&[(Source::Project, &guard), (Source::User, &line_guard)]), lines);

@@ -1,5 +1,5 @@
-//! Where a command waits for its turn: behind those that came earlier, until this machine and the settings have a place
-//! for it. Its clock has not started yet.
+//! The queue in which a command waits for a permit, until the machine and the settings allow another process. The
+//! command's timeout has not started yet.
 
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
@@ -10,24 +10,27 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answers::HookExit;
 
-/// Every run is over after its own timeout, so the queue always moves; longer than this, the machine is not fit for work.
+/// The maximum waiting time.
+///
+/// Every run ends after its own timeout, so the queue always moves; if it takes longer than this, the machine is
+/// overloaded.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The queue of one engine.
 #[derive(Debug, Default)]
 pub(super) struct RunQueue {
-    /// The places that the settings allow; another number makes another room.
+    /// The limiter of `maxParallel`; another number replaces it.
     configured_limiter: Mutex<Option<Limiter>>,
 }
 
-/// A run's right to be there. Free for the next when dropped.
+/// The permit of a run, which is released when dropped.
 pub(super) struct RunPermit {
     _configured: Option<Permit>,
     _machine: Permit,
 }
 
 impl RunQueue {
-    /// Waits for a turn. Where there is room, nothing waits and nothing is allocated but the turn.
+    /// Waits for a permit. If one is free, it is returned at once.
     pub(super) async fn acquire(
         &self,
         max_parallel: Option<NonZeroU32>,

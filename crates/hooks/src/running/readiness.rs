@@ -1,6 +1,7 @@
-//! Whether a command hook could really run: is its program there, is its script there, executable, with an interpreter?
+//! Checks whether a command hook could run: whether its program and its script exist, are executable and have an
+//! interpreter.
 //!
-//! Looks at files and never runs anything. What it cannot know, it does not claim.
+//! The checks read files and run nothing. Where they cannot tell, they report no problem.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,53 +11,53 @@ use std::path::{Path, PathBuf};
 use crate::files::{self, What, Whereabouts};
 use crate::hook::CommandAction;
 
-/// Why a command could not start, as a shell would have it.
+/// Why a command could not start, in a shell's terms.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadinessError {
-    /// No such program on the search path.
+    /// The program is not on the search path.
     #[error("{0}: command not found")]
     NotFound(String),
-    /// No such file.
+    /// The file does not exist.
     #[error("{0}: no such file")]
     NoSuchFile(String),
-    /// No such package for node.
+    /// The node package does not exist.
     #[error("{path}: no such file")]
     NoPackage {
-        /// Where it is looked for.
+        /// The path at which it is looked up.
         path: String,
-        /// What it is called in the settings.
+        /// The package as written in the settings.
         package: String,
     },
     /// The file is a directory.
     #[error("{0}: is a directory")]
     IsDirectory(String),
-    /// The working directory is gone.
+    /// The working directory does not exist.
     #[error("the working directory {0} does not exist")]
     NoWorkingDirectory(String),
-    /// A worker that failed too often.
+    /// A worker failed too often and is not started again.
     #[error("{0}")]
     WorkerGivenUp(String),
-    /// A service can't be sent what it is to be sent.
+    /// A header of an HTTP hook cannot be built.
     #[error("{0}")]
     HeaderUnavailable(String),
-    /// This program can't ask services.
+    /// The program was built without HTTP hooks.
     #[error("this program is built without HTTP hooks")]
     HttpNotBuilt,
-    /// The file may not be executed.
+    /// The file is not executable.
     #[error("{0}: not executable")]
     NotExecutable(String),
-    /// The script's first line names a program that is not there.
+    /// The first line of the script names a program that does not exist.
     #[error("{script}: its interpreter {interpreter} is not installed")]
     NoInterpreter {
-        /// The script.
+        /// The path of the script.
         script: String,
-        /// What its first line names.
+        /// The interpreter that its first line names.
         interpreter: String,
     },
 }
 
 impl ReadinessError {
-    /// The exit code that a shell reports for it.
+    /// The exit code that a shell reports for the problem.
     pub fn exit_code(&self) -> i32 {
         match self {
             ReadinessError::NotFound(_)
@@ -72,7 +73,7 @@ impl ReadinessError {
         }
     }
 
-    /// What to do about it.
+    /// What the user can do about the problem.
     pub fn hint(&self) -> String {
         match self {
             ReadinessError::NotFound(name) => format!("install `{name}`, or give its full path in the hook's command"),
@@ -100,13 +101,13 @@ impl ReadinessError {
     }
 }
 
-/// Where programs are looked for.
+/// Where programs are searched for.
 pub(crate) struct ProgramSearchPath<'a> {
     pub(crate) path: &'a OsStr,
     pub(crate) cwd: &'a Path,
 }
 
-/// Finds a program the way a shell does.
+/// Finds a program in the way a shell does.
 pub(crate) fn find_program(name: &OsStr, places: &ProgramSearchPath<'_>) -> Result<PathBuf, ReadinessError> {
     let shown = name.to_string_lossy().into_owned();
     if name.as_encoded_bytes().contains(&b'/') {
@@ -135,7 +136,7 @@ fn check_executable(path: &Path, shown: &str) -> Result<(), ReadinessError> {
 
 #[cfg(unix)]
 fn is_executable(path: &Path) -> bool {
-    // Root may "access" anything that has one execute bit, which is also what the kernel asks for.
+    // For root, `access` succeeds if any execute bit is set, which is also what the kernel requires.
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
@@ -144,10 +145,10 @@ fn is_executable(_: &Path) -> bool {
     true
 }
 
-/// Checks a hook's command: the first of its programs that really does something, with the script it runs.
+/// Checks a hook's command: the first of its programs that has an effect, and the script that it runs.
 ///
-/// A program that runs only under a condition counts if nothing else is there to run: `[ -x x.sh ] && ./x.sh` without
-/// that file does nothing at all.
+/// A missing program that runs only under a condition is reported if nothing else runs: without the file, `[ -x x.sh ]
+/// && ./x.sh` does nothing at all.
 pub(crate) fn check_command(command: &CommandAction, place: &Whereabouts<'_>) -> Result<(), ReadinessError> {
     let walk = files::walk(command, place, None);
     let mut blamed = None;
@@ -171,7 +172,7 @@ pub(crate) fn check_command(command: &CommandAction, place: &Whereabouts<'_>) ->
     blamed.map_or(Ok(()), Err)
 }
 
-/// A script's first line must name a program that exists.
+/// Checks that the first line of a script names a program that exists.
 pub(crate) fn check_script(
     program: &Path,
     shown: &OsStr,
@@ -204,6 +205,6 @@ fn read_shebang(path: &Path) -> Option<String> {
     let mut start = [0; 256];
     let length = File::open(path).ok()?.read(&mut start).ok()?;
     let line = start[..length].strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    // A carriage return is part of the name as far as the kernel is concerned, and the commonest reason for failure.
+    // To the kernel a carriage return is part of the name, which is a frequent cause of failure.
     Some(String::from_utf8_lossy(line).into_owned())
 }

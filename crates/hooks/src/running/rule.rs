@@ -1,7 +1,8 @@
-//! A rule: a hook without a process. It was asked because its `when` matches; its answer is what is written.
+//! Rules: hooks with a fixed answer and no process. A rule runs because its `when` matches.
 //!
-//! A rule that only matches because something can't be told (a guard's) asks instead of denying: nobody knows that the
-//! call does what the rule forbids, and with nobody to ask it does not run either.
+//! A rule that matches only because the effects of a call are uncertain asks instead of denying, if the event supports
+//! that: it is not known that the call does what the rule forbids. If there is no user to ask, the call does not run
+//! either.
 
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ pub(crate) fn run_rule(rule: &RuleAction, event: EventKind, because: &MatchReaso
         Some(why) => format!("{} ({why})", rule.reason),
         None => rule.reason.clone(),
     };
-    // What the call does may be nobody's to read: it stands where a hook's own words would.
+    // The reason may quote the call, which may be secret: it goes where a hook's own output goes.
     let why = match because {
         MatchReason::Effect { aspect, what } => format!("{aspect:?}: {what}\n").to_lowercase(),
         MatchReason::Uncertain { reason } => format!("{}\n", reason.unwrap_or("not everything can be told")),

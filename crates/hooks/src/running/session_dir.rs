@@ -1,5 +1,5 @@
-//! Where a session's hooks run: its directory, held open, and what the session is called there by now. What the words of
-//! an event are is `input.rs`.
+//! The directory in which a session's hooks run, held open so that a move of it is noticed. `event/input.rs` has the
+//! events.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use hookwright_process::{DirectoryHandle, DirectoryLocation};
 
 use crate::event::input::Session;
 
-/// A session and its directory, as they were when it began.
+/// A session and its directory, as they were at its start.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionDir {
     session: Arc<Session>,
     directory: DirectoryHandle,
 }
 
-/// A session as it is at one moment: its paths are those of now.
+/// A session at one moment, with its current paths.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionSnapshot {
     session: Arc<Session>,
@@ -30,7 +30,7 @@ impl SessionDir {
         SessionDir { session: Arc::new(session), directory }
     }
 
-    /// Another session; in the same directory, if it is called the same, wherever it is by now.
+    /// Switches to another session; if it has the same directory, the open handle is kept.
     pub(crate) fn for_session(&self, session: Session) -> Self {
         match session.cwd == self.session.cwd {
             true => SessionDir { session: Arc::new(session), directory: self.directory.clone() },
@@ -38,7 +38,7 @@ impl SessionDir {
         }
     }
 
-    /// Where it was, without a look at the disk.
+    /// The session without reading the disk, as if the directory had not moved.
     pub(crate) fn assumed_snapshot(&self) -> SessionSnapshot {
         SessionSnapshot {
             session: self.session.clone(),
@@ -47,7 +47,7 @@ impl SessionDir {
         }
     }
 
-    /// Where it is now: one look at the path, unless it was moved.
+    /// The session with the current location of its directory.
     pub(crate) fn snapshot(&self) -> SessionSnapshot {
         let standing = self.directory.locate();
         let session = match &standing {
@@ -63,7 +63,7 @@ impl SessionSnapshot {
         &self.session
     }
 
-    /// What is wrong with the directory at this moment, if anything is: whoever could not start may owe it to that.
+    /// The current problem with the directory, if there is one; it may explain why a hook could not start.
     pub(crate) fn directory_problem(&self) -> Option<String> {
         let path = self.directory.path().display();
         match self.directory.locate() {
@@ -84,7 +84,7 @@ impl Deref for SessionSnapshot {
 }
 
 impl Session {
-    /// The same session, after its directory was moved.
+    /// The same session after its directory was moved.
     fn with_root_moved(&self, from: &Path, to: &Path) -> Session {
         let follow = |path: &PathBuf| match path.strip_prefix(from) {
             Ok(rest) if rest.as_os_str().is_empty() => to.to_owned(),

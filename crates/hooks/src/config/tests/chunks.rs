@@ -1,11 +1,11 @@
-//! `chunks`: what it may be, and that what makes no sense holds text back nevertheless.
+//! Tests of `chunks`: its valid values, and that text is held back for invalid values too.
 
 use std::num::NonZeroU32;
 
 use super::*;
 use crate::event::chunks::ChunkUnit;
 
-/// What an AfterModel hook with this `chunks` has, and what is said of it.
+/// The unit of an AfterModel hook with this `chunks`, and the diagnostics.
 fn parse_chunks(value: &str) -> (Option<ChunkUnit>, String) {
     let text = format!(
         "{{ \"hooks\": {{ \"AfterModel\": [{{ \"hooks\": [\n  {{ \"type\": \"command\", \"command\": \"x\", \"chunks\": {value} }}\n] }}] }} }}"

@@ -1,4 +1,4 @@
-//! Hooks in Claude Code's dialect, and its own files.
+//! Tests of hooks in Claude Code's dialect and in Claude Code's own files.
 
 use super::*;
 use crate::dialect::Dialect;
@@ -127,7 +127,7 @@ fn a_hooks_file_needs_no_hooks_key() {
     }
 }
 
-/// Claude Code has an event for calls that fail; here it is a part of AfterTool.
+/// Claude Code has a separate event for calls that fail; here they are a part of AfterTool.
 #[test]
 fn failures_and_successes_are_told_apart() {
     let text = r#"{"hooks": {

@@ -1,8 +1,9 @@
-//! Guards and required hooks that are written wrong: closed, and said. The rest of a declaration is the parent's.
+//! Tests of guards and required hooks that are declared wrongly: they are reported as lost. The parent module tests
+//! other hooks.
 
 use super::*;
 
-/// `name: problem` of everything that was written as a guard and is none.
+/// `name: problem` for every guard that was declared and could not be loaded.
 fn lost_guards(text: &str) -> Vec<String> {
     parse_text(text)
         .lost_guards

@@ -1,8 +1,8 @@
-//! What is said of hooks that are no commands: all that is wrong with one at once, and what to write in its place.
+//! Tests of the diagnostics of hooks that are not commands: all problems of one at once, and what to write instead.
 
 use super::*;
 
-/// What is said of a BeforeTool hook.
+/// The diagnostics of a BeforeTool hook.
 fn diagnose_hook(hook: &str) -> String {
     diagnostic_lines(&parse_text(&format!("{{ \"hooks\": {{ \"BeforeTool\": [{{ \"hooks\": [\n  {hook}\n] }}] }} }}")))
 }

@@ -1,9 +1,9 @@
-//! `when` and rules: what is wrong with them, and that what is not understood matches everything.
+//! Tests of `when` and rules: their diagnostics, and that an invalid `when` matches every call.
 
 use super::*;
 use crate::hook::Action;
 
-/// What is said of a definition with this `when`.
+/// The diagnostics of a definition with this `when`.
 fn diagnose_when(when: &str) -> String {
     let text = format!(
         r#"{{"hooks": {{"BeforeTool": [{{"when": {when}, "hooks": [{{"type": "command", "command": "x"}}]}}]}}}}"#
@@ -75,7 +75,7 @@ fn rules_are_parsed_in_all_forms() {
     assert_eq!((declared.hooks.len(), declared.lost_guards.len()), (0, 1));
 }
 
-/// Whatever decides what a rule says is part of what a person trusts.
+/// Everything that decides a rule's answer is part of its fingerprint, which the user trusts.
 #[test]
 fn a_changed_rule_has_another_fingerprint() {
     let of = |more: &str| {

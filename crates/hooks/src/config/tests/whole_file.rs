@@ -1,4 +1,4 @@
-//! What concerns a file as a whole: keys that stand twice, no JSON, too much of it, where things stand.
+//! Tests of files as a whole: repeated keys, text that is not JSON, oversized files, locations.
 
 use super::*;
 

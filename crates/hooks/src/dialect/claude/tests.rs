@@ -35,7 +35,7 @@ fn call<'a>(tool: &'a str, input: &'a Map<String, Value>) -> BeforeTool<'a> {
     }
 }
 
-/// Beside the recorded payloads of the real program: the same keys, the same values.
+/// The expected payload has the keys and values of a payload recorded from Claude Code.
 #[test]
 fn a_tool_call_has_the_fields_of_claude_code() {
     let input = object(json!({"command": "rm -rf /", "dir_path": "sub"}));

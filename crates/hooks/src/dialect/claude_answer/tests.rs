@@ -45,7 +45,7 @@ fn parse_before_tool(stdout: &str) -> ParsedAnswer {
     parse_exit(EventKind::BeforeTool, HookRole::Ordinary, 0, stdout, "")
 }
 
-/// What a guard's failure policy would make of it: any failure is a no.
+/// Whether the answer of a guard denies under the guard's failure policy, by which every failure is a deny.
 fn is_deny_of_guard(stdout: &str) -> bool {
     let reading = parse_exit(EventKind::BeforeTool, HookRole::Guard, 0, stdout, "");
     reading.answer.ends_plan() || reading.problems.iter().any(|trouble| trouble.cause.is_some())
@@ -78,7 +78,7 @@ fn decisions_are_parsed() {
     assert_eq!((stopped.stop_reason.as_deref(), stopped.system_message.as_deref()), (Some("enough"), Some("m")));
 }
 
-/// Ways in which a no is lost under Claude Code itself; here it is heard as it was meant.
+/// Spellings of a deny that Claude Code itself misses; here they count.
 #[test]
 fn a_deny_counts_in_every_spelling() {
     for stdout in [
@@ -100,7 +100,7 @@ fn a_deny_counts_in_every_spelling() {
     }
 }
 
-/// What can't be heard is a failure, which for a guard is a no, and for others is said.
+/// Unreadable output is a failure: a deny for a guard, a warning for other hooks.
 #[test]
 fn unreadable_output_of_a_guard_is_a_deny() {
     for stdout in [

@@ -28,7 +28,7 @@ fn rules_about_commands() {
     assert!(!rule_matches("Edit(*.ts)", "run_shell_command", json!({"command": "x"})));
 }
 
-/// Whoever hides a command from a rule runs the hook.
+/// A command that hides from a rule matches it, so that the hook runs.
 #[test]
 fn undecidable_commands_match() {
     assert!(

@@ -1,4 +1,4 @@
-//! What some tools' arguments need beyond other names: windows of lines, lists of edits, addresses within a text.
+//! Translates arguments beyond their names: ranges of lines, lists of edits, URLs within a text.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::{
 
 type ArgumentMap = Map<String, Value>;
 
-/// The keys that a shape gives or takes, on either side.
+/// Whether a shape adds or removes this key, in either dialect.
 pub(super) fn is_shape_key(row: &ToolMapping, key: &str) -> bool {
     match row.shape {
         ArgumentShape::LineRange => ["start_line", "end_line", "offset", "limit"].contains(&key),
@@ -25,7 +25,7 @@ pub(super) fn is_shape_key(row: &ToolMapping, key: &str) -> bool {
     }
 }
 
-/// Finishes the renamed arguments of a call of ours; gives the directory that a command runs in.
+/// Completes the renamed arguments of a call for Claude Code, and returns the directory in which a command runs.
 pub(super) fn to_claude(
     row: &ToolMapping,
     input: &mut ArgumentMap,
@@ -38,7 +38,7 @@ pub(super) fn to_claude(
             let names_only = input.shift_remove("names_only") == Some(Value::Bool(true));
             let mode = if names_only { "files_with_matches" } else { "content" };
             input.insert("output_mode".to_owned(), mode.into());
-            // Without a word, letters' case does not count here.
+            // Unlike Claude Code's, this search ignores case by default.
             input.entry("-i").or_insert(Value::Bool(true));
         }
         ArgumentShape::Directory => {
@@ -65,7 +65,7 @@ pub(super) fn to_claude(
     None
 }
 
-/// Finishes the renamed arguments of a call of Claude Code's.
+/// Completes the renamed arguments of a call from Claude Code.
 pub(super) fn to_gemini(row: &ToolMapping, input: &mut ArgumentMap, losses: &mut Vec<TranslationLoss>) {
     match row.shape {
         ArgumentShape::LineRange => line_range_to_gemini(input),
@@ -108,7 +108,7 @@ fn line_range_to_claude(input: &mut ArgumentMap) {
     };
     let (first, last) = (number(input, "start_line"), number(input, "end_line"));
     if first.is_none() && last.is_none() {
-        // The older spelling counts from 0.
+        // The older `offset` counts from 0.
         if let Some(skipped) = number(input, "offset") {
             input.insert("offset".to_owned(), json!(skipped.saturating_add(1)));
         }
@@ -140,7 +140,7 @@ fn for_each_todo(input: &mut ArgumentMap, mut change: impl FnMut(&mut ArgumentMa
     todos.iter_mut().filter_map(Value::as_object_mut).for_each(&mut change);
 }
 
-/// Several files by pattern: a read for each pattern, since a guard looks at one path.
+/// Translates a read of several files by pattern: one read per pattern, since a guard examines one path.
 pub(super) fn read_many_to_claude(input: &ArgumentMap, cwd: &Path) -> ClaudeTranslation {
     let patterns = input.get("include").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let mut views: Vec<DialectCall> = patterns
@@ -162,7 +162,7 @@ pub(super) fn read_many_to_claude(input: &ArgumentMap, cwd: &Path) -> ClaudeTran
     ClaudeTranslation { views, cwd: None, losses }
 }
 
-/// One fetch for each address that stands in the arguments.
+/// Splits a fetch into one call for each URL in its arguments.
 pub(super) fn split_by_url(tool: &str, input: ArgumentMap) -> Vec<DialectCall> {
     let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
     let mut found: Vec<String> = Vec::new();
@@ -187,7 +187,7 @@ pub(super) fn split_by_url(tool: &str, input: ArgumentMap) -> Vec<DialectCall> {
     found.into_iter().map(view).collect()
 }
 
-/// The parts of a call of Claude Code's that are calls of ours.
+/// Splits a call of Claude Code into the parts that are one call each.
 pub(super) fn split_edits(row: &ToolMapping, input: &ArgumentMap) -> Vec<ArgumentMap> {
     let edits = input
         .get("edits")
@@ -207,7 +207,7 @@ pub(super) fn split_edits(row: &ToolMapping, input: &ArgumentMap) -> Vec<Argumen
     edits.iter().map(part).collect()
 }
 
-/// A call of Claude Code's with one of its parts changed.
+/// A call of Claude Code with one of its parts changed.
 pub(super) fn join_edits(
     row: &ToolMapping,
     original: &ArgumentMap,
@@ -217,7 +217,7 @@ pub(super) fn join_edits(
     let edits = original.get("edits").and_then(Value::as_array).filter(|_| row.shape == ArgumentShape::Edits);
     let Some(edits) = edits else { return Ok(part) };
     let common = |key: &str| key != "edits" && original.contains_key(key);
-    // What all parts share is no single one's to change.
+    // An argument that all parts share cannot be changed for one of them.
     if part.iter().any(|(key, value)| common(key) && original.get(key) != Some(value)) {
         return Err(UntranslatableChange::PartOfSplitCall);
     }
@@ -232,7 +232,7 @@ pub(super) fn join_edits(
     Ok(whole)
 }
 
-/// One changed argument of ours, as Claude Code's.
+/// Translates one changed argument to Claude Code's dialect.
 pub(super) fn argument_to_claude(
     row: &ToolMapping,
     key: &str,

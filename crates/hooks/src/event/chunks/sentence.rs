@@ -1,25 +1,26 @@
-//! Where a sentence ends, by the character and without looking ahead further than that. In doubt it goes on: a sentence that
-//! is taken for two is cut, two that are taken for one are only seen together. Lines end sentences too; that is the
-//! cutter's.
+//! Detects the end of a sentence, with a lookahead of one character.
+//!
+//! In doubt the sentence continues: one sentence that is taken for two is split, while two that are taken for one are
+//! only passed on together. Line ends, which end sentences too, are handled by `chunks.rs`.
 
-/// Words that a full stop makes shorter, and that does not end a sentence. Those of one letter need not be here.
+/// Abbreviations whose full stop does not end a sentence. Single letters need no entry.
 const ABBREVIATIONS: [&str; 48] = [
     "al", "approx", "apr", "art", "aug", "bzw", "ca", "capt", "cf", "ch", "co", "col", "corp", "dec", "dept", "dr",
     "ed", "eq", "esp", "est", "etc", "feb", "fig", "gen", "inc", "jan", "jr", "jul", "jun", "lt", "ltd", "mr", "mrs",
     "ms", "mt", "no", "nov", "nr", "oct", "pp", "prof", "sec", "sep", "sr", "st", "usw", "vol", "vs",
 ];
 
-/// Longer than any of them.
+/// No abbreviation is longer.
 const MAX_ABBREVIATION_BYTES: usize = 8;
 
-/// How far a sentence has come.
+/// The state of the current sentence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SentenceDetector {
     state: SentenceState,
-    /// The word that was last begun, as far as it is of interest.
+    /// The start of the current word, up to the length of an abbreviation.
     word: String,
     in_word: bool,
-    /// Whether that word is the first of its line.
+    /// Whether the word is the first of its line.
     word_starts_line: bool,
     line_has_word: bool,
 }
@@ -28,14 +29,14 @@ pub(super) struct SentenceDetector {
 enum SentenceState {
     #[default]
     InSentence,
-    /// Behind a stop and what closes with it.
+    /// After a stop and the closing marks that follow it. `wide` stops need no space after them.
     AfterStop { wide: bool },
-    /// Behind that and white space.
+    /// After a stop and white space.
     AfterSpace,
 }
 
 impl SentenceDetector {
-    /// Whether the next character is another sentence's.
+    /// Whether the next character starts another sentence.
     pub(super) fn ends_before(&self, next: char) -> bool {
         match self.state {
             SentenceState::InSentence | SentenceState::AfterStop { wide: false } => false,
@@ -79,7 +80,8 @@ impl SentenceDetector {
         }
     }
 
-    /// Whether a full stop here belongs to the word before it: an abbreviation, an initial, the number of a list's entry.
+    /// Whether a full stop here belongs to the word before it: an abbreviation, an initial, or the number of a list
+    /// item.
     fn is_abbreviation(&self) -> bool {
         let mut letters = self.word.chars();
         let initial = letters.next().is_some_and(char::is_alphabetic) && letters.next().is_none();
@@ -88,7 +90,7 @@ impl SentenceDetector {
     }
 }
 
-/// Whether a character can end a sentence, and then whether it is wide: nothing need stand between it and the next.
+/// Whether a character can end a sentence, and if so, whether it is a wide one that needs no space after it.
 fn sentence_stop(char: char) -> Option<bool> {
     match char {
         '.' | '!' | '?' | '…' | '‼' | '⁇' | '⁈' | '⁉' | '؟' | '۔' | '।' | '॥' => Some(false),
@@ -97,7 +99,7 @@ fn sentence_stop(char: char) -> Option<bool> {
     }
 }
 
-/// What still belongs to a sentence behind its stop: quotes and brackets that close, and marks of emphasis.
+/// Whether a character after the stop still belongs to the sentence: closing quotes and brackets, and emphasis marks.
 fn is_closing_mark(char: char) -> bool {
     matches!(
         char,

@@ -1,4 +1,4 @@
-//! An event of a session → the JSON on a hook's stdin, in pieces, so that nothing large is copied for every hook.
+//! Encodes an event as the JSON on a hook's stdin, in pieces, so that nothing large is copied for every hook.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::effects::Effects;
 use crate::event::EventKind;
 use crate::running::observer::{AgentHost, RunContext};
 
-/// Enough for most of what is written at a time: what is small is not moved as it grows.
+/// The initial size of the buffer, which is enough for most events.
 const INITIAL_BUFFER_BYTES: usize = 1 << 10;
 
 /// The fields every hook receives ahead of its event's own.
@@ -42,22 +42,22 @@ pub(crate) struct Base<'a> {
     host: Option<&'a AgentHost>,
 }
 
-/// The JSON for a hook's stdin, in pieces so that a shared field is never copied.
+/// The JSON for a hook's stdin, in pieces, so that a shared field is never copied.
 #[derive(Clone, Debug, Default)]
 pub struct HookInput {
     pieces: Vec<Bytes>,
     layout: Option<InputLayout>,
 }
 
-/// How the pieces lie where an event has a shared field: what stands before it, the field, what stands behind it, and
-/// then the pieces of a growing text and the end, if there is one.
+/// The order of the pieces of an event with a shared field: the JSON before it, the field, the JSON after it, then the
+/// pieces of a growing text and the end, if there is one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputLayout {
-    /// The shared field's name.
+    /// The name of the shared field.
     pub(crate) shared_field: &'static str,
-    /// The growing field's.
+    /// The name of the growing field.
     pub(crate) growing_field: Option<&'static str>,
-    /// Whether more of it is to come.
+    /// Whether the growing text continues in later events.
     pub(crate) has_more_text: bool,
 }
 
@@ -68,7 +68,7 @@ impl From<Vec<u8>> for HookInput {
 }
 
 impl HookInput {
-    /// Encodes an event of a session.
+    /// Encodes an event.
     pub(crate) fn encode<E: Event>(
         event: &E,
         effects: Option<&Effects>,
@@ -108,7 +108,7 @@ impl HookInput {
             pieces.push(Bytes::from(std::mem::replace(&mut head, Vec::with_capacity(INITIAL_BUFFER_BYTES))));
             pieces.push(value.bytes().clone());
         }
-        // The event's own object is written behind the base's; its opening brace becomes the comma between them.
+        // The event's object is written after the base object; its opening brace becomes the comma between them.
         let seam = head.len();
         serde_json::to_writer(&mut head, event)?;
         if head[seam..] == *b"{}" {
@@ -138,27 +138,27 @@ impl HookInput {
         Ok(HookInput { pieces, layout })
     }
 
-    /// How they lie, if one of them is shared.
+    /// The order of the pieces, if there is a shared field.
     pub(crate) fn layout(&self) -> Option<InputLayout> {
         self.layout
     }
 
-    /// The pieces, in order.
+    /// The pieces of the text, in order.
     pub fn pieces(&self) -> &[Bytes] {
         &self.pieces
     }
 
-    /// The length in bytes.
+    /// The length of the text in bytes.
     pub fn len(&self) -> usize {
         self.pieces.iter().map(Bytes::len).sum()
     }
 
-    /// Whether there is nothing to send.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The beginning of the text, of at most so many bytes: for people, who read no more.
+    /// The start of the text, of at most this many bytes, for display.
     pub fn text_prefix(&self, most: usize) -> String {
         let mut kept = Vec::with_capacity(most.min(self.len()));
         for piece in &self.pieces {
@@ -168,7 +168,7 @@ impl HookInput {
         whole.to_owned()
     }
 
-    /// The whole text, copied together: for logs and for hooks in code.
+    /// The whole text in one string, for logs and for hooks that are functions.
     pub fn to_json(&self) -> String {
         String::from_utf8_lossy(&self.pieces.concat()).into_owned()
     }

@@ -1,5 +1,4 @@
-//! What several events are made of: the session that they belong to, and the fields that are no plain text. The events
-//! themselves are `input.rs`.
+//! The types that several events share: the session, and fields that are not plain text. `input.rs` has the events.
 
 use std::path::PathBuf;
 
@@ -8,15 +7,15 @@ use serde::{Deserialize, Serialize};
 /// The session that events belong to; its fields are the base of every hook's input and environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
-    /// `session_id`.
+    /// The session's id: `session_id`.
     pub id: String,
-    /// `transcript_path`.
+    /// The path of the session's transcript: `transcript_path`.
     pub transcript_path: PathBuf,
-    /// `cwd`: where hooks run.
+    /// The working directory of hooks: `cwd`.
     pub cwd: PathBuf,
-    /// `$GEMINI_PROJECT_DIR`: the root of the project.
+    /// The root of the project: `$GEMINI_PROJECT_DIR`.
     pub project_dir: PathBuf,
-    /// `$GEMINI_PLANS_DIR`.
+    /// The folder of the session's plans: `$GEMINI_PLANS_DIR`.
     pub plans_dir: PathBuf,
 }
 
@@ -61,7 +60,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// The word for it.
+    /// The name of the purpose in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Purpose::Answer => "answer",

@@ -1,4 +1,4 @@
-//! Which calls a `when` means; and ways to push with force past one.
+//! Tests of the calls that a `when` matches, among them forced pushes in many spellings.
 
 use super::*;
 
@@ -64,14 +64,14 @@ fn globs_match_paths_and_folder_contents() {
         (&["**/*.lock"], "touch a/b/Cargo.lock", "does"),
         (&["**/*.lock"], "touch Cargo.lock", "does"),
         (&["Cargo.lock"], "touch a/Cargo.lock", "no"),
-        // A folder as a whole holds what is in it.
+        // A folder as a whole includes its content.
         (&["src/**"], "cp -r a src", "does"),
         (&["src/a/b/*.rs"], "cp -r z src/a", "does"),
         (&["**/*.rs"], "git checkout main", "does"),
         (&["src/**"], "git reset --hard", "does"),
         (&["src/**"], "tar xf a.tar -C /", "does"),
         (&["lib/**"], "tar xf a.tar -C src", "no"),
-        // Exceptions.
+        // Globs with exceptions.
         (&["src/**", "!src/gen/**"], "touch src/gen/x", "no"),
         (&["src/**", "!src/gen/**"], "touch src/gen/x src/y", "does"),
         (&["src/**", "!src/gen/**"], "tar xf a.tar -C src/gen", "no"),
@@ -79,7 +79,7 @@ fn globs_match_paths_and_folder_contents() {
         (&["src/**", "!src/gen/**"], "touch src/gen/../y", "does"),
         (&["!target/**"], "touch a", "does"),
         (&["!target/**"], "touch target/a", "no"),
-        // Elsewhere.
+        // Paths outside of the project.
         (&["~/notes/**"], &format!("touch {home}"), "does"),
         (&["~/notes/**"], "touch ~/notes/x", "does"),
         (&["~/notes/**"], "touch notes/x", "no"),

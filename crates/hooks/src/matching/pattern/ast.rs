@@ -1,46 +1,47 @@
-//! What a JavaScript pattern is made of: enough to say it to a linear engine where it means the same there, and else to
-//! bound the steps that a backtracking one may take. Not a check: text that reaches this has compiled.
+//! The syntax tree of a JavaScript pattern. It is used to translate the pattern for a linear engine where it means the
+//! same there, and to bound the steps of the backtracking engine. The parser does not validate: the text has already
+//! compiled.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// A piece of a pattern.
+/// A node of a pattern's syntax tree.
 #[derive(Debug)]
 pub(super) enum RegexAst {
-    /// One step, in the linear engine's spelling if it has one that means the same for ASCII text.
+    /// One step, with its text for the linear engine if that means the same for ASCII text.
     Atom(Option<String>),
-    /// Look-around: once it has matched, nothing comes back into it.
+    /// Look-around: once it has matched, the engine does not backtrack into it.
     LookAround(Box<RegexAst>),
-    /// One after another.
+    /// Nodes that match one after another.
     Sequence(Vec<RegexAst>),
-    /// One of several.
+    /// Nodes of which one matches.
     Alternation(Vec<RegexAst>),
-    /// Again and again.
+    /// A node that matches repeatedly.
     Repetition {
-        /// What.
+        /// The repeated node.
         of: Box<RegexAst>,
-        /// At least so often.
+        /// The minimum number of repetitions.
         least: u32,
-        /// At most so often.
+        /// The maximum number of repetitions.
         most: Option<u32>,
     },
 }
 
-/// How a backtracking engine fares with a shape.
+/// The cost of a node for a backtracking engine.
 struct BacktrackingCost {
-    /// In how many ways it can match at one place.
+    /// The number of ways in which the node can match at one position.
     ways: f64,
-    /// How many steps it takes to try them all.
+    /// The number of steps to try them all.
     steps: f64,
 }
 
 impl RegexAst {
-    /// The shape of a pattern; `None` if it is nested too deeply to look into.
+    /// Parses a pattern; `None` if it is nested too deeply.
     pub(super) fn parse(pattern: &str) -> Option<RegexAst> {
         RegexParser { chars: pattern.chars().peekable(), depth: 0 }.parse_alternation()
     }
 
-    /// The pattern for a linear engine that reads bytes; `None` where that could mean something else.
+    /// The pattern for a linear engine that reads bytes; `None` where it could mean something else.
     pub(super) fn to_linear_regex(&self) -> Option<String> {
         match self {
             RegexAst::Atom(text) => text.clone(),
@@ -57,7 +58,7 @@ impl RegexAst {
         }
     }
 
-    /// More steps than a backtracking engine could ever take on a text of this length.
+    /// An upper bound of the steps that a backtracking engine takes on a text of this length.
     pub(super) fn max_steps(&self, length: usize) -> f64 {
         let length = length as f64 + 1.0;
         let starts = if self.is_anchored() { 1.0 } else { length };
@@ -91,7 +92,7 @@ impl RegexAst {
             }
             RegexAst::Repetition { of, least, most } => {
                 let once = of.backtracking_cost(length);
-                // No round after the required ones may be empty.
+                // A repetition beyond the minimum may not be empty.
                 let most = most.map_or(f64::INFINITY, f64::from).min(f64::from(*least) + length);
                 let rounds = most - f64::from(*least) + 1.0;
                 let each = once.ways.powf(most);
@@ -133,7 +134,7 @@ impl RegexParser<'_> {
                 '^' => RegexAst::Atom(Some(TEXT_START_ANCHOR.to_owned())),
                 '$' => RegexAst::Atom(Some(r"\z".to_owned())),
                 '.' => RegexAst::Atom(Some(r"[^\n\r]".to_owned())),
-                // In JavaScript these may stand for themselves; elsewhere they may not.
+                // JavaScript takes these characters literally; other engines may not.
                 '{' | '}' | ']' => RegexAst::Atom(None),
                 char => RegexAst::Atom(escape_literal(char)),
             };
@@ -151,7 +152,7 @@ impl RegexParser<'_> {
                 Some('=' | '!') => looks = true,
                 Some('<') if self.chars.next_if(|char| matches!(char, '=' | '!')).is_some() => looks = true,
                 Some('<') => drop(self.chars.by_ref().find(|char| *char == '>')),
-                // Flags for this group.
+                // The group has flags.
                 _ => {
                     known = false;
                     self.chars.by_ref().find(|char| *char == ':');
@@ -167,7 +168,7 @@ impl RegexParser<'_> {
         })
     }
 
-    /// A shape with the quantifier that follows it.
+    /// Parses the quantifier after a node, if there is one.
     fn parse_quantifier(&mut self, shape: RegexAst) -> RegexAst {
         let (least, most) = match self.chars.peek() {
             Some('*') => (0, None),
@@ -184,12 +185,12 @@ impl RegexParser<'_> {
             _ => return shape,
         };
         self.chars.next();
-        // Whether it is greedy changes which match is found, not whether there is one.
+        // Greediness changes which match is found, not whether there is one.
         self.chars.next_if_eq(&'?');
         RegexAst::Repetition { of: Box::new(shape), least, most }
     }
 
-    /// The rest of a character class.
+    /// Parses the rest of a character class.
     fn parse_class(&mut self) -> Option<String> {
         let negated = self.chars.next_if_eq(&'^').is_some();
         let mut items: Option<String> = Some(String::new());
@@ -197,7 +198,8 @@ impl RegexParser<'_> {
         loop {
             let (item, is_set) = match self.chars.next()? {
                 ']' => break,
-                // Next to a set of characters a hyphen is no range; that is left to the engine that knows.
+                // Next to a set, a hyphen is not a range in JavaScript; such classes are left to the backtracking
+                // engine.
                 '-' if after_set && self.chars.peek() != Some(&']') => (None, false),
                 '-' => (Some("-".to_owned()), false),
                 '\\' => {
@@ -207,18 +209,18 @@ impl RegexParser<'_> {
                 }
                 char => (escape_literal(char), false),
             };
-            // `[+-\w]`.
+            // A hyphen before a set, as in `[+-\w]`.
             let range_to_set = is_set && items.as_deref().is_some_and(|items| items.len() > 1 && items.ends_with('-'));
             items = items.zip(item.filter(|_| !range_to_set)).map(|(items, item)| items + &item);
             after_set = is_set;
         }
-        // `[]` and `[^]` are nothing and everything, but only in JavaScript.
+        // `[]` matches nothing and `[^]` everything, but only in JavaScript.
         let items = items.filter(|items| !items.is_empty())?;
         Some(format!("[{}{items}]", if negated { "^" } else { "" }))
     }
 }
 
-/// `{2}`, `{2,}` or `{2,5}`; anything else is text.
+/// Parses `{2}`, `{2,}` or `{2,5}`; anything else is literal text.
 fn parse_repeat_counts(chars: Peekable<Chars<'_>>) -> Option<(u32, Option<u32>)> {
     let inner: String = chars.skip(1).take_while(|char| *char != '}').collect();
     let (least, most) = match inner.split_once(',') {
@@ -236,7 +238,7 @@ fn parse_repeat_counts(chars: Peekable<Chars<'_>>) -> Option<(u32, Option<u32>)>
 fn escape_literal(char: char) -> Option<String> {
     match char {
         char if !char.is_ascii() => None,
-        // `\<` is the start of a word to the other engine.
+        // `\<` is the start of a word in the linear engine.
         char if char.is_ascii_alphanumeric() || "_ <>".contains(char) => Some(char.to_string()),
         char if char.is_ascii_punctuation() => Some(format!("\\{char}")),
         _ => None,

@@ -1,5 +1,5 @@
-//! What a run that went wrong counts as: its reading after the failure policy, and what is said of it. What the settings say
-//! about failures is `on_error.rs`.
+//! Applies the failure policy to the answer of a run that failed, and reports the problems. `on_error.rs` has the
+//! policy that settings declare.
 
 use crate::answers::{Decision, ParsedAnswer, RunProblem};
 use crate::event::{EventKind, HookCapability};
@@ -8,7 +8,7 @@ use crate::on_error::FailureAction;
 use crate::registry::Registry;
 use crate::running::RunOutput;
 
-/// A failed hook counts as its `onError` says, where the event can be denied at all.
+/// Applies the failure policy to a failed hook, where the event can be denied at all.
 pub(super) fn apply_failure_policy(kind: EventKind, hook: &Hook, registry: &Registry, reading: &mut ParsedAnswer) {
     let Some((cause, text)) = reading.problems.iter().find_map(|trouble| Some((trouble.cause?, trouble.text.clone())))
     else {
@@ -26,7 +26,7 @@ pub(super) fn apply_failure_policy(kind: EventKind, hook: &Hook, registry: &Regi
     reading.answer.reason = Some(format!("hook {} {text}", hook.id()));
 }
 
-/// A hook that is not what the user trusts does not run; what it could have denied is denied.
+/// Denies an event, where it can be denied, for a hook that is not trusted and did not run.
 pub(super) fn deny_untrusted(kind: EventKind, hook: &Hook, why: String, reading: &mut ParsedAnswer) {
     if kind.can(HookCapability::Deny) && !hook.is_background() {
         reading.answer.decision = Some(Decision::Deny);
@@ -35,7 +35,7 @@ pub(super) fn deny_untrusted(kind: EventKind, hook: &Hook, why: String, reading:
     reading.problems = vec![RunProblem { cause: None, text: format!("did not run: {why}") }];
 }
 
-/// Output over the bound is never dropped silently.
+/// Reports output beyond the limit, which was dropped.
 pub(super) fn report_dropped_output(finished: &RunOutput, reading: &mut ParsedAnswer) {
     for (name, stream) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
         if stream.truncated {

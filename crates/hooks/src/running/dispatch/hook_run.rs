@@ -1,5 +1,5 @@
-//! A hook's run once it is over: what it says, what it makes of the event, and telling observers of it. Running it is
-//! `dispatch.rs`.
+//! The result of a hook's run: its messages, its changes to the event, and its report to observers. `dispatch.rs` runs
+//! it.
 
 use std::sync::Arc;
 
@@ -9,34 +9,33 @@ use crate::event::EventKind;
 use crate::event::input::{Event, HookInput};
 use crate::running::observer::{Observer, RunReport, RunStatus};
 
-/// One hook's run: the report for everybody, and its troubles for the user.
+/// One hook's run: its report, and its problems for the user.
 pub(crate) struct HookRun {
     pub(crate) report: RunReport,
-    /// What it was given, where observers have yet to be told of its end.
+    /// The input, if the observers have not been notified of the run's end yet.
     pub(super) unreported_input: Option<HookInput>,
     pub(crate) problems: Vec<RunProblem>,
-    /// Whether it is a guard's.
     pub(super) is_guard: bool,
-    /// Its hook's place in the plan.
+    /// The index of the hook in the plan.
     pub(super) hook_index: usize,
-    /// How many of the answers before it its input took in.
+    /// The number of earlier answers that the hook's input included.
     pub(super) answers_seen: usize,
 }
 
 impl HookRun {
-    /// Whether a guard says no and leaves it at that: then nobody else answers in its stead.
+    /// Whether a guard denies without giving a response of its own; then no other hook's response is used either.
     pub(crate) fn is_guard_denial(&self) -> bool {
         let answer = &self.report.answer;
         self.is_guard && answer.decision == Some(Decision::Deny) && answer.llm_response.is_none()
     }
 
-    /// Whether its answer is its own, and not what a failure counts as.
+    /// Whether the answer is the hook's own, and not the result of the failure policy.
     fn has_own_answer(&self) -> bool {
         matches!(self.report.status, RunStatus::Ok | RunStatus::Blocked)
             && self.problems.iter().all(|trouble| trouble.cause.is_none())
     }
 
-    /// What it says, and what is said about it.
+    /// The hook's messages, and the warnings about it.
     pub(crate) fn messages_and_warnings(&self) -> (Vec<HookMessage>, Vec<HookMessage>) {
         let said = |text: &str| HookMessage {
             hook: self.report.hook.clone(),
@@ -48,14 +47,14 @@ impl HookRun {
     }
 }
 
-/// The event as these answers change it.
+/// The event with the changes of these answers.
 pub(super) fn apply_answers<'r, E: Event>(event: &E, ran: impl Iterator<Item = &'r HookRun>) -> E {
     let mut event = event.clone();
     ran.for_each(|one| event.apply_answer(&one.report.answer));
     event
 }
 
-/// What a guard has said already it does not say again.
+/// Removes messages that the guard has already given in an earlier run.
 pub(super) fn drop_repeated_messages(again: &mut HookRun, ran: &[HookRun]) {
     for before in ran.iter().filter(|one| one.hook_index == again.hook_index) {
         let answer = &mut again.report.answer;
@@ -65,13 +64,14 @@ pub(super) fn drop_repeated_messages(again: &mut HookRun, ran: &[HookRun]) {
     }
 }
 
-/// Tells observers of the runs that they have not been told of. What one hook withholds is in no other's record either.
+/// Notifies the observers of the runs that have not been reported. Content that one hook withholds is left out of all
+/// reports.
 pub(super) fn report_pending_runs(kind: EventKind, observers: &[Arc<dyn Observer>], ran: &mut [HookRun]) {
     let withheld = ran.iter().any(|one| withholds_content(kind, one));
     for one in ran {
         let Some(input) = one.unreported_input.take() else { continue };
         let input = if withheld { HookInput::default() } else { input };
-        // What a hook prints may quote what it was given, unless it is the answer that counts.
+        // A hook's output may quote its input, unless it is the answer that replaces the content.
         let is_answer = match kind {
             EventKind::BeforeTool => false,
             EventKind::AfterModel | EventKind::AfterTool => withholds_content(kind, one) && one.has_own_answer(),
@@ -82,8 +82,8 @@ pub(super) fn report_pending_runs(kind: EventKind, observers: &[Arc<dyn Observer
     }
 }
 
-/// Whether a run keeps the content of its event from every record: a prompt that is denied or not judged, arguments that are
-/// redacted, a piece of an answer that is replaced or denied, a result that is hidden.
+/// Whether a run withholds the content of its event from all records: a prompt that is denied or not judged, arguments
+/// that are redacted, a piece of a response that is replaced or denied, a result that is hidden.
 fn withholds_content(kind: EventKind, one: &HookRun) -> bool {
     let answer = &one.report.answer;
     let refuses = answer.decision == Some(Decision::Deny) || one.report.status == RunStatus::Cancelled;

@@ -1,5 +1,5 @@
-//! The connections of HTTP hooks: kept between events, made through the proxies of the hooks' surroundings, and never the
-//! reason that a program can't end.
+//! The HTTP clients of hooks: connections are pooled between events, and use the proxies of the hooks' environment. No
+//! name lookup keeps the program from exiting.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,12 +12,14 @@ use reqwest::{Client, ClientBuilder, NoProxy, Proxy, Url, redirect};
 
 use crate::running::find_env_var;
 
-/// Many servers close what was idle for 5 seconds; whoever stays below need not find out by a failed request.
+/// The idle time after which a pooled connection is closed.
+///
+/// Many servers close connections after 5 idle seconds; a shorter time avoids failed requests.
 const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(4);
-/// What never goes through a proxy: it is said to stay on this machine.
+/// The hosts that are never reached through a proxy, because they are on this machine.
 const LOOPBACK_HOSTS: &str = "localhost,127.0.0.0/8,::1";
 
-/// Made when they are first needed.
+/// The clients of one environment, built on first use.
 #[derive(Clone, Default)]
 pub(in crate::running) struct HttpClients {
     plain: ClientPair,
@@ -31,14 +33,14 @@ struct ClientPair {
 }
 
 impl HttpClients {
-    /// One client for all hooks of these surroundings, so that connections stay.
+    /// The client that all hooks of this environment share, so that connections are reused.
     pub(super) fn pooled_client(&self, url: &Url, env: &[(OsString, OsString)]) -> reqwest::Result<Client> {
         get_or_build(&self.for_scheme(url).pooled, || {
             client_builder(url, env)?.pool_idle_timeout(IDLE_CONNECTION_TIMEOUT).build()
         })
     }
 
-    /// The same, with a connection of its own for each request.
+    /// A client that opens a new connection for each request.
     pub(super) fn unpooled_client(&self, url: &Url, env: &[(OsString, OsString)]) -> reqwest::Result<Client> {
         get_or_build(&self.for_scheme(url).unpooled, || client_builder(url, env)?.pool_max_idle_per_host(0).build())
     }
@@ -56,18 +58,19 @@ fn get_or_build(place: &OnceLock<Client>, make: impl FnOnce() -> reqwest::Result
 }
 
 fn client_builder(url: &Url, env: &[(OsString, OsString)]) -> reqwest::Result<ClientBuilder> {
-    // The first client of a program chooses for all of them; that the choice is made already is no error.
+    // The provider is process-wide; it is no error if it has already been installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder().no_proxy().redirect(redirect::Policy::none()).user_agent("hookwright");
     let builder = builder.dns_resolver(Arc::new(ThreadedResolver));
     let proxies = proxies(env);
-    // Reading whom the system trusts takes longer than all the rest, and there may be nobody. A proxy may need it.
+    // Loading the system's root certificates takes longer than everything else, and unencrypted connections do not need
+    // them. A proxy may.
     let is_open = url.scheme() == "http" && proxies.is_empty();
     let builder = if is_open { builder.tls_certs_only([]) } else { builder };
     proxies.into_iter().try_fold(builder, |builder, proxy| Ok(builder.proxy(proxy?)))
 }
 
-/// The proxies that a program in these surroundings would use.
+/// The proxies that a program in this environment would use.
 fn proxies(env: &[(OsString, OsString)]) -> Vec<reqwest::Result<Proxy>> {
     let variable = |names: &[&str]| {
         let found = names.iter().find_map(|name| find_env_var(env, name)).and_then(|value| value.to_str());
@@ -77,15 +80,17 @@ fn proxies(env: &[(OsString, OsString)]) -> Vec<reqwest::Result<Proxy>> {
     let direct = NoProxy::from_string(&format!("{LOOPBACK_HOSTS},{listed}"));
     let all = [
         variable(&["https_proxy", "HTTPS_PROXY"]).map(Proxy::https),
-        // Not its capitals: a web server sets that one to whatever a stranger sends.
+        // `HTTP_PROXY` is ignored: CGI servers set it from a request's `Proxy` header.
         variable(&["http_proxy"]).map(Proxy::http),
         variable(&["all_proxy", "ALL_PROXY"]).map(Proxy::all),
     ];
     all.into_iter().flatten().map(|proxy| proxy.map(|proxy| proxy.no_proxy(direct.clone()))).collect()
 }
 
-/// Looks names up where nobody has to wait for the end of it: a runtime ends only with its own threads, and a server of names
-/// that does not answer takes longer than any hook may.
+/// Resolves host names on a thread of its own.
+///
+/// The runtime waits for its blocking threads when it shuts down, and a name server that does not respond can take
+/// longer than any hook's timeout.
 struct ThreadedResolver;
 
 impl Resolve for ThreadedResolver {
@@ -93,7 +98,7 @@ impl Resolve for ThreadedResolver {
         let (say, said) = tokio::sync::oneshot::channel();
         let look = move || {
             let found = (name.as_str(), 0).to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>);
-            // Whoever asked may have gone.
+            // The receiver may have been dropped.
             let _ = say.send(found);
         };
         let started = std::thread::Builder::new().name("names".to_owned()).spawn(look);

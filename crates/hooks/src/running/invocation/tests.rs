@@ -1,4 +1,4 @@
-//! Which commands need no shell, and what their words come to.
+//! Tests of the commands that need no shell, and of their words.
 
 use super::*;
 use hookwright_testkit::deadline::*;
@@ -81,7 +81,7 @@ fn placeholders_are_escaped_for_their_quotes() {
     assert_eq!(text("a '${extensionPath}' | b"), format!("{set}a ''\"${{extensionPath}}\"'' | b"));
 }
 
-/// A directory's name is text wherever a command puts it; the shell is the judge.
+/// The name of a directory is plain text wherever a command inserts it; a real shell decides.
 #[cfg(unix)]
 #[test]
 fn placeholders_are_never_interpreted() {
@@ -113,7 +113,7 @@ fn blanks_are_those_of_a_shell() {
         Invocation::Shell(_) | Invocation::Program { .. } => None,
     };
     assert_eq!(words(" \n./a b\t\n"), Some(2));
-    // A shell would look for another file than `a`, and so does whoever vouches for the files of a command.
+    // A shell would look for another file than `a`, and so must the fingerprint of the command's files.
     for command in ["./a\r\n", "./a\u{a0}", "\u{3000}./a", "./a\u{c}"] {
         assert_eq!(words(command), None, "{command:?}");
     }

@@ -1,5 +1,5 @@
-//! One worker process from its start to its end: what was asked of it and is not answered yet. When one is started, and
-//! what its end means for the next, is `mod.rs`.
+//! The connection to one worker process, from its start to its end, with the requests that are not answered yet.
+//! `mod.rs` decides when a process is started, and what its end means for the next one.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -21,105 +21,108 @@ use super::reader_task::ReaderTask;
 use super::refs::FieldRefs;
 use crate::event::input::HookInput;
 
-/// How often its memory is looked at, and whether it is idle.
+/// How often the memory limit and the idle timeout are checked.
 pub(super) const LIMIT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
-/// Before so much is sent, it is waited whether the greeting is answered: it would be sent twice otherwise.
+/// The size from which an input is held back until the hello is answered: otherwise it would be sent twice.
 const LARGE_INPUT_BYTES: usize = 256 << 10;
-/// For so long: who knows greetings has started by then and answers at once, who does not will never answer.
+/// How long to wait for the answer to the hello: a worker that supports it has started by then and answers at once,
+/// others never answer.
 const HELLO_TIMEOUT: Duration = Duration::from_millis(300);
-/// So many lines in a row that nobody waits for are a flood.
+/// The number of consecutive unsolicited lines from which they count as a flood.
 const MAX_STRAY_LINES: u32 = 1000;
 
-/// No request has a lower number.
+/// A lower bound of all request ids.
 const FIRST_REQUEST_ID: u64 = 1 << 20;
-/// The largest step from one request's number to the next. Numbers are drawn, so that only a process that has read a request
-/// can answer it; they stay below 2^53 for half a billion requests.
+/// The largest step from one request id to the next.
+///
+/// The steps are random, so that only a process that has read a request can answer it. The ids stay below 2^53 for half
+/// a billion requests.
 const MAX_REQUEST_ID_STEP: u64 = 1 << 24;
 
-/// The number of a request behind that one.
+/// The id of the request after that one.
 fn next_request_id(last: u64) -> u64 {
     last + 1 + RandomState::new().hash_one(last) % MAX_REQUEST_ID_STEP
 }
 
-/// What one process is held to.
+/// The limits of one worker process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WorkerLimits {
-    /// The longest answer, in bytes.
+    /// The maximum length of an answer in bytes.
     pub(super) max_answer_bytes: usize,
-    /// The most memory, in bytes.
+    /// The maximum memory in bytes.
     pub(super) max_memory_bytes: Option<u64>,
-    /// How long it may have nothing to do.
+    /// The maximum time without a request.
     pub(super) idle_timeout: Option<Duration>,
-    /// How long it may take to finish, and then to obey.
+    /// The time to finish, and then the time between SIGTERM and SIGKILL.
     pub(super) kill_grace_period: Duration,
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug)]
 pub(super) enum WorkerReply {
-    /// What a command would have printed.
+    /// The text that a command would have printed.
     Answer(String),
-    /// The worker says that it failed.
+    /// The worker reports a failure.
     Failure(String),
-    /// The process was gone, or had to go, before it answered.
+    /// The process ended, or had to be ended, before it answered.
     Lost(ConnectionLoss),
-    /// The process was gone before it had read the request: it can be asked of another.
+    /// The process ended before it had read the request, which can be sent to another process.
     Unread(ConnectionLoss),
 }
 
-/// A process that is spoken to.
+/// The connection to a worker process.
 pub(super) struct WorkerConnection {
     pid: u32,
     writer: tokio::sync::Mutex<RequestWriter>,
     pending: Mutex<PendingRequests>,
     reader: Mutex<LineReader>,
-    /// The greeting is answered.
+    /// Notified when the hello is answered.
     hello_answered: Notify,
     log: SharedLog,
-    /// It is to go at once; why is in the book.
+    /// Ends the process at once; `pending.closed` has the reason.
     pub(super) stop: CancellationToken,
-    /// It is to finish what it does, and go.
+    /// Ends the process after it has answered its requests.
     pub(super) finish: CancellationToken,
-    /// It is gone.
+    /// Cancelled when the process has ended.
     pub(super) ended: CancellationToken,
 }
 
-/// What is said to it, one after the other.
+/// The writing side, which sends one request after another.
 struct RequestWriter {
     pipe: Option<ProcessStdin>,
     next_id: u64,
-    /// How many bytes have been said, and where the last request begins in them.
+    /// The number of bytes written, and the offset of the last request in them.
     bytes_written: u64,
     last_request_start: u64,
-    /// Whether it is to be greeted before it is sent anything large.
+    /// Whether a hello is sent before the first large input.
     sends_hello: bool,
     refs: FieldRefs,
 }
 
-/// Who waits for what.
+/// The requests that have not been answered.
 #[derive(Default)]
 struct PendingRequests {
     by_id: HashMap<u64, PendingRequest>,
-    /// The highest number that was asked under.
+    /// The highest id of a request that was sent.
     last_request_id: u64,
-    /// Why nothing more can be asked.
+    /// Why no more requests can be sent.
     closed: Option<CloseReason>,
-    /// What was wrong with what it said.
+    /// The first error in the worker's output.
     protocol_error: Option<ConnectionLoss>,
-    /// Lines of any kind.
+    /// The number of lines of any kind.
     lines_read: u64,
     answered: u64,
-    /// Lines in a row that nobody waited for.
+    /// The number of consecutive lines for which no request was waiting.
     stray_lines: u32,
     late_answers: u64,
     hello: HelloState,
     spin_policy: SpinPolicy,
 }
 
-/// Somebody who waits for an answer.
+/// A request that waits for its answer.
 struct PendingRequest {
     sender: oneshot::Sender<WorkerReply>,
-    /// Where the request begins in all that was said; nowhere until it is.
+    /// The offset of the request in the bytes written; `u64::MAX` until it is written.
     start_offset: u64,
 }
 
@@ -133,17 +136,17 @@ enum HelloState {
     },
 }
 
-/// Why nothing more can be asked of a process.
+/// Why no more requests can be sent to a process.
 #[derive(Clone, Debug)]
 pub(super) enum CloseReason {
-    /// Nobody needs it any more.
+    /// The process is no longer needed.
     Retired,
-    /// It failed.
+    /// The process failed.
     Lost(ConnectionLoss),
 }
 
 impl WorkerConnection {
-    /// Goes on with a process that has just been started.
+    /// Starts the reader task for a process that has just been started.
     pub(super) fn start(pipes: PipedProcess, log: SharedLog, bounds: WorkerLimits, greets: bool) -> Arc<Self> {
         let PipedProcess { process, stdin: to, stdout: from } = pipes;
         let speech = RequestWriter {
@@ -170,7 +173,8 @@ impl WorkerConnection {
         talk
     }
 
-    /// Asks it something and waits for the answer, however long that takes. Safe to drop: the answer is then dropped too.
+    /// Sends a request and waits for the answer without a timeout. The future may be dropped: the answer is then
+    /// dropped too.
     pub(super) async fn request(&self, input: &HookInput, patience: WaitStrategy) -> Result<WorkerReply, CloseReason> {
         let mut speech = self.writer.lock().await;
         let id = speech.next_id;
@@ -189,17 +193,17 @@ impl WorkerConnection {
         };
         let answer = match at_once {
             Some(reply) => reply,
-            // Whoever ends it tells everybody who waits.
+            // The end of the process is reported to all pending requests.
             None => answer.await.unwrap_or_else(|_| WorkerReply::Lost(ConnectionLoss::unknown())),
         };
         self.lock_pending().spin_policy.record(said.elapsed(), waited);
         Ok(answer)
     }
 
-    /// Waits for an answer for a moment, without falling asleep.
+    /// Waits for an answer for a moment without sleeping.
     fn spin_for_answer(&self, answer: &mut oneshot::Receiver<WorkerReply>, said: Instant) -> Option<WorkerReply> {
         while said.elapsed() < SPIN_TIMEOUT && self.is_open() {
-            // Its end is seen elsewhere, too.
+            // The reader task notices the end of the process too.
             if let Err(loss) = self.read_available(hookwright_process::read_nonblocking) {
                 self.fail_protocol(loss);
                 return None;
@@ -213,7 +217,8 @@ impl WorkerConnection {
         None
     }
 
-    /// Hears what is there, and tells those who wait for it; why that can't go on, if it can't.
+    /// Reads the available output and completes the requests that it answers; an error if the connection cannot
+    /// continue.
     pub(super) fn read_available(
         &self,
         read: impl Fn(&ProcessStdout, &mut [u8]) -> std::io::Result<usize>,
@@ -242,7 +247,7 @@ impl WorkerConnection {
         let RequestWriter { pipe, bytes_written: said, last_request_start: last, sends_hello: greets, refs, .. } =
             speech;
         let Some(pipe) = pipe else { return };
-        // A line that is given up halfway leaves a process that nobody can speak to.
+        // After half a line, nothing more can be sent to the process.
         let mut halfway = PartialWrite { connection: self, is_complete: false };
         let mut pieces = Vec::new();
         if *greets && input.layout().is_some() {
@@ -260,7 +265,7 @@ impl WorkerConnection {
         *said += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         for piece in pieces {
             if let Err(error) = pipe.write_all(&piece).await {
-                // One that has ended says why by its end, which is seen elsewhere.
+                // If the process has ended, the reader task reports the reason.
                 tracing::debug!(pid = self.pid, %error, "a worker does not read what it is sent");
                 if let Some(waiting) = self.lock_pending().by_id.get_mut(&id) {
                     waiting.start_offset = u64::MAX;
@@ -274,7 +279,7 @@ impl WorkerConnection {
         halfway.is_complete = true;
     }
 
-    /// Says the greeting ahead of what is large, and waits for the answer for a moment.
+    /// Sends the hello before a large input, and waits a moment for the answer.
     async fn write_hello(&self, speech: &mut RequestWriter) {
         let RequestWriter { pipe: Some(pipe), bytes_written: said, sends_hello: greets, .. } = speech else { return };
         let answered = self.hello_answered.notified();
@@ -282,7 +287,7 @@ impl WorkerConnection {
         let written = pipe.write_all(protocol::HELLO_LINE).await;
         halfway.is_complete = true;
         if written.is_err() {
-            // What follows will fail as well, and says so.
+            // The next write will fail too, and report it.
             return;
         }
         *greets = false;
@@ -290,18 +295,18 @@ impl WorkerConnection {
         self.lock_pending().hello = HelloState::Sent;
         tokio::select! {
             () = answered => {}
-            // Whoever waits for it has been told.
+            // The pending requests have been notified.
             () = self.ended.cancelled() => speech.pipe = None,
             () = tokio::time::sleep(HELLO_TIMEOUT) => {}
         }
     }
 
-    /// Whether it can be asked something.
+    /// Whether requests can be sent.
     pub(super) fn is_open(&self) -> bool {
         self.lock_pending().closed.is_none()
     }
 
-    /// Why it failed, if it did.
+    /// Why the process failed, if it did.
     pub(super) fn loss(&self) -> Option<ConnectionLoss> {
         match &self.lock_pending().closed {
             Some(CloseReason::Lost(loss)) => Some(loss.clone()),
@@ -309,18 +314,18 @@ impl WorkerConnection {
         }
     }
 
-    /// How many lines it has said: one that says none while somebody waits is deaf.
+    /// The number of lines read so far: a worker that writes none while a request is pending has hung.
     pub(super) fn lines_read(&self) -> u64 {
         self.lock_pending().lines_read
     }
 
-    /// How many answers it has given to those who waited, and how many to nobody.
+    /// The number of answers that arrived in time, and of those for which no request was waiting any more.
     pub(super) fn answer_counts(&self) -> (u64, u64) {
         let book = self.lock_pending();
         (book.answered, book.late_answers)
     }
 
-    /// Whether it ended with the greeting unanswered, and before it had answered anything.
+    /// Whether the process ended before it answered the hello or anything else.
     pub(super) fn ended_at_hello(&self) -> bool {
         let book = self.lock_pending();
         book.hello == HelloState::Sent && book.answered == 0 && matches!(book.closed, Some(CloseReason::Lost(_)))
@@ -330,27 +335,27 @@ impl WorkerConnection {
         self.pid
     }
 
-    /// How much it has logged so far, in bytes.
+    /// The number of bytes that the process has logged so far.
     pub(super) fn logged_bytes(&self) -> u64 {
         log::logged_bytes(&self.log)
     }
 
-    /// What it has logged since then, as far as that is kept.
+    /// The log after that number of bytes, as far as it is kept.
     pub(super) fn log_since(&self, then: u64) -> String {
         log::text_since(&self.log, then)
     }
 
-    /// Whether nobody waits for anything.
+    /// Whether no request is pending.
     pub(super) fn is_idle(&self) -> bool {
         self.lock_pending().by_id.is_empty()
     }
 
-    /// Says no more: the process reads the end of its input.
+    /// Closes the process's stdin.
     pub(super) async fn close_input(&self) {
         self.writer.lock().await.pipe = None;
     }
 
-    /// Lets it finish what it was asked, and then go.
+    /// Lets the process answer its requests and then end.
     pub(super) fn retire(&self) {
         let mut book = self.lock_pending();
         book.closed.get_or_insert(CloseReason::Retired);
@@ -359,14 +364,16 @@ impl WorkerConnection {
         }
     }
 
-    /// Ends it; whoever waits is told why.
+    /// Ends the process and fails all pending requests.
     pub(super) fn abort(&self, why: impl Into<String>) {
         self.fail_all(ConnectionLoss::new(why));
         self.stop.cancel();
     }
 
-    /// It said what is no answer: nothing more is asked of it, and it is ended. Whoever waits is told when it is known whether
-    /// it was about to end by itself, which says more.
+    /// Ends the process after a protocol error.
+    ///
+    /// Pending requests are failed when it is known whether the process was about to end by itself, which is the better
+    /// explanation.
     pub(super) fn fail_protocol(&self, loss: ConnectionLoss) {
         if loss.truncated_line.is_some() {
             self.fail_all(loss);
@@ -378,12 +385,12 @@ impl WorkerConnection {
         self.stop.cancel();
     }
 
-    /// What was wrong with what it said, if that was why it was ended.
+    /// The protocol error for which the process was ended, if there was one.
     pub(super) fn protocol_error(&self) -> Option<ConnectionLoss> {
         self.lock_pending().protocol_error.clone()
     }
 
-    /// Waits until it is gone.
+    /// Waits until the process has ended.
     pub(super) async fn wait_ended(&self) {
         self.ended.cancelled().await;
     }
@@ -392,11 +399,11 @@ impl WorkerConnection {
         self.fail_pending(loss, u64::MAX);
     }
 
-    /// Tells everybody who waits; whose request begins behind what was read can ask another.
+    /// Fails all pending requests; those that begin after the bytes that were read can be sent to another process.
     pub(super) fn fail_pending(&self, loss: ConnectionLoss, read: u64) {
         let mut book = self.lock_pending();
         if !matches!(book.closed, Some(CloseReason::Lost(_))) {
-            // Whoever comes later was answered nothing.
+            // Later requests have received no answer of their own.
             book.closed = Some(CloseReason::Lost(loss.for_later_requests()));
         }
         for (id, PendingRequest { sender, start_offset: from }) in book.by_id.drain() {
@@ -405,11 +412,11 @@ impl WorkerConnection {
         }
     }
 
-    /// How much of what was said to it the process has read, now that it is gone; all of it, if that can't be told.
+    /// The number of bytes that the process had read when it ended; `u64::MAX` if that cannot be determined.
     pub(super) fn consumed_bytes(&self) -> u64 {
-        // Whoever is in the middle of saying something hears that nobody listens.
+        // A write in progress fails by itself.
         let Ok(speech) = self.writer.try_lock() else { return u64::MAX };
-        // What is unread is the end of it: the last request was not read as a whole.
+        // Unread bytes are the last ones: the last request was not read completely.
         let unread = speech.pipe.as_ref().is_some_and(hookwright_process::has_unread_input);
         if unread { speech.last_request_start } else { u64::MAX }
     }
@@ -418,7 +425,7 @@ impl WorkerConnection {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It said something to nobody; too much of that is a flood.
+    /// Counts a line for which no request was waiting; too many of them are an error.
     fn count_stray_line(&self) -> Result<(), ConnectionLoss> {
         let mut book = self.lock_pending();
         book.stray_lines += 1;
@@ -429,7 +436,8 @@ impl WorkerConnection {
         }
     }
 
-    /// What it said, for whoever waits for it; why that can't go on, if it can't.
+    /// Handles a line of the worker's output: completes the request that it answers, or returns why the connection
+    /// cannot continue.
     fn handle_line(&self, line: &[u8]) -> Result<(), ConnectionLoss> {
         let Some(word) = protocol::parse_message(line) else { return self.count_stray_line() };
         self.lock_pending().lines_read += 1;
@@ -437,7 +445,7 @@ impl WorkerConnection {
             WorkerMessage::Answer(id, text) => (id, WorkerReply::Answer(text)),
             WorkerMessage::Failure(id, text) => (id, WorkerReply::Failure(text)),
             WorkerMessage::Features { refs } => {
-                // Once; whoever goes on about it floods like anybody else.
+                // Further answers to the hello count as unsolicited lines.
                 if std::mem::replace(&mut self.lock_pending().hello, HelloState::Answered { refs }) != HelloState::Sent
                 {
                     return self.count_stray_line();
@@ -467,7 +475,7 @@ impl WorkerConnection {
     }
 }
 
-/// Somebody's place in the book, until they go.
+/// The registration of a pending request, which is removed when dropped.
 struct RequestRegistration<'a> {
     connection: &'a WorkerConnection,
     id: u64,
@@ -483,7 +491,7 @@ impl Drop for RequestRegistration<'_> {
     }
 }
 
-/// A line that is being said.
+/// A line that is being written; dropping it halfway aborts the connection.
 struct PartialWrite<'a> {
     connection: &'a WorkerConnection,
     is_complete: bool,

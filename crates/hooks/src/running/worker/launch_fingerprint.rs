@@ -1,5 +1,5 @@
-//! What a worker's process was started from: its session, its surroundings, and the files that it is made of. With anything
-//! else it would be another, and has to be started again.
+//! What a worker process was started from: its session, its environment, and the files of its command. If any of these
+//! changes, the process is restarted.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,7 +13,7 @@ use crate::files::{Follower, Naming, Whereabouts};
 use crate::hook::CommandAction;
 use crate::running::session_dir::SessionSnapshot;
 
-/// So many files are looked at before every request; nobody's hook has more.
+/// The maximum number of files that are checked before every request.
 const MAX_FINGERPRINTED_FILES: usize = 64;
 
 pub(super) struct LaunchFingerprint {
@@ -22,7 +22,7 @@ pub(super) struct LaunchFingerprint {
     files: Vec<(PathBuf, LaunchFileStamp)>,
 }
 
-/// A file as it was: when it was written and how long it is; nothing if it was not there.
+/// The modification time and length of a file; `None` if it did not exist.
 type LaunchFileStamp = Option<(Option<SystemTime>, u64)>;
 
 fn file_stamp(file: &Path) -> LaunchFileStamp {
@@ -30,7 +30,7 @@ fn file_stamp(file: &Path) -> LaunchFileStamp {
 }
 
 impl LaunchFingerprint {
-    /// What a process that is started now is started from.
+    /// The fingerprint of a process that is started now.
     pub(super) fn capture(command: &CommandAction, runner: &HookRunner, session: &SessionSnapshot) -> Self {
         let files = command_files(command, runner, session).into_iter().take(MAX_FINGERPRINTED_FILES);
         LaunchFingerprint {
@@ -40,13 +40,13 @@ impl LaunchFingerprint {
         }
     }
 
-    /// Whether one that is started now would have the same session and surroundings.
+    /// Whether a process started now would have the same session and environment.
     pub(super) fn has_same_context(&self, runner: &HookRunner, session: &SessionSnapshot) -> bool {
         self.env_generation == runner.env_generation
             && (Arc::ptr_eq(&self.session, session.session()) || *self.session == **session.session())
     }
 
-    /// Whether the files are as they were. The disk is asked for each of them.
+    /// Whether the files are unchanged. This reads the metadata of each from the disk.
     pub(super) fn has_same_files(&self) -> bool {
         self.files.iter().all(|(file, known)| file_stamp(file) == *known)
     }
@@ -68,7 +68,7 @@ fn command_files(command: &CommandAction, runner: &HookRunner, session: &Session
     all
 }
 
-/// The beginning of a regular file: opening anything else might wait for ever.
+/// The start of a regular file: opening anything else might block for ever.
 fn read_prefix(path: &Path) -> Option<Vec<u8>> {
     if !path.metadata().ok()?.is_file() {
         return None;

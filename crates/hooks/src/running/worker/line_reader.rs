@@ -1,5 +1,5 @@
-//! What a worker's process says, as lines, whoever reads them: the side that listens, or somebody who has just asked and
-//! waits awake. Who waits for which line is `connection.rs`.
+//! Reads the output of a worker process line by line, for the reader task or for a request that spins for its answer.
+//! `connection.rs` assigns the lines to requests.
 
 use std::io;
 use std::sync::Arc;
@@ -10,32 +10,33 @@ use hookwright_process::ProcessStdout;
 use super::loss::{ConnectionLoss, TruncatedLine};
 use super::protocol;
 
-/// What stands around an answer in its line.
+/// The maximum length of the JSON around an answer.
 const MAX_ENVELOPE_BYTES: usize = 4 << 10;
-/// Of a worker that answers within this, the next answer is waited for awake, for as long at most: to fall asleep and to be
-/// woken takes a thread longer than such a worker takes for its answer.
+/// The response time up to which a worker counts as fast, and the maximum time to spin for its next answer.
+///
+/// Going to sleep and being woken takes a thread longer than a fast worker takes to answer.
 pub(super) const SPIN_TIMEOUT: Duration = Duration::from_micros(150);
-/// So many answers are waited for asleep after one was waited for awake in vain: the worker may want the very processor that
-/// this takes from it. After each more in a row, twice as many.
+/// The number of answers without spinning after the first spin in vain; it doubles with each further one in a row.
+///
+/// The worker may need the very processor that the spinning thread occupies.
 const MIN_SPIN_BACKOFF_ANSWERS: u32 = 8;
 const MAX_SPIN_BACKOFF_ANSWERS: u32 = 512;
 
-/// The side of a process that is heard.
+/// The reading side of a worker process.
 pub(super) struct LineReader {
     pub(super) pipe: Arc<ProcessStdout>,
-    /// The beginning of a line.
     partial_line: Vec<u8>,
     buffer: Vec<u8>,
-    /// The longest answer, in bytes.
+    /// The maximum length of an answer in bytes.
     max_answer_bytes: usize,
     pub(super) last_read: Instant,
 }
 
-/// What one look brought.
+/// The result of one read.
 pub(super) enum ReadProgress {
     Data,
     Empty,
-    /// Nobody will ever hear from it again.
+    /// The output is closed.
     Closed,
 }
 
@@ -51,12 +52,13 @@ impl LineReader {
         }
     }
 
-    /// Whether it has said half a line.
+    /// Whether an incomplete line has been read.
     pub(super) fn has_partial_line(&self) -> bool {
         !self.partial_line.is_empty()
     }
 
-    /// Hears what is there, without waiting for it; why that can't go on, if it can't.
+    /// Reads the available output without waiting, and passes each line to `line`; an error if the connection cannot
+    /// continue.
     pub(super) fn read_lines(
         &mut self,
         read: impl Fn(&ProcessStdout, &mut [u8]) -> io::Result<usize>,
@@ -103,29 +105,29 @@ fn line_too_long(line: &[u8], longest: usize) -> ConnectionLoss {
     ConnectionLoss { truncated_line: cut_off, ..ConnectionLoss::new(text) }
 }
 
-/// Whether the next answer is worth waiting for awake.
+/// Decides whether to spin for the next answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SpinPolicy {
     is_fast: bool,
-    /// How many are waited for asleep before that is tried again, and how many there were last time.
+    /// The number of answers left without spinning, and the number after the last spin in vain.
     backoff: u32,
     last_backoff: u32,
 }
 
 impl SpinPolicy {
-    /// Whether to wait awake now.
+    /// Whether to spin for the next answer.
     pub(super) fn should_spin(&mut self) -> bool {
         let rested = self.backoff == 0;
         self.backoff = self.backoff.saturating_sub(1);
         rested && self.is_fast
     }
 
-    /// An answer came after so long.
+    /// Records the time that an answer took, and how it was waited for.
     pub(super) fn record(&mut self, took: Duration, waited: WaitOutcome) {
         self.is_fast = took < SPIN_TIMEOUT;
         match waited {
             WaitOutcome::Spun => self.last_backoff = 0,
-            // That it came soon to who slept says nothing: it may be that it came because of that.
+            // A fast answer to a sleeping thread proves nothing: it may be fast because the thread slept.
             WaitOutcome::Slept => {}
             WaitOutcome::SpunInVain => {
                 self.last_backoff = (self.last_backoff * 2).clamp(MIN_SPIN_BACKOFF_ANSWERS, MAX_SPIN_BACKOFF_ANSWERS);
@@ -140,7 +142,7 @@ impl SpinPolicy {
 pub(super) enum WaitOutcome {
     Spun,
     Slept,
-    /// Awake for a moment, and asleep when it did not come.
+    /// The thread spun for a moment, and slept when the answer did not come.
     SpunInVain,
 }
 
@@ -172,7 +174,7 @@ mod tests {
             assert!(wakefulness.should_spin());
             wakefulness.record(SLOW_ANSWER, WaitOutcome::SpunInVain);
             let mut asleep = 0;
-            // Who sleeps leaves it the processor, and so it answers soon.
+            // A sleeping thread leaves the processor to the worker, which then answers fast.
             while !wakefulness.should_spin() {
                 asleep += 1;
                 wakefulness.record(FAST_ANSWER, WaitOutcome::Slept);

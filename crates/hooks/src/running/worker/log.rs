@@ -1,23 +1,22 @@
-//! What a worker's process says on stderr: told to our own log, and its end kept for those who ask why it failed.
+//! The stderr of a worker process: it goes to the tracing log, and its end is kept for error messages.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How much of its log is kept for those who ask why it failed.
+/// The number of bytes of the log's end that are kept.
 const MAX_KEPT_LOG_BYTES: usize = 8 << 10;
 
-/// What a process has logged.
+/// The log of a worker process.
 #[derive(Default)]
 pub(super) struct WorkerLog {
-    /// The end of it.
     tail: VecDeque<u8>,
-    /// How much it was in all, in bytes.
+    /// The number of bytes logged in all.
     total_bytes: u64,
 }
 
 pub(super) type SharedLog = Arc<Mutex<WorkerLog>>;
 
-/// Where a process's log goes: to ours, and of its end some is kept.
+/// The log, and the callback that fills it and writes to the tracing log.
 pub(super) fn log_sink() -> (SharedLog, hookwright_process::OutputCallback) {
     let log = SharedLog::default();
     let own = log.clone();
@@ -32,12 +31,12 @@ pub(super) fn log_sink() -> (SharedLog, hookwright_process::OutputCallback) {
     (log, Box::new(live))
 }
 
-/// How much it was so far, in bytes.
+/// The number of bytes logged so far.
 pub(super) fn logged_bytes(log: &SharedLog) -> u64 {
     log.lock().unwrap_or_else(PoisonError::into_inner).total_bytes
 }
 
-/// What has come since then, as far as that is kept.
+/// The log after that number of bytes, as far as it is kept.
 pub(super) fn text_since(log: &SharedLog, then: u64) -> String {
     let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
     let new = usize::try_from(log.total_bytes.saturating_sub(then)).unwrap_or(usize::MAX);

@@ -1,16 +1,16 @@
-//! Why a worker's process is not there any more, and what of its end counts for whom. What follows from that is `mod.rs`.
+//! Why a worker process is gone, and what its end means for each request. `mod.rs` decides what follows.
 
-/// A number that no request has: it is the greeting's.
+/// An id that no request has: the hello uses it.
 const NO_REQUEST_ID: u64 = 0;
 
-/// Why a process is not there any more.
+/// Why a worker process is gone.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionLoss {
-    /// In words, in which the process is "it".
+    /// The reason as text, in which the process is "it".
     pub(super) text: String,
-    /// It said a line that was too long.
+    /// The line that exceeded the maximum length, if there was one.
     pub(super) truncated_line: Option<TruncatedLine>,
-    /// The code that it ended with by itself.
+    /// The exit code, if the process ended by itself.
     pub(super) exit_code: Option<i32>,
 }
 
@@ -19,7 +19,7 @@ impl ConnectionLoss {
         ConnectionLoss { text: text.into(), truncated_line: None, exit_code: None }
     }
 
-    /// The same for who asked under this number: of what was cut off, a no to them is all that counts.
+    /// The same loss for one request: of a truncated line, only a deny of this request counts.
     pub(super) fn for_request(&self, id: u64) -> ConnectionLoss {
         let mut own = self.clone();
         if let Some(cut_off) = &mut own.truncated_line {
@@ -28,27 +28,28 @@ impl ConnectionLoss {
         own
     }
 
-    /// The same for whoever comes later: they were answered nothing.
+    /// The same loss for later requests, which have received no answer.
     pub(super) fn for_later_requests(&self) -> ConnectionLoss {
         self.for_request(NO_REQUEST_ID)
     }
 
-    /// Nobody knows why.
+    /// A loss without a known reason.
     pub(super) fn unknown() -> Self {
         ConnectionLoss::new("it went away")
     }
 
-    /// Whether its end was an answer: what is a no from a command is none the less one from the same script as a worker.
+    /// Whether the process ended with exit code 2, which is a deny as for a command.
     pub(super) fn is_deny(&self) -> bool {
         self.exit_code == Some(2)
     }
 }
 
-/// A line that was too long.
+/// A line that exceeded the maximum length.
 #[derive(Clone, Debug)]
 pub(super) struct TruncatedLine {
-    /// How much had come of it by then.
+    /// The number of bytes of the line that were read.
     pub(super) bytes: u64,
-    /// The no that it begins with, and the number of the request that this answers. A yes may have had another end.
+    /// The deny at the start of the line, and the id of the request that it answers. An allow might have been followed
+    /// by something else, and does not count.
     pub(super) deny: Option<(u64, String)>,
 }

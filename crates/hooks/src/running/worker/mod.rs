@@ -1,5 +1,5 @@
-//! Worker hooks: one process for a session, asked line by line, and looked after: started on first use, held to its time
-//! and its bounds, started again when it fails, given up when that does not help.
+//! Worker hooks: one process per session that receives requests line by line. It is started on first use, held to its
+//! timeout and limits, restarted when it fails, and given up when that does not help.
 
 mod connection;
 mod launch_fingerprint;
@@ -29,42 +29,42 @@ use connection::{CloseReason, WorkerConnection, WorkerLimits, WorkerReply};
 use launch_fingerprint::LaunchFingerprint;
 use loss::{ConnectionLoss, TruncatedLine};
 
-/// Set to the version of the protocol, so that one script can be a command and a worker.
+/// The variable that holds the protocol version, so that one script can be a command and a worker.
 pub(super) const WORKER_VARIABLE: (&str, &str) = ("HOOKWRIGHT_WORKER", "1");
-/// So many failures in a row, and it is not started again.
+/// The number of consecutive failures after which a worker is given up.
 const MAX_CONSECUTIVE_FAILURES: u32 = 5;
-/// How long it is waited after the second failure; after each more, four times as long.
+/// The delay after the second failure; it quadruples with each further one.
 const RESTART_BACKOFF: Duration = Duration::from_millis(50);
-/// An answer that lies in the pipe when its time is over was given in time.
+/// The time in which an answer that was in the pipe at the deadline is still read.
 const LATE_ANSWER_GRACE_PERIOD: Duration = Duration::from_millis(10);
 
 /// How an answer is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitStrategy {
-    /// For a moment without falling asleep, if the worker is quick: nobody else wants the thread.
+    /// Spins for a moment if the worker is fast: no other hook needs the thread.
     Spin,
     Sleep,
 }
 
-/// The workers of one engine: hooks of one layer that say the same share a process.
+/// The workers of one engine: hooks of one source with the same action share a process.
 #[derive(Default)]
 pub(crate) struct WorkerPool {
-    /// Few, so that looking through them is the quickest way to one.
+    /// There are few of them, so a linear search is the fastest.
     workers: Mutex<Vec<Arc<WorkerSupervisor>>>,
 }
 
-/// How a worker does, for people.
+/// The health of a worker, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerHealth {
-    /// Its process, if one runs.
+    /// The id of the process, if one runs.
     pub pid: Option<u32>,
-    /// How often a process was started.
+    /// The number of processes that were started.
     pub starts: u64,
-    /// How many requests were answered.
+    /// The number of requests that were answered.
     pub answered: u64,
-    /// How many answers nobody waited for any more.
+    /// The number of answers that came too late.
     pub late_answers: u64,
-    /// Why it is not started again, if it is not.
+    /// Why the worker is given up, if it is.
     pub inert: Option<String>,
 }
 
@@ -79,7 +79,7 @@ impl WorkerPool {
         worker
     }
 
-    /// Lets go those that are not wanted any more; they finish what they were asked.
+    /// Retires the workers that are no longer needed; they finish the requests that they have received.
     pub(crate) fn retain(&self, is_wanted: impl Fn(&Source, &WorkerAction) -> bool) {
         self.lock().retain(|worker| {
             let stays = is_wanted(&worker.source, &worker.action);
@@ -90,7 +90,7 @@ impl WorkerPool {
         });
     }
 
-    /// How one of them does, if it has ever been asked anything.
+    /// The health of a worker, if it was ever used.
     fn health(
         &self,
         source: &Source,
@@ -100,7 +100,7 @@ impl WorkerPool {
         self.lock().iter().find(|worker| worker.matches(source, action)).map(|worker| worker.health(place))
     }
 
-    /// Lets all of them finish, and waits for that, but not for long.
+    /// Retires all workers and waits for their end, up to a limit.
     pub(crate) async fn shut_down(&self, longest: Duration) {
         let all = std::mem::take(&mut *self.lock());
         let talks: Vec<Arc<WorkerConnection>> = all.iter().filter_map(|worker| worker.retire()).collect();
@@ -117,19 +117,19 @@ impl WorkerPool {
     }
 }
 
-/// One worker, whichever process does its work.
+/// One worker with its successive processes.
 struct WorkerSupervisor {
     source: Source,
     action: WorkerAction,
-    /// As many as it can be asked at once.
+    /// Limits the concurrent requests.
     limiter: Limiter,
-    /// Held while a process is looked for or started, so that only one is.
+    /// Held while a process is looked up or started, so that only one is started.
     spawn_lock: tokio::sync::Mutex<()>,
     current: Mutex<CurrentProcess>,
-    /// In a row.
+    /// The number of consecutive failures.
     failures: AtomicU32,
     starts: AtomicU64,
-    /// What earlier processes answered in time, and late.
+    /// The answers of earlier processes: in time, and late.
     past_counts: Mutex<(u64, u64)>,
 }
 
@@ -137,12 +137,12 @@ struct WorkerSupervisor {
 struct CurrentProcess {
     connection: Option<Arc<WorkerConnection>>,
     fingerprint: Option<Arc<LaunchFingerprint>>,
-    /// Whether it stands a greeting; one that died of it is not greeted again.
+    /// Whether no hello is sent, because a process ended when it received one.
     skip_hello: bool,
     last_failure: Option<(Instant, String)>,
 }
 
-/// Which process was asked, and how much it had said and logged by then.
+/// The process that received a request, and how much it had written and logged by then.
 #[derive(Clone)]
 struct SentRequest {
     connection: Arc<WorkerConnection>,
@@ -151,7 +151,7 @@ struct SentRequest {
 }
 
 impl HookRunner {
-    /// Asks a worker. It waits for its turn first, and its time counts from then on.
+    /// Sends a request to a worker. It waits for a permit first, and the timeout counts from then on.
     pub(super) async fn ask_worker(
         &self,
         (source, action): (&Source, &WorkerAction),
@@ -190,7 +190,7 @@ impl HookRunner {
         run
     }
 
-    /// How a worker does, if it has ever been asked anything.
+    /// The health of a worker, if it was ever used.
     pub(crate) fn worker_health(
         &self,
         source: &Source,
@@ -200,7 +200,7 @@ impl HookRunner {
         self.shared.workers.health(source, action, (self, session))
     }
 
-    /// Starts a worker's process ahead of time.
+    /// Starts a worker's process before its first request.
     pub(super) async fn start_worker(
         &self,
         source: &Source,
@@ -235,7 +235,7 @@ impl WorkerSupervisor {
         self.source == *source && self.action == *action
     }
 
-    /// Asks whichever process there is; `asked` says which one it was.
+    /// Sends a request to the current process; `asked` receives which process that was.
     async fn request_answer(
         &self,
         runner: &HookRunner,
@@ -257,17 +257,18 @@ impl WorkerSupervisor {
             };
             *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(now.clone());
             match talk.request(input, patience).await {
-                // It went while it was being looked for.
+                // The process was retired after it was looked up.
                 Err(CloseReason::Retired) => {}
                 Err(CloseReason::Lost(loss)) | Ok(WorkerReply::Unread(loss)) => {
-                    // It was gone before it knew of the request. One that has never answered would only go again.
+                    // The process ended before it had read the request. One that has never answered would only end
+                    // again.
                     let again = talk.answer_counts().0 > 0 || talk.ended_at_hello();
                     if let Some(end) = self.handle_loss(&SentRequest { log_bytes_before: 0, ..now }, loss, again) {
                         return end;
                     }
                 }
                 Ok(WorkerReply::Lost(loss)) => {
-                    // If our greeting was too much for it, it is asked once more, without.
+                    // If the process ended because of the hello, the request is sent once more without one.
                     let again = talk.ended_at_hello();
                     if let Some(end) = self.handle_loss(&now, loss, again) {
                         return end;
@@ -286,7 +287,7 @@ impl WorkerSupervisor {
         }
     }
 
-    /// What a process's end means for who asked it, unless another is to be asked.
+    /// The result of a request whose process ended; `None` if the request is sent again.
     fn handle_loss(&self, asked: &SentRequest, loss: ConnectionLoss, again: bool) -> Option<RunOutput> {
         if loss.is_deny() && !again {
             self.failures.store(0, Ordering::Relaxed);
@@ -300,7 +301,7 @@ impl WorkerSupervisor {
         (!again).then(|| loss_output(&asked.connection, loss))
     }
 
-    /// The process that is there, or a new one.
+    /// The current process, or a new one.
     async fn connect(
         &self,
         runner: &HookRunner,
@@ -321,7 +322,7 @@ impl WorkerSupervisor {
             let own = live.lock().unwrap_or_else(PoisonError::into_inner).take();
             PipedProcess::spawn(program, own.unwrap_or_else(|| Box::new(|_| {})), &runner.shared.groups)
         };
-        // What it is made of is looked at before it starts: a change in between counts.
+        // The fingerprint is taken before the start, so that a change in between is noticed.
         let birth = LaunchFingerprint::capture(action, runner, session);
         let start = CommandLaunch { action, extra_env: &[WORKER_VARIABLE], session, spawn_with: &open };
         let pipes = runner.start_with_retry(&start, deadline, cancel).await?;
@@ -334,7 +335,7 @@ impl WorkerSupervisor {
         Ok(talk)
     }
 
-    /// The process that is there, if it is still the right one.
+    /// The current process, if its fingerprint is still valid.
     async fn current_connection(
         &self,
         runner: &HookRunner,
@@ -357,7 +358,7 @@ impl WorkerSupervisor {
         }
         let old = live.connection.take();
         if !is_same {
-            // What failed before may be mended now.
+            // The cause of earlier failures may be gone.
             live.last_failure = None;
             live.fingerprint = None;
             live.skip_hello = false;
@@ -375,7 +376,8 @@ impl WorkerSupervisor {
         Ok(None)
     }
 
-    /// Waits longer after every failure; after too many for ever. For what has no time to wait, the failure before counts.
+    /// Waits longer after every failure, and gives up after too many. If the deadline comes first, the last failure is
+    /// returned.
     async fn wait_backoff(&self, deadline: Instant) -> Result<(), HookExit> {
         let failures = self.failures.load(Ordering::Relaxed);
         let last = self.current().last_failure.clone();
@@ -403,7 +405,7 @@ impl WorkerSupervisor {
         }
     }
 
-    /// It has ended, and is not missed.
+    /// Forgets a process that ended without a failure.
     fn discard(&self, talk: &Arc<WorkerConnection>) {
         let mut live = self.current();
         if live.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, talk)) {
@@ -413,7 +415,7 @@ impl WorkerSupervisor {
         }
     }
 
-    /// Counts a process that failed, once; how many in a row that makes.
+    /// Counts a process that failed, once, and returns the number of consecutive failures.
     fn record_loss(&self, talk: &Arc<WorkerConnection>, loss: &ConnectionLoss) -> u32 {
         let mut live = self.current();
         let is_current = live.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, talk));
@@ -433,8 +435,10 @@ impl WorkerSupervisor {
         failures
     }
 
-    /// A request was not answered in its time. A process that has said nothing at all since then is deaf; one that goes on
-    /// answering others is not, and its late answer is dropped.
+    /// Handles a request that timed out.
+    ///
+    /// A process that has written nothing since then has hung and is ended; one that goes on answering other requests
+    /// is kept, and its late answer is dropped.
     fn handle_timeout(&self, talk: &Arc<WorkerConnection>, heard: u64) {
         if talk.lines_read() == heard {
             talk.abort("it did not answer in time");
@@ -458,14 +462,14 @@ impl WorkerSupervisor {
     }
 
     fn health(&self, (runner, session): (&HookRunner, &SessionSnapshot)) -> WorkerHealth {
-        // The disk is not waited for under the lock.
+        // The lock is not held while the disk is read.
         let birth = self.current().fingerprint.clone();
         let is_same = birth.is_none_or(|birth| birth.has_same_context(runner, session) && birth.has_same_files());
         let live = self.current();
         let talk = live.connection.as_ref();
         let (answered, late) = talk.map_or((0, 0), |talk| talk.answer_counts());
         let past = *self.past_counts.lock().unwrap_or_else(PoisonError::into_inner);
-        // What has changed since then is tried again.
+        // After a change, the worker is started again.
         let gave_up = is_same && self.failures.load(Ordering::Relaxed) >= MAX_CONSECUTIVE_FAILURES;
         WorkerHealth {
             pid: talk.filter(|talk| talk.is_open()).map(|talk| talk.pid()),
@@ -488,7 +492,7 @@ fn given_up_message(why: &str) -> String {
     )
 }
 
-/// What a command would have ended with that printed this.
+/// The result of a command that prints this text and exits with 0.
 fn answer_output(text: String) -> RunOutput {
     let bytes = text.len() as u64;
     RunOutput { stdout: CapturedStream { text, bytes, truncated: false }, ..RunOutput::from_exit(HookExit::Exited(0)) }
@@ -497,7 +501,7 @@ fn answer_output(text: String) -> RunOutput {
 fn loss_output(talk: &WorkerConnection, loss: ConnectionLoss) -> RunOutput {
     let stderr = captured_log(talk, 0);
     match loss.truncated_line {
-        // A no to this request is heard; of anything else it is only known that it was cut off.
+        // A deny of this request counts; anything else is only known to be truncated.
         Some(TruncatedLine { bytes, deny: no }) => {
             let text = no.map_or_else(|| "{".to_owned(), |(_, no)| no);
             let stdout = CapturedStream { text, bytes, truncated: true };
@@ -509,7 +513,7 @@ fn loss_output(talk: &WorkerConnection, loss: ConnectionLoss) -> RunOutput {
     }
 }
 
-/// What it has logged since then, as a command's stderr.
+/// The log after that number of bytes, as a command's stderr.
 fn captured_log(talk: &WorkerConnection, then: u64) -> CapturedStream {
     let text = talk.log_since(then);
     let bytes = text.len() as u64;

@@ -1,5 +1,5 @@
-//! What is said to a worker and what it says back, line by line. Pure: pieces of JSON out, bytes in. Whose turn it is and
-//! what silence means is `connection.rs`.
+//! Encodes the requests to a worker and parses its messages, line by line, without I/O. `connection.rs` handles their
+//! order and timeouts.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -9,16 +9,16 @@ use super::refs::{FieldRefs, SplitInput};
 use crate::answers::starts_with_deny;
 use crate::event::input::HookInput;
 
-/// The greeting: what this program can do for a worker that asks for it.
+/// The hello line, which offers optional features to the worker.
 pub(super) const HELLO_LINE: &[u8] = b"{\"id\":0,\"hello\":{\"version\":1,\"features\":[\"refs\"]}}\n";
-/// The number that the greeting is answered under; those of requests are higher.
+/// The id of the hello; those of requests are higher.
 const HELLO_REQUEST_ID: u64 = 0;
-/// What stands around an input in its line, at most.
+/// The maximum length of the JSON around an input.
 const REQUEST_ENVELOPE_BYTES: usize = 128;
-/// Pieces up to this length are copied together, which is quicker than writing each.
+/// Pieces up to this length are copied into one buffer, which is quicker than writing each.
 const MAX_COPIED_PIECE_BYTES: usize = 16 << 10;
 
-/// A request as one line. Whatever the worker has already is left out if `refs` says so.
+/// Encodes a request as one line. With `refs`, fields that the worker has kept are left out.
 pub(super) fn encode_request(id: u64, input: &HookInput, refs: Option<&mut FieldRefs>) -> Vec<Bytes> {
     let mut line = LineBuilder {
         buffer: Vec::with_capacity(MAX_COPIED_PIECE_BYTES.min(input.len() + REQUEST_ENVELOPE_BYTES)),
@@ -36,7 +36,7 @@ pub(super) fn encode_request(id: u64, input: &HookInput, refs: Option<&mut Field
     line.finish()
 }
 
-/// A line that is being put together: small pieces are copied, large ones are shared.
+/// Builds a line: small pieces are copied, large ones are shared.
 #[derive(Default)]
 pub(super) struct LineBuilder {
     pieces: Vec<Bytes>,
@@ -44,12 +44,12 @@ pub(super) struct LineBuilder {
 }
 
 impl LineBuilder {
-    /// Our own JSON.
+    /// Appends JSON that contains no line end.
     pub(super) fn push_text(&mut self, text: &[u8]) {
         self.buffer.extend_from_slice(text);
     }
 
-    /// A piece of somebody's JSON, in which an end of a line can only be blank space.
+    /// Appends a piece of JSON of any origin; a line end in it can only be white space, and is replaced.
     pub(super) fn push_piece(&mut self, piece: &Bytes) {
         match piece.contains(&b'\n') {
             true => self.buffer.extend(piece.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte })),
@@ -73,19 +73,19 @@ impl LineBuilder {
     }
 }
 
-/// What a worker said.
+/// A message of a worker.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WorkerMessage {
-    /// What it can do.
+    /// The features that the worker supports.
     Features {
-        /// Whether it keeps large fields, to have them sent once.
+        /// Whether the worker keeps large fields, so that they are sent once.
         refs: bool,
     },
-    /// An answer to a request: what a command would have printed.
+    /// The answer to a request: the text that a command would have printed.
     Answer(u64, String),
-    /// It failed at a request, and why.
+    /// The failure of a request, with the reason.
     Failure(u64, String),
-    /// Something that is no answer, and what is wrong with it.
+    /// A line that is not a valid message, with the reason.
     Malformed(String),
 }
 
@@ -101,8 +101,10 @@ struct RawWorkerMessage<'a> {
     features: Option<&'a RawValue>,
 }
 
-/// The no that a line begins with which was too long for more of it: its request, and the beginning of the answer. Nothing
-/// else that it might say can be believed without its end.
+/// Finds a deny at the start of a line that exceeded the maximum length: the id of its request, and the start of the
+/// answer.
+///
+/// No other answer can be trusted without its end.
 pub(super) fn find_truncated_deny(line: &str) -> Option<(u64, &str)> {
     let mut rest = line.trim_start().strip_prefix('{')?;
     let mut id = None;
@@ -119,20 +121,20 @@ pub(super) fn find_truncated_deny(line: &str) -> Option<(u64, &str)> {
     }
 }
 
-/// The value at the beginning of a text, and what is behind it.
+/// Parses the value at the start of a text, and returns the text after it.
 fn parse_leading_value<'t, T: Deserialize<'t>>(text: &'t str) -> Option<(T, &'t str)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
     let value = values.next()?.ok()?;
     Some((value, text.get(values.byte_offset()..)?))
 }
 
-/// Reads a line; nothing for a blank one.
+/// Parses a line; `None` for a blank one.
 pub(super) fn parse_message(line: &[u8]) -> Option<WorkerMessage> {
     let line = line.trim_ascii();
     if line.is_empty() {
         return None;
     }
-    // A derived reader takes an array for a structure, too.
+    // A derived deserialiser accepts an array for a struct too.
     if !line.starts_with(b"{") {
         return Some(malformed(line, "is no JSON object"));
     }
@@ -152,7 +154,7 @@ pub(super) fn parse_message(line: &[u8]) -> Option<WorkerMessage> {
         (Some(error), _) if error.get() != "null" => WorkerMessage::Failure(id, raw_text(error)),
         (_, Some(output)) if output.get() == "null" => WorkerMessage::Answer(id, String::new()),
         (_, Some(output)) => WorkerMessage::Answer(id, raw_text(output)),
-        // A field that was misspelt might hold a no.
+        // A misspelt field might hold a deny.
         (_, None) if said.features.is_none() && has_unknown_keys(line) => {
             malformed(line, "has neither `output` nor `error`")
         }
@@ -160,7 +162,7 @@ pub(super) fn parse_message(line: &[u8]) -> Option<WorkerMessage> {
     })
 }
 
-/// A string's own text, as a command would have printed it; anything else as it is written.
+/// The text of a JSON string, as a command would have printed it; other values as JSON.
 fn raw_text(value: &RawValue) -> String {
     serde_json::from_str::<String>(value.get()).unwrap_or_else(|_| value.get().to_owned())
 }
@@ -171,7 +173,7 @@ fn has_unknown_keys(line: &[u8]) -> bool {
 }
 
 fn malformed(line: &[u8], what: &str) -> WorkerMessage {
-    /// Enough to recognise it by.
+    /// The length of the excerpt in the message.
     const MAX_SHOWN_CHARS: usize = 120;
     let text = String::from_utf8_lossy(&line[..line.len().min(4 * MAX_SHOWN_CHARS)]).into_owned();
     let mut shown: String = text.chars().filter(|char| !char.is_control()).take(MAX_SHOWN_CHARS).collect();

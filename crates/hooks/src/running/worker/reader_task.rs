@@ -1,5 +1,4 @@
-//! The side that hears what a worker's process says, holds it to its bounds, and sees to its end. Who waits for what is
-//! `connection.rs`.
+//! The task that reads a worker's output, enforces its limits, and ends it. `connection.rs` has the pending requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +11,17 @@ use super::line_reader::ReadProgress;
 use super::loss::ConnectionLoss;
 use crate::answers::describe_signal;
 
-/// Who is about to end has ended by then.
+/// The time in which a process that is about to end is expected to have ended.
 const EXIT_GRACE_PERIOD: Duration = Duration::from_millis(50);
 
-/// The side that hears what the process says, and sees to its end.
+/// Reads the output of a worker process, and waits for its end.
 pub(super) struct ReaderTask {
     pub(super) connection: Arc<WorkerConnection>,
     pub(super) process: Process,
     pub(super) limits: WorkerLimits,
 }
 
-/// Why the listening ends.
+/// Why the reader stops.
 enum ReaderStop {
     Exited(std::io::Result<Exit>),
     Stopped,
@@ -34,7 +33,7 @@ impl ReaderTask {
         let over = self.read_until_stop().await;
         match over {
             ReaderStop::Exited(exit) => {
-                // What it said last may be an answer.
+                // The last output may be an answer.
                 let wrong = loop {
                     match self.connection.read_available(read_nonblocking) {
                         Ok(ReadProgress::Data) => {}
@@ -51,7 +50,7 @@ impl ReaderTask {
             }
             ReaderStop::Stopped => {
                 if let Some(loss) = self.connection.protocol_error() {
-                    // Who says something and then ends with a no has said no.
+                    // A process that exits with code 2 after invalid output has denied.
                     let exit = tokio::time::timeout(EXIT_GRACE_PERIOD, self.process.wait()).await;
                     let code = exit.ok().as_ref().and_then(exit_code);
                     self.connection.fail_all(ConnectionLoss { exit_code: code, ..loss });
@@ -78,9 +77,9 @@ impl ReaderTask {
                 biased;
                 () = stop.cancelled() => return ReaderStop::Stopped,
                 _ = from.readable() => match self.connection.read_available(|from, buffer| from.try_read(buffer)) {
-                    // One that never stops talking is not all that there is to do.
+                    // The task yields, so that a worker that never stops writing does not starve other tasks.
                     Ok(ReadProgress::Data | ReadProgress::Empty) => tokio::task::coop::consume_budget().await,
-                    // It may be about to end, which says more.
+                    // If the process is about to end, its exit status is the better explanation.
                     Ok(ReadProgress::Closed) => return self.wait_after_eof().await,
                     Err(loss) => {
                         self.connection.fail_protocol(loss);
@@ -97,7 +96,7 @@ impl ReaderTask {
         }
     }
 
-    /// It has closed its output: nobody will ever hear from it again.
+    /// Waits a moment for the end of a process that has closed its output, and ends it otherwise.
     async fn wait_after_eof(&mut self) -> ReaderStop {
         match tokio::time::timeout(LIMIT_CHECK_INTERVAL, self.process.wait()).await {
             Ok(exit) => ReaderStop::Exited(exit),
@@ -108,7 +107,7 @@ impl ReaderTask {
         }
     }
 
-    /// Whether it is grown too large, or has nothing to do.
+    /// Checks the memory limit and the idle timeout.
     fn check_limits(&self) {
         let is_idle = self.connection.is_idle();
         let most =

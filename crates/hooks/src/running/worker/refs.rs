@@ -1,5 +1,5 @@
-//! What a worker has kept of earlier requests, so that a large field is sent once and a growing text only by what is new.
-//! Pure: who may be spoken to this way is `connection.rs`.
+//! Tracks the fields of earlier requests that a worker has kept, so that a large field is sent once, and of a growing
+//! text only the new part. `connection.rs` decides which workers are sent such references.
 
 use std::time::{Duration, Instant};
 
@@ -8,27 +8,28 @@ use bytes::Bytes;
 use super::protocol::LineBuilder;
 use crate::event::input::HookInput;
 
-/// How many streams are told apart: one answer, and those of a few sub-agents at the same time.
+/// The number of streams that are distinguished: one response, and those of a few concurrent sub-agents.
 const MAX_STREAMS: usize = 4;
 
-/// After so long without a piece an answer has come to its end.
+/// The time without a piece after which a response counts as complete.
 const STREAM_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An input whose large fields can be left out: the pieces of the JSON around them.
 pub(super) struct SplitInput<'a> {
-    /// The object up to the shared field's name.
+    /// The object up to and including the shared field's name.
     prefix: &'a Bytes,
-    /// `,"name":`, which stands at the end of `before`.
+    /// The name of the shared field; `,"name":` stands at the end of `prefix`.
     shared_name: &'static str,
     shared: &'a Bytes,
-    /// What comes between the two; without the growing field's name. Up to the end, if there is none.
+    /// The JSON between the shared and the growing field, without the growing field's name; up to the end if there is
+    /// none.
     middle: &'a [u8],
     growing_field: Option<(&'static str, &'a [Bytes])>,
     has_more_text: bool,
 }
 
 impl<'a> SplitInput<'a> {
-    /// Nothing if the input has no field that is worth it.
+    /// Splits an input; `None` if it has no shared field.
     pub(super) fn from_input(input: &'a HookInput) -> Option<Self> {
         let layout = input.layout()?;
         let [before, shared, between, rest @ ..] = input.pieces() else { return None };
@@ -45,14 +46,14 @@ impl<'a> SplitInput<'a> {
         })
     }
 
-    /// The object without the two; without its end, if there is a growing one.
+    /// Writes the object without the two fields; without its end if there is a growing field.
     fn write_without_large_fields(&self, line: &mut LineBuilder) {
         let named = self.shared_name.len() + ",\"\":".len();
         line.push_piece(&self.prefix.slice(..self.prefix.len().saturating_sub(named)));
         line.push_text(self.middle);
     }
 
-    /// The growing field as a whole, and the end of the object.
+    /// Writes the whole growing field and the end of the object.
     fn write_growing_field(&self, line: &mut LineBuilder) {
         if let Some((name, text)) = self.growing_field {
             line.push_text(format!(",\"{name}\":\"").as_bytes());
@@ -62,17 +63,19 @@ impl<'a> SplitInput<'a> {
     }
 }
 
-/// What one worker has kept.
+/// The fields that one worker has kept.
 #[derive(Default)]
 pub(super) struct FieldRefs {
     streams: [Option<KeptStream>; MAX_STREAMS],
 }
 
-/// A request's large field, held so that no other can have its place in memory, and the text so far.
+/// The shared field of a request and the text sent so far.
+///
+/// The bytes are held so that no other field can have the same address.
 struct KeptStream {
     shared: Bytes,
     sent_text: Vec<Bytes>,
-    /// Whether more pieces of its answer are expected.
+    /// Whether more pieces of the response are expected.
     has_more_text: bool,
     last_used: Instant,
 }
@@ -82,7 +85,8 @@ impl FieldRefs {
     pub(super) fn write(&mut self, fields: &SplitInput<'_>, line: &mut LineBuilder) {
         let known = self.streams.iter().position(|kept| {
             let shared = kept.as_ref().map(|kept| &kept.shared);
-            // The same bytes in the same place: nobody compares ten megabytes for every word of an answer.
+            // Only the address and length are compared: the field may have megabytes, and there is a request for every
+            // piece.
             shared
                 .is_some_and(|shared| shared.as_ptr() == fields.shared.as_ptr() && shared.len() == fields.shared.len())
         });
@@ -92,8 +96,7 @@ impl FieldRefs {
         }
     }
 
-    /// The place to give up: the first whose stream is over as far as anybody can tell, so that little is kept; else the one
-    /// that rests longest.
+    /// The slot to reuse: the first whose stream has ended, so that little is kept, or else the least recently used.
     fn slot_to_reuse(&self) -> usize {
         let rests = |kept: &Option<KeptStream>| {
             kept.as_ref().is_none_or(|kept| !kept.has_more_text || kept.last_used.elapsed() > STREAM_IDLE_TIMEOUT)
@@ -135,7 +138,7 @@ impl FieldRefs {
                     new.iter().for_each(|piece| line.push_piece(piece));
                     line.push_text(b"\"]}");
                 }
-                // Another text: an answer that was begun again.
+                // The text is another one: the response was restarted.
                 None => {
                     line.push_text(format!(",\"keep\":{{\"{name}\":{number}}}").as_bytes());
                     whole = true;
@@ -156,12 +159,12 @@ impl FieldRefs {
     }
 }
 
-/// The numbers that a stream's request and its text are kept under.
+/// The numbers under which a worker keeps the shared field and the text of a stream.
 fn ref_numbers(at: usize) -> [usize; 2] {
     [2 * at + 1, 2 * at + 2]
 }
 
-/// What is new in a text that began as another; nothing if it did not.
+/// The part of `new` that was appended to `old`; `None` if `new` does not start with `old`.
 fn appended_pieces(old: &[Bytes], new: &[Bytes]) -> Option<Vec<Bytes>> {
     let (mut old, mut new) = (old.iter(), new.iter());
     let (mut left, mut right) = (Bytes::new(), Bytes::new());
@@ -200,7 +203,7 @@ mod tests {
     use crate::event::model_api::{LlmRequest, LlmResponse, SharedJson};
     use crate::running::observer::RunContext;
 
-    /// The other side, as a library would have it.
+    /// The worker's side of the protocol.
     #[derive(Default)]
     struct FakeWorker(HashMap<u64, Value>);
 
@@ -254,7 +257,7 @@ mod tests {
         HookInput::encode(&event, None, &Session::default(), &RunContext::default()).unwrap()
     }
 
-    /// Sends it, and holds what arrives against what was meant.
+    /// Sends an input, and compares what arrives with the original.
     fn send_and_check(refs: &mut FieldRefs, worker: &mut FakeWorker, input: &HookInput) -> usize {
         let line = protocol::encode_request(1, input, Some(refs)).concat();
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
