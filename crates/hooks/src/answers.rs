@@ -205,12 +205,12 @@ pub struct ParsedAnswer {
 
 impl ParsedAnswer {
     fn has_failure(&self, cause: FailureCause) -> bool {
-        self.problems.iter().any(|trouble| trouble.cause == Some(cause))
+        self.problems.iter().any(|problem| problem.cause == Some(cause))
     }
 
     /// Whether the answer is a deny only because the run failed.
     pub(crate) fn is_deny_by_failure(&self) -> bool {
-        self.answer.decision == Some(Decision::Deny) && self.problems.iter().any(|trouble| trouble.cause.is_some())
+        self.answer.decision == Some(Decision::Deny) && self.problems.iter().any(|problem| problem.cause.is_some())
     }
 }
 
@@ -356,7 +356,7 @@ pub(crate) fn strip_decision(reading: &mut ParsedAnswer) {
 
 /// Reads a truncated JSON answer: its decision counts if no change that it requested is lost.
 fn read_truncated(kind: EventKind, text: &str, bytes: u64) -> ParsedAnswer {
-    let mut text_of_trouble = format!("its JSON answer of {bytes} bytes was cut off by the output bound");
+    let mut problem_text = format!("its JSON answer of {bytes} bytes was cut off by the output bound");
     let (fields, cut) = AnswerFields::parse_prefix(text);
     let mut reading = fields.into_answer(kind);
     let only_words_lost = matches!(cut.as_deref(), Some("reason" | "stopReason" | "systemMessage"));
@@ -366,17 +366,17 @@ fn read_truncated(kind: EventKind, text: &str, bytes: u64) -> ParsedAnswer {
         None => false,
     };
     if !decided && !reading.answer.stop {
-        let text = format!("{text_of_trouble} before a decision could be read");
+        let text = format!("{problem_text} before a decision could be read");
         return ParsedAnswer {
             answer: Answer::default(),
             problems: vec![RunProblem { cause: Some(FailureCause::Truncated), text }],
         };
     }
-    text_of_trouble.push_str("; what it had decided by then counts");
+    problem_text.push_str("; what it had decided by then counts");
     if reading.answer.decision != Some(Decision::Allow) && reading.answer.reason.is_none() {
         reading.answer.reason = Some("the hook's reason was cut off by the output bound".to_owned());
     }
-    reading.problems.push(RunProblem { cause: None, text: text_of_trouble });
+    reading.problems.push(RunProblem { cause: None, text: problem_text });
     reading
 }
 
@@ -436,9 +436,9 @@ fn message_answer(text: &str) -> ParsedAnswer {
 fn read_block(kind: EventKind, stdout: &CapturedStream, stderr: &CapturedStream) -> ParsedAnswer {
     let printed =
         AnswerFields::parse(trim_output(&stdout.text)).ok().flatten().map(|fields| fields.into_answer(kind).answer);
-    let complaint =
+    let stderr_answer =
         AnswerFields::parse(trim_output(&stderr.text)).ok().flatten().map(|fields| fields.into_answer(kind).answer);
-    let reason = complaint
+    let reason = stderr_answer
         .and_then(|answer| answer.reason)
         .or_else(|| non_empty(&stderr.text))
         .or_else(|| printed.as_ref().and_then(|answer| answer.reason.clone()))
@@ -453,9 +453,9 @@ fn read_block(kind: EventKind, stdout: &CapturedStream, stderr: &CapturedStream)
 /// Keeps a deny or stop that a failed hook had printed before it failed.
 fn keep_early_deny(kind: EventKind, mut reading: ParsedAnswer, stdout: &CapturedStream) -> ParsedAnswer {
     if let Ok(Some(fields)) = AnswerFields::parse(trim_output(&stdout.text)) {
-        let spoken = fields.into_answer(kind).answer;
-        if spoken.ends_plan() {
-            reading.answer = spoken;
+        let early_answer = fields.into_answer(kind).answer;
+        if early_answer.ends_plan() {
+            reading.answer = early_answer;
             reading.problems[0].cause = None;
             reading.problems[0].text.push_str("; what it had already answered counts");
         }

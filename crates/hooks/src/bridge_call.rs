@@ -92,7 +92,7 @@ impl BridgeCall {
         program: &str,
         host: &str,
         event: &str,
-        patience: Duration,
+        timeout: Duration,
         without: NoAnswerPolicy,
     ) -> String {
         let refused = match without {
@@ -119,7 +119,7 @@ impl BridgeCall {
             ),
             NoAnswerPolicy::WarnOnly => "exec \"$0\" \"$@\"".to_owned(),
         };
-        let (program, seconds) = (quote_for_shell(program), patience.as_secs_f64());
+        let (program, seconds) = (quote_for_shell(program), timeout.as_secs_f64());
         format!(
             "{SHELL_PATH} -c '{INSTALL_MARKER}{found}{called}' {program} bridge {host} --event {event} --deadline {seconds}"
         )

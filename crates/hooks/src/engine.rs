@@ -112,8 +112,8 @@ impl HookEngineBuilder {
 
     /// Sets the trust gate that is asked before every run.
     #[must_use]
-    pub fn trust_gate(mut self, sentry: Arc<dyn TrustGate>) -> Self {
-        self.trust_gate = Some(sentry);
+    pub fn trust_gate(mut self, gate: Arc<dyn TrustGate>) -> Self {
+        self.trust_gate = Some(gate);
         self
     }
 
@@ -165,17 +165,17 @@ impl HookEngine {
     pub async fn fire_in_context<E: Event>(
         &self,
         event: &E,
-        belongs: &RunContext,
+        context: &RunContext,
         cancel: &CancellationToken,
     ) -> Outcome<E::Verdict> {
         let Some(plan) = self.plan_for_event(event) else { return build_outcome::<E>(Vec::new()) };
         let (session, effects) =
-            resolve_session_and_effects(event, belongs, self.session_dir(), self.user_home::<E>()).await;
-        let Some(firing) = self.prepare_dispatch(plan, event, belongs, cancel, session) else {
+            resolve_session_and_effects(event, context, self.session_dir(), self.user_home::<E>()).await;
+        let Some(dispatch) = self.prepare_dispatch(plan, event, context, cancel, session) else {
             return build_outcome::<E>(Vec::new());
         };
-        let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
-        build_outcome::<E>(firing.run(event, effects).instrument(span).await)
+        let span = tracing::info_span!("event", id = %dispatch.id, kind = %E::KIND);
+        build_outcome::<E>(dispatch.run(event, effects).instrument(span).await)
     }
 
     /// Fires an event for which the caller does not wait: returns a future that runs the hooks, or `None` if no hook
@@ -185,17 +185,17 @@ impl HookEngine {
     pub fn fire_detached<E: Event + 'static>(
         &self,
         event: E,
-        belongs: &RunContext,
+        context: &RunContext,
         cancel: &CancellationToken,
     ) -> Option<impl Future<Output = Outcome<E::Verdict>> + Send + use<E>> {
-        let (of, home, user_home) = (belongs.clone(), self.session_dir(), self.user_home::<E>());
-        let mut firing =
-            self.prepare_dispatch(self.plan_for_event(&event)?, &event, belongs, cancel, home.assumed_snapshot())?;
-        let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
+        let (of, home, user_home) = (context.clone(), self.session_dir(), self.user_home::<E>());
+        let mut dispatch =
+            self.prepare_dispatch(self.plan_for_event(&event)?, &event, context, cancel, home.assumed_snapshot())?;
+        let span = tracing::info_span!("event", id = %dispatch.id, kind = %E::KIND);
         let run = async move {
             let (session, effects) = resolve_session_and_effects(&event, &of, home, user_home).await;
-            firing.session = Arc::new(session);
-            build_outcome::<E>(firing.run(&event, effects).await)
+            dispatch.session = Arc::new(session);
+            build_outcome::<E>(dispatch.run(&event, effects).await)
         };
         Some(run.instrument(span))
     }
@@ -220,14 +220,14 @@ impl HookEngine {
         &self,
         (planner, plan): (Arc<Planner>, Arc<Plan>),
         event: &E,
-        belongs: &RunContext,
+        context: &RunContext,
         cancel: &CancellationToken,
         session: SessionSnapshot,
     ) -> Option<EventDispatch> {
-        let plan = self.retain_by_run_condition(plan, event, belongs, &session)?;
+        let plan = self.retain_by_run_condition(plan, event, context, &session)?;
         Some(EventDispatch {
             id: EventId(self.shared.fired_events.fetch_add(1, Ordering::Relaxed) + 1),
-            context: RunContext { tool_use_id: event.tool_use_id().map(Arc::from), ..belongs.clone() },
+            context: RunContext { tool_use_id: event.tool_use_id().map(Arc::from), ..context.clone() },
             kind: E::KIND,
             offered_tools: event.offered_tools().into(),
             plan,
@@ -242,21 +242,21 @@ impl HookEngine {
         })
     }
 
-    /// Removes the hooks from a plan whose run condition is not met; `None` if none is left.
+    /// Removes hooks whose run condition is not met from a plan; `None` if none is left.
     fn retain_by_run_condition<E: Event>(
         &self,
         plan: Arc<Plan>,
         event: &E,
-        belongs: &RunContext,
+        context: &RunContext,
         session: &Session,
     ) -> Option<Arc<Plan>> {
         if plan.hooks.iter().all(|hook| hook.run_condition == RunCondition::default()) {
             return Some(plan);
         }
-        let here = if belongs.agent.is_some() { AgentScope::SubAgent } else { AgentScope::Session };
+        let here = if context.agent.is_some() { AgentScope::SubAgent } else { AgentScope::Session };
         let mut spent = self.shared.spent_once_hooks.lock().unwrap_or_else(PoisonError::into_inner);
         let plan = plan.filtered(|hook| {
-            let RunCondition { if_rule: only_if, once, agent_scope: whose, after_call: after } = &hook.run_condition;
+            let RunCondition { if_rule: only_if, once, agent_scope: scope, after_call: after } = &hook.run_condition;
             let meant = match (only_if, event.tool_call()) {
                 (Some(rule), Some((tool, input))) => rule.matches(tool, input, &session.cwd, &session.project_dir),
                 _ => true,
@@ -265,7 +265,7 @@ impl HookEngine {
             let mut first =
                 || !*once || hook.is_guard() || spent.insert((E::KIND, hook.id().to_owned(), session.id.clone()));
             let ended = after.is_none_or(|after| event.call_status().is_none_or(|end| end == after));
-            whose.is_none_or(|whose| whose == here) && ended && meant && first()
+            scope.is_none_or(|scope| scope == here) && ended && meant && first()
         });
         (!plan.hooks.is_empty()).then(|| Arc::new(plan))
     }
@@ -275,15 +275,15 @@ impl HookEngine {
         self.fire_any_in_context(event, &RunContext::default(), cancel).await
     }
 
-    /// Fires an event of a turn, a sub-agent or another agent whose kind is only known at run time.
+    /// Fires an event whose kind is only known at run time, in the context of a turn, a sub-agent or another agent.
     pub async fn fire_any_in_context(
         &self,
         event: &AnyEvent,
-        belongs: &RunContext,
+        context: &RunContext,
         cancel: &CancellationToken,
     ) -> Outcome<()> {
         with_event!(event, event => {
-            let outcome = self.fire_in_context(event, belongs, cancel).await;
+            let outcome = self.fire_in_context(event, context, cancel).await;
             Outcome {
                 verdict: (),
                 messages: outcome.messages,
@@ -440,7 +440,7 @@ impl HookEngine {
     /// # Errors
     /// If it is not, with the reason.
     pub fn check_trust(&self, hook: &Arc<Hook>) -> Result<(), String> {
-        self.shared.trust_gate.as_ref().map_or(Ok(()), |sentry| sentry.check(hook))
+        self.shared.trust_gate.as_ref().map_or(Ok(()), |gate| gate.check(hook))
     }
 
     /// Waits for the background hooks, each of which has its timeout. The observers receive their messages.

@@ -173,15 +173,15 @@ impl Hook {
 
     /// Why the hook runs on a call with these effects, if it does.
     pub(crate) fn match_reason(&self, effects: &Effects, place: &effects::Place<'_>) -> Option<MatchReason> {
-        let mut because = MatchReason::Always;
+        let mut reason = MatchReason::Always;
         for when in &self.when {
-            match (when.match_effects(effects, place, self.is_guard())?, &because) {
+            match (when.match_effects(effects, place, self.is_guard())?, &reason) {
                 // A known effect is a better reason than an uncertain one.
                 (MatchReason::Always, _) | (MatchReason::Uncertain { .. }, MatchReason::Effect { .. }) => {}
-                (found, _) => because = found,
+                (found, _) => reason = found,
             }
         }
-        Some(because)
+        Some(reason)
     }
 
     /// The text of the hook's `when` filters as written, if it has any.
@@ -248,12 +248,12 @@ impl Hook {
 
     /// The key by which equal hooks are recognised and run once. Functions have no key and equal no other hook.
     pub(crate) fn dedup_key(&self) -> Option<(Option<&str>, Cow<'_, str>, Option<String>)> {
-        let deed = match &self.action {
+        let action = match &self.action {
             // A service may answer differently to other headers.
             Action::Http(http) => Some(Cow::Owned(format!("{} {:?}", http.url, http.headers))),
             other => other.command().map(|command| Cow::Borrowed(command.command.as_str())),
         };
-        deed.map(|deed| (self.name.as_deref(), deed, self.when_text()))
+        action.map(|action| (self.name.as_deref(), action, self.when_text()))
     }
 
     /// The value of `type` in settings.

@@ -6,8 +6,8 @@
 //!
 //! The crate talks to no model provider and to no terminal; of models it knows only the text of requests and responses
 //! ([`LlmRequest`], [`LlmResponse`]). With the `http` feature, which is on by default, it sends events to hooks of type
-//! `http`. It reads no environment variables and no settings files: the caller passes both in. It does read the disk
-//! around a call and a hook, such as symbolic links and git's configuration, to determine effects and fingerprints.
+//! `http`. It reads no environment variables and no settings files: the caller passes both in. It does read the disk to
+//! determine the effects of a call and the files of a command: symbolic links, git's configuration, scripts.
 //!
 //! ```
 //! use hookwright_hooks::{

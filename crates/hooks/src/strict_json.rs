@@ -17,7 +17,7 @@ pub struct ParsedJson {
     pub repeated_key: Option<String>,
 }
 
-/// Parses one JSON value with nothing after it.
+/// Parses one JSON value that is the whole text.
 ///
 /// # Errors
 /// If the text is not JSON, or is nested too deeply.
@@ -25,7 +25,7 @@ pub fn parse(bytes: &[u8]) -> serde_json::Result<ParsedJson> {
     parse_pruned(bytes, usize::MAX)
 }
 
-/// Parses one JSON value with nothing after it; objects and arrays below `max_depth` levels become null.
+/// Parses one JSON value that is the whole text; objects and arrays below `max_depth` levels become null.
 ///
 /// # Errors
 /// If the text is not JSON, or is nested too deeply for `serde_json`.

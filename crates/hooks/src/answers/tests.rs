@@ -116,7 +116,7 @@ fn a_wrong_field_is_named_and_the_rest_counts() {
     let reading = parse_exit(EventKind::BeforeTool, 0, json, "");
     assert_eq!(reading.answer.decision, Some(Decision::Deny));
     assert_eq!(reading.answer.system_message.as_deref(), Some("hi"));
-    let texts: Vec<_> = reading.problems.iter().map(|trouble| trouble.text.as_str()).collect();
+    let texts: Vec<_> = reading.problems.iter().map(|problem| problem.text.as_str()).collect();
     assert!(texts[0].contains("`reason`") && texts[1].contains("hookSpecificOutput.tool_input"), "{texts:?}");
 }
 
@@ -290,8 +290,8 @@ fn a_repeated_key_in_a_truncated_answer_hides_no_deny() {
     let text = r#"{"decision":"allow","decision":"allow","reason":"half a rea"#;
     assert!(cut(text).has_failure(FailureCause::Truncated), "{:?}", cut(text));
     assert!(starts_with_deny(r#"{"decision":"deny","decision":"allow","reason":"half"#));
-    let spoken = captured_stream(r#"{"decision":"deny","decision":"allow"}"#);
+    let output = captured_stream(r#"{"decision":"deny","decision":"allow"}"#);
     let late =
-        parse_answer(EventKind::BeforeTool, &HookExit::TimedOut(Duration::from_secs(1)), &spoken, &captured_stream(""));
+        parse_answer(EventKind::BeforeTool, &HookExit::TimedOut(Duration::from_secs(1)), &output, &captured_stream(""));
     assert_eq!(late.answer.decision, Some(Decision::Deny));
 }

@@ -10,7 +10,7 @@ use crate::event::chunks::ChunkUnit;
 use crate::jsonc::last_property;
 use crate::suggestion::nearest_name;
 
-/// Reads `chunks`.
+/// Reads the `chunks` key of a hook.
 ///
 /// A hook that sets it wants text held back, so an invalid value counts as `line`.
 pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) -> Option<ChunkUnit> {

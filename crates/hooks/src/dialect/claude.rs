@@ -44,13 +44,13 @@ const FAILURE_EVENT_NAME: &str = "PostToolUseFailure";
 
 /// The name of an event in Claude Code, if it has the event: the foreign name in [`EVENTS`](crate::EVENTS), or else the
 /// same name.
-pub fn event_name(kind: EventKind, whose: AgentScope) -> Option<&'static str> {
+pub fn event_name(kind: EventKind, scope: AgentScope) -> Option<&'static str> {
     if matches!(kind, EventKind::BeforeModel | EventKind::AfterModel | EventKind::BeforeToolSelection) {
         return None;
     }
     let names = kind.info().foreign_names;
     // AfterAgent has two names: the second is for sub-agents.
-    let own = if whose == AgentScope::SubAgent { names.last() } else { names.first() };
+    let own = if scope == AgentScope::SubAgent { names.last() } else { names.first() };
     Some(own.copied().unwrap_or(kind.name()))
 }
 
@@ -64,15 +64,15 @@ pub fn event_by_name(name: &str) -> Option<ClaudeEventMapping> {
         });
     }
     let kind = EventKind::all().find(|kind| {
-        [AgentScope::Session, AgentScope::SubAgent].into_iter().any(|whose| event_name(*kind, whose) == Some(name))
+        [AgentScope::Session, AgentScope::SubAgent].into_iter().any(|scope| event_name(*kind, scope) == Some(name))
     })?;
-    let whose = match name {
+    let scope = match name {
         "Stop" => Some(AgentScope::Session),
         "SubagentStop" => Some(AgentScope::SubAgent),
         _ => None,
     };
     let after = (kind == EventKind::AfterTool).then_some(CallStatus::Succeeded);
-    Some(ClaudeEventMapping { kind, agent_scope: whose, after_call: after })
+    Some(ClaudeEventMapping { kind, agent_scope: scope, after_call: after })
 }
 
 /// The default timeout of hooks in Claude Code's dialect.
@@ -118,8 +118,8 @@ impl ClaudeInput {
     ) -> Result<ClaudeInput, String> {
         let ours: Map<String, Value> = serde_json::from_str(&input.to_json())
             .map_err(|error| format!("its input could not be put into Claude Code's words: {error}"))?;
-        let whose = if ours.contains_key("agent_id") { AgentScope::SubAgent } else { AgentScope::Session };
-        let Some(name) = event_name(kind, whose) else {
+        let scope = if ours.contains_key("agent_id") { AgentScope::SubAgent } else { AgentScope::Session };
+        let Some(name) = event_name(kind, scope) else {
             return Err(format!("Claude Code has no event like {kind}, so that nothing can be told in its words"));
         };
         let name = if after == Some(CallStatus::Failed) { FAILURE_EVENT_NAME } else { name };

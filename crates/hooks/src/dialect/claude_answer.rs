@@ -29,10 +29,10 @@ pub(crate) fn parse_claude_answer(
         HookExit::Exited(2) => answers::drop_unsupported_effects(hook.event, reader.read_block(stdout, stderr)),
         HookExit::TimedOut(_) | HookExit::Failed(_) => {
             let mut reading = answers::parse_answer(hook.event, end, &CapturedStream::default(), stderr);
-            let spoken = reader.read_success(stdout).answer;
-            if spoken.ends_plan() {
-                reading.answer = spoken;
-                reading.problems.iter_mut().for_each(|trouble| trouble.cause = None);
+            let early_answer = reader.read_success(stdout).answer;
+            if early_answer.ends_plan() {
+                reading.answer = early_answer;
+                reading.problems.iter_mut().for_each(|problem| problem.cause = None);
             }
             answers::drop_unsupported_effects(hook.event, reading)
         }
@@ -108,12 +108,13 @@ impl ClaudeAnswerReader<'_> {
 
     /// Reads the output after exit code 2: a deny with stderr as its reason.
     fn read_block(&self, stdout: &CapturedStream, stderr: &CapturedStream) -> ParsedAnswer {
-        let said = |text: &str| Some(answers::trim_output(text)).filter(|text| !text.is_empty()).map(str::to_owned);
+        let non_empty =
+            |text: &str| Some(answers::trim_output(text)).filter(|text| !text.is_empty()).map(str::to_owned);
         let printed = match find_answer(answers::trim_output(&stdout.text)) {
             ClaudeOutput::Object { fields, .. } => self.read_object(&fields).answer,
             ClaudeOutput::Text | ClaudeOutput::Unreadable(_) => Answer::default(),
         };
-        let reason = said(&stderr.text).or(printed.reason).or_else(|| said(&stdout.text));
+        let reason = non_empty(&stderr.text).or(printed.reason).or_else(|| non_empty(&stdout.text));
         let (system_message, suppress_output) = (printed.system_message, printed.suppress_output);
         let mut answer = Answer { system_message, suppress_output, ..Answer::default() };
         self.deny(&mut answer, reason);
@@ -135,26 +136,26 @@ impl ClaudeAnswerReader<'_> {
 
     fn read_object(&self, fields: &ClaudeAnswerFields) -> ParsedAnswer {
         let mut reading = ParsedAnswer::default();
-        let mut heard = ClaudeFieldReader { parsed: &mut reading };
-        let answer_reason = heard.read_text(fields, "reason", "");
-        let stop = heard.read_flag(fields, "continue") == Some(false);
-        let stop_reason = heard.read_text(fields, "stopReason", "");
-        let system_message = heard.read_text(fields, "systemMessage", "");
-        let suppress_output = heard.read_flag(fields, "suppressOutput").unwrap_or(false);
+        let mut reader = ClaudeFieldReader { parsed: &mut reading };
+        let answer_reason = reader.read_text(fields, "reason", "");
+        let stop = reader.read_flag(fields, "continue") == Some(false);
+        let stop_reason = reader.read_text(fields, "stopReason", "");
+        let system_message = reader.read_text(fields, "systemMessage", "");
+        let suppress_output = reader.read_flag(fields, "suppressOutput").unwrap_or(false);
         let specific = match fields.get("hookSpecificOutput") {
             Some(Value::Object(specific)) => specific.clone(),
             Some(Value::Null) | None => ClaudeAnswerFields::new(),
             Some(other) => {
-                heard.report_wrong_type("hookSpecificOutput", "an object", other);
+                reader.report_wrong_type("hookSpecificOutput", "an object", other);
                 ClaudeAnswerFields::new()
             }
         };
-        heard.report_misspelt_keys(fields, &TOP_LEVEL_KEYS, "");
-        heard.report_misspelt_keys(&specific, &SPECIFIC_OUTPUT_KEYS, "hookSpecificOutput.");
-        let decision = heard.read_decision(fields, &specific);
-        let reason = heard.read_text(&specific, "permissionDecisionReason", "hookSpecificOutput.").or(answer_reason);
-        let reason = reason.or_else(|| heard.read_text(fields, "permissionDecisionReason", ""));
-        heard.check_event_name(self.kind, &specific);
+        reader.report_misspelt_keys(fields, &TOP_LEVEL_KEYS, "");
+        reader.report_misspelt_keys(&specific, &SPECIFIC_OUTPUT_KEYS, "hookSpecificOutput.");
+        let decision = reader.read_decision(fields, &specific);
+        let reason = reader.read_text(&specific, "permissionDecisionReason", "hookSpecificOutput.").or(answer_reason);
+        let reason = reason.or_else(|| reader.read_text(fields, "permissionDecisionReason", ""));
+        reader.check_event_name(self.kind, &specific);
         reading.answer = Answer { stop, stop_reason, system_message, suppress_output, ..Answer::default() };
         match decision {
             Some(Decision::Deny) => self.deny(&mut reading.answer, reason),
@@ -170,9 +171,9 @@ impl ClaudeAnswerReader<'_> {
 
     /// Reads the context and the changes of an answer.
     fn read_changes(&self, reading: &mut ParsedAnswer, fields: &ClaudeAnswerFields, specific: &ClaudeAnswerFields) {
-        let mut heard = ClaudeFieldReader { parsed: reading };
-        let context = heard.read_text(specific, "additionalContext", "hookSpecificOutput.");
-        let context = context.or_else(|| heard.read_text(fields, "additionalContext", ""));
+        let mut reader = ClaudeFieldReader { parsed: reading };
+        let context = reader.read_text(specific, "additionalContext", "hookSpecificOutput.");
+        let context = context.or_else(|| reader.read_text(fields, "additionalContext", ""));
         if let Some(context) = context.filter(|context| !context.is_empty()) {
             self.apply_context(reading, context);
         }
@@ -342,7 +343,7 @@ impl ClaudeFieldReader<'_> {
     /// Reports an answer that names another event; it counts, since the hook was run for this event only.
     fn check_event_name(&mut self, kind: EventKind, specific: &ClaudeAnswerFields) {
         let Some(named) = specific.get("hookEventName").and_then(Value::as_str) else { return };
-        let own = [AgentScope::Session, AgentScope::SubAgent].map(|whose| event_name(kind, whose));
+        let own = [AgentScope::Session, AgentScope::SubAgent].map(|scope| event_name(kind, scope));
         if !own.contains(&Some(named)) && named != kind.name() {
             let text = format!("answered as if to {named}; it counts");
             self.parsed.problems.push(RunProblem { cause: None, text });

@@ -25,14 +25,14 @@ impl Hook {
             matcher: _,
             matcher_text,
             when: _,
-            run_condition: RunCondition { if_rule: only_if, once, agent_scope: whose, after_call: after },
+            run_condition: RunCondition { if_rule: only_if, once, agent_scope: scope, after_call: after },
             sequential,
             chunks,
             action,
             timeout,
             on_error,
             locked,
-            role: duty,
+            role,
             // Other settings determine it.
             required: _,
             enabled,
@@ -45,7 +45,7 @@ impl Hook {
             Dialect::Gemini => String::new(),
             other => other.as_str().to_owned(),
         };
-        let whose = match whose {
+        let scope = match scope {
             None => "",
             Some(AgentScope::Session) => "session",
             Some(AgentScope::SubAgent) => "sub-agent",
@@ -63,8 +63,8 @@ impl Hook {
             ("timeout", format!("{} ms", timeout.as_millis())),
             ("onError", on_error_text(on_error)),
             ("locked", flag_text(*locked)),
-            ("guard", flag_text(*duty == HookRole::Guard)),
-            ("async", flag_text(*duty == HookRole::Background)),
+            ("guard", flag_text(*role == HookRole::Guard)),
+            ("async", flag_text(*role == HookRole::Background)),
             ("enabled", if *enabled { String::new() } else { "false".to_owned() }),
         ];
         // Fields that were added later are left out where they are unset, so that older records stay valid.
@@ -72,7 +72,7 @@ impl Hook {
             ("dialect", dialect),
             ("if", only_if.as_ref().map_or_else(String::new, |rule| rule.text().to_owned())),
             ("once", flag_text(*once)),
-            ("whose", whose.to_owned()),
+            ("whose", scope.to_owned()),
             ("result", if *after == Some(CallStatus::Failed) { "failed".to_owned() } else { String::new() }),
             ("chunks", chunks.map(|chunks| chunks.to_string()).unwrap_or_default()),
         ];
@@ -92,8 +92,8 @@ impl Hook {
 
 /// The fields of a worker.
 fn worker_fields(worker: &WorkerAction) -> [FingerprintField; 6] {
-    let WorkerAction { command: _, package, config: upkeep } = worker;
-    let WorkerConfig { start_with_session: early, concurrency, idle_timeout, max_memory_bytes: max_memory } = upkeep;
+    let WorkerAction { command: _, package, config } = worker;
+    let WorkerConfig { start_with_session: early, concurrency, idle_timeout, max_memory_bytes: max_memory } = config;
     let kind = if package.is_some() { "plugin" } else { "worker" };
     [
         ("type", kind.to_owned()),

@@ -91,7 +91,7 @@ impl HookRunner {
             && let Err(reason) = self.check_command(action, session)
         {
             end = match session.directory_problem() {
-                Some(complaint) => HookExit::OutOfResources(format!("{complaint}, and {reason}")),
+                Some(dir_problem) => HookExit::OutOfResources(format!("{dir_problem}, and {reason}")),
                 None => exit_from_readiness_error(reason),
             };
         }
@@ -105,25 +105,26 @@ impl HookRunner {
         }
     }
 
-    /// Fails a hook with a shortage of resources whose directory is gone, or that refers to the former path of the
-    /// directory. This is not the hook's own fault.
+    /// Checks that the session's directory exists, and that a command does not refer to its former path if it was moved.
+    ///
+    /// A hook that cannot run for this reason is out of resources: the failure is not its own fault.
     pub(super) fn check_working_directory(
         &self,
         action: &CommandAction,
         session: &SessionSnapshot,
     ) -> Result<(), HookExit> {
-        let Some(complaint) = session.directory_problem() else { return Ok(()) };
+        let Some(dir_problem) = session.directory_problem() else { return Ok(()) };
         // The directory is checked again: some time may have passed since the event.
         if !matches!(session.directory.locate(), DirectoryLocation::Moved(_)) {
-            return Err(HookExit::OutOfResources(complaint));
+            return Err(HookExit::OutOfResources(dir_problem));
         }
         let before = session.directory.path().to_string_lossy();
         let mut named = std::iter::once(&action.command).chain(action.env.iter().map(|(_, value)| value));
         if named.any(|text| text.contains(&*before)) {
-            return Err(HookExit::OutOfResources(format!("{complaint}, and it names the old path")));
+            return Err(HookExit::OutOfResources(format!("{dir_problem}, and it names the old path")));
         }
         self.check_command(action, session)
-            .map_err(|reason| HookExit::OutOfResources(format!("{complaint}, and {reason}")))
+            .map_err(|reason| HookExit::OutOfResources(format!("{dir_problem}, and {reason}")))
     }
 
     /// Starts the command, with retries.

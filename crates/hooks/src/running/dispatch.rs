@@ -61,9 +61,9 @@ struct EffectsQuery {
 }
 
 impl EffectsQuery {
-    fn from_event<E: Event>(event: &E, belongs: &RunContext) -> Option<EffectsQuery> {
+    fn from_event<E: Event>(event: &E, context: &RunContext) -> Option<EffectsQuery> {
         let (tool, args) = event.tool_call()?;
-        let (paths, touches_nothing) = (belongs.path_resolver.clone(), belongs.has_no_effects);
+        let (paths, touches_nothing) = (context.path_resolver.clone(), context.has_no_effects);
         Some(EffectsQuery {
             tool: tool.to_owned(),
             args: Effects::telling_args(tool, args),
@@ -92,11 +92,11 @@ fn call_place<'s>(session: &'s SessionSnapshot, home: Option<&'s Path>) -> effec
 /// If the disk does not respond, the directory is assumed not to have moved, and the effects are unknown.
 pub(crate) async fn resolve_session_and_effects<E: Event>(
     event: &E,
-    belongs: &RunContext,
+    context: &RunContext,
     home: Arc<SessionDir>,
     user_home: Option<PathBuf>,
 ) -> (SessionSnapshot, Option<Effects>) {
-    let call = EffectsQuery::from_event(event, belongs);
+    let call = EffectsQuery::from_event(event, context);
     let (is_call, assumed) = (call.is_some(), home.assumed_snapshot());
     let look = run_with_disk_timeout(move || {
         let session = home.snapshot();
@@ -176,17 +176,17 @@ impl EventDispatch {
         let mut event = event.clone();
         let mut ran: Vec<HookRun> = Vec::with_capacity(self.plan.hooks.len());
         for at in 0..self.plan.hooks.len() {
-            let Some(because) = self.match_reason(at, effects.as_ref()) else { continue };
+            let Some(reason) = self.match_reason(at, effects.as_ref()) else { continue };
             let input = HookInput::encode(&event, effects.as_ref(), &self.session, &self.context);
             if self.plan.hooks[at].is_background() {
-                self.spawn_background_run(at, because, input);
+                self.spawn_background_run(at, reason, input);
                 continue;
             }
             let turn = ScheduledRun {
                 hook_index: at,
                 position: at + 1,
                 answers_seen: ran.len(),
-                match_reason: because,
+                match_reason: reason,
                 is_only_hook: true,
             };
             for one in self.run_alone(turn, input).await {
@@ -205,15 +205,15 @@ impl EventDispatch {
 
     /// Runs the hooks in parallel, all with the same input.
     async fn run_in_parallel<E: Event>(&self, event: &E, effects: Option<Effects>) -> Vec<HookRun> {
-        let asked = |at: usize| Some((at, self.match_reason(at, effects.as_ref())?));
-        let mut asked: Vec<(usize, MatchReason)> = (0..self.plan.hooks.len()).filter_map(asked).collect();
-        if asked.is_empty() {
+        let matching = |at: usize| Some((at, self.match_reason(at, effects.as_ref())?));
+        let mut matching: Vec<(usize, MatchReason)> = (0..self.plan.hooks.len()).filter_map(matching).collect();
+        if matching.is_empty() {
             return Vec::new();
         }
         let input = HookInput::encode(event, effects.as_ref(), &self.session, &self.context);
-        if let [(at, _)] = asked[..]
+        if let [(at, _)] = matching[..]
             && !self.plan.hooks[at].is_background()
-            && let Some((at, because)) = asked.pop()
+            && let Some((at, reason)) = matching.pop()
         {
             return self
                 .run_alone(
@@ -221,7 +221,7 @@ impl EventDispatch {
                         hook_index: at,
                         position: at + 1,
                         answers_seen: 0,
-                        match_reason: because,
+                        match_reason: reason,
                         is_only_hook: true,
                     },
                     input,
@@ -229,15 +229,15 @@ impl EventDispatch {
                 .await;
         }
         let mut tasks = JoinSet::new();
-        for (at, because) in asked {
+        for (at, reason) in matching {
             match self.plan.hooks[at].is_background() {
-                true => self.spawn_background_run(at, because, input.clone()),
+                true => self.spawn_background_run(at, reason, input.clone()),
                 false => {
                     let turn = ScheduledRun {
                         hook_index: at,
                         position: at + 1,
                         answers_seen: 0,
-                        match_reason: because,
+                        match_reason: reason,
                         is_only_hook: false,
                     };
                     self.spawn_run(&mut tasks, turn, input.clone());
@@ -275,7 +275,7 @@ impl EventDispatch {
         self.cancel.is_cancelled() || ran.iter().any(|one| one.report.answer.ends_plan())
     }
 
-    /// Runs guards again whose event other hooks have changed since the guard ran, so that guards decide last.
+    /// Reruns the guards that have not seen the latest changes of other hooks, so that guards decide last.
     async fn recheck_guards<E: Event>(&self, event: &E, ran: &mut Vec<HookRun>) {
         /// The maximum number of rounds: hooks that keep changing each other's changes would never end.
         const MAX_RECHECK_ROUNDS: usize = 3;
@@ -288,13 +288,13 @@ impl EventDispatch {
             let effects = self.resolve_effects(&now).await;
             let input = HookInput::encode(&now, effects.as_ref(), &self.session, &self.context);
             let mut tasks = JoinSet::new();
-            for (nth, (at, because)) in again.into_iter().enumerate() {
+            for (nth, (at, reason)) in again.into_iter().enumerate() {
                 let position = self.plan.hooks.len().max(ran.len()) + nth + 1;
                 let turn = ScheduledRun {
                     hook_index: at,
                     position,
                     answers_seen: ran.len(),
-                    match_reason: because,
+                    match_reason: reason,
                     is_only_hook: false,
                 };
                 self.spawn_run(&mut tasks, turn, input.clone());
@@ -358,14 +358,14 @@ impl EventDispatch {
     /// Spawns one run as a task: the runtime thread that is notified of the hook's pipes then handles them itself,
     /// which is quicker than waking the task that waits for the outcome each time.
     fn spawn_run(&self, tasks: &mut JoinSet<HookRun>, turn: ScheduledRun, input: Result<HookInput, String>) {
-        let firing = self.clone();
+        let dispatch = self.clone();
         let (id, span) = self.run_id_and_span(&turn);
-        tasks.spawn(async move { firing.run_one(id, turn, input).await }.instrument(span));
+        tasks.spawn(async move { dispatch.run_one(id, turn, input).await }.instrument(span));
     }
 
     /// Starts a run for which the event does not wait; the observers receive its result.
-    fn spawn_background_run(&self, at: usize, because: MatchReason, input: Result<HookInput, String>) {
-        let firing = EventDispatch { cancel: self.background.cancel.child_token(), ..self.clone() };
+    fn spawn_background_run(&self, at: usize, reason: MatchReason, input: Result<HookInput, String>) {
+        let dispatch = EventDispatch { cancel: self.background.cancel.child_token(), ..self.clone() };
         let id = RunId { event: self.id, position: at + 1 };
         let span = tracing::info_span!("run", %id, hook = self.plan.hooks[at].id(), beside = true);
         let run = async move {
@@ -373,29 +373,29 @@ impl EventDispatch {
                 hook_index: at,
                 position: at + 1,
                 answers_seen: 0,
-                match_reason: because,
+                match_reason: reason,
                 is_only_hook: false,
             };
-            let ran = firing.run_one(id, turn, input).await;
+            let ran = dispatch.run_one(id, turn, input).await;
             // After a cancellation at the end of the session there is nothing to report.
-            if !firing.cancel.is_cancelled() {
+            if !dispatch.cancel.is_cancelled() {
                 let words = ran.messages_and_warnings();
-                firing
+                dispatch
                     .observers
                     .iter()
-                    .for_each(|observer| observer.background_output(firing.kind, &words.0, &words.1));
+                    .for_each(|observer| observer.background_output(dispatch.kind, &words.0, &words.1));
             }
         };
         self.background.spawn(run.instrument(span));
     }
 
     async fn run_one(&self, id: RunId, turn: ScheduledRun, input: Result<HookInput, String>) -> HookRun {
-        let ScheduledRun { hook_index: at, answers_seen: saw, match_reason: because, is_only_hook: alone, .. } = turn;
-        let company = RunConcurrency { is_only_hook: alone, max_parallel: self.planner.registry().max_parallel() };
+        let ScheduledRun { hook_index: at, answers_seen: saw, match_reason: reason, is_only_hook: alone, .. } = turn;
+        let concurrency = RunConcurrency { is_only_hook: alone, max_parallel: self.planner.registry().max_parallel() };
         let hook = &self.plan.hooks[at];
         tracing::debug!(source = %hook.source, timeout = ?hook.timeout, "the hook starts");
-        let (belongs, total) = (&self.context, self.plan.hooks.len().max(id.position));
-        let start = RunStart { id, context: belongs, event: self.kind, hook: hook.id(), source: &hook.source, total };
+        let (context, total) = (&self.context, self.plan.hooks.len().max(id.position));
+        let start = RunStart { id, context, event: self.kind, hook: hook.id(), source: &hook.source, total };
         self.observers.iter().for_each(|observer| observer.run_started(&start));
         let distrust = self.trust_problem(hook).await;
         let not_started = |message| RunOutput::from_exit(HookExit::NotStarted { code: 126, message });
@@ -406,8 +406,10 @@ impl EventDispatch {
                 self.parse_gemini_run(not_started(message), input)
             }
             Ok(input) => match hook.dialect() {
-                Dialect::Gemini => self.parse_gemini_run(self.run_hook((hook, &because), &input, company).await, input),
-                Dialect::Claude => self.run_claude_hook((hook, &because), input, company).await,
+                Dialect::Gemini => {
+                    self.parse_gemini_run(self.run_hook((hook, &reason), &input, concurrency).await, input)
+                }
+                Dialect::Claude => self.run_claude_hook((hook, &reason), input, concurrency).await,
             },
             Err(message) => self.parse_gemini_run(not_started(message), HookInput::default()),
         };
@@ -465,25 +467,29 @@ impl EventDispatch {
 
     /// Why a hook is no longer trusted, if so.
     async fn trust_problem(&self, hook: &Arc<Hook>) -> Option<String> {
-        let sentry = self.trust_gate.clone()?;
+        let gate = self.trust_gate.clone()?;
         let (hook, session) = (hook.clone(), self.session.clone());
-        let challenge = move || {
-            let why = sentry.check(&hook).err()?;
+        let check = move || {
+            let why = gate.check(&hook).err()?;
             // If the directory is gone, so are the files of the guards, and the directory is the better explanation.
-            Some(session.directory_problem().map_or_else(|| why.clone(), |complaint| format!("{complaint}, and {why}")))
+            Some(
+                session
+                    .directory_problem()
+                    .map_or_else(|| why.clone(), |dir_problem| format!("{dir_problem}, and {why}")),
+            )
         };
         let unknown =
             || Some(format!("{DISK_TIMEOUT_MESSAGE}, so it can't be told whether it is still what you trust"));
-        run_with_disk_timeout(challenge).await.unwrap_or_else(unknown)
+        run_with_disk_timeout(check).await.unwrap_or_else(unknown)
     }
 
     async fn run_hook(
         &self,
-        (hook, because): (&Hook, &MatchReason),
+        (hook, reason): (&Hook, &MatchReason),
         input: &HookInput,
-        company: RunConcurrency,
+        concurrency: RunConcurrency,
     ) -> RunOutput {
-        self.runners.for_source(&hook.source).run((hook, because), input, &self.session, company, &self.cancel).await
+        self.runners.for_source(&hook.source).run((hook, reason), input, &self.session, concurrency, &self.cancel).await
     }
 
     /// Parses the result of a run in the Gemini dialect.
@@ -498,9 +504,9 @@ impl EventDispatch {
     /// Runs a hook in Claude Code's dialect: for each view of a call, until an answer does anything but allow.
     async fn run_claude_hook(
         &self,
-        (hook, because): (&Hook, &MatchReason),
+        (hook, reason): (&Hook, &MatchReason),
         input: HookInput,
-        company: RunConcurrency,
+        concurrency: RunConcurrency,
     ) -> (RunOutput, HookInput, ParsedAnswer) {
         let shown = match ClaudeInput::translate(self.kind, hook.run_condition.after_call, &input) {
             Ok(shown) => shown,
@@ -510,7 +516,7 @@ impl EventDispatch {
         };
         let mut ended = None;
         for (view, input) in shown.views.iter().enumerate() {
-            let finished = self.run_hook((hook, because), input, company).await;
+            let finished = self.run_hook((hook, reason), input, concurrency).await;
             let reading = read_claude(hook, &shown, view, &finished.exit, &finished.stdout, &finished.stderr);
             let passes = reading.answer.decision.is_none_or(|decision| decision == Decision::Allow)
                 && !reading.answer.stop
@@ -557,7 +563,7 @@ impl EventDispatch {
             stdout: finished.stdout,
             stderr: finished.stderr,
             answer: std::mem::take(&mut reading.answer),
-            error: reading.problems.first().map(|trouble| trouble.text.clone()),
+            error: reading.problems.first().map(|problem| problem.text.clone()),
             has_survivors: finished.has_survivors,
         }
     }

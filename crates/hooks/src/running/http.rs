@@ -41,14 +41,14 @@ impl HookRunner {
         input: &HookInput,
         cancel: &CancellationToken,
     ) -> RunOutput {
-        let mut heard = ResponseBody::default();
+        let mut received = ResponseBody::default();
         let ended = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(HookExit::Cancelled),
-            ended = self.exchange(action, input, &mut heard) => ended,
+            ended = self.exchange(action, input, &mut received) => ended,
             () = tokio::time::sleep(timeout) => Err(HookExit::TimedOut(timeout)),
         };
-        let stdout = CapturedStream::decode(&heard.head, heard.total_bytes);
+        let stdout = CapturedStream::decode(&received.head, received.total_bytes);
         match ended {
             Ok(()) => RunOutput { stdout, ..RunOutput::from_exit(HookExit::Exited(0)) },
             // Error pages often quote the request.
@@ -61,7 +61,12 @@ impl HookRunner {
         self.build_headers(action).map(drop).map_err(ReadinessError::HeaderUnavailable)
     }
 
-    async fn exchange(&self, action: &HttpAction, input: &HookInput, heard: &mut ResponseBody) -> Result<(), HookExit> {
+    async fn exchange(
+        &self,
+        action: &HttpAction,
+        input: &HookInput,
+        received: &mut ResponseBody,
+    ) -> Result<(), HookExit> {
         let headers = self.build_headers(action).map_err(unreachable_exit)?;
         let mut url = Url::parse(&action.url).map_err(|error| unreachable_exit(error.to_string()))?;
         // The body may be sent again after a redirect.
@@ -70,7 +75,7 @@ impl HookRunner {
             let response = self.send_request(&url, &headers, &body).await?;
             match redirect_target(&url, &response)? {
                 Some(next) => url = next,
-                None => return self.read_response(action, response, heard).await,
+                None => return self.read_response(action, response, received).await,
             }
         }
         Err(HookExit::Failed(format!("was redirected more than {MAX_REDIRECTS} times by its service")))
@@ -81,18 +86,18 @@ impl HookRunner {
     /// If the connection is closed, it was probably a pooled one that was idle for too long: the request is sent once
     /// more on a new connection. The service may so receive it twice.
     async fn send_request(&self, url: &Url, headers: &HeaderMap, body: &Bytes) -> Result<Response, HookExit> {
-        let because = |error: reqwest::Error| unreachable_exit(error_chain(&error));
-        let kept = self.http.pooled_client(url, &self.env).map_err(because)?;
+        let to_exit = |error: reqwest::Error| unreachable_exit(error_chain(&error));
+        let kept = self.http.pooled_client(url, &self.env).map_err(to_exit)?;
         let send =
             |client: &reqwest::Client| client.post(url.clone()).headers(headers.clone()).body(body.clone()).send();
         match send(&kept).await {
             Err(error) if error.is_request() && !error.is_connect() && !error.is_timeout() => {
-                let new = self.http.unpooled_client(url, &self.env).map_err(because)?;
+                let new = self.http.unpooled_client(url, &self.env).map_err(to_exit)?;
                 send(&new).await
             }
             sent => sent,
         }
-        .map_err(because)
+        .map_err(to_exit)
     }
 
     /// Builds the headers with their variables, or says why one cannot be built. The reason contains no value.
@@ -145,7 +150,7 @@ impl HookRunner {
         &self,
         action: &HttpAction,
         mut response: Response,
-        heard: &mut ResponseBody,
+        received: &mut ResponseBody,
     ) -> Result<(), HookExit> {
         let status = response.status();
         let failed = |how: String| Err(HookExit::Failed(how));
@@ -156,14 +161,14 @@ impl HookRunner {
         while let Some(piece) = response.chunk().await.map_err(|error| {
             HookExit::Failed(format!("got an answer from its service that broke off: {}", error_chain(&error)))
         })? {
-            heard.total_bytes += piece.len() as u64;
-            let room = most - heard.head.len();
-            heard.head.extend_from_slice(&piece[..piece.len().min(room)]);
-            if heard.total_bytes > most as u64 {
+            received.total_bytes += piece.len() as u64;
+            let room = most - received.head.len();
+            received.head.extend_from_slice(&piece[..piece.len().min(room)]);
+            if received.total_bytes > most as u64 {
                 break;
             }
         }
-        let body = CapturedStream::decode(&heard.head, heard.total_bytes);
+        let body = CapturedStream::decode(&received.head, received.total_bytes);
         let text = trim_output(&body.text);
         if !status.is_success() {
             let page = self.redact_secrets(action, body);

@@ -71,8 +71,8 @@ pub struct ExecEnvs {
 
 impl ExecEnvs {
     /// The same environment for all sources.
-    pub fn uniform(surroundings: ExecEnv) -> Self {
-        ExecEnvs { project: surroundings.clone(), extensions: surroundings.clone(), user_and_system: surroundings }
+    pub fn uniform(exec_env: ExecEnv) -> Self {
+        ExecEnvs { project: exec_env.clone(), extensions: exec_env.clone(), user_and_system: exec_env }
     }
 }
 
@@ -99,7 +99,7 @@ impl HookRunners {
     }
 
     fn with_shared(places: ExecEnvs, limits: RunLimits, shared: &SharedRunState) -> Self {
-        let runner = |surroundings| HookRunner::new(surroundings, limits, shared.clone());
+        let runner = |exec_env| HookRunner::new(exec_env, limits, shared.clone());
         let ExecEnvs { project, extensions, user_and_system: own } = places;
         HookRunners { project: runner(project), extensions: runner(extensions), user_and_system: runner(own) }
     }
@@ -200,9 +200,9 @@ impl RunOutput {
 }
 
 impl HookRunner {
-    fn new(surroundings: ExecEnv, limits: RunLimits, shared: SharedRunState) -> Self {
+    fn new(exec_env: ExecEnv, limits: RunLimits, shared: SharedRunState) -> Self {
         static NEXT_ENV_GENERATION: AtomicU64 = AtomicU64::new(0);
-        let ExecEnv { mut env, directory } = surroundings;
+        let ExecEnv { mut env, directory } = exec_env;
         // If this program itself runs inside a worker, its own commands must not act as workers.
         env.retain(|(name, _)| name != worker::WORKER_VARIABLE.0);
         let direct_is_faithful =
@@ -250,18 +250,19 @@ impl HookRunner {
     /// may itself fire events, never waits.
     pub(crate) async fn run(
         &self,
-        (hook, because): (&Hook, &MatchReason),
+        (hook, reason): (&Hook, &MatchReason),
         input: &HookInput,
         session: &SessionSnapshot,
-        company: RunConcurrency,
+        concurrency: RunConcurrency,
         cancel: &CancellationToken,
     ) -> RunOutput {
         let _turn = match &hook.action {
-            Action::Command(_) | Action::Http(_) => match self.shared.queue.acquire(company.max_parallel, cancel).await
-            {
-                Ok(turn) => Some(turn),
-                Err(end) => return RunOutput::from_exit(end),
-            },
+            Action::Command(_) | Action::Http(_) => {
+                match self.shared.queue.acquire(concurrency.max_parallel, cancel).await {
+                    Ok(turn) => Some(turn),
+                    Err(end) => return RunOutput::from_exit(end),
+                }
+            }
             // A worker has a limiter of its own.
             Action::Worker(_) | Action::Rule(_) | Action::Function(_) => None,
         };
@@ -269,11 +270,11 @@ impl HookRunner {
         let mut finished = match &hook.action {
             Action::Command(action) => self.run_command(action, hook.timeout, input, session, cancel).await,
             Action::Worker(action) => {
-                let patience = if company.is_only_hook { WaitStrategy::Spin } else { WaitStrategy::Sleep };
-                self.ask_worker((&hook.source, action), hook.timeout, (input, patience), session, cancel).await
+                let strategy = if concurrency.is_only_hook { WaitStrategy::Spin } else { WaitStrategy::Sleep };
+                self.ask_worker((&hook.source, action), hook.timeout, (input, strategy), session, cancel).await
             }
             Action::Http(action) => self.run_http(action, hook.timeout, input, cancel).await,
-            Action::Rule(action) => rule::run_rule(action, hook.event, because),
+            Action::Rule(action) => rule::run_rule(action, hook.event, reason),
             Action::Function(function) => run_function(function, hook.timeout, input, cancel).await,
         };
         finished.duration = started.elapsed();
@@ -320,7 +321,7 @@ async fn run_function(
 ) -> RunOutput {
     let (function, input) = (function.clone(), input.clone());
     let mut task = AbortOnDrop(tokio::spawn(async move { function.call(input).await }));
-    let (end, answer, complaint) = tokio::select! {
+    let (end, answer, error) = tokio::select! {
         biased;
         () = cancel.cancelled() => (HookExit::Cancelled, None, String::new()),
         // An answer that is ready counts, however late it is read.
@@ -331,8 +332,8 @@ async fn run_function(
         },
         () = tokio::time::sleep(timeout) => (HookExit::TimedOut(timeout), None, String::new()),
     };
-    let bytes = complaint.len() as u64;
-    let stderr = CapturedStream { text: complaint, bytes, truncated: false };
+    let bytes = error.len() as u64;
+    let stderr = CapturedStream { text: error, bytes, truncated: false };
     RunOutput {
         exit: end,
         stdout: CapturedStream::default(),

@@ -16,7 +16,7 @@ use crate::running::readiness::ReadinessError;
 pub(super) struct HttpClients;
 
 impl HookRunner {
-    /// Always fails.
+    /// Fails every run, since no client is built in.
     #[expect(clippy::unused_async, reason = "the other one waits")]
     pub(super) async fn run_http(
         &self,

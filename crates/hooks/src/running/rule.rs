@@ -12,8 +12,8 @@ use crate::event::{EventKind, HookCapability};
 use crate::hook::RuleAction;
 use crate::matching::effect_filter::MatchReason;
 
-pub(crate) fn run_rule(rule: &RuleAction, event: EventKind, because: &MatchReason) -> RunOutput {
-    let unsure = match because {
+pub(crate) fn run_rule(rule: &RuleAction, event: EventKind, match_reason: &MatchReason) -> RunOutput {
+    let unsure = match match_reason {
         MatchReason::Uncertain { reason } => Some(reason.unwrap_or("not everything that this call does can be told")),
         MatchReason::Effect { .. } | MatchReason::Always => None,
     };
@@ -28,7 +28,7 @@ pub(crate) fn run_rule(rule: &RuleAction, event: EventKind, because: &MatchReaso
         None => rule.reason.clone(),
     };
     // The reason may quote the call, which may be secret: it goes where a hook's own output goes.
-    let why = match because {
+    let why = match match_reason {
         MatchReason::Effect { aspect, what } => format!("{aspect:?}: {what}\n").to_lowercase(),
         MatchReason::Uncertain { reason } => format!("{}\n", reason.unwrap_or("not everything can be told")),
         MatchReason::Always => String::new(),

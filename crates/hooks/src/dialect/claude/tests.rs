@@ -9,8 +9,8 @@ fn session() -> Session {
     Session { id: "s1".into(), cwd: "/p".into(), transcript_path: "/t".into(), ..Session::default() }
 }
 
-fn claude_views<E: Event>(event: &E, belongs: &RunContext) -> Vec<Value> {
-    let input = HookInput::encode(event, None, &session(), belongs).unwrap();
+fn claude_views<E: Event>(event: &E, context: &RunContext) -> Vec<Value> {
+    let input = HookInput::encode(event, None, &session(), context).unwrap();
     let shown = ClaudeInput::translate(E::KIND, None, &input).unwrap();
     shown.views.iter().map(|view| without_timestamp(serde_json::from_str(&view.to_json()).unwrap())).collect()
 }
@@ -39,9 +39,9 @@ fn call<'a>(tool: &'a str, input: &'a Map<String, Value>) -> BeforeTool<'a> {
 #[test]
 fn a_tool_call_has_the_fields_of_claude_code() {
     let input = object(json!({"command": "rm -rf /", "dir_path": "sub"}));
-    let belongs = RunContext { turn_id: Some("t1".into()), ..RunContext::default() };
+    let context = RunContext { turn_id: Some("t1".into()), ..RunContext::default() };
     assert_eq!(
-        claude_views(&call("run_shell_command", &input), &belongs),
+        claude_views(&call("run_shell_command", &input), &context),
         [json!({
             "session_id": "s1", "transcript_path": "/t", "cwd": "/p/sub", "hook_event_name": "PreToolUse",
             "prompt_id": "t1", "tool_name": "Bash", "tool_input": {"command": "rm -rf /"}, "tool_use_id": "c1",
@@ -53,8 +53,8 @@ fn a_tool_call_has_the_fields_of_claude_code() {
 #[test]
 fn one_call_may_have_several_views() {
     let input = object(json!({"include": ["a", ".env"]}));
-    let told = claude_views(&call("read_many_files", &input), &RunContext::default());
-    let paths: Vec<_> = told.iter().map(|one| one["tool_input"]["file_path"].clone()).collect();
+    let views = claude_views(&call("read_many_files", &input), &RunContext::default());
+    let paths: Vec<_> = views.iter().map(|one| one["tool_input"]["file_path"].clone()).collect();
     assert_eq!(paths, ["/p/a", "/p/.env"]);
 }
 
@@ -70,10 +70,10 @@ fn results_have_the_fields_of_claude_code() {
         tool_use_id: None,
         requested_by: RequestedBy::Model,
     };
-    let told = claude_views(&event, &RunContext::default()).remove(0);
-    assert_eq!(told["hook_event_name"], "PostToolUse");
+    let view = claude_views(&event, &RunContext::default()).remove(0);
+    assert_eq!(view["hook_event_name"], "PostToolUse");
     assert_eq!(
-        (&told["tool_response"]["stdout"], &told["tool_response"]["interrupted"]),
+        (&view["tool_response"]["stdout"], &view["tool_response"]["interrupted"]),
         (&json!("out"), &json!(false))
     );
 }
@@ -98,14 +98,14 @@ fn other_events_are_translated() {
     assert_eq!((&prompt["hook_event_name"], &prompt["prompt"]), (&json!("UserPromptSubmit"), &json!("hi")));
     let end = claude_views(&SessionEnd { reason: "exit".into() }, &RunContext::default()).remove(0);
     assert_eq!((&end["hook_event_name"], &end["reason"]), (&json!("SessionEnd"), &json!("other")));
-    let asked = Notification {
+    let notification = Notification {
         notification_type: "ToolPermission".into(),
         message: "m".into(),
         details: Cow::Owned(Value::Null),
         tool_use_id: None,
         requested_by: RequestedBy::Model,
     };
-    assert_eq!(claude_views(&asked, &RunContext::default())[0]["notification_type"], "permission_prompt");
+    assert_eq!(claude_views(&notification, &RunContext::default())[0]["notification_type"], "permission_prompt");
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn approval_modes_are_translated() {
     for (ours, theirs) in
         [("default", "default"), ("auto_edit", "acceptEdits"), ("yolo", "bypassPermissions"), ("plan", "plan")]
     {
-        let belongs = RunContext { approval_mode: Some(ours.into()), ..RunContext::default() };
-        let told = claude_views(&event, &belongs).remove(0);
-        assert_eq!((&told["permission_mode"], told.get("approval_mode")), (&json!(theirs), None));
+        let context = RunContext { approval_mode: Some(ours.into()), ..RunContext::default() };
+        let view = claude_views(&event, &context).remove(0);
+        assert_eq!((&view["permission_mode"], view.get("approval_mode")), (&json!(theirs), None));
         assert_eq!((permission_mode(ours), approval_mode(theirs)), (theirs, ours));
     }
     assert_eq!(claude_views(&event, &RunContext::default())[0].get("permission_mode"), None, "nobody knows");
@@ -137,25 +137,25 @@ fn a_failed_call_has_an_event_of_its_own() {
         requested_by: RequestedBy::Model,
     };
     assert_eq!(event.call_status(), Some(CallStatus::Failed));
-    let told = |after| {
+    let view = |after| {
         let input = HookInput::encode(&event, None, &session(), &RunContext::default()).unwrap();
         let shown = ClaudeInput::translate(EventKind::AfterTool, after, &input).unwrap();
         serde_json::from_str::<Value>(&shown.views[0].to_json()).unwrap()
     };
-    let failed = told(Some(CallStatus::Failed));
+    let failed = view(Some(CallStatus::Failed));
     assert_eq!(
         (&failed["hook_event_name"], &failed["error"], &failed["tool_name"]),
         (&json!("PostToolUseFailure"), &json!("exit 1"), &json!("Bash"))
     );
-    let any = told(None);
+    let any = view(None);
     assert_eq!((&any["hook_event_name"], any.get("error")), (&json!("PostToolUse"), None));
 }
 
 #[test]
 fn event_names_round_trip() {
     for kind in EventKind::all() {
-        for whose in [AgentScope::Session, AgentScope::SubAgent] {
-            let Some(name) = event_name(kind, whose) else { continue };
+        for scope in [AgentScope::Session, AgentScope::SubAgent] {
+            let Some(name) = event_name(kind, scope) else { continue };
             assert_eq!(event_by_name(name).map(|moment| moment.kind), Some(kind));
             assert!(
                 EventKind::from_name(name) == Some(kind) || EventKind::from_foreign_name(name) == Some(kind),

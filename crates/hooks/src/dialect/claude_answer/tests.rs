@@ -6,7 +6,7 @@ use crate::event::input::HookInput;
 use crate::hook::{Action, CommandAction, HookRole};
 use crate::running::invocation::Invocation;
 
-fn claude_hook(kind: EventKind, duty: HookRole) -> Hook {
+fn claude_hook(kind: EventKind, role: HookRole) -> Hook {
     let mut hook = Hook::from_function(kind, "h", |_| async { Ok(Answer::default()) });
     hook.action = Action::Command(CommandAction {
         command: "h".to_owned(),
@@ -14,7 +14,7 @@ fn claude_hook(kind: EventKind, duty: HookRole) -> Hook {
         dialect: Dialect::Claude,
         invocation: Invocation::analyse("h", &[]),
     });
-    hook.role = duty;
+    hook.role = role;
     hook
 }
 
@@ -30,9 +30,9 @@ fn captured(text: &str) -> CapturedStream {
     CapturedStream { text: text.to_owned(), bytes: text.len() as u64, truncated: false }
 }
 
-fn parse_exit(kind: EventKind, duty: HookRole, code: i32, stdout: &str, stderr: &str) -> ParsedAnswer {
+fn parse_exit(kind: EventKind, role: HookRole, code: i32, stdout: &str, stderr: &str) -> ParsedAnswer {
     parse_claude_answer(
-        &claude_hook(kind, duty),
+        &claude_hook(kind, role),
         &claude_input(kind),
         0,
         &HookExit::Exited(code),
@@ -48,7 +48,7 @@ fn parse_before_tool(stdout: &str) -> ParsedAnswer {
 /// Whether the answer of a guard denies under the guard's failure policy, by which every failure is a deny.
 fn is_deny_of_guard(stdout: &str) -> bool {
     let reading = parse_exit(EventKind::BeforeTool, HookRole::Guard, 0, stdout, "");
-    reading.answer.ends_plan() || reading.problems.iter().any(|trouble| trouble.cause.is_some())
+    reading.answer.ends_plan() || reading.problems.iter().any(|problem| problem.cause.is_some())
 }
 
 const DENY_ANSWER: &str = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no rm"}}"#;
@@ -122,7 +122,7 @@ fn unreadable_output_of_a_guard_is_a_deny() {
     ] {
         assert!(is_deny_of_guard(stdout), "{stdout}");
         assert!(
-            parse_before_tool(stdout).problems.iter().any(|trouble| trouble.cause.is_some()) || stdout.starts_with('['),
+            parse_before_tool(stdout).problems.iter().any(|problem| problem.cause.is_some()) || stdout.starts_with('['),
             "{stdout}"
         );
     }
@@ -148,7 +148,7 @@ fn exit_codes_mean_what_they_do_in_claude_code() {
     assert_eq!((failed.answer.decision, failed.problems[0].cause), (None, Some(FailureCause::Exit)));
     let late = HookExit::TimedOut(std::time::Duration::from_secs(1));
     let kind = EventKind::BeforeTool;
-    let spoken = parse_claude_answer(
+    let parsed = parse_claude_answer(
         &claude_hook(kind, HookRole::Ordinary),
         &claude_input(kind),
         0,
@@ -156,7 +156,7 @@ fn exit_codes_mean_what_they_do_in_claude_code() {
         &captured(DENY_ANSWER),
         &captured(""),
     );
-    assert_eq!(spoken.answer.decision, Some(Decision::Deny), "a guard that has spoken is heard");
+    assert_eq!(parsed.answer.decision, Some(Decision::Deny), "a guard that has spoken is heard");
 }
 
 #[test]

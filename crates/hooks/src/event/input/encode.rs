@@ -73,9 +73,9 @@ impl HookInput {
         event: &E,
         effects: Option<&Effects>,
         session: &Session,
-        belongs: &RunContext,
+        context: &RunContext,
     ) -> Result<Self, String> {
-        Self::try_encode(event, effects, session, belongs)
+        Self::try_encode(event, effects, session, context)
             .map_err(|error| format!("its input could not be written as JSON: {error}"))
     }
 
@@ -83,21 +83,21 @@ impl HookInput {
         event: &E,
         effects: Option<&Effects>,
         session: &Session,
-        belongs: &RunContext,
+        context: &RunContext,
     ) -> Result<Self, serde_json::Error> {
-        let agent = belongs.agent.as_deref();
+        let agent = context.agent.as_deref();
         let base = Base {
             session_id: &session.id,
             transcript_path: session.transcript_path.to_string_lossy(),
             cwd: session.cwd.to_string_lossy(),
             hook_event_name: E::KIND,
             timestamp: format!("{:.3}", jiff::Timestamp::now()),
-            turn_id: belongs.turn_id.as_deref(),
+            turn_id: context.turn_id.as_deref(),
             agent_name: agent.map(|agent| agent.name.as_str()),
             agent_id: agent.map(|agent| agent.id.as_str()),
             agent_transcript_path: agent.map(|agent| agent.transcript_path.to_string_lossy()),
-            approval_mode: belongs.approval_mode.as_deref(),
-            host: belongs.host.as_deref(),
+            approval_mode: context.approval_mode.as_deref(),
+            host: context.host.as_deref(),
         };
         let mut head = Vec::with_capacity(INITIAL_BUFFER_BYTES);
         serde_json::to_writer(&mut head, &base)?;
@@ -199,9 +199,9 @@ mod tests {
     #[test]
     fn inside_a_sub_agent_the_input_says_so() {
         let agent = SubAgent { name: "scout".into(), id: "scout-1".into(), transcript_path: "/t/scout".into() };
-        let belongs = RunContext { turn_id: Some("t1".into()), agent: Some(agent.into()), ..RunContext::default() };
+        let context = RunContext { turn_id: Some("t1".into()), agent: Some(agent.into()), ..RunContext::default() };
         let event = BeforeAgent { prompt: "look".into(), attachments: Vec::new() };
-        let json = HookInput::encode(&event, None, &session(), &belongs).unwrap().to_json();
+        let json = HookInput::encode(&event, None, &session(), &context).unwrap().to_json();
         let value: Map<String, Value> = serde_json::from_str(&json).unwrap();
         let keys: Vec<_> = value.keys().map(String::as_str).collect();
         assert_eq!(keys[4..], ["timestamp", "turn_id", "agent_name", "agent_id", "agent_transcript_path", "prompt"]);
@@ -233,8 +233,8 @@ mod tests {
             content: "x".into(),
             full_content,
         };
-        let belongs = RunContext { turn_id: Some("t1".into()), ..RunContext::default() };
-        let input = HookInput::encode(&event, None, &session(), &belongs).unwrap();
+        let context = RunContext { turn_id: Some("t1".into()), ..RunContext::default() };
+        let input = HookInput::encode(&event, None, &session(), &context).unwrap();
         let value: Map<String, Value> = serde_json::from_str(&input.to_json()).unwrap();
         assert_eq!(value["full_content"], "one \"\u{1F600}\n");
         let keys: Vec<_> = value.keys().map(String::as_str).collect();

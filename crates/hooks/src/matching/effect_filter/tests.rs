@@ -127,7 +127,7 @@ fn uncertain_calls_match_for_guards() {
     for (command, guards, others) in [
         ("make", "unsure", "no"),
         ("echo x > $F", "unsure", "no"),
-        // What is in doubt is something else.
+        // The uncertainty is about another aspect.
         ("cat $F", "no", "no"),
         ("rm $F", "no", "no"),
         ("echo x > src/y", "does", "does"),

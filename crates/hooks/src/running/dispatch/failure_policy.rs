@@ -10,7 +10,7 @@ use crate::running::RunOutput;
 
 /// Applies the failure policy to a failed hook, where the event can be denied at all.
 pub(super) fn apply_failure_policy(kind: EventKind, hook: &Hook, registry: &Registry, reading: &mut ParsedAnswer) {
-    let Some((cause, text)) = reading.problems.iter().find_map(|trouble| Some((trouble.cause?, trouble.text.clone())))
+    let Some((cause, text)) = reading.problems.iter().find_map(|problem| Some((problem.cause?, problem.text.clone())))
     else {
         return;
     };

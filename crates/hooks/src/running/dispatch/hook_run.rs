@@ -32,18 +32,18 @@ impl HookRun {
     /// Whether the answer is the hook's own, and not the result of the failure policy.
     fn has_own_answer(&self) -> bool {
         matches!(self.report.status, RunStatus::Ok | RunStatus::Blocked)
-            && self.problems.iter().all(|trouble| trouble.cause.is_none())
+            && self.problems.iter().all(|problem| problem.cause.is_none())
     }
 
     /// The hook's messages, and the warnings about it.
     pub(crate) fn messages_and_warnings(&self) -> (Vec<HookMessage>, Vec<HookMessage>) {
-        let said = |text: &str| HookMessage {
+        let message = |text: &str| HookMessage {
             hook: self.report.hook.clone(),
             source: self.report.source.clone(),
             text: text.to_owned(),
         };
-        let messages = self.report.answer.system_message.iter().map(|text| said(text)).collect();
-        (messages, self.problems.iter().map(|trouble| said(&trouble.text)).collect())
+        let messages = self.report.answer.system_message.iter().map(|text| message(text)).collect();
+        (messages, self.problems.iter().map(|problem| message(&problem.text)).collect())
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn drop_repeated_messages(again: &mut HookRun, ran: &[HookRun]) {
         let answer = &mut again.report.answer;
         answer.system_message.take_if(|text| Some(&*text) == before.report.answer.system_message.as_ref());
         answer.additional_context.take_if(|text| Some(&*text) == before.report.answer.additional_context.as_ref());
-        again.problems.retain(|trouble| !before.problems.contains(trouble));
+        again.problems.retain(|problem| !before.problems.contains(problem));
     }
 }
 

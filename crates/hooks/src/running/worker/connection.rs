@@ -147,46 +147,46 @@ pub(super) enum CloseReason {
 
 impl WorkerConnection {
     /// Starts the reader task for a process that has just been started.
-    pub(super) fn start(pipes: PipedProcess, log: SharedLog, bounds: WorkerLimits, greets: bool) -> Arc<Self> {
+    pub(super) fn start(pipes: PipedProcess, log: SharedLog, limits: WorkerLimits, sends_hello: bool) -> Arc<Self> {
         let PipedProcess { process, stdin: to, stdout: from } = pipes;
-        let speech = RequestWriter {
+        let writer = RequestWriter {
             pipe: Some(to),
             next_id: next_request_id(FIRST_REQUEST_ID),
             bytes_written: 0,
             last_request_start: u64::MAX,
-            sends_hello: greets,
+            sends_hello,
             refs: FieldRefs::default(),
         };
-        let talk = Arc::new(WorkerConnection {
+        let connection = Arc::new(WorkerConnection {
             pid: process.pid(),
-            writer: tokio::sync::Mutex::new(speech),
+            writer: tokio::sync::Mutex::new(writer),
             pending: Mutex::default(),
-            reader: Mutex::new(LineReader::new(from, bounds.max_answer_bytes)),
+            reader: Mutex::new(LineReader::new(from, limits.max_answer_bytes)),
             hello_answered: Notify::new(),
             log,
             stop: CancellationToken::new(),
             finish: CancellationToken::new(),
             ended: CancellationToken::new(),
         });
-        let listening = ReaderTask { connection: talk.clone(), process, limits: bounds };
-        tokio::spawn(listening.run());
-        talk
+        let reader = ReaderTask { connection: connection.clone(), process, limits };
+        tokio::spawn(reader.run());
+        connection
     }
 
     /// Sends a request and waits for the answer without a timeout. The future may be dropped: the answer is then
     /// dropped too.
-    pub(super) async fn request(&self, input: &HookInput, patience: WaitStrategy) -> Result<WorkerReply, CloseReason> {
-        let mut speech = self.writer.lock().await;
-        let id = speech.next_id;
+    pub(super) async fn request(&self, input: &HookInput, strategy: WaitStrategy) -> Result<WorkerReply, CloseReason> {
+        let mut writer = self.writer.lock().await;
+        let id = writer.next_id;
         let (sender, mut answer) = oneshot::channel();
-        let _asked = self.register(id, sender)?;
-        speech.next_id = next_request_id(id);
-        self.write_request(&mut speech, id, input).await;
-        drop(speech);
-        let said = Instant::now();
-        let awake = patience == WaitStrategy::Spin && self.lock_pending().spin_policy.should_spin();
-        let at_once = if awake { self.spin_for_answer(&mut answer, said) } else { None };
-        let waited = match (awake, &at_once) {
+        let _registration = self.register(id, sender)?;
+        writer.next_id = next_request_id(id);
+        self.write_request(&mut writer, id, input).await;
+        drop(writer);
+        let sent_at = Instant::now();
+        let spins = strategy == WaitStrategy::Spin && self.lock_pending().spin_policy.should_spin();
+        let at_once = if spins { self.spin_for_answer(&mut answer, sent_at) } else { None };
+        let waited = match (spins, &at_once) {
             (true, Some(_)) => WaitOutcome::Spun,
             (true, None) => WaitOutcome::SpunInVain,
             (false, _) => WaitOutcome::Slept,
@@ -196,13 +196,13 @@ impl WorkerConnection {
             // The end of the process is reported to all pending requests.
             None => answer.await.unwrap_or_else(|_| WorkerReply::Lost(ConnectionLoss::unknown())),
         };
-        self.lock_pending().spin_policy.record(said.elapsed(), waited);
+        self.lock_pending().spin_policy.record(sent_at.elapsed(), waited);
         Ok(answer)
     }
 
     /// Waits for an answer for a moment without sleeping.
-    fn spin_for_answer(&self, answer: &mut oneshot::Receiver<WorkerReply>, said: Instant) -> Option<WorkerReply> {
-        while said.elapsed() < SPIN_TIMEOUT && self.is_open() {
+    fn spin_for_answer(&self, answer: &mut oneshot::Receiver<WorkerReply>, sent_at: Instant) -> Option<WorkerReply> {
+        while sent_at.elapsed() < SPIN_TIMEOUT && self.is_open() {
             // The reader task notices the end of the process too.
             if let Err(loss) = self.read_available(hookwright_process::read_nonblocking) {
                 self.fail_protocol(loss);
@@ -231,38 +231,37 @@ impl WorkerConnection {
     }
 
     fn register(&self, id: u64, sender: oneshot::Sender<WorkerReply>) -> Result<RequestRegistration<'_>, CloseReason> {
-        let mut book = self.lock_pending();
-        if let Some(closed) = &book.closed {
+        let mut pending = self.lock_pending();
+        if let Some(closed) = &pending.closed {
             return Err(closed.clone());
         }
-        book.last_request_id = id;
-        book.by_id.insert(id, PendingRequest { sender, start_offset: u64::MAX });
+        pending.last_request_id = id;
+        pending.by_id.insert(id, PendingRequest { sender, start_offset: u64::MAX });
         Ok(RequestRegistration { connection: self, id })
     }
 
-    async fn write_request(&self, speech: &mut RequestWriter, id: u64, input: &HookInput) {
-        if speech.sends_hello && input.layout().is_some() && input.len() > LARGE_INPUT_BYTES {
-            self.write_hello(speech).await;
+    async fn write_request(&self, writer: &mut RequestWriter, id: u64, input: &HookInput) {
+        if writer.sends_hello && input.layout().is_some() && input.len() > LARGE_INPUT_BYTES {
+            self.write_hello(writer).await;
         }
-        let RequestWriter { pipe, bytes_written: said, last_request_start: last, sends_hello: greets, refs, .. } =
-            speech;
+        let RequestWriter { pipe, bytes_written, last_request_start: last, sends_hello, refs, .. } = writer;
         let Some(pipe) = pipe else { return };
         // After half a line, nothing more can be sent to the process.
-        let mut halfway = PartialWrite { connection: self, is_complete: false };
+        let mut partial_write = PartialWrite { connection: self, is_complete: false };
         let mut pieces = Vec::new();
-        if *greets && input.layout().is_some() {
-            *greets = false;
+        if *sends_hello && input.layout().is_some() {
+            *sends_hello = false;
             self.lock_pending().hello = HelloState::Sent;
             pieces.push(bytes::Bytes::from_static(protocol::HELLO_LINE));
         }
         let takes_refs = self.lock_pending().hello == HelloState::Answered { refs: true };
         let greeted: usize = pieces.iter().map(bytes::Bytes::len).sum();
         pieces.extend(protocol::encode_request(id, input, takes_refs.then_some(refs)));
-        *last = *said + greeted as u64;
+        *last = *bytes_written + greeted as u64;
         if let Some(waiting) = self.lock_pending().by_id.get_mut(&id) {
             waiting.start_offset = *last;
         }
-        *said += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
+        *bytes_written += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         for piece in pieces {
             if let Err(error) = pipe.write_all(&piece).await {
                 // If the process has ended, the reader task reports the reason.
@@ -270,33 +269,33 @@ impl WorkerConnection {
                 if let Some(waiting) = self.lock_pending().by_id.get_mut(&id) {
                     waiting.start_offset = u64::MAX;
                 }
-                halfway.is_complete = true;
+                partial_write.is_complete = true;
                 tokio::time::sleep(LIMIT_CHECK_INTERVAL).await;
                 self.abort("it does not listen any more");
                 return;
             }
         }
-        halfway.is_complete = true;
+        partial_write.is_complete = true;
     }
 
     /// Sends the hello before a large input, and waits a moment for the answer.
-    async fn write_hello(&self, speech: &mut RequestWriter) {
-        let RequestWriter { pipe: Some(pipe), bytes_written: said, sends_hello: greets, .. } = speech else { return };
+    async fn write_hello(&self, writer: &mut RequestWriter) {
+        let RequestWriter { pipe: Some(pipe), bytes_written, sends_hello, .. } = writer else { return };
         let answered = self.hello_answered.notified();
-        let mut halfway = PartialWrite { connection: self, is_complete: false };
+        let mut partial_write = PartialWrite { connection: self, is_complete: false };
         let written = pipe.write_all(protocol::HELLO_LINE).await;
-        halfway.is_complete = true;
+        partial_write.is_complete = true;
         if written.is_err() {
             // The next write will fail too, and report it.
             return;
         }
-        *greets = false;
-        *said += protocol::HELLO_LINE.len() as u64;
+        *sends_hello = false;
+        *bytes_written += protocol::HELLO_LINE.len() as u64;
         self.lock_pending().hello = HelloState::Sent;
         tokio::select! {
             () = answered => {}
             // The pending requests have been notified.
-            () = self.ended.cancelled() => speech.pipe = None,
+            () = self.ended.cancelled() => writer.pipe = None,
             () = tokio::time::sleep(HELLO_TIMEOUT) => {}
         }
     }
@@ -321,14 +320,16 @@ impl WorkerConnection {
 
     /// The number of answers that arrived in time, and of those for which no request was waiting any more.
     pub(super) fn answer_counts(&self) -> (u64, u64) {
-        let book = self.lock_pending();
-        (book.answered, book.late_answers)
+        let pending = self.lock_pending();
+        (pending.answered, pending.late_answers)
     }
 
     /// Whether the process ended before it answered the hello or anything else.
     pub(super) fn ended_at_hello(&self) -> bool {
-        let book = self.lock_pending();
-        book.hello == HelloState::Sent && book.answered == 0 && matches!(book.closed, Some(CloseReason::Lost(_)))
+        let pending = self.lock_pending();
+        pending.hello == HelloState::Sent
+            && pending.answered == 0
+            && matches!(pending.closed, Some(CloseReason::Lost(_)))
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -357,9 +358,9 @@ impl WorkerConnection {
 
     /// Lets the process answer its requests and then end.
     pub(super) fn retire(&self) {
-        let mut book = self.lock_pending();
-        book.closed.get_or_insert(CloseReason::Retired);
-        if book.by_id.is_empty() {
+        let mut pending = self.lock_pending();
+        pending.closed.get_or_insert(CloseReason::Retired);
+        if pending.by_id.is_empty() {
             self.finish.cancel();
         }
     }
@@ -378,9 +379,9 @@ impl WorkerConnection {
         if loss.truncated_line.is_some() {
             self.fail_all(loss);
         } else {
-            let mut book = self.lock_pending();
-            book.closed.get_or_insert_with(|| CloseReason::Lost(loss.clone()));
-            book.protocol_error.get_or_insert(loss);
+            let mut pending = self.lock_pending();
+            pending.closed.get_or_insert_with(|| CloseReason::Lost(loss.clone()));
+            pending.protocol_error.get_or_insert(loss);
         }
         self.stop.cancel();
     }
@@ -401,12 +402,12 @@ impl WorkerConnection {
 
     /// Fails all pending requests; those that begin after the bytes that were read can be sent to another process.
     pub(super) fn fail_pending(&self, loss: ConnectionLoss, read: u64) {
-        let mut book = self.lock_pending();
-        if !matches!(book.closed, Some(CloseReason::Lost(_))) {
+        let mut pending = self.lock_pending();
+        if !matches!(pending.closed, Some(CloseReason::Lost(_))) {
             // Later requests have received no answer of their own.
-            book.closed = Some(CloseReason::Lost(loss.for_later_requests()));
+            pending.closed = Some(CloseReason::Lost(loss.for_later_requests()));
         }
-        for (id, PendingRequest { sender, start_offset: from }) in book.by_id.drain() {
+        for (id, PendingRequest { sender, start_offset: from }) in pending.by_id.drain() {
             let reply = if from >= read { WorkerReply::Unread } else { WorkerReply::Lost };
             let _ = sender.send(reply(loss.for_request(id)));
         }
@@ -415,10 +416,10 @@ impl WorkerConnection {
     /// The number of bytes that the process had read when it ended; `u64::MAX` if that cannot be determined.
     pub(super) fn consumed_bytes(&self) -> u64 {
         // A write in progress fails by itself.
-        let Ok(speech) = self.writer.try_lock() else { return u64::MAX };
+        let Ok(writer) = self.writer.try_lock() else { return u64::MAX };
         // Unread bytes are the last ones: the last request was not read completely.
-        let unread = speech.pipe.as_ref().is_some_and(hookwright_process::has_unread_input);
-        if unread { speech.last_request_start } else { u64::MAX }
+        let unread = writer.pipe.as_ref().is_some_and(hookwright_process::has_unread_input);
+        if unread { writer.last_request_start } else { u64::MAX }
     }
 
     fn lock_pending(&self) -> MutexGuard<'_, PendingRequests> {
@@ -427,9 +428,9 @@ impl WorkerConnection {
 
     /// Counts a line for which no request was waiting; too many of them are an error.
     fn count_stray_line(&self) -> Result<(), ConnectionLoss> {
-        let mut book = self.lock_pending();
-        book.stray_lines += 1;
-        if book.stray_lines > MAX_STRAY_LINES {
+        let mut pending = self.lock_pending();
+        pending.stray_lines += 1;
+        if pending.stray_lines > MAX_STRAY_LINES {
             Err(ConnectionLoss::new("it floods with lines that nobody asked for"))
         } else {
             Ok(())
@@ -455,20 +456,20 @@ impl WorkerConnection {
             }
             WorkerMessage::Malformed(text) => return Err(ConnectionLoss::new(text)),
         };
-        let mut book = self.lock_pending();
-        if id > book.last_request_id {
+        let mut pending = self.lock_pending();
+        if id > pending.last_request_id {
             return Err(ConnectionLoss::new(format!("it answered request {id}, which was not sent")));
         }
-        let Some(waiting) = book.by_id.remove(&id) else {
-            book.late_answers += 1;
+        let Some(waiting) = pending.by_id.remove(&id) else {
+            pending.late_answers += 1;
             tracing::debug!(pid = self.pid, id, "an answer that nobody waits for");
-            drop(book);
+            drop(pending);
             return self.count_stray_line();
         };
-        book.answered += 1;
-        book.stray_lines = 0;
+        pending.answered += 1;
+        pending.stray_lines = 0;
         let _ = waiting.sender.send(reply);
-        if book.closed.is_some() && book.by_id.is_empty() {
+        if pending.closed.is_some() && pending.by_id.is_empty() {
             self.finish.cancel();
         }
         Ok(())
@@ -483,9 +484,9 @@ struct RequestRegistration<'a> {
 
 impl Drop for RequestRegistration<'_> {
     fn drop(&mut self) {
-        let mut book = self.connection.lock_pending();
-        let gave_up = book.by_id.remove(&self.id).is_some();
-        if gave_up && book.closed.is_some() && book.by_id.is_empty() {
+        let mut pending = self.connection.lock_pending();
+        let gave_up = pending.by_id.remove(&self.id).is_some();
+        if gave_up && pending.closed.is_some() && pending.by_id.is_empty() {
             self.connection.finish.cancel();
         }
     }

@@ -75,9 +75,9 @@ impl LineReader {
         self.last_read = Instant::now();
         let LineReader { partial_line: begun, buffer, max_answer_bytes: longest, .. } = self;
         let most = *longest + MAX_ENVELOPE_BYTES;
-        let mut said = &buffer[..count];
-        while let Some(end) = said.iter().position(|byte| *byte == b'\n') {
-            let (rest, after) = (&said[..end], &said[end + 1..]);
+        let mut output = &buffer[..count];
+        while let Some(end) = output.iter().position(|byte| *byte == b'\n') {
+            let (rest, after) = (&output[..end], &output[end + 1..]);
             if begun.len() + rest.len() > most {
                 begun.extend_from_slice(rest);
                 return Err(line_too_long(begun, *longest));
@@ -89,9 +89,9 @@ impl LineReader {
                 line(begun)?;
                 begun.clear();
             }
-            said = after;
+            output = after;
         }
-        begun.extend_from_slice(said);
+        begun.extend_from_slice(output);
         if begun.len() > most { Err(line_too_long(begun, *longest)) } else { Ok(ReadProgress::Data) }
     }
 }
@@ -155,38 +155,38 @@ mod tests {
 
     #[test]
     fn only_fast_workers_are_spun_for() {
-        let mut wakefulness = SpinPolicy::default();
-        assert!(!wakefulness.should_spin(), "nobody knows it yet");
-        wakefulness.record(FAST_ANSWER, WaitOutcome::Slept);
-        assert!(wakefulness.should_spin());
-        wakefulness.record(FAST_ANSWER, WaitOutcome::Spun);
-        assert!(wakefulness.should_spin());
-        wakefulness.record(SLOW_ANSWER, WaitOutcome::SpunInVain);
-        assert!(!wakefulness.should_spin());
+        let mut policy = SpinPolicy::default();
+        assert!(!policy.should_spin(), "nobody knows it yet");
+        policy.record(FAST_ANSWER, WaitOutcome::Slept);
+        assert!(policy.should_spin());
+        policy.record(FAST_ANSWER, WaitOutcome::Spun);
+        assert!(policy.should_spin());
+        policy.record(SLOW_ANSWER, WaitOutcome::SpunInVain);
+        assert!(!policy.should_spin());
     }
 
     #[test]
     fn failed_spins_double_the_backoff() {
-        let mut wakefulness = SpinPolicy::default();
-        wakefulness.record(FAST_ANSWER, WaitOutcome::Slept);
+        let mut policy = SpinPolicy::default();
+        policy.record(FAST_ANSWER, WaitOutcome::Slept);
         let mut naps = Vec::new();
         for _ in 0..8 {
-            assert!(wakefulness.should_spin());
-            wakefulness.record(SLOW_ANSWER, WaitOutcome::SpunInVain);
+            assert!(policy.should_spin());
+            policy.record(SLOW_ANSWER, WaitOutcome::SpunInVain);
             let mut asleep = 0;
             // A sleeping thread leaves the processor to the worker, which then answers fast.
-            while !wakefulness.should_spin() {
+            while !policy.should_spin() {
                 asleep += 1;
-                wakefulness.record(FAST_ANSWER, WaitOutcome::Slept);
+                policy.record(FAST_ANSWER, WaitOutcome::Slept);
             }
             naps.push(asleep);
-            wakefulness.backoff = 0;
+            policy.backoff = 0;
         }
         assert_eq!(naps, [8, 16, 32, 64, 128, 256, 512, 512]);
-        assert!(wakefulness.should_spin());
-        wakefulness.record(FAST_ANSWER, WaitOutcome::Spun);
-        assert!(wakefulness.should_spin());
-        wakefulness.record(SLOW_ANSWER, WaitOutcome::SpunInVain);
-        assert_eq!(wakefulness.backoff, MIN_SPIN_BACKOFF_ANSWERS, "a success wipes the slate");
+        assert!(policy.should_spin());
+        policy.record(FAST_ANSWER, WaitOutcome::Spun);
+        assert!(policy.should_spin());
+        policy.record(SLOW_ANSWER, WaitOutcome::SpunInVain);
+        assert_eq!(policy.backoff, MIN_SPIN_BACKOFF_ANSWERS, "a success wipes the slate");
     }
 }

@@ -23,7 +23,7 @@ impl ConnectionLoss {
     pub(super) fn for_request(&self, id: u64) -> ConnectionLoss {
         let mut own = self.clone();
         if let Some(cut_off) = &mut own.truncated_line {
-            cut_off.deny.take_if(|(whose, _)| *whose != id);
+            cut_off.deny.take_if(|(request_id, _)| *request_id != id);
         }
         own
     }

@@ -103,10 +103,10 @@ impl WorkerPool {
     /// Retires all workers and waits for their end, up to a limit.
     pub(crate) async fn shut_down(&self, longest: Duration) {
         let all = std::mem::take(&mut *self.lock());
-        let talks: Vec<Arc<WorkerConnection>> = all.iter().filter_map(|worker| worker.retire()).collect();
+        let connections: Vec<Arc<WorkerConnection>> = all.iter().filter_map(|worker| worker.retire()).collect();
         let gone = async {
-            for talk in &talks {
-                talk.wait_ended().await;
+            for connection in &connections {
+                connection.wait_ended().await;
             }
         };
         let _ = tokio::time::timeout(longest, gone).await;
@@ -156,7 +156,7 @@ impl HookRunner {
         &self,
         (source, action): (&Source, &WorkerAction),
         timeout: Duration,
-        (input, patience): (&HookInput, WaitStrategy),
+        (input, strategy): (&HookInput, WaitStrategy),
         session: &SessionSnapshot,
         cancel: &CancellationToken,
     ) -> RunOutput {
@@ -167,9 +167,9 @@ impl HookRunner {
             turn = worker.limiter.acquire() => turn,
         };
         let deadline = Instant::now() + timeout;
-        let asked = Mutex::default();
+        let sent = Mutex::default();
         let mut answer =
-            std::pin::pin!(worker.request_answer(self, (input, patience), session, deadline, cancel, &asked));
+            std::pin::pin!(worker.request_answer(self, (input, strategy), session, deadline, cancel, &sent));
         let end = tokio::select! {
             biased;
             end = &mut answer => return end,
@@ -179,13 +179,11 @@ impl HookRunner {
                 Err(_) => HookExit::TimedOut(timeout),
             },
         };
-        let asked = asked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let sent = sent.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut run = RunOutput::from_exit(end);
-        if let (Some(SentRequest { connection: talk, lines_before: heard, .. }), HookExit::TimedOut(_)) =
-            (asked, &run.exit)
-        {
-            run.stderr = captured_log(&talk, 0);
-            worker.handle_timeout(&talk, heard);
+        if let (Some(SentRequest { connection, lines_before, .. }), HookExit::TimedOut(_)) = (sent, &run.exit) {
+            run.stderr = captured_log(&connection, 0);
+            worker.handle_timeout(&connection, lines_before);
         }
         run
     }
@@ -235,41 +233,41 @@ impl WorkerSupervisor {
         self.source == *source && self.action == *action
     }
 
-    /// Sends a request to the current process; `asked` receives which process that was.
+    /// Sends a request to the current process; `sent` receives which process that was.
     async fn request_answer(
         &self,
         runner: &HookRunner,
-        (input, patience): (&HookInput, WaitStrategy),
+        (input, strategy): (&HookInput, WaitStrategy),
         session: &SessionSnapshot,
         deadline: Instant,
         cancel: &CancellationToken,
-        asked: &Mutex<Option<SentRequest>>,
+        sent: &Mutex<Option<SentRequest>>,
     ) -> RunOutput {
         loop {
-            let talk = match self.connect(runner, session, deadline, cancel).await {
-                Ok(talk) => talk,
+            let connection = match self.connect(runner, session, deadline, cancel).await {
+                Ok(connection) => connection,
                 Err(end) => return RunOutput::from_exit(end),
             };
             let now = SentRequest {
-                lines_before: talk.lines_read(),
-                log_bytes_before: talk.logged_bytes(),
-                connection: talk.clone(),
+                lines_before: connection.lines_read(),
+                log_bytes_before: connection.logged_bytes(),
+                connection: connection.clone(),
             };
-            *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(now.clone());
-            match talk.request(input, patience).await {
+            *sent.lock().unwrap_or_else(PoisonError::into_inner) = Some(now.clone());
+            match connection.request(input, strategy).await {
                 // The process was retired after it was looked up.
                 Err(CloseReason::Retired) => {}
                 Err(CloseReason::Lost(loss)) | Ok(WorkerReply::Unread(loss)) => {
                     // The process ended before it had read the request. One that has never answered would only end
                     // again.
-                    let again = talk.answer_counts().0 > 0 || talk.ended_at_hello();
+                    let again = connection.answer_counts().0 > 0 || connection.ended_at_hello();
                     if let Some(end) = self.handle_loss(&SentRequest { log_bytes_before: 0, ..now }, loss, again) {
                         return end;
                     }
                 }
                 Ok(WorkerReply::Lost(loss)) => {
                     // If the process ended because of the hello, the request is sent once more without one.
-                    let again = talk.ended_at_hello();
+                    let again = connection.ended_at_hello();
                     if let Some(end) = self.handle_loss(&now, loss, again) {
                         return end;
                     }
@@ -288,17 +286,17 @@ impl WorkerSupervisor {
     }
 
     /// The result of a request whose process ended; `None` if the request is sent again.
-    fn handle_loss(&self, asked: &SentRequest, loss: ConnectionLoss, again: bool) -> Option<RunOutput> {
+    fn handle_loss(&self, sent: &SentRequest, loss: ConnectionLoss, again: bool) -> Option<RunOutput> {
         if loss.is_deny() && !again {
             self.failures.store(0, Ordering::Relaxed);
-            self.discard(&asked.connection);
+            self.discard(&sent.connection);
             return Some(RunOutput {
-                stderr: captured_log(&asked.connection, asked.log_bytes_before),
+                stderr: captured_log(&sent.connection, sent.log_bytes_before),
                 ..RunOutput::from_exit(HookExit::Exited(2))
             });
         }
-        self.record_loss(&asked.connection, &loss);
-        (!again).then(|| loss_output(&asked.connection, loss))
+        self.record_loss(&sent.connection, &loss);
+        (!again).then(|| loss_output(&sent.connection, loss))
     }
 
     /// The current process, or a new one.
@@ -309,9 +307,9 @@ impl WorkerSupervisor {
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Arc<WorkerConnection>, HookExit> {
-        let _hiring = self.spawn_lock.lock().await;
-        if let Some(talk) = self.current_connection(runner, session).await? {
-            return Ok(talk);
+        let _spawn_guard = self.spawn_lock.lock().await;
+        if let Some(connection) = self.current_connection(runner, session).await? {
+            return Ok(connection);
         }
         self.wait_backoff(deadline).await?;
         let action = &self.action.command;
@@ -323,16 +321,16 @@ impl WorkerSupervisor {
             PipedProcess::spawn(program, own.unwrap_or_else(|| Box::new(|_| {})), &runner.shared.groups)
         };
         // The fingerprint is taken before the start, so that a change in between is noticed.
-        let birth = LaunchFingerprint::capture(action, runner, session);
+        let fingerprint = LaunchFingerprint::capture(action, runner, session);
         let start = CommandLaunch { action, extra_env: &[WORKER_VARIABLE], session, spawn_with: &open };
         let pipes = runner.start_with_retry(&start, deadline, cancel).await?;
         self.starts.fetch_add(1, Ordering::Relaxed);
         let mut current = self.current();
-        let talk = WorkerConnection::start(pipes, log, self.limits(runner), !current.skip_hello);
-        tracing::debug!(pid = talk.pid(), command = self.action.command.command, "a worker runs");
-        current.connection = Some(talk.clone());
-        current.fingerprint = Some(Arc::new(birth));
-        Ok(talk)
+        let connection = WorkerConnection::start(pipes, log, self.limits(runner), !current.skip_hello);
+        tracing::debug!(pid = connection.pid(), command = self.action.command.command, "a worker runs");
+        current.connection = Some(connection.clone());
+        current.fingerprint = Some(Arc::new(fingerprint));
+        Ok(connection)
     }
 
     /// The current process, if its fingerprint is still valid.
@@ -341,20 +339,20 @@ impl WorkerSupervisor {
         runner: &HookRunner,
         session: &SessionSnapshot,
     ) -> Result<Option<Arc<WorkerConnection>>, HookExit> {
-        let birth = self.current().fingerprint.clone();
-        let is_same = match birth {
+        let fingerprint = self.current().fingerprint.clone();
+        let is_same = match fingerprint {
             None => true,
-            Some(birth) if !birth.has_same_context(runner, session) => false,
-            Some(birth) => {
-                let has_same_files = run_with_disk_timeout(move || birth.has_same_files()).await;
+            Some(fingerprint) if !fingerprint.has_same_context(runner, session) => false,
+            Some(fingerprint) => {
+                let has_same_files = run_with_disk_timeout(move || fingerprint.has_same_files()).await;
                 let unknown =
                     || format!("{DISK_TIMEOUT_MESSAGE}, so it can't be told whether its files are as they were");
                 has_same_files.ok_or_else(|| HookExit::Failed(unknown()))?
             }
         };
         let mut live = self.current();
-        if is_same && let Some(talk) = live.connection.as_ref().filter(|talk| talk.is_open()) {
-            return Ok(Some(talk.clone()));
+        if is_same && let Some(connection) = live.connection.as_ref().filter(|connection| connection.is_open()) {
+            return Ok(Some(connection.clone()));
         }
         let old = live.connection.take();
         if !is_same {
@@ -396,42 +394,42 @@ impl WorkerSupervisor {
     }
 
     fn limits(&self, runner: &HookRunner) -> WorkerLimits {
-        let upkeep = &self.action.config;
+        let config = &self.action.config;
         WorkerLimits {
             max_answer_bytes: runner.limits.max_output_bytes,
-            max_memory_bytes: upkeep.max_memory_bytes,
-            idle_timeout: upkeep.idle_timeout,
+            max_memory_bytes: config.max_memory_bytes,
+            idle_timeout: config.idle_timeout,
             kill_grace_period: runner.limits.kill_grace_period,
         }
     }
 
     /// Forgets a process that ended without a failure.
-    fn discard(&self, talk: &Arc<WorkerConnection>) {
+    fn discard(&self, connection: &Arc<WorkerConnection>) {
         let mut live = self.current();
-        if live.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, talk)) {
+        if live.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
             live.connection = None;
             drop(live);
-            self.retire_connection(talk);
+            self.retire_connection(connection);
         }
     }
 
     /// Counts a process that failed, once, and returns the number of consecutive failures.
-    fn record_loss(&self, talk: &Arc<WorkerConnection>, loss: &ConnectionLoss) -> u32 {
+    fn record_loss(&self, connection: &Arc<WorkerConnection>, loss: &ConnectionLoss) -> u32 {
         let mut live = self.current();
-        let is_current = live.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, talk));
+        let is_current = live.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection));
         if !is_current {
             return self.failures.load(Ordering::Relaxed);
         }
         live.connection = None;
-        if talk.ended_at_hello() && !live.skip_hello {
+        if connection.ended_at_hello() && !live.skip_hello {
             live.skip_hello = true;
             return self.failures.load(Ordering::Relaxed);
         }
         live.last_failure = Some((Instant::now(), loss.text.clone()));
         drop(live);
-        self.retire_connection(talk);
+        self.retire_connection(connection);
         let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
-        tracing::warn!(pid = talk.pid(), failures, why = loss.text, "a worker failed");
+        tracing::warn!(pid = connection.pid(), failures, why = loss.text, "a worker failed");
         failures
     }
 
@@ -439,40 +437,41 @@ impl WorkerSupervisor {
     ///
     /// A process that has written nothing since then has hung and is ended; one that goes on answering other requests
     /// is kept, and its late answer is dropped.
-    fn handle_timeout(&self, talk: &Arc<WorkerConnection>, heard: u64) {
-        if talk.lines_read() == heard {
-            talk.abort("it did not answer in time");
-            if let Some(loss) = talk.loss() {
-                self.record_loss(talk, &loss);
+    fn handle_timeout(&self, connection: &Arc<WorkerConnection>, lines_before: u64) {
+        if connection.lines_read() == lines_before {
+            connection.abort("it did not answer in time");
+            if let Some(loss) = connection.loss() {
+                self.record_loss(connection, &loss);
             }
         }
     }
 
-    fn retire_connection(&self, talk: &WorkerConnection) {
-        let (answered, late) = talk.answer_counts();
+    fn retire_connection(&self, connection: &WorkerConnection) {
+        let (answered, late) = connection.answer_counts();
         let mut past = self.past_counts.lock().unwrap_or_else(PoisonError::into_inner);
         *past = (past.0 + answered, past.1 + late);
-        talk.retire();
+        connection.retire();
     }
 
     fn retire(&self) -> Option<Arc<WorkerConnection>> {
-        let talk = self.current().connection.take()?;
-        self.retire_connection(&talk);
-        Some(talk)
+        let connection = self.current().connection.take()?;
+        self.retire_connection(&connection);
+        Some(connection)
     }
 
     fn health(&self, (runner, session): (&HookRunner, &SessionSnapshot)) -> WorkerHealth {
         // The lock is not held while the disk is read.
-        let birth = self.current().fingerprint.clone();
-        let is_same = birth.is_none_or(|birth| birth.has_same_context(runner, session) && birth.has_same_files());
+        let fingerprint = self.current().fingerprint.clone();
+        let is_same = fingerprint
+            .is_none_or(|fingerprint| fingerprint.has_same_context(runner, session) && fingerprint.has_same_files());
         let live = self.current();
-        let talk = live.connection.as_ref();
-        let (answered, late) = talk.map_or((0, 0), |talk| talk.answer_counts());
+        let connection = live.connection.as_ref();
+        let (answered, late) = connection.map_or((0, 0), |connection| connection.answer_counts());
         let past = *self.past_counts.lock().unwrap_or_else(PoisonError::into_inner);
         // After a change, the worker is started again.
         let gave_up = is_same && self.failures.load(Ordering::Relaxed) >= MAX_CONSECUTIVE_FAILURES;
         WorkerHealth {
-            pid: talk.filter(|talk| talk.is_open()).map(|talk| talk.pid()),
+            pid: connection.filter(|connection| connection.is_open()).map(|connection| connection.pid()),
             starts: self.starts.load(Ordering::Relaxed),
             answered: past.0 + answered,
             late_answers: past.1 + late,
@@ -498,8 +497,8 @@ fn answer_output(text: String) -> RunOutput {
     RunOutput { stdout: CapturedStream { text, bytes, truncated: false }, ..RunOutput::from_exit(HookExit::Exited(0)) }
 }
 
-fn loss_output(talk: &WorkerConnection, loss: ConnectionLoss) -> RunOutput {
-    let stderr = captured_log(talk, 0);
+fn loss_output(connection: &WorkerConnection, loss: ConnectionLoss) -> RunOutput {
+    let stderr = captured_log(connection, 0);
     match loss.truncated_line {
         // A deny of this request counts; anything else is only known to be truncated.
         Some(TruncatedLine { bytes, deny: no }) => {
@@ -514,8 +513,8 @@ fn loss_output(talk: &WorkerConnection, loss: ConnectionLoss) -> RunOutput {
 }
 
 /// The log after that number of bytes, as a command's stderr.
-fn captured_log(talk: &WorkerConnection, then: u64) -> CapturedStream {
-    let text = talk.log_since(then);
+fn captured_log(connection: &WorkerConnection, then: u64) -> CapturedStream {
+    let text = connection.log_since(then);
     let bytes = text.len() as u64;
     CapturedStream { text, bytes, truncated: false }
 }

@@ -138,24 +138,24 @@ pub(super) fn parse_message(line: &[u8]) -> Option<WorkerMessage> {
     if !line.starts_with(b"{") {
         return Some(malformed(line, "is no JSON object"));
     }
-    let said: RawWorkerMessage<'_> = match serde_json::from_slice(line) {
-        Ok(said) => said,
+    let message: RawWorkerMessage<'_> = match serde_json::from_slice(line) {
+        Ok(message) => message,
         Err(error) => return Some(malformed(line, &format!("is no answer: {error}"))),
     };
-    let Some(id) = said.id.and_then(|id| id.get().parse::<u64>().ok()) else {
+    let Some(id) = message.id.and_then(|id| id.get().parse::<u64>().ok()) else {
         return Some(malformed(line, "has no `id` that is a whole number"));
     };
     if id == HELLO_REQUEST_ID {
         let features: Vec<String> =
-            said.features.and_then(|list| serde_json::from_str(list.get()).ok()).unwrap_or_default();
+            message.features.and_then(|list| serde_json::from_str(list.get()).ok()).unwrap_or_default();
         return Some(WorkerMessage::Features { refs: features.iter().any(|name| name == "refs") });
     }
-    Some(match (said.error, said.output) {
+    Some(match (message.error, message.output) {
         (Some(error), _) if error.get() != "null" => WorkerMessage::Failure(id, raw_text(error)),
         (_, Some(output)) if output.get() == "null" => WorkerMessage::Answer(id, String::new()),
         (_, Some(output)) => WorkerMessage::Answer(id, raw_text(output)),
         // A misspelt field might hold a deny.
-        (_, None) if said.features.is_none() && has_unknown_keys(line) => {
+        (_, None) if message.features.is_none() && has_unknown_keys(line) => {
             malformed(line, "has neither `output` nor `error`")
         }
         (_, None) => WorkerMessage::Answer(id, String::new()),

@@ -71,7 +71,7 @@ impl ReaderTask {
     async fn read_until_stop(&mut self) -> ReaderStop {
         let from = self.connection.lock_reader().pipe.clone();
         let (stop, finish) = (self.connection.stop.clone(), self.connection.finish.clone());
-        let mut glance = Instant::now() + LIMIT_CHECK_INTERVAL;
+        let mut next_check = Instant::now() + LIMIT_CHECK_INTERVAL;
         loop {
             tokio::select! {
                 biased;
@@ -88,8 +88,8 @@ impl ReaderTask {
                 },
                 exit = self.process.wait() => return ReaderStop::Exited(exit),
                 () = finish.cancelled() => return ReaderStop::Finished,
-                () = sleep_until(glance), if self.limits.max_memory_bytes.is_some() || self.limits.idle_timeout.is_some() => {
-                    glance = Instant::now() + LIMIT_CHECK_INTERVAL;
+                () = sleep_until(next_check), if self.limits.max_memory_bytes.is_some() || self.limits.idle_timeout.is_some() => {
+                    next_check = Instant::now() + LIMIT_CHECK_INTERVAL;
                     self.check_limits();
                 }
             }

@@ -261,12 +261,12 @@ mod tests {
     fn send_and_check(refs: &mut FieldRefs, worker: &mut FakeWorker, input: &HookInput) -> usize {
         let line = protocol::encode_request(1, input, Some(refs)).concat();
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
-        let meant: Map<String, Value> = serde_json::from_str(&input.to_json()).unwrap();
-        let mut heard = worker.receive(&line);
-        heard.sort_keys();
-        let mut meant = meant;
-        meant.sort_keys();
-        assert_eq!(heard, meant);
+        let expected: Map<String, Value> = serde_json::from_str(&input.to_json()).unwrap();
+        let mut received = worker.receive(&line);
+        received.sort_keys();
+        let mut expected = expected;
+        expected.sort_keys();
+        assert_eq!(received, expected);
         line.len()
     }
 
