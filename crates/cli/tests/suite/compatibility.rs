@@ -1,4 +1,4 @@
-//! The tables of `docs/compatibility.md` and `docs/security.md`: every row names tests that hold it, and they exist and are not
+//! The tables of `docs/compatibility.md` and `docs/security/attacks.md`: every row names tests that hold it, and they exist and are not
 //! ignored. They run with all others, where the behaviour is; nothing is run or built here: the sources say which tests exist.
 
 use hookwright_testkit::fs;
@@ -12,7 +12,7 @@ fn every_difference_names_tests_that_exist() {
 
 #[test]
 fn every_attack_names_tests_that_exist() {
-    check_rows(&rows("security.md", "test"));
+    check_rows(&rows("security/attacks.md", "test"));
 }
 
 fn check_rows(rows: &[CompatibilityRow]) {

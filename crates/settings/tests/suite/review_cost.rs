@@ -1,4 +1,4 @@
-//! The cost of the hook review at every start: the figures, and a limit of ten times those in docs/security.md.
+//! The cost of the hook review at every start: the figures, and a limit of ten times those in docs/benchmarks.md.
 //! `cargo test --release -p hookwright-settings --test main cost -- --ignored --nocapture`.
 
 use std::io::Write;
