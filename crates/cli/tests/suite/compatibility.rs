@@ -1,5 +1,6 @@
-//! The tables of `docs/compatibility.md` and `docs/security/attacks.md`: every row names tests that hold it, and they exist and
-//! are not ignored. They run with all others, where the behaviour is; nothing is run or built here: the sources say which tests exist.
+//! The tables of `docs/compatibility.md` and `docs/security/attacks.md`: every row names tests that hold it, and they exist
+//! and are not ignored. They run with all others, where the behaviour is; nothing is run or built here: the sources say
+//! which tests exist.
 
 use hookwright_testkit::fs;
 use std::collections::BTreeSet;
