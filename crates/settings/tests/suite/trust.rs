@@ -6,6 +6,7 @@ use hookwright_settings::trust::{
     trust_hooks,
 };
 use hookwright_settings::{FolderTrust, HookFinding, LoadedConfig, TrustOverride, TrustSource};
+use hookwright_testkit::deadline::wait_for;
 use hookwright_testkit::fs;
 use serde_json::Value;
 
@@ -97,6 +98,10 @@ fn a_record_that_is_written_for_the_user_is_blamed_on_no_dead_session() {
         ledger.open().unwrap();
         ledger.mark_active();
         ledger.write_baseline(files.iter().map(entry).collect()).unwrap();
+        let lock = ledger.path().with_extension("lock");
+        drop(ledger);
+        // A process that another test is just starting holds a copy of the lock's descriptor for a moment.
+        wait_for("the session's lock is free", || fs::File::open(&lock).unwrap().try_lock().ok());
     };
     dies();
     trust_all(&loaded);
