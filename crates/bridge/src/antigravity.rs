@@ -1,5 +1,5 @@
-//! Antigravity: payloads in camel case without the event's name, and a strict answer for each event, with nothing in it that
-//! the event does not have.
+//! The dialect of Antigravity: payloads in camel case without an event name, and for each event an answer that holds
+//! only the fields which that event has.
 
 use hookwright_hooks::{EventKind, HookCapability};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::event_builder::{self, resolve_event_name};
 use crate::host::{Host, HostEventInfo};
 use crate::payload::{first_text, required_text, tool_arguments};
 
-/// Antigravity.
+/// Reads Antigravity's payloads and writes its answers.
 pub(crate) struct AntigravityDialect;
 
 impl HostDialect for AntigravityDialect {
@@ -42,7 +42,7 @@ impl HostDialect for AntigravityDialect {
                     result,
                 )?;
             }
-            // Only the first request of a conversation is its start.
+            // Every model request of a conversation sends this event; only the first one is the session's start.
             Some(EventKind::SessionStart) if payload.get("invocationNum").and_then(Value::as_u64).unwrap_or(0) == 0 => {
                 heard.views.push(event_builder::event_view(EventKind::SessionStart, json!({"source": "startup"}))?);
             }
@@ -80,7 +80,7 @@ impl HostDialect for AntigravityDialect {
     }
 }
 
-/// Which event a payload is, by what it holds.
+/// Returns the event's name, inferred from the fields that the payload holds.
 fn detect_event_name(payload: &Map<String, Value>) -> Option<&'static str> {
     let has = |key: &str| payload.contains_key(key);
     if has("toolCall") {

@@ -1,5 +1,7 @@
-//! Claude Code's dialect and its relatives: one codec with switches for Claude Code, Codex, Copilot (under PascalCase names),
-//! Qwen, Droid and Grok. What each of them can be told is the table's (`host.rs`); how it is said is here.
+//! The dialect of Claude Code and of the agents that follow it: Codex, Copilot (under PascalCase event names), Qwen,
+//! Droid and Grok.
+//!
+//! The table in `host.rs` says what a hook can do at each host; this file says how the answer is written.
 
 use std::borrow::Cow;
 
@@ -11,7 +13,7 @@ use crate::event_builder::{self, resolve_event_name};
 use crate::host::{COPILOT_EVENT_NAMES, Host, HostEventInfo};
 use crate::payload::{first_text, required_text, tool_arguments};
 
-/// The Claude family.
+/// Reads the payloads and writes the answers of Claude Code and the agents that follow its format.
 pub(crate) struct ClaudeFamilyDialect;
 
 impl HostDialect for ClaudeFamilyDialect {
@@ -54,7 +56,7 @@ impl HostDialect for ClaudeFamilyDialect {
     }
 }
 
-/// An event's name as Claude Code writes it: `preToolUse` and `pre_tool_use` are `PreToolUse`.
+/// Converts an event's name to Claude Code's spelling: `preToolUse` and `pre_tool_use` become `PreToolUse`.
 fn to_pascal_case(name: &str) -> Cow<'_, str> {
     if let Some((_, pascal)) = COPILOT_EVENT_NAMES.iter().find(|(camel, _)| *camel == name) {
         return Cow::Borrowed(pascal);
@@ -76,7 +78,7 @@ fn add_views(heard: &mut HostEvent, kind: EventKind, payload: &Map<String, Value
     let is_retry =
         ["stop_hook_active", "stopHookActive"].iter().any(|key| payload.get(*key) == Some(&Value::Bool(true)));
     let one = match kind {
-        // What a guard can't see it can't judge.
+        // A guard can't judge arguments that the host has cut off.
         EventKind::BeforeTool if TRUNCATION_KEYS.iter().any(|key| payload.get(*key) == Some(&Value::Bool(true))) => {
             return Err(PayloadError::Truncated);
         }
@@ -108,7 +110,7 @@ fn add_views(heard: &mut HostEvent, kind: EventKind, payload: &Map<String, Value
     Ok(())
 }
 
-/// A question for permission, or other news.
+/// Adds the views of a permission request or of another notification.
 fn add_notification_views(heard: &mut HostEvent, payload: &Map<String, Value>) -> Result<(), PayloadError> {
     let kind = match first_text(payload, &["notification_type", "notificationType"]) {
         Some("permission_prompt") => "ToolPermission",
@@ -132,7 +134,7 @@ fn add_notification_views(heard: &mut HostEvent, payload: &Map<String, Value>) -
     Ok(())
 }
 
-/// An answer under construction.
+/// Collects the parts of one answer.
 #[derive(Default)]
 struct ClaudeAnswerBuilder {
     top_level: Map<String, Value>,
@@ -155,7 +157,9 @@ impl ClaudeAnswerBuilder {
         self.downgrades.push(VerdictDowngrade { requested: wanted, applied: became });
     }
 
-    /// Words for the model. Copilot looks for them beside the event's own part, and others who read its files within.
+    /// Adds context for the model.
+    ///
+    /// Copilot reads it at the top level; other agents that load Copilot's settings read it in `hookSpecificOutput`.
     fn add_context(&mut self, host: Host, context: &str) {
         self.set_specific("additionalContext", context);
         if host == Host::Copilot {
@@ -191,7 +195,7 @@ impl ClaudeAnswerBuilder {
     }
 }
 
-/// Exit 2 with words: what every relative takes for a no, whatever the event.
+/// Refuses with exit code 2 and the reason on stderr, which every agent of this family treats as a denial of any event.
 fn block_by_exit_code(words: &str) -> HostResponse {
     HostResponse { stderr: words.to_owned(), exit_code: 2, ..HostResponse::default() }
 }
@@ -208,7 +212,7 @@ fn write_answer(host: Host, row: &HostEventInfo, verdict: &HostVerdict) -> HostR
     }
     if let Some(context) = &verdict.context {
         match row.can(HookCapability::Context) {
-            // An answer that blocks has no room for more in Codex.
+            // Codex accepts no other field in an answer that blocks.
             true if host != Host::Codex || answer.top_level.is_empty() => answer.add_context(host, context),
             _ => answer.record_downgrade("context", "nothing"),
         }
@@ -232,7 +236,7 @@ fn write_before_tool(host: Host, row: &HostEventInfo, verdict: &HostVerdict, ans
             let reason = format!("a hook changes this call's arguments, and {title} does not take changes here");
             return write_deny(host, &reason, answer);
         }
-        // The changed call is what the user would be asked about.
+        // The user would have to be asked about the changed call, which the host would not run.
         Ruling::Ask if verdict.input.is_some() && !row.can(HookCapability::RewriteInput) => {
             answer.record_downgrade("rewrite", "deny");
             Ruling::Deny
@@ -242,7 +246,8 @@ fn write_before_tool(host: Host, row: &HostEventInfo, verdict: &HostVerdict, ans
     match ruling {
         Ruling::Pass => {
             if let Some(input) = &verdict.input {
-                // Codex takes changes only with an allow; elsewhere that would be more than was said.
+                // Codex takes changed arguments only together with an allow; for other hosts an allow would grant more
+                // than hooks did.
                 if host == Host::Codex {
                     answer.set_specific("permissionDecision", "allow");
                 }
@@ -289,7 +294,7 @@ fn write_deny(host: Host, reason: &str, answer: &mut ClaudeAnswerBuilder) {
             answer.set_specific("permissionDecisionReason", reason);
         }
     }
-    // Under its own event names Copilot reads these; they are the same no.
+    // Under its camelCase event names Copilot reads these fields.
     if host == Host::Copilot {
         answer.set("permissionDecision", "deny");
         answer.set("permissionDecisionReason", reason);
@@ -325,7 +330,7 @@ fn write_after_tool(host: Host, row: &HostEventInfo, verdict: &HostVerdict, answ
                         answer.set_specific("updatedToolOutput", verdict.reason_or_default());
                     }
                 }
-                // The result can't be hidden; that it should be is said.
+                // The host can't hide the result, so the model at least reads the reason.
                 false => {
                     answer.record_downgrade("hide the result", "context");
                     if row.can(HookCapability::Context) && verdict.context.is_none() {
@@ -361,13 +366,13 @@ fn write_after_agent(host: Host, row: &HostEventInfo, verdict: &HostVerdict, ans
             set_exit_code(host, verdict, answer);
         }
         Ruling::Deny => answer.record_downgrade("another try", "nothing"),
-        // Where it can't be said, it is what happens anyway.
+        // A host that can't be told to stop ends the turn here anyway.
         Ruling::Stop if row.can(HookCapability::Stop) => answer.stop(verdict.reason_or_default()),
         Ruling::Stop => {}
     }
 }
 
-/// Where a block in JSON is known to be overlooked, the exit code says it too.
+/// Sets exit code 2 as well for the hosts that are known to overlook a block in JSON.
 fn set_exit_code(host: Host, verdict: &HostVerdict, answer: &mut ClaudeAnswerBuilder) {
     if matches!(host, Host::Droid | Host::Grok) {
         answer.exit_code = 2;

@@ -1,5 +1,7 @@
-//! Cursor: flat answers in snake case, generic and granular events for one call, and an explicit allow where nobody objects,
-//! because an entry that fails closed takes silence for a failure.
+//! The dialect of Cursor: flat answers in snake case, and generic and granular events for one call.
+//!
+//! Where no hook objects, the answer is an explicit allow, because an entry with `failClosed` treats an empty answer as
+//! a failure.
 
 use hookwright_hooks::{EventKind, HookCapability};
 use serde_json::{Map, Value, json};
@@ -9,7 +11,7 @@ use crate::event_builder::{self, resolve_event_name};
 use crate::host::{Host, HostEventInfo};
 use crate::payload::{first_text, required_text, tool_arguments};
 
-/// Cursor.
+/// Reads Cursor's payloads and writes its answers.
 pub(crate) struct CursorDialect;
 
 impl HostDialect for CursorDialect {
@@ -58,7 +60,7 @@ impl HostDialect for CursorDialect {
     }
 }
 
-/// The call that an event is about, in the words of the generic event.
+/// Returns the tool call of an event, with the tool and argument names of the generic event.
 fn native_call(event: &str, payload: &Map<String, Value>) -> Result<(String, Map<String, Value>), PayloadError> {
     let take = |keys: &[&str]| -> Map<String, Value> {
         keys.iter().filter_map(|key| Some(((*key).to_owned(), payload.get(*key)?.clone()))).collect()
@@ -89,7 +91,7 @@ fn native_call(event: &str, payload: &Map<String, Value>) -> Result<(String, Map
 }
 
 fn tool_result(payload: &Map<String, Value>) -> Value {
-    // A JSON text, as the host has it.
+    // Cursor sends the result as JSON inside a string.
     let output = ["tool_output", "result_json", "output"].iter().find_map(|name| payload.get(*name)).cloned();
     let output = output.map(|output| match output.as_str().map(serde_json::from_str::<Value>) {
         Some(Ok(inner)) => inner,

@@ -1,6 +1,7 @@
-//! What every dialect does: a native event in, views of it in our own types out; a verdict in, the host's answer out.
+//! The interface of a host dialect: it reads a native event into views of Hookwright's event types, and writes a
+//! verdict as the host's answer.
 //!
-//! The types are here; how each host speaks is `claude_family.rs`, `gemini.rs`, `cursor.rs` and `antigravity.rs`.
+//! The dialects themselves are in `claude_family.rs`, `gemini.rs`, `cursor.rs`, `antigravity.rs` and `opencode.rs`.
 
 use std::path::PathBuf;
 
@@ -9,13 +10,15 @@ use serde_json::{Map, Value};
 
 use crate::host::{Host, HostEventInfo};
 
-/// One way of speaking, for one host or several that are close.
+/// Reads payloads and writes answers for one host, or for several that share a format.
 pub trait HostDialect: Sync {
-    /// Reads a native event. `told` is the event's name where whoever installed the entry said it: it counts where the payload
-    /// has none, and a payload that says another is misheard.
+    /// Reads a native event.
+    ///
+    /// `told` is the event's name that the installed entry was written for. It is used where the payload has none; a
+    /// payload that names another event is an error.
     ///
     /// # Errors
-    /// If this is no event of that host. Nothing can be judged then, so whoever could be guarded is answered with
+    /// If the payload is no event of that host. The event can't be judged then, so a gate is answered with
     /// [`HostDialect::write_refusal`].
     fn parse_event(
         &self,
@@ -24,84 +27,87 @@ pub trait HostDialect: Sync {
         told: Option<&str>,
     ) -> Result<HostEvent, PayloadError>;
 
-    /// Writes what was decided in the words that the host obeys, lowered towards no where it obeys none.
+    /// Writes the verdict as an answer that the host obeys; a ruling that the host has no form for becomes a stronger
+    /// one.
     fn write_response(&self, heard: &HostEvent, verdict: &HostVerdict) -> HostResponse;
 
-    /// The host's form of no where nothing is known but, perhaps, the event.
+    /// Writes the host's form of a denial for a payload of which at most the event is known.
     fn write_refusal(&self, host: Host, event: Option<&HostEventInfo>, words: &str) -> HostResponse;
 }
 
-/// A native event, understood.
+/// A native event, parsed and translated.
 #[derive(Clone, Debug)]
 pub struct HostEvent {
-    /// Whose it is.
+    /// The agent that sent the event.
     pub host: Host,
-    /// That agent's version, if it says.
+    /// The agent's version, if the payload has it.
     pub version: Option<String>,
-    /// The event's name there.
+    /// The event's name at the host.
     pub name: String,
-    /// Its row of the table; nothing for one that is not in it.
+    /// The event's row in the host table; `None` for an event that is not listed.
     pub info: Option<&'static HostEventInfo>,
-    /// The tool that it is about, in the host's own words.
+    /// The tool call that the event is about, in the host's terms.
     pub tool: Option<NativeTool>,
-    /// The session.
+    /// The session fields of the payload.
     pub session: HostSession,
-    /// What this event has in common with the host's own records: `prompt_id`, `turn_id`, `generation_id`, `tool_use_id`.
+    /// Ids that tie the event to the host's own records, such as `prompt_id`, `turn_id`, `generation_id` and
+    /// `tool_use_id`.
     pub correlation_ids: Vec<(&'static str, String)>,
-    /// The event in our words: none where it is no moment of ours, several where one call does several things.
+    /// The event in Hookwright's types: no view where Hookwright has no such event, several where one call does several
+    /// things.
     pub views: Vec<EventView>,
 }
 
-/// What a payload says about the session.
+/// The session fields of a payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostSession {
-    /// Its id.
+    /// The host's id of the session, empty if the payload has none.
     pub id: String,
-    /// Where the conversation is kept.
+    /// The file in which the host keeps the conversation.
     pub transcript_path: Option<PathBuf>,
-    /// Where the agent works; nothing if it does not say.
+    /// The agent's working directory; `None` if the payload has none.
     pub cwd: Option<PathBuf>,
-    /// The project's folders, where it says more than the directory.
+    /// The project's folders, where the payload lists them.
     pub roots: Vec<PathBuf>,
-    /// Inside a sub-agent: which run of it this is.
+    /// The id of the sub-agent's run, inside a sub-agent.
     pub agent_id: Option<String>,
-    /// Inside a sub-agent: what kind it is.
+    /// The kind of the sub-agent, inside a sub-agent.
     pub agent_name: Option<String>,
-    /// What the agent may do unasked, in our words where there are any.
+    /// The approval mode, under Hookwright's name where it has one.
     pub approval_mode: Option<String>,
 }
 
-/// A call in the host's own words.
+/// A tool call in the host's terms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NativeTool {
-    /// Its name there.
+    /// The tool's name at the host.
     pub name: String,
-    /// Its arguments there.
+    /// The arguments under the host's keys.
     pub input: Map<String, Value>,
-    /// What is known of it.
+    /// How far Hookwright recognises the tool.
     pub recognition: ToolRecognition,
-    /// Why its arguments are not understood, if they are not.
+    /// Why the arguments are not understood, if they are not.
     pub uncertainty: Option<String>,
 }
 
-/// What is known of a host's tool.
+/// How far Hookwright recognises a host's tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolRecognition {
-    /// It stands for a tool of ours, or for one of an MCP server.
+    /// The tool corresponds to one of Hookwright's tools, or to an MCP tool whose server is known.
     Known,
-    /// It has no counterpart and harms nothing: it asks the user, plans, or keeps a list.
+    /// The tool has no counterpart and no effect on files or commands: it asks the user, plans, or keeps a list.
     Harmless,
-    /// A tool of an MCP server, and which server's is not said: a guard on MCP tools may be blind to it.
+    /// The tool belongs to an MCP server whose name the host does not give. A guard on MCP tools may not match it.
     UnknownServer,
     /// The tool is known and its arguments are not: they could be read in two ways, or one of them could be a path or a
-    /// command that no guard sees. Every guard may be blind to it.
+    /// command that guards don't see. No guard can be relied on for this call.
     UnknownArguments,
-    /// It is not known what the tool does: a guard that does not match it may be blind to it.
+    /// The tool is not known. A guard whose matcher does not cover it may miss what it does.
     Unknown,
 }
 
 impl ToolRecognition {
-    /// The word for it.
+    /// Returns the name that traces and reports use.
     pub fn as_str(self) -> &'static str {
         match self {
             ToolRecognition::Known => "known",
@@ -113,92 +119,93 @@ impl ToolRecognition {
     }
 }
 
-/// One of our events that a native event comes to.
+/// One of Hookwright's events that a native event is translated to.
 #[derive(Clone, Debug)]
 pub struct EventView {
-    /// The event.
+    /// The event that hooks receive.
     pub event: AnyEvent,
-    /// How a change of its arguments becomes one of the host's.
+    /// How changed arguments of this view are written back to the host's call.
     pub write_back: ArgumentWriteBack,
-    /// Whether it was judged before, as the call that it is: the host asks once more whether it may run. Guards are asked
-    /// again, and of what they say only a no counts.
+    /// Whether this call was judged before and the host now asks for permission to run it.
+    ///
+    /// Guards run again, and only their denials count.
     pub is_recheck: bool,
 }
 
-/// How changed arguments go back to the host.
+/// How changed arguments are written back to the host's call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentWriteBack {
-    /// By the table of tools; the view is the one at this place.
+    /// The tool table translates them; the number is the view's index among the views of one call.
     View(usize),
-    /// Not at all, because of this.
+    /// The host's call can't take them, for this reason.
     Impossible(&'static str),
 }
 
-/// Why a payload is no event.
+/// Why a payload can't be read as an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
-    /// There is nothing.
+    /// Stdin holds nothing but white space.
     #[error("there is no payload on stdin")]
     Empty,
-    /// It is no JSON object.
+    /// The payload is not a JSON object.
     #[error("the payload is no JSON object: {0}")]
     NotJsonObject(String),
-    /// It is larger than anything that is read.
+    /// The payload exceeds [`MAX_PAYLOAD_BYTES`](crate::payload::MAX_PAYLOAD_BYTES).
     #[error("the payload is larger than {} MiB", crate::payload::MAX_PAYLOAD_BYTES >> 20)]
     TooLarge,
-    /// The agent has left out a part of the call, which is there when it runs.
+    /// The agent has cut the call's arguments for the payload, and runs the call with all of them.
     #[error("the call is too large for this agent to show: only its beginning is in the payload")]
     Truncated,
-    /// A field is not there.
+    /// A required field is missing.
     #[error("the payload has no `{0}`")]
     Missing(&'static str),
-    /// A field holds something else than it should.
+    /// A field has the wrong JSON type.
     #[error("`{field}` of the payload is {found}, not {wanted}")]
     WrongType {
-        /// The field.
+        /// The name of the field.
         field: &'static str,
-        /// What it should be.
+        /// The type that the field should have.
         wanted: &'static str,
-        /// What it is.
+        /// The type that the field has.
         found: &'static str,
     },
-    /// One field is there in two spellings that do not say the same.
+    /// One field is there in two spellings with different values.
     #[error("`{0}` and `{1}` of the payload do not say the same")]
     ConflictingFields(&'static str, &'static str),
-    /// It is another event than the one it was installed for.
+    /// The payload names another event than the installed entry.
     #[error("the payload says that it is {said}, and this entry is for {told}")]
     EventMismatch {
-        /// What the payload says.
+        /// The event that the payload names.
         said: String,
-        /// What the entry is for.
+        /// The event that the entry was installed for.
         told: String,
     },
-    /// It looks like one of our events and does not hold what that needs.
+    /// The payload lacks a field that the event needs, or has a wrong one.
     #[error("the payload is no {event}: {problem}")]
     Incomplete {
-        /// The event.
+        /// The event's name.
         event: String,
-        /// What is wrong.
+        /// The deserialisation error.
         problem: String,
     },
 }
 
-/// What hooks decided about a native event, all views together, from weakest to strongest.
+/// The joint decision of all hooks about a native event, from weakest to strongest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ruling {
-    /// No objection.
+    /// No hook objects.
     #[default]
     Pass,
     /// The user decides.
     Ask,
-    /// No; for a finished answer, another try; for a result, that it is hidden.
+    /// The event is denied: a call does not run, a finished answer is tried again, a result is hidden.
     Deny,
-    /// No, and the agent's loop ends.
+    /// The event is denied and the agent's loop ends.
     Stop,
 }
 
 impl Ruling {
-    /// The word for it.
+    /// Returns the name that traces and reports use.
     pub fn as_str(self) -> &'static str {
         match self {
             Ruling::Pass => "pass",
@@ -209,55 +216,55 @@ impl Ruling {
     }
 }
 
-/// What is to be said to the host.
+/// The decision to write as the host's answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostVerdict {
-    /// What was decided.
+    /// The joint decision of all hooks.
     pub ruling: Ruling,
-    /// Why; never empty but for [`Ruling::Pass`].
+    /// The reason; [`reason_or_default`](Self::reason_or_default) covers an empty one.
     pub reason: String,
-    /// Words for the model.
+    /// Context to add for the model.
     pub context: Option<String>,
-    /// Words for the user.
+    /// A message to the user.
     pub message: Option<String>,
-    /// The host's own arguments, whole, as hooks changed them.
+    /// The complete arguments under the host's keys, as hooks changed them.
     pub input: Option<Map<String, Value>>,
-    /// The answer in our own vocabulary, for a host that speaks it.
+    /// The merged answer in Hookwright's own format, for a host that reads it.
     pub engine_answer: Map<String, Value>,
-    /// What could not be kept before a word was written.
+    /// The parts of hooks' answers that the host has no capability for, found before the answer is written.
     pub downgrades: Vec<VerdictDowngrade>,
 }
 
 impl HostVerdict {
-    /// A no, and why.
+    /// Creates a denial with this reason.
     pub fn deny(reason: impl Into<String>) -> HostVerdict {
         HostVerdict { ruling: Ruling::Deny, reason: reason.into(), ..HostVerdict::default() }
     }
 
-    /// Why, in words: there are hosts that take a no without any for no no.
+    /// Returns the reason, or a stock text if it is empty, because some hosts ignore a denial without a reason.
     pub fn reason_or_default(&self) -> &str {
         if self.reason.trim().is_empty() { "a hook said no and gave no reason" } else { &self.reason }
     }
 }
 
-/// Something of a verdict that the host can't be told.
+/// A part of a verdict that the host has no form for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerdictDowngrade {
-    /// What hooks wanted.
+    /// The effect that hooks asked for.
     pub requested: &'static str,
-    /// What it became.
+    /// The effect that the host's answer has instead.
     pub applied: &'static str,
 }
 
-/// The host's answer: what to print, and how to exit.
+/// The host's answer: the process's output and exit code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostResponse {
-    /// For stdout.
+    /// The text for stdout.
     pub stdout: String,
-    /// For stderr.
+    /// The text for stderr.
     pub stderr: String,
-    /// The exit code.
+    /// The exit code of the bridge process.
     pub exit_code: u8,
-    /// What was lost on the way.
+    /// The parts of the verdict that the answer does not express.
     pub downgrades: Vec<VerdictDowngrade>,
 }

@@ -1,4 +1,4 @@
-//! What the dialects have in common in reading: the session, the call, and our events made of them.
+//! Building blocks that the dialects share for reading: the session, the tool call, and the event views.
 
 use hookwright_hooks::dialect::claude::approval_mode;
 use hookwright_hooks::{AnyEvent, EventKind};
@@ -9,11 +9,11 @@ use crate::host::{Host, HostEventInfo};
 use crate::payload::first_text;
 use crate::tools;
 
-/// Fields that tie an event to the host's own records.
+/// Payload fields that tie an event to the host's own records.
 const CORRELATION_KEYS: &[&str] =
     &["prompt_id", "turn_id", "generation_id", "message_id", "tool_use_id", "traceparent"];
 
-/// A native event with nothing but its frame.
+/// Creates an event with the session and correlation ids of the payload, and without views.
 pub(crate) fn new_event(
     host: Host,
     event: &str,
@@ -49,7 +49,7 @@ fn read_session(payload: &Map<String, Value>) -> HostSession {
     }
 }
 
-/// The event's name: the payload's, which must be the one that the entry is for.
+/// Returns the event's name: the payload's, which must equal the installed entry's if both are there.
 pub(crate) fn resolve_event_name(said: Option<&str>, told: Option<&str>) -> Result<String, PayloadError> {
     match (said, told) {
         (Some(said), Some(told)) if said != told => {
@@ -60,7 +60,7 @@ pub(crate) fn resolve_event_name(said: Option<&str>, told: Option<&str>) -> Resu
     }
 }
 
-/// One view with these fields.
+/// Creates a view of an event without a tool call.
 pub(crate) fn event_view(kind: EventKind, fields: Value) -> Result<EventView, PayloadError> {
     let Value::Object(fields) = fields else { return Err(PayloadError::Missing("fields")) };
     view_from_fields(kind, fields, ArgumentWriteBack::Impossible("this event has no arguments"))
@@ -76,7 +76,7 @@ fn view_from_fields(
     Ok(EventView { event, write_back: back, is_recheck: false })
 }
 
-/// A call's views, before or after it ran.
+/// Adds the views of a tool call, before or after it ran.
 pub(crate) fn add_call_views(
     heard: &mut HostEvent,
     kind: EventKind,
@@ -98,7 +98,7 @@ pub(crate) fn add_call_views(
     Ok(())
 }
 
-/// An event that is in no row may still be about a call; what it is about is not lost.
+/// Records the tool call of an event that is not in the host table, so that reports can name it.
 pub(crate) fn record_unknown_tool(heard: &mut HostEvent, payload: &Map<String, Value>) {
     let named = first_text(payload, &["tool_name", "toolName"]);
     let called = || payload.get("toolCall").and_then(|call| call.get("name")?.as_str());
@@ -113,7 +113,7 @@ pub(crate) fn record_unknown_tool(heard: &mut HostEvent, payload: &Map<String, V
     });
 }
 
-/// A tool's result in our words: `llmContent`, `returnDisplay` and, if it failed, `error`.
+/// Converts a native tool result to the fields `llmContent`, `returnDisplay` and, if the call failed, `error`.
 pub(crate) fn tool_response(native: Option<&Value>, error: Option<&str>) -> Value {
     let mut result = match native {
         Some(Value::Object(object)) if object.contains_key("llmContent") => object.clone(),
@@ -131,7 +131,7 @@ pub(crate) fn tool_response(native: Option<&Value>, error: Option<&str>) -> Valu
     Value::Object(result)
 }
 
-/// What the model most likely reads of a result.
+/// Returns the text of a native result that the model most likely reads.
 fn result_text(native: &Value) -> String {
     let Value::Object(object) = native else {
         return native.as_str().map_or_else(|| native.to_string(), str::to_owned);

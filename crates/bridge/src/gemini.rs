@@ -1,4 +1,5 @@
-//! Gemini CLI: the same eleven events and nearly our own words, as its 0.61 obeys them.
+//! The dialect of Gemini CLI, as version 0.61 behaves: the same eleven events as Hookwright's and nearly the same
+//! format.
 
 use hookwright_hooks::{AnyEvent, EventKind, HookCapability};
 use serde_json::{Map, Value};
@@ -11,7 +12,7 @@ use crate::event_builder::{self, resolve_event_name};
 use crate::host::{Host, HostEventInfo};
 use crate::payload::{first_text, required_text, tool_arguments};
 
-/// Gemini CLI.
+/// Reads Gemini CLI's payloads and writes its answers.
 pub(crate) struct GeminiDialect;
 
 impl HostDialect for GeminiDialect {
@@ -48,13 +49,13 @@ impl HostDialect for GeminiDialect {
         for silent in ["decision", "reason", "continue", "suppressOutput"] {
             answer.shift_remove(silent);
         }
-        // What a hook wants changed of something that does not happen is of no use.
+        // A denied event does not happen, so its changes have no effect.
         if verdict.ruling != Ruling::Pass && row.is_gate() {
             answer.shift_remove("hookSpecificOutput");
         }
         match verdict.ruling {
             Ruling::Pass => {}
-            // With nobody there it would wait for ever.
+            // In a session without a user at the terminal, a question would wait for ever.
             Ruling::Ask => {
                 lost.push(VerdictDowngrade { requested: "ask", applied: "deny" });
                 set_deny(

@@ -1,7 +1,8 @@
-//! THE table of host agents: their names, how each is recognised, which events it has, what a hook can do there, how
-//! long it may take, and what becomes of the call if it fails.
+//! The table of host agents: their names, how each is detected, its events, a hook's capabilities at each event, its
+//! time-outs, and whether it runs a call whose hook failed.
 //!
-//! Facts only. How a payload is read and an answer written is the dialects' work; `host/events.rs` has the rows of events.
+//! The table holds data only: the dialects read payloads and write answers, and `host/events.rs` has the rows of
+//! events.
 
 mod events;
 
@@ -12,7 +13,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use events::COPILOT_EVENT_NAMES;
 
-/// An agent whose hooks can be Hookwright's.
+/// An agent whose hooks can call Hookwright.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Host {
     /// Anthropic's Claude Code.
@@ -23,7 +24,7 @@ pub enum Host {
     Copilot,
     /// Cursor and cursor-agent.
     Cursor,
-    /// Qwen Code.
+    /// Alibaba's Qwen Code.
     Qwen,
     /// Factory's Droid.
     Droid,
@@ -37,52 +38,52 @@ pub enum Host {
     Opencode,
 }
 
-/// What a host's time-outs are counted in.
+/// The unit of time-outs in a host's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutUnit {
-    /// Seconds.
+    /// Time-outs are numbers of seconds.
     Seconds,
-    /// Milliseconds.
+    /// Time-outs are numbers of milliseconds.
     Milliseconds,
-    /// It has none.
+    /// The host has no setting for time-outs.
     None,
 }
 
-/// What a host does with the call when a hook's time is up.
+/// The way a host treats a call whose hook times out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutPolicy {
-    /// It runs.
+    /// The call runs.
     FailsOpen,
-    /// It does not run.
+    /// The call does not run.
     FailsClosed,
-    /// It waits for as long as the hook takes.
+    /// The host waits for as long as the hook takes.
     Waits,
 }
 
-/// A host's own way of staying closed when a hook fails.
+/// The way a host treats a call whose hook fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailClosedSupport {
-    /// There is none: a hook that fails lets the call run.
+    /// The call runs.
     None,
-    /// A key of the hook's entry, and the value that closes.
+    /// The call does not run if the hook's entry has this key with this value.
     Key(&'static str, FailClosedValue),
-    /// It is closed as it is, but for time-outs.
+    /// The call does not run, except after a time-out.
     ExceptTimeouts,
-    /// It is always closed.
+    /// The call never runs.
     Always,
 }
 
-/// The value of a key that closes.
+/// The value of the entry's key that makes the host fail closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailClosedValue {
-    /// `true`.
+    /// The JSON value `true`.
     True,
-    /// A word.
+    /// A JSON string.
     Text(&'static str),
 }
 
 impl FailClosedValue {
-    /// The value.
+    /// Returns the value as JSON.
     pub fn to_json(self) -> Value {
         match self {
             FailClosedValue::True => Value::Bool(true),
@@ -91,28 +92,28 @@ impl FailClosedValue {
     }
 }
 
-/// One of a host's events.
+/// One event of a host.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HostEventInfo {
-    /// Its name there.
+    /// The event's name at the host.
     pub name: &'static str,
-    /// What it is here; nothing if hooks of ours have no such moment.
+    /// The corresponding event of Hookwright; `None` if there is none.
     pub kind: Option<EventKind>,
-    /// What a hook can really do there, in our words. What is not here is lowered towards no, or lost.
+    /// The capabilities that the host is known to obey. Others become a stronger ruling or are dropped.
     pub powers: &'static [HookCapability],
-    /// How long an entry may take that does not say; the host's default if nothing.
+    /// The host's time-out for an entry of this event that sets none; `None` for the host's general default.
     pub timeout: Option<Duration>,
-    /// Whether `agents install` writes an entry for it.
+    /// Whether `agents install` writes an entry for this event.
     pub wired: bool,
 }
 
 impl HostEventInfo {
-    /// Whether a hook can do that there.
+    /// Returns whether the host obeys a hook's answer of this kind.
     pub fn can(&self, power: HookCapability) -> bool {
         self.powers.contains(&power)
     }
 
-    /// Whether a guard's no can count there: an answer that can't be made must be a no.
+    /// Returns whether a guard's denial takes effect at this event, so that the bridge must deny when it has no answer.
     pub fn is_gate(&self) -> bool {
         let before =
             matches!(self.kind, Some(EventKind::BeforeTool | EventKind::BeforeAgent | EventKind::Notification));
@@ -120,44 +121,44 @@ impl HostEventInfo {
     }
 }
 
-/// One row of the table.
+/// One row of the host table.
 #[derive(Debug)]
 pub struct HostInfo {
-    /// Which agent.
+    /// The agent that the row describes.
     pub host: Host,
-    /// Its name as typed: `hookwright bridge NAME`.
+    /// The agent's name on the command line: `hookwright bridge NAME`.
     pub name: &'static str,
-    /// Its name for people.
+    /// The agent's name in messages.
     pub title: &'static str,
     /// The program that a user starts.
     pub program: &'static str,
-    /// The npm package that has it, if one does.
+    /// The npm package that contains the agent, if there is one.
     pub npm_package: Option<&'static str>,
-    /// The version that this row was measured with or read in.
+    /// The version that this row was measured with, or whose sources or documentation it follows.
     pub known_version: &'static str,
-    /// Environment variables that only this agent gives its hooks.
+    /// Environment variables that the agent sets for its hooks and by which it is detected.
     pub marker_vars: &'static [&'static str],
     /// Environment variables that hold the project's directory.
     pub project_vars: &'static [&'static str],
-    /// Environment variables that hold its version.
+    /// Environment variables that hold the agent's version.
     pub version_vars: &'static [&'static str],
-    /// What its time-outs are counted in.
+    /// The unit of time-outs in the agent's settings.
     pub timeout_unit: TimeoutUnit,
-    /// How long an entry may take that does not say.
+    /// The agent's time-out for an entry that sets none.
     pub timeout: Duration,
-    /// What happens then.
+    /// The way the agent treats a call whose hook times out.
     pub on_timeout: TimeoutPolicy,
-    /// Its own way of staying closed.
+    /// The way the agent treats a call whose hook fails.
     pub fail_closed: FailClosedSupport,
-    /// Whose settings files it reads too, so that entries there fire a second time.
+    /// The agents whose settings files this agent loads too, so that their entries run here as well.
     pub reads_settings_of: &'static [Host],
-    /// Its events.
+    /// The agent's events.
     pub events: &'static [HostEventInfo],
 }
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The table.
+/// The host agents, in the order of the variants of [`Host`].
 pub const HOSTS: [HostInfo; 10] = [
     HostInfo {
         host: Host::ClaudeCode,
@@ -332,27 +333,27 @@ pub const HOSTS: [HostInfo; 10] = [
 ];
 
 impl Host {
-    /// Every agent, in the order of the table.
+    /// Returns all agents in the order of the table.
     pub fn all() -> impl Iterator<Item = Host> {
         HOSTS.iter().map(|row| row.host)
     }
 
-    /// Its row.
+    /// Returns the agent's row of the table.
     pub fn info(self) -> &'static HostInfo {
         &HOSTS[self as usize]
     }
 
-    /// Its name as typed.
+    /// Returns the agent's name on the command line.
     pub fn name(self) -> &'static str {
         self.info().name
     }
 
-    /// Its name for people.
+    /// Returns the agent's name in messages.
     pub fn title(self) -> &'static str {
         self.info().title
     }
 
-    /// The agent of that name, or of one that people use for it.
+    /// Returns the agent with that name or common alias.
     pub fn from_name(name: &str) -> Option<Host> {
         let name = name.to_ascii_lowercase();
         let other = match name.as_str() {
@@ -366,37 +367,40 @@ impl Host {
         HOSTS.iter().find(|row| row.name == other).map(|row| row.host)
     }
 
-    /// Its event of exactly that name.
+    /// Returns the agent's event with exactly that name.
     pub fn event(self, name: &str) -> Option<&'static HostEventInfo> {
         self.info().events.iter().find(|row| row.name == name)
     }
 
-    /// Its events at which hooks of that kind run.
+    /// Returns the agent's events that correspond to an event of Hookwright.
     pub fn events_for(self, kind: EventKind) -> impl Iterator<Item = &'static HostEventInfo> {
         self.info().events.iter().filter(move |row| row.kind == Some(kind))
     }
 
-    /// How long the host waits for an entry of that event that does not say.
+    /// Returns how long the host waits for an entry of that event that sets no time-out.
     pub fn timeout(self, event: Option<&HostEventInfo>) -> Duration {
         event.and_then(|row| row.timeout).unwrap_or(self.info().timeout)
     }
 
-    /// How long the bridge may take where the host waits that long: what remains must do for ending a hook that does not end
-    /// by itself, and for the host's own clock, which starts before ours.
+    /// Returns how long hooks may run where the host waits `timeout`.
+    ///
+    /// The rest of the time is for ending a hook that does not end by itself, and for the host's clock, which starts
+    /// earlier.
     pub fn bridge_deadline(timeout: Duration) -> Duration {
         let spare = (timeout / 10).clamp(SECOND / 4, 5 * SECOND);
         timeout.saturating_sub(spare).max(timeout / 2)
     }
 
-    /// When an answer must be given for a judgement that has not ended by its [`deadline`](Self::deadline).
+    /// Returns when the bridge must answer without a verdict, if hooks still run after
+    /// [`bridge_deadline`](Self::bridge_deadline).
     pub fn answer_deadline(timeout: Duration) -> Duration {
         (Host::bridge_deadline(timeout) + timeout) / 2
     }
 
-    /// The agent's version, by its environment.
+    /// Returns the agent's version from its environment variables.
     pub fn version(self, var: impl Fn(&str) -> Option<String>) -> Option<String> {
         let told = self.info().version_vars.iter().find_map(|name| var(name))?;
-        // `claude-code_2-1-325_harness`
+        // Claude Code's variable has the form `claude-code_2-1-325_harness`.
         let told = match told.split_once('_') {
             Some(("claude-code", rest)) => rest.split('_').next().unwrap_or(rest).replace('-', "."),
             Some(_) => return None,
@@ -405,11 +409,12 @@ impl Host {
         (told.len() <= 40 && told.starts_with(|char: char| char.is_ascii_digit())).then_some(told)
     }
 
-    /// The agent that runs this process, as its payload and environment tell; nothing if they don't. A payload's own marks
-    /// count before the environment, which one agent started by another inherits.
+    /// Returns the agent that started this process, judging by the payload and the environment.
+    ///
+    /// The payload counts first, because an agent that another agent started inherits that agent's variables.
     pub fn detect(payload: &Map<String, Value>, has_var: impl Fn(&str) -> bool) -> Option<Host> {
         Self::detect_from_payload(payload).or_else(|| {
-            // Those that read others' files set the others' variables too, so the borrowers are asked first.
+            // Agents that load another agent's settings set its variables too, so they are checked first.
             let order = [
                 Host::Cursor,
                 Host::Copilot,
@@ -424,7 +429,7 @@ impl Host {
         })
     }
 
-    /// The agent that a payload can only be from.
+    /// Returns the agent that alone sends such a payload.
     fn detect_from_payload(payload: &Map<String, Value>) -> Option<Host> {
         let has = |key: &str| payload.contains_key(key);
         if has("cursor_version") || has("generation_id") && has("workspace_roots") {
@@ -470,7 +475,7 @@ mod tests {
                 assert!(row.powers.iter().all(|power| *power == HookCapability::Deny), "{row:?}");
                 continue;
             };
-            // The host's question for permission is more than a notification of ours.
+            // The host's permission request can do more than Hookwright's notification event.
             let more: &[HookCapability] =
                 if kind == EventKind::Notification { &[HookCapability::Deny, HookCapability::Context] } else { &[] };
             for power in row.powers {

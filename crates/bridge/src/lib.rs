@@ -1,8 +1,8 @@
-//! Other agents' hook dialects, both ways: a native event in, one or several of ours out; our verdict in, the host's own
-//! answer out, with the list of what it could not say.
+//! Translates between other agents' hook formats and Hookwright's: a native event becomes one or several of
+//! Hookwright's events, and the verdict becomes the host's answer with a list of what the answer can't express.
 //!
-//! Pure but for `install`, which edits other agents' settings: it runs no hook and prints nothing. `hookwright bridge AGENT`
-//! does that.
+//! Only `install` reads and writes files. The crate runs no hook and prints nothing; `hookwright bridge AGENT` does
+//! that.
 
 #![warn(missing_docs)]
 
@@ -30,7 +30,7 @@ pub use host::{FailClosedSupport, FailClosedValue, HOSTS, Host, HostEventInfo, H
 pub use missing_capability::{MissingCapability, missing_capabilities};
 
 impl Host {
-    /// How this agent speaks.
+    /// Returns the dialect that reads and writes this agent's format.
     pub fn dialect(self) -> &'static dyn HostDialect {
         match self {
             Host::ClaudeCode | Host::Codex | Host::Copilot | Host::Qwen | Host::Droid | Host::Grok => {

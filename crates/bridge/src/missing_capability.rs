@@ -1,21 +1,22 @@
-//! What a hook can do here and not at a host's events, in plain words: for `agents explain`, and for the pages about agents.
+//! Lists the capabilities that hooks have in Hookwright and lack at a host's events, in plain words: for `agents
+//! explain` and for the pages about agents.
 
 use hookwright_hooks::{EventKind, HookCapability};
 
 use crate::host::HostEventInfo;
 
-/// Something that a hook can do here and not there.
+/// A capability that hooks have in Hookwright and lack at a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingCapability {
-    /// What it is.
+    /// The capability that is missing.
     pub power: HookCapability,
-    /// What becomes of an answer that asks for it.
+    /// The effect on an answer that uses the capability.
     pub consequence: &'static str,
-    /// Whether a no is not heard at all: a guard is none there.
+    /// Whether a denial has no effect, so that guards do not protect there.
     pub disables_guards: bool,
 }
 
-/// What hooks of an event can do here and at none of these events of a host.
+/// Returns the capabilities of an event that none of these events of a host has.
 pub fn missing_capabilities(kind: EventKind, rows: &[&HostEventInfo]) -> Vec<MissingCapability> {
     let can = |power: HookCapability| rows.iter().any(|row| row.can(power));
     let missing = kind.info().capabilities.iter().copied().filter(|power| !can(*power));

@@ -1,6 +1,7 @@
-//! opencode, which has no command hooks: a generated plugin calls the bridge and does what it answers. Both ends are ours, so
-//! the answer is plain: `{decision: "allow" | "deny", reason?, args?, output?, context?, message?}`, always with a decision;
-//! the plugin takes anything else for a no.
+//! The dialect of opencode, which has no command hooks: a generated plugin calls the bridge and applies its answer.
+//!
+//! The answer is `{decision: "allow" | "deny", reason?, args?, context?, message?, stop?}`, always with a decision; the
+//! plugin treats anything else as a denial.
 
 use hookwright_hooks::{EventKind, HookCapability};
 use serde_json::{Map, Value, json};
@@ -10,7 +11,7 @@ use crate::event_builder::{self, resolve_event_name};
 use crate::host::{Host, HostEventInfo};
 use crate::payload::{first_text, required_text, tool_arguments};
 
-/// opencode's generated plugin.
+/// Reads the payloads of the generated plugin and writes its answers.
 pub(crate) struct OpencodeDialect;
 
 impl HostDialect for OpencodeDialect {

@@ -1,18 +1,17 @@
-//! A host's stdin → one JSON object, read strictly: what could be read in two ways is not read at all. And what dialects
-//! take out of it, field by field.
+//! Reads a host's stdin as one JSON object, and fields of it. Ambiguous JSON is an error.
 
 use hookwright_hooks::strict_json;
 use serde_json::{Map, Value};
 
 use crate::dialect::PayloadError;
 
-/// The most that is read of an event.
+/// The size limit of an event's payload.
 pub const MAX_PAYLOAD_BYTES: usize = 64 << 20;
 
-/// Reads a payload: one object in UTF-8, no key twice, nothing behind it.
+/// Reads a payload: one object in UTF-8, without duplicate keys and without text behind it.
 ///
 /// # Errors
-/// If it is anything else; what.
+/// If the payload is anything else.
 pub fn read(bytes: &[u8]) -> Result<Map<String, Value>, PayloadError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -24,7 +23,7 @@ pub fn read(bytes: &[u8]) -> Result<Map<String, Value>, PayloadError> {
     }
 }
 
-/// What a value is, in words.
+/// Returns the name of a value's JSON type for messages.
 pub(crate) fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -36,12 +35,12 @@ pub(crate) fn json_type_name(value: &Value) -> &'static str {
     }
 }
 
-/// The first of these fields that holds a text.
+/// Returns the first of these fields that is a string, unless it is empty.
 pub(crate) fn first_text<'p>(payload: &'p Map<String, Value>, names: &[&str]) -> Option<&'p str> {
     names.iter().find_map(|name| payload.get(*name).and_then(Value::as_str)).filter(|text| !text.is_empty())
 }
 
-/// The field of these spellings, by the first that is there; others that are there too must say the same.
+/// Returns the first of these spellings that is there; other spellings must have the same value.
 fn field<'p>(
     payload: &'p Map<String, Value>,
     names: &[&'static str],
@@ -54,7 +53,7 @@ fn field<'p>(
     }
 }
 
-/// A field that must be a text.
+/// Returns a field that must be a string.
 pub(crate) fn required_text(payload: &Map<String, Value>, names: &[&'static str]) -> Result<String, PayloadError> {
     match field(payload, names)? {
         Some((_, Value::String(text))) => Ok(text.clone()),
@@ -65,7 +64,7 @@ pub(crate) fn required_text(payload: &Map<String, Value>, names: &[&'static str]
     }
 }
 
-/// A tool's arguments: an object, or a text that holds one, as older agents have it.
+/// Returns a tool's arguments: an object, or a string that contains one, as older agents send it.
 pub(crate) fn tool_arguments(
     payload: &Map<String, Value>,
     names: &[&'static str],

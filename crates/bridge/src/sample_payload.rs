@@ -1,5 +1,5 @@
-//! An event of ours as an agent would send it: for trying a hook under an agent that is not there. The dialects read it as they
-//! read the real thing.
+//! Builds the payload that an agent would send for one of Hookwright's events, for trying a hook without the agent. The
+//! dialects read it like a real one.
 
 use std::path::Path;
 
@@ -10,31 +10,31 @@ use serde_json::{Map, Value, json};
 use crate::host::Host;
 use crate::{tools, vocabulary};
 
-/// Why an agent has no such event.
+/// Why no sample payload can be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SamplePayloadError {
-    /// It has no such moment.
+    /// The agent has no event of this kind.
     #[error("{} has no event for {event}", host.title())]
     NoEvent {
-        /// The agent.
+        /// The agent without the event.
         host: Host,
-        /// The event.
+        /// The event that was requested.
         event: EventKind,
     },
-    /// One call of ours would be several there.
+    /// The agent would make several calls of this one.
     #[error("{} has no one call for this `{tool}`", host.title())]
     SplitCall {
-        /// The agent.
+        /// The agent whose payload was requested.
         host: Host,
-        /// The tool.
+        /// The tool of the call.
         tool: String,
     },
 }
 
-/// The payload that an agent would send for an event with these fields of ours.
+/// Returns the payload that an agent would send for an event with these fields.
 ///
 /// # Errors
-/// If it has no such event, or no such call.
+/// If the agent has no such event, or no single call for it.
 pub fn build_host_payload(
     host: Host,
     kind: EventKind,
@@ -74,7 +74,7 @@ pub fn build_host_payload(
     Ok(if host == Host::Antigravity { to_antigravity_payload(payload) } else { payload })
 }
 
-/// The call in the agent's words.
+/// Returns the call with the agent's tool name and argument keys.
 fn native_call(
     host: Host,
     fields: &Map<String, Value>,
@@ -95,12 +95,12 @@ fn native_call(
         return Ok((call.tool.clone(), call.input.clone()));
     };
     let mut input = tools::to_native_arguments(row, "", call.input.clone(), |_| false);
-    // What the agent has no argument for it would not send.
+    // The agent would not send an argument that it does not have.
     input.retain(|key, value| tools::is_understood(host, row, key, value));
     Ok((row.name().to_owned(), input))
 }
 
-/// A write or an edit as the patch that Codex would make of it.
+/// Returns the patch that Codex would send for a write or an edit.
 fn codex_patch(call: &DialectCall) -> Option<String> {
     let text = |key: &str| call.input.get(key).and_then(Value::as_str);
     let signed = |sign: char, text: &str| text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>();
@@ -116,7 +116,7 @@ fn codex_patch(call: &DialectCall) -> Option<String> {
     Some(format!("*** Begin Patch\n{change}*** End Patch"))
 }
 
-/// Antigravity's own fields.
+/// Renames the fields to Antigravity's.
 fn to_antigravity_payload(mut payload: Map<String, Value>) -> Map<String, Value> {
     let mut take = |key: &str| payload.shift_remove(key);
     let mut spoken = Map::new();
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use hookwright_hooks::AnyEvent;
 
-    /// What is spoken is heard as it was meant, under every agent.
+    /// A sample payload is read back as the call it was built from, for every agent.
     #[test]
     fn there_and_back_is_the_same_call() {
         for (tool, input) in [

@@ -1,7 +1,9 @@
-//! A host's call → the same call in our words, as one view or several; and a change of a view back into the host's words.
+//! Translates a host's tool call to Hookwright's tools, as one view or several, and writes changed arguments back under
+//! the host's keys.
 //!
-//! Claude Code's words are the middle: the engine knows how they map to ours (`dialect::tools`), and `vocabulary.rs` how each
-//! agent's tools and arguments are spelt in them. What could be read in two ways is said to be unknown; nothing is judged here.
+//! Claude Code's tools are the intermediate form: the engine maps them to its own (`dialect::tools`), and
+//! `vocabulary.rs` maps each agent's tools and arguments to them. A call that could be read in two ways is marked
+//! unknown; this module makes no decision about it.
 
 use hookwright_hooks::dialect::tool_arguments::{self as claude, DialectCall};
 use hookwright_hooks::patch::{self, FileChange};
@@ -12,18 +14,18 @@ use crate::host::Host;
 use crate::payload::json_type_name;
 use crate::vocabulary::{self, ArgumentKey, ToolMeaning, ToolRow};
 
-/// A host's call in our words.
+/// The translation of a host's call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallTranslation {
-    /// What is known of the tool.
+    /// How far the tool is recognised.
     pub recognition: ToolRecognition,
-    /// Why a known tool's call is not understood, if it is not.
+    /// Why the call of a known tool is not understood, if it is not.
     pub uncertainty: Option<String>,
-    /// The views, never none.
+    /// The calls of Hookwright's tools, at least one.
     pub views: Vec<(DialectCall, ArgumentWriteBack)>,
 }
 
-/// A host's call in our words.
+/// Translates a host's call to Hookwright's tools.
 pub fn translate_call(host: Host, name: &str, input: &Map<String, Value>) -> CallTranslation {
     let as_it_is = |name: &str| (DialectCall::new(name, input.clone()), ArgumentWriteBack::View(0));
     let Some(row) = vocabulary::tool_row(host, name) else {
@@ -73,7 +75,7 @@ pub fn translate_call(host: Host, name: &str, input: &Map<String, Value>) -> Cal
         let command = views.first().and_then(|(call, _)| call.input.get("command")?.as_str()).unwrap_or_default();
         match embedded_patches(command) {
             Ok(changes) => views.extend(changes.into_iter().flat_map(calls_for_change)),
-            // What it does to files can't be told.
+            // The files that the command changes are not known.
             Err(error) => {
                 doubt.get_or_insert_with(|| format!("the patch in its command can't be read: {error}"));
             }
@@ -83,15 +85,15 @@ pub fn translate_call(host: Host, name: &str, input: &Map<String, Value>) -> Cal
     CallTranslation { recognition: standing, uncertainty: doubt, views }
 }
 
-/// Whether current versions of an agent do not have that tool any more.
+/// Returns whether current versions of an agent no longer have that tool.
 pub fn is_retired(host: Host, name: &str) -> bool {
     vocabulary::tool_row(host, name).is_some_and(|row| row.retired)
 }
 
-/// The host's arguments, whole, after a view of its call was changed.
+/// Returns the host's complete arguments after a view of its call was changed.
 ///
 /// # Errors
-/// If the host has no words for it; why.
+/// If the host's arguments can't express the change; the text says why.
 pub fn write_back_arguments(
     host: Host,
     name: &str,
@@ -117,7 +119,7 @@ pub fn write_back_arguments(
     Ok(to_native_arguments(row, "", whole, |key| input.contains_key(key)))
 }
 
-/// Arguments with the host's own keys.
+/// Renames arguments to the host's keys.
 pub(crate) fn to_native_arguments(
     row: &ToolRow,
     inside: &'static str,
@@ -140,17 +142,17 @@ pub(crate) fn to_native_arguments(
     arguments.into_iter().map(native).collect()
 }
 
-/// The list of edits, whose elements have arguments of their own.
+/// The argument that holds a list of edits, whose elements have arguments too.
 const EDITS_KEY: &str = "edits";
-/// Arguments that are no text.
+/// Arguments whose values need not be strings.
 const NON_TEXT_ARGUMENTS: [&str; 10] =
     [EDITS_KEY, "todos", "ignore", "replace_all", "run_in_background", "-i", "-A", "-B", "-C", "head_limit"];
 
-/// A call's arguments with the counterpart's keys.
+/// A call's arguments under Claude Code's or the engine's keys.
 struct RenamedArguments {
-    /// One call, or several where an argument is a list of which each element is a call; never none.
+    /// One call, or several where an argument is a list with one call per element; never empty.
     calls: Vec<Map<String, Value>>,
-    /// What can't be told for sure.
+    /// Why the arguments are not understood, if they are not.
     uncertainty: Option<String>,
 }
 
@@ -203,7 +205,7 @@ fn rename_keys(
             Value::Array(values) if many && values.is_empty() => continue,
             Value::Array(values) if name == EDITS_KEY => edits = Some(values),
             Value::Null => {}
-            // A list that is written as a text may be read as one.
+            // The host may parse such a string as a list.
             Value::String(text) if many && serde_json::from_str::<Vec<Value>>(text).is_ok() => {
                 doubts(format!("`{}` is a list within a text", display_key(key)));
             }
@@ -235,19 +237,19 @@ fn rename_keys(
     respelt
 }
 
-/// A key as it is shown to people: the model may have written anything.
+/// Escapes and shortens a key for display, because the model may have written anything.
 fn display_key(key: &str) -> String {
-    /// Enough to recognise it by.
+    /// Keeps enough of a key to recognise it.
     const MAX_SHOWN_CHARS: usize = 40;
     key.chars().take(MAX_SHOWN_CHARS).flat_map(char::escape_debug).collect()
 }
 
-/// Whether an argument is known, or can't be heeded as a path or a command.
+/// Returns whether an argument is known, or can hold neither a path nor a command.
 pub(crate) fn is_understood(host: Host, row: &ToolRow, key: &str, value: &Value) -> bool {
     row.classify_key(host, "", key) != ArgumentKey::Unknown || !can_carry_path_or_command(value)
 }
 
-/// Whether a value could be a path or a command.
+/// Returns whether a value could be a path or a command.
 fn can_carry_path_or_command(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
@@ -261,7 +263,7 @@ const LIST_ELEMENT_NOT_WRITABLE: ArgumentWriteBack =
     ArgumentWriteBack::Impossible("one element of a list of paths can't be rewritten");
 const PATCH_NOT_WRITABLE: ArgumentWriteBack = ArgumentWriteBack::Impossible("a patch can't be rewritten file by file");
 
-/// What a patch does to one file, as calls of ours. A file that is removed, or moved away, is emptied.
+/// Returns the calls that a patch makes to one file. A file that is removed or moved is represented as being emptied.
 fn calls_for_change(change: FileChange) -> Vec<(DialectCall, ArgumentWriteBack)> {
     let write =
         |path: &str, content: String| patch_call("write_file", &[("file_path", path.to_owned()), ("content", content)]);
@@ -289,7 +291,7 @@ fn patch_call(tool: &str, input: &[(&str, String)]) -> (DialectCall, ArgumentWri
     (DialectCall::new(tool, input), PATCH_NOT_WRITABLE)
 }
 
-/// The patches that a command hands to `apply_patch`.
+/// Returns the patches that a shell command passes to `apply_patch`.
 fn embedded_patches(command: &str) -> Result<Vec<FileChange>, patch::PatchError> {
     const PATCH_BEGIN: &str = "*** Begin Patch";
     const PATCH_END: &str = "*** End Patch";

@@ -1,4 +1,4 @@
-//! What hooks said about each view → what is to be said to the host about its one event.
+//! Combines the hooks' answers about each view into one verdict about the host's event.
 
 use hookwright_hooks::{AnyEvent, Decision, EventKind, Hook, HookCapability, MergedAnswer};
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use crate::dialect::{HostEvent, HostVerdict, Ruling, VerdictDowngrade};
 use crate::tools;
 
 impl HostVerdict {
-    /// Any no is a no to all; words are joined in the order of the views.
+    /// Combines the answers: a denial of any view denies the event, and texts are joined in the order of the views.
     pub fn from_merged(heard: &HostEvent, merged: &[MergedAnswer]) -> HostVerdict {
         let mut verdict = HostVerdict::default();
         for (view, one) in heard.views.iter().zip(merged) {
@@ -25,7 +25,8 @@ impl HostVerdict {
         verdict
     }
 
-    /// Of a second look only a no counts: the user is being asked, and changes were made at the first.
+    /// Adds an answer to a permission request: only a denial counts, because the user is being asked and changes were
+    /// made before.
     fn add_recheck(&mut self, merged: &MergedAnswer) {
         let (ruling, reason) = ruling_of(merged);
         if ruling >= Ruling::Deny {
@@ -40,7 +41,7 @@ impl HostVerdict {
         append_line(&mut self.message, merged.answer.system_message.as_deref());
     }
 
-    /// Adds a ruling; the stronger one stands, and of two that are equal both reasons.
+    /// Adds a ruling. The stronger ruling wins; equal rulings keep both reasons.
     pub fn add_ruling(&mut self, ruling: Ruling, reason: &str) {
         if ruling == Ruling::Pass || ruling < self.ruling {
             return;
@@ -49,7 +50,7 @@ impl HostVerdict {
             self.reason.clear();
         }
         self.ruling = ruling;
-        // Views of one call are often refused for one reason.
+        // Views of one call are often denied for the same reason.
         if !self.reason.lines().eq(reason.lines()) && !self.reason.contains(reason) {
             if !self.reason.is_empty() {
                 self.reason.push('\n');
@@ -58,7 +59,8 @@ impl HostVerdict {
         }
     }
 
-    /// Changed arguments in the host's words. A change that can't be put back is a no: it may be what makes the call safe.
+    /// Writes changed arguments back under the host's keys. A change that can't be written denies the call, because the
+    /// change may be what makes it safe.
     fn write_back_input(&mut self, heard: &HostEvent, merged: &[MergedAnswer]) {
         let Some(tool) = &heard.tool else { return };
         if self.ruling >= Ruling::Deny {
@@ -94,7 +96,7 @@ impl HostVerdict {
         self.input = changed;
     }
 
-    /// What the host has no power for and that is no ruling.
+    /// Records the requested effects, other than rulings, that the host has no capability for.
     fn record_downgrades(&mut self, heard: &HostEvent, merged: &[MergedAnswer]) {
         let can = |power| heard.info.is_some_and(|row| row.can(power));
         for one in merged {
@@ -114,24 +116,24 @@ impl HostVerdict {
 }
 
 impl HostEvent {
-    /// What our hooks are told it is.
+    /// Returns the event that hooks receive.
     pub fn kind(&self) -> Option<EventKind> {
         self.views.iter().find(|view| !view.is_recheck).map(|view| view.event.kind())
     }
 
-    /// Whether hooks of that kind are asked about it, be it once more.
+    /// Returns whether hooks of that event run for it, for the first time or again.
     pub fn has_view_of(&self, kind: EventKind) -> bool {
         self.views.iter().any(|view| view.event.kind() == kind)
     }
 
-    /// Whether a hook is asked. A call about which the host asks once more is judged once more by guards alone: others
-    /// have said what they had to say, and may do more than talk.
+    /// Returns whether a hook runs. For a permission request about a call that was already judged only guards run:
+    /// other hooks have already run, and may have side effects.
     pub fn should_run_hook(&self, hook: &Hook) -> bool {
         let again = self.views.iter().any(|view| view.is_recheck && view.event.kind() == hook.event);
         !again || hook.is_guard()
     }
 
-    /// Whether a no to it can count there.
+    /// Returns whether a denial takes effect at this event.
     pub fn is_gate(&self) -> bool {
         self.info.is_some_and(|row| row.is_gate())
     }

@@ -1,9 +1,12 @@
-//! THE table of other agents' tools: which tool of Claude Code's each one stands for, and how it spells the arguments.
+//! The table of other agents' tools: the corresponding tool of Claude Code, and the spelling of the arguments.
 //!
-//! Every tool has one spelling per argument. Those of Copilot, Qwen, Droid, Grok and opencode are what the version in `host.rs`
-//! offers its model (`fixtures/*/*/tools.json`), Claude Code's, Codex's and Gemini CLI's what their published types and sources
-//! say; rows for tools that were not offered in that run, and all of Cursor's and Antigravity's, are not measured. An argument that is not here could be a path or a command that the agent heeds and no guard sees, so it makes the
-//! call unknown (`tools.rs`). Numbers and flags carry neither and need not be listed.
+//! Every tool has one spelling per argument, except where sources differ. The spellings of Copilot, Qwen, Droid, Grok
+//! and opencode are those that the version in `host.rs` offers its model (`fixtures/*/*/tools.json`); those of Claude
+//! Code, Codex and Gemini CLI follow their published types and sources. Rows for tools that were not offered in that
+//! run, and all rows of Cursor and Antigravity, are not measured.
+//!
+//! An argument that is not listed could be a path or a command that the agent uses and guards don't see, so it makes
+//! the call unknown (`tools.rs`). Numbers and flags can be neither and need not be listed.
 
 use hookwright_hooks::McpToolName;
 
@@ -12,65 +15,67 @@ use crate::host::Host;
 /// One tool of an agent.
 #[derive(Debug)]
 pub(crate) struct ToolRow {
-    /// Its names, apart by spaces; the first is the one that is spoken.
+    /// The tool's names, separated by spaces; sample payloads use the first.
     names: &'static str,
     pub(crate) meaning: ToolMeaning,
-    /// Its arguments that have a counterpart, apart by spaces: `native=claude`, or one word where both are the same.
+    /// The arguments that have a counterpart, separated by spaces: `native=claude`, or one word where both are the
+    /// same.
     ///
-    /// `a|b=claude` where versions or sources differ; only one of them may be there. `a*=claude` where it may also be a
-    /// list, each element of which is a call. `edits.a=claude` is an argument of each element of `edits`.
+    /// `a|b=claude` where versions or sources differ; only one of them may be there. `a*=claude` where the argument may
+    /// also be a list with one call per element. `edits.a=claude` is an argument of each element of `edits`.
     arguments: &'static str,
-    /// Its other arguments that may hold text: they name neither a file nor a command.
+    /// The other arguments that may hold text and name neither a file nor a command.
     options: &'static str,
-    /// Whether current versions do not have it any more. They say which version they are; those that had it did not.
+    /// Whether current versions no longer have the tool. Those versions report their version; the ones that had the
+    /// tool did not.
     pub(crate) retired: bool,
 }
 
-/// What an agent's tool is.
+/// The counterpart of an agent's tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToolMeaning {
-    /// A tool of Claude Code's.
+    /// A tool of Claude Code.
     Claude(&'static str),
-    /// A tool of ours, in our words.
+    /// A tool of Hookwright, with Hookwright's argument keys.
     Engine(&'static str),
-    /// A patch over any number of files; its text is the argument `patch`.
+    /// A patch over any number of files, whose text is the argument `patch`.
     Patch,
-    /// It touches neither files nor the world: questions, plans, lists, output of what runs already.
+    /// A tool without effect on files or commands: questions, plans, lists, output of running commands.
     Harmless,
 }
 
-/// What a native key is to a tool.
+/// The role of a native argument key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ArgumentKey {
     Argument {
         /// The counterpart's key.
         name: &'static str,
-        /// Whether it may be a list, each element of which is a call.
+        /// Whether the value may be a list with one call per element.
         many: bool,
     },
     Option,
     Unknown,
 }
 
-/// How an agent names the tools of MCP servers.
+/// The way an agent names the tools of MCP servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum McpStyle {
-    /// `mcp__server__tool`.
+    /// The form `mcp__server__tool`.
     Claude,
-    /// `mcp__server__tool` or `server/tool`.
+    /// The form `mcp__server__tool` or `server/tool`.
     Copilot,
-    /// `MCP:tool`, which does not say whose it is.
+    /// The form `MCP:tool`, which does not name the server.
     Cursor,
-    /// Anything that begins with `mcp_`.
+    /// Any name that begins with `mcp_`.
     Gemini,
-    /// Like any other tool.
+    /// No special form.
     None,
 }
 
 struct Vocabulary {
     tools: &'static [ToolRow],
     mcp: McpStyle,
-    /// Options of every tool.
+    /// Options that every tool has.
     common_options: &'static str,
 }
 
@@ -133,7 +138,7 @@ const CLAUDE_CODE_TOOLS: &[ToolRow] = &[
 ];
 
 const CODEX_TOOLS: &[ToolRow] = &[
-    // Whatever its shell is called, hooks are told this.
+    // Hooks receive this name whatever Codex's shell tool is called.
     tool("Bash", "Bash", "command description", ""),
     tool("exec_command", "Bash", "cmd=command workdir=dir_path justification=description", "sandbox_permissions"),
     patch("apply_patch", "command=patch"),
@@ -152,7 +157,7 @@ const CODEX_TOOLS: &[ToolRow] = &[
     ),
 ];
 
-/// Each tool by Claude Code's name, as in events in Pascal case, and by its own.
+/// Copilot's tools: Claude Code's name, as in events in Pascal case, and Copilot's own.
 const COPILOT_TOOLS: &[ToolRow] = &[
     tool("Bash bash powershell", "Bash", "command description", "shellId sessionId mode"),
     tool("Write create", "Write", "path=file_path file_text=content", ""),
@@ -177,7 +182,7 @@ const COPILOT_TOOLS: &[ToolRow] = &[
     ),
 ];
 
-/// Not measured: put together from documentation and reports, so both spellings stand where they differ.
+/// Cursor's tools, not measured but collected from documentation and reports, with both spellings where those differ.
 const CURSOR_TOOLS: &[ToolRow] = &[
     tool(
         "Shell",
@@ -187,7 +192,7 @@ const CURSOR_TOOLS: &[ToolRow] = &[
     ),
     tool("Write", "Write", "file_path|path=file_path content|contents=content", ""),
     tool("Edit StrReplace", "Edit", "file_path|path=file_path old_string new_string replace_all", ""),
-    // What `afterFileEdit` tells of.
+    // The call that the event `afterFileEdit` describes.
     tool(
         "MultiEdit",
         "MultiEdit",
@@ -308,7 +313,7 @@ const GEMINI_CLI_TOOLS: &[ToolRow] = &[
     ),
 ];
 
-/// Not measured: put together from documentation and reports.
+/// Antigravity's tools, not measured but collected from documentation and reports.
 const ANTIGRAVITY_TOOLS: &[ToolRow] = &[
     tool("run_command", "Bash", "CommandLine=command Cwd=dir_path", ""),
     tool("write_to_file", "Write", "TargetFile=file_path CodeContent=content", "ArtifactMetadata ArtifactType"),
@@ -368,19 +373,19 @@ const fn vocabulary_of(host: Host) -> Vocabulary {
     Vocabulary { tools, mcp, common_options: common }
 }
 
-/// The row of an agent's tool.
+/// Returns the row of an agent's tool.
 pub(crate) fn tool_row(host: Host, name: &str) -> Option<&'static ToolRow> {
     let name = if host == Host::GeminiCli { hookwright_hooks::canonical_tool_name(name) } else { name };
     vocabulary_of(host).tools.iter().find(|row| row.names().any(|known| known == name))
 }
 
-/// The row of the tool that an agent has for one of Claude Code's.
+/// Returns the row of an agent's tool that corresponds to one of Claude Code's.
 pub(crate) fn row_for_claude_tool(host: Host, claude: &str) -> Option<&'static ToolRow> {
     vocabulary_of(host).tools.iter().find(|row| matches!(row.meaning, ToolMeaning::Claude(name) if name == claude))
 }
 
-/// An MCP server's tool by the name that hooks here know it by, if an agent names such tools so; and whether the name says
-/// which server's it is.
+/// Returns the name by which hooks know an MCP server's tool, if the agent names such tools so, and whether the name
+/// includes the server.
 pub(crate) fn mcp_tool_name(host: Host, name: &str) -> Option<(String, bool)> {
     let in_claudes_style = || {
         let is_whole = McpToolName::parse(name).is_some_and(|read| !read.server.is_empty() && !read.tool.is_empty());
@@ -407,13 +412,13 @@ impl ToolRow {
         self.names.split_ascii_whitespace()
     }
 
-    /// The name that is spoken.
+    /// Returns the name that sample payloads use.
     pub(crate) fn name(&self) -> &'static str {
         self.names().next().unwrap_or_default()
     }
 
-    /// The native spellings of each argument, with its counterpart's key; `inside` is empty, or the list whose elements'
-    /// arguments are meant.
+    /// Returns the native spellings of each argument with the counterpart's key. `inside` is empty, or the name of the
+    /// list whose elements' arguments are returned.
     fn arguments(&self, inside: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
         let spellings =
             self.arguments.split_ascii_whitespace().map(|word| word.split_once('=').unwrap_or((word, word)));
@@ -426,7 +431,7 @@ impl ToolRow {
         })
     }
 
-    /// What a native key is to this tool of the host's.
+    /// Returns the role of a native key in this tool's arguments.
     pub(crate) fn classify_key(&self, host: Host, inside: &'static str, native: &str) -> ArgumentKey {
         for (spellings, name) in self.arguments(inside) {
             if let Some(spelling) = spellings.split('|').find(|spelling| spelling.trim_end_matches('*') == native) {
@@ -442,7 +447,7 @@ impl ToolRow {
         if options.any(is_option) { ArgumentKey::Option } else { ArgumentKey::Unknown }
     }
 
-    /// How the host spells an argument: as in these arguments, if it is there, or else as it usually does.
+    /// Returns the host's spelling of an argument: the one that is present, or else the usual one.
     pub(crate) fn native_key(
         &self,
         inside: &'static str,
@@ -475,7 +480,7 @@ mod tests {
         }
     }
 
-    /// An option keeps its name, so it must not have the name of another tool's argument that a hook would believe.
+    /// An option keeps its name, so that name must not be one that a hook would read as an argument of another tool.
     #[test]
     fn no_option_looks_like_an_argument_of_ours() {
         const ENGINE_ARGUMENTS: [&str; 8] =

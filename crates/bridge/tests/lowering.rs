@@ -1,5 +1,5 @@
-//! Whatever hooks decide, the host's own reader takes it for no less: every host × every outcome, against a small model of how
-//! each host reads an answer, written down from what was measured of it.
+//! Checks that the host takes no decision of hooks for a weaker one: every host and every outcome, against a small
+//! model of how each host reads an answer, based on measurements.
 
 #![allow(clippy::unwrap_used, reason = "a test that has no row has failed")]
 
@@ -10,7 +10,7 @@ use hookwright_hooks::{EventKind, HookCapability};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// What a host does with a call after reading an answer.
+/// The host's action on a call after reading an answer.
 #[derive(Debug, PartialEq)]
 enum HostAction {
     Runs,
@@ -19,7 +19,7 @@ enum HostAction {
     Blocks,
 }
 
-/// The host's reader of an answer before a tool runs.
+/// Models the host's reading of an answer before a tool runs.
 fn read_action(host: Host, event: &str, written: &HostResponse) -> HostAction {
     match host {
         Host::ClaudeCode => claude(event, written),
@@ -60,7 +60,7 @@ fn claude(event: &str, written: &HostResponse) -> HostAction {
         return HostAction::Blocks;
     }
     let specific = specific(&answer);
-    // Without its event's own name, nothing of it counts.
+    // Claude Code ignores `hookSpecificOutput` with another event name.
     if specific.get("hookEventName") != Some(&event.into()) { HostAction::Runs } else { permission_action(&specific) }
 }
 
@@ -91,7 +91,7 @@ fn codex(event: &str, written: &HostResponse) -> HostAction {
     }
 }
 
-/// Under both kinds of event names.
+/// Models Copilot under both kinds of event names.
 fn copilot(event: &str, written: &HostResponse) -> HostAction {
     if written.exit_code != 0 {
         return HostAction::Blocks;
@@ -120,7 +120,7 @@ fn qwen(written: &HostResponse) -> HostAction {
     if answer.get("continue") == Some(&false.into()) || answer.get("decision").is_some_and(|said| no.contains(said)) {
         return HostAction::Blocks;
     }
-    // Changes are read and not made.
+    // Qwen reads changed arguments and does not apply them.
     match permission_action(&specific(&answer)) {
         HostAction::RunsWith(_) => HostAction::Runs,
         other => other,
@@ -141,7 +141,7 @@ fn droid(written: &HostResponse) -> HostAction {
     }
 }
 
-/// A question is answered with yes as soon as everything is approved beforehand, so it is no more than nothing.
+/// Models Grok, where a question has no effect because it is answered with yes when everything is approved beforehand.
 fn grok(written: &HostResponse) -> HostAction {
     let answer = parse_stdout(written).unwrap_or_default();
     let denies = answer.get("decision") == Some(&"deny".into());
@@ -150,7 +150,7 @@ fn grok(written: &HostResponse) -> HostAction {
     }
     match permission_action(&specific(&answer)) {
         HostAction::Asks => HostAction::Runs,
-        // What a hook that fails has changed is not changed.
+        // Grok does not apply the changes of a hook that fails.
         HostAction::RunsWith(_) if written.exit_code != 0 => HostAction::Runs,
         other => other,
     }
@@ -175,7 +175,7 @@ fn gemini(written: &HostResponse) -> HostAction {
     }
 }
 
-/// With `failClosed`, as it is installed: silence is a no. What it does with `ask` is not to be relied on.
+/// Models Cursor with `failClosed`, as installed: an empty answer is a denial. Its treatment of `ask` is not reliable.
 fn cursor(written: &HostResponse) -> HostAction {
     if written.exit_code == 2 {
         return HostAction::Blocks;
@@ -210,7 +210,7 @@ fn opencode(written: &HostResponse) -> HostAction {
     }
 }
 
-/// The event of a shell command in each host's words.
+/// Returns each host's payload for a shell command.
 fn payload(host: Host, row: &HostEventInfo) -> Map<String, Value> {
     let value = match (host, row.name) {
         (Host::Antigravity, _) => json!({"toolCall": {"name": "run_command", "args": {"CommandLine": "ls"}}}),
@@ -255,7 +255,7 @@ fn verdicts() -> impl Strategy<Value = HostVerdict> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The promise: no answer is taken for more than was said.
+    /// The host takes no answer for a weaker one than hooks gave.
     #[test]
     fn nothing_becomes_weaker_than_it_was_asked(verdict in verdicts()) {
         for (host, row) in gates() {
@@ -273,7 +273,7 @@ proptest! {
         }
     }
 
-    /// Where nothing could be judged, that is a no too, whether the event is known or not.
+    /// A payload that could not be judged is denied, whether its event is known or not.
     #[test]
     fn a_refusal_is_a_no(words in "[a-z ]{1,20}x") {
         for (host, row) in gates() {
@@ -285,7 +285,7 @@ proptest! {
     }
 }
 
-/// What each host makes of each ruling, as a table for people: the reader's word, and what was lost.
+/// Compares each host's reaction to each ruling, and the recorded downgrades, with the documented table.
 #[test]
 fn lowering_is_as_the_contracts_say() {
     let does = |host: Host, ruling: Ruling| {
@@ -315,7 +315,7 @@ fn lowering_is_as_the_contracts_say() {
     assert_eq!(does(Host::ClaudeCode, Ruling::Pass).2, "");
 }
 
-/// Hosts that ignore a change are told no, because a change may be what makes a call safe.
+/// A host that ignores changed arguments gets a denial, because a change may be what makes a call safe.
 #[test]
 fn a_change_that_is_not_made_is_a_no() {
     for (host, row) in gates() {
@@ -331,7 +331,7 @@ fn a_change_that_is_not_made_is_a_no() {
     }
 }
 
-/// As measured with 1.0.102: what stands within `hookSpecificOutput` is not read but for the decision before a tool.
+/// As measured with 1.0.102, Copilot reads `hookSpecificOutput` only for the decision before a tool.
 #[test]
 fn copilot_is_told_where_it_listens() {
     let row = |name| Host::Copilot.event(name).unwrap();
@@ -357,7 +357,7 @@ fn copilot_is_told_where_it_listens() {
     }
 }
 
-/// An agent that shows a guard the beginning of a call and runs all of it.
+/// An agent shows the guard only the beginning of a call that it runs completely.
 #[test]
 fn a_call_of_which_a_part_is_left_out_is_not_understood() {
     for key in ["toolInputTruncated", "tool_input_truncated"] {

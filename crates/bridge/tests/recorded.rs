@@ -1,4 +1,4 @@
-//! What real agents sent, recorded from runs of them: every file is understood, and what it is about is not lost.
+//! Reads payloads that were recorded from runs of real agents: every file is understood and keeps its tool call.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -10,7 +10,7 @@ use hookwright_hooks::{AnyEvent, EventKind};
 use hookwright_testkit::fs;
 use serde_json::json;
 
-/// The payloads.
+/// Returns the recorded payloads.
 fn recorded_payloads() -> Vec<(Host, PathBuf)> {
     let is_payload = |path: &Path| !path.ends_with("environment.json") && !path.ends_with("tools.json");
     fixture_files().into_iter().filter(|(_, path)| is_payload(path)).collect()
@@ -51,14 +51,14 @@ fn every_recorded_event_is_understood() {
     }
 }
 
-/// The same call, whoever makes it.
+/// The same call gives the same view for every agent.
 #[test]
 fn the_trials_calls_look_the_same_under_every_agent() {
     let mut seen = 0;
     for (host, path) in recorded_payloads() {
         let heard = parse_recording(host, &path);
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        // What is said of a call when permission is asked for is less.
+        // A permission request has fewer details of the call.
         let first = heard.views.first().filter(|view| !view.is_recheck);
         let Some(AnyEvent::BeforeTool(event)) = first.map(|view| &view.event) else { continue };
         assert_eq!(heard.tool.as_ref().unwrap().recognition, ToolRecognition::Known, "{}", path.display());
@@ -83,7 +83,7 @@ fn the_trials_calls_look_the_same_under_every_agent() {
     assert!(seen > 20, "{seen}");
 }
 
-/// What an agent offers its model is known with every argument that it has.
+/// Every argument of the tools that an agent offers its model is known.
 #[test]
 fn every_argument_of_a_known_tool_is_known() {
     let mut known = 0;
@@ -120,7 +120,7 @@ fn results_are_translated_and_failures_marked() {
     }
 }
 
-/// The environment that an agent gives its hooks leads back to it, whoever else it imitates.
+/// The environment that an agent gives its hooks identifies it, even if it sets another agent's variables.
 #[test]
 fn every_recorded_agent_is_recognised() {
     for (host, path) in recorded_payloads() {

@@ -1,6 +1,6 @@
-//! The events of each host, row by row: its name there, what it is here, and what a hook can really do there.
+//! The events of each host: the name, the corresponding event of Hookwright, and the capabilities of a hook.
 //!
-//! A power stands in a row only where the host is known to obey; what was measured otherwise does not.
+//! A capability is listed only where the host is known to obey it.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ const fn event(name: &'static str, ours: EventKind, powers: &'static [HookCapabi
     HostEventInfo { name, kind: Some(ours), powers, timeout: None, wired: true }
 }
 
-/// One that is understood and that nobody needs to be told of.
+/// A row for an event that the bridge understands and `agents install` writes no entry for.
 const fn unwired(name: &'static str, ours: EventKind, powers: &'static [HookCapability]) -> HostEventInfo {
     HostEventInfo { name, kind: Some(ours), powers, timeout: None, wired: false }
 }
 
-/// One that is no moment of ours: it passes.
+/// A row for an event that corresponds to none of Hookwright's: the bridge lets it pass.
 const fn unmapped(name: &'static str) -> HostEventInfo {
     HostEventInfo { name, kind: None, powers: &[], timeout: None, wired: false }
 }
@@ -101,7 +101,7 @@ pub(super) const COPILOT_EVENTS: &[HostEventInfo] = &[
     unmapped("ErrorOccurred"),
 ];
 
-/// Copilot's own names for events; its payloads under them have no other.
+/// Copilot's camelCase event names; a payload under such a name has no other name in it.
 pub(crate) const COPILOT_EVENT_NAMES: &[(&str, &str)] = &[
     ("sessionStart", "SessionStart"),
     ("sessionEnd", "SessionEnd"),
@@ -178,7 +178,8 @@ pub(super) const DROID_EVENTS: &[HostEventInfo] = &[
     event("Notification", Notification, &[]),
 ];
 
-/// A question of a hook's is answered with yes there as soon as everything is approved beforehand, so it is none.
+/// Grok's events. `Ask` is missing because Grok answers a hook's question with yes when everything is approved
+/// beforehand.
 pub(super) const GROK_EVENTS: &[HostEventInfo] = &[
     event("PreToolUse", BeforeTool, &[Deny, RewriteInput]),
     with_timeout(600_000, event("PostToolUse", AfterTool, &[Context])),
@@ -214,13 +215,13 @@ pub(super) const GEMINI_EVENTS: &[HostEventInfo] = &[
 pub(super) const ANTIGRAVITY_EVENTS: &[HostEventInfo] = &[
     event("PreToolUse", BeforeTool, &[Deny, Ask]),
     event("PostToolUse", AfterTool, &[]),
-    // The first one of a conversation is its start.
+    // Every model request sends this event; the first one of a conversation is the session's start.
     event("PreInvocation", SessionStart, &[Context]),
     event("Stop", AfterAgent, &[Deny]),
     unmapped("PostInvocation"),
 ];
 
-/// The names of the plugin's own functions, which the generated file passes on.
+/// The events of opencode's plugin interface that the generated plugin forwards.
 pub(super) const OPENCODE_EVENTS: &[HostEventInfo] = &[
     event("tool.execute.before", BeforeTool, &[Deny, RewriteInput, Stop]),
     event("tool.execute.after", AfterTool, &[Deny, Context]),

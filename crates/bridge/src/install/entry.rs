@@ -1,4 +1,4 @@
-//! One entry: what a host is told to run at one of its events, in its own words.
+//! One entry of a host's settings: the command that the host runs at one of its events.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use serde_json::{Map, Value, json};
 
 use crate::host::{FailClosedSupport, Host, HostEventInfo, TimeoutUnit};
 
-/// How the entries name this program.
+/// The form in which entries name the Hookwright program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryProgram {
-    /// By its whole path: for one user's own settings, where nothing can come between.
+    /// The absolute path: for a user's own settings, where no other program on PATH can take its place.
     Absolute(String),
-    /// By its name: for settings that a project shares with machines where it is elsewhere, or not at all.
+    /// The bare name: for settings that a project shares with machines where the path differs.
     OnPath,
 }
 
 impl EntryProgram {
-    /// The word for it.
+    /// Returns the program as the command's first word.
     pub fn as_command(&self) -> &str {
         match self {
             EntryProgram::Absolute(path) => path,
@@ -25,32 +25,32 @@ impl EntryProgram {
         }
     }
 
-    /// Whoever an entry calls.
+    /// Returns the form that an existing entry uses.
     pub fn from_command(program: &str) -> EntryProgram {
         if program.contains('/') { EntryProgram::Absolute(program.to_owned()) } else { EntryProgram::OnPath }
     }
 }
 
-/// Hooks may take as long as their own time-outs say, which is this long where they don't.
+/// The time-out of a hook that sets none, and so the least time that an entry needs.
 const DEFAULT_ENTRY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long the host is told to wait at an event.
+/// Returns the time-out that an entry sets for an event.
 pub fn entry_timeout(host: Host, event: &HostEventInfo) -> Duration {
     event.timeout.unwrap_or_else(|| host.info().timeout.max(DEFAULT_ENTRY_TIMEOUT))
 }
 
-/// The events that get an entry.
+/// Returns the events that get an entry.
 pub(super) fn wired_events(host: Host) -> impl Iterator<Item = &'static HostEventInfo> {
     host.info().events.iter().filter(|event| event.wired)
 }
 
-/// The command of an entry.
+/// Returns the command line of an entry.
 pub(super) fn entry_command(host: Host, event: &HostEventInfo, caller: &EntryProgram) -> String {
     let without = if event.is_gate() { NoAnswerPolicy::Deny } else { NoAnswerPolicy::WarnOnly };
     BridgeCall::install_command(caller.as_command(), host.name(), event.name, entry_timeout(host, event), without)
 }
 
-/// The entry itself.
+/// Returns the entry as JSON.
 pub(super) fn entry_json(host: Host, event: &HostEventInfo, caller: &EntryProgram) -> Value {
     let mut entry = Map::new();
     entry.insert("type".to_owned(), "command".into());
@@ -62,7 +62,7 @@ pub(super) fn entry_json(host: Host, event: &HostEventInfo, caller: &EntryProgra
     entry.insert(command_key.to_owned(), entry_command(host, event, caller).into());
     let patience = entry_timeout(host, event);
     let timeout = match host.info().timeout_unit {
-        // No host is known to take a part of a second; none is told less than it would wait anyway.
+        // Hosts are not known to accept fractions of a second. Rounding up never shortens the time that the host waits.
         TimeoutUnit::Seconds => Some(json!(patience.as_millis().div_ceil(1000))),
         TimeoutUnit::Milliseconds => Some(json!(patience.as_millis())),
         TimeoutUnit::None => None,

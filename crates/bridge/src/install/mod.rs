@@ -1,6 +1,6 @@
-//! What stands in other agents' settings so that they ask Hookwright: which file, which entries, and how they come out again.
+//! Installs Hookwright in other agents' settings: which file, which entries, and how they are removed again.
 //!
-//! Texts in, texts out; `plan.rs` alone touches files. The host's own store of trust is read (`trust.rs`) and never written.
+//! Only `plan.rs` writes files. The host's own trust records are read by `trust.rs` and never written.
 
 mod entry;
 mod plan;

@@ -1,5 +1,5 @@
-//! The one place that touches other agents' files: which of them there are, what is to change, and the change itself, which
-//! is made only to the text that was shown.
+//! Plans and applies changes to other agents' settings files. A change is applied only to the text that was shown to
+//! the user.
 
 use std::path::{Path, PathBuf};
 
@@ -11,36 +11,36 @@ use super::settings_text::{self, HookFileLayout, HostWiring};
 use super::target::{InstallScope, InstallTarget};
 use crate::host::Host;
 
-/// A change to a file that nobody has agreed to yet.
+/// A planned change to a settings file that has not been applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstallPlan {
-    /// The file.
+    /// The settings file.
     pub target: InstallTarget,
-    /// What it holds; nothing if there is none.
+    /// The file's text; `None` if there is no file.
     pub old: Option<String>,
-    /// What it is to hold; nothing if it is to go.
+    /// The file's new text; `None` if the file is to be removed.
     pub new: Option<String>,
 }
 
 impl InstallPlan {
-    /// Whether nothing is to be done.
+    /// Returns whether the plan changes nothing.
     pub fn is_noop(&self) -> bool {
         self.old == self.new
     }
 
-    /// Both texts, for a difference.
+    /// Returns the old and the new text, for a diff.
     pub fn texts(&self) -> (&str, &str) {
         (self.old.as_deref().unwrap_or_default(), self.new.as_deref().unwrap_or_default())
     }
 }
 
 impl InstallTarget {
-    /// The file that a host's entries are in, or belong in.
+    /// Returns the file that holds a host's entries, or that they would be installed in.
     pub fn locate(host: Host, scope: InstallScope, world: &ProcessEnv, project: &Path) -> InstallTarget {
         let mut candidates = InstallTarget::candidates(host, scope, world, project);
         let counts = |target: &InstallTarget| match read_target(target) {
             Ok(None) => false,
-            // Other settings stand in the same file: it counts only if it has hooks.
+            // `settings.json` holds other settings too, so it counts only if it has hooks.
             Ok(Some(text)) if target.file.file_name().is_some_and(|name| name == "settings.json") => {
                 json_splice::parse_tree(&target.file, text.trim_start_matches('\u{feff}'))
                     .map_or(true, |tree| tree.get("hooks").is_some())
@@ -52,23 +52,23 @@ impl InstallTarget {
     }
 }
 
-/// A file's text, if it is there.
+/// Returns a file's text, or `None` if there is no file.
 ///
 /// # Errors
-/// If it can't be read.
+/// If the file can't be read.
 pub fn read_target(target: &InstallTarget) -> Result<Option<String>, EditError> {
     Ok(read_settings_file(&target.file)?)
 }
 
-/// How a file stands.
+/// Returns the state of a file's entries.
 ///
 /// # Errors
-/// If it can't be read, or does not parse.
+/// If the file can't be read or does not parse.
 pub fn load_wiring(target: &InstallTarget) -> Result<HostWiring, EditError> {
     settings_text::read_wiring(target, &read_target(target)?.unwrap_or_default())
 }
 
-/// What installing would change.
+/// Plans the installation of entries.
 ///
 /// # Errors
 /// If the file can't be read or edited, or leads out of the project.
@@ -79,7 +79,7 @@ pub fn plan_install(target: &InstallTarget, caller: &EntryProgram) -> Result<Ins
     Ok(InstallPlan { target: target.clone(), old, new: Some(new) })
 }
 
-/// What uninstalling would change.
+/// Plans the removal of entries.
 ///
 /// # Errors
 /// Like [`plan_install`].
@@ -90,7 +90,7 @@ pub fn plan_uninstall(target: &InstallTarget) -> Result<InstallPlan, EditError> 
         Some(old) => settings_text::without_entries(target, old)?,
         None => None,
     };
-    // A link's file is somebody's arrangement: it stays, with nothing of ours in it.
+    // A symbolic link is the user's arrangement, so its file stays, without Hookwright's entries.
     let is_link = target.file.symlink_metadata().is_ok_and(|found| found.is_symlink());
     let new = match new {
         None if old.is_some() && is_link && target.layout != HookFileLayout::Plugin => Some("{}\n".to_owned()),
@@ -99,10 +99,10 @@ pub fn plan_uninstall(target: &InstallTarget) -> Result<InstallPlan, EditError> 
     Ok(InstallPlan { target: target.clone(), old, new })
 }
 
-/// Makes a change, if the file is still as it was shown. Says whether anything had to be done.
+/// Applies a plan if the file is still as it was planned, and returns whether the file changed.
 ///
 /// # Errors
-/// If the file has changed since, or can't be written; it is as it was then.
+/// If the file has changed since, or can't be written. The file is unchanged then.
 pub fn apply(plan: &InstallPlan) -> Result<bool, EditError> {
     let file = &plan.target.file;
     let changed =
@@ -110,7 +110,7 @@ pub fn apply(plan: &InstallPlan) -> Result<bool, EditError> {
     match &plan.new {
         Some(new) => edit::rewrite(file, |text| {
             if text == new {
-                // Somebody else did the same.
+                // Another process has made the same change.
                 return Ok(new.clone());
             }
             (text == plan.old.as_deref().unwrap_or_default()).then(|| new.clone()).ok_or_else(changed)
@@ -126,7 +126,7 @@ pub fn apply(plan: &InstallPlan) -> Result<bool, EditError> {
     }
 }
 
-/// A project's settings that lead elsewhere are not this project's.
+/// Refuses a project's settings file that resolves to a path outside the project.
 fn check_inside_project(target: &InstallTarget) -> Result<(), EditError> {
     if target.scope == InstallScope::User || resolves_inside(&target.project, &target.file) {
         return Ok(());

@@ -1,4 +1,5 @@
-//! opencode has no command hooks: a plugin is generated that asks the bridge and does what it answers. The file is ours whole.
+//! Generates a plugin for opencode, which has no command hooks: the plugin calls the bridge and applies its answer. The
+//! whole file is Hookwright's.
 
 use std::path::Path;
 
@@ -11,12 +12,12 @@ use super::entry::{EntryProgram, entry_timeout, wired_events};
 use super::settings_text::{BridgeEntry, HostWiring};
 use crate::host::Host;
 
-/// The first line, by which the file is known again.
+/// The first line, by which a generated file is recognised.
 const GENERATED_HEADER: &str =
     "// written by hookwright agents install: changes here are lost when that is run again\n";
 const PROGRAM_LINE_PREFIX: &str = "const PROGRAM = ";
 
-/// The file.
+/// Returns the text of the plugin file.
 fn render_plugin(caller: &EntryProgram) -> String {
     let times: Map<String, Value> = wired_events(Host::Opencode)
         .map(|event| (event.name.to_owned(), json!(entry_timeout(Host::Opencode, event).as_secs_f64())))
@@ -50,7 +51,7 @@ pub(super) fn read_wiring(text: &str) -> HostWiring {
     HostWiring { entries: found, missing: Vec::new(), outdated }
 }
 
-/// Whoever our file calls; nothing if it is not ours.
+/// Returns the program that a generated file calls; `None` if the file is not a generated one.
 fn installed_program(text: &str) -> Option<EntryProgram> {
     if !text.starts_with(GENERATED_HEADER) {
         return None;

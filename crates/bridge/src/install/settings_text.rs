@@ -1,4 +1,4 @@
-//! A host's file as text: the entries in it, the text with them, the text without. Pure.
+//! Finds, adds and removes entries in the text of a host's settings file. These functions read and write no files.
 
 use std::path::Path;
 
@@ -12,23 +12,23 @@ use super::plugin;
 use super::target::InstallTarget;
 use crate::host::{Host, HostEventInfo};
 
-/// How a host's file is laid out.
+/// The JSON structure of a host's hook file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookFileLayout {
-    /// `{"hooks": {event: [{"hooks": [entry]}]}}`.
+    /// The structure `{"hooks": {event: [{"hooks": [entry]}]}}`.
     Groups,
-    /// `{event: [{"hooks": [entry]}]}`.
+    /// The structure `{event: [{"hooks": [entry]}]}`.
     Bare,
-    /// `{"version": 1, "hooks": {event: [entry]}}`.
+    /// The structure `{"version": 1, "hooks": {event: [entry]}}`.
     Flat,
-    /// `{name: {event: [{"matcher", "hooks": [entry]}]}}` for tools, `[entry]` for the rest.
+    /// The structure `{name: {event: [{"matcher", "hooks": [entry]}]}}` for tools, `[entry]` for the rest.
     Named,
-    /// A program, generated whole.
+    /// A JavaScript plugin, generated as a whole.
     Plugin,
 }
 
 impl HookFileLayout {
-    /// What the events stand in.
+    /// Returns the key of the object that holds the events.
     fn section(self) -> Option<&'static str> {
         match self {
             HookFileLayout::Groups | HookFileLayout::Flat => Some("hooks"),
@@ -41,21 +41,21 @@ impl HookFileLayout {
 /// An entry that calls the bridge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BridgeEntry {
-    /// The event that it stands at.
+    /// The event that the entry is listed under.
     pub event: String,
-    /// What it says.
+    /// The parsed command line of the entry.
     pub call: BridgeCall,
-    /// The `matcher` that keeps it from some calls.
+    /// The `matcher` that limits the entry to some calls.
     pub matcher: Option<String>,
-    /// Where it is; the whole group if nothing else is in that.
+    /// The path of the JSON node to remove: the entry, or its group if the group holds nothing else.
     removal_path: Vec<usize>,
-    /// Where the entry itself is.
+    /// The path of the entry's JSON node.
     entry_path: Vec<usize>,
     entry: Value,
 }
 
 impl BridgeEntry {
-    /// One of a file that is ours whole.
+    /// Creates an entry of a file that is generated as a whole.
     pub(super) fn for_whole_file(event: &str, call: BridgeCall) -> BridgeEntry {
         let (at, entry_at) = (Vec::new(), Vec::new());
         BridgeEntry {
@@ -68,57 +68,57 @@ impl BridgeEntry {
         }
     }
 
-    /// Its numbers among the groups of its event and in its group.
+    /// Returns the index of the group under its event, and of the entry in its group.
     pub(super) fn group_and_index(&self) -> Option<(usize, usize)> {
-        // …, event, group, `hooks`, entry.
+        // The path ends with: event, group, `hooks`, entry.
         let [.., group, _, index] = self.entry_path.as_slice() else { return None };
         Some((*group, *index))
     }
 
-    /// The entry as it stands there.
+    /// Returns the entry's JSON.
     pub(super) fn entry_value(&self) -> &Value {
         &self.entry
     }
 }
 
-/// How a file stands.
+/// The state of a file's bridge entries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostWiring {
-    /// The entries in it, of whoever wrote them, for this host.
+    /// The entries that call the bridge for this host, installed or written by hand.
     pub entries: Vec<BridgeEntry>,
-    /// Events that should have one and don't.
+    /// Events that should have an entry and have none.
     pub missing: Vec<&'static str>,
-    /// Events whose entry is not as it is written now.
+    /// Events whose installed entry differs from what this version writes.
     pub outdated: Vec<String>,
 }
 
 impl HostWiring {
-    /// Whether every event has its entry, as it is written now.
+    /// Returns whether every event has its entry, as this version writes it.
     pub fn is_complete(&self) -> bool {
         !self.entries.is_empty() && self.missing.is_empty() && self.outdated.is_empty()
     }
 
-    /// Whether there is any.
+    /// Returns whether the file has any bridge entry.
     pub fn has_entries(&self) -> bool {
         !self.entries.is_empty()
     }
 
-    /// The program that the entries call.
+    /// Returns the program that the entries call.
     pub fn program(&self) -> Option<&str> {
         let installed = self.entries.iter().find(|found| found.call.installed);
         installed.or(self.entries.first()).map(|found| found.call.program.as_str())
     }
 
-    /// Entries that somebody wrote by hand.
+    /// Returns the entries that `agents install` did not write.
     pub fn handwritten(&self) -> impl Iterator<Item = &BridgeEntry> {
         self.entries.iter().filter(|found| !found.call.installed)
     }
 }
 
-/// How a file stands for a host: what is in it, what is missing.
+/// Returns the state of a host's bridge entries in a file's text.
 ///
 /// # Errors
-/// If it does not parse.
+/// If the text does not parse.
 pub fn read_wiring(target: &InstallTarget, text: &str) -> Result<HostWiring, EditError> {
     if target.layout == HookFileLayout::Plugin {
         return Ok(plugin::read_wiring(text));
@@ -144,7 +144,7 @@ pub fn read_wiring(target: &InstallTarget, text: &str) -> Result<HostWiring, Edi
     Ok(HostWiring { entries: found, missing, outdated })
 }
 
-/// The text with an entry for every event; the same text if they are all there.
+/// Returns the text with an entry for every event; the same text if they are all there.
 ///
 /// # Errors
 /// If the text does not parse, or holds something else where the entries belong.
@@ -171,7 +171,7 @@ pub fn with_entries(target: &InstallTarget, old: &str, caller: &EntryProgram) ->
     Ok(format!("{mark}{text}"))
 }
 
-/// The text without our entries, and nothing if there was nothing else; by whom they were written by hand, they stay.
+/// Returns the text without installed entries, or `None` if nothing else is in it. Entries written by hand stay.
 ///
 /// # Errors
 /// If the text does not parse.
@@ -198,7 +198,7 @@ pub fn without_entries(target: &InstallTarget, old: &str) -> Result<Option<Strin
     Ok(Some(format!("{mark}{text}")))
 }
 
-/// Whether a file is as it was made by us, with nothing of anybody else.
+/// Returns whether a file is as `agents install` created it, without entries of others.
 fn is_generated_file(target: &InstallTarget, text: &str) -> Result<bool, EditError> {
     let tree = json_splice::parse_tree(&target.file, text)?;
     let names = |value: &Value| value.as_object().into_iter().flat_map(|map| map.keys().cloned()).collect::<Vec<_>>();
@@ -226,7 +226,7 @@ fn edit_failed(file: &Path) -> EditError {
     json_splice::refusal(file, "this file can't be edited here", "edit it by hand, and report this")
 }
 
-/// What stands where an entry could: the entries of a group, or the one that stands for itself; each with the way to it.
+/// Returns the handlers of a group, or the group itself if it is a handler; each with its path.
 fn handlers(group: &JsonTree) -> Vec<(Vec<usize>, &JsonTree)> {
     match group.get("hooks") {
         Some((at, list)) => list.elements().iter().enumerate().map(|(index, one)| (vec![at, index], one)).collect(),
@@ -234,12 +234,13 @@ fn handlers(group: &JsonTree) -> Vec<(Vec<usize>, &JsonTree)> {
     }
 }
 
-/// Every entry that calls the bridge for this host, in the order of the file; where a name stands twice, in both places.
+/// Returns every entry that calls the bridge for this host, in the file's order; from both places if a key occurs
+/// twice.
 fn entries(target: &InstallTarget, tree: &JsonTree) -> Vec<BridgeEntry> {
     let mut found = Vec::new();
     let sections: Vec<(Vec<usize>, &JsonTree)> = match target.layout {
         HookFileLayout::Bare => vec![(Vec::new(), tree)],
-        // Under any name: somebody may have given it another.
+        // The section's name is free, and a user may have changed it.
         HookFileLayout::Named => {
             tree.items().iter().enumerate().map(|(at, (_, section))| (vec![at], section)).collect()
         }
@@ -285,7 +286,7 @@ fn bridge_call_of(entry: &JsonTree) -> Option<BridgeCall> {
     }
 }
 
-/// The matcher of a group, or of an entry that stands for itself, if it keeps anything out.
+/// Returns the matcher of a group, or of an entry outside groups, if it excludes any call.
 fn restricting_matcher(group: &JsonTree) -> Option<String> {
     match group.get("matcher")?.1 {
         JsonTree::Scalar(Value::String(matcher)) if matches!(matcher.trim(), "" | "*" | ".*") => None,
@@ -296,7 +297,7 @@ fn restricting_matcher(group: &JsonTree) -> Option<String> {
     }
 }
 
-/// Whether an entry is the only one of its event, and as it is written now.
+/// Returns whether an entry is the only installed one of its event and as this version writes it.
 fn is_current(host: Host, found: &BridgeEntry, all: &[BridgeEntry], caller: &EntryProgram) -> bool {
     let same = all.iter().filter(|other| other.call.installed && other.event == found.event).count();
     let event = wired_events(host).find(|event| event.name == found.event);
@@ -308,7 +309,7 @@ enum StaleEntry {
     Replace(Vec<usize>, Value),
 }
 
-/// The next entry of ours that is not as it should be, and what is to become of it.
+/// Returns the last installed entry that is not current, and whether to replace or to remove it.
 fn first_stale_entry(target: &InstallTarget, tree: &JsonTree, caller: &EntryProgram) -> Option<StaleEntry> {
     let all = entries(target, tree);
     let stale = |found: &&BridgeEntry| found.call.installed && !is_current(target.host, found, &all, caller);
@@ -322,7 +323,7 @@ fn first_stale_entry(target: &InstallTarget, tree: &JsonTree, caller: &EntryProg
     }
 }
 
-/// What stands in an event's list for one entry.
+/// Returns the element of an event's list that holds one entry.
 fn entry_group(target: &InstallTarget, event: &HostEventInfo, caller: &EntryProgram) -> Value {
     let entry = entry_json(target.host, event, caller);
     let about_tools =
@@ -339,14 +340,15 @@ fn new_file_json(target: &InstallTarget, caller: &EntryProgram) -> Value {
         .map(|event| (event.name.to_owned(), json!([entry_group(target, event, caller)])))
         .collect();
     match target.layout.section() {
-        // The other way round than people write it: whoever takes the entries out sees that the file was made for them.
+        // The reverse of the usual order marks the file as created by `agents install`, so that uninstalling can remove
+        // it.
         Some(section) if target.layout == HookFileLayout::Flat => json!({section: events, "version": 1}),
         Some(section) => json!({section: events}),
         None => Value::Object(events),
     }
 }
 
-/// The text with entries for the events that have none.
+/// Returns the text with entries for the events that have none.
 fn add_missing_entries(target: &InstallTarget, mut text: String, caller: &EntryProgram) -> Result<String, EditError> {
     let file = &target.file;
     let tree = json_splice::parse_tree(file, &text)?;
@@ -371,7 +373,7 @@ fn add_missing_entries(target: &InstallTarget, mut text: String, caller: &EntryP
             }
         }
     }
-    // Lists that are there first: the places of the others move as they are added.
+    // The paths of `tree` stay valid: members are only appended.
     for event in missing {
         let group = entry_group(target, event, caller);
         let added = match get_unique(file, section, event.name)? {
@@ -389,7 +391,7 @@ fn add_missing_entries(target: &InstallTarget, mut text: String, caller: &EntryP
     Ok(text)
 }
 
-/// What stands under a name, which must not stand there twice: programs differ about which of them counts.
+/// Returns the member of that name, which must not occur twice because programs differ about which one counts.
 fn get_unique<'t>(file: &Path, tree: &'t JsonTree, name: &str) -> Result<Option<(usize, &'t JsonTree)>, EditError> {
     let count = tree.items().iter().filter(|(known, _)| known == name).count();
     if count > 1 {

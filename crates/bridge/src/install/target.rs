@@ -1,4 +1,5 @@
-//! Where each host keeps its hooks, for a user and for a project, and how the file is laid out. Only names: nothing is read.
+//! The path and layout of each host's hook settings, for a user and for a project. The files themselves are not read
+//! here.
 
 use std::path::{Path, PathBuf};
 
@@ -7,17 +8,17 @@ use hookwright_settings::{ConfigPaths, ProcessEnv};
 use super::settings_text::HookFileLayout;
 use crate::host::Host;
 
-/// Whose settings.
+/// The settings that an installation changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstallScope {
-    /// The user's, for all projects.
+    /// The user's settings, for all projects.
     User,
-    /// A project's, for all who work on it.
+    /// A project's settings, for all who work on it.
     Project,
 }
 
 impl InstallScope {
-    /// The word for it.
+    /// Returns the scope's name as it is displayed.
     pub fn as_str(self) -> &'static str {
         match self {
             InstallScope::User => "user",
@@ -26,24 +27,25 @@ impl InstallScope {
     }
 }
 
-/// A file that holds entries, or could.
+/// A settings file that holds entries, or could.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstallTarget {
-    /// The host that reads it.
+    /// The host that reads the file.
     pub host: Host,
-    /// Whose it is.
+    /// Whether the file is the user's or a project's.
     pub scope: InstallScope,
-    /// The file.
+    /// The path of the file.
     pub file: PathBuf,
-    /// How it is laid out.
+    /// The file's JSON structure.
     pub layout: HookFileLayout,
-    /// The project's folder, which a project's file is to stay in.
+    /// The project's folder, which a project's file must stay in.
     pub project: PathBuf,
 }
 
 impl InstallTarget {
-    /// The places for a host's entries, the one that counts first. Where the first is not there and a later one is, the host
-    /// may be reading that, and a new first one would put it out of force.
+    /// Returns the files that can hold a host's entries, the preferred one first.
+    ///
+    /// If only a later file exists, the host may be reading that, and creating the first would disable it.
     pub fn candidates(host: Host, scope: InstallScope, world: &ProcessEnv, project: &Path) -> Vec<InstallTarget> {
         let base = settings_dir(host, scope, world, project);
         let target = |file: &str, shape: HookFileLayout| {
@@ -67,7 +69,7 @@ impl InstallTarget {
     }
 }
 
-/// The folder that a host keeps its settings in.
+/// Returns the folder that a host keeps its settings in.
 fn settings_dir(host: Host, scope: InstallScope, world: &ProcessEnv, project: &Path) -> PathBuf {
     let home = world.home.clone().unwrap_or_else(|| PathBuf::from("/nonexistent"));
     let named = |variable: &str| world.var(variable).filter(|value| !value.is_empty()).map(|path| world.cwd.join(path));
@@ -91,10 +93,10 @@ fn settings_dir(host: Host, scope: InstallScope, world: &ProcessEnv, project: &P
     }
 }
 
-/// The folder in the user's home that says that a host has been used here.
+/// Returns the folder in the user's home whose existence shows that a host has been used.
 pub fn detection_dir(host: Host, world: &ProcessEnv) -> PathBuf {
     match host {
-        // `~/.gemini` alone may be anybody's, this program's included.
+        // `~/.gemini` belongs to several programs, Hookwright included.
         Host::Antigravity => {
             settings_dir(Host::GeminiCli, InstallScope::User, world, Path::new("")).join("antigravity-cli")
         }
@@ -102,7 +104,7 @@ pub fn detection_dir(host: Host, world: &ProcessEnv) -> PathBuf {
     }
 }
 
-/// The other hosts' files that a host reads too, so that entries in them fire there as well.
+/// Returns the other hosts' files that a host loads too, so that their entries also run there.
 pub fn targets_read_by(host: Host, world: &ProcessEnv, project: &Path) -> Vec<InstallTarget> {
     let others = host.info().reads_settings_of.iter();
     let scopes = [InstallScope::User, InstallScope::Project];

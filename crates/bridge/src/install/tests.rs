@@ -113,7 +113,7 @@ fn every_wired_event_has_one_entry_that_ends_before_its_host_does() {
         assert_eq!(names, wired);
         for (found, event) in wiring.entries.iter().zip(host.info().events.iter().filter(|event| event.wired)) {
             assert_eq!(found.call.timeout, Some(entry_timeout(host, event)), "{host} {}", event.name);
-            // No host is told to wait for less than the bridge was told that it waits.
+            // The host must wait at least as long as the bridge expects.
             let written = found.entry_value().get("timeout").or_else(|| found.entry_value().get("timeoutSec")).unwrap();
             let unit = if host.info().timeout_unit == crate::TimeoutUnit::Milliseconds { 0.001 } else { 1.0 };
             assert!(
@@ -121,7 +121,7 @@ fn every_wired_event_has_one_entry_that_ends_before_its_host_does() {
                 "{host} {}",
                 event.name
             );
-            // What a failure of this entry does is said only where it can be a no.
+            // An entry sets its failure mode only at gates.
             let closes = found.entry_value().as_object().unwrap().contains_key("onFailure")
                 || found.entry_value().get("failClosed").is_some();
             let can_close = matches!(host.info().fail_closed, crate::FailClosedSupport::Key(..));
@@ -130,7 +130,7 @@ fn every_wired_event_has_one_entry_that_ends_before_its_host_does() {
         assert_eq!(without_entries(&target, &text).unwrap(), None, "{host}");
         assert_eq!(with_entries(&target, &text, &absolute_program()).unwrap(), text, "{host}");
     }
-    // Codex refuses a file that has anything else at its root.
+    // Codex refuses a file with any other key at its root.
     let codex = parsed(&with_entries(&target(Host::Codex, InstallScope::Project), "", &EntryProgram::OnPath).unwrap());
     assert_eq!(codex.as_object().unwrap().keys().collect::<Vec<_>>(), ["hooks"]);
 }
@@ -164,7 +164,7 @@ fn narrowed_or_duplicate_entries_are_repaired() {
     value["hooks"][event].as_array_mut().unwrap().push(double);
     let right = with_entries(&target, &format!("{value:#}"), &absolute_program()).unwrap();
     assert_eq!(right.matches("--event PreToolUse").count(), 1);
-    // A user's own hook that was put into our group stays.
+    // A user's hook that was put into the installed group stays.
     let mut value = parsed(&text);
     value["hooks"][event][0]["hooks"].as_array_mut().unwrap().push(json!({"type": "command", "command": "./mine.sh"}));
     let without = without_entries(&target, &format!("{value:#}")).unwrap().unwrap();
@@ -209,7 +209,7 @@ fn ambiguous_json_is_refused() {
         let error = with_entries(&target, text, &absolute_program()).unwrap_err();
         assert!(error_message(&error).contains(wrong), "{text}: {}", error_message(&error));
     }
-    // What is ours comes out of both.
+    // Uninstalling removes the entries from both places.
     let twice = "{\"hooks\": {\"Stop\": [X]}, \"hooks\": {\"Stop\": [X]}}";
     let entry = parsed(&with_entries(&target, "", &absolute_program()).unwrap())["hooks"]["Stop"][0].to_string();
     let without = without_entries(&target, &twice.replace('X', &entry)).unwrap().unwrap();
@@ -225,7 +225,7 @@ fn a_file_changed_since_the_plan_is_refused() {
     let plan = plan_install(&target, &absolute_program()).unwrap();
     assert!(plan.old.is_none());
     assert!(apply(&plan).unwrap());
-    // Another one that did the same is no harm.
+    // Applying a change that is already there is not an error.
     assert!(!apply(&plan).unwrap());
     let uninstall = plan_uninstall(&target).unwrap();
     let text = fs::read_to_string(&target.file).unwrap();
@@ -250,7 +250,7 @@ fn droid_target_is_the_file_it_reads() {
     std::fs::create_dir_all(home.join(".factory/hooks")).unwrap();
     std::fs::write(home.join(".factory/settings.json"), "{\"model\": \"x\"}").unwrap();
     assert_eq!(name(), (PathBuf::from(".factory/hooks.json"), HookFileLayout::Bare));
-    // A new hooks.json would put these out of force.
+    // A new hooks.json would disable these settings.
     std::fs::write(home.join(".factory/settings.json"), "{\"hooks\": {}}").unwrap();
     assert_eq!(name(), (PathBuf::from(".factory/settings.json"), HookFileLayout::Groups));
     std::fs::write(home.join(".factory/hooks/hooks.json"), "{}").unwrap();
@@ -275,7 +275,7 @@ fn codex_trust_records_are_read() {
     assert_eq!(read_trust(&target, &found, &world), HostTrust::Partly(1, found.entries.len()));
     std::fs::write(home.join(".codex/config.toml"), hashes(usize::MAX)).unwrap();
     assert_eq!(read_trust(&target, &found, &world), HostTrust::Yes);
-    // Another command is another definition.
+    // An entry with another command has another hash.
     apply(&plan_install(&target, &EntryProgram::Absolute("/elsewhere/hookwright".into())).unwrap()).unwrap();
     assert_eq!(read_trust(&target, &load_wiring(&target).unwrap(), &world), HostTrust::No);
 }

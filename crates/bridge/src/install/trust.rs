@@ -1,5 +1,5 @@
-//! Whether a host trusts what stands in its settings, as far as its own records tell. They are read and never written: that
-//! is between the user and the host.
+//! Reads from a host's own records whether it trusts its settings' entries. The records are never written: granting
+//! trust is the user's decision.
 
 use std::path::{Path, PathBuf};
 
@@ -11,23 +11,23 @@ use super::settings_text::HostWiring;
 use super::target::{InstallScope, InstallTarget};
 use crate::host::Host;
 
-/// What a host's records say.
+/// The trust state of installed entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostTrust {
-    /// It is trusted.
+    /// The host trusts the entries.
     Yes,
-    /// It is not: the entries do not run.
+    /// The host does not trust the entries, so they do not run.
     No,
-    /// Some of it is.
+    /// The host trusts this many of that many entries.
     Partly(usize, usize),
-    /// The host asks nobody.
+    /// The host runs entries without asking for trust.
     NotAsked,
-    /// Its records don't tell.
+    /// The host's records do not say.
     Unknown,
 }
 
 impl HostTrust {
-    /// The word for it.
+    /// Returns the state's name as it is displayed.
     pub fn as_str(&self) -> &'static str {
         match self {
             HostTrust::Yes => "yes",
@@ -39,7 +39,7 @@ impl HostTrust {
     }
 }
 
-/// What the user has to confirm in the host itself, so that the entries run.
+/// Returns the step that the user must take in the host so that the entries run.
 pub fn confirmation_hint(host: Host, scope: InstallScope) -> Option<&'static str> {
     match (host, scope) {
         (Host::Codex, InstallScope::User) => {
@@ -67,7 +67,7 @@ pub fn confirmation_hint(host: Host, scope: InstallScope) -> Option<&'static str
     }
 }
 
-/// What the host's own records say of entries that are there.
+/// Returns the trust state that a host has recorded for the entries.
 pub fn read_trust(target: &InstallTarget, wiring: &HostWiring, world: &ProcessEnv) -> HostTrust {
     let home = world.home.clone().unwrap_or_default();
     let folder = |file: PathBuf, is_trusted: fn(&Value, &Path) -> Option<bool>| {
@@ -103,7 +103,7 @@ pub fn read_trust(target: &InstallTarget, wiring: &HostWiring, world: &ProcessEn
         }
         (Host::Qwen, InstallScope::Project) => match folder(home.join(".qwen/trustedFolders.json"), folder_rule) {
             HostTrust::Yes => HostTrust::Yes,
-            // Nobody is asked unless the user has switched it on.
+            // Qwen asks for trust only if the user has switched folder trust on.
             _ => HostTrust::Unknown,
         },
         (Host::Grok, InstallScope::Project) => {
@@ -119,7 +119,7 @@ pub fn read_trust(target: &InstallTarget, wiring: &HostWiring, world: &ProcessEn
     }
 }
 
-/// `{folder: "TRUST_FOLDER" | "TRUST_PARENT" | "DO_NOT_TRUST"}`.
+/// Reads a rule of `{folder: "TRUST_FOLDER" | "TRUST_PARENT" | "DO_NOT_TRUST"}`.
 fn folder_rule(record: &Value, folder: &Path) -> Option<bool> {
     let rules = record.as_object()?;
     rules.iter().find_map(|(known, rule)| match rule.as_str()? {
@@ -129,7 +129,7 @@ fn folder_rule(record: &Value, folder: &Path) -> Option<bool> {
     })
 }
 
-/// Codex remembers a hash of each entry's definition, by the entry's place in its file.
+/// Compares the entries with the hashes of their definitions that Codex keeps, by each entry's position in its file.
 fn codex_trust(target: &InstallTarget, wiring: &HostWiring, world: &ProcessEnv) -> HostTrust {
     let home = world.home.clone().unwrap_or_default();
     let base = world.var("CODEX_HOME").filter(|folder| !folder.is_empty());
@@ -157,7 +157,7 @@ fn codex_trust(target: &InstallTarget, wiring: &HostWiring, world: &ProcessEnv) 
     }
 }
 
-/// `PreToolUse` → `pre_tool_use`.
+/// Converts `PreToolUse` to `pre_tool_use`.
 fn to_snake_case(name: &str) -> String {
     let mut out = String::new();
     for char in name.chars() {
@@ -169,7 +169,7 @@ fn to_snake_case(name: &str) -> String {
     out
 }
 
-/// The hash of an entry's definition as Codex computes it: of what counts of it, as JSON with its keys in order.
+/// Returns the hash of an entry's definition as Codex computes it: of the relevant fields as JSON with sorted keys.
 fn definition_hash(event: &str, entry: &Value, matcher: Option<&str>) -> String {
     let mut hook = vec![
         ("async", json!(false)),
@@ -190,7 +190,7 @@ fn definition_hash(event: &str, entry: &Value, matcher: Option<&str>) -> String 
     format!("sha256:{hex}")
 }
 
-/// What Codex would write down for an entry that the user trusts.
+/// Returns the record that Codex writes for an entry that the user trusts.
 #[cfg(test)]
 pub(super) fn codex_trust_record(target: &InstallTarget, found: &super::settings_text::BridgeEntry) -> String {
     let (group, index) = found.group_and_index().unwrap();
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn codexs_hash_is_the_one_it_computes() {
-        // As Codex 0.145 computed it for this definition.
+        // The hash that Codex 0.145 computed for this definition.
         let entry =
             json!({"type": "command", "command": "'/Applications/GWT.app/Contents/MacOS/gwtd' hook event PostToolUse"});
         let hash = "sha256:9c3ce103f03f0b27a28bc4a30883f7e98a80b5df566b4572fcbb2955ebf5ba62";

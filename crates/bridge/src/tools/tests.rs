@@ -135,7 +135,7 @@ fn what_cannot_be_read_is_unknown_and_never_rewritten() {
     assert!(write_back_arguments(Host::Codex, "apply_patch", &Map::new(), back, &Map::new()).is_err());
 }
 
-/// A name that touches nothing in one agent may be anything in another.
+/// A tool that is harmless in one agent may do anything in another.
 #[test]
 fn names_count_where_the_agent_has_them() {
     let standing = |host, name: &str| translate_call(host, name, &Map::new()).recognition;
@@ -162,7 +162,7 @@ fn names_count_where_the_agent_has_them() {
     assert!(is_retired(Host::ClaudeCode, "MultiEdit") && !is_retired(Host::Droid, "MultiEdit"));
 }
 
-/// Each agent's shell, write, edit and read, with every argument that may stand beside the main ones.
+/// Returns each agent's shell, write, edit and read call with all its optional arguments.
 fn ordinary_calls() -> Vec<(Host, &'static str, Value)> {
     let with = |host, name, input| (host, name, input);
     vec![
@@ -270,7 +270,7 @@ fn an_ordinary_call_with_all_its_options_is_known() {
     }
 }
 
-/// Every spelling that any agent has for a path, a command, a directory or a text, in other letters and wrapped up.
+/// Returns every spelling that agents use for a path, a command, a directory or a text, in other cases and nested.
 fn decoys() -> Vec<(String, Value)> {
     let spellings = [
         "file_path",
@@ -328,7 +328,7 @@ fn decoys() -> Vec<(String, Value)> {
     spellings.iter().flat_map(|spelling| each(spelling)).collect()
 }
 
-/// Beside what the agent heeds, or in its place, no other spelling is believed.
+/// An argument in a spelling that the agent does not use is not accepted, beside its own spelling or instead of it.
 #[test]
 fn a_second_spelling_makes_any_call_unknown() {
     let mut tried = 0;
@@ -345,7 +345,7 @@ fn a_second_spelling_makes_any_call_unknown() {
             let views = translate_call(host, name, &with_decoy);
             let is_own = matches!(row.classify_key(host, "", &key), ArgumentKey::Argument { .. });
             let is_other_spelling = is_own && views.uncertainty.is_none();
-            // An optional argument in its own spelling and of its own kind is just that.
+            // An optional argument in its proper spelling and type is accepted.
             if is_other_spelling {
                 assert!(value.is_string() || key == "paths", "{host} {name} {key} {value}");
                 continue;
@@ -380,7 +380,7 @@ fn an_argument_of_another_kind_makes_a_call_unknown() {
     }
 }
 
-/// What stands in a list of edits is looked at like the call itself.
+/// The elements of a list of edits are checked like the call's own arguments.
 #[test]
 fn a_decoy_within_an_edit_makes_the_call_unknown() {
     let edit = json!({"TargetContent": "x", "ReplacementContent": "y"});
