@@ -1,5 +1,5 @@
-//! One type for whichever model was chosen: native async traits cannot stand behind a pointer themselves.
-//! Dispatch only; a model of the embedder's own comes in through [`AnyModel::Custom`].
+//! One type for whichever model was chosen, because native async traits are not dyn-compatible.
+//! It only dispatches; an embedder adds its own model through [`AnyModel::Custom`].
 
 use std::fmt;
 use std::future::Future;
@@ -12,7 +12,7 @@ use crate::retry::RetryObserver;
 use crate::stream::ChunkStream;
 use crate::{Cancel, Gemini, Model, Offline, OpenAi, Provider, RecordingModel, Replay};
 
-/// Any of the models.
+/// One of the models, chosen at run time.
 #[derive(Debug)]
 pub enum AnyModel {
     /// The Gemini API.
@@ -21,24 +21,24 @@ pub enum AnyModel {
     OpenAi(Box<OpenAi>),
     /// A replay file.
     Replay(Replay),
-    /// The embedded model.
+    /// The embedded offline model.
     Offline(Offline),
-    /// Another model, recorded.
+    /// Another model whose answers are recorded.
     Recording(RecordingModel),
-    /// A model of the embedder's own.
+    /// A model that the embedder implements.
     Custom(Box<dyn DynModel>),
 }
 
 impl AnyModel {
-    /// A model of the embedder's own.
+    /// Wraps a model that the embedder implements.
     pub fn custom(model: impl Model + 'static) -> Self {
         Self::Custom(Box::new(model))
     }
 
-    /// The models that answer in the same place; nothing where there is only one.
+    /// Returns the names of the models that the server offers; empty for models without a server.
     ///
     /// # Errors
-    /// When the server cannot be asked, refuses, or has no list.
+    /// When the server cannot be reached, refuses, or has no list.
     pub async fn list_models(&self, cancel: &Cancel) -> Result<Vec<String>, ModelError> {
         match self {
             Self::Gemini(model) => model.list_models(cancel).await,
@@ -145,39 +145,39 @@ impl Model for AnyModel {
     }
 }
 
-/// A future behind a pointer.
+/// A boxed future, as [`DynModel`] returns it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A [`Model`] that can stand behind a pointer. Every model is one; nobody writes one by hand.
+/// The dyn-compatible form of [`Model`], implemented for every model.
 pub trait DynModel: fmt::Debug + Send + Sync {
-    /// [`Model::name`].
+    /// Forwards to [`Model::name`].
     fn name_dyn(&self) -> &str;
 
-    /// [`Model::provider`].
+    /// Forwards to [`Model::provider`].
     fn provider_dyn(&self) -> Provider;
 
-    /// [`Model::stream`].
+    /// Forwards to [`Model::stream`].
     fn stream_dyn<'a>(
         &'a self,
         request: &'a ModelRequest,
         cancel: &'a Cancel,
     ) -> BoxFuture<'a, Result<ChunkStream, ModelError>>;
 
-    /// [`Model::generate`].
+    /// Forwards to [`Model::generate`].
     fn generate_dyn<'a>(
         &'a self,
         request: &'a ModelRequest,
         cancel: &'a Cancel,
     ) -> BoxFuture<'a, Result<Chunk, ModelError>>;
 
-    /// [`Model::count_tokens`].
+    /// Forwards to [`Model::count_tokens`].
     fn count_tokens_dyn<'a>(
         &'a self,
         request: &'a ModelRequest,
         cancel: &'a Cancel,
     ) -> BoxFuture<'a, Result<u64, ModelError>>;
 
-    /// [`Model::set_retry_observer`].
+    /// Forwards to [`Model::set_retry_observer`].
     fn set_retry_observer_dyn(&mut self, observer: RetryObserver);
 }
 

@@ -1,5 +1,5 @@
 //! Reads the error bodies of the Gemini API and of OpenAI-compatible servers into one typed error.
-//! Both wrap it as `{"error": {…}}`; a body that is no JSON at all (a proxy's page) is quoted in short.
+//! Both wrap it as `{"error": {…}}`; the start of a body that is not JSON (a proxy's page) is quoted.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::Provider;
 use crate::error::RetryAdvice;
 
-/// How much of a body that cannot be read is quoted.
+/// The number of characters that are quoted from an unreadable body.
 const MAX_QUOTE_CHARS: usize = 200;
 
-/// What kind of refusal it is.
+/// The kind of a server's refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiErrorKind {
     /// The key is missing, wrong or not allowed to do this.
@@ -34,13 +34,13 @@ pub enum ApiErrorKind {
 /// A refusal by the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
-    /// Whose server.
+    /// The provider that the server belongs to.
     pub provider: Provider,
     /// HTTP status; 200 if the error came inside a stream.
     pub status: u16,
-    /// What kind of refusal.
+    /// The kind of refusal.
     pub kind: ApiErrorKind,
-    /// The server's words.
+    /// The server's message.
     pub message: String,
     /// How long the server asks to wait.
     pub retry_after: Option<Duration>,
@@ -64,7 +64,7 @@ impl fmt::Display for ApiError {
 }
 
 impl ApiError {
-    /// Reads an error answer.
+    /// Reads the body of an error response.
     pub(crate) fn from_body(provider: Provider, status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
         match serde_json::from_slice::<Value>(body) {
             Ok(json) => {
@@ -76,14 +76,14 @@ impl ApiError {
         }
     }
 
-    /// Reads the value under `error`, which is an object or a plain text.
+    /// Reads the value under `error`, which is an object or a string.
     pub(crate) fn from_json(provider: Provider, status: u16, error: &Value, retry_after: Option<Duration>) -> Self {
         let message = [error.get("message"), error.get("detail"), Some(error)]
             .into_iter()
             .flatten()
             .find_map(Value::as_str)
             .map_or_else(|| quote(error.to_string().as_bytes()), str::to_owned);
-        // An error inside a stream has its status in the body alone.
+        // An error inside a stream has its status only in the body.
         let status = match error.get("code").and_then(Value::as_u64) {
             Some(code @ 400..=599) if status == 200 => code as u16,
             _ => status,
@@ -107,7 +107,7 @@ impl ApiError {
         Self { provider, status, kind, message, retry_after }
     }
 
-    /// What the person can do about it.
+    /// Returns what the user can do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match (self.kind, self.provider) {
@@ -133,7 +133,7 @@ impl ApiError {
         Some(hint.to_owned())
     }
 
-    /// Whether the server lets nobody in with this key, or without one.
+    /// Returns whether the server refuses this key, or requests without a key.
     #[must_use]
     pub fn is_auth(&self) -> bool {
         self.kind == ApiErrorKind::Auth
@@ -154,7 +154,7 @@ fn classify(status: u16, signs: &str, message: &str) -> ApiErrorKind {
     let too_long = signs.contains("context_length_exceeded")
         || signs.contains("exceed_context_size")
         || says(&["exceeds the maximum number of tokens", "maximum context length"]);
-    // Servers send wrong keys back as 400 too.
+    // Servers report invalid keys with status 400 too.
     let bad_key = signs.contains("API_KEY_INVALID")
         || signs.contains("invalid_api_key")
         || says(&["api key not valid", "api key expired"]);
@@ -179,7 +179,7 @@ fn google_retry_delay(error: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// The start of something that cannot be read, fit for one line.
+/// Returns the start of unreadable bytes as one line.
 pub(crate) fn quote(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(4 * MAX_QUOTE_CHARS)];
     let text = String::from_utf8_lossy(head);

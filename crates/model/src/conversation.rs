@@ -1,23 +1,23 @@
-//! Messages: who spoke and what. The JSON form is Gemini's, because replay files and transcripts use it.
-//! Requests and streamed answers, which are made of messages, have files of their own.
+//! Messages and their roles. The JSON form is Gemini's, because replay files and transcripts use it.
+//! Requests are in `request.rs`, streamed answers in `response.rs`.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::part::{Part, parts_or_none};
 
-/// Who a message is from.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Role {
-    /// The person, or the tools on their behalf.
+    /// The user, or the tools on the user's behalf.
     #[default]
     User,
-    /// The model.
+    /// The model that answers.
     Model,
 }
 
 impl Role {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl<'de> Deserialize<'de> for Role {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = Option::<std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
         match name.as_deref() {
-            // Tool results had roles of their own in older conversations.
+            // Tool results had separate roles in older conversations.
             None | Some("user" | "function" | "tool") => Ok(Self::User),
             Some("model" | "assistant") => Ok(Self::Model),
             Some(other) => Err(D::Error::unknown_variant(other, &["user", "model"])),
@@ -48,40 +48,40 @@ impl<'de> Deserialize<'de> for Role {
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Content {
-    /// Who it is from.
+    /// The author of the message.
     #[serde(default)]
     pub role: Role,
-    /// What it is made of.
+    /// The texts, tool calls, results and media of the message.
     #[serde(default, deserialize_with = "parts_or_none")]
     pub parts: Vec<Part>,
 }
 
 impl Content {
-    /// A message of the user.
+    /// Creates a message of the user.
     #[must_use]
     pub fn user(parts: Vec<Part>) -> Self {
         Self { role: Role::User, parts }
     }
 
-    /// A message of the model.
+    /// Creates a message of the model.
     #[must_use]
     pub fn model(parts: Vec<Part>) -> Self {
         Self { role: Role::Model, parts }
     }
 
-    /// A message of the user that is one text.
+    /// Creates a message of the user from one text.
     #[must_use]
     pub fn user_text(text: impl Into<String>) -> Self {
         Self::user(vec![Part::text(text)])
     }
 
-    /// A message of the model that is one text.
+    /// Creates a message of the model from one text.
     #[must_use]
     pub fn model_text(text: impl Into<String>) -> Self {
         Self::model(vec![Part::text(text)])
     }
 
-    /// All text parts together; thoughts are none of it.
+    /// Returns all text parts joined, without thoughts.
     #[must_use]
     pub fn text(&self) -> String {
         self.parts.iter().filter_map(Part::as_text).collect()

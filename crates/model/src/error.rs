@@ -1,5 +1,5 @@
-//! Everything that can go wrong with a model: what kind, why, and what the person can do about it.
-//! Nothing is printed here; the hint stays apart from the message so that the edge can show both.
+//! Errors of a model: the kind, the cause, and what the user can do about it.
+//! The hint is separate from the message so that the caller can show both. This module prints nothing.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,16 +18,16 @@ pub enum ModelError {
     /// The server could not be reached.
     #[error("cannot reach {server}: {}", root_cause(.source.as_ref()))]
     Connect {
-        /// Host and port.
+        /// The server's host and port.
         server: String,
-        /// What the network said.
+        /// The error of the network stack.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The server did not answer in time.
     #[error("{server} sent nothing for too long")]
     Timeout {
-        /// Host and port.
+        /// The server's host and port.
         server: String,
     },
     /// The server answered with an error.
@@ -36,37 +36,37 @@ pub enum ModelError {
     /// The answer stopped before it was complete.
     #[error("the answer was cut off after {chunks} chunks: {detail}")]
     CutOff {
-        /// Chunks that did arrive.
+        /// The number of chunks that arrived.
         chunks: usize,
-        /// What ended it.
+        /// The reason why the stream ended.
         detail: String,
     },
     /// The server sent something that is not an answer.
     #[error("{server} sent something that cannot be read: {detail}")]
     Malformed {
-        /// Host and port.
+        /// The server's host and port.
         server: String,
-        /// What is wrong, with the start of what came.
+        /// The parse error and the start of the data.
         detail: String,
     },
-    /// The answer is larger than any that makes sense.
+    /// The answer exceeds the size limit.
     #[error("the answer is larger than {} MiB and is given up; nothing of it counts", .largest >> 20)]
     TooLarge {
-        /// The bound in bytes, as they are in memory.
+        /// The limit, in bytes of memory.
         largest: usize,
     },
-    /// The answer ended with neither text nor a tool call that can be read.
+    /// The answer ended without text and without a readable tool call.
     #[error("{}", .reason.as_ref().and_then(FinishReason::user_message).unwrap_or("the model gave an empty answer"))]
     NoAnswer {
-        /// Why it ended, if the provider said so.
+        /// The finish reason, if the provider gave one.
         reason: Option<FinishReason>,
     },
     /// The provider refused the prompt.
     #[error("the prompt was refused: {reason}{}", .message.as_deref().map(|m| format!(": {m}")).unwrap_or_default())]
     Blocked {
-        /// For example `SAFETY`.
+        /// The provider's reason, for example `SAFETY`.
         reason: String,
-        /// The provider's words.
+        /// The provider's explanation.
         message: Option<String>,
     },
     /// The replay file has no answer for this request.
@@ -75,38 +75,38 @@ pub enum ModelError {
     /// The recording cannot be written.
     #[error("cannot record to {}: {source}", .path.display())]
     Record {
-        /// The recording.
+        /// The path of the recording.
         path: PathBuf,
-        /// Why not.
+        /// The error of the file system.
         #[source]
         source: io::Error,
     },
-    /// This model cannot do that.
+    /// The provider has no such function.
     #[error("{provider} cannot {what}")]
     Unsupported {
         /// The provider's name.
         provider: &'static str,
-        /// What was asked of it.
+        /// The function that was requested.
         what: &'static str,
     },
-    /// The model is set up in a way that cannot work.
+    /// The model's configuration cannot work.
     #[error("{0}")]
     Config(String),
 }
 
-/// Whether trying again may help.
+/// Whether a retry may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryAdvice {
-    /// It will not.
+    /// A retry does not help.
     No,
-    /// After a while; the server says how long if it knows.
+    /// A retry may help after a while; the server may say how long.
     Server(Option<Duration>),
-    /// After a while, but not for long: nobody may be listening at all.
+    /// A retry may help after a while, but with few attempts: there may be no server at the address.
     Connection,
 }
 
 impl ModelError {
-    /// What the person can do about it.
+    /// Returns what the user can do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -131,7 +131,7 @@ impl ModelError {
         }
     }
 
-    /// The same error in changed words, wherever they are a server's: it may repeat what nobody should read.
+    /// Returns the same error with `change` applied to every text from a server, which may repeat secrets.
     #[must_use]
     pub fn map_text(self, change: &dyn Fn(&str) -> String) -> Self {
         match self {
@@ -155,20 +155,20 @@ impl ModelError {
         }
     }
 
-    /// Whether this is a cancellation and not a failure.
+    /// Returns whether this is a cancellation and not a failure.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Self::Cancelled)
     }
 
-    /// Whether the model gave no answer for no reason that would hold for the next one too.
+    /// Returns whether the model gave no answer for a reason that need not apply to the next attempt.
     #[must_use]
     pub fn is_transient_no_answer(&self) -> bool {
         let Self::NoAnswer { reason } = self else { return false };
         !reason.as_ref().is_some_and(|reason| reason.is_blocked() || *reason == FinishReason::MaxTokens)
     }
 
-    /// Whether trying the same request again may help.
+    /// Returns whether a retry of the same request may help.
     pub(crate) fn retry_advice(&self) -> RetryAdvice {
         match self {
             Self::Api(error) => error.retry_advice(),
@@ -179,7 +179,7 @@ impl ModelError {
     }
 }
 
-/// The innermost cause: outer layers of network errors only say that there was an error.
+/// Returns the innermost cause: outer layers of network errors only say that there was an error.
 pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(inner) = cause.source() {

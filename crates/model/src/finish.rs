@@ -1,5 +1,5 @@
-//! Why an answer ended, in Gemini's names, and what to tell the person about it.
-//! Names not known here are kept as they are: providers invent new ones.
+//! Why an answer ended, in Gemini's names, and the message about it for the user.
+//! Unknown names are kept as they are, because providers add new ones.
 
 use std::fmt;
 
@@ -8,30 +8,30 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Why an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FinishReason {
-    /// The model was done.
+    /// The model finished its answer.
     Stop,
     /// The token limit was reached.
     MaxTokens,
-    /// Held back for safety.
+    /// The provider withheld the answer for safety.
     Safety,
-    /// Held back because it recites protected material.
+    /// The provider withheld the answer because it recites protected material.
     Recitation,
-    /// Held back for prohibited content.
+    /// The provider withheld the answer as prohibited content.
     ProhibitedContent,
-    /// Held back for a word on a block list.
+    /// The provider withheld the answer for a word on a block list.
     Blocklist,
-    /// Held back for personal data.
+    /// The provider withheld the answer because it contains personal data.
     Spii,
-    /// The model made a tool call that cannot be read.
+    /// The model made a tool call that cannot be parsed.
     MalformedFunctionCall,
     /// The model called a tool although it was told not to.
     UnexpectedToolCall,
-    /// A reason not in this list, by the provider's name for it.
+    /// Another reason, by the provider's name for it.
     Other(String),
 }
 
 impl FinishReason {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -48,7 +48,7 @@ impl FinishReason {
         }
     }
 
-    /// What to tell the person when the answer did not simply end.
+    /// Returns the message for the user, unless the answer ended normally.
     #[must_use]
     pub fn user_message(&self) -> Option<&'static str> {
         match self {
@@ -65,7 +65,7 @@ impl FinishReason {
         }
     }
 
-    /// Whether the provider held the answer back.
+    /// Returns whether the provider withheld the answer.
     #[must_use]
     pub fn is_blocked(&self) -> bool {
         use FinishReason::{Blocklist, ProhibitedContent, Recitation, Safety, Spii};

@@ -1,8 +1,9 @@
-//! Doors for `crates/properties`: what strangers send, read without a network. No part of the interface.
+//! Entry points for `crates/properties`, which decodes untrusted input without a network. Not part of the public
+//! interface.
 
 use crate::{Chunk, ModelError, Provider};
 
-/// An answer that comes in these pieces, as a server of this kind would send it.
+/// Decodes an answer that arrives in these pieces from a server of this provider.
 pub fn decode_pieces<'p>(
     provider: Provider,
     pieces: impl IntoIterator<Item = &'p [u8]>,

@@ -18,7 +18,7 @@ use crate::response_decoder::{AnswerProgress, DecodeError, ProviderDecoder};
 use crate::stream::{ChunkStream, refuse_blocked};
 use crate::{Cancel, Model, Provider, RetryObserver};
 
-/// Where Google's own servers are.
+/// The base URL of Google's servers.
 pub const DEFAULT_BASE_URL: &str = "https://generativelanguage.googleapis.com";
 
 /// A model behind the Gemini API.
@@ -30,10 +30,10 @@ pub struct Gemini {
 }
 
 impl Gemini {
-    /// The model `name` at `base_url` ([`DEFAULT_BASE_URL`] is Google's). Nothing is sent yet.
+    /// Creates a client for the model `name` at `base_url` ([`DEFAULT_BASE_URL`] is Google's). Nothing is sent yet.
     ///
     /// # Errors
-    /// When the base URL or the key cannot be one.
+    /// When the base URL or the key is invalid.
     pub fn new(
         base_url: &str,
         api_key: &str,
@@ -48,10 +48,10 @@ impl Gemini {
         Ok(Self { name: name.into(), http, version })
     }
 
-    /// The models that answer there, by the names they are asked by.
+    /// Returns the names of the models that the server offers.
     ///
     /// # Errors
-    /// When the server cannot be asked, or refuses.
+    /// When the server cannot be reached or refuses.
     pub async fn list_models(&self, cancel: &Cancel) -> Result<Vec<String>, ModelError> {
         #[derive(Deserialize)]
         struct GeminiModelList {
@@ -131,9 +131,9 @@ fn encode(body: &impl Serialize) -> Result<Vec<u8>, ModelError> {
     serde_json::to_vec(body).map_err(|error| ModelError::Config(format!("the request cannot be written: {error}")))
 }
 
-/// The model's path: `models/NAME` unless the name has a collection of its own.
+/// Returns the model's path: `models/NAME`, or the name itself if it contains a collection.
 fn model_path(model: &str) -> String {
-    // A model's name may come from a hook: it must not reach another address.
+    // A hook may set the model's name, which must not lead to another URL.
     let own_path = model.contains('/') && !model.contains("..");
     let mut path = String::with_capacity(model.len() + 8);
     if !own_path {
@@ -201,8 +201,10 @@ fn write_body<M: SerializeMap>(request: &ModelRequest, map: &mut M) -> Result<()
     Ok(())
 }
 
-/// Gemini 3 refuses a turn with a tool call that it did not sign: one made by a hook, a replay or another model. The
-/// API documents a value that stands in for the signature. Only the first call of a message since the last prompt counts.
+/// Adds placeholder signatures to unsigned tool calls for Gemini 3.
+///
+/// Gemini 3 refuses a turn with a tool call that it did not sign, such as one made by a hook, a replay or another
+/// model. The API documents a value for this case. Only the first call of each message since the last prompt needs it.
 fn sign_unsigned_calls(request: &ModelRequest) -> Option<Vec<Arc<Content>>> {
     const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
     let name = request.model.rsplit('/').next().unwrap_or_default();
@@ -224,7 +226,7 @@ fn sign_unsigned_calls(request: &ModelRequest) -> Option<Vec<Arc<Content>>> {
     signed
 }
 
-/// The API takes allowed names only together with ANY. With AUTO, the other tools are not declared instead.
+/// Narrows the declared tools to the allowed ones, because the API takes allowed names only with mode ANY.
 fn narrow_tools(request: &ModelRequest) -> Option<ModelRequest> {
     let choice = request.tool_choice.as_ref()?;
     if choice.mode == ToolMode::Any || choice.allowed.is_empty() {
@@ -238,7 +240,7 @@ fn narrow_tools(request: &ModelRequest) -> Option<ModelRequest> {
     Some(narrowed)
 }
 
-/// What reads an answer.
+/// Creates the decoder of a streamed answer.
 pub(crate) fn new_decoder() -> impl ProviderDecoder {
     GeminiDecoder::default()
 }

@@ -1,5 +1,5 @@
 //! One HTTP client per model, built at the first request so that runs without network never load TLS.
-//! Sends a body, tries again where that helps, and hands over an answer that has begun to arrive.
+//! It sends a body, retries where that may help, and returns a response whose first bytes have arrived.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -18,29 +18,29 @@ use crate::retry::{RetryPolicy, parse_retry_after};
 use crate::sse::MAX_EVENT_BYTES;
 use crate::{Cancel, Provider};
 
-/// How much of an error's body is read.
+/// The number of bytes that are read from an error's body.
 const MAX_ERROR_BYTES: usize = 256 * 1024;
 
-/// How to talk to a server. Everything comes from the caller; the environment is not read.
+/// Options of the connection to a server. Everything comes from the caller; the environment is not read.
 #[derive(Clone)]
 pub struct HttpOptions {
-    /// How long to wait for a connection.
+    /// The time limit for a connection.
     pub connect_timeout: Duration,
-    /// How long to wait for the next bytes, and for the next piece of an answer: signs of life are no answer.
+    /// The time limit for the next bytes, and for the next chunk of an answer: keep-alive comments do not extend it.
     pub read_timeout: Duration,
-    /// How many bytes an answer may have in all. Whatever goes on beyond that never ends.
+    /// The size limit of an answer in bytes; a longer one is treated as endless.
     pub max_answer_bytes: usize,
-    /// How often to try again.
+    /// When and how often to retry.
     pub retry: RetryPolicy,
-    /// The proxy to go through.
+    /// The proxy to use, if any.
     pub proxy: Option<ProxyOptions>,
-    /// Further headers for each request.
+    /// Additional headers of each request.
     pub headers: Vec<(String, String)>,
-    /// What the client calls itself.
+    /// The value of the `User-Agent` header.
     pub user_agent: String,
 }
 
-/// Headers and proxy addresses may hold secrets, which stay out of logs.
+/// Leaves out headers and proxy addresses, which may hold secrets.
 impl fmt::Debug for HttpOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpOptions").field("retry", &self.retry).finish_non_exhaustive()
@@ -61,7 +61,7 @@ impl Default for HttpOptions {
     }
 }
 
-/// A client for one server.
+/// An HTTP client for one model server.
 pub(crate) struct ModelHttpClient {
     provider: Provider,
     base: Url,
@@ -71,23 +71,23 @@ pub(crate) struct ModelHttpClient {
     client: OnceLock<Client>,
 }
 
-/// The key stays out of logs.
+/// Leaves out the key.
 impl fmt::Debug for ModelHttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Http").field("server", &self.server).finish_non_exhaustive()
     }
 }
 
-/// How long and how large an answer may get.
+/// The limits of an answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AnswerLimits {
-    /// The longest pause between two pieces.
+    /// The longest pause between two chunks.
     pub(crate) read_timeout: Duration,
-    /// The most bytes in all.
+    /// The size limit in bytes.
     pub(crate) max_bytes: usize,
 }
 
-/// An answer whose first bytes are there.
+/// A response whose first bytes have arrived.
 #[derive(Debug)]
 pub(crate) struct OpenedResponse {
     pub(crate) server: String,
@@ -97,7 +97,7 @@ pub(crate) struct OpenedResponse {
 }
 
 impl ModelHttpClient {
-    /// A client for the server at `base`, with a header that carries the key.
+    /// Creates a client for the server at `base`, with a header for the key.
     pub(crate) fn new(
         provider: Provider,
         base: &str,
@@ -125,7 +125,7 @@ impl ModelHttpClient {
         Ok(Self { provider, base, server, auth, options, client: OnceLock::new() })
     }
 
-    /// Host and port, for messages.
+    /// Returns the server's host and port, for messages.
     pub(crate) fn server(&self) -> &str {
         &self.server
     }
@@ -134,12 +134,12 @@ impl ModelHttpClient {
         &self.base
     }
 
-    /// The base with `path` appended.
+    /// Returns the base URL with `path` appended.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}/{path}", self.base.as_str().trim_end_matches('/'))
     }
 
-    /// Posts JSON and waits for the answer to begin.
+    /// Posts JSON and waits for the first bytes of the answer.
     pub(crate) async fn post(&self, url: &str, body: Vec<u8>, cancel: &Cancel) -> Result<OpenedResponse, ModelError> {
         let client = self.client()?;
         let body = Bytes::from(body);
@@ -153,7 +153,7 @@ impl ModelHttpClient {
         read_whole(self.post(url, body, cancel).await?, cancel).await
     }
 
-    /// Gets something that is no answer of a model's.
+    /// Sends a GET request and reads the whole response.
     pub(crate) async fn get_whole(&self, url: &str, cancel: &Cancel) -> Result<Vec<u8>, ModelError> {
         let client = self.client()?;
         tracing::debug!(provider = %self.provider, server = self.server, "asks for something");
@@ -201,7 +201,7 @@ impl ModelHttpClient {
             };
         }
         let mut body = Vec::new();
-        // A body that breaks off still says more than none.
+        // An incomplete body is still better than none.
         let _ = read_up_to(&mut response, &mut body, MAX_ERROR_BYTES).await;
         ApiError::from_body(self.provider, status.as_u16(), &body, retry_after)
     }
@@ -226,7 +226,7 @@ impl ModelHttpClient {
         headers.extend(self.auth.clone());
         let builder = client_builder(self.options.proxy.as_ref()).map_err(|e| bad("the proxy", &e))?;
         let builder = builder
-            // Following one would hand the key to whoever answers there.
+            // Following a redirect would send the key to another server.
             .redirect(redirect::Policy::none())
             .connect_timeout(self.options.connect_timeout)
             .read_timeout(self.options.read_timeout)
@@ -236,7 +236,7 @@ impl ModelHttpClient {
     }
 }
 
-/// The whole of an answer that has begun.
+/// Reads the whole of a response that has begun.
 async fn read_whole(opened: OpenedResponse, cancel: &Cancel) -> Result<Vec<u8>, ModelError> {
     let OpenedResponse { first_bytes: first, response: mut rest, server, limits: bounds } = opened;
     let mut whole = first.to_vec();
@@ -278,7 +278,7 @@ async fn read_up_to(response: &mut Response, into: &mut Vec<u8>, bound: usize) -
     Ok(BodyEnd::Complete)
 }
 
-/// An answer that broke off after it had begun.
+/// Returns the error for a response that failed after it had begun.
 pub(crate) fn body_error(error: &reqwest::Error, server: &str, chunks: usize) -> ModelError {
     if error.is_timeout() {
         return ModelError::Timeout { server: server.to_owned() };

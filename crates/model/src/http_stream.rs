@@ -1,5 +1,5 @@
-//! An answer on its way in over HTTP, as far as it has arrived, and how long to wait for more of it.
-//! What the bytes mean is `response_decoder.rs`.
+//! A streamed answer over HTTP: reads the bytes and enforces the time limit.
+//! `response_decoder.rs` decodes the bytes.
 
 use std::time::{Duration, Instant};
 
@@ -11,16 +11,16 @@ use crate::http::{OpenedResponse, body_error};
 use crate::response::Chunk;
 use crate::response_decoder::{AnswerProgress, ProviderDecoder, ResponseDecoder};
 
-/// How long to wait for the connection's end after the answer's end, so that it can be used again.
+/// The time limit for the response's end after the answer's end, so that the connection can be reused.
 const CONNECTION_DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// A streamed answer over HTTP.
 #[derive(Debug)]
 pub(crate) struct HttpStream {
     decoder: ResponseDecoder,
-    /// The longest pause between two pieces.
+    /// The longest pause between two chunks.
     read_timeout: Duration,
-    /// When something of the answer last came.
+    /// The time at which a chunk last arrived.
     last_progress: Instant,
     first_bytes: Option<Bytes>,
     response: Response,
@@ -58,7 +58,7 @@ impl HttpStream {
                     let patience = self.read_timeout.saturating_sub(self.last_progress.elapsed());
                     match tokio::time::timeout(patience, self.response.chunk()).await {
                         Ok(bytes) => bytes,
-                        // Signs of life without end are no answer.
+                        // Bytes that contain no chunk, such as keep-alive comments, do not extend the time.
                         Err(_) => {
                             self.decoder.fail(ModelError::Timeout { server: self.decoder.server().to_owned() });
                             continue;
@@ -73,7 +73,7 @@ impl HttpStream {
                     }
                 }
                 Ok(None) => self.decoder.finish_input(),
-                // Some servers never end the transfer properly; a complete answer is complete.
+                // Some servers never end the transfer properly; the answer is complete without that.
                 Err(_) if self.decoder.progress() != AnswerProgress::Open => self.decoder.finish_input(),
                 Err(error) => {
                     let error = body_error(&error, self.decoder.server(), self.decoder.chunks_given());

@@ -1,5 +1,5 @@
-//! Hookwright's models: conversation types, one interface to ask a model, and the providers behind it.
-//! No terminal, no environment, no home: keys, addresses and files are given by the caller.
+//! Hookwright's models: conversation types, one interface to models, and the providers behind it.
+//! The crate reads no environment variables and uses no terminal; keys, addresses and file paths come from the caller.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -69,10 +69,10 @@ pub use search::{SearchAnswer, SearchSource, parse_search, search_request};
 pub use stream::ChunkStream;
 pub use tokens::{context_window, estimate_content_tokens, estimate_tokens};
 
-/// Ends a request and its stream from outside.
+/// Cancels a request and its stream.
 pub type Cancel = tokio_util::sync::CancellationToken;
 
-/// Who answers.
+/// The provider that answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
     /// The Gemini API.
@@ -81,14 +81,14 @@ pub enum Provider {
     OpenAi,
     /// A replay file.
     Replay,
-    /// The embedded model.
+    /// The embedded offline model.
     Offline,
-    /// A model of the embedder's own.
+    /// A model that the embedder implements.
     Custom,
 }
 
 impl Provider {
-    /// The name to show.
+    /// Returns the name to display.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl Provider {
         }
     }
 
-    /// Whether a [`search_request`] can be asked of it. A replay answers what it has recorded.
+    /// Returns whether it can answer a [`search_request`]. A replay answers with what was recorded.
     #[must_use]
     pub fn can_search(self) -> bool {
         matches!(self, Self::Gemini | Self::Replay)
@@ -113,22 +113,22 @@ impl fmt::Display for Provider {
     }
 }
 
-/// Something that answers requests. Implementations may write these as `async fn`.
+/// A model that answers requests. Implementations may write these methods as `async fn`.
 pub trait Model: fmt::Debug + Send + Sync {
-    /// The model's name, for requests that name no other and for display.
+    /// Returns the model's name, for requests that name no other and for display.
     fn name(&self) -> &str;
 
-    /// Who answers.
+    /// Returns the provider that answers.
     fn provider(&self) -> Provider;
 
-    /// Asks, and gives back the answer as it comes. Returns when the answer has begun.
+    /// Sends a request and returns the answer as a stream, as soon as the answer has begun.
     fn stream(
         &self,
         request: &ModelRequest,
         cancel: &Cancel,
     ) -> impl Future<Output = Result<ChunkStream, ModelError>> + Send;
 
-    /// Asks, and waits for the whole answer.
+    /// Sends a request and waits for the whole answer.
     fn generate(
         &self,
         request: &ModelRequest,
@@ -144,6 +144,6 @@ pub trait Model: fmt::Debug + Send + Sync {
         cancel: &Cancel,
     ) -> impl Future<Output = Result<u64, ModelError>> + Send;
 
-    /// Has the model tell `observer` before each wait for another try; models that never wait ignore it.
+    /// Sets an observer that is called before each retry's delay; models that never retry ignore it.
     fn set_retry_observer(&mut self, _observer: RetryObserver) {}
 }

@@ -1,23 +1,23 @@
-//! How much memory an answer takes, roughly and rather too much than too little: what bounds on answers go by, whoever
-//! sends them. A byte of JSON can take a hundred in memory, so the bytes alone say nothing.
+//! Estimates how much memory an answer takes, rather too high than too low. Size limits of answers use it, because a
+//! byte of JSON can take a hundred bytes in memory.
 
 use serde_json::{Map, Value};
 
 use crate::part::{Part, PartKind};
 use crate::response::Chunk;
 
-/// The most values in one piece of JSON that is to become an answer: a million of them would fill the memory.
+/// The largest number of JSON values in one document that becomes an answer: millions of values would exhaust memory.
 pub(crate) const MAX_JSON_VALUES: usize = 300_000;
 
-/// A piece of an answer beside what is in it.
+/// The memory of a chunk without its content.
 const CHUNK_OVERHEAD_BYTES: usize = 32;
-/// A part beside what is in it.
+/// The memory of a part without its content.
 const PART_OVERHEAD_BYTES: usize = 256;
-/// A value beside what is in it.
+/// The memory of a JSON value without its content.
 const VALUE_OVERHEAD_BYTES: usize = 128;
 
 impl Chunk {
-    /// How many bytes of memory this piece takes, roughly.
+    /// Estimates the memory that this chunk takes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let asides =
@@ -27,8 +27,9 @@ impl Chunk {
 }
 
 impl Part {
-    /// How many bytes of memory it takes, roughly. Texts that follow one another become one part, so that each is only as
-    /// heavy as its words.
+    /// Estimates the memory that this part takes.
+    ///
+    /// Consecutive texts are merged into one part, so a text counts only its bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let beside =
@@ -63,7 +64,7 @@ fn value_memory_bytes(value: &Value) -> usize {
         }
 }
 
-/// No fewer values than a text of JSON holds, counted without reading it.
+/// Returns an upper bound of the number of values in a JSON text, without parsing it.
 pub(crate) fn count_json_values(json: &[u8]) -> usize {
     let (mut count, mut in_string, mut escaped) = (1, false, false);
     for byte in json {

@@ -1,18 +1,20 @@
-//! JSON that this program wrote itself: transcripts and recorded answers. What comes in is at most 128 levels deep, and gains
-//! a few on its way into a file; so such files are read a little deeper, but never without a bound.
+//! Reads JSON that this program wrote: transcripts and recorded answers.
+//!
+//! Input is at most 128 levels deep and gains a few levels in a file, so these files may be a little deeper, up to a
+//! fixed limit.
 
 use serde::de::{Deserialize, Error as _};
 use serde_json::Deserializer;
 
-/// How deep files of our own may be.
+/// The largest nesting depth in files that this program wrote.
 const MAX_OWN_JSON_DEPTH: usize = 160;
 
-/// Reads JSON out of a file of our own.
+/// Reads JSON from a file that this program wrote.
 ///
 /// # Errors
-/// If it is none, or nested deeper than anything that was ever written.
+/// If it does not parse, or is nested deeper than 160 levels.
 pub fn read_own_json<'j, T: Deserialize<'j>>(json: &'j [u8]) -> Result<T, serde_json::Error> {
-    // Hardly anything is too deep for the usual bound, and then nobody needs to count.
+    // Most files are within serde_json's limit, and need no count.
     if let Ok(value) = serde_json::from_slice(json) {
         return Ok(value);
     }
@@ -26,7 +28,7 @@ pub fn read_own_json<'j, T: Deserialize<'j>>(json: &'j [u8]) -> Result<T, serde_
     Ok(value)
 }
 
-/// How many brackets are open at once, at most. Those in strings do not count.
+/// Returns the largest number of open brackets outside strings.
 fn nesting_depth(json: &[u8]) -> usize {
     let (mut open, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);

@@ -1,5 +1,5 @@
 //! One part of a message, in Gemini's JSON form: text, thought, tool call, tool result, media.
-//! Whatever a part carries that is not known here is kept and written back; nothing is interpreted.
+//! Unknown fields of a part are kept and written back unchanged.
 
 use std::fmt;
 
@@ -11,37 +11,37 @@ use serde_json::{Map, Value};
 /// One part of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// What the part holds.
+    /// The content of the part.
     pub kind: PartKind,
-    /// Opaque token that a provider wants back with the part, whichever kind it is.
+    /// An opaque token that the provider wants back with the part, whatever its kind.
     pub thought_signature: Option<String>,
-    /// Fields beside the known ones (`videoMetadata`, …), kept for the way back.
+    /// Unknown fields (`videoMetadata`, …), kept so that they can be sent back.
     pub extra: Option<Box<Map<String, Value>>>,
 }
 
-/// What a [`Part`] holds.
+/// The content of a [`Part`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum PartKind {
     /// Text of the message.
     Text(String),
-    /// The model's thinking: never part of the answer.
+    /// The model's thinking, which is not part of the answer.
     Thought(String),
-    /// The model asks for a tool.
+    /// A tool call by the model.
     FunctionCall(FunctionCall),
-    /// What a tool answered.
+    /// The result of a tool call.
     FunctionResponse(FunctionResponse),
     /// Media inside the message.
     InlineData(Blob),
     /// Media by reference.
     FileData(FileData),
-    /// A kind this crate does not know; its fields are in [`Part::extra`].
+    /// An unknown kind, whose fields are in [`Part::extra`].
     Unknown,
 }
 
 /// A tool call as the model makes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FunctionCall {
-    /// Ties the call to its result; not every provider gives one.
+    /// The id that links the call to its result; some providers give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The tool's name.
@@ -51,15 +51,15 @@ pub struct FunctionCall {
     pub args: Map<String, Value>,
 }
 
-/// What a tool answered.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FunctionResponse {
-    /// The id of the call it answers, if that had one.
+    /// The id of the call, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The tool's name.
     pub name: String,
-    /// The result; by custom under `output` or `error`.
+    /// The result, by convention under `output` or `error`.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub response: Map<String, Value>,
     /// Media that belong to the result.
@@ -71,7 +71,7 @@ pub struct FunctionResponse {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Blob {
-    /// For example `image/png`.
+    /// The MIME type, for example `image/png`.
     #[serde(default)]
     pub mime_type: String,
     /// The bytes in base64.
@@ -83,52 +83,52 @@ pub struct Blob {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileData {
-    /// For example `application/pdf`.
+    /// The MIME type, for example `application/pdf`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Where it is.
+    /// The URI of the media.
     pub file_uri: String,
 }
 
 impl Part {
-    /// A part of the given kind with nothing beside it.
+    /// Creates a part of this kind without signature and further fields.
     #[must_use]
     pub fn new(kind: PartKind) -> Self {
         Self { kind, thought_signature: None, extra: None }
     }
 
-    /// Text of the message.
+    /// Creates a text part.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(PartKind::Text(text.into()))
     }
 
-    /// The model's thinking.
+    /// Creates a thought part.
     #[must_use]
     pub fn thought(text: impl Into<String>) -> Self {
         Self::new(PartKind::Thought(text.into()))
     }
 
-    /// A tool call.
+    /// Creates a tool call.
     #[must_use]
     pub fn function_call(id: Option<String>, name: impl Into<String>, args: Map<String, Value>) -> Self {
         Self::new(PartKind::FunctionCall(FunctionCall { id, name: name.into(), args }))
     }
 
-    /// A tool's result.
+    /// Creates a tool result.
     #[must_use]
     pub fn function_response(id: Option<String>, name: impl Into<String>, response: Map<String, Value>) -> Self {
         let (name, parts) = (name.into(), Vec::new());
         Self::new(PartKind::FunctionResponse(FunctionResponse { id, name, response, parts }))
     }
 
-    /// Media inside the message, already in base64.
+    /// Creates a part with inline media, already in base64.
     #[must_use]
     pub fn inline_data(mime_type: impl Into<String>, data: impl Into<String>) -> Self {
         Self::new(PartKind::InlineData(Blob { mime_type: mime_type.into(), data: data.into() }))
     }
 
-    /// The text, if this is a text part; thoughts are none.
+    /// Returns the text of a text part; thoughts are not text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match &self.kind {
@@ -137,7 +137,7 @@ impl Part {
         }
     }
 
-    /// The thinking, if this is a thought.
+    /// Returns the text of a thought.
     #[must_use]
     pub fn as_thought(&self) -> Option<&str> {
         match &self.kind {
@@ -146,7 +146,7 @@ impl Part {
         }
     }
 
-    /// The tool call, if this is one.
+    /// Returns the tool call, if this is one.
     #[must_use]
     pub fn as_function_call(&self) -> Option<&FunctionCall> {
         match &self.kind {
@@ -155,7 +155,7 @@ impl Part {
         }
     }
 
-    /// The tool result, if this is one.
+    /// Returns the tool result, if this is one.
     #[must_use]
     pub fn as_function_response(&self) -> Option<&FunctionResponse> {
         match &self.kind {
@@ -164,9 +164,9 @@ impl Part {
         }
     }
 
-    /// Takes over `next` if both are pieces of one running text (or thought); gives it back otherwise.
+    /// Appends `next` if both are pieces of one text or thought; otherwise returns it.
     ///
-    /// A signature closes a text: it was computed over exactly what stands before it.
+    /// Nothing is appended after a signature, because the signature covers exactly the text before it.
     pub(crate) fn try_append(&mut self, next: Part) -> Option<Part> {
         if self.thought_signature.is_some() || self.extra.is_some() || next.extra.is_some() {
             return Some(next);
@@ -260,7 +260,7 @@ impl<'de> Visitor<'de> for PartVisitor {
         }
         let kind = match (data, text) {
             (Some(kind), beside) => {
-                // Not a legal part, but seen: the text must not vanish because a call came with it.
+                // Such a part is invalid but occurs; the text that came with the call is kept.
                 if let Some(text) = beside.filter(|text| !text.is_empty()) {
                     extra.insert("text".to_owned(), Value::String(text));
                 }
@@ -275,12 +275,12 @@ impl<'de> Visitor<'de> for PartVisitor {
     }
 }
 
-/// `null` and a missing field are both no arguments.
+/// Reads `null` as an empty map.
 fn null_is_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Reads a list of parts where one part alone, `null` or nothing at all may stand in for it.
+/// Reads a list of parts; a single part or `null` is accepted too.
 pub(crate) fn parts_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Part>, D::Error> {
     struct PartsVisitor;
     impl<'de> Visitor<'de> for PartsVisitor {

@@ -1,32 +1,32 @@
-//! What every HTTP client of the program begins with: the proxy that the caller names, TLS, and no look at the
-//! environment. What a client is for (headers, time limits, redirects) is its owner's business.
+//! The base of every HTTP client of the program: TLS and the proxy that the caller gives, without reading the
+//! environment. Each client adds its own headers, time limits and redirect policy.
 
 use std::fmt;
 
 use reqwest::{Client, ClientBuilder, NoProxy, Proxy};
 
-/// A proxy and the hosts that do without it.
+/// A proxy and the hosts that bypass it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProxyOptions {
     /// The proxy's address.
     pub url: String,
-    /// Hosts reached directly, in the form of `NO_PROXY`.
+    /// Hosts that are reached directly, in the form of `NO_PROXY`.
     pub no_proxy: Option<String>,
 }
 
-/// A proxy's address may hold a password, which stays out of logs.
+/// Leaves out the address, which may hold a password.
 impl fmt::Debug for ProxyOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProxyOptions").field("no_proxy", &self.no_proxy).finish_non_exhaustive()
     }
 }
 
-/// A client to be completed, which goes through `proxy` and through no other.
+/// Creates a client builder that uses `proxy` and no other.
 ///
 /// # Errors
-/// If the proxy's address is none.
+/// If the proxy's address is invalid.
 pub fn client_builder(proxy: Option<&ProxyOptions>) -> Result<ClientBuilder, reqwest::Error> {
-    // The first client chooses for all of them; that the choice is made already is no error.
+    // The provider is process-wide; an error only means that it is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder().no_proxy();
     let Some(ProxyOptions { url, no_proxy }) = proxy else { return Ok(builder) };

@@ -1,5 +1,5 @@
 //! Records any model's answers in the form that [`Replay`](crate::Replay) reads: `--record-responses`.
-//! A call's line is on disk when the call is over, also when it was cut short: then with what came.
+//! A call's line is written when the call ends; a call that is cut short is recorded with the chunks that arrived.
 
 use std::fmt;
 use std::fs::File;
@@ -27,11 +27,11 @@ pub struct RecordingModel {
 struct RecordingFile {
     path: PathBuf,
     file: Mutex<File>,
-    /// What is done to a line before it is written.
+    /// The function applied to each line before it is written.
     rewrite_line: LineRewriter,
 }
 
-/// Changes a line of JSON into another.
+/// Changes a line of JSON into another, for example to remove secrets.
 pub type LineRewriter = Box<dyn Fn(&str) -> String + Send + Sync>;
 
 impl fmt::Debug for RecordingFile {
@@ -41,7 +41,7 @@ impl fmt::Debug for RecordingFile {
 }
 
 impl RecordingModel {
-    /// Records `inner` at the end of the file at `path`. A new one is for its owner's eyes only.
+    /// Records `inner` by appending to the file at `path`. A new file is readable only by its owner.
     ///
     /// # Errors
     /// When the file cannot be opened for writing.
@@ -49,7 +49,7 @@ impl RecordingModel {
         Self::with_rewriter(inner, path, Box::new(str::to_owned))
     }
 
-    /// The same with something done to each line before it is written.
+    /// Like [`new`](Self::new), with a function that is applied to each line before it is written.
     ///
     /// # Errors
     /// When the file cannot be opened for writing.
@@ -76,7 +76,7 @@ impl RecordingFile {
         self.write_line(line)
     }
 
-    /// One write for the whole line: recordings of two sessions do not mix.
+    /// Writes the line in a single append, so that the recordings of two sessions do not mix.
     fn write_line(&self, mut line: Vec<u8>) -> Result<(), ModelError> {
         line.extend_from_slice(b"}\n");
         let line = match String::from_utf8(line) {
@@ -127,11 +127,11 @@ impl Model for RecordingModel {
     }
 }
 
-/// Listens to one stream and writes its line when it ends or is dropped.
+/// Records one stream and writes its line when it ends or is dropped.
 #[derive(Debug)]
 pub(crate) struct RecordingTap {
     log: Arc<RecordingFile>,
-    /// The line so far; none once it is written.
+    /// The line so far; `None` once it is written.
     line: Option<Vec<u8>>,
 }
 
@@ -147,7 +147,7 @@ impl RecordingTap {
         if line.last() != Some(&b'[') {
             line.push(b',');
         }
-        // Chunks are plain JSON and memory takes any: this cannot fail.
+        // Serialising a chunk to memory cannot fail.
         let _ = serde_json::to_writer(line, chunk);
     }
 
@@ -168,7 +168,7 @@ impl RecordingTap {
 
 impl Drop for RecordingTap {
     fn drop(&mut self) {
-        // Nobody is left to tell; the stream was given up by its reader.
+        // Drop cannot return an error, and the reader has already given up the stream.
         let _ = self.write();
     }
 }

@@ -1,5 +1,6 @@
-//! Answers from a file instead of a model: `--fake-responses`. JSON lines in the form Gemini CLI records.
-//! Strict order means one cursor over all lines; otherwise each request takes the first line of its method.
+//! Answers requests from a file instead of a model: `--fake-responses`. The file has JSON lines in the form that Gemini
+//! CLI records.
+//! In strict order one cursor runs over all lines; otherwise each request takes the first line of its method.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,28 +18,28 @@ use crate::response::Chunk;
 use crate::stream::{ChunkStream, refuse_blocked};
 use crate::{Cancel, Model, Provider};
 
-/// The most that is read of a file.
+/// The size limit of a replay file.
 const MAX_REPLAY_FILE_BYTES: u64 = 64 << 20;
-/// The most values in one line.
+/// The largest number of JSON values in one line.
 const MAX_LINE_VALUES: usize = 1_000_000;
 
-/// What a line answers.
+/// The kind of request that a line answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordedMethod {
     /// A streamed answer.
     GenerateContentStream,
     /// A whole answer.
     GenerateContent,
-    /// A count of tokens.
+    /// A token count.
     CountTokens,
-    /// An embedding; known so that such lines can be read, asked for by nobody.
+    /// An embedding, supported so that such lines parse; no request asks for one.
     EmbedContent,
 }
 
 impl RecordedMethod {
     const ALL: [Self; 4] = [Self::GenerateContentStream, Self::GenerateContent, Self::CountTokens, Self::EmbedContent];
 
-    /// The name in the file.
+    /// Returns the name in the file.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -56,12 +57,12 @@ impl fmt::Display for RecordedMethod {
     }
 }
 
-/// Which line answers a request.
+/// The order in which lines answer requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplayOrder {
-    /// The next one; if that is of another method, it is an error.
+    /// The next line answers; another method on it is an error.
     Strict,
-    /// The first one left of the right method.
+    /// The first remaining line of the request's method answers.
     ByMethod,
 }
 
@@ -71,38 +72,38 @@ pub enum ReplayError {
     /// The file cannot be read.
     #[error("cannot read replay file {}: {source}", .path.display())]
     Read {
-        /// The file.
+        /// The path of the replay file.
         path: PathBuf,
-        /// Why not.
+        /// The error of the file system.
         #[source]
         source: hookwright_disk::ReadError,
     },
     /// A line is not a recorded answer.
     #[error("{}:{line}: {reason}", .path.display())]
     Line {
-        /// The file.
+        /// The path of the replay file.
         path: PathBuf,
-        /// Counted from 1.
+        /// The line number, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The parse error or the unknown method.
         reason: String,
     },
     /// The next line answers another kind of request.
     #[error("{}:{line}: the next recorded answer is for {recorded}, but the request is {asked}", .path.display())]
     WrongMethod {
-        /// The file.
+        /// The path of the replay file.
         path: PathBuf,
-        /// Counted from 1.
+        /// The line number, counted from 1.
         line: usize,
-        /// What the line answers.
+        /// The method that the line answers.
         recorded: RecordedMethod,
-        /// What was asked.
+        /// The method of the request.
         asked: RecordedMethod,
     },
-    /// No line is left. The words are those of Gemini CLI: test rigs look for them.
+    /// No line is left. The message is Gemini CLI's, because test harnesses search for it.
     #[error("No more mock responses for {asked}, got request:\n{request}")]
     Exhausted {
-        /// What was asked.
+        /// The method of the request.
         asked: RecordedMethod,
         /// The request as JSON.
         request: String,
@@ -110,7 +111,7 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
-    /// What the person can do about it.
+    /// Returns what the user can do about it.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -130,7 +131,7 @@ struct RecordedLine {
 
 #[derive(Debug)]
 enum RecordedAnswer {
-    /// Each piece was read once, to see that it can be, and is read again when it is asked for: as text it takes least.
+    /// Each piece is checked when the file is loaded and parsed again on use, because the text takes the least memory.
     Stream(Vec<Box<RawValue>>),
     Whole(Box<Chunk>),
     Count(u64),
@@ -157,7 +158,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Reads the whole file, so that a mistake in it shows at once and not in the middle of a turn.
+    /// Reads and checks the whole file, so that errors appear at once and not in the middle of a turn.
     ///
     /// # Errors
     /// When the file cannot be read or a line is not a recorded answer.
@@ -169,7 +170,7 @@ impl Replay {
         }
     }
 
-    /// Takes the lines from a text; `path` is only what errors call it.
+    /// Reads the lines from a text; `path` only appears in errors.
     ///
     /// # Errors
     /// When a line is not a recorded answer.
@@ -241,7 +242,7 @@ fn parse_line(path: &Path, line: usize, text: &str) -> Result<RecordedLine, Repl
     Ok(RecordedLine { line, answer })
 }
 
-/// The pieces of a streamed answer, each of which is one.
+/// Returns the pieces of a streamed answer after checking that each is a valid chunk.
 fn parse_pieces(body: &str) -> Result<Vec<Box<RawValue>>, serde_json::Error> {
     let pieces: Vec<Box<RawValue>> = serde_json::from_str(body)?;
     for piece in &pieces {

@@ -1,5 +1,5 @@
-//! What is asked of a model: history, tools, settings. Cloning is cheap: history and tools are shared.
-//! The JSON form here is the one replay errors and recordings show; the providers build their own.
+//! A request to a model: history, tools, settings. Cloning is cheap because history and tools are shared.
+//! The JSON form here appears in replay errors; the providers build their own.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use crate::conversation::Content;
 /// One request to a model.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
-    /// The model asked.
+    /// The name of the model.
     pub model: String,
-    /// What the model is told about its task.
+    /// The system instruction.
     pub system: Option<String>,
     /// The conversation so far; messages are shared, so that a growing history is not copied.
     pub contents: Vec<Arc<Content>>,
     /// The tools the model may call.
     pub tools: Arc<[Arc<ToolDeclaration>]>,
-    /// Which of them it may or must call.
+    /// Which tools it may or must call.
     pub tool_choice: Option<ToolChoice>,
-    /// How it is to answer.
+    /// The generation settings.
     pub generation: GenerationConfig,
-    /// Whether the provider is to search the web for the answer.
+    /// Whether the provider searches the web for the answer.
     pub grounding: Grounding,
 }
 
 impl ModelRequest {
-    /// A request without tools and with the provider's own settings.
+    /// Creates a request without tools and with the provider's default settings.
     #[must_use]
     pub fn new(model: impl Into<String>, contents: Vec<Arc<Content>>) -> Self {
         Self {
@@ -43,32 +43,32 @@ impl ModelRequest {
         }
     }
 
-    /// The conversation as a JSON array.
+    /// Returns the conversation as a JSON array.
     #[must_use]
     pub fn contents_json(&self) -> String {
-        // Strings, numbers and maps with string keys: there is nothing JSON cannot say.
+        // Messages consist of strings, numbers and maps with string keys, so serialising cannot fail.
         serde_json::to_string(&SharedContents(&self.contents)).unwrap_or_default()
     }
 }
 
-/// Whether the provider is to search the web.
+/// Whether the provider searches the web.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Grounding {
-    /// The model answers from what it knows.
+    /// The model answers without a search.
     #[default]
     None,
     /// The provider searches with Google and the answer names its sources.
     GoogleSearch,
 }
 
-/// A tool as the model is told of it.
+/// A tool as it is declared to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDeclaration {
     /// The name to call it by.
     pub name: String,
-    /// What it does and when to use it.
+    /// What the tool does and when to use it.
     pub description: String,
-    /// JSON Schema of its arguments.
+    /// The JSON Schema of its arguments.
     pub parameters: Value,
 }
 
@@ -85,17 +85,17 @@ impl Serialize for ToolDeclaration {
 /// Whether the model may, must or must not call tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolMode {
-    /// As it sees fit.
+    /// The model decides whether to call tools.
     #[default]
     Auto,
-    /// It must call one.
+    /// The model must call a tool.
     Any,
-    /// It must not.
+    /// The model must not call tools.
     None,
 }
 
 impl ToolMode {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -109,21 +109,21 @@ impl ToolMode {
 /// Which tools the model may or must call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolChoice {
-    /// May, must or must not.
+    /// Whether the model may, must or must not call tools.
     pub mode: ToolMode,
-    /// The only ones it may call; empty means all.
+    /// The only tools it may call; empty means all.
     pub allowed: Vec<String>,
 }
 
 impl ToolChoice {
-    /// Whether a call to this tool is within the choice.
+    /// Returns whether the choice permits a call to this tool.
     #[must_use]
     pub fn allows(&self, tool: &str) -> bool {
         self.mode != ToolMode::None && (self.allowed.is_empty() || self.allowed.iter().any(|name| name == tool))
     }
 }
 
-/// `toolConfig` as Gemini spells it.
+/// Writes Gemini's `toolConfig`.
 impl Serialize for ToolChoice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut inner = Map::new();
@@ -137,24 +137,24 @@ impl Serialize for ToolChoice {
     }
 }
 
-/// How the model is to answer. What is not set is the provider's choice.
+/// Generation settings. The provider decides about unset ones.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GenerationConfig {
-    /// 0 is sober, 2 is wild.
+    /// The sampling temperature, from 0 to 2.
     pub temperature: Option<f64>,
-    /// Share of probability to pick tokens from.
+    /// The cumulative probability of the tokens to sample from.
     pub top_p: Option<f64>,
-    /// Number of tokens to pick from.
+    /// The number of tokens to sample from.
     pub top_k: Option<u32>,
-    /// Where to cut the answer.
+    /// The length limit of the answer in tokens.
     pub max_output_tokens: Option<u64>,
     /// Texts that end the answer.
     pub stop_sequences: Vec<String>,
-    /// For answers that can be repeated.
+    /// The seed, for reproducible answers.
     pub seed: Option<i64>,
-    /// How much to think, and whether to show it.
+    /// How much the model thinks, and whether thoughts are sent.
     pub thinking: Option<ThinkingConfig>,
-    /// Other settings, passed on under the names given.
+    /// Other settings, sent under these names.
     pub extra: Map<String, Value>,
 }
 
@@ -162,19 +162,19 @@ pub struct GenerationConfig {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ThinkingConfig {
-    /// Whether the thoughts are sent along.
+    /// Whether thoughts are sent with the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_thoughts: Option<bool>,
-    /// Tokens to think with; -1 leaves it to the model.
+    /// The token budget for thinking; -1 leaves it to the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_budget: Option<i64>,
-    /// For models that take a level instead: `low`, `medium`, `high`.
+    /// The level for models without a budget: `low`, `medium`, `high`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
 }
 
 impl GenerationConfig {
-    /// Whether nothing is set.
+    /// Returns whether no setting is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -233,7 +233,7 @@ impl<'de> Deserialize<'de> for GenerationConfig {
     }
 }
 
-/// Takes a field out of a map; a wrong type is an error that names the field.
+/// Removes and parses a field; a wrong type is an error that names the field.
 fn take_field<T: serde::de::DeserializeOwned, E: serde::de::Error>(
     fields: &mut Map<String, Value>,
     name: &str,
@@ -246,7 +246,7 @@ fn take_field<T: serde::de::DeserializeOwned, E: serde::de::Error>(
     }
 }
 
-/// Messages behind shared pointers, as one JSON array.
+/// Serialises shared messages as one JSON array.
 pub(crate) struct SharedContents<'a>(pub(crate) &'a [Arc<Content>]);
 
 impl Serialize for SharedContents<'_> {
@@ -259,7 +259,7 @@ impl Serialize for SharedContents<'_> {
     }
 }
 
-/// The system text as the message Gemini wants it to be.
+/// Serialises the system text as the message that Gemini expects.
 pub(crate) struct SystemInstruction<'a>(pub(crate) &'a str);
 
 impl Serialize for SystemInstruction<'_> {
@@ -274,7 +274,7 @@ impl Serialize for SystemInstruction<'_> {
     }
 }
 
-/// The entries of `tools` as Gemini spells them; none if there is nothing to declare.
+/// Serialises the entries of Gemini's `tools`; none if there is nothing to declare.
 pub(crate) struct GeminiTools<'a>(pub(crate) &'a ModelRequest);
 
 impl GeminiTools<'_> {
@@ -307,7 +307,7 @@ impl Serialize for GeminiTools<'_> {
     }
 }
 
-/// `{model, contents, config}`: how a request looks to tools made for Gemini CLI.
+/// Writes `{model, contents, config}`, the form that tools made for Gemini CLI expect.
 impl Serialize for ModelRequest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         struct RequestConfig<'a>(&'a ModelRequest);

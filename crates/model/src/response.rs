@@ -1,4 +1,4 @@
-//! What comes back from a model: streamed pieces, how they add up, what they cost.
+//! The answer of a model: streamed chunks, how they merge, and their token usage.
 //! The JSON form is Gemini's `GenerateContentResponse`; of several candidates only the first is used.
 
 use serde::ser::SerializeMap;
@@ -9,57 +9,57 @@ use crate::conversation::Content;
 use crate::finish::FinishReason;
 use crate::part::{FunctionCall, Part, parts_or_none};
 
-/// One piece of a streamed answer; merged with all others it is the whole answer.
+/// One chunk of a streamed answer; all chunks merged are the whole answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Chunk {
-    /// What this piece adds.
+    /// The parts that this chunk adds.
     pub parts: Vec<Part>,
-    /// Why the answer ends here, on the last piece.
+    /// Why the answer ends, on the last chunk.
     pub finish_reason: Option<FinishReason>,
-    /// The provider's words for the end, where it has any.
+    /// The provider's message about the end, if it has one.
     pub finish_message: Option<String>,
-    /// Tokens so far.
+    /// The token usage so far.
     pub usage: Option<Usage>,
-    /// The provider's safety ratings, as they came.
+    /// The provider's safety ratings, unchanged.
     pub safety_ratings: Option<Value>,
-    /// The search results the answer rests on, as they came.
+    /// The search results that the answer is based on, unchanged.
     pub grounding: Option<Value>,
-    /// The candidate's number.
+    /// The index of the candidate.
     pub index: Option<u32>,
     /// Why the prompt itself was refused.
     pub prompt_feedback: Option<PromptFeedback>,
-    /// The provider's name for this answer.
+    /// The provider's id of this answer.
     pub response_id: Option<String>,
     /// The exact model that answered.
     pub model_version: Option<String>,
 }
 
 impl Chunk {
-    /// Whether it adds nothing and ends nothing.
+    /// Returns whether it adds no content and does not end the answer.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let says_something = |part: &Part| part.as_text().is_none_or(|text| !text.is_empty());
         !self.parts.iter().any(says_something) && self.finish_reason.is_none() && self.prompt_feedback.is_none()
     }
 
-    /// A piece of text.
+    /// Creates a chunk with one text.
     #[must_use]
     pub fn from_text(text: impl Into<String>) -> Self {
         Self { parts: vec![Part::text(text)], ..Self::default() }
     }
 
-    /// All text of this piece; thoughts are none of it.
+    /// Returns all text of this chunk, without thoughts.
     #[must_use]
     pub fn text(&self) -> String {
         self.parts.iter().filter_map(Part::as_text).collect()
     }
 
-    /// The tool calls of this piece.
+    /// Returns the tool calls of this chunk.
     pub fn function_calls(&self) -> impl Iterator<Item = &FunctionCall> {
         self.parts.iter().filter_map(Part::as_function_call)
     }
 
-    /// Adds the next piece. Running texts grow in place, so that merging a long stream stays linear.
+    /// Adds the next chunk. Texts grow in place, so that merging a long stream takes linear time.
     pub fn merge(&mut self, next: Chunk) {
         for part in next.parts {
             let left = match self.parts.last_mut() {
@@ -81,7 +81,7 @@ impl Chunk {
         }
     }
 
-    /// The answer as a message of the model.
+    /// Converts the answer to a message of the model.
     #[must_use]
     pub fn into_content(self) -> Content {
         Content::model(self.parts)
@@ -98,33 +98,33 @@ fn replace_if_some<T>(slot: &mut Option<T>, value: Option<T>) {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptFeedback {
-    /// For example `SAFETY`; none means that it was not refused.
+    /// The reason, for example `SAFETY`; `None` if the prompt was not refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_reason: Option<String>,
-    /// The provider's words.
+    /// The provider's explanation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_reason_message: Option<String>,
 }
 
-/// Tokens that a request and its answer took.
+/// The token usage of a request and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// The request (`promptTokenCount`).
+    /// Tokens of the request (`promptTokenCount`).
     pub prompt: u64,
-    /// The answer (`candidatesTokenCount`).
+    /// Tokens of the answer (`candidatesTokenCount`).
     pub candidates: u64,
-    /// All together (`totalTokenCount`).
+    /// All tokens together (`totalTokenCount`).
     pub total: u64,
-    /// Thinking (`thoughtsTokenCount`).
+    /// Tokens of thinking (`thoughtsTokenCount`).
     pub thoughts: u64,
-    /// Of the request, those read from a cache (`cachedContentTokenCount`).
+    /// Tokens of the request that were read from a cache (`cachedContentTokenCount`).
     pub cached: u64,
-    /// Results of the provider's own tools (`toolUsePromptTokenCount`).
+    /// Tokens of the provider's own tool results (`toolUsePromptTokenCount`).
     pub tool_use: u64,
 }
 
 impl Usage {
-    /// Takes over what a later report says; reports are running totals and may leave fields out.
+    /// Takes over a later report; reports are running totals and may omit fields.
     fn update(&mut self, later: Usage) {
         let newer = |old: &mut u64, new: u64| {
             if new > 0 {
@@ -184,7 +184,7 @@ impl Serialize for Usage {
     }
 }
 
-/// The provider's own shape: a chunk, or an error in a chunk's place.
+/// Gemini's JSON form of a chunk, or of an error in place of a chunk.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct ChunkWire {
@@ -252,7 +252,7 @@ impl Serialize for Chunk {
     }
 }
 
-/// The part of a chunk that Gemini keeps under `candidates`.
+/// The fields of a chunk that Gemini has under `candidates`.
 struct Candidate<'a>(&'a Chunk);
 
 impl Candidate<'_> {

@@ -1,5 +1,5 @@
-//! An answer as far as its bytes have come: bytes → events → chunks, wherever the network cuts them.
-//! Pure: no input, no output, no clock. What an event says is the provider's decoder's knowledge.
+//! Decodes an answer incrementally: bytes become events and events become chunks, wherever the network splits them.
+//! It does no I/O and uses no clock. The provider's decoder interprets the events.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,43 +10,43 @@ use crate::memory_size::{MAX_JSON_VALUES, count_json_values};
 use crate::response::Chunk;
 use crate::sse::{MAX_EVENT_BYTES, SseDecoder};
 
-/// A provider's reading of its own stream.
+/// Decodes the events of one provider.
 pub(crate) trait ProviderDecoder: fmt::Debug + Send {
-    /// Reads one event.
+    /// Decodes one event.
     fn decode_event(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), DecodeError>;
 
-    /// Reads an answer that came as one JSON document.
+    /// Decodes an answer that arrived as one JSON document.
     fn decode_document(&mut self, body: &[u8], out: &mut VecDeque<Chunk>) -> Result<(), DecodeError>;
 
-    /// Where the answer stands.
+    /// Returns the progress of the answer.
     fn progress(&self) -> AnswerProgress;
 
-    /// The bytes are over: hands out what was held back.
+    /// Emits what was held back, after the last bytes.
     fn finish(&mut self, _out: &mut VecDeque<Chunk>) {}
 }
 
-/// Where an answer stands.
+/// The progress of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerProgress {
-    /// More must come.
+    /// The answer is incomplete.
     Open,
-    /// It may end here, but something may follow.
+    /// The answer may end here, but more may follow.
     Complete,
-    /// Nothing follows.
+    /// The answer has ended.
     Ended,
 }
 
-/// Why an event is no chunk.
+/// Why an event has no chunk.
 #[derive(Debug)]
 pub(crate) enum DecodeError {
-    /// It cannot be read.
+    /// The event cannot be parsed.
     Unreadable(String),
-    /// It is an error of the server's.
+    /// The event is an error of the server.
     Refused(ModelError),
 }
 
 impl DecodeError {
-    /// Names what cannot be read and quotes its start.
+    /// Creates an error that quotes the start of the data.
     pub(crate) fn from_json_error(error: &serde_json::Error, data: &[u8]) -> Self {
         Self::Unreadable(format!("{error}: {}", quote(data)))
     }
@@ -64,31 +64,30 @@ fn check_value_count(json: &[u8]) -> Result<(), DecodeError> {
 
 #[derive(Debug)]
 enum BodyFormat {
-    /// Nothing but blanks has come.
+    /// Only white space has arrived.
     Unknown(Vec<u8>),
     Events(SseDecoder),
     Document(Vec<u8>),
 }
 
-/// An answer that is being read.
+/// An answer that is being decoded.
 #[derive(Debug)]
 pub(crate) struct ResponseDecoder {
     server: String,
-    /// How many bytes may come.
+    /// The size limit of the answer.
     max_bytes: usize,
-    /// How many have.
     received_bytes: usize,
     format: BodyFormat,
     decoder: Box<dyn ProviderDecoder>,
     ready: VecDeque<Chunk>,
-    /// Comes after the chunks that were read before it.
+    /// The error, returned after the chunks that were decoded before it.
     failure: Option<ModelError>,
     chunks_given: usize,
     ended: bool,
 }
 
 impl ResponseDecoder {
-    /// An answer of at most this many bytes, from a server of that name.
+    /// Creates a decoder for an answer of at most `most` bytes from this server.
     pub(crate) fn new(server: String, most: usize, decoder: Box<dyn ProviderDecoder>) -> Self {
         Self {
             server,
@@ -103,27 +102,27 @@ impl ResponseDecoder {
         }
     }
 
-    /// The server's name, for errors.
+    /// Returns the server's name, for errors.
     pub(crate) fn server(&self) -> &str {
         &self.server
     }
 
-    /// How many chunks were handed out.
+    /// Returns how many chunks were returned by [`next`](Self::next).
     pub(crate) fn chunks_given(&self) -> usize {
         self.chunks_given
     }
 
-    /// Whether nothing follows but what is there already.
+    /// Returns whether only already decoded items remain.
     pub(crate) fn is_ended(&self) -> bool {
         self.ended
     }
 
-    /// Where the answer stands.
+    /// Returns the progress of the answer.
     pub(crate) fn progress(&self) -> AnswerProgress {
         self.decoder.progress()
     }
 
-    /// The next of what has been read.
+    /// Returns the next decoded item.
     pub(crate) fn next(&mut self) -> Option<Result<Chunk, ModelError>> {
         if let Some(chunk) = self.ready.pop_front() {
             self.chunks_given += 1;
@@ -132,7 +131,7 @@ impl ResponseDecoder {
         self.failure.take().map(Err)
     }
 
-    /// Takes the next bytes; whether they brought something of the answer.
+    /// Decodes the next bytes; returns whether they contained a part of the answer.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
         self.received_bytes = self.received_bytes.saturating_add(bytes.len());
         if self.received_bytes > self.max_bytes {
@@ -143,7 +142,7 @@ impl ResponseDecoder {
         let joined;
         let mut bytes = bytes;
         if let BodyFormat::Unknown(blanks) = &mut self.format {
-            // Content types are not to be trusted; the first character tells the two apart.
+            // Content types are unreliable; the first character distinguishes the two formats.
             let form = bytes.trim_ascii_start().first().map(|first| match first {
                 b'{' | b'[' | b'<' => BodyFormat::Document(Vec::new()),
                 _ => BodyFormat::Events(SseDecoder::default()),
@@ -172,7 +171,7 @@ impl ResponseDecoder {
         let before = ready.len();
         let mut result = Ok(());
         let pushed = events.push(bytes, |event| {
-            // What comes behind the end is nobody's answer, whether or not it came with the same bytes.
+            // Events after the answer's end are ignored, even if they arrived with the same bytes.
             if result.is_ok() && decoder.progress() != AnswerProgress::Ended && !event.data.trim_ascii().is_empty() {
                 result =
                     check_value_count(event.data.as_bytes()).and_then(|()| decoder.decode_event(&event.data, ready));
@@ -187,7 +186,7 @@ impl ResponseDecoder {
         heard
     }
 
-    /// The bytes are over: what is left over must complete the answer.
+    /// Ends the input: the remaining bytes must complete the answer.
     pub(crate) fn finish_input(&mut self) {
         self.ended = true;
         let left = match &mut self.format {
@@ -214,7 +213,8 @@ impl ResponseDecoder {
         };
         match left {
             Err(DecodeError::Refused(error)) => return self.fail(error),
-            // Half an event is no malformed one: the rest of it was cut off.
+            // A partial event at the end of the input means that the connection was cut, not that the event is
+            // malformed.
             Err(DecodeError::Unreadable(_)) if self.decoder.progress() == AnswerProgress::Open => {
                 return self.fail_cut_off();
             }
@@ -246,7 +246,7 @@ impl ResponseDecoder {
     }
 }
 
-/// An answer that comes in these pieces, as a server of this kind would send it.
+/// Decodes an answer that arrives in these pieces from a server of this provider.
 pub(crate) fn decode_pieces<'p>(
     provider: crate::Provider,
     pieces: impl IntoIterator<Item = &'p [u8]>,
@@ -276,7 +276,7 @@ mod tests {
     use super::*;
     use crate::Provider;
 
-    /// The answer's text and its error, whole and byte by byte.
+    /// Returns the answer's text and error, decoded at once and byte by byte.
     fn both(provider: Provider, text: &str) -> [String; 2] {
         let shown = |items: Vec<Result<Chunk, ModelError>>| {
             let item =

@@ -1,5 +1,5 @@
-//! Tries a request again where that may help: exponential backoff with jitter, or the wait the server asks for.
-//! Which errors those are is the error's own knowledge; only requests that got no answer yet come here.
+//! Retries a request where that may help: exponential backoff with jitter, or the delay that the server asks for.
+//! [`ModelError`] decides which errors are retried; only requests without an answer so far come here.
 
 use std::fmt;
 use std::future::Future;
@@ -12,38 +12,38 @@ use jiff::Timestamp;
 use crate::Cancel;
 use crate::error::{ModelError, RetryAdvice};
 
-/// How often and how long to try again.
+/// When and how often to retry.
 #[derive(Clone)]
 pub struct RetryPolicy {
-    /// Tries in all, the first included.
+    /// The number of attempts, the first included.
     pub max_attempts: u32,
-    /// Tries in all where nobody answers at all: a server that is not there rarely comes back.
+    /// The number of attempts without any connection: a server that is not there rarely comes back.
     pub max_connect_attempts: u32,
-    /// The first wait; each further one is twice as long.
+    /// The first delay; each further one is twice as long.
     pub base_delay: Duration,
-    /// The longest wait of our own.
+    /// The upper limit of the backoff, before jitter.
     pub max_delay: Duration,
-    /// The longest wait a server may ask for; if it asks for more, the error is final.
+    /// The longest delay a server may ask for; if it asks for more, the error is final.
     pub max_server_delay: Duration,
-    /// Told before each wait.
+    /// Called before each delay.
     pub observer: Option<RetryObserver>,
 }
 
-/// Told before each wait, so that the screen can say why nothing happens.
+/// A callback before each delay, so that the user can be shown why nothing happens.
 pub type RetryObserver = Arc<dyn Fn(&RetryNotice) + Send + Sync>;
 
-/// A wait that is about to begin.
+/// A retry that is about to be delayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryNotice {
-    /// The number of the try to come.
+    /// The number of the next attempt.
     pub attempt: u32,
-    /// Tries in all.
+    /// The number of attempts in all.
     pub max_attempts: u32,
-    /// The wait before it.
+    /// The delay before it.
     pub delay: Duration,
-    /// HTTP status of the answer, if there was one.
+    /// The HTTP status of the response, if there was one.
     pub status: Option<u16>,
-    /// What went wrong.
+    /// The error message.
     pub reason: String,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for RetryNotice {
         let digits = usize::from(seconds < 10.0 && self.delay.subsec_millis() >= 50);
         write!(f, "retrying in {seconds:.digits$} s")?;
         match self.status {
-            // What the provider says may be a page long; its first line says enough.
+            // The provider's message may be long, so only its first line is shown.
             Some(status) => match first_line(&self.reason) {
                 words if words.is_empty() => write!(f, " ({status})")?,
                 words => write!(f, " ({status}: {words})")?,
@@ -64,7 +64,7 @@ impl fmt::Display for RetryNotice {
     }
 }
 
-/// The beginning of a text, on one line.
+/// Returns the first line of a text, shortened.
 fn first_line(text: &str) -> String {
     const MAX_REASON_CHARS: usize = 160;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -95,7 +95,7 @@ impl fmt::Debug for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Calls `attempt` until it succeeds, fails for good or the tries are used up.
+    /// Calls `attempt` until it succeeds, fails with a final error or the attempts are used up.
     pub(crate) async fn run<T, F, Fut>(&self, cancel: &Cancel, mut attempt: F) -> Result<T, ModelError>
     where
         F: FnMut() -> Fut + Send,
@@ -134,7 +134,7 @@ impl RetryPolicy {
         Err(ModelError::Cancelled)
     }
 
-    /// The wait before the next try, or none if this error is final.
+    /// Returns the delay before the next attempt, or `None` if this error is final.
     fn next_retry(&self, tried: u32, error: &ModelError) -> Option<RetryNotice> {
         let (max_attempts, delay) = match error.retry_advice() {
             RetryAdvice::No => return None,
@@ -150,7 +150,7 @@ impl RetryPolicy {
         (tried < max_attempts).then(|| RetryNotice { attempt: tried + 1, max_attempts, delay, status, reason })
     }
 
-    /// Doubles per try up to the bound, then up to 30 % more or less, so that clients drift apart.
+    /// Doubles the delay per attempt up to the limit, then adds jitter of up to 30 % so that clients drift apart.
     fn backoff(&self, tried: u32, random: u64) -> Duration {
         let doubled = self.base_delay.saturating_mul(1 << (tried - 1).min(20));
         let share = (random % 1000) as f64 / 1000.0;
@@ -158,12 +158,12 @@ impl RetryPolicy {
     }
 }
 
-/// Random enough for jitter, without a crate for it: the standard library seeds its hashers.
+/// Returns a random number that suffices for jitter: the standard library seeds its hashers.
 fn random_u64() -> u64 {
     RandomState::new().hash_one(0_u8)
 }
 
-/// Reads a `Retry-After` header: seconds, or a date.
+/// Parses a `Retry-After` header: seconds, or a date.
 pub(crate) fn parse_retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {

@@ -1,5 +1,5 @@
-//! A web search through a model whose provider can search: the request that asks for it, and how its answer is read.
-//! It is an ordinary whole request, so recordings hold it and replays answer it; making it is the caller's work.
+//! Web search through a model whose provider can search: the request, and the parser of its answer.
+//! It is an ordinary request, so recordings contain it and replays answer it. The caller sends it.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use crate::conversation::Content;
 use crate::request::{Grounding, ModelRequest};
 use crate::response::Chunk;
 
-/// What a search found.
+/// The answer of a web search.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SearchAnswer {
-    /// The answer, with `[1]` where it rests on the first source.
+    /// The answer, with `[1]` after text that is based on the first source.
     pub text: String,
-    /// The pages it rests on.
+    /// The pages that the answer is based on.
     pub sources: Vec<SearchSource>,
-    /// What the provider really searched for.
+    /// The queries that the provider searched for.
     pub queries: Vec<String>,
 }
 
-/// A page.
+/// A web page that the answer is based on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchSource {
-    /// Its title.
+    /// The title of the page.
     pub title: String,
-    /// Its address.
+    /// The address of the page.
     pub uri: String,
 }
 
-/// The request that searches the web. Providers that cannot search refuse it.
+/// Creates a request that searches the web. Providers that cannot search refuse it.
 pub fn search_request(model: &str, query: &str) -> ModelRequest {
     let mut request = ModelRequest::new(model, vec![Arc::new(Content::user_text(query))]);
     request.grounding = Grounding::GoogleSearch;
@@ -67,13 +67,13 @@ struct GroundingSupport {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct GroundingSegment {
-    /// In bytes of the text.
+    /// A byte offset in the text.
     end_index: usize,
 }
 
-/// The answer to a [`search_request`].
+/// Parses the answer to a [`search_request`].
 pub fn parse_search(answer: &Chunk) -> SearchAnswer {
-    // Sources that cannot be read must not cost the person the answer.
+    // The answer is useful even if its sources cannot be parsed.
     let metadata: GroundingMetadata =
         answer.grounding.as_ref().and_then(|value| GroundingMetadata::deserialize(value).ok()).unwrap_or_default();
     let sources = metadata.grounding_chunks.into_iter().map(|page| {
@@ -87,7 +87,7 @@ pub fn parse_search(answer: &Chunk) -> SearchAnswer {
     }
 }
 
-/// Puts the marks in from the back, so that those before keep their places.
+/// Inserts the citation marks from the end, so that earlier offsets stay valid.
 fn insert_citations(mut text: String, mut supports: Vec<GroundingSupport>) -> String {
     supports.sort_by_key(|support| std::cmp::Reverse(support.segment.end_index));
     for support in supports {

@@ -1,41 +1,41 @@
-//! Server-sent events, decoded from bytes as they arrive, wherever the network splits them.
-//! Pure: no input or output. It knows nothing of what the events mean.
+//! Decodes server-sent events from bytes as they arrive, wherever the network splits them.
+//! It does no I/O and does not interpret the events.
 
-/// Past this much, one event is an attack or a mistake.
+/// The default size limit of an event; a larger one is an attack or a mistake.
 pub const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
-/// One event.
+/// One server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
-    /// Its type; empty for the usual kind.
+    /// The event's type; empty for the default type.
     pub event: String,
-    /// Its data lines, joined by newlines.
+    /// The data lines, joined by newlines.
     pub data: String,
-    /// Its id, if it has one of its own.
+    /// The id that the event sets, if any.
     pub id: Option<String>,
-    /// After how many milliseconds the server wants the client to connect again, if it says.
+    /// The reconnection delay in milliseconds, if the server sets one.
     pub retry: Option<u64>,
 }
 
-/// An event is larger than the decoder takes.
+/// The error for an event that exceeds the decoder's limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event of more than {limit} bytes")]
 pub struct EventTooLarge {
-    /// The bound.
+    /// The limit in bytes.
     pub limit: usize,
 }
 
-/// Turns bytes into events.
+/// Decodes bytes into events.
 #[derive(Debug)]
 pub struct SseDecoder {
-    /// The line whose end has not come yet. Bytes, because a character may be split too.
+    /// The line whose end has not arrived. It holds bytes, because a character may be split too.
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     event: Vec<u8>,
     id: Option<Vec<u8>>,
     retry: Option<u64>,
-    /// A line ended with CR at the very end of the input: an LF that follows belongs to it.
+    /// Whether the input so far ended with CR, so that an LF that follows belongs to the same line end.
     after_cr: bool,
     at_start: bool,
     limit: usize,
@@ -48,7 +48,7 @@ impl Default for SseDecoder {
 }
 
 impl SseDecoder {
-    /// A decoder that takes events of up to `limit` bytes.
+    /// Creates a decoder for events of up to `limit` bytes.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self {
@@ -64,10 +64,10 @@ impl SseDecoder {
         }
     }
 
-    /// Takes the next bytes and hands every event they complete to `emit`.
+    /// Decodes the next bytes and passes every event that they complete to `emit`.
     ///
     /// # Errors
-    /// When an event grows past the bound; the stream is of no use after that.
+    /// When an event exceeds the limit. The decoder cannot be used after that.
     pub fn push(&mut self, mut bytes: &[u8], mut emit: impl FnMut(SseEvent)) -> Result<(), EventTooLarge> {
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_cr) && bytes[0] == b'\n' {
@@ -94,7 +94,7 @@ impl SseDecoder {
         Ok(())
     }
 
-    /// The event under way when the stream ended. Servers that forget the last blank line exist.
+    /// Returns the unfinished event when the stream ends, because some servers omit the last blank line.
     pub fn finish(&mut self) -> Option<SseEvent> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -135,7 +135,7 @@ impl SseDecoder {
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
                 self.retry = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
             }
-            // Comments have an empty name.
+            // Comments have an empty field name.
             _ => {}
         }
         None
@@ -144,7 +144,7 @@ impl SseDecoder {
     fn end_event(&mut self) -> Option<SseEvent> {
         let event = std::mem::take(&mut self.event);
         let data = std::mem::take(&mut self.data);
-        // An id without data stays for the next event: it says how far the stream has come.
+        // An id without data is kept for the next event: it marks the position in the stream.
         std::mem::take(&mut self.has_data).then(|| SseEvent {
             event: into_text(event),
             data: into_text(data),

@@ -1,5 +1,4 @@
-//! The stream of chunks every model gives back, wherever they come from; cancelling ends it at once.
-//! It only passes chunks on: what they say was decoded before, what they mean is the caller's matter.
+//! The stream of chunks that every model returns; cancelling ends it at once.
 
 use std::collections::VecDeque;
 
@@ -13,7 +12,7 @@ use crate::own_json::read_own_json;
 use crate::record::RecordingTap;
 use crate::response::Chunk;
 
-/// A streamed answer.
+/// The chunks of a streamed answer.
 #[derive(Debug)]
 pub struct ChunkStream {
     source: ChunkSource,
@@ -25,14 +24,14 @@ pub struct ChunkStream {
 #[derive(Debug)]
 enum ChunkSource {
     Ready(VecDeque<Chunk>),
-    /// Pieces that were read before, and can be.
+    /// Recorded chunks that were checked when they were loaded.
     Recorded(std::vec::IntoIter<Box<RawValue>>),
     Channel(mpsc::Receiver<Result<Chunk, ModelError>>),
     Http(Box<HttpStream>),
 }
 
 impl ChunkStream {
-    /// A stream of chunks that are there already.
+    /// Creates a stream of chunks that are already there.
     #[must_use]
     pub fn from_chunks(chunks: impl IntoIterator<Item = Chunk>, cancel: &Cancel) -> Self {
         Self::new(ChunkSource::Ready(chunks.into_iter().collect()), cancel)
@@ -42,7 +41,7 @@ impl ChunkStream {
         Self::new(ChunkSource::Recorded(pieces.into_iter()), cancel)
     }
 
-    /// A stream of whatever comes through a channel, until it is closed.
+    /// Creates a stream of the items of a channel, until the channel is closed.
     #[must_use]
     pub fn from_channel(receiver: mpsc::Receiver<Result<Chunk, ModelError>>, cancel: &Cancel) -> Self {
         Self::new(ChunkSource::Channel(receiver), cancel)
@@ -61,9 +60,9 @@ impl ChunkStream {
         self
     }
 
-    /// The next chunk; none at the end. After an error comes nothing more.
+    /// Returns the next chunk, or `None` at the end. No item follows an error.
     ///
-    /// Nothing is lost when the returned future is dropped before it is done.
+    /// The future is cancel-safe: dropping it loses no chunk.
     pub async fn next(&mut self) -> Option<Result<Chunk, ModelError>> {
         if self.ended {
             return None;
@@ -79,14 +78,14 @@ impl ChunkStream {
         }
         self.ended = true;
         let recorded = self.taps.drain(..).try_for_each(RecordingTap::finish);
-        // The answer's own failure matters more than the recording's.
+        // An error of the answer takes precedence over an error of the recording.
         item.or_else(|| recorded.err().map(Err))
     }
 
-    /// Reads to the end and adds everything up.
+    /// Reads to the end and merges all chunks.
     ///
     /// # Errors
-    /// The first one of the stream.
+    /// The first error of the stream.
     pub async fn collect(mut self) -> Result<Chunk, ModelError> {
         let mut whole = Chunk::default();
         while let Some(chunk) = self.next().await {
@@ -110,7 +109,7 @@ impl ChunkSource {
     }
 }
 
-/// A prompt that the provider refused comes as an empty chunk with a reason; that is an error to everyone.
+/// Turns a refused prompt, which arrives as an empty chunk with a reason, into an error.
 pub(crate) fn refuse_blocked(chunk: Chunk) -> Result<Chunk, ModelError> {
     let Chunk { prompt_feedback: Some(feedback), .. } = &chunk else {
         return Ok(chunk);

@@ -1,5 +1,5 @@
-//! How much a model can take, and a rough count of how much a request is.
-//! Exact counts are the providers' business; these serve to decide when to compress.
+//! Context windows of models, and estimates of token counts.
+//! The estimates decide when to compress; exact counts come from the providers.
 
 use serde_json::{Map, Value};
 
@@ -7,10 +7,10 @@ use crate::conversation::Content;
 use crate::part::{Part, PartKind};
 use crate::request::ModelRequest;
 
-/// What is assumed of models not in the table.
+/// The context window of models that are not in the table.
 const DEFAULT_CONTEXT_TOKENS: u64 = 131_072;
 
-/// Context windows by how the name starts, after the vendor's part. The first that fits counts.
+/// Context windows by prefix of the name without the vendor's part. The first match counts.
 const CONTEXT_TOKENS_BY_PREFIX: &[(&str, u64)] = &[
     ("gemini-1.5-pro", 2_097_152),
     ("gemini", 1_048_576),
@@ -32,7 +32,7 @@ const CONTEXT_TOKENS_BY_PREFIX: &[(&str, u64)] = &[
     ("claude", 200_000),
 ];
 
-/// Tokens that a model can take in one request.
+/// Returns the number of tokens that a model accepts in one request.
 #[must_use]
 pub fn context_window(model: &str) -> u64 {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
@@ -40,7 +40,7 @@ pub fn context_window(model: &str) -> u64 {
     known.map_or(DEFAULT_CONTEXT_TOKENS, |(_, window)| *window)
 }
 
-/// A rough count of a request's tokens: a quarter of its bytes, media at a flat rate.
+/// Estimates a request's tokens: a quarter of its bytes, and a flat rate for media.
 #[must_use]
 pub fn estimate_tokens(request: &ModelRequest) -> u64 {
     let system = request.system.as_ref().map_or(0, String::len);
@@ -50,7 +50,7 @@ pub fn estimate_tokens(request: &ModelRequest) -> u64 {
     bytes_to_tokens(system + contents + tools)
 }
 
-/// A rough count of a message's tokens.
+/// Estimates the tokens of a message.
 #[must_use]
 pub fn estimate_content_tokens(content: &Content) -> u64 {
     bytes_to_tokens(content_bytes(content))
@@ -69,7 +69,7 @@ fn content_bytes(content: &Content) -> usize {
 }
 
 fn part_bytes(part: &Part) -> usize {
-    /// What Gemini charges for an image tile, in bytes of text.
+    /// Gemini's token price of an image tile, in bytes of text.
     const MEDIA_BYTES: usize = 258 * 4;
     let kind = match &part.kind {
         PartKind::Text(text) | PartKind::Thought(text) => text.len(),

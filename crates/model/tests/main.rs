@@ -1,4 +1,4 @@
-//! Both HTTP models against a real server on the loopback interface, faults included.
+//! Tests both HTTP models against a real server on the loopback interface, faults included.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -1,5 +1,6 @@
-//! The embedded model: no network, no knowledge, always the same. It does what the last prompt spells out.
-//! How far it has come it reads off the conversation, so that resumed sessions and repeated requests work.
+//! The embedded offline model: deterministic, without network or knowledge. It executes the instructions of the last
+//! prompt.
+//! It derives its progress from the conversation, so that resumed sessions and repeated requests work.
 
 mod script;
 
@@ -13,9 +14,9 @@ use crate::tokens::{estimate_parts_tokens, estimate_tokens};
 use crate::{Cancel, Content, Model, Provider, Role};
 use script::{ScriptError, ScriptStep, ScriptedCall};
 
-/// What a request for a summary holds.
+/// The text that marks a request for a summary.
 const COMPRESS_MARKER: &str = "<compress_history>";
-/// The least length of a streamed piece, and the most pieces of one text.
+/// The least length of a streamed piece; [`MAX_PIECES`] limits the number of pieces of one text.
 const MIN_PIECE_BYTES: usize = 16;
 const MAX_PIECES: usize = 64;
 
@@ -23,12 +24,12 @@ const HELP_TEXT: &str = "This is the offline model, which only does what it is t
 for a compatible server) to talk to a real one; it understands lines of the form `call TOOL {json}`, `also TOOL {json}` \
 (in the same response), `say TEXT` and `think TEXT`.";
 
-/// The embedded model.
+/// The embedded offline model.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Offline;
 
 impl Offline {
-    /// The embedded model.
+    /// Creates the offline model.
     #[must_use]
     pub fn new() -> Self {
         Self
@@ -60,7 +61,7 @@ impl Model for Offline {
     }
 }
 
-/// The whole answer, in order.
+/// Returns all parts of the answer in order.
 fn build_answer<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> Vec<Part> {
     let Some((at, prompt)) = last_prompt(contents) else {
         return vec![Part::text(HELP_TEXT)];
@@ -83,7 +84,7 @@ fn build_answer<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> Vec<Par
     perform_steps(left, calls_before + calls_done)
 }
 
-/// Everything up to and including the next tool calls.
+/// Returns the parts up to and including the next tool calls.
 fn perform_steps(steps: &[ScriptStep], calls_so_far: usize) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for step in steps {
@@ -111,20 +112,20 @@ fn perform_steps(steps: &[ScriptStep], calls_so_far: usize) -> Vec<Part> {
     parts
 }
 
-/// The last message in which the user says something, and where it is. Tool results are no prompt.
+/// Returns the last message with text from the user, and its index. Tool results are not prompts.
 fn last_prompt<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> Option<(usize, String)> {
     contents.iter().enumerate().rev().find_map(|(at, content)| {
         let has_result = content.parts.iter().any(|part| part.as_function_response().is_some());
         if content.role != Role::User || has_result {
             return None;
         }
-        // What follows the first text are files and notes that came along with it.
+        // The texts after the first one are attached files and notes.
         let mut texts = content.parts.iter().filter_map(Part::as_text).map(strip_hook_context);
         texts.find(|text| !text.trim().is_empty()).map(|text| (at, text))
     })
 }
 
-/// Context from hooks is for reading, not for obeying.
+/// Removes context from hooks, which is not an instruction.
 fn strip_hook_context(text: &str) -> String {
     const HOOK_CONTEXT_OPEN: &str = "<hook_context>";
     const HOOK_CONTEXT_CLOSE: &str = "</hook_context>";
@@ -148,7 +149,7 @@ fn mistake_message(ScriptError { line, column, message: what }: &ScriptError) ->
     format!("The offline model cannot read line {line}, column {column} of the prompt: {what}. Nothing was done.")
 }
 
-/// What became of the calls, for prompts that end with one.
+/// Reports the results of the calls, for prompts that end with a call.
 fn report_results<C: std::ops::Deref<Target = Content>>(after: &[C]) -> String {
     let results = after.iter().flat_map(|content| &content.parts);
     let lines: Vec<String> = results.filter_map(Part::as_function_response).map(report_line).collect();
@@ -165,7 +166,7 @@ fn report_line(result: &FunctionResponse) -> String {
     }
 }
 
-/// A summary that says how much there was, what was asked last and which tools were used.
+/// Summarises the number of messages, the last prompt and the tools used.
 fn summary<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> String {
     let mut tools: Vec<(&str, usize)> = Vec::new();
     for call in contents.iter().flat_map(|c| &c.parts).filter_map(Part::as_function_call) {
@@ -181,7 +182,7 @@ fn summary<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> String {
     format!("Summary of {} messages. Last request: {asked}\nTools used: {tools}.", contents.len())
 }
 
-/// Cuts the answer into pieces; the last one says why it ends and what it took.
+/// Splits the answer into chunks; the last one has the finish reason and the token usage.
 fn split_answer(request: &ModelRequest, parts: Vec<Part>) -> Vec<Chunk> {
     let prompt = estimate_tokens(request);
     let candidates = estimate_parts_tokens(&parts);
@@ -204,7 +205,7 @@ fn split_answer(request: &ModelRequest, parts: Vec<Part>) -> Vec<Chunk> {
     chunks
 }
 
-/// Splits after white space, so that a piece is whole words, and joined they are the text again.
+/// Splits a text after white space into pieces of whole words that join to the same text.
 fn text_pieces(text: &str) -> impl Iterator<Item = &str> {
     let least = MIN_PIECE_BYTES.max(text.len().div_ceil(MAX_PIECES));
     let mut rest = text;

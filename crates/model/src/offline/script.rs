@@ -1,9 +1,9 @@
-//! Reads a prompt as instructions for the offline model: `call`, `also`, `say`, `think`, one per line.
-//! Pure. All of it is read before any of it is done, so that a mistake in the last line runs nothing.
+//! Parses a prompt as instructions for the offline model: `call`, `also`, `say`, `think`, one per line.
+//! The whole prompt is parsed before any step is performed, so that an error in the last line runs nothing.
 
 use serde_json::{Map, Value};
 
-/// One thing to do.
+/// One step of the script.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ScriptStep {
     Think(String),
@@ -18,7 +18,7 @@ pub(super) struct ScriptedCall {
     pub(super) args: Map<String, Value>,
 }
 
-/// Something in the prompt that cannot be done.
+/// An error in the prompt, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ScriptError {
     pub(super) line: usize,
@@ -26,7 +26,7 @@ pub(super) struct ScriptError {
     pub(super) message: String,
 }
 
-/// The prompt's instructions; none if it has no line that is one.
+/// Parses the prompt's instructions; the list is empty if no line is an instruction.
 pub(super) fn parse_script(prompt: &str) -> Result<Vec<ScriptStep>, ScriptError> {
     let mut reader = ScriptReader { prompt, position: 0, steps: Vec::new(), after_call: false };
     while reader.position < prompt.len() {
@@ -35,7 +35,7 @@ pub(super) fn parse_script(prompt: &str) -> Result<Vec<ScriptStep>, ScriptError>
     Ok(reader.steps)
 }
 
-/// Which calls a finished number of them leaves to do: the position of the next step.
+/// Returns the index of the next step after this number of finished calls.
 pub(super) fn next_step_index(steps: &[ScriptStep], calls_done: usize) -> usize {
     let mut left = calls_done;
     let mut at = 0;
@@ -86,7 +86,7 @@ impl<'a> ScriptReader<'a> {
         Ok(())
     }
 
-    /// Reads `TOOL {json}` from here on; the object may go on over several lines.
+    /// Reads `TOOL {json}` at this offset; the object may span several lines.
     fn read_call(&mut self, from: usize) -> Result<ScriptedCall, ScriptError> {
         self.after_call = true;
         let rest: &'a str = &self.prompt[from..];
@@ -141,7 +141,7 @@ impl<'a> ScriptReader<'a> {
     }
 }
 
-/// Where a line and a column, both counted from 1 and in bytes, are in a text.
+/// Returns the byte offset of a line and a column, both counted from 1 and in bytes.
 fn byte_offset(text: &str, line: usize, column: usize) -> usize {
     let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     before + column.saturating_sub(1)

@@ -1,4 +1,4 @@
-//! The offline model over whole conversations.
+//! Tests the offline model over whole conversations.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Reads a streamed chat completion: deltas in, chunks out. Tool calls arrive in pieces and leave whole.
-//! The last chunk waits for the usage, which servers send after it.
+//! Decodes a streamed chat completion: deltas become chunks, and the pieces of a tool call are joined.
+//! The last chunk is held back until the usage arrives, which servers send after it.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::part::Part;
 use crate::response::{Chunk, Usage};
 use crate::response_decoder::{AnswerProgress, DecodeError, ProviderDecoder};
 
-/// The id of the call after `before` others, for servers and histories that give none.
+/// Returns the id of the call after `before` other calls, for servers and histories without ids.
 pub(super) fn call_id(before: usize) -> String {
     format!("call_{}", before + 1)
 }
@@ -23,15 +23,15 @@ pub(super) fn call_id(before: usize) -> String {
 pub(super) struct OpenAiDecoder {
     calls: Vec<PartialCall>,
     calls_before: usize,
-    /// The chunk that ends the answer, until nothing more can be added to it.
+    /// The chunk that ends the answer, held back until nothing more can be added to it.
     final_chunk: Option<Chunk>,
     progress: AnswerProgress,
 }
 
-/// The most calls in one answer, each of which is looked for among the others.
+/// The largest number of calls in one answer; each piece is searched for among them.
 const MAX_TOOL_CALLS: usize = 20_000;
 
-/// A tool call as far as it has come.
+/// A tool call whose pieces are still arriving.
 #[derive(Debug, Default)]
 struct PartialCall {
     index: Option<u64>,
@@ -53,7 +53,7 @@ struct ChatCompletionWire {
 #[derive(Deserialize)]
 struct ChatChoiceWire {
     delta: Option<ChatDeltaWire>,
-    /// In the place of `delta` where a server does not stream.
+    /// Sent instead of `delta` by servers that do not stream.
     message: Option<ChatDeltaWire>,
     finish_reason: Option<String>,
 }
@@ -77,7 +77,7 @@ struct ChatCallWire {
 #[derive(Deserialize)]
 struct ChatFunctionWire {
     name: Option<String>,
-    /// A text by the book, an object with some servers.
+    /// A string by the specification; some servers send an object.
     arguments: Option<Value>,
 }
 
@@ -105,7 +105,7 @@ impl From<ChatUsageWire> for Usage {
         let thoughts = wire.completion_tokens_details.and_then(|d| d.reasoning_tokens).unwrap_or_default();
         Self {
             prompt,
-            // Gemini counts thinking apart from the answer, and the rest of the program with it.
+            // Gemini, and so the rest of this program, counts thinking separately from the answer.
             candidates: completion.saturating_sub(thoughts),
             total: wire.total_tokens.unwrap_or(prompt.saturating_add(completion)),
             thoughts,
@@ -116,7 +116,7 @@ impl From<ChatUsageWire> for Usage {
 }
 
 impl OpenAiDecoder {
-    /// A decoder for an answer to a history with this many tool calls.
+    /// Creates a decoder for an answer to a history with this many tool calls.
     pub(super) fn after_calls(calls_before: usize) -> Self {
         Self { calls: Vec::new(), calls_before, final_chunk: None, progress: AnswerProgress::Open }
     }
@@ -168,14 +168,14 @@ impl OpenAiDecoder {
         }
     }
 
-    /// Adds a piece to the call it belongs to.
+    /// Adds a piece to its call.
     fn push_call_piece(&mut self, wire: ChatCallWire) {
         let id = wire.id.unwrap_or_default();
         let mut at = match wire.index {
             Some(_) => self.calls.iter().rposition(|call| call.index == wire.index),
             None => self.calls.len().checked_sub(1),
         };
-        // Some servers number every call 0; another id is another call.
+        // Some servers number every call 0; a different id means a different call.
         if at.is_some_and(|at| !id.is_empty() && !self.calls[at].id.is_empty() && self.calls[at].id != id) {
             at = None;
         }
@@ -200,7 +200,7 @@ impl OpenAiDecoder {
         }
     }
 
-    /// Nothing follows; servers that never said why the answer ended just ended it.
+    /// Ends the answer; a server that sent no finish reason counts as `Stop`.
     fn finish_answer(&mut self) {
         if self.progress == AnswerProgress::Open {
             let mut last = Chunk { finish_reason: Some(FinishReason::Stop), ..Chunk::default() };
@@ -210,7 +210,7 @@ impl OpenAiDecoder {
         self.progress = AnswerProgress::Ended;
     }
 
-    /// Puts the finished calls into the chunk. One that cannot be read ends the answer as malformed.
+    /// Moves the finished calls into the chunk. An unreadable call ends the answer as malformed.
     fn finish_calls(&mut self, chunk: &mut Chunk) {
         let mut room = MAX_JSON_VALUES;
         for call in std::mem::take(&mut self.calls) {
@@ -232,7 +232,7 @@ fn mark_malformed(chunk: &mut Chunk, message: String) {
     chunk.finish_message = Some(message);
 }
 
-/// Reads a call's arguments, of which all calls together may have so many values.
+/// Parses a call's arguments; `room` is the number of JSON values that all calls together may still have.
 fn parse_arguments(text: &str, room: &mut usize) -> Result<Map<String, Value>, serde_json::Error> {
     if text.trim().is_empty() {
         return Ok(Map::new());
@@ -242,7 +242,7 @@ fn parse_arguments(text: &str, room: &mut usize) -> Result<Map<String, Value>, s
     serde_json::from_str(text)
 }
 
-/// Content is a text, or a list of typed pieces with some servers.
+/// Returns the text of a message's content, which some servers send as a list of typed pieces.
 fn content_text(content: Value) -> String {
     match content {
         Value::String(text) => text,

@@ -1,5 +1,5 @@
-//! Writes a request as the body of a chat completion: tools, the choice among them, settings.
-//! The history is written by `messages`.
+//! Writes a request as the body of a chat completion: tools, tool choice, settings.
+//! `messages.rs` writes the history.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use super::messages::messages;
 use crate::error::ModelError;
 use crate::request::{GenerationConfig, ModelRequest, ToolChoice, ToolDeclaration, ToolMode};
 
-/// Whose reading of the format.
+/// The variant of the format that a server accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenAiDialect {
-    /// OpenAI's own servers, which refuse settings they do not know.
+    /// OpenAI's own servers, which refuse unknown settings.
     OpenAi,
-    /// Everyone else's.
+    /// All other servers.
     Compatible,
 }
 
-/// The body of a streamed chat completion.
+/// Returns the body of a streamed chat completion.
 pub(super) fn encode_body(request: &ModelRequest, dialect: OpenAiDialect) -> Result<Vec<u8>, ModelError> {
     serde_json::to_vec(&ChatBody { request, dialect })
         .map_err(|error| ModelError::Config(format!("the request cannot be written: {error}")))
@@ -71,7 +71,7 @@ impl Serialize for ChatTool<'_> {
     }
 }
 
-/// The tools to declare and the choice among them. A choice of several is made by declaring only those.
+/// Returns the tools to declare and the tool choice. Where several tools are allowed, only those are declared.
 fn declared_tools(request: &ModelRequest) -> (Vec<ChatTool<'_>>, Option<Value>) {
     let all = || request.tools.iter().map(|tool| ChatTool(tool)).collect();
     let Some(ToolChoice { mode, allowed }) = &request.tool_choice else {
@@ -117,7 +117,7 @@ fn generation_settings(config: &GenerationConfig, dialect: OpenAiDialect) -> Map
             "responseMimeType" if value == "application/json" => {
                 set("response_format", Some(json!({"type": "json_object"})));
             }
-            // Gemini's own settings are in camelCase and mean nothing here.
+            // Gemini's own settings are in camelCase and have no meaning here.
             name if name.contains(|c: char| c.is_ascii_uppercase()) => {}
             name => set(name, Some(value.clone())),
         }

@@ -1,6 +1,5 @@
-//! The conversation as chat messages: who says what, which tools are called, what they answered.
-//! Borrowed from the history, not copied. Thoughts are left out (servers refuse them); media a server cannot
-//! take become a line that says so.
+//! Converts the conversation to chat messages, borrowing from the history. Thoughts are left out, because servers
+//! refuse them; media that a server cannot take become a line of text.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -23,7 +22,7 @@ pub(super) struct ChatMessage<'a> {
     tool_calls: Vec<ChatToolCall<'a>>,
 }
 
-/// What a message says: one text, or a list as soon as media are among it.
+/// The content of a message: one text, or a list if it contains media.
 #[derive(Default)]
 struct MessageContent<'a>(Vec<ContentItem<'a>>);
 
@@ -108,7 +107,7 @@ impl Serialize for ChatToolCall<'_> {
     }
 }
 
-/// The request's system text and history as messages.
+/// Returns the request's system text and history as messages.
 pub(super) fn messages(request: &ModelRequest) -> Vec<ChatMessage<'_>> {
     let mut writer = ChatMessageWriter::default();
     if let Some(system) = &request.system {
@@ -123,11 +122,11 @@ pub(super) fn messages(request: &ModelRequest) -> Vec<ChatMessage<'_>> {
     writer.messages
 }
 
-/// Writes messages and keeps calls and their results together by id, also where the history has none.
+/// Writes messages and links calls and results by id, even where the history has no ids.
 #[derive(Default)]
 struct ChatMessageWriter<'a> {
     messages: Vec<ChatMessage<'a>>,
-    /// Calls without a result yet: id and tool.
+    /// The id and tool name of each call without a result.
     open_calls: VecDeque<(Cow<'a, str>, &'a str)>,
     call_count: usize,
 }
@@ -140,7 +139,7 @@ impl<'a> ChatMessageWriter<'a> {
         }
     }
 
-    /// Tool results come first: they must follow the calls directly.
+    /// Adds a user message, with tool results first because they must directly follow the calls.
     fn push_user(&mut self, content: &'a Content) {
         let mut rest = Vec::new();
         for part in &content.parts {
@@ -196,7 +195,7 @@ impl<'a> ChatMessageWriter<'a> {
     }
 }
 
-/// Servers want an assistant's words as one text.
+/// Joins the texts of an assistant's message, because servers expect one text.
 fn merge_texts(items: Vec<ContentItem<'_>>) -> Vec<ContentItem<'_>> {
     if items.len() < 2 || items.iter().any(|item| !matches!(item, ContentItem::Text(_))) {
         return items;
@@ -208,7 +207,7 @@ fn merge_texts(items: Vec<ContentItem<'_>>) -> Vec<ContentItem<'_>> {
     vec![ContentItem::Text(Cow::Owned(texts.collect()))]
 }
 
-/// Plain text where the result is one; its JSON otherwise.
+/// Returns a tool result as plain text if it is only that, otherwise as JSON.
 fn result_text(response: &Map<String, Value>) -> Cow<'_, str> {
     let mut entries = response.iter();
     match (entries.next(), entries.next()) {

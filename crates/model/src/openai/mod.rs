@@ -1,4 +1,4 @@
-//! Any server with OpenAI's chat completions: Ollama, llama.cpp, vLLM, OpenRouter, OpenAI itself.
+//! Any server with OpenAI's chat completions API: Ollama, llama.cpp, vLLM, OpenRouter, OpenAI itself.
 //! `encode` and `messages` write the request, `decode` reads the streamed answer; this file joins them.
 
 mod decode;
@@ -16,7 +16,7 @@ use crate::stream::ChunkStream;
 use crate::tokens::estimate_tokens;
 use crate::{Cancel, Model, Part, Provider, RetryObserver};
 
-/// Where OpenAI's own servers are.
+/// The base URL of OpenAI's servers.
 pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
 
 /// A model behind an OpenAI-compatible server.
@@ -30,11 +30,12 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// The model `name` at `base_url` (which usually ends in `/v1`; a bare host gets it). The key may be empty:
-    /// local servers want none. Nothing is sent yet.
+    /// Creates a client for the model `name` at `base_url` (which usually ends in `/v1`; a bare host gets it).
+    ///
+    /// The key may be empty, because local servers need none. Nothing is sent yet.
     ///
     /// # Errors
-    /// When the base URL or the key cannot be one.
+    /// When the base URL or the key is invalid.
     pub fn new(
         base_url: &str,
         api_key: &str,
@@ -53,10 +54,10 @@ impl OpenAi {
         Ok(Self { name: name.into(), http, url, models_url, dialect })
     }
 
-    /// The models that answer there, by the names they are asked by.
+    /// Returns the names of the models that the server offers.
     ///
     /// # Errors
-    /// When the server cannot be asked, refuses, or has no list.
+    /// When the server cannot be reached, refuses, or has no list.
     pub async fn list_models(&self, cancel: &Cancel) -> Result<Vec<String>, ModelError> {
         #[derive(Deserialize)]
         struct OpenAiModelList {
@@ -75,7 +76,7 @@ impl OpenAi {
     }
 }
 
-/// What reads an answer to a history with this many tool calls.
+/// Creates the decoder of an answer to a history with this many tool calls.
 pub(crate) fn new_decoder(calls_before: usize) -> impl ProviderDecoder {
     decode::OpenAiDecoder::after_calls(calls_before)
 }
@@ -104,7 +105,7 @@ impl Model for OpenAi {
         Ok(ChunkStream::from_http(HttpStream::new(opened, Box::new(new_decoder(calls))), cancel))
     }
 
-    /// There is no way to ask: an estimate.
+    /// Estimates the tokens, because the API has no method to count them.
     async fn count_tokens(&self, request: &ModelRequest, _cancel: &Cancel) -> Result<u64, ModelError> {
         Ok(estimate_tokens(request))
     }

@@ -1,4 +1,4 @@
-//! Servers and networks at their worst: slow, broken, lying, gone. Both models where it matters.
+//! Faulty servers and networks: slow, broken, wrong, absent. Both models where it matters.
 
 use std::time::{Duration, Instant};
 
@@ -73,7 +73,7 @@ async fn an_answer_without_end_is_given_up() {
     assert_eq!(detail, "an answer of more than 1048576 bytes");
 }
 
-/// Whatever the events are made of, and whether there is anything in them: all that is sent counts.
+/// Events of any kind and size, even empty ones, count towards the size limit.
 #[tokio::test]
 async fn events_of_any_kind_do_not_go_on_for_ever() {
     let event = |delta: Value| json!({"choices": [{"index": 0, "delta": delta}]}).to_string();
@@ -227,7 +227,7 @@ async fn an_answer_that_breaks_before_its_first_byte_is_tried_again() {
 
 #[tokio::test]
 async fn connection_refused_is_retried_then_reported() {
-    // Bound but not listening: the port refuses, and no other test's server can be given it meanwhile.
+    // The port is bound but not listening: it refuses connections, and no other test's server can get it meanwhile.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = socket.local_addr().unwrap();
@@ -261,7 +261,7 @@ async fn an_event_of_several_megabytes() {
 async fn characters_split_between_packets() {
     let event = format!("\u{feff}data: {}\r\n\r\n", end_event("ü€𝄞")).into_bytes();
     let acts = event.iter().flat_map(|&byte| {
-        // A pause inside the characters makes sure that their bytes travel apart.
+        // A pause inside a character makes its bytes travel in separate packets.
         let pause = (byte >= 0x80).then_some(ReplyAction::Wait(Duration::from_millis(2)));
         [ReplyAction::Send(vec![byte])].into_iter().chain(pause)
     });

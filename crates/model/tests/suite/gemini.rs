@@ -1,4 +1,4 @@
-//! What goes to the Gemini API and what comes back.
+//! Requests to the Gemini API and its answers.
 
 use std::sync::Arc;
 

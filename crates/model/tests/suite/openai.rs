@@ -1,4 +1,4 @@
-//! What goes to an OpenAI-compatible server and what comes back.
+//! Requests to an OpenAI-compatible server and its answers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the suite needs: a server that plays scripted replies, and short ways to ask.
+//! Test support: a server that plays scripted replies, and helpers for requests.
 
 mod server;
 
@@ -11,7 +11,7 @@ use hookwright_model::{
 
 pub(crate) use server::{ReplyAction, ScriptedReply, ScriptedServer};
 
-/// Waits so short that tests do not notice them.
+/// Returns options with delays too short to slow tests down.
 pub(crate) fn fast_options() -> HttpOptions {
     let retry = RetryPolicy {
         base_delay: Duration::from_millis(1),
@@ -33,7 +33,7 @@ pub(crate) fn prompt_request(model: &impl Model, prompt: &str) -> ModelRequest {
     ModelRequest::new(model.name(), vec![Arc::new(Content::user_text(prompt))])
 }
 
-/// Asks and collects everything that came, up to the end or the first error.
+/// Sends a request and collects all chunks up to the end or the first error.
 pub(crate) async fn chunks(model: &impl Model) -> (Vec<Chunk>, Option<ModelError>) {
     with_deadline(collect(model)).await
 }
@@ -61,19 +61,19 @@ async fn collect(model: &impl Model) -> (Vec<Chunk>, Option<ModelError>) {
     }
 }
 
-/// Asks and gives the answer's text, which must come whole.
+/// Sends a request and returns the answer's text, which must be complete.
 pub(crate) async fn text(model: &impl Model) -> String {
     let (chunks, error) = chunks(model).await;
     assert!(error.is_none(), "{error:?}");
     chunks.iter().map(Chunk::text).collect()
 }
 
-/// Asks and gives the error, which must come.
+/// Sends a request and returns its error.
 pub(crate) async fn failure(model: &impl Model) -> ModelError {
     chunks(model).await.1.unwrap()
 }
 
-/// Collects the waits that a model tells of.
+/// Collects the retry notices of a model.
 pub(crate) fn notices(model: &mut impl Model) -> Arc<Mutex<Vec<RetryNotice>>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&seen);

@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 server that plays one scripted reply per request and keeps what it was sent.
+//! A small HTTP/1.1 server that plays one scripted reply per request and records the requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -8,20 +8,20 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// One thing to do with the body of a reply.
+/// One step of sending a reply's body.
 #[derive(Debug, Clone)]
 pub(crate) enum ReplyAction {
-    /// Write these bytes at once.
+    /// Writes these bytes at once.
     Send(Vec<u8>),
-    /// Do nothing for a while.
+    /// Pauses for this long.
     Wait(Duration),
-    /// Do nothing for ever.
+    /// Sends nothing more and keeps the connection open.
     Hang,
-    /// Close the connection without ending the body.
+    /// Closes the connection without ending the body.
     Disconnect,
 }
 
-/// How the body's end is marked.
+/// How the end of the body is marked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Framing {
     Chunked,
@@ -41,12 +41,12 @@ impl ScriptedReply {
         Self { status, headers: Vec::new(), actions: acts, framing: Framing::Chunked }
     }
 
-    /// A reply that is these bytes.
+    /// Creates a reply with these bytes as its body.
     pub(crate) fn body(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self::new(status, vec![ReplyAction::Send(body.into())])
     }
 
-    /// A stream of these events.
+    /// Creates a stream of these events.
     pub(crate) fn events<T: AsRef<str>>(events: impl IntoIterator<Item = T>) -> Self {
         let events = events.into_iter();
         let acts = events.map(|data| ReplyAction::Send(format!("data: {}\n\n", data.as_ref()).into_bytes()));
@@ -58,7 +58,7 @@ impl ScriptedReply {
         self
     }
 
-    /// Goes on with these acts.
+    /// Continues with these actions.
     pub(crate) fn then(mut self, acts: impl IntoIterator<Item = ReplyAction>) -> Self {
         self.actions.extend(acts);
         self
@@ -116,7 +116,7 @@ impl ScriptedServer {
                 stream.set_nodelay(true).unwrap();
                 let state = Arc::clone(&shared);
                 tokio::spawn(async move {
-                    // A client that goes away in the middle is part of the tests.
+                    // Some tests close the client's connection early, so errors are ignored.
                     let _ = serve(BufReader::new(stream), &state).await;
                 });
             }
@@ -171,7 +171,7 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> std::io::Result<Opti
     Ok(Some(CapturedRequest { target, headers, body }))
 }
 
-/// Plays a reply; says whether the connection can be used again.
+/// Plays a reply; returns whether the connection can be reused.
 async fn play(stream: &mut TcpStream, reply: ScriptedReply) -> std::io::Result<bool> {
     let mut head = format!("HTTP/1.1 {} Scripted\r\n", reply.status);
     for (name, value) in &reply.headers {
