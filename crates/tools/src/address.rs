@@ -1,8 +1,8 @@
-//! Which network addresses are the public internet's. Judges addresses and host names; resolves and connects nothing.
+//! Decides which network addresses and host names are public. It neither resolves nor connects.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// True if an address is of this machine, of a private network, or of no host at all.
+/// Returns whether an address is of this machine, of a private network, or of no host at all.
 pub(crate) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),
@@ -20,10 +20,10 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
         || address.is_multicast()
         || a == 0 // this network
         || a >= 240 // reserved
-        || (a == 100 && (64..128).contains(&b)) // carrier's address translation
+        || (a == 100 && (64..128).contains(&b)) // carrier-grade NAT
         || (a == 198 && (b == 18 || b == 19)) // benchmarks
         || (a == 192 && b == 0 && c == 0) // protocol assignments
-        || (a == 192 && b == 88 && c == 99) // relays of old
+        || (a == 192 && b == 88 && c == 99) // former 6to4 relays
 }
 
 fn is_private_v6(address: Ipv6Addr) -> bool {
@@ -31,11 +31,11 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
         return is_private_v4(inner);
     }
     let [first, second, ..] = address.segments();
-    // Only 2000::/3 is handed out to the world; of that, not documentation, tunnels with hidden ends and the like.
+    // Only 2000::/3 is assigned globally, except for documentation, tunnels with hidden endpoints and the like.
     (first & 0xE000) != 0x2000 || (first == 0x2001 && (second == 0x0DB8 || second < 0x0200)) || first == 0x3FFF
 }
 
-/// The IPv4 address that an IPv6 address stands for: mapped, compatible, translated or tunnelled.
+/// Returns the IPv4 address embedded in an IPv6 address: mapped, compatible, translated or tunnelled.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let v4 = |high: u16, low: u16| {
@@ -49,7 +49,7 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// True if a host name is by convention one of this machine or the local network, whatever it resolves to.
+/// Returns whether a host name belongs by convention to this machine or the local network, whatever it resolves to.
 pub(crate) fn is_private_name(host: &str) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     host == "localhost"

@@ -1,5 +1,5 @@
-//! THE table of built-in tools: names and kinds. Other names for them are in the engine's table, since matchers know
-//! them too; what each one does is in its own file.
+//! The table of built-in tools: names and kinds. Their aliases are in the engine's table, because matchers use them
+//! too.
 
 use crate::failure::ToolFailure;
 use crate::tool::ToolKind;
@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 /// One built-in tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltinInfo {
-    /// The canonical name: what the model calls and hooks are told.
+    /// The canonical name, which the model calls and hooks receive.
     pub name: &'static str,
-    /// The name on cards and prompts.
+    /// The name that the user sees.
     pub display_name: &'static str,
-    /// What it does to the world.
+    /// The kind of effect.
     pub kind: ToolKind,
 }
 
@@ -24,7 +24,7 @@ macro_rules! builtins {
             kind: ToolKind::$kind,
         };)+
 
-        /// Every built-in tool, in the order the model is told of them.
+        /// Every built-in tool, in the order in which they are declared to the model.
         pub const BUILTINS: &[BuiltinInfo] = &[$($constant),+];
     };
 }
@@ -44,8 +44,9 @@ builtins! {
     WRITE_TODOS = "write_todos", "WriteTodos", Think;
 }
 
-/// Names that arguments had before, which models still give: tool, then, now. What a tool reads is what it declares, so
-/// that hooks and rules that look for an argument find it.
+/// Former names of arguments that models still use: tool, old name, new name.
+///
+/// Arguments are renamed before the call, so that hooks and rules find them under the declared name.
 const LEGACY_ARGUMENT_NAMES: &[(&str, &str, &str)] = &[
     ("run_shell_command", "directory", "dir_path"),
     ("glob", "path", "dir_path"),
@@ -56,10 +57,10 @@ const LEGACY_ARGUMENT_NAMES: &[(&str, &str, &str)] = &[
     ("delegate_to_agent", "prompt", "objective"),
 ];
 
-/// Gives arguments the names that the tool declares.
+/// Renames arguments to the names that the tool declares.
 ///
 /// # Errors
-/// If one is given under both its names, with different values.
+/// If an argument is given under both names with different values.
 pub fn canonical_arguments(tool: &str, args: &mut Map<String, Value>) -> Result<(), ToolFailure> {
     for (_, then, now) in LEGACY_ARGUMENT_NAMES.iter().filter(|(name, _, _)| *name == tool) {
         let Some(value) = args.shift_remove(*then) else { continue };
@@ -73,7 +74,7 @@ pub fn canonical_arguments(tool: &str, args: &mut Map<String, Value>) -> Result<
     Ok(())
 }
 
-/// The canonical name for `name`: itself, unless it is another name of a built-in tool.
+/// Returns the canonical name of a tool; a name that is no alias of a built-in tool is returned unchanged.
 pub use hookwright_hooks::canonical_tool_name as canonical_name;
 
 #[cfg(test)]

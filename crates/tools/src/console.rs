@@ -1,25 +1,24 @@
-//! Terminals for commands, as far as tools know of them: somebody shows what is drawn there and types. What it looks like
-//! and which keys do what is the front end's business; where nobody shows anything, commands have no terminal.
+//! Terminals for commands, as tools see them: a front end shows a command's output and forwards the user's keys.
+//! Without such a front end commands have no terminal.
 
 use hookwright_process::{OutputCallback, PseudoTerminal, TerminalSize};
 use std::fmt;
 use std::sync::Arc;
 
-/// Who shows what commands draw.
+/// A front end that shows the terminals of commands.
 pub trait ConsoleHost: fmt::Debug + Send + Sync {
-    /// How large a command's terminal is.
+    /// Returns the size of a command's terminal.
     fn size(&self) -> TerminalSize;
 
-    /// A call's command begins on this terminal; what it draws is to be given to what comes back. It goes when that is
-    /// dropped.
+    /// Starts to show the terminal of a call's command, and returns the callback for its output.
+    ///
+    /// The front end closes the terminal when the callback is dropped.
     fn open(&self, call_id: &str, terminal: &PseudoTerminal) -> OutputCallback;
 }
 
-/// A call's way to a terminal.
+/// A call's access to a terminal.
 #[derive(Clone, Debug)]
 pub struct CallConsole {
-    /// Who shows it.
     pub host: Arc<dyn ConsoleHost>,
-    /// Under this name.
     pub call_id: String,
 }

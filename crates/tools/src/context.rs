@@ -1,4 +1,5 @@
-//! All that a tool call may use, given by the caller. Makes nothing up: no environment, no home, no clock settings.
+//! Everything that a tool call may use, given by the caller. This crate reads neither environment variables nor the
+//! home directory.
 
 use crate::builtin::google_web_search::WebSearch;
 use crate::console::CallConsole;
@@ -16,41 +17,42 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// What a tool call may use. Cheap to clone: one per call, with its own cancellation and output.
+/// Everything that a tool call may use. Cloning is cheap; each call has a clone with its own cancellation and output.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
-    /// Where tools may go.
+    /// The directories that tools may access.
     pub workspace: Arc<Workspace>,
-    /// Which ignore files count.
+    /// The ignore files that apply.
     pub filter: FileFilter,
-    /// Cancelling ends the call, and kills what it started.
+    /// Ends the call and kills the processes that it started.
     pub cancel: CancellationToken,
-    /// The whole environment of child processes.
+    /// The complete environment of child processes.
     pub environment: Environment,
-    /// How shell commands run.
+    /// The options of shell commands.
     pub shell: ShellCommandOptions,
-    /// Commands that run, and those left running, to be ended with the session.
+    /// The process groups of commands, to be ended with the session.
     pub process_groups: Arc<ProcessGroups>,
-    /// Those left running, for the user to see.
+    /// The background commands, for the user to see.
     pub jobs: Arc<BackgroundJobs>,
-    /// The network, and what of it is allowed.
+    /// The network access and its policy.
     pub http: Arc<HttpAccess>,
-    /// Where output goes while a command runs.
+    /// The receiver of a running command's output.
     pub output: OutputSink,
-    /// The way to a terminal for this call's command, if anybody shows one.
+    /// The terminal for this call's command, if a front end shows one.
     pub console: Option<CallConsole>,
-    /// Who searches the web for this call.
+    /// The provider of web search.
     pub search: Option<Arc<dyn WebSearch>>,
-    /// Who lets other agents work for this call.
+    /// The runner of sub-agents.
     pub delegation: Option<Arc<dyn Delegation>>,
     /// The file that `save_memory` adds to.
     pub memory_file: Option<PathBuf>,
-    /// The change that the user was shown and has allowed: this one is made, or none.
+    /// The change that the user has approved; the call makes exactly this change or none.
     pub approved_diff: Option<Arc<FileDiff>>,
 }
 
 impl ToolContext {
-    /// A context with defaults: ignore files respected, an empty environment, no private addresses, no memory file.
+    /// Creates a context with defaults: ignore files respected, an empty environment, no private addresses, no memory
+    /// file.
     pub fn new(workspace: Workspace) -> Self {
         Self {
             workspace: Arc::new(workspace),
@@ -71,14 +73,14 @@ impl ToolContext {
     }
 }
 
-/// The environment of child processes. All that share it have another one as soon as it is set.
+/// The environment of child processes, shared by its clones: setting it affects all of them.
 #[derive(Clone, Default)]
 pub struct Environment(Arc<RwLock<EnvironmentVariables>>);
 
 type EnvironmentVariables = Arc<[(OsString, OsString)]>;
 
 impl Environment {
-    /// From the next command on.
+    /// Replaces the variables, from the next command on.
     pub fn set(&self, variables: Vec<(OsString, OsString)>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = variables.into();
     }
@@ -100,29 +102,29 @@ impl FromIterator<(OsString, OsString)> for Environment {
     }
 }
 
-/// Its values may be secret.
+/// Leaves out the variables, whose values may be secret.
 impl fmt::Debug for Environment {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Environment")
     }
 }
 
-/// How shell commands run.
+/// The options of shell commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellCommandOptions {
-    /// A command silent for this long is ended.
+    /// The time without output after which a command is ended.
     pub inactivity_timeout: Option<Duration>,
-    /// A command that runs this long is ended.
+    /// The running time after which a command is ended.
     pub timeout: Option<Duration>,
-    /// How long a command may take to end when asked to, before it is forced.
+    /// The time that a command has to end on request before it is killed.
     pub grace_period: Duration,
-    /// How many bytes of output are kept; what is between beginning and end is left out.
+    /// The largest number of bytes of output that are kept; the middle of longer output is left out.
     pub max_output_bytes: usize,
-    /// How long a background command is watched for an early end.
+    /// The time for which a background command is watched for an early end.
     pub background_delay: Duration,
-    /// Whether a command may have a terminal, where somebody shows it.
+    /// Whether a command may have a terminal, if a front end shows it.
     pub interactive: bool,
-    /// What shows long texts page by page for commands that ask for that.
+    /// The pager that is set for commands.
     pub pager: String,
 }
 
@@ -140,17 +142,17 @@ impl Default for ShellCommandOptions {
     }
 }
 
-/// Takes a command's output as it comes, in pieces of text.
+/// Receives a command's output in pieces of text.
 #[derive(Clone)]
 pub struct OutputSink(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl OutputSink {
-    /// A sink that calls `take` with each piece. It is called on the runtime's threads and must not block.
+    /// Creates a sink that calls `take` with each piece, on the runtime's threads; it must not block.
     pub fn new(take: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(take))
     }
 
-    /// A sink that drops everything.
+    /// Creates a sink that drops everything.
     pub fn none() -> Self {
         Self::new(|_| {})
     }

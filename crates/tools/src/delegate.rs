@@ -1,5 +1,5 @@
-//! `delegate_to_agent`: gives an objective to another agent and waits for its report. The agent at work is whoever
-//! implements [`Delegation`] and is in the call's context; this file has the tool around it.
+//! The tool `delegate_to_agent`: gives an objective to a sub-agent and waits for its report. The [`Delegation`] of the
+//! call's context runs the sub-agent.
 
 use std::sync::Arc;
 
@@ -11,31 +11,30 @@ use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::result::ToolResult;
 use crate::tool::{BoxFuture, Declaration, Tool, ToolKind, one_line};
 
-/// Its name.
+/// The name of the tool.
 pub const DELEGATE_TO_AGENT: &str = "delegate_to_agent";
 
-/// Somebody who lets agents work.
+/// Runs sub-agents for a tool call.
 pub trait Delegation: std::fmt::Debug + Send + Sync {
-    /// Lets an agent pursue an objective; what it reports.
+    /// Runs an agent with an objective and returns its report.
     fn delegate<'a>(&'a self, agent: &'a str, objective: &'a str) -> BoxFuture<'a, ToolResult>;
 }
 
-/// An agent that can be called.
+/// A sub-agent that can be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DelegateAgent {
-    /// What it is called by.
     pub name: String,
-    /// What it is for.
+    /// The task that the agent is made for, as the model reads it.
     pub description: String,
 }
 
-/// The tool, for these agents.
+/// The tool `delegate_to_agent` for a fixed list of agents.
 pub struct DelegateToAgent {
     agents: Vec<DelegateAgent>,
 }
 
 impl DelegateToAgent {
-    /// A way to these agents; nothing where there are none.
+    /// Creates the tool for these agents; `None` if there are none.
     pub fn for_agents(agents: Vec<DelegateAgent>) -> Option<Arc<dyn Tool>> {
         (!agents.is_empty()).then(|| Arc::new(DelegateToAgent { agents }) as Arc<dyn Tool>)
     }

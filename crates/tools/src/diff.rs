@@ -1,4 +1,4 @@
-//! What an edit changes: a unified diff, its size, and the changed places for the model. Pure text; writes nothing.
+//! The change that an edit makes: a unified diff, its size, and the changed lines for the model. It writes no files.
 
 use serde_json::{Value, json};
 use similar::{ChangeTag, DiffOp, TextDiff};
@@ -6,40 +6,35 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A changed or to-be-changed file.
+/// A changed file, or a file to be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDiff {
-    /// The file's own name.
+    /// The last component of the path.
     pub file_name: String,
-    /// Its real path.
+    /// The path with symbolic links resolved.
     pub file_path: PathBuf,
-    /// Its path as people write it: from the project, where it is below it.
+    /// The path for display: relative to the project where it is inside.
     pub shown_path: String,
     /// The unified diff, with three lines of context.
     pub unified: String,
-    /// What was there; `None` for a new file.
+    /// The text before the change; `None` for a new file.
     pub original: Option<String>,
-    /// What is there now, or would be.
+    /// The text after the change.
     pub new: String,
-    /// How much changed.
     pub stat: DiffStat,
 }
 
 /// The size of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DiffStat {
-    /// Lines that are new.
     pub added_lines: usize,
-    /// Lines that are gone.
     pub removed_lines: usize,
-    /// Characters on new lines.
     pub added_chars: usize,
-    /// Characters on lines that are gone.
     pub removed_chars: usize,
 }
 
 impl FileDiff {
-    /// The difference between two texts of one file, which people know by `shown_path`.
+    /// Compares two texts of one file, which is displayed as `shown_path`.
     pub(crate) fn new(path: &Path, shown_path: String, original: Option<String>, new: String) -> Self {
         let file_name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let diff = line_diff(original.as_deref().unwrap_or_default(), &new);
@@ -64,12 +59,12 @@ impl FileDiff {
         Self { file_name, file_path: path.to_owned(), shown_path, unified, original, new, stat }
     }
 
-    /// The difference between two texts that are in no file.
+    /// Compares two texts that are in no file.
     pub fn between(name: &str, before: String, after: String) -> Self {
         Self::new(Path::new(name), name.to_owned(), Some(before), after)
     }
 
-    /// True if the file is being created.
+    /// Returns whether the file is being created.
     pub fn is_new_file(&self) -> bool {
         self.original.is_none()
     }
@@ -95,7 +90,7 @@ impl FileDiff {
         })
     }
 
-    /// The changed places of the new text with some lines around them, at most `limit` lines.
+    /// Returns the changed lines of the new text with some lines around them, at most `limit` lines.
     pub(crate) fn snippet(&self, around: usize, limit: usize) -> String {
         let diff = line_diff(self.original.as_deref().unwrap_or_default(), &self.new);
         let lines: Vec<&str> = self.new.lines().collect();
@@ -133,7 +128,8 @@ impl FileDiff {
     }
 }
 
-/// Past the deadline the diff is merely coarser, so two big unlike files do not hold up an edit.
+/// Compares two texts line by line; past the deadline the diff is coarser, so that two large files do not delay an
+/// edit.
 fn line_diff<'a>(old: &'a str, new: &'a str) -> TextDiff<'a, 'a, str> {
     TextDiff::configure().timeout(Duration::from_millis(300)).diff_lines(old, new)
 }

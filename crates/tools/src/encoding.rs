@@ -1,6 +1,7 @@
-//! Bytes to text and back: byte-order marks, UTF-8, UTF-16, line endings, and what counts as binary. Knows no files.
+//! Conversion between bytes and text: byte-order marks, UTF-8, UTF-16, line endings, and detection of binary data. It
+//! does no I/O.
 
-/// How a text is written as bytes.
+/// The encoding of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Utf8,
@@ -9,18 +10,18 @@ pub(crate) enum Encoding {
     Utf16Be,
 }
 
-/// How lines end.
+/// The line ending of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineEnding {
     Lf,
     CrLf,
 }
 
-/// Whether decoding kept everything.
+/// Whether decoding preserved every byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fidelity {
     Exact,
-    /// Some bytes were not text; they stand as U+FFFD, and encoding would not give them back.
+    /// Some bytes were invalid and became U+FFFD, so that encoding does not restore them.
     Lossy,
 }
 
@@ -48,7 +49,7 @@ impl Encoding {
             .unwrap_or(Self::Utf8)
     }
 
-    /// `text` as bytes, byte-order mark first.
+    /// Encodes `text`, with the byte-order mark first.
     pub(crate) fn encode(self, text: &str) -> Vec<u8> {
         let mut bytes = self.byte_order_mark().to_vec();
         match self {
@@ -60,7 +61,7 @@ impl Encoding {
     }
 }
 
-/// The text in `bytes`, its mark taken off.
+/// Decodes `bytes`, without the byte-order mark.
 pub(crate) fn decode(bytes: &[u8]) -> DecodedText {
     let encoding = Encoding::detect(bytes);
     let decoder = match encoding {
@@ -73,8 +74,9 @@ pub(crate) fn decode(bytes: &[u8]) -> DecodedText {
     DecodedText { text: text.into_owned(), encoding, fidelity }
 }
 
-/// The text in `bytes` that somebody says to be in an encoding. UTF-8 is believed before them: few texts are valid UTF-8
-/// by accident, and many are labelled wrongly.
+/// Decodes `bytes` that are labelled with an encoding.
+///
+/// Valid UTF-8 takes precedence over the label: few texts are valid UTF-8 by accident, and many are labelled wrongly.
 pub(crate) fn decode_labelled(bytes: &[u8], label: &str) -> String {
     let said = encoding_rs::Encoding::for_label(label.as_bytes());
     match (decode(bytes), said) {
@@ -85,7 +87,7 @@ pub(crate) fn decode_labelled(bytes: &[u8], label: &str) -> String {
     }
 }
 
-/// True if `bytes`, a file's beginning, are not text. Bytes that are merely not UTF-8 may be an older encoding's text.
+/// Returns whether `bytes`, a file's beginning, are binary. Invalid UTF-8 alone may be text in an older encoding.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     let sample = &bytes[..bytes.len().min(8192)];
     if sample.is_empty() || matches!(Encoding::detect(sample), Encoding::Utf16Le | Encoding::Utf16Be) {
@@ -99,14 +101,14 @@ pub(crate) fn is_binary(bytes: &[u8]) -> bool {
 }
 
 impl LineEnding {
-    /// The ending that most lines of `text` have.
+    /// Returns the line ending of most lines of `text`.
     pub(crate) fn detect(text: &str) -> Self {
         let all = text.matches('\n').count();
         let with_return = text.matches("\r\n").count();
         if with_return * 2 > all { Self::CrLf } else { Self::Lf }
     }
 
-    /// `text` with this ending. LF leaves carriage returns alone: they may be wanted.
+    /// Returns `text` with this line ending. LF keeps carriage returns, which may be intended.
     pub(crate) fn apply(self, text: &str) -> String {
         match self {
             Self::Lf => text.to_owned(),
@@ -115,11 +117,11 @@ impl LineEnding {
     }
 }
 
-/// Text with all line ends LF that remembers where carriage returns were, so that a range found in it can be changed in
-/// the original and every other byte stays.
+/// A text with LF line endings that records where carriage returns were, so that a range found in it can be replaced in
+/// the original without changing any other byte.
 pub(crate) struct NormalizedText {
     pub(crate) text: String,
-    /// Offsets in `text` of line feeds that had a carriage return before them.
+    /// The offsets in `text` of line feeds that followed a carriage return.
     carriage_returns: Vec<usize>,
 }
 
@@ -138,7 +140,7 @@ impl NormalizedText {
         Self { text, carriage_returns: returns }
     }
 
-    /// Where an offset of `text` is in the original.
+    /// Returns the offset in the original for an offset in `text`.
     pub(crate) fn original_offset(&self, offset: usize) -> usize {
         offset + self.carriage_returns.partition_point(|at| *at < offset)
     }

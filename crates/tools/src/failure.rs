@@ -1,5 +1,5 @@
-//! Why a tool call failed: a kind for programs, a message for people and models, and a hint where one helps.
-//! Not for failures of the crate's own machinery, which are errors of their modules.
+//! The failure of a tool call: a kind for programs, a message for users and models, and sometimes a hint.
+//! Failures of the crate's own machinery are error types of their modules.
 
 use crate::workspace::PathError;
 use std::fmt;
@@ -8,17 +8,17 @@ use std::path::Path;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $word:literal,)+) => {
-        /// What went wrong, in the words that telemetry and scripts know.
+        /// The kind of a failure, by the names that telemetry and scripts use.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ToolErrorKind {
             $($(#[$doc])* $variant,)+
         }
 
         impl ToolErrorKind {
-            /// Every kind.
+            /// Every kind of failure.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// The word used on the wire.
+            /// Returns the name used on the wire.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
@@ -29,43 +29,43 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A hook or a policy said no.
+    /// A hook or a policy denied the call.
     PolicyViolation = "policy_violation",
-    /// Arguments that do not fit the schema or make no sense.
+    /// The arguments violate the schema or are inconsistent.
     InvalidToolParams = "invalid_tool_params",
-    /// Nothing more is known.
+    /// The cause is not known.
     Unknown = "unknown",
-    /// The tool itself broke.
+    /// The tool itself failed unexpectedly.
     UnhandledException = "unhandled_exception",
-    /// No such tool.
+    /// No tool has this name.
     ToolNotRegistered = "tool_not_registered",
-    /// It ran and failed.
+    /// The call ran and failed.
     ExecutionFailed = "execution_failed",
-    /// No file there.
+    /// The file does not exist.
     FileNotFound = "file_not_found",
     /// The file could not be written.
     FileWriteFailure = "file_write_failure",
     /// The file could not be read.
     ReadContentFailure = "read_content_failure",
-    /// Something to be created exists.
+    /// The file to be created exists.
     AttemptToCreateExistingFile = "attempt_to_create_existing_file",
-    /// Over a size bound.
+    /// The file exceeds a size limit.
     FileTooLarge = "file_too_large",
-    /// The system refused access.
+    /// The operating system denied access.
     PermissionDenied = "permission_denied",
     /// The disk is full.
     NoSpaceLeft = "no_space_left",
-    /// A directory where a file is expected.
+    /// The path is a directory, and a file is expected.
     TargetIsDirectory = "target_is_directory",
-    /// Outside the workspace.
+    /// The path is outside the workspace.
     PathNotInWorkspace = "path_not_in_workspace",
-    /// A file where a directory is expected.
+    /// The path is a file, and a directory is expected.
     PathIsNotADirectory = "path_is_not_a_directory",
-    /// The edit could not be worked out.
+    /// The edit could not be computed.
     EditPreparationFailure = "edit_preparation_failure",
-    /// The text to replace is not there.
+    /// The text to replace was not found.
     EditNoOccurrenceFound = "edit_no_occurrence_found",
-    /// The text to replace is there another number of times.
+    /// The text to replace occurs another number of times than expected.
     EditExpectedOccurrenceMismatch = "edit_expected_occurrence_mismatch",
     /// The edit changes nothing.
     EditNoChange = "edit_no_change",
@@ -85,15 +85,15 @@ kinds! {
     ReadManyFilesSearchError = "read_many_files_search_error",
     /// The command could not be run.
     ShellExecuteError = "shell_execute_error",
-    /// Nothing to fetch was named.
+    /// The arguments name no URL.
     WebFetchNoUrlInPrompt = "web_fetch_no_url_in_prompt",
-    /// Fetching failed.
+    /// Fetching a page failed.
     WebFetchProcessingError = "web_fetch_processing_error",
     /// Searching the web failed.
     WebSearchFailed = "web_search_failed",
     /// A hook stopped the agent.
     StopExecution = "stop_execution",
-    /// The user cancelled it.
+    /// The call was cancelled.
     Cancelled = "cancelled",
 }
 
@@ -107,38 +107,37 @@ impl fmt::Display for ToolErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolFailure {
-    /// What sort of failure.
     pub kind: ToolErrorKind,
-    /// What happened, for people and the model.
+    /// The message for the user and the model.
     pub message: String,
-    /// What to do about it.
+    /// Advice for the model.
     pub hint: Option<String>,
 }
 
 impl ToolFailure {
-    /// A failure of this kind.
+    /// Creates a failure of this kind.
     pub fn new(kind: ToolErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None }
     }
 
-    /// The same with advice, which the model sees below the message.
+    /// Adds advice, which the model sees below the message.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Arguments that make no sense.
+    /// Creates a failure for invalid arguments.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(ToolErrorKind::InvalidToolParams, message)
     }
 
-    /// A call that was ended before it was done.
+    /// Creates the failure of a cancelled call.
     pub fn cancelled() -> Self {
         Self::new(ToolErrorKind::Cancelled, "the call was cancelled before it finished")
     }
 
-    /// A failure to read `path`, its kind taken from the system's error.
+    /// Creates a failure to read `path`, with the kind that corresponds to the system's error.
     pub(crate) fn from_read_error(path: &Path, error: &io::Error) -> Self {
         let (kind, message) = match error.kind() {
             io::ErrorKind::NotFound => (ToolErrorKind::FileNotFound, format!("File not found: {}", path.display())),
@@ -153,7 +152,7 @@ impl ToolFailure {
         Self::new(kind, message)
     }
 
-    /// A failure to write `path`.
+    /// Creates a failure to write `path`, with the kind that corresponds to the system's error.
     pub(crate) fn from_write_error(path: &Path, error: &io::Error) -> Self {
         let (kind, message) = match error.kind() {
             io::ErrorKind::PermissionDenied => {

@@ -1,5 +1,5 @@
-//! Reading and writing single files for tools: the tools' bound, and failures in the words that a model is told. How it
-//! is done safely is `hookwright-disk`. Paths are real ones that the workspace has already judged.
+//! Reads and writes single files for tools: adds the size limit, and converts errors to messages for the model.
+//! `hookwright-disk` does the safe I/O. Paths are real ones that the workspace has already checked.
 
 use crate::encoding::{self, DecodedText};
 use crate::failure::{ToolErrorKind, ToolFailure};
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 
-/// The largest file that is read.
+/// The size limit of files that are read.
 pub(crate) const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
 
 /// Opens a regular file; see [`hookwright_disk::open_regular`].
@@ -17,13 +17,14 @@ pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata), ToolFailure>
     hookwright_disk::open_regular(path, SymlinkPolicy::Refuse).map_err(|error| read_failure(path, &error))
 }
 
-/// All bytes of a regular file of at most [`MAX_FILE_BYTES`].
+/// Reads a regular file of at most [`MAX_FILE_BYTES`].
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ToolFailure> {
     hookwright_disk::read(path, MAX_FILE_BYTES, SymlinkPolicy::Refuse).map_err(|error| read_failure(path, &error))
 }
 
-/// The real path of a file that was found below one of the judged directories. It may be a link, but only to another file
-/// below them: nothing else was judged.
+/// Returns the real path of a file that was found below one of the checked directories.
+///
+/// A symbolic link may only lead to another file below them, because no other path was checked.
 pub(crate) fn resolve_found<'p>(
     path: &'p Path,
     judged: &[PathBuf],
@@ -43,7 +44,7 @@ pub(crate) fn resolve_found<'p>(
     .hint("Read it by that path."))
 }
 
-/// What the model is told about a file that was not read.
+/// Returns the failure for a file that could not be read.
 fn read_failure(path: &Path, error: &ReadError) -> ToolFailure {
     let shown = path.display();
     match error {
@@ -75,7 +76,7 @@ fn read_failure(path: &Path, error: &ReadError) -> ToolFailure {
     }
 }
 
-/// What is at `path` now, or `None` if nothing is.
+/// Reads and decodes the file at `path`; `None` if there is none.
 pub(crate) fn read_text_if_exists(path: &Path) -> Result<Option<DecodedText>, ToolFailure> {
     match read(path) {
         Ok(bytes) => Ok(Some(encoding::decode(&bytes))),
@@ -84,19 +85,19 @@ pub(crate) fn read_text_if_exists(path: &Path) -> Result<Option<DecodedText>, To
     }
 }
 
-/// Writes all of `bytes` or nothing; see [`hookwright_disk::replace`].
+/// Writes all of `bytes` or nothing; see [`hookwright_disk::write_atomic`].
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ToolFailure> {
     hookwright_disk::write_atomic(path, bytes, FilePrivacy::Shared, SymlinkPolicy::Refuse)
         .map_err(|error| ToolFailure::from_write_error(path, &error))
 }
 
-/// The same for a file that was there when the change was planned; see [`hookwright_disk::rewrite`].
+/// Writes a file that existed when the change was planned; see [`hookwright_disk::rewrite_atomic`].
 pub(crate) fn rewrite(path: &Path, bytes: &[u8]) -> Result<(), ToolFailure> {
     hookwright_disk::rewrite_atomic(path, bytes, FilePrivacy::Shared, SymlinkPolicy::Refuse)
         .map_err(|error| ToolFailure::from_write_error(path, &error))
 }
 
-/// The same for a file that is nobody else's to read, if it is new.
+/// Writes a file atomically; a new one is readable only by its owner.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ToolFailure> {
     hookwright_disk::write_atomic(path, bytes, FilePrivacy::PrivateIfNew, SymlinkPolicy::Refuse)
         .map_err(|error| ToolFailure::from_write_error(path, &error))

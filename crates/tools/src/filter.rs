@@ -1,5 +1,5 @@
-//! Which files tools see: `.gitignore`, `.geminiignore` and the directories nobody wants searched. One walker and one
-//! question (is this path ignored?) for all tools; no tool has rules of its own.
+//! Decides which files tools see: `.gitignore`, `.geminiignore` and directories that are never searched. All tools use
+//! this walker and this check.
 
 use crate::workspace::Workspace;
 use hookwright_disk::{ReadError, SymlinkPolicy};
@@ -13,18 +13,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) const GEMINI_IGNORE_FILE: &str = ".geminiignore";
 
-/// No ignore file is larger.
+/// The size limit of an ignore file.
 const MAX_IGNORE_FILE_BYTES: u64 = 1 << 20;
 
-/// Directories that are version control's or other people's code.
+/// Directories of version control and of dependencies.
 const SKIPPED_DIRECTORIES: &[&str] = &["node_modules", ".git", "bower_components", ".svn", ".hg"];
 
-/// Which ignore files count.
+/// The ignore files that apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFilter {
-    /// `.gitignore` and `.git/info/exclude`, inside git repositories.
+    /// Whether `.gitignore` and `.git/info/exclude` apply, inside git repositories.
     pub git_ignore: bool,
-    /// `.geminiignore`.
+    /// Whether `.geminiignore` files apply.
     pub gemini_ignore: bool,
 }
 
@@ -42,7 +42,8 @@ pub(crate) struct FilteringOptions {
 }
 
 impl FileFilter {
-    /// This filter with what a call's arguments say. What the user keeps from the agent, no argument of the agent's shows.
+    /// Returns this filter with a call's options. An option can't disable `.geminiignore`, with which the user hides
+    /// files from the agent.
     pub(crate) fn with_options(self, options: FilteringOptions) -> Self {
         Self {
             git_ignore: options.respect_git_ignore.unwrap_or(self.git_ignore),
@@ -50,8 +51,9 @@ impl FileFilter {
         }
     }
 
-    /// All regular files below `start`, sorted by path, ignore files respected. Symlinks are listed where they lead to
-    /// a file of the workspace, and not followed into directories.
+    /// Returns all regular files below `start`, sorted by path, except ignored ones.
+    ///
+    /// A symbolic link is listed if it leads to a file that may be read; links to directories are not followed.
     pub(crate) fn walk<'a>(
         self,
         start: &Path,
@@ -63,8 +65,10 @@ impl FileFilter {
         files.map(ignore::DirEntry::into_path)
     }
 
-    /// Files and directories of the workspace's own directory, as one writes them from there, for somebody to choose
-    /// from: directories end with a slash. Neither deeper nor more than asked for.
+    /// Returns relative paths of files and directories of the workspace's main directory, for the user to choose from;
+    /// directories end with a slash.
+    ///
+    /// `deepest` limits the depth, `most` the number of paths.
     pub fn list_names(self, workspace: &Workspace, deepest: usize, most: usize) -> Vec<String> {
         let root = workspace.directory();
         let name = |entry: ignore::DirEntry| {
@@ -79,7 +83,7 @@ impl FileFilter {
         names
     }
 
-    /// All that is below `start` and not hidden, sorted by path.
+    /// Returns all entries below `start` that are not hidden, sorted by path.
     fn entries<'a>(
         self,
         start: &Path,
@@ -99,14 +103,15 @@ impl FileFilter {
             .filter_map(Result::ok)
     }
 
-    /// The workspace's own ignore files that can't be read, with the reason: they hide everything beside them.
+    /// Returns the workspace's ignore files that can't be read, with the reason. Such a file hides its whole directory.
     pub fn unreadable_files(self, workspace: &Workspace) -> Vec<(PathBuf, ReadError)> {
         let roots = workspace.roots();
         let files = roots.iter().map(|root| root.join(GEMINI_IGNORE_FILE)).filter(|_| self.gemini_ignore);
         files.filter_map(|file| Some((read_ignore_file(&file).err()?, file))).map(|(why, file)| (file, why)).collect()
     }
 
-    /// True if an ignore file of the workspace, or of the repository around it, hides this path or a directory it is in.
+    /// Returns whether an ignore file of the workspace, or of the repository around it, hides this path or one of its
+    /// directories.
     pub fn is_ignored(self, path: &Path, workspace: &Workspace) -> bool {
         let inside = workspace.root_of(path).is_some_and(|root| root != path);
         match path.parent() {
@@ -115,14 +120,14 @@ impl FileFilter {
         }
     }
 
-    /// What counts in one directory of the workspace.
+    /// Returns the rules that apply in one directory of the workspace.
     pub(crate) fn rules(self, directory: &Path, workspace: &Workspace) -> Arc<IgnoreRules> {
         let Some(root) = workspace.root_of(directory) else { return IgnoreRules::none() };
         let root = root.as_path();
         let repository = root.ancestors().find(|dir| dir.join(".git").exists());
         let active = Self { git_ignore: self.git_ignore && repository.is_some(), ..self };
-        // A workspace that the repository around it hides is worked in all the same (dotfiles kept in a repository that
-        // ignores the rest of the home); then only what is in the workspace counts.
+        // A repository may ignore the whole workspace, for example a repository of dotfiles that ignores the rest of
+        // the home directory. Then only the ignore files inside the workspace apply.
         let top = repository
             .filter(|repository| active.git_ignore && !IgnoreRules::load_chain(active, repository, root).hides_all)
             .unwrap_or(root);
@@ -130,22 +135,22 @@ impl FileFilter {
     }
 }
 
-/// Whether a walk goes into subdirectories.
+/// Whether a walk enters subdirectories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recursion {
     Yes,
     No,
 }
 
-/// The ignore files that count in one directory: its own, and those of the directories above.
+/// The ignore files that apply in one directory: its own, and those of the directories above.
 pub(crate) struct IgnoreRules {
     parent: Option<Arc<IgnoreRules>>,
     gemini: Gitignore,
     git: Gitignore,
     filter: FileFilter,
-    /// A repository begins here; git asks no further up.
+    /// Whether a repository begins here; git reads no ignore files further up.
     begins_repository: bool,
-    /// The directory itself is hidden, and so is all that is in it.
+    /// Whether the directory itself is hidden, and with it everything inside.
     hides_all: bool,
 }
 
@@ -161,7 +166,7 @@ impl IgnoreRules {
         })
     }
 
-    /// From `top` down to `directory`.
+    /// Loads the rules of all directories from `top` down to `directory`.
     fn load_chain(filter: FileFilter, top: &Path, directory: &Path) -> Arc<Self> {
         let mut rules = Self::load_directory(filter, top, None);
         let mut current = top.to_owned();
@@ -181,7 +186,7 @@ impl IgnoreRules {
                 unreadable |= text.is_err();
                 let text = text.unwrap_or_default();
                 for line in text.trim_start_matches('\u{feff}').lines() {
-                    // A bad line hides nothing.
+                    // An invalid line hides nothing.
                     let _ = builder.add_line(Some(file.clone()), line);
                 }
             }
@@ -194,13 +199,15 @@ impl IgnoreRules {
         let hides_all = above.as_ref().is_some_and(|above| above.is_hidden(directory, true));
         let (gemini, unreadable) = load(filter.gemini_ignore, &[GEMINI_IGNORE_FILE]);
         let (git, _) = load(filter.git_ignore, git_files);
-        // Nobody knows what the agent's own file would hide, so it hides everything; git's is no guard.
+        // It is not known what an unreadable `.geminiignore` would hide, so it hides everything. `.gitignore` is no
+        // protection.
         let hides_all = hides_all || unreadable;
         Arc::new(Self { gemini, git, parent: above, filter, begins_repository, hides_all })
     }
 
-    /// True if `path`, which is in this directory, is hidden. The innermost line that speaks of it decides; the agent's
-    /// own ignore file speaks before git's.
+    /// Returns whether `path`, an entry of this directory, is hidden.
+    ///
+    /// The innermost matching line decides, and `.geminiignore` takes precedence over `.gitignore`.
     pub(crate) fn is_hidden(&self, path: &Path, is_dir: bool) -> bool {
         let is_git = self.begins_repository && path.file_name().is_some_and(|name| name == ".git");
         self.hides_all
@@ -230,7 +237,7 @@ impl IgnoreRules {
     }
 }
 
-/// An ignore file's text; none where there is no such file.
+/// Reads an ignore file; a missing one is empty.
 fn read_ignore_file(file: &Path) -> Result<String, ReadError> {
     match hookwright_disk::read(file, MAX_IGNORE_FILE_BYTES, SymlinkPolicy::Follow) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
@@ -253,7 +260,7 @@ fn is_file(entry: &ignore::DirEntry, workspace: &Workspace) -> bool {
     }
 }
 
-/// Decides on an entry of a walk, and remembers the rules of a directory that is gone into.
+/// Decides on an entry of a walk, and stores the rules of a directory that the walk enters.
 fn is_visible(entry: &ignore::DirEntry, known: &Mutex<HashMap<PathBuf, Arc<IgnoreRules>>>) -> bool {
     let is_dir = is_dir(entry);
     if is_dir && SKIPPED_DIRECTORIES.iter().any(|name| entry.file_name() == *name) {

@@ -1,5 +1,6 @@
-//! Fetches one URL within bounds: public addresses only unless allowed, judged after name resolution and again at every
-//! redirect; a bounded body, bounded time. The client is made when first needed. Knows nothing of tools or HTML.
+//! Fetches a URL with limits on the body's size, the time and the redirects. Unless allowed otherwise, only public
+//! addresses are reached; they are checked after name resolution and again at every redirect. The client is built at
+//! the first request.
 
 use crate::address;
 use hookwright_model::{ProxyOptions, client_builder};
@@ -9,31 +10,31 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// What may be fetched.
+/// The limits of what may be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpPolicy {
     /// Whether this machine and private networks may be reached.
     pub private_addresses: PrivateAddresses,
-    /// How long one fetch may take.
+    /// The time limit of one request.
     pub timeout: Duration,
-    /// How many bytes of a body are taken.
+    /// The size limit of a body.
     pub max_bytes: usize,
-    /// How many redirects are followed.
+    /// The largest number of redirects that are followed.
     pub max_redirects: usize,
-    /// Sent as `User-Agent`.
+    /// The value of the `User-Agent` header.
     pub user_agent: String,
-    /// The proxy, if any. It resolves the names of what is fetched through it, of which only what the URL itself shows is
-    /// judged; hosts that do without it are judged as if there were none.
+    /// The proxy, if any. It resolves the names of the hosts that are fetched through it, so only the URLs are checked
+    /// for them; hosts that bypass the proxy are checked as if there were none.
     pub proxy: Option<ProxyOptions>,
 }
 
-/// Whether addresses that are not the public internet's may be reached.
+/// Whether addresses outside the public internet may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PrivateAddresses {
-    /// No: a page must not make the agent talk to the machine's own services.
+    /// They are refused, so that a page can't make the agent access the machine's own services.
     #[default]
     Refused,
-    /// Yes.
+    /// They are reached like public ones.
     Allowed,
 }
 
@@ -50,17 +51,17 @@ impl Default for HttpPolicy {
     }
 }
 
-/// The network under a policy. One per session; the connections in it are shared.
+/// Network access under a policy. There is one per session, and its connections are shared.
 #[derive(Debug)]
 pub struct HttpAccess {
     policy: HttpPolicy,
     client: OnceLock<Client>,
 }
 
-/// What came back.
+/// A fetched page.
 #[derive(Debug)]
 pub(crate) struct FetchedPage {
-    /// Where the redirects ended.
+    /// The URL after all redirects.
     pub(crate) url: Url,
     pub(crate) content_type: String,
     pub(crate) body: Vec<u8>,
@@ -84,7 +85,7 @@ pub(crate) enum HttpError {
     Request(#[source] reqwest::Error),
 }
 
-/// The error with its causes: the outer message alone says next to nothing.
+/// Returns the error with its causes, because the outer message alone says little.
 fn chain(error: &reqwest::Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -100,12 +101,12 @@ fn chain(error: &reqwest::Error) -> String {
 }
 
 impl HttpAccess {
-    /// The network under `policy`. Connects to nothing yet.
+    /// Creates network access under `policy`, without connecting.
     pub fn new(policy: HttpPolicy) -> Self {
         Self { policy, client: OnceLock::new() }
     }
 
-    /// What is allowed.
+    /// Returns the policy.
     pub fn policy(&self) -> &HttpPolicy {
         &self.policy
     }
@@ -127,25 +128,25 @@ impl HttpAccess {
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// The name by which the proxy is found.
+    /// Returns the host name of the proxy.
     fn proxy_host(&self) -> Option<String> {
         Url::parse(&self.policy.proxy.as_ref()?.url).ok()?.host_str().map(str::to_owned)
     }
 
-    /// The parsed URL, if it is one that may be fetched as far as the URL itself shows.
+    /// Parses a URL and checks it, as far as the URL itself shows whether it may be fetched.
     pub(crate) fn check_url(&self, url: &str) -> Result<Url, HttpError> {
         let parsed = Url::parse(url).map_err(|_| HttpError::BadUrl { url: url.to_owned() })?;
         let Some(host) = parsed.host_str().filter(|_| matches!(parsed.scheme(), "http" | "https")) else {
             return Err(HttpError::BadUrl { url: url.to_owned() });
         };
-        // An address in the URL is never resolved, so it is judged here.
+        // An IP address in the URL is never resolved, so it is checked here.
         let literal: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
         let private = literal.map_or_else(|| address::is_private_name(host), address::is_private);
         if self.policy.private_addresses == PrivateAddresses::Refused {
             if private {
                 return Err(HttpError::Private { host: host.to_owned() });
             }
-            // Its name may resolve to anything, so it must not be a way around the guard.
+            // The proxy's name may resolve to a private address, so it must not be fetched itself.
             if self.proxy_host().as_deref() == Some(host) {
                 return Err(HttpError::Proxy { host: host.to_owned() });
             }
@@ -153,7 +154,7 @@ impl HttpAccess {
         Ok(parsed)
     }
 
-    /// Gets `url`, following redirects.
+    /// Fetches `url`, following redirects.
     pub(crate) async fn get(&self, url: &str) -> Result<FetchedPage, HttpError> {
         let mut url = self.check_url(url)?;
         for _ in 0..=self.policy.max_redirects {
@@ -177,7 +178,7 @@ impl HttpAccess {
         Err(HttpError::TooManyRedirects { limit: self.policy.max_redirects })
     }
 
-    /// The bytes at a URL, or why there are none, in words.
+    /// Returns the bytes at a URL.
     ///
     /// # Errors
     /// If it can't be fetched within the policy.
@@ -211,7 +212,7 @@ impl HttpAccess {
     }
 }
 
-/// A refusal by the guard comes back wrapped in a connection error.
+/// Recognises a refusal by the resolver, which is wrapped in a connection error.
 fn map_send_error(error: reqwest::Error, url: &Url) -> HttpError {
     let mut cause: Option<&dyn std::error::Error> = Some(&error);
     while let Some(inner) = cause {
@@ -223,11 +224,12 @@ fn map_send_error(error: reqwest::Error, url: &Url) -> HttpError {
     HttpError::Request(error)
 }
 
-/// Resolves names and keeps only addresses that may be reached. The connection is made to exactly these, so a name
-/// cannot resolve to something else between the check and the use.
+/// Resolves names and keeps only addresses that may be reached.
+///
+/// The connection is made to exactly these addresses, so a name can't resolve to another address between check and use.
 struct PublicAddressResolver {
     private_addresses: PrivateAddresses,
-    /// The user's own choice, wherever it is.
+    /// The proxy's host, which the user chose and which may be private.
     proxy: Option<String>,
 }
 

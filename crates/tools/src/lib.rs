@@ -1,8 +1,8 @@
 //! The tools a model can call: files, search, shell and web.
 //!
-//! Everything a tool may touch comes in through [`ToolContext`]; this crate reads no environment variable, no home
-//! directory and no settings, asks nobody for approval and prints nothing. Whether a call may run is the agent's
-//! decision; [`ToolKind`] and [`Tool::preview`] are what it needs to decide.
+//! Everything a tool may access comes in through [`ToolContext`]: this crate reads no environment variable, no home
+//! directory and no settings, asks the user for no approval and prints nothing. The agent decides whether a call may
+//! run, by [`ToolKind`] and [`Tool::preview`].
 
 mod address;
 mod builtin;

@@ -1,23 +1,23 @@
-//! What a file is: text, a picture, a document, a recording, or something a model cannot use. By its first bytes where
-//! these tell, by its name where they do not. Reads nothing itself.
+//! Detects the type of a file: text, image, document, audio, video or binary. The extension and the first bytes must
+//! agree. It reads no files.
 
 use crate::encoding::is_binary;
 use std::path::Path;
 
-/// What is in a file.
+/// The type of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileType {
     Text,
-    /// Text too, but shown differently.
+    /// Text with a smaller size limit.
     Svg,
     Media(MediaType),
     Binary,
 }
 
-/// Something passed to the model as it is.
+/// Media that are passed to the model unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MediaType {
-    /// `image`, `audio`, `video` or `pdf`.
+    /// One of `image`, `audio`, `video` and `pdf`.
     pub(crate) family: &'static str,
     pub(crate) mime_type: &'static str,
 }
@@ -26,7 +26,7 @@ struct MediaTypeRow {
     extensions: &'static [&'static str],
     family: &'static str,
     mime_type: &'static str,
-    /// Offset and bytes that must be there. A picture that is none makes the provider refuse the whole request.
+    /// Offsets and bytes that must be there. An invalid image makes the provider refuse the whole request.
     magic: &'static [(usize, &'static [u8])],
 }
 
@@ -49,11 +49,10 @@ const MEDIA_TYPES: &[MediaTypeRow] = &[
     media_row(&["mov"], "video", "video/quicktime", &[(4, b"ftyp")]),
 ];
 
-/// A file passed on as it is has at most this many bytes: written as text it is a third larger, and providers take requests
-/// of 20 MB.
+/// The size limit of media: base64 adds a third, and providers accept requests of 20 MB.
 pub const MAX_MEDIA_BYTES: u64 = 14 * 1024 * 1024;
 
-/// The type of a picture, by its name and its first bytes; nothing if it is none.
+/// Returns the MIME type of an image, by its name and its first bytes; `None` if it is not an image.
 pub fn image_type(path: &Path, bytes: &[u8]) -> Option<&'static str> {
     match FileType::detect(path, bytes) {
         FileType::Media(media) if media.family == "image" => Some(media.mime_type),
@@ -61,7 +60,7 @@ pub fn image_type(path: &Path, bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Whether a file is called like a picture.
+/// Returns whether a file has the extension of an image.
 pub fn has_image_extension(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     MEDIA_TYPES.iter().any(|row| row.family == "image" && row.extensions.contains(&extension.as_str()))
@@ -77,7 +76,7 @@ const fn media_row(
 }
 
 impl FileType {
-    /// What a file of this name with these bytes is.
+    /// Detects the type of a file with this name and these bytes.
     pub(crate) fn detect(path: &Path, bytes: &[u8]) -> Self {
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         if extension == "svg" && !is_binary(bytes) {
@@ -88,7 +87,7 @@ impl FileType {
         };
         let named = MEDIA_TYPES.iter().find(|row| row.extensions.contains(&extension.as_str())).filter(has_magic);
         match named {
-            // With no magic to look for, text under a recording's name is still text.
+            // Without magic bytes to check, ASCII text with an audio extension is still text.
             Some(row) if !row.magic.is_empty() || is_binary(bytes) || !bytes.is_ascii() => {
                 Self::Media(MediaType { family: row.family, mime_type: row.mime_type })
             }

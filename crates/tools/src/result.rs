@@ -1,5 +1,5 @@
-//! What a tool call gives back: content for the model, something to show, perhaps a failure; and the JSON of all
-//! three that hooks see as `tool_response`. Not how any screen draws it.
+//! The result of a tool call: content for the model, a display for the user, perhaps a failure; and its JSON, which
+//! hooks receive as `tool_response`. Front ends do the drawing.
 
 use crate::diff::FileDiff;
 use crate::failure::ToolFailure;
@@ -9,44 +9,43 @@ use serde_json::{Value, json};
 /// The outcome of one tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
-    /// What the model reads.
+    /// The content for the model.
     pub llm_content: ResultContent,
-    /// What the user sees.
+    /// The display for the user.
     pub return_display: ToolDisplay,
-    /// Set if the call failed.
+    /// The failure, if the call failed.
     pub error: Option<ToolFailure>,
-    /// Set if the call ran a command: how that went.
+    /// The command, if the call ran one.
     pub command: Option<ShellCommandRun>,
 }
 
 /// A command that a call ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellCommandRun {
-    /// How it ended.
     pub end: CommandEnd,
-    /// What it printed, kept to the tool's bound.
+    /// The output, up to the tool's limit.
     pub output: String,
 }
 
-/// How a command ended. A call whose command failed has not failed itself.
+/// How a command ended. A failed command is not a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandEnd {
-    /// By itself, with this code.
+    /// It exited with this code.
     Exited(i32),
-    /// By this signal; [`signal_name`](crate::signal_name) names it.
+    /// It was ended by this signal; [`signal_name`](crate::signal_name) returns the name.
     Signaled(i32),
-    /// It ran for too long and was ended.
+    /// It was ended because it ran for too long.
     TimedOut,
-    /// It was silent for too long and was ended.
+    /// It was ended because it printed nothing for too long.
     Inactive,
-    /// The call was cancelled, and it was ended.
+    /// It was ended because the call was cancelled.
     Cancelled,
-    /// It has not: it runs on in the background.
+    /// It still runs in the background.
     Background,
 }
 
 impl CommandEnd {
-    /// In a few words, why this is no good end; none for one that is, for one that was wanted, and for none yet.
+    /// Describes a failed end in a few words; `None` for success, cancellation and a command that still runs.
     pub fn failure(self) -> Option<String> {
         match self {
             CommandEnd::Exited(0) | CommandEnd::Cancelled | CommandEnd::Background => None,
@@ -60,68 +59,56 @@ impl CommandEnd {
         }
     }
 
-    /// The code that it exited with.
+    /// Returns the exit code.
     pub fn code(self) -> Option<i32> {
         if let CommandEnd::Exited(code) = self { Some(code) } else { None }
     }
 }
 
-/// What the model reads of a result.
+/// The content for the model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResultContent {
-    /// Just text.
     Text(String),
     /// Text and media, in order.
     Parts(Vec<ResultPart>),
 }
 
-/// One piece of [`ResultContent`].
+/// One part of [`ResultContent`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResultPart {
-    /// Text.
     Text(String),
-    /// An image, a document, a recording.
+    /// An image, a document, audio or video.
     InlineData {
-        /// The MIME type.
         mime_type: String,
         /// The bytes, in standard base64.
         data: String,
     },
 }
 
-/// What to show the user.
+/// The display for the user.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolDisplay {
-    /// Plain text; may be empty.
+    /// Plain text, which may be empty.
     Text(String),
     /// A changed file.
     Diff(Box<FileDiff>),
     /// The whole to-do list.
     Todos(Vec<Todo>),
-    /// Files or directory entries, with a line that sums them up.
+    /// Files or directory entries.
     Files {
-        /// The line.
         summary: String,
-        /// The names.
         files: Vec<String>,
-        /// What was left out, and why.
+        /// Files that were not read, and why.
         skipped: Vec<SkippedFile>,
     },
-    /// Search hits, with a line that sums them up.
-    Matches {
-        /// The line.
-        summary: String,
-        /// The hits.
-        matches: Vec<SearchMatch>,
-    },
+    /// Search results.
+    Matches { summary: String, matches: Vec<SearchMatch> },
 }
 
 /// A file that was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SkippedFile {
-    /// Which.
     pub path: String,
-    /// Why.
     pub reason: String,
 }
 
@@ -129,43 +116,37 @@ pub struct SkippedFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchMatch {
-    /// Relative to where the search started.
+    /// The path relative to the start of the search.
     pub file_path: String,
-    /// The same file, absolute.
+    /// The absolute path of the same file.
     pub absolute_path: String,
-    /// Counted from 1.
+    /// The line number, counted from 1.
     pub line_number: u64,
-    /// The line, without its end.
+    /// The line without its line ending.
     pub line: String,
 }
 
 /// One entry of the to-do list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Todo {
-    /// What is to be done.
     pub description: String,
-    /// How far it is.
     pub status: TodoStatus,
 }
 
-/// How far a to-do is.
+/// The progress of a to-do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
-    /// Not begun.
     Pending,
-    /// Being worked on.
     InProgress,
-    /// Done.
     Completed,
-    /// No longer wanted.
     Cancelled,
-    /// Cannot go on for now.
+    /// It cannot continue for now.
     Blocked,
 }
 
 impl TodoStatus {
-    /// The word used on the wire.
+    /// Returns the name used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -178,22 +159,22 @@ impl TodoStatus {
 }
 
 impl ToolResult {
-    /// A success that says the one to the model and shows the other.
+    /// Creates a successful result from two texts.
     pub fn text(llm_content: impl Into<String>, display: impl Into<String>) -> Self {
         Self::new(ResultContent::Text(llm_content.into()), ToolDisplay::Text(display.into()))
     }
 
-    /// A success.
+    /// Creates a successful result.
     pub fn new(llm_content: ResultContent, return_display: ToolDisplay) -> Self {
         Self { llm_content, return_display, error: None, command: None }
     }
 
-    /// The same, with how the command it ran ended and what that printed.
+    /// Adds how the call's command ended and its output.
     pub(crate) fn with_command_end(self, end: CommandEnd, output: impl Into<String>) -> Self {
         Self { command: Some(ShellCommandRun { end, output: output.into() }), ..self }
     }
 
-    /// The JSON that AfterTool hooks get as `tool_response`.
+    /// Returns the JSON that AfterTool hooks receive as `tool_response`.
     pub fn to_json(&self) -> Value {
         let mut response = json!({
             "llmContent": self.llm_content.to_json(),
@@ -222,7 +203,7 @@ impl From<ToolFailure> for ToolResult {
 }
 
 impl ResultContent {
-    /// The text of it; media are named in brackets.
+    /// Returns the text, with the MIME types of media in brackets.
     pub fn to_text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -236,7 +217,7 @@ impl ResultContent {
         }
     }
 
-    /// A string, one part, or a list of parts.
+    /// Returns a string, one part, or a list of parts as JSON.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Text(text) => json!(text),
@@ -258,7 +239,7 @@ impl ResultPart {
 }
 
 impl ToolDisplay {
-    /// The JSON that hooks see.
+    /// Returns the JSON that hooks receive.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Text(text) => json!(text),
@@ -274,12 +255,12 @@ impl ToolDisplay {
         }
     }
 
-    /// All that there is to show as text; one line for what is no text.
+    /// Returns the whole text of a text display, otherwise its summary.
     pub fn to_text(&self) -> String {
         if let Self::Text(text) = self { text.clone() } else { self.summary() }
     }
 
-    /// One line for a card.
+    /// Returns a summary in one line.
     pub fn summary(&self) -> String {
         match self {
             Self::Text(text) => text.lines().next().unwrap_or_default().to_owned(),
@@ -290,7 +271,7 @@ impl ToolDisplay {
     }
 }
 
-/// Marks text that came from outside, so that the model does not take it for instructions.
+/// Marks text from outside as untrusted, so that the model does not take it for instructions.
 pub(crate) fn wrap_untrusted(text: &str) -> String {
     let text = text.replace("</untrusted_context>", "&lt;/untrusted_context&gt;");
     format!("<untrusted_context>\n{text}\n</untrusted_context>")

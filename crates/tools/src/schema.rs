@@ -1,12 +1,12 @@
-//! Checks arguments against the JSON-Schema subset that tools use. Keywords it does not know are passed over: a schema
-//! from elsewhere must never make a good call fail. Not a general validator.
+//! Checks arguments against the subset of JSON Schema that tools use. Unknown keywords are ignored, so that an unusual
+//! schema does not make a valid call fail. It is not a general validator.
 
 use serde_json::{Map, Value};
 
-/// Everything wrong with `args`, as one line, or nothing.
+/// Checks `args`; the error lists all violations in one line.
 ///
-/// The wording is what users of other agents' validators know: `params must have required property 'file_path'`,
-/// `params/file_path must be string`.
+/// The wording is that of common validators: `params must have required property 'file_path'`, `params/file_path must
+/// be string`.
 pub fn validate(schema: &Value, args: &Value) -> Result<(), String> {
     if !args.is_object() {
         return Err("params must be object".to_owned());
@@ -16,7 +16,7 @@ pub fn validate(schema: &Value, args: &Value) -> Result<(), String> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join(", ")) }
 }
 
-/// Schemas that refer to themselves are cut off here; so deep, nothing more is checked.
+/// The nesting depth beyond which nothing is checked, so that recursive schemas end.
 const MAX_CHECK_DEPTH: usize = 64;
 
 fn check_value(schema: &Value, value: &Value, at: &str, depth: usize, faults: &mut Vec<String>) {
@@ -53,7 +53,7 @@ fn is_of_type(name: &str, value: &Value) -> bool {
     }
 }
 
-/// False if the type is wrong; then nothing else about the value is worth saying.
+/// Returns false if the type is wrong; then no other violation of the value is reported.
 fn check_type(schema: &Map<String, Value>, value: &Value, at: &str, faults: &mut Vec<String>) -> bool {
     let names: Vec<&str> = match schema.get("type") {
         Some(Value::String(name)) => vec![name],
@@ -82,8 +82,8 @@ fn check_enum(schema: &Map<String, Value>, value: &Value, at: &str, faults: &mut
     }
 }
 
-/// `anyOf` and `oneOf` both need a fitting alternative. Two that fit are no fault here: generated schemas often
-/// overlap, and the tool itself decides.
+/// Checks the combined schemas. `anyOf` and `oneOf` both need a matching alternative; several matches are accepted,
+/// because generated schemas often overlap.
 fn check_combined(schema: &Map<String, Value>, value: &Value, at: &str, depth: usize, faults: &mut Vec<String>) {
     for keyword in ["anyOf", "oneOf"] {
         if let Some(Value::Array(alternatives)) = schema.get(keyword)
@@ -169,7 +169,7 @@ fn check_number(schema: &Map<String, Value>, number: Option<f64>, at: &str, faul
         ("exclusiveMaximum", "<", f64::lt),
     ];
     for (keyword, sign, holds) in bounds {
-        // Draft 4 has booleans under the exclusive ones; these say nothing by themselves.
+        // Draft 4 has booleans under the exclusive keywords; they are ignored.
         if let Some(bound) = schema.get(keyword).filter(|bound| bound.is_number())
             && bound.as_f64().is_some_and(|limit| !holds(&number, &limit))
         {

@@ -1,12 +1,11 @@
-//! What a tool is: the object-safe [`Tool`] trait that agents and runtime-registered tools share, and the typed form
-//! the built-in ones are written in. Says nothing about any particular tool.
+//! The object-safe [`Tool`] trait of all tools, and the typed form in which built-in tools are written.
 
 use crate::catalog::BuiltinInfo;
 use crate::context::ToolContext;
 use crate::failure::ToolFailure;
 use crate::mcp::McpToolOrigin;
 use crate::result::{ToolDisplay, ToolResult};
-/// What the model is told about a tool.
+/// The declaration of a tool for the model.
 pub use hookwright_model::ToolDeclaration as Declaration;
 use hookwright_process::ProcessBudget;
 use serde::de::DeserializeOwned;
@@ -17,34 +16,34 @@ use std::pin::Pin;
 /// A boxed future, so that [`Tool`] can be used as a trait object.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a tool does to the world. Approval and parallelism are decided from this.
+/// The effect of a tool. Approval and parallel execution depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ToolKind {
-    /// Reads what is in the workspace.
+    /// It reads files of the workspace.
     Read,
-    /// Looks for something, in the workspace or through the model's provider.
+    /// It searches the workspace, or the web through the model's provider.
     Search,
-    /// Changes files.
+    /// It changes files.
     Edit,
-    /// Runs programs.
+    /// It runs programs.
     Execute,
-    /// Talks to the network.
+    /// It accesses the network.
     Fetch,
-    /// Only changes what the agent knows of its own work.
+    /// It changes only the agent's notes about its work.
     Think,
-    /// Lets another agent work, each of whose calls is judged by itself.
+    /// It runs a sub-agent, whose calls are checked one by one.
     Agent,
-    /// Anything else.
+    /// It may do anything else.
     Other,
 }
 
 impl ToolKind {
-    /// True if a call changes nothing and may run unasked, beside others of its sort.
+    /// Returns whether a call changes nothing, and may run without approval and in parallel with others of this sort.
     pub fn is_harmless(self) -> bool {
         matches!(self, Self::Read | Self::Search | Self::Think | Self::Agent)
     }
 
-    /// The lowercase word used in machine-readable output.
+    /// Returns the lowercase name used in machine-readable output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -59,55 +58,55 @@ impl ToolKind {
     }
 }
 
-/// Something the model can call.
+/// A tool that the model can call.
 ///
-/// Arguments are expected to have passed [`crate::validate_arguments`]; a tool given others fails with
-/// `invalid_tool_params`, it never panics.
+/// Arguments are expected to have passed [`crate::validate_arguments`]; with others a tool fails with
+/// `invalid_tool_params` and never panics.
 pub trait Tool: Send + Sync {
-    /// The canonical name.
+    /// Returns the canonical name.
     fn name(&self) -> &str;
 
-    /// A short name for cards and prompts.
+    /// Returns a short name for the user.
     fn display_name(&self) -> &str {
         self.name()
     }
 
-    /// What it does to the world.
+    /// Returns the effect of the tool.
     fn kind(&self) -> ToolKind;
 
-    /// What the model is told. Called once, when the tool is registered.
+    /// Returns the declaration for the model. Called once, when the tool is registered.
     fn declaration(&self) -> Declaration;
 
-    /// One line that says what this call would do: the command, the path.
+    /// Describes in one line what this call would do: the command, the path.
     fn describe(&self, args: &Value) -> String;
 
-    /// For a tool of an MCP server: which one, and how it is reached, as hooks are told. No secrets: neither headers nor
+    /// Returns for an MCP tool the server and how it is reached, for hooks. It contains no secrets: neither headers nor
     /// variables.
     fn mcp_context(&self) -> Option<Value> {
         None
     }
 
-    /// For a tool of an MCP server: which one it is there.
+    /// Returns for an MCP tool its server and its name there.
     fn mcp_origin(&self) -> Option<&McpToolOrigin> {
         None
     }
 
-    /// The MCP server that a call which is no tool of it reads from, by its name.
+    /// Returns the name of the MCP server that a call reads from, for a tool that belongs to no server.
     fn source_server(&self, _args: &Value) -> Option<String> {
         None
     }
 
-    /// What an edit would change, for an approval prompt. `None` where there is nothing to show, also when the call
-    /// would fail.
+    /// Returns what an edit would change, for an approval prompt; `None` if there is nothing to show or the call would
+    /// fail.
     fn preview<'a>(&'a self, _args: &'a Value, _ctx: &'a ToolContext) -> BoxFuture<'a, Option<ToolDisplay>> {
         Box::pin(async { None })
     }
 
-    /// Does it. Failure is part of the result.
+    /// Runs the call. A failure is part of the result.
     fn run<'a>(&'a self, args: &'a Value, ctx: &'a ToolContext) -> BoxFuture<'a, ToolResult>;
 }
 
-/// The form built-in tools are written in: typed arguments, native `async fn`, `Result`.
+/// The form in which built-in tools are written: typed arguments, native `async fn`, `Result`.
 pub(crate) trait BuiltinTool: Send + Sync + 'static {
     type Args: DeserializeOwned + Send;
 
@@ -123,7 +122,7 @@ pub(crate) trait BuiltinTool: Send + Sync + 'static {
     fn run(&self, args: Self::Args, ctx: &ToolContext) -> impl Future<Output = Result<ToolResult, ToolFailure>> + Send;
 }
 
-/// Turns a [`BuiltinTool`] into a [`Tool`].
+/// Adapts a [`BuiltinTool`] to [`Tool`].
 pub(crate) struct BuiltinAdapter<T>(pub(crate) T);
 
 fn parse<T: DeserializeOwned>(args: &Value) -> Result<T, ToolFailure> {
@@ -171,13 +170,13 @@ impl<T: BuiltinTool> Tool for BuiltinAdapter<T> {
     }
 }
 
-/// Runs file work off the async threads. Dropping the future leaves the work to finish unseen, so the closure should
-/// look at the cancellation token where it loops.
+/// Runs blocking work on a separate thread. Dropping the future does not stop the work, so the closure should check the
+/// cancellation token in its loops.
 pub(crate) async fn run_blocking<R: Send + 'static>(
     ctx: &ToolContext,
     work: impl FnOnce(&ToolContext) -> Result<R, ToolFailure> + Send + 'static,
 ) -> Result<R, ToolFailure> {
-    // Only so many threads; what they do waits for nothing but files.
+    // The number of threads is limited; the work on them waits only for files.
     let place = tokio::select! {
         place = ProcessBudget::global().jobs.acquire() => place,
         () = ctx.cancel.cancelled() => return Err(ToolFailure::cancelled()),
@@ -196,7 +195,7 @@ pub(crate) async fn run_blocking<R: Send + 'static>(
     }
 }
 
-/// `text` on one line and at most `limit` characters long.
+/// Returns `text` as one line of at most `limit` characters.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
     let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some((at, _)) = line.char_indices().nth(limit) {
@@ -206,7 +205,7 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
     line
 }
 
-/// Deserializes an optional whole number, also when it is written `3.0` as some models do.
+/// Deserialises an optional whole number, also if it is written as `3.0`, as some models do.
 pub(crate) fn lenient_u64<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     use serde::Deserialize;
     match Option::<serde_json::Number>::deserialize(deserializer)? {

@@ -1,5 +1,5 @@
-//! The tools of a session as they are by now: built-in ones, and those that others bring and take away while it runs.
-//! Holds them; never runs a tool.
+//! The current tools of a session: built-in ones, and those that sources add and remove while it runs. It never runs a
+//! tool.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,21 +8,21 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::tool::Tool;
 use crate::toolset::{ToolNameFilter, ToolSet};
 
-/// Who brings tools.
+/// A source of tools.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ToolSource {
     /// The skills that can be activated.
     Skills,
-    /// The agents that can be delegated to.
+    /// The sub-agents that can be called.
     Agents,
-    /// What all MCP servers have in common, such as reading their resources.
+    /// The tools that all MCP servers share, such as reading their resources.
     Servers,
     /// One MCP server, by its name.
     Server(String),
 }
 
 impl ToolSource {
-    /// Whether what it brings is part of the program, and so among the tools that `tools.core` speaks of.
+    /// Returns whether its tools are part of the program, so that `tools.core` applies to them.
     fn is_core(&self) -> bool {
         !matches!(self, ToolSource::Server(_))
     }
@@ -39,15 +39,15 @@ impl fmt::Display for ToolSource {
     }
 }
 
-/// Tools that may change at any time. Whoever works with them takes those of one moment, and stays with them: what was
-/// judged is what runs.
+/// Tools that may change at any time. A user of the toolbox takes a snapshot with [`current`](Self::current) and keeps
+/// it, so that the tool that was checked is the one that runs.
 pub struct Toolbox {
     state: RwLock<ToolboxState>,
-    /// What it is a share of, if it is one.
+    /// The toolbox that this one is a subset of, if any.
     parent_share: Option<ToolboxShare>,
 }
 
-/// A part of another's tools.
+/// A subset of another toolbox.
 struct ToolboxShare {
     parent: Arc<Toolbox>,
     filter: Box<ToolPredicate>,
@@ -57,18 +57,19 @@ type ToolPredicate = dyn Fn(&dyn Tool) -> bool + Send + Sync;
 
 struct ToolboxState {
     builtin: ToolSet,
-    /// In the order in which they first came: nobody takes a name from those before.
+    /// The sources in the order in which they were first set: a later source can't take the name of an earlier one's
+    /// tool.
     by_source: Vec<(ToolSource, Vec<Arc<dyn Tool>>)>,
     selection: ToolNameFilter,
     current: Arc<ToolSet>,
-    /// The tools that a share was last taken of.
+    /// The parent's tools when the subset was last computed.
     last_parent_set: Option<Arc<ToolSet>>,
-    /// Those that could not be registered, because the name is taken.
+    /// Tools that were not registered because their name is taken.
     rejected: Vec<(ToolSource, String)>,
 }
 
 impl Toolbox {
-    /// These tools, as far as they are selected; and so whatever comes later.
+    /// Creates a toolbox with these tools; `selection` applies to them and to all later ones.
     pub fn new(builtin: ToolSet, selection: ToolNameFilter) -> Self {
         let brought = Vec::new();
         let mut state = ToolboxState {
@@ -83,14 +84,15 @@ impl Toolbox {
         Toolbox { state: RwLock::new(state), parent_share: None }
     }
 
-    /// Those of its tools for which `keep` says yes, now and whatever comes later. What is brought to the share is its own;
-    /// nothing that is excluded here comes back there.
+    /// Creates a subset with the tools for which `keep` returns true, now and later.
+    ///
+    /// Tools that are added to the subset stay in it. Tools that are excluded here can't be added there.
     pub fn subset(self: &Arc<Self>, keep: impl Fn(&dyn Tool) -> bool + Send + Sync + 'static) -> Self {
         let share = ToolboxShare { parent: self.clone(), filter: Box::new(keep) };
         Toolbox { parent_share: Some(share), ..Toolbox::from(ToolSet::default()) }
     }
 
-    /// The tools of this moment.
+    /// Returns a snapshot of the current tools.
     pub fn current(&self) -> Arc<ToolSet> {
         if let Some(share) = &self.parent_share {
             self.sync_with_parent(share);
@@ -98,7 +100,7 @@ impl Toolbox {
         self.state.read().unwrap_or_else(PoisonError::into_inner).current.clone()
     }
 
-    /// Takes over what has changed in the tools that this is a share of.
+    /// Recomputes the subset if the parent's tools have changed.
     fn sync_with_parent(&self, share: &ToolboxShare) {
         let theirs = share.parent.current();
         let is_seen =
@@ -116,8 +118,8 @@ impl Toolbox {
         });
     }
 
-    /// Puts these in the place of all that this origin brought so far, and says which of their names are taken. The next
-    /// request to the model offers what is there then.
+    /// Replaces all tools of this source, and returns the names that are already taken. The next request to the model
+    /// declares the new tools.
     pub fn set_source(&self, origin: &ToolSource, tools: Vec<Arc<dyn Tool>>) -> Vec<String> {
         self.update(|state| {
             match state.by_source.iter_mut().find(|(known, _)| known == origin) {
@@ -130,7 +132,7 @@ impl Toolbox {
         })
     }
 
-    /// Takes away all that this origin brought.
+    /// Removes all tools of this source.
     pub fn remove_source(&self, origin: &ToolSource) {
         self.update(|state| {
             state.by_source.retain(|(known, _)| known != origin);
@@ -138,7 +140,7 @@ impl Toolbox {
         });
     }
 
-    /// Other built-in tools from now on.
+    /// Replaces the built-in tools.
     pub fn set_builtins(&self, builtin: ToolSet) {
         self.update(|state| {
             state.builtin = builtin;
@@ -146,7 +148,7 @@ impl Toolbox {
         });
     }
 
-    /// Another selection from now on.
+    /// Replaces the selection.
     pub fn select(&self, selection: ToolNameFilter) {
         self.update(|state| {
             state.selection = selection;
@@ -168,7 +170,7 @@ impl From<ToolSet> for Toolbox {
 impl ToolboxState {
     fn rebuild(&mut self) {
         self.rejected.clear();
-        // Also names that the selection leaves out are taken: an excluded tool does not come back as somebody else's.
+        // Names of excluded tools are taken too, so that another source can't offer a tool under such a name.
         let mut all = self.builtin.clone();
         let mut foreign = HashSet::new();
         for (origin, tools) in &self.by_source {
@@ -244,7 +246,7 @@ mod tests {
         let refused = toolbox.set_source(&server("b"), remote(&["read_file", "ReadFileTool", "mcp__b__x"]));
         assert_eq!(refused, ["read_file", "ReadFileTool"]);
         assert_eq!(toolbox.set_source(&server("a"), remote(&["mcp__b__x", "mcp_b_x"])), ["mcp__b__x", "mcp_b_x"]);
-        // Also when those before are renewed.
+        // Updating the earlier source does not change that.
         assert!(toolbox.set_source(&server("b"), remote(&["mcp__b__x"])).is_empty());
     }
 

@@ -1,5 +1,4 @@
-//! The tools of one session, in order: built-in ones and whatever is registered while it runs. Looks up, lists and
-//! checks arguments; never runs a tool.
+//! An ordered set of tools: finds and lists them and checks arguments. It never runs a tool.
 
 use crate::builtin;
 use crate::builtin::WebSearchSupport;
@@ -11,7 +10,7 @@ use hookwright_hooks::{McpToolName, matches_wildcard};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The tools of a session.
+/// An ordered set of tools.
 #[derive(Default, Clone)]
 pub struct ToolSet {
     entries: Vec<ToolSetEntry>,
@@ -23,18 +22,18 @@ struct ToolSetEntry {
     declaration: Arc<Declaration>,
 }
 
-/// Which tools a session has, by name. Older names count, and a name with a restriction in parentheses, as in
-/// `run_shell_command(git)`, speaks of the tool when allowing and of nothing when excluding.
+/// Selects tools by name. Aliases count too. A name with a restriction in parentheses, as in `run_shell_command(git)`,
+/// allows the tool when it is in `allowed`, and excludes nothing when it is in `exclude`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolNameFilter {
-    /// Only these, if given.
+    /// The only tools that are allowed, if given.
     pub allowed: Option<Vec<String>>,
-    /// Not these.
+    /// The tools that are excluded.
     pub exclude: Vec<String>,
 }
 
 impl ToolNameFilter {
-    /// Whether a tool is selected.
+    /// Returns whether a tool is selected.
     pub fn includes(&self, tool: &dyn Tool) -> bool {
         let excluded = |mcp: McpToolName<'_>| self.exclude.iter().any(|listed| mcp.may_match(listed.trim()));
         let excluded = tool.mcp_origin().is_some_and(|of| excluded(of.mcp_name(tool.name())));
@@ -47,25 +46,22 @@ impl ToolNameFilter {
             .allowed
             .as_ref()
             .is_none_or(|names| names.iter().any(|listed| means(listed.split('(').next().unwrap_or(listed).trim())));
-        // A no counts in other agents' words too.
+        // For exclusion the tool names of other agents count too.
         let meant = |listed: &str| hookwright_hooks::tools_named(listed).any(|tool| tool == name);
         allowed && !self.exclude.iter().any(|listed| means(listed.trim()) || meant(listed.trim()))
     }
 }
 
-/// A tool that cannot be registered.
+/// The error of registering a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegisterError {
     /// The name is taken.
     #[error("there is already a tool named {name}")]
-    Duplicate {
-        /// The name.
-        name: String,
-    },
+    Duplicate { name: String },
 }
 
 impl ToolSet {
-    /// All built-in tools; `google_web_search` only if there is something to search with.
+    /// Creates a set of all built-in tools; `google_web_search` only if web search is available.
     pub fn builtin(searching: WebSearchSupport) -> Self {
         let mut registry = Self::default();
         for tool in builtin::builtin_tools(searching) {
@@ -88,17 +84,17 @@ impl ToolSet {
         self.entries.push(ToolSetEntry { tool, declaration });
     }
 
-    /// Takes out all tools for which `keep` says no, as when an MCP server goes away.
+    /// Removes all tools for which `keep` returns false.
     pub fn retain(&mut self, keep: impl Fn(&dyn Tool) -> bool) {
         self.entries.retain(|entry| keep(entry.tool.as_ref()));
     }
 
-    /// Takes out all tools that are not selected.
+    /// Removes all tools that are not selected.
     pub fn select(&mut self, selection: &ToolNameFilter) {
         self.retain(|tool| selection.includes(tool));
     }
 
-    /// The tool of this name, which may be an older one.
+    /// Returns the tool with this name or alias.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.entry(name).map(|entry| &entry.tool)
     }
@@ -107,22 +103,22 @@ impl ToolSet {
         self.entries.iter().find(|entry| is_same_tool(name, entry.tool.name()))
     }
 
-    /// All tools, in order.
+    /// Returns all tools in order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.entries.iter().map(|entry| &entry.tool)
     }
 
-    /// All canonical names, in order.
+    /// Returns all canonical names in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| entry.tool.name())
     }
 
-    /// What the model is told of each tool, in order. Made once and shared.
+    /// Returns the declarations for the model, in order. They are created once and shared.
     pub fn declarations(&self) -> impl Iterator<Item = &Arc<Declaration>> {
         self.entries.iter().map(|entry| &entry.declaration)
     }
 
-    /// Finds the tool and checks the arguments against its schema; what a call must pass before anything else happens.
+    /// Finds the tool and checks the arguments against its schema, before anything else happens with the call.
     pub fn check_call(&self, name: &str, args: &Value) -> Result<&Arc<dyn Tool>, ToolFailure> {
         let entry = self.entry(name).ok_or_else(|| self.unknown_tool(name))?;
         schema::validate(&entry.declaration.parameters, args).map_err(ToolFailure::invalid_params)?;
@@ -144,14 +140,14 @@ impl ToolSet {
     }
 }
 
-/// True if a listed name with `*` means this tool; an MCP tool's in both its spellings.
+/// Returns whether a listed name with `*` matches this tool, for MCP tools in both spellings.
 fn names_tool_by_wildcard(listed: &str, name: &str) -> bool {
     let single = || name.strip_prefix("mcp__").map(|rest| format!("mcp_{}", rest.replacen("__", "_", 1)));
     listed.contains('*')
         && (matches_wildcard(name, listed) || single().is_some_and(|single| matches_wildcard(&single, listed)))
 }
 
-/// True if `asked` means the tool called `name`: its name, an older one, or an MCP tool's spelling with single
+/// Returns whether `asked` names the tool `name`: by its name, an alias, or an MCP tool's spelling with single
 /// underscores.
 fn is_same_tool(asked: &str, name: &str) -> bool {
     if asked == name || canonical_name(asked) == name {

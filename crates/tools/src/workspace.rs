@@ -1,5 +1,5 @@
-//! Where tools may go: the workspace's roots, and how a path the model wrote becomes a real one inside them.
-//! Resolves and refuses; opens nothing.
+//! The directories that tools may access, and the resolution of the model's paths to real paths inside them. It opens
+//! no files.
 
 use hookwright_process::{DirectoryHandle, DirectoryLocation};
 use std::collections::{HashMap, VecDeque};
@@ -8,50 +8,48 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// The directories tools may touch. All paths are real ones: symlinks resolved, `..` gone.
+/// The directories that tools may access. All paths are real ones: without symbolic links and `..`.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     directory: PathBuf,
-    /// The same as it was given, if links lead to it.
+    /// The directory as it was given, if that path contains symbolic links.
     given_directory: Option<PathBuf>,
-    /// The same, held open.
+    /// An open handle of the directory.
     directory_handle: DirectoryHandle,
     roots: Vec<PathBuf>,
-    /// Roots that were added later; shared by all that come from this one.
+    /// Roots that were added later, shared by all clones.
     added_roots: Arc<RwLock<Vec<PathBuf>>>,
-    /// What may be read besides, and never written; shared by all that come from this one.
+    /// Directories that may only be read, shared by all clones.
     readable_dirs: Arc<RwLock<Vec<PathBuf>>>,
-    /// Files that no tool touches, wherever they are.
+    /// Files that no tool may access, wherever they are.
     forbidden_files: Arc<[PathBuf]>,
-    /// Where paths lead that were looked up for one call; see [`Workspace::for_call`].
+    /// The paths that were resolved for one call; see [`Workspace::for_call`].
     resolved_paths: Option<Arc<ResolvedPaths>>,
 }
 
-/// Absolute paths as they are written, and where they lead; nothing for links without an end.
+/// Absolute paths as they are written, and the real paths; `None` for circular links.
 type ResolvedPaths = Mutex<HashMap<PathBuf, Option<PathBuf>>>;
 
-/// What is to be done with a path.
+/// The kind of access to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathAccess {
     Read,
     ReadWrite,
 }
 
-/// A workspace that cannot be made.
+/// The error of creating a workspace.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// A directory that cannot be used.
+    /// A directory cannot be used.
     #[error("cannot use {path} as a workspace directory")]
     Unusable {
-        /// Which.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
 }
 
-/// A path that tools refuse.
+/// Why a path is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// It leads out of the workspace.
@@ -60,26 +58,26 @@ pub enum PathError {
         list(roots)
     )]
     Outside {
-        /// What was written.
+        /// The path as it was written.
         asked: String,
-        /// Where it leads.
+        /// The real path.
         real: PathBuf,
-        /// Where it should have led.
+        /// The directories that it may be in.
         roots: Vec<PathBuf>,
     },
-    /// There is nothing.
+    /// The path is empty.
     #[error("the path must not be empty")]
     Empty,
-    /// No file can have this name.
+    /// The path contains a NUL character, which no file name can have.
     #[error("the path {asked:?} has a NUL character in it")]
     NulByte {
-        /// What was written.
+        /// The path as it was written.
         asked: String,
     },
-    /// Symlinks that lead in a circle.
+    /// The path contains too many symbolic links, as circular ones.
     #[error("the path {asked:?} goes through too many symbolic links")]
     TooManyLinks {
-        /// What was written.
+        /// The path as it was written.
         asked: String,
     },
 }
@@ -89,7 +87,7 @@ fn list(roots: &[PathBuf]) -> String {
 }
 
 impl Workspace {
-    /// A workspace of the working directory, which is its first root, and any more.
+    /// Creates a workspace of the working directory, which is its first root, and of further roots.
     pub fn new(directory: impl AsRef<Path>, more: impl IntoIterator<Item = PathBuf>) -> Result<Self, WorkspaceError> {
         let given = directory.as_ref();
         let directory = real_directory(given)?;
@@ -115,27 +113,29 @@ impl Workspace {
         })
     }
 
-    /// The workspace for one call. Every path is resolved once, by whoever asks first, and leads to the same place for hooks,
-    /// rules and the tool: files are then opened by that real path, and a link that has taken a place on it is refused.
+    /// Returns the workspace for one call.
+    ///
+    /// Every path is resolved only once, so that it leads to the same file for hooks, rules and the tool. Files are
+    /// then opened by that real path, and a symbolic link that was put into it meanwhile is refused.
     #[must_use]
     pub fn for_call(&self) -> Self {
         Self { resolved_paths: Some(Arc::default()), ..self.clone() }
     }
 
-    /// Resolves paths as another workspace does, so that both judge the same call alike.
+    /// Returns the workspace with the resolved paths of another one, so that both judge the same call alike.
     #[must_use]
     pub fn sharing_resolution(&self, other: &Self) -> Self {
         Self { resolved_paths: other.resolved_paths.clone(), ..self.clone() }
     }
 
-    /// The workspace without these files, which no tool reads or writes: they hold keys.
+    /// Returns the workspace without these files, which no tool may read or write because they hold keys.
     #[must_use]
     pub fn with_forbidden_files(self, files: impl IntoIterator<Item = PathBuf>) -> Self {
         let both = |file: PathBuf| [follow_links(&file), Some(file)];
         Self { forbidden_files: files.into_iter().flat_map(both).flatten().collect(), ..self }
     }
 
-    /// The workspace as it is now, if its directory has been moved.
+    /// Returns the workspace at its new path, if its directory has been moved.
     pub fn relocated(&self) -> Option<Self> {
         let DirectoryLocation::Moved(directory) = self.directory_handle.locate() else { return None };
         let others = self.roots.iter().skip(1).cloned();
@@ -143,7 +143,7 @@ impl Workspace {
         Some(Self { directory, roots, ..self.clone() })
     }
 
-    /// Another root from now on.
+    /// Adds a root.
     ///
     /// # Errors
     /// If there is no such directory.
@@ -156,7 +156,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Lets tools read below this directory too, from now on.
+    /// Lets tools read below this directory.
     ///
     /// # Errors
     /// If there is no such directory.
@@ -169,33 +169,33 @@ impl Workspace {
         Ok(())
     }
 
-    /// Lets tools read nothing but the roots again.
+    /// Removes all directories that may only be read.
     pub fn clear_readable_dirs(&self) {
         self.readable_dirs.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// The directories that may be read besides the roots.
+    /// Returns the directories that may only be read.
     pub fn readable_dirs(&self) -> Vec<PathBuf> {
         self.readable_dirs.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The working directory: relative paths start here.
+    /// Returns the working directory, which relative paths start from.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// All roots, the working directory first.
+    /// Returns all roots, the working directory first.
     pub fn roots(&self) -> Vec<PathBuf> {
         let added = self.added_roots.read().unwrap_or_else(PoisonError::into_inner);
         self.roots.iter().chain(added.iter()).cloned().collect()
     }
 
-    /// The real path that `asked` leads to, which need not exist. Refused if it is outside the workspace.
+    /// Returns the real path of `asked`, which need not exist. A path outside the workspace is refused.
     pub fn resolve(&self, asked: &str) -> Result<PathBuf, PathError> {
         self.check_path(asked, PathAccess::ReadWrite)
     }
 
-    /// The same for whoever only reads: also what may be read besides the workspace.
+    /// Like [`resolve`](Self::resolve), but also accepts directories that may only be read.
     pub fn resolve_to_read(&self, asked: &str) -> Result<PathBuf, PathError> {
         self.check_path(asked, PathAccess::Read)
     }
@@ -210,7 +210,7 @@ impl Workspace {
         self.resolve_within(Path::new(asked), aim)
     }
 
-    /// The same for a path of a system's making, whose name may be no text, and which is read.
+    /// Like [`resolve_to_read`](Self::resolve_to_read), for a path that need not be UTF-8.
     pub(crate) fn resolve_os_path(&self, path: &Path) -> Result<PathBuf, PathError> {
         self.resolve_within(path, PathAccess::Read)
     }
@@ -225,9 +225,9 @@ impl Workspace {
         }
     }
 
-    /// The real path that a path leads to, inside the workspace or not; nothing if its links never end.
+    /// Returns the real path of a path inside or outside the workspace; `None` for circular links.
     pub fn real_path(&self, path: &Path) -> Option<PathBuf> {
-        // A path by the workspace's other name is the same path.
+        // A path under the directory's given name leads to the same file.
         let below = self.given_directory.as_ref().and_then(|given| path.strip_prefix(given).ok());
         let written = self.directory.join(below.unwrap_or(path));
         let Some(resolved) = &self.resolved_paths else { return follow_links(&written) };
@@ -235,18 +235,19 @@ impl Workspace {
         resolved.entry(written).or_insert_with_key(|written| follow_links(written)).clone()
     }
 
-    /// True if `path`, with its symlinks followed, may be read.
+    /// Returns whether `path`, with its symbolic links followed, may be read.
     pub fn may_read(&self, path: &Path) -> bool {
         self.real_path(path).is_some_and(|real| self.contains(&real, PathAccess::Read))
     }
 
-    /// The root that holds a real path, also one that may only be read; the innermost one if roots are nested.
+    /// Returns the root that contains a real path, or the directory that may only be read; the innermost one if they
+    /// are nested.
     pub fn root_of(&self, real: &Path) -> Option<PathBuf> {
         let roots = self.roots().into_iter().chain(self.readable_dirs());
         roots.filter(|root| real.starts_with(root)).max_by_key(|root| root.as_os_str().len())
     }
 
-    /// How to write a real path for people: relative to the working directory where it is below it.
+    /// Returns a real path for display: relative to the working directory where it is inside.
     pub fn shorten(&self, real: &Path) -> String {
         match real.strip_prefix(&self.directory) {
             Ok(relative) if relative.as_os_str().is_empty() => ".".to_owned(),
@@ -255,7 +256,7 @@ impl Workspace {
         }
     }
 
-    /// Whether a real path is one that no tool touches.
+    /// Returns whether a real path is one that no tool may access.
     pub(crate) fn is_forbidden(&self, real: &Path) -> bool {
         self.forbidden_files.iter().any(|file| file == real)
     }
@@ -275,9 +276,11 @@ fn real_directory(path: &Path) -> Result<PathBuf, WorkspaceError> {
     if real.is_dir() { Ok(real) } else { Err(unusable(io::Error::from(io::ErrorKind::NotADirectory))) }
 }
 
-/// Follows an absolute path component by component, as the system would, so that `link/..` is the parent of the link's
-/// target. What does not exist is kept as written: a file to be created, also behind a dangling link. `None` if the
-/// links never end.
+/// Follows an absolute path component by component, as the operating system does, so that `link/..` is the parent of
+/// the link's target.
+///
+/// Missing components are kept as they are written, for a file to be created, also behind a dangling link. Returns
+/// `None` for too many links.
 fn follow_links(path: &Path) -> Option<PathBuf> {
     const MAX_SYMLINKS: usize = 40;
     let mut links = 0;
@@ -454,7 +457,7 @@ mod tests {
         let secret = out.join("secret");
         let asked = secret.to_str().unwrap();
         assert!(workspace.resolve_to_read(asked).is_err() && !workspace.may_read(&secret));
-        // All that come from it see it, before and after.
+        // All clones share the directories that may be read.
         let other = workspace.clone();
         workspace.allow_reading(&out).unwrap();
         assert_eq!(other.resolve_to_read(asked), Ok(secret.clone()));

@@ -1,4 +1,4 @@
-//! The tools as an agent calls them: through the registry, with JSON arguments, in a project of their own.
+//! Tests the tools as an agent calls them: through the registry, with JSON arguments, in a temporary project.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod suite {

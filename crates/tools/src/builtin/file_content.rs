@@ -1,4 +1,4 @@
-//! One file as content for the model: lines of text, or media as they are. Shared by the tools that read files.
+//! Reads one file as content for the model: lines of text, or media. Shared by the tools that read files.
 
 use crate::encoding;
 use crate::failure::{ToolErrorKind, ToolFailure};
@@ -8,19 +8,19 @@ use crate::result::ResultPart;
 use base64::Engine as _;
 use std::path::Path;
 
-/// How many lines, and how much of each, are shown at once.
+/// The limits of lines, and of characters per line, that are shown at once.
 pub(super) const MAX_SHOWN_LINES: usize = 2000;
 pub(super) const MAX_LINE_CHARS: usize = 2000;
 const MAX_SVG_BYTES: usize = 1024 * 1024;
 
-/// The lines that are wanted: the first, counted from 0, and how many.
+/// The requested lines: the first, counted from 0, and their number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct LineWindow {
     pub(super) start: usize,
     pub(super) count: Option<usize>,
 }
 
-/// A file, read.
+/// The content of a file.
 #[derive(Debug)]
 pub(super) enum FileContent {
     Text(TextContent),
@@ -28,14 +28,14 @@ pub(super) enum FileContent {
         part: ResultPart,
         family: &'static str,
     },
-    /// Nothing a model can read.
+    /// Content that a model cannot read.
     Binary,
 }
 
 #[derive(Debug)]
 pub(super) struct TextContent {
     pub(super) text: String,
-    /// First and last line shown, counted from 1.
+    /// The first and last line shown, counted from 1.
     pub(super) line_range: (usize, usize),
     pub(super) total_lines: usize,
     pub(super) has_truncated_lines: bool,
@@ -97,7 +97,7 @@ fn select_lines(text: &str, window: LineWindow) -> TextContent {
     }
 }
 
-/// The beginning of an overlong line, or `None` if it is not.
+/// Returns the shortened text of an overlong line, or `None` if the line is not too long.
 pub(super) fn truncate_line(line: &str) -> Option<String> {
     let (at, _) = line.char_indices().nth(MAX_LINE_CHARS)?;
     Some(format!("{}... [truncated]", &line[..at]))

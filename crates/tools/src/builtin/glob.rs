@@ -1,4 +1,4 @@
-//! `glob`: files whose path fits a pattern, recently changed ones first.
+//! The tool `glob`: finds files whose path matches a pattern, recently changed ones first.
 
 use super::glob_pattern::{CaseSensitivity, compile_globs};
 use crate::catalog::{self, BuiltinInfo};
@@ -13,7 +13,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// More paths than this are counted, not listed.
+/// The largest number of paths that are listed; further ones are only counted.
 const MAX_LISTED_FILES: usize = 2000;
 const RECENT_FILE_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -125,7 +125,7 @@ fn format_files(mut found: Vec<(Option<SystemTime>, PathBuf)>, pattern: &str, pl
         return ToolResult::text(format!("No files found matching pattern \"{pattern}\" {place}"), "No files found");
     }
     let since = SystemTime::now().checked_sub(RECENT_FILE_PERIOD);
-    // Recent ones sort by time, newest first; all others follow, by path alone.
+    // Recent files are sorted by time, newest first; all others follow, sorted by path.
     found.sort_by(|(a_time, a), (b_time, b)| {
         let recent = |time: &Option<SystemTime>| time.filter(|time| since.is_none_or(|since| *time > since));
         recent(b_time).cmp(&recent(a_time)).then_with(|| a.cmp(b))

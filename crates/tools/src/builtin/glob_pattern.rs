@@ -1,17 +1,18 @@
-//! Glob patterns over paths, as `glob` and `read_many_files` take them. Matches paths; walks nothing.
+//! Glob patterns over paths, as `glob` and `read_many_files` take them. The files themselves are walked elsewhere.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::path::Path;
 
-/// Whether upper and lower case differ in a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CaseSensitivity {
     Sensitive,
     Insensitive,
 }
 
-/// Compiles glob patterns relative to `start`. A pattern that is the path of something existing means exactly that,
-/// brackets and all; one that names a directory means all that is in it.
+/// Compiles glob patterns relative to `start`.
+///
+/// A pattern that is the path of an existing file matches exactly that file, even if it contains brackets; the path of
+/// an existing directory matches everything in it.
 pub(super) fn compile_globs(patterns: &[String], start: &Path, case: CaseSensitivity) -> Result<GlobSet, String> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {

@@ -1,5 +1,5 @@
-//! `google_web_search`: asks the model's provider to search the web. The searching is done by whoever implements
-//! [`WebSearch`] and is in the call's context; this file has the tool around it and the form of the answer.
+//! The tool `google_web_search`: asks the model's provider to search the web, through the [`WebSearch`] of the call's
+//! context.
 
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// Something that can search the web.
+/// A provider of web search.
 pub trait WebSearch: std::fmt::Debug + Send + Sync {
-    /// Searches.
+    /// Searches the web for `query`.
     fn search<'a>(
         &'a self,
         query: &'a str,
@@ -25,9 +25,7 @@ pub trait WebSearch: std::fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct WebSearchError {
-    /// What sort of failure.
     pub kind: ToolErrorKind,
-    /// Why.
     pub message: String,
 }
 
@@ -91,7 +89,7 @@ impl BuiltinTool for GoogleWebSearch {
     }
 }
 
-/// The text, and the list of its sources below.
+/// Formats the answer with the list of its sources below it.
 fn format_answer(answer: &SearchAnswer) -> String {
     let mut text = answer.text.clone();
     if !answer.sources.is_empty() {

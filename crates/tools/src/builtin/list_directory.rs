@@ -1,4 +1,4 @@
-//! `list_directory`: the entries of one directory.
+//! The tool `list_directory`: lists the entries of one directory.
 
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
@@ -64,7 +64,7 @@ impl BuiltinTool for ListDirectory {
     }
 }
 
-/// The schema of the argument that switches ignore files off, shared with other tools.
+/// Returns the schema of the argument that switches ignore files off, shared with other tools.
 pub(super) fn filtering_schema() -> Value {
     json!({
         "type": "object",
@@ -101,7 +101,7 @@ fn list_entries(args: &ListDirectoryArgs, ctx: &ToolContext) -> Result<ToolResul
             ignored += 1;
             continue;
         }
-        // Follows links, as the listing is of what can be opened; a dangling one is left out.
+        // The listing shows what can be opened, so links are followed and dangling ones are left out.
         match fs::metadata(&path) {
             Ok(found) if found.is_dir() => entries.push(ListedEntry::Directory(name)),
             Ok(found) => entries.push(ListedEntry::File(name, found.len())),

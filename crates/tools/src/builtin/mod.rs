@@ -1,5 +1,5 @@
-//! The built-in tools, one file each. What is shared by several is in `content` (a file as content for the model),
-//! `edit` (a planned change of one file), `nearest` and `pattern`.
+//! The built-in tools, one file each. Several of them share `file_content`, `planned_edit`, `nearest_text` and
+//! `glob_pattern`.
 
 mod file_content;
 mod glob;
@@ -22,16 +22,16 @@ use crate::tool::{BuiltinAdapter, BuiltinTool, Tool};
 use google_web_search::GoogleWebSearch;
 use std::sync::Arc;
 
-/// Whether the web can be searched.
+/// Whether the session can search the web.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WebSearchSupport {
-    /// It can: calls are given something to search with.
+    /// Calls have a [`WebSearch`](google_web_search::WebSearch) in their context.
     Available,
-    /// It cannot, so there is no tool for it.
+    /// The tool for it is not offered.
     Unavailable,
 }
 
-/// All of them, in the order of the catalog's table.
+/// Returns all built-in tools, in the order of the catalog's table.
 pub(crate) fn builtin_tools(searching: WebSearchSupport) -> Vec<Arc<dyn Tool>> {
     fn tool(builtin: impl BuiltinTool) -> Arc<dyn Tool> {
         Arc::new(BuiltinAdapter(builtin))

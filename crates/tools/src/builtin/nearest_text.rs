@@ -1,18 +1,19 @@
-//! Where in a text something comes closest to what was looked for and not found. Advice for an error message, nothing
-//! that any edit relies on; its work is bounded.
+//! Finds the lines of a text that are most similar to a text that was not found.
+//!
+//! The result is only a hint in an error message; no edit relies on it. Its work is limited by the constants below.
 
 use std::fmt::Write as _;
 
-/// Lines that are compared letter by letter at most, and letters of each that count.
+/// The limits of lines that are compared for similarity, and of characters compared in each.
 const MAX_LINE_COMPARISONS: usize = 20_000;
 const MAX_COMPARED_CHARS: usize = 120;
-/// Lines of what was looked for that are compared at all.
+/// The largest number of lines of the wanted text that are compared.
 const MAX_SAMPLE_LINES: usize = 30;
-/// Below this likeness a place says nothing.
+/// The least similarity at which lines are shown.
 const MIN_SHOWN_SIMILARITY: f64 = 0.5;
 const MAX_SHOWN_LINES: usize = 20;
 
-/// A sentence or two on where `wanted` may be meant to be in `text`.
+/// Returns a hint about which lines of `text` may be the intended ones.
 pub(super) fn hint(text: &str, wanted: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let wanted: Vec<&str> = wanted.trim_matches('\n').lines().collect();
@@ -40,8 +41,9 @@ fn line_range(start: usize, count: usize) -> String {
     format!("{}-{}", start + 1, start + count.max(1))
 }
 
-/// The first of the lines that are most like `wanted`, and how much they are. Lines that are equal but for their
-/// indentation are looked for in the whole text first, since that costs little.
+/// Returns the index of the most similar lines, and their similarity.
+///
+/// Lines that are equal except for indentation are searched for in the whole text first, because that is cheap.
 fn closest_lines(lines: &[&str], wanted: &[&str]) -> Option<(usize, f64)> {
     let sample: Vec<(usize, &str)> = wanted
         .iter()
@@ -73,7 +75,7 @@ fn best_match(
     };
     (0..lines.len().min(places))
         .map(|start| (start, score(start)))
-        // The first of equals: `max_by` alone would give the last.
+        // `max_by` returns the last of equal elements, and the first is wanted.
         .rev()
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .filter(|(_, likeness)| *likeness >= MIN_SHOWN_SIMILARITY)
@@ -120,7 +122,7 @@ mod tests {
         let far = MAX_LINE_COMPARISONS + 1;
         let text = "some line of text that is not it\n".repeat(far) + "another thing altogetherr\n";
         assert!(hint(&text, "another thing altogether").starts_with("Nothing in the file is like it"));
-        // Lines that are equal are found wherever they are.
+        // Equal lines are found wherever they are.
         let text = text + "another thing altogether\n";
         assert!(hint(&text, "  another thing altogether").starts_with(&format!("Lines {}", line_range(far + 1, 1))));
     }

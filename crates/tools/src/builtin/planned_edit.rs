@@ -1,4 +1,5 @@
-//! A planned change of one file: worked out first, shown if asked, then written whole. Shared by the tools that edit.
+//! A planned change of one file: computed first, shown for approval, then written as a whole. Shared by the editing
+//! tools.
 
 use crate::context::ToolContext;
 use crate::diff::FileDiff;
@@ -9,22 +10,22 @@ use crate::result::{ResultContent, ToolDisplay, ToolResult};
 use crate::workspace::Workspace;
 use std::path::PathBuf;
 
-/// How many lines of the new text the model is shown around its change.
+/// The number of unchanged lines that the model is shown around its change.
 const SNIPPET_CONTEXT_LINES: usize = 5;
 const MAX_SNIPPET_LINES: usize = 200;
 
-/// What a file will be.
+/// The planned new content of a file.
 #[derive(Debug)]
 pub(super) struct PlannedEdit {
     pub(super) path: PathBuf,
     pub(super) encoding: Encoding,
-    /// What is there now; `None` if nothing is.
+    /// The current text; `None` if there is no file.
     pub(super) before: Option<String>,
     pub(super) after: String,
 }
 
 impl PlannedEdit {
-    /// A plan to give the file this text, in the encoding and with the line endings it has.
+    /// Plans to replace the file's text, keeping its encoding and line endings.
     pub(super) fn overwrite(path: PathBuf, content: &str) -> Result<Self, ToolFailure> {
         let existing = file_io::read_text_if_exists(&path)?;
         let ending = existing.as_ref().map_or(LineEnding::Lf, |existing| LineEnding::detect(&existing.text));
@@ -41,7 +42,7 @@ impl PlannedEdit {
         ToolDisplay::Diff(Box::new(self.into_diff(workspace)))
     }
 
-    /// Refuses a change other than the one that the user was shown, because the file has changed since.
+    /// Refuses a change that differs from the one that the user approved, because the file has changed since.
     pub(super) fn check_matches_approved(&self, ctx: &ToolContext) -> Result<(), ToolFailure> {
         let Some(shown) = &ctx.approved_diff else { return Ok(()) };
         if shown.file_path == self.path && shown.original == self.before && shown.new == self.after {
@@ -52,7 +53,7 @@ impl PlannedEdit {
         Err(ToolFailure::new(ToolErrorKind::EditPreparationFailure, words).hint("Read it again before you change it."))
     }
 
-    /// Writes the file. `headline` is the model's first line; the changed places follow it where there was a file.
+    /// Writes the file. The result for the model begins with `headline`; if the file existed, the changed lines follow.
     pub(super) fn apply(self, headline: String, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
         self.check_matches_approved(ctx)?;
         let write = if self.before.is_some() { file_io::rewrite } else { file_io::write_atomically };

@@ -1,4 +1,4 @@
-//! `read_file`: one file, as text in a window of lines or as media.
+//! The tool `read_file`: reads one file, as a range of lines or as media.
 
 use super::file_content::{self, FileContent, LineWindow, TextContent};
 use crate::catalog::{self, BuiltinInfo};
@@ -18,7 +18,7 @@ pub(crate) struct ReadFileArgs {
     start_line: Option<u64>,
     #[serde(default, deserialize_with = "lenient_u64")]
     end_line: Option<u64>,
-    /// The older spelling: lines counted from 0, and how many.
+    /// The older arguments: the first line, counted from 0, and the number of lines.
     #[serde(default, deserialize_with = "lenient_u64")]
     offset: Option<u64>,
     #[serde(default, deserialize_with = "lenient_u64")]

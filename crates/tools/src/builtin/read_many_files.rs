@@ -1,4 +1,4 @@
-//! `read_many_files`: all files that fit some patterns, one after another.
+//! The tool `read_many_files`: reads all files that match some patterns.
 
 use super::file_content::{self, FileContent, LineWindow};
 use super::glob_pattern::{CaseSensitivity, compile_globs};
@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// All text together is at most this long; what comes after is named as skipped.
+/// The size of the content after which no further file is read; the remaining files are listed as skipped.
 const MAX_TOTAL_BYTES: usize = 4 * 1024 * 1024;
 
-/// Left out unless `useDefaultExcludes` is false: other people's code, build products, secrets, archives.
+/// Patterns that are excluded unless `useDefaultExcludes` is false: dependencies, build products, secrets, archives.
 const DEFAULT_EXCLUDES: &[&str] = &[
     "**/{node_modules,bower_components,.git,.svn,.hg,.vscode,.idea,dist,build,coverage,__pycache__}/**",
     "**/*.{bin,exe,dll,so,dylib,class,jar,war,zip,tar,gz,bz2,rar,7z,pak,rpa,pyc,pyo}",
@@ -27,7 +27,7 @@ const DEFAULT_EXCLUDES: &[&str] = &[
     "**/{.DS_Store,.env,GEMINI.md}",
 ];
 
-/// The last part of every answer.
+/// The last part of every answer that contains files.
 pub const END_OF_FILES_MARKER: &str = "\n--- End of content ---";
 
 pub(crate) struct ReadManyFiles;
@@ -103,7 +103,7 @@ fn find_files(args: &ReadManyFilesArgs, ctx: &ToolContext) -> Result<BTreeSet<Pa
         excludes.extend(DEFAULT_EXCLUDES.iter().map(|pattern| (*pattern).to_owned()));
     }
     let mut files = BTreeSet::new();
-    // What may be read besides is looked through only where it is meant.
+    // Readable directories outside the workspace are searched only if a pattern names them.
     let is_meant = |root: &PathBuf| args.include.iter().any(|pattern| Path::new(pattern).starts_with(root));
     let besides = ctx.workspace.readable_dirs().into_iter().filter(is_meant);
     for root in &ctx.workspace.roots().into_iter().chain(besides).collect::<Vec<_>>() {
@@ -192,13 +192,13 @@ fn read_one_file(
     }
 }
 
-/// Media are large; a pattern like `**/*` does not mean them.
+/// Returns whether a pattern names this media file or its extension; media are large, and `**/*` does not ask for them.
 fn is_named_explicitly(path: &Path, include: &[String]) -> bool {
     let (Some(extension), Some(stem)) = (path.extension(), path.file_stem()) else { return false };
     let (extension, stem) = (extension.to_string_lossy().to_lowercase(), stem.to_string_lossy());
     include.iter().filter_map(|pattern| pattern.rsplit('/').next()).any(|name| {
         let lower = name.to_lowercase();
-        // A directory that happens to be called like the file names nothing.
+        // A pattern for a directory with the same name as the file does not name the file.
         let names_stem =
             if name.contains(['*', '?', '[', '{']) { name.contains(stem.as_ref()) } else { path.ends_with(name) };
         names_stem || ['.', '{', ','].iter().any(|before| lower.contains(&format!("{before}{extension}")))

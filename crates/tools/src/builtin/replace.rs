@@ -1,5 +1,6 @@
-//! `replace`: exchanges a piece of a file's text that is given literally. Exact matches only: what the model believes to
-//! be there must be there, or it is shown what is.
+//! The tool `replace`: replaces a literal piece of a file's text.
+//!
+//! Only exact matches count; if there is none, the model is shown the most similar lines.
 
 use super::nearest_text;
 use super::planned_edit::PlannedEdit;
@@ -23,12 +24,12 @@ pub(crate) struct ReplaceArgs {
     new_string: String,
     #[serde(default)]
     allow_multiple: bool,
-    /// The older way to say how often.
+    /// The older argument for the number of matches.
     #[serde(default, deserialize_with = "lenient_u64")]
     expected_replacements: Option<u64>,
 }
 
-/// How often the old text must be there.
+/// The number of matches that the old text must have.
 enum ExpectedMatches {
     Exactly(u64),
     AtLeastOnce,
@@ -107,7 +108,7 @@ impl BuiltinTool for Replace {
     }
 }
 
-/// The change and how many places it touches.
+/// Returns the planned change and the number of replacements.
 fn plan_edit(args: &ReplaceArgs, ctx: &ToolContext) -> Result<(PlannedEdit, usize), ToolFailure> {
     let path = ctx.workspace.resolve(&args.file_path)?;
     let existing = file_io::read_text_if_exists(&path)?;

@@ -1,5 +1,5 @@
-//! `run_shell_command`: one command in a shell, waited for or left running. How it is run and ended is in `shell`;
-//! this file has the tool's arguments and the form of its answers.
+//! The tool `run_shell_command`: runs one command in a shell, and waits for it or leaves it running.
+//! This file has the tool's arguments and results; `shell` runs and ends the command.
 
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 
-/// A command longer than this is described by its description, if it has one.
+/// The length up to which a command is shown itself; a longer one is shown by its description, if it has one.
 const MAX_DESCRIBED_COMMAND_CHARS: usize = 150;
 
 pub(crate) struct RunShellCommand;
@@ -90,7 +90,7 @@ impl BuiltinTool for RunShellCommand {
         let failed = |error: std::io::Error| {
             ToolFailure::new(ToolErrorKind::ShellExecuteError, format!("the command could not be run: {error}"))
         };
-        // What runs on by itself is typed to by nobody.
+        // The user cannot type to a background command, so it gets no terminal.
         let on = if args.is_background { CommandStdio::Pipes } else { CommandStdio::Terminal };
         let started = shell::start_command(&args.command, &directory, on, ctx).map_err(failed)?;
         if args.is_background {
@@ -103,7 +103,7 @@ impl BuiltinTool for RunShellCommand {
     }
 }
 
-/// The directory that the command starts in, held open so that it is the one that was judged.
+/// Opens the directory that the command starts in, so that it stays the one that was checked.
 fn open_directory(args: &RunShellCommandArgs, ctx: &ToolContext) -> Result<DirectoryHandle, ToolFailure> {
     let Some(asked) = args.dir_path.as_deref().filter(|path| !path.trim().is_empty()) else {
         return Ok(DirectoryHandle::open(ctx.workspace.directory()));
@@ -128,7 +128,7 @@ async fn run_in_background(
     let pid = started.pid();
     match started.watch(ctx, delay).await? {
         WatchOutcome::Finished(finished) => Ok(format_finished(args, directory, pid, &finished)),
-        // Dropping it ends it.
+        // Dropping the command ends it.
         WatchOutcome::Running(command) if ctx.cancel.is_cancelled() => {
             Ok(ToolResult::from(ToolFailure::cancelled()).with_command_end(CommandEnd::Cancelled, command.output()))
         }
@@ -171,7 +171,7 @@ fn format_duration(time: Duration) -> String {
     }
 }
 
-/// The answer for a command that was stopped. That it took too long is for the model to deal with, not a failed call.
+/// Returns the result for a command that was stopped. A time-out is not a failed call: the model decides what to do.
 fn stopped_result(output: &str, why: &str) -> ToolResult {
     let told = if output.trim().is_empty() {
         format!("{why} There was no output before it was cancelled.")
@@ -186,7 +186,7 @@ fn stopped_result(output: &str, why: &str) -> ToolResult {
     ToolResult::text(wrap_untrusted(&told), shown)
 }
 
-/// The answer for a command that ended by itself. One that fails is no failed call either: the model sees the code.
+/// Returns the result for a command that ended by itself. An exit code other than 0 is not a failed call either.
 fn exited_result(
     args: &RunShellCommandArgs,
     directory: &Path,

@@ -1,4 +1,4 @@
-//! `save_memory`: adds a fact to the user's memory file, under a heading of its own. Which file that is, the caller says.
+//! The tool `save_memory`: adds a fact to the memory file of the call's context, under a fixed heading.
 
 use super::planned_edit::PlannedEdit;
 use crate::catalog::{self, BuiltinInfo};
@@ -11,7 +11,7 @@ use crate::tool::{BuiltinTool, run_blocking};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The heading that memories stand under, known to other programs that read the file.
+/// The heading of the memories, which other programs that read the file know too.
 const MEMORY_HEADING: &str = "## Gemini Added Memories";
 
 pub(crate) struct SaveMemory;
@@ -68,7 +68,7 @@ impl BuiltinTool for SaveMemory {
     }
 }
 
-/// What the file will be, and the fact on one line.
+/// Returns the planned change and the fact as one line.
 fn plan_edit(fact: &str, ctx: &ToolContext) -> Result<(PlannedEdit, String), ToolFailure> {
     let fact = fact.split_whitespace().collect::<Vec<_>>().join(" ");
     let fact = strip_imports(fact.trim_start_matches(['-', ' ']));
@@ -78,7 +78,7 @@ fn plan_edit(fact: &str, ctx: &ToolContext) -> Result<(PlannedEdit, String), Too
     let path = ctx.memory_file.clone().ok_or_else(|| {
         ToolFailure::new(ToolErrorKind::MemoryToolExecutionError, "there is no memory file in this session")
     })?;
-    // A linked memory file is common among people who keep their settings in a repository; the link stays.
+    // Users who keep their settings in a repository often link the memory file; the link stays.
     let path = ctx.workspace.real_path(&path).unwrap_or(path);
     let existing = file_io::read_text_if_exists(&path)?;
     if existing.as_ref().is_some_and(|existing| existing.fidelity == Fidelity::Lossy) {
@@ -93,8 +93,10 @@ fn plan_edit(fact: &str, ctx: &ToolContext) -> Result<(PlannedEdit, String), Too
     Ok((PlannedEdit { path, encoding, before, after }, fact))
 }
 
-/// A fact that brings no file along: `@path` in a memory file is the file's text, and what the model remembers must not have
-/// files read that nobody was asked about. Only inside a word, as in an address, does an `@` stay as it is.
+/// Escapes each `@` that would import a file.
+///
+/// In a memory file `@path` stands for the file's text, and a fact from the model must not have files read without the
+/// user's approval. An `@` inside a word, as in an e-mail address, stays as it is.
 fn strip_imports(fact: &str) -> String {
     let mut safe = String::with_capacity(fact.len());
     for char in fact.chars() {
@@ -106,7 +108,7 @@ fn strip_imports(fact: &str) -> String {
     safe
 }
 
-/// `text` with the fact as the last item under the heading; unchanged if it is there.
+/// Returns `text` with the fact as the last item under the heading; unchanged if the fact is already there.
 fn insert_fact(text: &str, fact: &str) -> String {
     let ending = LineEnding::detect(text);
     let item = format!("- {fact}");
@@ -136,7 +138,7 @@ fn find_heading(text: &str) -> Option<usize> {
     line_starts(text).find(|at| text[*at..].lines().next().is_some_and(|line| line.trim_end() == MEMORY_HEADING))
 }
 
-/// The next heading of this level or above.
+/// Returns the offset of the next heading of this level or above.
 fn next_heading(text: &str) -> Option<usize> {
     line_starts(text).find(|at| text[*at..].starts_with("## ") || text[*at..].starts_with("# "))
 }

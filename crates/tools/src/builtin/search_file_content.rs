@@ -1,4 +1,4 @@
-//! `search_file_content`: lines that match a regular expression, by ripgrep's own engine.
+//! The tool `search_file_content`: finds lines that match a regular expression, with ripgrep's libraries.
 
 use super::file_content::truncate_line;
 use super::glob_pattern::{CaseSensitivity, compile_globs};
@@ -116,7 +116,7 @@ impl BuiltinTool for SearchFileContent {
     }
 }
 
-/// What is looked for, compiled.
+/// The compiled patterns and limits of a search.
 struct ContentQuery {
     pattern_matcher: RegexMatcher,
     exclude_matcher: Option<RegexMatcher>,
@@ -125,7 +125,7 @@ struct ContentQuery {
     after: usize,
 }
 
-/// The hits of one file.
+/// The matching lines of one file.
 struct FileMatches {
     path: PathBuf,
     name: String,
@@ -152,7 +152,7 @@ fn search_content(args: &SearchFileContentArgs, ctx: &ToolContext) -> Result<Too
     }
     let mut query = ContentQuery::new(args)?;
     let total = args.total_max_matches.unwrap_or(DEFAULT_MAX_MATCHES).max(1);
-    // The agent's own ignore file is the user's way to hide things from the model, so the model cannot switch it off.
+    // With `.geminiignore` the user hides files from the model, so the model cannot switch it off.
     let filter = FileFilter { git_ignore: ctx.filter.git_ignore && !args.no_ignore, ..ctx.filter };
     let mut found = search_files(args, &query, &start, filter, total, ctx)?;
 
@@ -205,7 +205,7 @@ impl ContentQuery {
     }
 }
 
-/// File by file in the order of their paths, until there are enough matches or no more time.
+/// Searches the files in the order of their paths, until there are enough matches or the time is up.
 fn search_files(
     args: &SearchFileContentArgs,
     query: &ContentQuery,
@@ -234,7 +234,7 @@ fn search_files(
         if include.as_ref().is_some_and(|include| !include.is_match(relative)) {
             continue;
         }
-        // One file that cannot be read does not spoil the search of the others.
+        // An unreadable file does not end the search.
         let Ok(lines) = search_file(query, &path, start, left, ctx) else { continue };
         if lines.is_empty() {
             continue;
@@ -249,7 +249,7 @@ fn search_files(
     Ok(found)
 }
 
-/// A pattern without a slash means files of that name anywhere, as in ignore files.
+/// Compiles the include pattern; one without a slash matches file names in any directory, as in ignore files.
 fn include_set(args: &SearchFileContentArgs, base: &Path) -> Result<Option<GlobSet>, ToolFailure> {
     let Some(pattern) = args.include_pattern.as_deref().filter(|pattern| !pattern.trim().is_empty()) else {
         return Ok(None);
@@ -282,7 +282,7 @@ fn search_file(
         .search_file(&query.pattern_matcher, &file, &mut collector)
         .map_err(|error| ToolFailure::from_read_error(path, &error))?;
     let mut lines = collector.lines;
-    // Context that led up to matches that were left out, or followed none.
+    // Without a match the context lines belong to excluded matches.
     if !lines.iter().any(|line| line.is_match) {
         lines.clear();
     }

@@ -1,5 +1,5 @@
-//! `web_fetch`: pages of the web as text. What may be fetched is decided in `http`; this file finds the URLs in what
-//! the model asks for and turns what comes back into something to read.
+//! The tool `web_fetch`: fetches web pages as text. `http` decides what may be fetched; this file finds the URLs in the
+//! arguments and converts the pages.
 
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
@@ -16,23 +16,23 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const MAX_URLS: usize = 20;
-/// Characters of all pages together.
+/// The largest number of characters of all pages together.
 const MAX_PAGES_CHARS: usize = 250_000;
-/// HTML is broken into lines of this length.
+/// The line width of HTML that is converted to text.
 const HTML_TEXT_COLUMNS: usize = 120;
 
-/// As many requests go to one host within [`RATE_WINDOW`].
+/// The largest number of requests to one host within [`RATE_WINDOW`].
 const MAX_REQUESTS_PER_HOST: usize = 10;
 const RATE_WINDOW: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 pub(crate) struct WebFetch {
-    /// When each host was asked within the last window.
+    /// The times of the requests to each host within the last window.
     requests: Mutex<HashMap<String, VecDeque<Instant>>>,
 }
 
 impl WebFetch {
-    /// Counts a request to the host of this URL; an error if it has had its share.
+    /// Counts a request to the URL's host, or returns an error if the host's limit is reached.
     fn count_request(&self, url: &str, now: Instant) -> Result<(), String> {
         let host = host_of(url);
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,7 +52,7 @@ impl WebFetch {
     }
 }
 
-/// The host of a URL, as far as telling hosts apart needs it.
+/// Returns the host of a URL, in a form that suffices to distinguish hosts.
 fn host_of(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
@@ -123,7 +123,7 @@ impl BuiltinTool for WebFetch {
 }
 
 impl WebFetchArgs {
-    /// The URLs that are asked for, each once.
+    /// Returns the requested URLs without duplicates.
     fn urls(&self) -> Result<Vec<String>, ToolFailure> {
         let text = match (&self.url, &self.prompt) {
             (Some(url), _) if !url.trim().is_empty() => url,
@@ -132,7 +132,7 @@ impl WebFetchArgs {
         };
         let mut urls: Vec<String> = Vec::new();
         for word in text.split_whitespace().filter(|word| word.contains("://")) {
-            // Prose puts brackets and quotes around URLs, and full stops after them.
+            // Prose puts brackets and quotes around URLs, and punctuation after them.
             let word = word.trim_start_matches(['(', '[', '<', '{', '"', '\'', '`']);
             let word = word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '>', '}', '"', '\'', '`']);
             if !(word.starts_with("http://") || word.starts_with("https://")) {
@@ -158,7 +158,7 @@ impl WebFetchArgs {
     }
 }
 
-/// A page of GitHub that shows a file, as the file itself.
+/// Converts the address of a file's page on GitHub to the address of the file itself.
 fn raw_github_url(url: &str) -> String {
     url.strip_prefix("https://github.com/")
         .and_then(|path| path.split_once("/blob/"))
@@ -169,7 +169,7 @@ fn raw_github_url(url: &str) -> String {
         )
 }
 
-/// What was fetched, as something the model can read.
+/// Converts a fetched page to content that the model can read.
 async fn page_content(fetched: FetchedPage, ctx: &ToolContext) -> Result<ResultPart, String> {
     let mime_type = fetched.content_type.split(';').next().unwrap_or_default().trim().to_owned();
     if mime_type.starts_with("image/") && mime_type != "image/svg+xml" || mime_type == "application/pdf" {
@@ -194,7 +194,7 @@ async fn page_content(fetched: FetchedPage, ctx: &ToolContext) -> Result<ResultP
     .map_err(|failure| format!("the page could not be turned into text: {}", failure.message))
 }
 
-/// The encoding that `text/html; charset="…"` names.
+/// Returns the encoding that `text/html; charset="…"` names.
 fn charset(content_type: &str) -> &str {
     let charset = content_type.split_once("charset=").map_or("", |(_, charset)| charset);
     charset.split(';').next().unwrap_or_default().trim_matches([' ', '"', '\''])

@@ -1,4 +1,4 @@
-//! `write_file`: gives a file its whole content.
+//! The tool `write_file`: writes the whole content of a file.
 
 use super::planned_edit::PlannedEdit;
 use crate::catalog::{self, BuiltinInfo};

@@ -1,4 +1,4 @@
-//! `write_todos`: the model's list of what it has to do, shown to the user. Keeps nothing: each call gives the whole list.
+//! The tool `write_todos`: shows the user the model's task list. It keeps no state: each call has the whole list.
 
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;

@@ -1,4 +1,4 @@
-//! All that servers are given of the outside, by whoever runs the session: no environment and no directory of their own making.
+//! The resources that the session gives MCP servers: directories, environment and network.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,32 +10,32 @@ use hookwright_settings::McpServer;
 use crate::context::Environment;
 use crate::tool::BoxFuture;
 
-/// What servers may use.
+/// The resources that MCP servers may use.
 #[derive(Clone, Default)]
 pub struct McpAccess {
-    /// Where programs start that name no directory.
+    /// The working directory of server processes whose configuration names none.
     pub directory: PathBuf,
-    /// The directories that servers are told of, if they ask.
+    /// The directories that servers may ask for (`roots/list`).
     pub roots: Vec<PathBuf>,
-    /// What programs find in their environment, besides what their configuration says.
+    /// The environment of server processes, without the variables of their configuration.
     pub environment: Environment,
-    /// The programs that run, to be ended with the session.
+    /// The process groups of server processes, to be ended with the session.
     pub groups: Arc<ProcessGroups>,
-    /// The proxy for servers elsewhere.
+    /// The proxy for remote servers.
     pub proxy: Option<ProxyOptions>,
-    /// Who knows the tokens that servers elsewhere want.
+    /// The provider of tokens for remote servers.
     pub tokens: Option<Arc<dyn TokenProvider>>,
 }
 
-/// Who knows tokens for servers elsewhere.
+/// Provides tokens for remote servers.
 pub trait TokenProvider: Send + Sync {
-    /// A token that is good now, if there is one for this server.
+    /// Returns a valid token for this server, if there is one.
     fn bearer<'a>(&'a self, server: &'a McpServer) -> BoxFuture<'a, Option<String>>;
 
-    /// Another one, after the server has refused this one.
+    /// Returns another token after the server has refused this one.
     fn replace_refused<'a>(&'a self, server: &'a McpServer, refused: &'a str) -> BoxFuture<'a, Option<String>>;
 
-    /// The server wants a token with more scopes, as its challenge says: they are asked for when the user signs in again.
+    /// Records that the server's challenge asks for more scopes, which are requested when the user signs in again.
     fn request_scopes<'a>(&'a self, _server: &'a McpServer, _challenge: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async {})
     }

@@ -1,5 +1,5 @@
-//! One server's life in a session: it connects beside everything else, is started again when it is lost, and is asked for
-//! things. A server that is slow, dies or lies costs whoever asked it, and nobody else.
+//! The connection to one MCP server in a session: it connects in the background, reconnects when the connection is
+//! lost, and sends requests. A slow or failing server affects only the calls to it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,59 +17,60 @@ use super::error::McpError;
 use super::inventory::Inventory;
 use super::transport::{self, McpConnection};
 
-/// The longest that a server may take to introduce itself.
+/// The time limit for connecting and listing.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a call waits for a server that is about to be there.
+/// How long a call waits for a server that is still connecting.
 const PENDING_CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a lost server is started again before somebody has to ask for it.
+/// The number of automatic reconnection attempts; further ones happen only on request.
 const MAX_RECONNECT_ATTEMPTS: u32 = 5;
-/// The wait before the first of them; each next one is twice as long.
+/// The delay before the first reconnection attempt; each further one is twice as long.
 const INITIAL_RECONNECT_DELAY: Duration = Duration::from_millis(500);
-/// Who was there for so long was not lost at once.
+/// The connection time after which the attempts are counted anew.
 const STABLE_CONNECTION_PERIOD: Duration = Duration::from_secs(60);
-/// Whoever changes its lists all the time is heard so often.
+/// The least time between two refreshes of a server's lists.
 const LIST_REFRESH_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How a server is.
+/// The state of the connection to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpConnectionStatus {
-    /// It is about to be there.
+    /// The connection is being made.
     Connecting,
-    /// It is there.
+    /// The connection works.
     Connected,
-    /// It is not.
+    /// There is no connection.
     Disconnected {
-        /// Why.
+        /// The reason for users.
         why: String,
-        /// Whether it will be tried again without anybody's word.
+        /// Whether another attempt follows automatically.
         again: bool,
-        /// What to do about it, if that is known.
+        /// What the user can do about it, if that is known.
         hint: Option<String>,
     },
-    /// It wants to know who asks.
+    /// The server requires authentication.
     NeedsAuthentication,
 }
 
-/// What happens to a server, for whoever runs the session.
+/// A change of a server's connection, for the session.
 #[derive(Clone, Debug)]
 pub(super) enum ConnectionEvent {
-    /// It is there, with this.
+    /// The server is connected and its lists are loaded.
     Connected,
-    /// What it has is different now; these of its tools that were used already are.
+    /// The server's lists have changed; the names are the changed tools that were already used.
     ToolsChanged(Vec<String>),
-    /// It is not there.
+    /// The server is not connected.
     Disconnected,
 }
 
-/// One server.
+/// The client of one server.
 pub(super) struct McpClient {
     pub(super) server: McpServer,
     access: McpAccess,
     state: watch::Sender<McpClientState>,
-    /// Whether everybody has been told how it is: its tools are on offer, or it is known not to be there.
+    /// Whether the last change of state was announced: the tools are offered, or the server is known to be
+    /// disconnected.
     is_settled: watch::Sender<bool>,
     reconnect_signal: Notify,
-    /// The tools that were called, as they were then.
+    /// The fingerprints of the tools that were called.
     used_tools: Mutex<HashMap<String, u64>>,
 }
 
@@ -80,10 +81,10 @@ struct McpClientState {
     inventory: Arc<Inventory>,
 }
 
-/// Why a connection is not used any more.
+/// Why a connection is no longer used.
 enum ConnectionEnd {
     Lost(String),
-    /// Somebody wants it made anew.
+    /// The session asked for a new connection.
     ReconnectRequested,
 }
 
@@ -110,18 +111,18 @@ impl McpClient {
         self.state.borrow().inventory.clone()
     }
 
-    /// Connects it anew.
+    /// Makes a new connection.
     pub(super) fn reconnect(&self) {
         self.reconnect_signal.notify_one();
     }
 
-    /// Waits until it is there, or is known not to be.
+    /// Waits until the server is connected or known to be disconnected.
     pub(super) async fn wait_settled(&self) {
-        // It only fails when this is gone.
+        // The sender lives in `self`, so this cannot fail.
         let _ = self.is_settled.subscribe().wait_for(|told| *told).await;
     }
 
-    /// Its life, for as long as anybody polls this.
+    /// Connects and reconnects for as long as the future is polled.
     pub(super) async fn run(&self, tell: impl Fn(ConnectionEvent)) {
         let span = tracing::info_span!("mcp", server = self.server.name);
         self.run_loop(&tell).instrument(span).await;
@@ -160,12 +161,12 @@ impl McpClient {
         }
     }
 
-    /// Waits until it is time to try again; whether that is by itself.
+    /// Waits until the next attempt is due; returns whether it is an automatic one.
     async fn wait_for_retry(&self, error: &McpError, tries: u32, tell: &impl Fn(ConnectionEvent)) -> bool {
         let by_itself = tries < MAX_RECONNECT_ATTEMPTS
             && !matches!(error, McpError::SpawnFailed { .. } | McpError::Unauthorized { .. });
         tracing::warn!(tries, again = by_itself, "{error}");
-        // What was lost is started again at once, and missed by nobody if that succeeds.
+        // A lost connection is first remade silently; its tools stay listed meanwhile.
         let at_once =
             tries == 0 && matches!(error, McpError::Closed(_)) && self.status() == McpConnectionStatus::Connected;
         let status = match error {
@@ -203,7 +204,7 @@ impl McpClient {
         });
     }
 
-    /// Takes what a server has now; the names of those tools that somebody used and that are others now.
+    /// Stores a server's lists; returns the names of the changed tools that were already used.
     fn set_inventory(
         &self,
         status: McpConnectionStatus,
@@ -225,7 +226,7 @@ impl McpClient {
         changed
     }
 
-    /// Holds on to a connection, and hears what changes.
+    /// Refreshes the lists when they change, until the connection ends.
     async fn monitor(&self, connection: &Arc<McpConnection>, tell: &impl Fn(ConnectionEvent)) -> ConnectionEnd {
         loop {
             tokio::select! {
@@ -249,7 +250,7 @@ impl McpClient {
         }
     }
 
-    /// The connection, which may be about to be there.
+    /// Returns the connection, after waiting for one that is being made.
     async fn connection(&self, cancel: &CancellationToken) -> Result<Arc<McpConnection>, McpError> {
         let mut state = self.state.subscribe();
         let settled = state.wait_for(|state| state.status != McpConnectionStatus::Connecting);
@@ -281,14 +282,14 @@ impl McpClient {
         cancel: &CancellationToken,
     ) -> Result<Value, McpError> {
         let answer = connection.request(method, params, self.server.timeout, cancel).await;
-        // A token that has run out: whoever knows them may have a newer one.
+        // The token may have expired; reconnecting asks the token provider for a newer one.
         if matches!(answer, Err(McpError::Unauthorized { .. })) {
             self.reconnect();
         }
         answer
     }
 
-    /// Calls a tool, which must still be what it was when somebody looked at it.
+    /// Calls a tool, if its definition is still the one that was approved.
     pub(super) async fn call_tool(
         &self,
         tool: &str,
@@ -321,7 +322,7 @@ impl McpClient {
     }
 }
 
-/// Connects to a server and asks it what it has.
+/// Connects to a server and loads its lists.
 pub(super) async fn connect_and_list(
     server: &McpServer,
     access: &McpAccess,

@@ -1,4 +1,4 @@
-//! Why a server can't be used, in words for people and for the model. What is done about it is the client's business.
+//! Errors of MCP servers, with messages for users and models. The client decides about reconnecting.
 
 use std::time::Duration;
 
@@ -7,55 +7,49 @@ use super::remote::printable_name;
 /// Why a server, or one request to it, failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum McpError {
-    /// Its program can't be started.
+    /// The server's program can't be started.
     #[error("`{command}` can't be started: {why}")]
-    SpawnFailed {
-        /// The program.
-        command: String,
-        /// Why.
-        why: String,
-    },
-    /// It can't be reached, or answers with something else than the protocol.
+    SpawnFailed { command: String, why: String },
+    /// The server can't be reached, or answers with something other than the protocol.
     #[error("{0}")]
     Unreachable(String),
-    /// Nobody is there at its address.
+    /// No server listens at the address.
     #[error("nobody answers at {place}: {why}")]
     ConnectFailed {
         /// The address, without secrets.
         place: String,
-        /// Why.
         why: String,
     },
-    /// It wants to know who asks.
+    /// The server requires authentication.
     #[error("it needs authentication")]
     Unauthorized {
-        /// What it says about that (`WWW-Authenticate`).
+        /// The server's `WWW-Authenticate` header.
         challenge: Option<String>,
     },
-    /// It is gone.
+    /// The connection is closed.
     #[error("the server is gone: {0}")]
     Closed(String),
-    /// It does not answer.
+    /// The server does not answer in time.
     #[error("no answer within {}", seconds(.0))]
     TimedOut(Duration),
-    /// It answers with an error.
+    /// The server answers with an error.
     #[error("{message} (code {code})")]
     Refused {
-        /// The protocol's code.
+        /// The JSON-RPC error code.
         code: i32,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
-    /// What it answers makes no sense.
+    /// The answer violates the protocol.
     #[error("{0}")]
     InvalidResponse(String),
-    /// Nobody wants the answer any more.
+    /// The caller cancelled the request.
     #[error("cancelled")]
     Cancelled,
 }
 
 impl McpError {
-    /// What to do about it, for whoever named the server.
+    /// Returns what the user can do about it.
     pub fn hint(&self, server: &str) -> Option<String> {
         Some(match self {
             McpError::SpawnFailed { .. } => "install the program, or write its whole path as `command`".to_owned(),
@@ -70,7 +64,7 @@ impl McpError {
         })
     }
 
-    /// Whether it says that there is no such method, as servers do that lack a whole side of the protocol.
+    /// Returns whether the server does not know the method, as with servers that lack a part of the protocol.
     pub(super) fn is_unknown_method(&self) -> bool {
         matches!(self, McpError::Refused { code: -32601, .. })
     }

@@ -1,4 +1,5 @@
-//! What a server has, asked for list by list. A list that a server lacks is empty; one that it spoils costs what it spoils.
+//! The tools, prompts and resources of a server. A list that the server does not support is empty; an unreadable list
+//! of prompts or resources becomes a problem to report.
 
 use std::time::Duration;
 
@@ -13,31 +14,29 @@ use super::remote::{self, RemotePrompt, RemoteResource, RemoteTool};
 use super::transport::McpConnection;
 use crate::tool::one_line;
 
-/// The longest that a server may take for one piece of a list.
+/// The time limit for one page of a list.
 const LIST_PAGE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Past these, a list is a mistake.
+/// The limits of pages and entries of a list; the rest of a longer one is ignored.
 const MAX_LIST_PAGES: usize = 200;
 const MAX_LIST_ENTRIES: usize = 5000;
 
-/// What a server has.
+/// The tools, prompts and resources of a server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inventory {
-    /// What it says of itself: name and version.
+    /// The server's name and version.
     pub about: String,
-    /// How it wants to be used, in its own words.
+    /// The server's instructions for its use.
     pub instructions: Option<String>,
-    /// Its tools, as far as the settings want them.
+    /// The tools that the settings include.
     pub tools: Vec<RemoteTool>,
-    /// Its prompts.
     pub prompts: Vec<RemotePrompt>,
-    /// What can be read there.
     pub resources: Vec<RemoteResource>,
-    /// What is wrong with what it says.
+    /// Problems with the server's lists and with the entries of its settings.
     pub problems: Vec<String>,
 }
 
 impl Inventory {
-    /// Asks a server for everything.
+    /// Requests all lists of a server.
     pub(super) async fn fetch(connection: &McpConnection, server: &McpServer) -> Result<Self, McpError> {
         let hello = connection.server_info();
         let lister = PagedLister { connection, limit: server.timeout.min(LIST_PAGE_TIMEOUT) };
@@ -67,14 +66,14 @@ impl Inventory {
         Ok(inventory)
     }
 
-    /// The tool of this name, at the server.
+    /// Returns the tool with this name at the server.
     pub(super) fn tool(&self, name: &str) -> Option<&RemoteTool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 }
 
-/// What `includeTools` and `excludeTools` of a server mean: its tools as they are called there or in a session, with `*`, and
-/// perhaps with something in parentheses.
+/// The tools that `includeTools` and `excludeTools` of a server select: by their name at the server or in the session,
+/// with `*`, and optionally with a suffix in parentheses.
 struct McpToolFilter<'s> {
     server: &'s McpServer,
     names: Vec<(&'s str, String)>,
@@ -83,7 +82,8 @@ struct McpToolFilter<'s> {
 impl<'s> McpToolFilter<'s> {
     fn new(server: &'s McpServer, tools: &'s [RemoteTool]) -> Self {
         let own: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-        // Other servers may have taken the plain name of this one; what it would be is meant all the same.
+        // Another server may have this server's plain alias; entries refer to the name that the tool would have without
+        // it.
         let names = session_names(std::slice::from_ref(server), &server.name, &own);
         McpToolFilter { server, names: own.into_iter().zip(names).collect() }
     }
@@ -100,7 +100,7 @@ impl<'s> McpToolFilter<'s> {
         mcp.matches_tool(entry) || mcp.may_match(entry)
     }
 
-    /// The entries that mean nothing the server has.
+    /// Returns messages about the entries that match no tool of the server.
     fn unmatched_entries(&self) -> Vec<String> {
         let lists = [
             ("includeTools", self.server.include_tools.as_deref()),
@@ -121,7 +121,7 @@ impl<'s> McpToolFilter<'s> {
     }
 }
 
-/// An entry without what it carries in parentheses.
+/// Removes a suffix in parentheses from an entry.
 fn strip_parentheses(entry: &str) -> &str {
     entry.split('(').next().unwrap_or(entry).trim()
 }
@@ -132,7 +132,7 @@ struct PagedLister<'c> {
 }
 
 impl PagedLister<'_> {
-    /// A whole list, page by page.
+    /// Requests a whole list, page by page.
     async fn list(&self, method: &str, key: &str) -> Result<Vec<Value>, McpError> {
         let nobody_cancels = CancellationToken::new();
         let (mut all, mut cursor) = (Vec::new(), None::<String>);

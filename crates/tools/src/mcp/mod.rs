@@ -1,7 +1,8 @@
-//! Servers that speak the Model Context Protocol: their tools, resources and prompts, as this session's.
+//! Servers that speak the Model Context Protocol: their tools, resources and prompts.
 //!
-//! `wire/` is the way to one server and alone knows `rmcp`, `remote.rs` understands what it says, `client.rs` is one server's
-//! life, `servers.rs` all of a session, `oauth/` how a user is let in. Which servers there are, and whether a call may run, is others' business.
+//! `transport/` connects to one server, `remote.rs` parses its lists, `client.rs` manages the connection to one server
+//! and `servers.rs` all servers of a session; `oauth/` signs the user in. The caller decides which servers there are
+//! and whether a call may run.
 
 mod access;
 mod client;

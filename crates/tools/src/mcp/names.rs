@@ -1,17 +1,18 @@
-//! The names under which models and hooks know servers' tools: `mcp__server__tool`, made of what every provider takes, short
-//! enough, the same in every session, and never two tools' at once.
+//! The names under which models and hooks know the tools of MCP servers: `mcp__server__tool`, with characters and
+//! lengths that every provider accepts, unique, and the same in every session.
 
 use std::collections::{HashMap, HashSet};
 
 use hookwright_hooks::Source;
 use hookwright_settings::McpServer;
 
-/// What providers take.
+/// The length limit of providers.
 const MAX_TOOL_NAME_BYTES: usize = 64;
-/// A server's own part: what is left is enough for a tool's shortened name with its mark.
+/// The length limit of a server's alias, which leaves enough for a shortened tool name with its fingerprint.
 const MAX_SERVER_ALIAS_BYTES: usize = MAX_TOOL_NAME_BYTES - "mcp____".len() - 12;
 
-/// Who names a server; those before choose first, so that nobody renames the tools of a server that guards already know.
+/// The order in which servers get their aliases, so that a server of a project can't rename the tools of a server that
+/// guards know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum AliasPriority {
     Own,
@@ -29,8 +30,8 @@ impl From<&Source> for AliasPriority {
     }
 }
 
-/// What each server is called in the names of its tools: by its name, where that can be part of one and nobody of a higher
-/// rank is called so.
+/// Returns each server's alias in tool names: its name, if that is valid there and no server with a higher priority has
+/// it.
 pub(super) fn assign_aliases<'a>(
     servers: impl IntoIterator<Item = (AliasPriority, &'a str)>,
 ) -> HashMap<String, String> {
@@ -49,17 +50,17 @@ pub(super) fn assign_aliases<'a>(
     aliases
 }
 
-/// The whole names of a server's tools, in their order, as a session with all these servers has them.
+/// Returns the full names of a server's tools, in their order, in a session with all these servers.
 pub fn session_names(servers: &[McpServer], server: &str, tools: &[&str]) -> Vec<String> {
     tool_names(aliases(servers).get(server).map_or(server, String::as_str), tools)
 }
 
-/// What each of these servers is called in the names of its tools.
+/// Returns the alias of each of these servers.
 pub fn aliases(servers: &[McpServer]) -> HashMap<String, String> {
     assign_aliases(servers.iter().map(|one| (AliasPriority::from(&one.origin), one.name.as_str())))
 }
 
-/// The whole names of a server's tools, in their order.
+/// Returns the full names of a server's tools, in their order.
 pub(super) fn tool_names(alias: &str, tools: &[&str]) -> Vec<String> {
     let room = MAX_TOOL_NAME_BYTES - "mcp____".len() - alias.len().min(MAX_SERVER_ALIAS_BYTES);
     let fits = |tool: &str| sanitize(tool) == tool && (1..=room).contains(&tool.len());
@@ -72,12 +73,12 @@ pub(super) fn tool_names(alias: &str, tools: &[&str]) -> Vec<String> {
     tools.iter().map(|tool| format!("mcp__{alias}__{}", own(tool))).collect()
 }
 
-/// Letters, digits, `_` and `-` stay.
+/// Replaces all characters but ASCII letters, digits, `_` and `-`.
 fn sanitize(name: &str) -> String {
     name.chars().map(|letter| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' }).collect()
 }
 
-/// A server's name as part of a tool's: what ends at the first `__` must be the whole of it.
+/// Returns a server's name as part of a tool name. It contains no `__`, because the first `__` ends it.
 fn server_alias(name: &str) -> String {
     let mut simple = sanitize(name);
     while simple.contains("__") {
@@ -91,7 +92,8 @@ fn server_alias(name: &str) -> String {
     }
 }
 
-/// The name with a mark of the original, in the middle where it is too long: both ends tell more than the beginning alone.
+/// Adds a fingerprint of the original name, in the middle if the name must be shortened, because both ends say more
+/// than the beginning alone.
 fn with_fingerprint(simple: &str, original: &str, longest: usize) -> String {
     let mark = format!("_{:08x}", fingerprint(original.as_bytes()) as u32);
     if simple.len() + mark.len() <= longest {
@@ -99,12 +101,12 @@ fn with_fingerprint(simple: &str, original: &str, longest: usize) -> String {
     }
     let room = longest - mark.len() - 1;
     let (front, back) = (room.div_ceil(2), room / 2);
-    // All of it is ASCII.
+    // All characters are ASCII.
     let (front, back) = (&simple[..front], &simple[simple.len() - back..]);
     format!("{}{mark}_{}", front.trim_end_matches('_'), back.trim_start_matches('_'))
 }
 
-/// FNV-1a: the same in every version of this program. It is no secret, and only tells names apart.
+/// Returns the FNV-1a hash, which is the same in every version of this program. It only distinguishes names.
 pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

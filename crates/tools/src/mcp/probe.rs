@@ -1,4 +1,4 @@
-//! A look at one server outside a session: is it there, and what does it have?
+//! Connects to one server outside a session and lists what it offers.
 
 use std::time::Duration;
 
@@ -9,19 +9,18 @@ use super::client;
 use super::error::McpError;
 use super::inventory::Inventory;
 
-/// What a look at a server showed.
+/// The result of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct McpProbe {
-    /// What it has.
     pub inventory: Inventory,
-    /// How long it took until it said so.
+    /// The time until the lists were loaded.
     pub elapsed: Duration,
 }
 
-/// Connects to a server once, asks it what it has, and ends it again.
+/// Connects to a server once, loads its lists, and ends it again.
 ///
 /// # Errors
-/// If it is not there in time, or is no server.
+/// If the server does not answer in time, or does not speak the protocol.
 pub async fn probe(server: &McpServer, access: &McpAccess, limit: Duration) -> Result<McpProbe, McpError> {
     let began = tokio::time::Instant::now();
     let opened = tokio::time::timeout(limit, client::connect_and_list(server, access)).await;

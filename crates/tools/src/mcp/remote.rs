@@ -1,64 +1,54 @@
-//! What servers say, read patiently: one bad entry of a list costs that entry, and what nobody knows is passed over. Asks
-//! nobody for anything.
+//! Parses servers' lists leniently: an invalid entry is left out, and unknown fields are ignored. It sends no requests.
 
 use serde_json::{Map, Value};
 
 use super::names::fingerprint;
 use super::schema_compat;
 
-/// A description past this is no help to a model.
+/// The length limit of a description; more does not help a model.
 const MAX_DESCRIPTION_CHARS: usize = 8 << 10;
 
-/// How many levels of objects and arrays the schema of a tool may have.
+/// The largest nesting depth of a tool's schema.
 const MAX_SCHEMA_DEPTH: usize = 96;
 
 /// A tool as its server describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteTool {
-    /// Its own name, at its server.
+    /// The tool's name at its server.
     pub name: String,
-    /// What it does, in the server's words.
+    /// The server's description of the tool.
     pub description: String,
-    /// The schema of its arguments.
+    /// The JSON Schema of the arguments.
     pub parameters: Value,
-    /// What tells whether it is still the tool that somebody agreed to.
+    /// Identifies the definition that the user approved; a changed tool has another fingerprint.
     pub(super) fingerprint: u64,
 }
 
 /// A prompt that a server offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemotePrompt {
-    /// Its name.
     pub name: String,
-    /// What it is for.
     pub description: String,
-    /// What it is given.
     pub arguments: Vec<PromptArgument>,
 }
 
-/// What a prompt is given.
+/// An argument of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptArgument {
-    /// Its name.
     pub name: String,
-    /// What it is.
     pub description: String,
-    /// Whether there is no prompt without it.
     pub required: bool,
 }
 
-/// Something that can be read at a server.
+/// A resource that a server offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteResource {
-    /// Where.
     pub uri: String,
-    /// What it is called.
     pub name: String,
-    /// What it is.
     pub description: String,
 }
 
-/// The tools of a list, and what is wrong with the others.
+/// Returns the valid tools of a list, and messages about the others.
 pub(super) fn parse_tools(entries: &[Value]) -> (Vec<RemoteTool>, Vec<String>) {
     let (mut tools, mut problems) = (Vec::<RemoteTool>::new(), Vec::new());
     for (at, entry) in entries.iter().enumerate() {
@@ -126,7 +116,7 @@ pub(super) fn parse_resources(entries: &[Value]) -> Vec<RemoteResource> {
     entries.iter().filter_map(resource).collect()
 }
 
-/// One message of a prompt's, as text; what is no text is named.
+/// Returns the messages of a prompt as text; other content is represented by its type.
 pub(super) fn prompt_text(answer: &Value) -> Option<String> {
     let messages = answer.get("messages")?.as_array()?;
     let content = |message: &Value| -> Vec<String> {
@@ -153,7 +143,7 @@ pub(super) fn text_field(entry: &Value, key: &str) -> Option<String> {
     entry.get(key).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// The entries under a key of an answer.
+/// Takes the list under a key out of an answer.
 pub(super) fn take_entries(answer: &mut Value, key: &str) -> Option<Vec<Value>> {
     match answer.as_object_mut().and_then(|fields: &mut Map<String, Value>| fields.get_mut(key)) {
         Some(Value::Array(entries)) => Some(std::mem::take(entries)),
@@ -170,7 +160,7 @@ fn read_description(entry: &Value) -> String {
     words
 }
 
-/// A stranger's name in our words.
+/// Returns a server's name or text as one short line.
 pub(super) fn printable_name(name: &str) -> String {
     crate::tool::one_line(name, 80)
 }

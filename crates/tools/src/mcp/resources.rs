@@ -1,4 +1,4 @@
-//! The tools that read what servers hold: `list_mcp_resources` and `read_mcp_resource`. Only what a server lists can be read.
+//! The tools `list_mcp_resources` and `read_mcp_resource`. Only resources that a server lists can be read.
 
 use std::sync::Weak;
 
@@ -13,10 +13,10 @@ use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::result::ToolResult;
 use crate::tool::{BoxFuture, Declaration, Tool, ToolKind, one_line};
 
-/// Lists what can be read.
+/// Lists the resources of all servers.
 pub(super) struct ListResources(pub(super) Weak<McpServerSet>);
 
-/// Reads one of them.
+/// Reads one resource.
 pub(super) struct ReadResource(pub(super) Weak<McpServerSet>);
 
 impl Tool for ListResources {

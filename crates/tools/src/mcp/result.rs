@@ -1,5 +1,5 @@
-//! What a tool or a resource gave, as a result: text for the model, marked as a stranger's; pictures and recordings as they
-//! are; a bound on all of it.
+//! Converts the answer of a tool or resource to a tool result: text marked as untrusted, and media, both with size
+//! limits.
 
 use serde_json::Value;
 
@@ -7,19 +7,19 @@ use super::remote::text_field;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::result::{ResultContent, ResultPart, ToolDisplay, ToolResult, wrap_untrusted};
 
-/// The most text that a model is given of one result.
+/// The size limit of a result's text.
 const MAX_RESULT_TEXT_BYTES: usize = 400 << 10;
-/// The most that pictures and recordings of one result may weigh.
+/// The size limit of a result's media.
 const MAX_RESULT_MEDIA_BYTES: usize = 8 << 20;
 
-/// What a call's answer comes to.
+/// Converts the answer of a tool call.
 pub(super) fn from_call(tool: &str, answer: &Value) -> ToolResult {
     let mut parts = McpResultBuilder { tool, ..McpResultBuilder::default() };
     let blocks = answer.get("content").and_then(Value::as_array);
     for block in blocks.into_iter().flatten() {
         parts.push_block(block);
     }
-    // Where a server gives both, they say the same; the text is for models.
+    // If a server sends both, they say the same, and the text is meant for models.
     if !parts.has_text
         && let Some(structured) = answer.get("structuredContent").filter(|value| !value.is_null())
     {
@@ -33,7 +33,7 @@ pub(super) fn from_call(tool: &str, answer: &Value) -> ToolResult {
     parts.finish()
 }
 
-/// What a resource holds.
+/// Converts the content of a resource.
 pub(super) fn from_resource(uri: &str, answer: &Value) -> ToolResult {
     let mut parts = McpResultBuilder { tool: uri, ..McpResultBuilder::default() };
     for content in answer.get("contents").and_then(Value::as_array).into_iter().flatten() {
@@ -42,7 +42,7 @@ pub(super) fn from_resource(uri: &str, answer: &Value) -> ToolResult {
     parts.finish()
 }
 
-/// A call that its server says failed.
+/// Returns the result of a call that the server reports as failed.
 fn error_result(tool: &str, words: &str) -> ToolResult {
     let message = format!("MCP tool '{tool}' reported an error: {words}");
     ToolResult {
@@ -53,7 +53,7 @@ fn error_result(tool: &str, words: &str) -> ToolResult {
     }
 }
 
-/// Some write it as a word.
+/// Returns whether the answer is an error; some servers write the flag as a string.
 fn is_error(answer: &Value) -> bool {
     match answer.get("isError") {
         Some(Value::Bool(is)) => *is,
@@ -126,7 +126,7 @@ impl McpResultBuilder<'_> {
             self.display_lines.push(format!("[{kind} without data]"));
             return self.parts.push(note(format!("[Tool '{tool}' provided {kind} data that is not base64; left out]")));
         };
-        // Providers refuse the whole request over what is no type.
+        // Providers refuse the whole request over an invalid MIME type.
         if !is_mime(mime_type) {
             self.display_lines.push(format!("[{kind} of no known type]"));
             return self.parts.push(note(format!("[Tool '{tool}' provided {kind} data of no known type; left out]")));

@@ -1,21 +1,21 @@
-//! A server's schema made into one that providers and our own check understand: references filled in, cycles cut, keywords of
-//! older drafts turned into today's. What can't be mended costs its tool.
+//! Converts a server's schema to one that providers and `schema.rs` understand: references are inlined, cycles are cut,
+//! and keywords of older drafts are converted. A tool with an unusable schema is left out.
 
 use serde_json::{Map, Value, json};
 
-/// Past this, a schema is an attack or a mistake.
+/// The size limit of a schema; a larger one is an attack or a mistake.
 const MAX_SCHEMA_BYTES: usize = 256 << 10;
-/// How many places a schema may have with all references filled in; past that they stay open.
+/// The largest number of nodes with all references inlined; further ones become empty schemas.
 const MAX_SCHEMA_NODES: usize = 10_000;
 const MAX_INLINE_DEPTH: usize = 48;
 
-/// Words about a schema, not of it; and where definitions are kept, which are filled in where they are used.
+/// Keywords that describe a schema, and the definitions, which are inlined where they are used.
 const DROPPED_KEYWORDS: [&str; 7] = ["$schema", "$id", "id", "$comment", "$anchor", "$defs", "definitions"];
 
-/// The schema of a tool's arguments.
+/// Converts the schema of a tool's arguments.
 ///
 /// # Errors
-/// If it is none, in words.
+/// If the schema is unusable; the text says why.
 pub(super) fn normalize_parameters(schema: Option<&Value>) -> Result<Value, String> {
     let root = match schema {
         None | Some(Value::Null) => return Ok(json!({ "type": "object", "properties": {} })),
@@ -47,7 +47,7 @@ pub(super) fn normalize_parameters(schema: Option<&Value>) -> Result<Value, Stri
 
 struct SchemaNormalizer<'s> {
     root: &'s Value,
-    /// The references that are being filled in.
+    /// The references that are being inlined.
     open_references: Vec<String>,
     node_count: usize,
 }
@@ -64,7 +64,7 @@ impl SchemaNormalizer<'_> {
         };
         let beside: Map<String, Value> = fields.iter().filter(|(key, _)| *key != "$ref").map(clone_pair).collect();
         let mut filled = match self.resolve_reference(reference) {
-            // One that leads back to itself, or out of the schema, says nothing more here.
+            // A reference to itself or out of the schema adds nothing.
             None => Map::new(),
             Some(target) => {
                 self.open_references.push(reference.to_owned());
@@ -94,7 +94,7 @@ impl SchemaNormalizer<'_> {
                 ("properties" | "patternProperties" | "dependentSchemas", Value::Object(each)) => {
                     each.iter().map(|(name, schema)| (name.clone(), self.normalize(schema, depth + 1))).collect()
                 }
-                // Before 2020 a list of schemas stood there.
+                // Before draft 2020-12 `items` could be a list of schemas.
                 ("items", Value::Array(each)) => {
                     each.first().map_or_else(|| json!({}), |schema| self.normalize(schema, depth + 1))
                 }
@@ -105,7 +105,7 @@ impl SchemaNormalizer<'_> {
                 ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(each)) => {
                     each.iter().map(|schema| self.normalize(schema, depth + 1)).collect()
                 }
-                // Before draft 6 these were yes or no.
+                // Before draft 6 these were booleans.
                 ("exclusiveMinimum" | "exclusiveMaximum", Value::Bool(_)) => continue,
                 ("required", Value::Bool(_)) => continue,
                 ("enum", other) if !other.is_array() => continue,
@@ -122,7 +122,7 @@ fn clone_pair((key, value): (&String, &Value)) -> (String, Value) {
     (key.clone(), value.clone())
 }
 
-/// `["string", "null"]` is what providers know as a string that may be null.
+/// Converts `["string", "null"]` to a nullable string, which providers understand.
 fn convert_nullable(fields: &mut Map<String, Value>) {
     let Some(Value::Array(kinds)) = fields.get("type") else { return };
     let others: Vec<&Value> = kinds.iter().filter(|kind| *kind != "null").collect();

@@ -1,5 +1,5 @@
-//! All servers of a session: which there are, how they are, what they have. They live beside the session, which never waits
-//! for them but where it says so.
+//! All MCP servers of a session: their connections and lists. They connect in the background; the session waits for
+//! them only where it asks to.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,36 +20,33 @@ use super::tool::server_tools;
 use crate::tool::Tool;
 use crate::toolbox::ToolSource;
 
-/// How long all of them together may take to end.
+/// The time that all servers together have to end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What servers bring about, for whoever runs the session.
+/// A change of a server, for the session.
 pub enum McpEvent {
-    /// These are the tools of this origin now.
+    /// The tools of this source have changed to these.
     ToolsChanged(ToolSource, Vec<Arc<dyn Tool>>),
-    /// This server is not there, like this.
+    /// This server is not connected, for this reason.
     Disconnected(String, McpConnectionStatus),
-    /// Something to look at.
+    /// A warning for the user.
     Warning(String),
 }
 
 type McpEventHandler = Arc<dyn Fn(McpEvent) + Send + Sync>;
 
-/// The servers of a session.
+/// The MCP servers of a session.
 pub struct McpServerSet {
     access: McpAccess,
     on_event: McpEventHandler,
     running: Mutex<Vec<RunningServer>>,
 }
 
-/// A server as it is now.
+/// The current state of a server.
 #[derive(Clone, Debug)]
 pub struct McpServerView {
-    /// Its configuration.
     pub server: McpServer,
-    /// How it is.
     pub status: McpConnectionStatus,
-    /// What it has.
     pub inventory: Arc<Inventory>,
 }
 
@@ -66,27 +63,27 @@ impl Drop for RunningServer {
 }
 
 impl McpServerSet {
-    /// None yet. What comes of them is told to `tell`, from any thread.
+    /// Creates an empty set. `tell` receives the events, from any thread.
     pub fn new(access: McpAccess, tell: impl Fn(McpEvent) + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(McpServerSet { access, on_event: Arc::new(tell), running: Mutex::default() })
     }
 
-    /// None yet, with the same access but processes of their own, for an agent of the session.
+    /// Creates an empty set with the same access but its own process groups, for a sub-agent of the session.
     pub fn for_subagent(&self, tell: impl Fn(McpEvent) + Send + Sync + 'static) -> Arc<Self> {
         Self::new(McpAccess { groups: Arc::default(), ..self.access.clone() }, tell)
     }
 
-    /// For a session that has no servers.
+    /// Creates a set for a session without servers.
     pub fn none() -> Arc<Self> {
         Self::new(McpAccess::default(), |_| {})
     }
 
-    /// These from now on: those that are the same stay as they are, others are started, and whoever is not among them ends.
+    /// Sets the servers: unchanged ones stay connected, new ones are started, and others end.
     pub fn set(self: &Arc<Self>, servers: Vec<McpServer>) {
         self.set_with_others(servers, &[]);
     }
 
-    /// The same, where there are others whose tools' names theirs must not look like.
+    /// Sets the servers like [`set`](Self::set), with aliases that differ from those of `others`.
     pub fn set_with_others(self: &Arc<Self>, servers: Vec<McpServer>, others: &[McpServer]) {
         let all: Vec<McpServer> = servers.iter().chain(others).cloned().collect();
         let aliases = aliases(&all);
@@ -117,10 +114,10 @@ impl McpServerSet {
         RunningServer { client, alias, task: life }
     }
 
-    /// What happened to a server.
+    /// Forwards the event of a server's connection.
     fn handle_event(self: &Arc<Self>, client: &Arc<McpClient>, alias: &str, turn: &ConnectionEvent) {
         let name = &client.server.name;
-        // One that was ended in the meantime has no say.
+        // A server that was removed in the meantime is ignored.
         if !self.running().iter().any(|one| Arc::ptr_eq(&one.client, client)) {
             return;
         }
@@ -146,7 +143,7 @@ impl McpServerSet {
         self.publish_resource_tools();
     }
 
-    /// The tools for resources are there where there are some.
+    /// Offers the tools for resources if any server has resources.
     fn publish_resource_tools(self: &Arc<Self>) {
         let offered: Vec<Arc<dyn Tool>> = match self.resources().is_empty() {
             true => Vec::new(),
@@ -158,7 +155,8 @@ impl McpServerSet {
         (self.on_event)(McpEvent::ToolsChanged(ToolSource::Servers, offered));
     }
 
-    /// Waits until every server is there or known not to be, but not for ever; the names of those that are still awaited.
+    /// Waits, at most `limit`, until every server is connected or has failed; returns the names of those still
+    /// connecting.
     pub async fn wait_settled(&self, limit: Duration, cancel: &CancellationToken) -> Vec<String> {
         let clients = self.clients();
         wait_all_settled(&clients, limit, cancel).await;
@@ -166,25 +164,25 @@ impl McpServerSet {
         late.map(|client| client.server.name.clone()).collect()
     }
 
-    /// Waits until those that are there have been asked for lists that they say have changed, but not for long. Nobody waits for
-    /// a server that is not there.
+    /// Waits, at most `limit`, until the connected servers' changed lists are loaded. Servers without a connection are
+    /// not waited for.
     pub async fn wait_lists_current(&self, limit: Duration, cancel: &CancellationToken) {
         let mut clients = self.clients();
         clients.retain(|client| client.status() == McpConnectionStatus::Connected);
         wait_all_settled(&clients, limit, cancel).await;
     }
 
-    /// Connects all of them anew.
+    /// Reconnects all servers.
     pub fn reconnect_all(&self) {
         self.clients().iter().for_each(|client| client.reconnect());
     }
 
-    /// Connects one of them anew.
+    /// Reconnects the server with this name.
     pub fn reconnect(&self, name: &str) {
         self.clients().iter().filter(|client| client.server.name == name).for_each(|client| client.reconnect());
     }
 
-    /// All of them as they are now, in the order of the settings.
+    /// Returns the state of all servers, in the order of the settings.
     pub fn views(&self) -> Vec<McpServerView> {
         let view = |client: &Arc<McpClient>| McpServerView {
             server: client.server.clone(),
@@ -194,13 +192,13 @@ impl McpServerSet {
         self.clients().iter().map(view).collect()
     }
 
-    /// What servers say on how they want to be used, each with its name.
+    /// Returns the servers' instructions for their use, each with the server's name.
     pub fn instructions(&self) -> Vec<(String, String)> {
         let of = |client: &Arc<McpClient>| Some((client.server.name.clone(), client.inventory().instructions.clone()?));
         self.clients().iter().filter_map(of).filter(|(_, words)| !words.trim().is_empty()).collect()
     }
 
-    /// Everything that can be read, with the server that has it.
+    /// Returns all resources, each with the server's name.
     pub fn resources(&self) -> Vec<(String, RemoteResource)> {
         let of = |client: &Arc<McpClient>| {
             let name = client.server.name.clone();
@@ -209,7 +207,7 @@ impl McpServerSet {
         self.clients().iter().flat_map(of).collect()
     }
 
-    /// Everything that can be asked for as a prompt, with the server that has it.
+    /// Returns all prompts, each with the server's name.
     pub fn prompts(&self) -> Vec<(String, RemotePrompt)> {
         let of = |client: &Arc<McpClient>| {
             let name = client.server.name.clone();
@@ -218,10 +216,10 @@ impl McpServerSet {
         self.clients().iter().flat_map(of).collect()
     }
 
-    /// A prompt's text.
+    /// Returns the text of a prompt.
     ///
     /// # Errors
-    /// If the server does not give it.
+    /// If the server does not return it.
     pub async fn get_prompt(
         &self,
         server: &str,
@@ -235,7 +233,7 @@ impl McpServerSet {
         remote::prompt_text(&answer).ok_or_else(|| McpError::InvalidResponse("it gave an empty prompt".to_owned()))
     }
 
-    /// Who has what an address names: a URI, or `server:uri`.
+    /// Finds the resource at an address, which is a URI or `server:uri`, and its server.
     pub(super) fn find_resource(&self, address: &str) -> Option<(Arc<McpClient>, RemoteResource)> {
         let clients = self.clients();
         let has = |client: &Arc<McpClient>, uri: &str| {
@@ -251,18 +249,18 @@ impl McpServerSet {
         find(&named).or_else(|| find(&|client| has(client, address)))
     }
 
-    /// Whether a resource is there under this address.
+    /// Returns whether there is a resource at this address.
     pub fn has_resource(&self, address: &str) -> bool {
         self.find_resource(address).is_some()
     }
 
-    /// Ends all of them.
+    /// Ends all servers.
     pub async fn shutdown(&self) {
         self.running().clear();
         self.access.groups.terminate_all(SHUTDOWN_TIMEOUT).await;
     }
 
-    /// The same at once and by force.
+    /// Kills all servers at once.
     pub fn kill_now(&self) {
         self.access.groups.kill_all();
     }
@@ -276,7 +274,7 @@ impl McpServerSet {
     }
 }
 
-/// Waits until each of these is there, with its lists, or known not to be.
+/// Waits until each of these has loaded its lists or has failed.
 async fn wait_all_settled(clients: &[Arc<McpClient>], limit: Duration, cancel: &CancellationToken) {
     let all = async {
         for client in clients {

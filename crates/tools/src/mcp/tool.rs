@@ -1,5 +1,5 @@
-//! A server's tool as one of this session's. What it does is the server's business, and nobody takes the server's word for it:
-//! whatever it says of itself, it is asked about like anything unknown.
+//! A tool of an MCP server as a tool of the session. The server's own claims about it are not trusted: it needs
+//! approval like any unknown tool.
 
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::result::ToolResult;
 use crate::tool::{BoxFuture, Declaration, Tool, ToolKind, one_line};
 
-/// Where a tool comes from that a server has.
+/// The origin of an MCP tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpToolOrigin {
     /// The server's name in the settings.
     pub server: String,
-    /// The tool's name there.
+    /// The tool's name at the server.
     pub tool: String,
-    /// Whether the settings want no questions about it.
+    /// Whether the settings allow its calls without a question.
     pub trusted: bool,
-    /// What was agreed to: another one is another tool.
+    /// The fingerprint of the approved definition; a changed definition counts as another tool.
     pub fingerprint: u64,
 }
 
 impl McpToolOrigin {
-    /// All that it is called, where models call it this.
+    /// Returns all names of the tool, given the name that models use.
     pub fn mcp_name<'a>(&'a self, name: &'a str) -> McpToolName<'a> {
         McpToolName { name, server: &self.server, tool: &self.tool }
     }
@@ -45,7 +45,7 @@ struct McpTool {
     origin: McpToolOrigin,
 }
 
-/// The tools that a server has now.
+/// Returns a server's current tools.
 pub(super) fn server_tools(client: &Arc<McpClient>, alias: &str) -> Vec<Arc<dyn Tool>> {
     let inventory = client.inventory();
     let own: Vec<&str> = inventory.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -100,7 +100,7 @@ impl Tool for McpTool {
         match transport {
             McpTransport::Stdio { command, cwd, .. } => {
                 context.insert("command".to_owned(), json!(command));
-                // What variables are filled in with may be secret.
+                // The values of variables may be secret.
                 context.insert("args".to_owned(), json!(written.args));
                 context.extend(cwd.as_ref().map(|cwd| ("cwd".to_owned(), json!(cwd))));
             }
@@ -123,7 +123,7 @@ impl Tool for McpTool {
     }
 }
 
-/// An address as it is written, without what may be secret in it: a user, a password, a query.
+/// Returns an address as it is written, without the parts that may be secret: user, password and query.
 fn redact_written_url(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(_, rest)| (&url[..url.len() - rest.len()], rest));
@@ -132,7 +132,7 @@ fn redact_written_url(url: &str) -> String {
     format!("{scheme}{host}{path}")
 }
 
-/// A request that failed, as the model is told.
+/// Converts a failed request to a tool failure.
 pub(super) fn request_failure(server: &str, error: McpError) -> ToolFailure {
     let failure = |hint: Option<&str>| {
         let failure =

@@ -1,5 +1,5 @@
-//! Commands that run on by themselves: a list for the user, who may keep one beyond the session or end it. The model has
-//! no part in this.
+//! Commands that run in the background: a list for the user, who may keep a command beyond the session or end it. The
+//! model has no access to it.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,19 +10,18 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// How long a command has to end that the user wants to end.
+/// The time that a job has to end before it is killed.
 const JOB_KILL_GRACE_PERIOD: Duration = Duration::from_secs(2);
 
-/// The commands of a session that run on.
+/// The background commands of a session.
 #[derive(Debug, Default)]
 pub struct BackgroundJobs(Mutex<Vec<Arc<BackgroundJob>>>);
 
-/// One of them.
+/// A command that runs in the background.
 #[derive(Debug)]
 pub struct BackgroundJob {
-    /// The process that began it, which may have ended.
+    /// The id of the command's first process, which may have ended.
     pub pid: u32,
-    /// What was run.
     pub command: String,
     started_at: Instant,
     commands: UnboundedSender<JobCommand>,
@@ -36,12 +35,12 @@ enum JobCommand {
 }
 
 impl BackgroundJob {
-    /// How long it has run.
+    /// Returns how long it has run.
     pub fn age(&self) -> Duration {
         self.started_at.elapsed()
     }
 
-    /// Whether the user wants it to stay when the session ends.
+    /// Returns whether it stays when the session ends.
     pub fn is_kept(&self) -> bool {
         self.kept_process.get().is_some()
     }
@@ -49,7 +48,7 @@ impl BackgroundJob {
     /// Lets it stay when the session ends.
     ///
     /// # Errors
-    /// Why that is not possible.
+    /// If it has ended, or its processes can't be detached.
     pub async fn keep(&self) -> io::Result<()> {
         let (done, answer) = oneshot::channel();
         let over = || io::Error::other("it has ended");
@@ -57,7 +56,7 @@ impl BackgroundJob {
         answer.await.unwrap_or_else(|_| Err(over()))
     }
 
-    /// Ends it, by force if it must be.
+    /// Ends it, by force after a grace period.
     pub async fn terminate(&self) {
         let (done, answer) = oneshot::channel();
         if self.commands.send(JobCommand::Terminate(done)).is_ok() {
@@ -71,19 +70,19 @@ impl BackgroundJob {
 }
 
 impl BackgroundJobs {
-    /// Those that run, the oldest first.
+    /// Returns the running jobs, the oldest first.
     pub fn list(&self) -> Vec<Arc<BackgroundJob>> {
         let mut jobs = self.lock();
         jobs.retain(|job| job.is_alive());
         jobs.clone()
     }
 
-    /// The one that this process began.
+    /// Returns the job whose first process has this id.
     pub fn find(&self, pid: u32) -> Option<Arc<BackgroundJob>> {
         self.list().into_iter().find(|job| job.pid == pid)
     }
 
-    /// Watches over a command until nobody is left of it, or until the user has decided about it.
+    /// Supervises a command until all its processes have ended or the user has ended it.
     pub(super) async fn supervise(&self, mut process: Box<Process>, command: String) {
         let (wishes, mut wished) = unbounded_channel();
         let job = BackgroundJob {
@@ -112,7 +111,7 @@ impl BackgroundJobs {
     }
 }
 
-/// A command that may stay: until the user wants it to end after all, or nobody is left; who asked for the end.
+/// Supervises a kept job until all its processes have ended or the user ends it; returns the sender to notify then.
 async fn watch_kept_job(
     job: &BackgroundJob,
     process: &mut Process,
@@ -121,7 +120,7 @@ async fn watch_kept_job(
     const KEPT_JOB_POLL_INTERVAL: Duration = Duration::from_secs(1);
     while job.is_alive() {
         let wish = tokio::select! {
-            // So that the system's record of its end does not stay.
+            // Waiting for the process removes it from the process table.
             _ = process.wait() => tokio::time::timeout(KEPT_JOB_POLL_INTERVAL, wished.recv()).await.ok().flatten(),
             wish = wished.recv() => wish,
         };
@@ -139,15 +138,15 @@ async fn watch_kept_job(
     None
 }
 
-/// What there is to watch of a command.
+/// The state of a job.
 enum JobState {
-    /// It runs on.
+    /// Processes of it run.
     Running,
-    /// Nobody is left of it.
+    /// All its processes have ended.
     Exited,
-    /// It is not the session's any more.
+    /// It stays when the session ends.
     Kept,
-    /// It was ended; this is who asked for it.
+    /// It was ended; the sender notifies the caller that asked for it.
     Terminated(oneshot::Sender<()>),
 }
 

@@ -1,6 +1,5 @@
-//! Runs one shell command under a tool's limits: its output kept to a bound and passed on as it comes, ended with
-//! everything it started when it is cancelled or takes too long. Knows nothing of arguments and results; what a process
-//! is, `hookwright-process` knows.
+//! Runs one shell command with a tool's limits. Its output is limited and forwarded as it arrives; when it is cancelled
+//! or takes too long, its whole process group is ended. `hookwright-process` does the process handling.
 
 mod background_jobs;
 mod output_text;
@@ -21,45 +20,45 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// Once the command itself has ended: how long silence must last, and how long output is waited for at most, if
-/// something it left behind holds the pipe open.
+/// After the command has ended, a process that it left behind may hold the pipe open: how long the output must be
+/// silent, and how long it is read at most.
 const OUTPUT_QUIET_PERIOD: Duration = Duration::from_millis(100);
 const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What a terminal of ours understands.
+/// The terminal type that is announced to commands.
 const TERM_VALUE: &str = "xterm-256color";
-/// How many rows a screen has that there is not, for whoever draws on a pipe as if it were one.
+/// The number of screen rows that is assumed for commands that draw on a pipe.
 const PIPE_SCREEN_ROWS: usize = 24;
 
-/// Where shells are if the environment does not say.
+/// The search path for shells if the environment has none.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// A command that has been started. Dropping it ends the command and all of its group.
+/// A command that has been started. Dropping it ends its process group.
 pub(crate) struct ShellCommand {
     process: Box<Process>,
-    /// Held for as long as the program holds on to anything of the command.
+    /// The permit of the process limit, held for as long as the command is tracked.
     permit: Permit,
-    /// What is run, and where it is listed if it runs on by itself.
+    /// The command and the list of background jobs that it joins if it keeps running.
     command_line: String,
     jobs: Arc<BackgroundJobs>,
     terminal: Option<(PseudoTerminal, TerminalSize)>,
 }
 
-/// What a command reads from and prints to.
+/// The input and output of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommandStdio {
-    /// Nothing, and a pipe.
+    /// Empty input, and output to a pipe.
     Pipes,
-    /// A terminal, where somebody shows it.
+    /// A terminal, if a front end shows it.
     Terminal,
 }
 
-/// Why a command is over.
+/// Why a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShellEnd {
-    /// By itself.
+    /// It exited by itself.
     Exited(Exit),
-    /// It was silent for too long.
+    /// It printed nothing for too long.
     Inactive(Duration),
     /// It ran for too long.
     TimedOut(Duration),
@@ -67,23 +66,25 @@ pub(crate) enum ShellEnd {
     Cancelled,
 }
 
-/// A command that is over, and what it left running.
+/// A command that has ended, and the processes that it left running.
 pub(crate) struct FinishedCommand {
     pub(crate) end: ShellEnd,
     pub(crate) output: String,
     pub(crate) left_behind: Vec<u32>,
 }
 
-/// What came of watching a command for a while.
+/// The outcome of watching a command for a while.
 pub(crate) enum WatchOutcome {
-    /// It is over already.
+    /// It has ended.
     Finished(FinishedCommand),
-    /// It runs on.
+    /// It still runs.
     Running(ShellCommand),
 }
 
-/// Starts `bash -c`, or `sh -c` where there is no bash. Commands have a share of this machine's room, and no more: however
-/// many are left running, hooks and the program itself have theirs.
+/// Starts `bash -c`, or `sh -c` where there is no bash.
+///
+/// The number of commands is limited, so that commands left running do not use up the processes that hooks and the
+/// program itself need.
 pub(crate) fn start_command(
     command: &str,
     directory: &DirectoryHandle,
@@ -91,7 +92,7 @@ pub(crate) fn start_command(
     ctx: &ToolContext,
 ) -> io::Result<ShellCommand> {
     let shares = ProcessBudget::global();
-    // Nobody waits: those that are left running may do so for ever.
+    // Waiting for a permit could take for ever, because background commands may never end.
     let place = shares.commands.try_acquire().ok_or_else(|| limit_reached_error(shares.commands.capacity()))?;
     let shell = find_shell(directory.path(), ctx).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no shell"))?;
     let terminal = if on == CommandStdio::Terminal { open_terminal(ctx) } else { None };
@@ -112,7 +113,7 @@ pub(crate) fn start_command(
     let output = match (&terminal, &ctx.console) {
         (Some((terminal, _)), Some(console)) => {
             let mut draw = console.host.open(&console.call_id, terminal);
-            // Drawn first: whoever hears of output finds it there.
+            // The terminal is drawn first, so that it is current when the output sink is called.
             let both = move |piece: &[u8]| {
                 draw(piece);
                 live(piece);
@@ -132,7 +133,7 @@ pub(crate) fn start_command(
     })
 }
 
-/// A terminal and its size, if somebody shows it and the system has one to give.
+/// Opens a terminal, if a front end shows it and the system provides one.
 fn open_terminal(ctx: &ToolContext) -> Option<(PseudoTerminal, TerminalSize)> {
     let console = ctx.console.as_ref().filter(|_| ctx.shell.interactive)?;
     let size = console.host.size();
@@ -145,8 +146,10 @@ fn open_terminal(ctx: &ToolContext) -> Option<(PseudoTerminal, TerminalSize)> {
     }
 }
 
-/// Scripts can tell that an agent runs them; pagers would wait for a key that nobody presses. A terminal of ours is not the
-/// one that the program runs on.
+/// Returns the command's environment.
+///
+/// Scripts can tell by it that an agent runs them; pagers are replaced because they would wait for a key; a new
+/// terminal has its own type and size.
 fn command_environment<'a>(
     variables: &'a [(OsString, OsString)],
     pager: &'a str,
@@ -167,15 +170,17 @@ fn limit_reached_error(most: usize) -> io::Error {
     ))
 }
 
-/// What is started, and what it is given: the shell with the command. Where the system limits a user's processes, a first
-/// shell lowers that for the command; one that reads no startup file, which is for the other to do.
+/// Returns the program to start and its arguments: the shell with the command.
+///
+/// Where the system limits a user's processes, `/bin/sh` lowers that limit first. It reads no startup file, so the
+/// command's shell reads its own as usual.
 fn shell_arguments<'s>(shell: &'s Path, command: &str, processes: Option<usize>) -> (&'s Path, Vec<OsString>) {
     let plain = Path::new("/bin/sh");
     let Some(most) = processes.filter(|_| is_program(plain)) else {
         return (shell, vec![OsString::from("-c"), OsString::from(command)]);
     };
-    // One of the two letters is this shell's; its word about the other goes nowhere, with no file to be opened for that: a
-    // redirection that fails would leave the limit out.
+    // Shells differ in which of the two options they support. The error message of the other is discarded by closing
+    // stderr, because a redirection to a file could fail and leave the limit unset.
     let limit = format!("ulimit -u {most} 2>&- || ulimit -p {most} 2>&-; exec \"$0\" -c \"$1\"");
     (plain, vec![OsString::from("-c"), OsString::from(limit), shell.as_os_str().to_owned(), OsString::from(command)])
 }
@@ -201,18 +206,18 @@ pub(crate) fn is_program(file: &Path) -> bool {
 }
 
 impl ShellCommand {
-    /// The process, which leads its group.
+    /// Returns the id of the process, which leads its group.
     pub(crate) fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// What it has printed so far.
+    /// Returns the output so far.
     pub(crate) fn output(&self) -> String {
         let rows = self.terminal.as_ref().map_or(PIPE_SCREEN_ROWS, |(_, size)| usize::from(size.rows));
         output_text::render_output(self.process.stdout(), rows)
     }
 
-    /// Waits for the end, at most as long as the settings allow.
+    /// Waits for the end, within the configured time limits.
     pub(crate) async fn finish(mut self, ctx: &ToolContext) -> io::Result<FinishedCommand> {
         let started = Instant::now();
         let far = started + Duration::from_secs(86_400 * 365);
@@ -226,11 +231,11 @@ impl ShellCommand {
                     ProcessEvent::Exited(exit) => break ShellEnd::Exited(exit),
                 },
                 () = ctx.cancel.cancelled() => break ShellEnd::Cancelled,
-                // This program may have been stopped for a while: what has happened meanwhile counts.
+                // This program may have been stopped for a while, so pending events are handled first.
                 () = sleep_until(silent_until) => match self.process.try_next_event()? {
                     Some(ProcessEvent::Output) => last_output = Instant::now(),
                     Some(ProcessEvent::Exited(exit)) => break ShellEnd::Exited(exit),
-                    // Somebody thinks about what to type.
+                    // A user at the terminal may be thinking about what to type.
                     None if self.is_attended() => last_output = Instant::now(),
                     None => break ShellEnd::Inactive(ctx.shell.inactivity_timeout.unwrap_or_default()),
                 },
@@ -251,7 +256,7 @@ impl ShellCommand {
         self.terminal.as_ref().is_some_and(|(terminal, _)| terminal.is_attended())
     }
 
-    /// Watches the command for a while.
+    /// Watches the command for this time.
     pub(crate) async fn watch(mut self, ctx: &ToolContext, delay: Duration) -> io::Result<WatchOutcome> {
         let until = Instant::now() + delay;
         loop {
@@ -265,7 +270,7 @@ impl ShellCommand {
         }
     }
 
-    /// Lets the command run on by itself; the session's end is the end of it.
+    /// Lets the command run in the background until the session ends.
     pub(crate) fn detach(self) {
         self.process.track_group();
         tokio::spawn(async move {
@@ -274,8 +279,10 @@ impl ShellCommand {
         });
     }
 
-    /// What is over is over; what the command started and did not wait for runs on, as in any shell, and ends with the
-    /// session, whether or not it has let go of the output: whoever may still change something is known.
+    /// Collects the results of a command that has ended.
+    ///
+    /// Processes that it left running continue, as in any shell, and end with the session. They are tracked even if
+    /// they have closed the output, because they may still change files.
     async fn into_finished(mut self, end: ShellEnd) -> FinishedCommand {
         self.process.read_until_quiet(OUTPUT_QUIET_PERIOD, Instant::now() + OUTPUT_DRAIN_TIMEOUT).await;
         let left_behind = if matches!(end, ShellEnd::Exited(_)) { self.process.live_pids() } else { Vec::new() };

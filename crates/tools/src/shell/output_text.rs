@@ -1,10 +1,11 @@
-//! A command's output as text: decoded across borders of pieces, rid of terminal control (`terminal_text.rs`). Pure.
+//! Converts a command's output to text: decodes it across chunk boundaries and removes terminal control
+//! (`terminal_text.rs`).
 
 use hookwright_process::Capture;
 
 use super::terminal_text::render_plain;
 
-/// The output for reading, as a screen of so many rows would leave it. Of a binary one only the size.
+/// Returns the output as a screen with `rows` rows would show it; for binary output only the size.
 pub(super) fn render_output(output: &Capture, rows: usize) -> String {
     if output.head().iter().take(4096).any(|byte| *byte == 0) {
         return format!("[binary output, {} bytes]", output.total_bytes());
@@ -22,14 +23,14 @@ pub(super) fn render_output(output: &Capture, rows: usize) -> String {
     )
 }
 
-/// Decodes UTF-8 that comes in pieces cut anywhere.
+/// Decodes UTF-8 in chunks that may split characters.
 #[derive(Debug, Default)]
 pub(super) struct Utf8StreamDecoder {
     pending: Vec<u8>,
 }
 
 impl Utf8StreamDecoder {
-    /// The text that is complete so far; at most three bytes wait for the next piece.
+    /// Returns the text that is complete so far; at most three bytes are kept for the next chunk.
     pub(super) fn push(&mut self, bytes: &[u8]) -> String {
         self.pending.extend_from_slice(bytes);
         let mut text = String::with_capacity(self.pending.len());
@@ -48,7 +49,7 @@ impl Utf8StreamDecoder {
     }
 }
 
-/// True if more bytes could make a character of these.
+/// Returns whether more bytes could complete a character.
 fn is_incomplete_char(bytes: &[u8]) -> bool {
     matches!(std::str::from_utf8(bytes), Err(error) if error.error_len().is_none())
 }

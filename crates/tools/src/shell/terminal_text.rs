@@ -1,13 +1,13 @@
-//! What a terminal would leave of an output, as plain text: lines drawn over, cursor moves, whole screens that come and go.
-//! Lines are never broken: nobody asked for the width of a screen. Pure, and bounded by the size of what is drawn.
+//! Renders terminal output as plain text: overwritten lines, cursor movement, alternate screens. Lines are not wrapped,
+//! because the width of the screen does not matter for the text.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// How far from the left something may be drawn where nothing stands.
+/// The largest column to which the cursor can move beyond a line's end.
 const MAX_BLANK_COLUMNS: usize = 500;
 
-/// The text as a screen of so many rows would leave it.
+/// Renders the text as a screen with `rows` rows would show it.
 pub(super) fn render_plain(text: &str, rows: usize) -> String {
     if !text.contains(['\x1b', '\r', '\x08', '\x07', '\x0e', '\x0f', '\x7f']) {
         return text.to_owned();
@@ -21,7 +21,7 @@ pub(super) fn render_plain(text: &str, rows: usize) -> String {
 #[derive(Default)]
 struct ScreenBuffer {
     lines: Vec<Vec<char>>,
-    /// The first line that can still be drawn on.
+    /// The first line that can still be overwritten.
     first_row: usize,
     row: usize,
     column: usize,
@@ -31,10 +31,10 @@ struct ScreenBuffer {
 #[derive(Default)]
 struct PlainScreen {
     active: ScreenBuffer,
-    /// What is behind, while a program has the whole screen to itself.
+    /// The main screen, while a program uses the alternate screen.
     main_buffer: Option<ScreenBuffer>,
     rows: usize,
-    /// How many blanks may still be made where nothing was drawn.
+    /// The number of blanks that may still be inserted by cursor movement.
     blank_budget: usize,
 }
 
@@ -84,7 +84,7 @@ impl PlainScreen {
     fn escape(&mut self, chars: &mut Peekable<Chars<'_>>) {
         match chars.next() {
             Some('[') => self.control_sequence(chars),
-            // Titles, links, the clipboard: up to a bell or the string's end; at the latest to the line's.
+            // Titles, links and the clipboard end with a bell or a string terminator, at the latest with the line.
             Some(']' | 'P' | 'X' | '^' | '_') => {
                 while let Some(next) = chars.next_if(|next| *next != '\n') {
                     if next == '\x07' || next == '\x1b' && chars.next_if_eq(&'\\').is_some() {
@@ -92,7 +92,7 @@ impl PlainScreen {
                     }
                 }
             }
-            // Character sets take one more.
+            // Character set sequences have one more character.
             Some('(' | ')' | '#' | '*' | '+' | '%') => drop(chars.next()),
             Some('7') => self.active.saved_cursor = (self.active.row, self.active.column),
             Some('8') => self.restore_cursor(),
@@ -101,7 +101,7 @@ impl PlainScreen {
         }
     }
 
-    /// Cursor movement, clearing, modes: parameters, then one final character.
+    /// Handles a control sequence: parameters, then one final character.
     fn control_sequence(&mut self, chars: &mut Peekable<Chars<'_>>) {
         let mut parameters = String::new();
         while let Some(next) = chars.next_if(|next| ('\x20'..='\x3f').contains(next)) {
@@ -177,7 +177,7 @@ impl PlainScreen {
                 self.active.lines.iter_mut().take(row).skip(top).for_each(Vec::clear);
             }
             _ if self.main_buffer.is_some() => self.active.lines.iter_mut().skip(top).for_each(Vec::clear),
-            // What was printed is not taken back: a new screen begins below it.
+            // Printed text stays: a new screen begins below it.
             _ => {
                 let used = self.active.lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
                 self.active.lines.truncate(used.max(top));

@@ -1,4 +1,4 @@
-//! `run_shell_command` on a terminal that somebody shows.
+//! Tests `run_shell_command` on a terminal that a front end shows.
 
 use super::support::{ToolTestProject, result_text};
 use hookwright_tools::{
@@ -8,11 +8,11 @@ use serde_json::json;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Somebody who keeps what is drawn, and the way to type.
+/// A front end that records the output, and can type.
 #[derive(Debug, Default)]
 struct FakeConsoleHost {
     terminal: OnceLock<PseudoTerminal>,
-    /// Whether somebody sits at the terminal from the beginning.
+    /// Whether a user is at the terminal from the beginning.
     is_attended: bool,
     output: Arc<Mutex<String>>,
 }
@@ -88,7 +88,7 @@ async fn inactivity_ends_an_unattended_command() {
     let sitting = async {
         wait_until("it begins", || shown.output.lock().unwrap().contains("name?")).await;
         let terminal = shown.terminal.get().unwrap();
-        // Silence is what is tested.
+        // The silence itself is tested here.
         tokio::time::sleep(2 * limit).await;
         assert!(terminal.write_input(b"wim\n"));
         terminal.set_attended(false);

@@ -1,4 +1,4 @@
-//! `write_file` and `replace`.
+//! Tests `write_file` and `replace`.
 
 use super::support::{ToolTestProject, result_text};
 use hookwright_testkit::fs;
@@ -160,7 +160,7 @@ async fn calls_are_described_in_a_line() {
     assert_eq!(describe("glob", json!({ "bad": 1 })), "{\"bad\":1}");
 }
 
-/// Between a look at a path and the act, somebody swaps a directory for a link that leads out, and back, all the time.
+/// Another thread swaps a directory for a link that leads out of the workspace, and back, between check and use.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_swapped_directory_leads_nothing_out() {
@@ -184,7 +184,7 @@ async fn a_swapped_directory_leads_nothing_out() {
                 rustix::fs::renameat_with(CWD, &sub, CWD, &link, RenameFlags::EXCHANGE).unwrap();
             }
         });
-        // Also if an assertion fails.
+        // The thread must stop even if an assertion fails.
         let _over = StopOnDrop(&over);
         let calls = async {
             for at in 0..300 {

@@ -1,4 +1,5 @@
-//! Servers of every kind: polite ones, and those that hang, die, flood or lie. Each is a small shell script.
+//! MCP servers of every kind: correct ones, and those that hang, exit, flood or send invalid answers. Each is a small
+//! shell script.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -13,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::support::ToolTestProject;
 use hookwright_testkit::MCP_SERVER as SERVER;
 
-/// A server that does these things its own way.
+/// Returns a server whose script has these parts replaced.
 fn server(name: &str, ways: &[(&str, &str)]) -> McpServer {
     let transport = McpTransport::Stdio {
         command: "sh".to_owned(),
@@ -44,7 +45,7 @@ async fn probe_inventory(server: &McpServer) -> Result<Inventory, McpError> {
     seen
 }
 
-/// Servers with the toolbox that their tools go to.
+/// Servers, and the toolbox that receives their tools.
 struct McpTestSession {
     project: ToolTestProject,
     servers: Arc<McpServerSet>,
@@ -225,7 +226,7 @@ async fn five_hundred_tools_page_by_page_with_one_of_200_letters_and_one_named_l
     let list = list.replace("x$long$next", "x$long");
     let world = McpTestSession::start(vec![server("s", &[("on_list", &list)])]).await;
     let names = world.names();
-    // Both pages end with the same two.
+    // Both pages end with the same two tools.
     assert_eq!(names.iter().filter(|name| name.starts_with("mcp__s__")).count(), 502);
     assert!(names.iter().all(|name| name.len() <= 64));
     assert!(names.contains(&"mcp__s__read_file".to_owned()) && !names.contains(&"read_file".to_owned()));
@@ -323,7 +324,7 @@ async fn invalid_answers_are_tolerated() {
     }
 }
 
-/// Says that its list has changed, and says other things of its tool from then on.
+/// Announces a changed list, and changes the description of its tool.
 const CHANGING_SERVER: &[(&str, &str)] = &[
     (
         "on_call",
@@ -371,7 +372,7 @@ async fn settings_choose_tools_and_servers_while_it_runs() {
     world.wait_until(|world| world.groups.pids().is_empty() && world.names().is_empty()).await;
 }
 
-/// A list that takes a tool away counts however its names are spelt.
+/// An entry that excludes a tool counts in every spelling of the tool's name.
 #[tokio::test]
 async fn lists_know_tools_by_every_name_and_say_what_means_nothing() {
     let tools = r#"{"name":"files.write"},{"name":"files.read"}"#;
@@ -440,7 +441,7 @@ async fn a_repeated_key_in_an_answer_costs_the_call() {
 async fn a_flood_of_notifications_slows_its_server_and_no_call_is_lost() {
     let note = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#;
     let few = format!("yes '{note}' | head -n 1000; text called");
-    // Some 90 MB, which nobody reads in this time.
+    // Some 90 MB, more than is read in this time.
     let many = format!("yes '{note}' | head -n 1000000; : > sent; sleep 60");
     let mut endless = server("t", &[("on_call", &many)]);
     endless.timeout = Duration::from_secs(2);
@@ -452,7 +453,7 @@ async fn a_flood_of_notifications_slows_its_server_and_no_call_is_lost() {
     world.shutdown().await;
 }
 
-/// A server over HTTP whose stream for a call ends before its answer.
+/// A server over HTTP ends the stream of a call before its answer.
 #[tokio::test]
 async fn a_stream_that_ends_before_its_answer_is_resumed() {
     use hookwright_testkit::http::service::{ServiceReply, TestHttpService};

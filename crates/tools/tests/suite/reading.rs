@@ -1,4 +1,4 @@
-//! `read_file`, `read_many_files`, `list_directory`.
+//! Tests `read_file`, `read_many_files` and `list_directory`.
 
 use super::support::{ToolTestProject, result_text};
 use hookwright_testkit::deadline::*;

@@ -1,4 +1,4 @@
-//! `glob` and `search_file_content`.
+//! Tests `glob` and `search_file_content`.
 
 use super::support::{ToolTestProject, result_text};
 use hookwright_tools::{ToolErrorKind, Workspace};

@@ -1,4 +1,4 @@
-//! `run_shell_command`.
+//! Tests `run_shell_command` without a terminal.
 
 use super::support::{ToolTestProject, result_text};
 use hookwright_testkit::fs;
@@ -6,7 +6,7 @@ use hookwright_tools::{CommandEnd, ToolErrorKind};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// The lines of the answer between its wrapper.
+/// Returns the lines of the answer inside its wrapper.
 fn lines(text: &str) -> Vec<&str> {
     let inner = text.strip_prefix("<untrusted_context>\n").and_then(|text| text.strip_suffix("\n</untrusted_context>"));
     inner.unwrap_or_else(|| panic!("not wrapped: {text}")).lines().collect()
@@ -224,7 +224,7 @@ async fn a_dropped_call_leaves_nothing_running() {
     assert!(wait_until(|| !is_running(&pid)).await, "{pid} is still running");
 }
 
-/// A terminal that the tests themselves may not have; so the session is looked at too, in which there can be none.
+/// The tests may run without a terminal themselves, so the command's session is checked too: it can have none.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_command_has_no_terminal() {
@@ -256,7 +256,7 @@ async fn killing_now_ends_what_runs_and_what_was_left() {
     assert!(!project.root.join("asked").exists());
 }
 
-/// What was settled long ago is not remembered: its number may be somebody else's by now.
+/// An ended command is not tracked any more, because another process may have got its id.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_background_command_that_is_over_is_forgotten() {

@@ -1,4 +1,4 @@
-//! `write_todos`, `save_memory`, `google_web_search`, and all tools together.
+//! Tests `write_todos`, `save_memory`, `google_web_search`, and all tools together.
 
 use super::support::{ToolTestProject, result_text};
 use hookwright_model::{SearchAnswer, SearchSource};

@@ -1,4 +1,4 @@
-//! A project in a temporary directory and a way to call tools in it.
+//! A project in a temporary directory, and helpers to call tools in it.
 
 use hookwright_testkit::fs;
 use hookwright_tools::{
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct ToolTestProject {
     _dir: tempfile::TempDir,
     pub(crate) root: PathBuf,
-    /// Next to the root, not in the workspace.
+    /// A directory next to the root, outside the workspace.
     pub(crate) outside: PathBuf,
     pub(crate) ctx: ToolContext,
     pub(crate) registry: ToolSet,
@@ -70,14 +70,14 @@ impl ToolTestProject {
         }
     }
 
-    /// What the model is told; the call must succeed.
+    /// Returns the text for the model; the call must succeed.
     pub(crate) async fn call_text(&self, tool: &str, args: Value) -> String {
         let result = self.call(tool, args).await;
         assert_eq!(result.error, None);
         result_text(&result)
     }
 
-    /// What kind of failure it is and what the model is told; the call must fail.
+    /// Returns the kind of failure and the text for the model; the call must fail.
     pub(crate) async fn call_failure(&self, tool: &str, args: Value) -> (ToolErrorKind, String) {
         let result = self.call(tool, args).await;
         let kind = result.error.as_ref().map(|failure| failure.kind);

@@ -1,4 +1,4 @@
-//! `web_fetch`, against a server on this machine.
+//! Tests `web_fetch` against a server on this machine.
 
 use super::support::{ToolTestProject, result_text};
 use hookwright_model::ProxyOptions;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Serves a fixed answer per path and gives the server's address.
+/// Serves a fixed answer per path and returns the server's address.
 async fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -125,7 +125,7 @@ async fn redirects_are_followed_and_counted() {
     assert!(text.contains("no valid http or https URL"), "{text}");
 }
 
-/// The server plays the proxy, so that a public name can lead to it without any name being resolved.
+/// The server acts as the proxy, so that a public name can lead to it without being resolved.
 #[tokio::test]
 async fn a_redirect_to_a_private_address_is_refused() {
     let server = serve(|path| match path {

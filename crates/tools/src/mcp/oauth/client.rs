@@ -1,4 +1,4 @@
-//! Who this program is to an authorisation server: the one of the entry, else one that it registers as (RFC 7591).
+//! The client identity at an authorisation server: the one in the settings, else a registered one (RFC 7591).
 
 use hookwright_settings::McpOAuth;
 use reqwest::Url;
@@ -9,7 +9,7 @@ use super::error::OAuthError;
 use super::http_client::OAuthHttpClient;
 use super::token_request::refusal_reason;
 
-/// A program, as an authorisation server knows it.
+/// A client identity at an authorisation server.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct OAuthClient {
     pub(super) id: String,

@@ -1,5 +1,5 @@
-//! Who gives out tokens for a server: what its entry says, else what it says of itself (RFC 9728), and what the authorisation
-//! server says of itself (RFC 8414, OpenID). Descriptions that are somebody else's are no descriptions.
+//! Finds the authorisation server of an MCP server: from the settings, else from the server's metadata (RFC 9728), and
+//! the authorisation server's own metadata (RFC 8414, OpenID). Metadata of another server is refused.
 
 use hookwright_hooks::Source;
 use hookwright_settings::{McpOAuth, McpServer};
@@ -9,33 +9,33 @@ use serde_json::Value;
 use super::error::OAuthError;
 use super::http_client::{OAuthHttpClient, display_url};
 
-/// Who gives out tokens, and how.
+/// An authorisation server and its endpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AuthorizationServer {
-    /// Its name, if it is known by one; answers must come from it.
+    /// The issuer, if it is known; authorisation responses must come from it.
     pub(super) issuer: Option<String>,
-    /// Whether it always says in an answer who it is.
+    /// Whether every authorisation response contains the issuer.
     pub(super) sends_issuer: bool,
-    /// Where the user is sent.
+    /// The URL that the user's browser opens.
     pub(super) authorization_endpoint: Url,
-    /// Where codes become tokens.
+    /// The URL that exchanges codes for tokens.
     pub(super) token_endpoint: Url,
-    /// Where programs register themselves.
+    /// The URL for client registration.
     pub(super) registration_endpoint: Option<Url>,
-    /// Whether a program's secret goes into a header alone.
+    /// Whether the client's secret must be sent in the `Authorization` header.
     pub(super) requires_basic_auth: bool,
-    /// Whether tokens that renew others are given for a scope of their own.
+    /// Whether refresh tokens need the scope `offline_access`.
     pub(super) supports_offline_access: bool,
-    /// What to ask for, where the entry does not say.
+    /// The scopes to request, if the settings name none.
     pub(super) scopes: Vec<String>,
-    /// The server, as tokens for it name it (RFC 8707).
+    /// The server's identifier in token requests (RFC 8707).
     pub(super) resource: String,
 }
 
-/// The scope of OpenID that a token to renew others is given for.
+/// The OpenID scope for refresh tokens.
 const OFFLINE_ACCESS_SCOPE: &str = "offline_access";
 
-/// How many authorisation servers of a server are tried.
+/// The largest number of authorisation servers that are tried.
 const MAX_AUTHORIZATION_SERVERS: usize = 4;
 
 pub(super) async fn discover(
@@ -52,18 +52,18 @@ pub(super) async fn discover(
     let resource = fetch_resource_metadata(&challenge, url, web).await?;
     let issuers = match (&settings.issuer, resource.issuers.as_slice()) {
         (Some(issuer), _) => vec![issuer.clone()],
-        // As servers did before they described themselves.
+        // Servers without metadata use their own origin.
         (None, []) => vec![url.origin().ascii_serialization()],
         (None, issuers) => issuers.to_vec(),
     };
-    // As the protocol had it until 2025-03: the authorisation server is at the server's own origin.
+    // Until 2025-03 the protocol placed the authorisation server at the MCP server's own origin.
     let describes_nothing = settings.issuer.is_none() && resource.issuers.is_empty();
     let mut last = OAuthError::NoAuthorizationServer;
     for issuer in issuers.iter().take(MAX_AUTHORIZATION_SERVERS) {
         match fetch_authorization_server(issuer, describes_nothing, web).await {
             Ok(Some(found)) => {
                 let mut scopes = if challenge.scopes.is_empty() { resource.scopes } else { challenge.scopes };
-                // Else there may be no token to renew the first one with.
+                // Without this scope there may be no refresh token.
                 if found.supports_offline_access
                     && !scopes.is_empty()
                     && !scopes.iter().any(|scope| scope == OFFLINE_ACCESS_SCOPE)
@@ -73,12 +73,12 @@ pub(super) async fn discover(
                 return Ok(AuthorizationServer { scopes, resource: resource.name, ..found });
             }
             Ok(None) => {}
-            // One that lies is not passed over for the next.
+            // Wrong metadata is an error; the next server is tried only if this one is unreachable.
             Err(error) if !matches!(error, OAuthError::Unreachable { .. }) => return Err(error),
             Err(error) => last = error,
         }
     }
-    // And a server that describes nothing at all has its endpoints at fixed places.
+    // A server without any metadata has its endpoints at fixed paths.
     if describes_nothing && challenged && matches!(last, OAuthError::NoAuthorizationServer) {
         return Ok(AuthorizationServer {
             issuer: None,
@@ -95,7 +95,7 @@ pub(super) async fn discover(
     Err(last)
 }
 
-/// The places that a server's entry names.
+/// Returns the authorisation server whose endpoints the settings name.
 fn from_settings(
     server: &McpServer,
     settings: &McpOAuth,
@@ -106,7 +106,7 @@ fn from_settings(
 ) -> Result<AuthorizationServer, OAuthError> {
     let authorization = web.check_url(authorization, "authorizationUrl")?;
     let token = web.check_url(token, "tokenUrl")?;
-    // Else a project could have codes of a place that users know sent to another.
+    // Otherwise a project could have codes of an authorisation server that users trust sent to another server.
     if server.origin == Source::Project && authorization.origin() != token.origin() {
         return Err(OAuthError::MixedOrigins);
     }
@@ -125,7 +125,7 @@ fn from_settings(
     })
 }
 
-/// What a server says of itself.
+/// The metadata of an MCP server.
 struct ResourceMetadata {
     name: String,
     issuers: Vec<String>,
@@ -140,7 +140,7 @@ async fn fetch_resource_metadata(
     let mut places = Vec::new();
     if let Some(place) = &challenge.resource_metadata {
         let place = web.check_url(place, "description")?;
-        // A server describes itself, and sends nobody elsewhere for it.
+        // Metadata must come from the server's own origin.
         if place.origin() != url.origin() {
             let why = "it is not the server's own";
             return Err(OAuthError::UnusableAddress { what: "description", url: display_url(place.as_str()), why });
@@ -160,8 +160,8 @@ async fn fetch_resource_metadata(
     Ok(ResourceMetadata { name: resource_name(url), issuers: Vec::new(), scopes: Vec::new() })
 }
 
-/// What an authorisation server says of itself; nothing if it says nothing. Its name must be the one that was given, or where
-/// only its origin is known, of that origin.
+/// Returns an authorisation server's metadata; `None` if it has none. Its issuer must be the given one, or have the
+/// same origin where only the origin is known.
 async fn fetch_authorization_server(
     issuer: &str,
     is_origin: bool,
@@ -214,7 +214,7 @@ fn parse_authorization_server(
     })
 }
 
-/// Where a description is: before the path, and for those who forget it without.
+/// Returns the well-known URLs: with the path appended, and for protected resources also without it.
 fn well_known_urls(url: &Url, name: &str) -> Vec<Url> {
     let path = url.path().trim_end_matches('/');
     let mut paths = vec![format!("/.well-known/{name}{path}")];
@@ -224,7 +224,7 @@ fn well_known_urls(url: &Url, name: &str) -> Vec<Url> {
     paths.into_iter().map(|path| with_path(url, &path)).collect()
 }
 
-/// Where OpenID has it: behind the path.
+/// Returns OpenID's URL of the metadata, with the well-known part behind the path.
 fn openid_config_url(url: &Url) -> Option<Url> {
     let path = url.path().trim_end_matches('/');
     (!path.is_empty()).then(|| with_path(url, &format!("{path}/.well-known/openid-configuration")))
@@ -238,7 +238,7 @@ fn with_path(url: &Url, path: &str) -> Url {
     url
 }
 
-/// A server's name in tokens: its address without a fragment.
+/// Returns a server's identifier in token requests: its URL without the fragment.
 pub(super) fn resource_name(url: &Url) -> String {
     let mut url = url.clone();
     url.set_fragment(None);
@@ -246,7 +246,7 @@ pub(super) fn resource_name(url: &Url) -> String {
     if url.path() == "/" && url.query().is_none() { name.trim_end_matches('/').to_owned() } else { name }
 }
 
-/// Whether a name is the server's, or of what it is part of.
+/// Returns whether a resource identifier is the server's own, or of a resource that contains the server.
 fn is_within_resource(url: &Url, name: &str) -> bool {
     let Ok(name) = Url::parse(name) else { return false };
     let whole = name.path().trim_end_matches('/');
@@ -254,7 +254,7 @@ fn is_within_resource(url: &Url, name: &str) -> bool {
     name.origin() == url.origin() && below && name.query().is_none_or(|query| url.query() == Some(query))
 }
 
-/// What is said in `WWW-Authenticate`.
+/// The parameters of a `WWW-Authenticate` header.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct AuthChallenge {
     pub(super) resource_metadata: Option<String>,
@@ -262,7 +262,7 @@ pub(super) struct AuthChallenge {
 }
 
 impl AuthChallenge {
-    /// Reads parameters wherever they stand; whoever writes such headers rarely agrees on more.
+    /// Reads the parameters wherever they are in the header, because servers differ in its form.
     pub(super) fn parse(text: &str) -> Self {
         let value = |name: &str| -> Option<String> {
             let lower = text.to_ascii_lowercase();

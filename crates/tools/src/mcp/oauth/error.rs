@@ -1,4 +1,4 @@
-//! Why nobody could be signed in, in words. None of them has a code, a token or a secret in it.
+//! Errors of signing in. Their messages contain no code, token or secret.
 
 use std::time::Duration;
 
@@ -8,82 +8,75 @@ use hookwright_settings::mcp::TokenFileError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OAuthError {
-    /// It is a program on this machine.
+    /// The server is a program on this machine.
     #[error("it is a program on this machine, which needs no signing in")]
     LocalServer,
-    /// An address that is not used, for that reason.
+    /// An address is refused.
     #[error("the {what} {url} is not used: {why}")]
     UnusableAddress {
-        /// What it would have been.
+        /// The role that the address would have.
         what: &'static str,
-        /// The address.
         url: String,
-        /// Why not.
         why: &'static str,
     },
-    /// Somebody can't be reached or answers with something else.
+    /// A server can't be reached or gives an invalid response.
     #[error("{host}: {why}")]
-    Unreachable {
-        /// Who.
-        host: String,
-        /// Why.
-        why: String,
-    },
-    /// Nobody is known to give out tokens for this server.
+    Unreachable { host: String, why: String },
+    /// No authorisation server is known for this MCP server.
     #[error("the server does not say who gives out tokens for it")]
     NoAuthorizationServer,
-    /// The description of the authorisation server is another one's.
+    /// The metadata of the authorisation server names another issuer.
     #[error("the authorisation server {expected} describes itself as {found}")]
     WrongIssuer {
-        /// Who it should be.
+        /// The issuer that was expected.
         expected: String,
-        /// Who it says it is.
+        /// The issuer that the metadata names.
         found: String,
     },
-    /// The description of the server is another one's.
+    /// The metadata of the MCP server names another resource.
     #[error("the server at {expected} describes itself as {found}")]
     WrongResource {
-        /// Which it should be.
+        /// The resource that was expected.
         expected: String,
-        /// Which it says it is.
+        /// The resource that the metadata names.
         found: String,
     },
-    /// Codes could be stolen on the way.
+    /// The authorisation server does not support PKCE, so codes could be stolen.
     #[error("the authorisation server does not say that it knows PKCE with S256")]
     NoPkce,
-    /// It is unknown who this program is.
+    /// The settings name no client and the authorisation server registers none.
     #[error("the authorisation server registers no programs by itself")]
     NoRegistration,
-    /// The user would be sent away from this machine.
+    /// The redirect URI does not lead to this machine.
     #[error("`redirectUri` must be http on 127.0.0.1, [::1] or localhost with a port, not {0}")]
     InvalidRedirect(String),
-    /// Nothing on this machine can hear the browser.
+    /// The listener for the browser's callback can't be opened.
     #[error("can't listen on this machine")]
     NoListener(#[source] std::io::Error),
-    /// A project's settings name places that do not belong together.
+    /// A project's settings name endpoints of different servers.
     #[error("a project's `authorizationUrl` and `tokenUrl` must be of one server")]
     MixedOrigins,
-    /// The answer is for, or from, somebody else.
+    /// The callback names another issuer than the authorisation server.
     #[error("the answer comes from {found}, not from {expected}")]
     SenderMismatch {
-        /// Who was asked.
+        /// The issuer that was expected.
         expected: String,
-        /// Who answered.
+        /// The issuer that the callback names.
         found: String,
     },
-    /// The user, or the authorisation server, said no.
+    /// The user or the authorisation server refused.
     #[error("the authorisation server refuses: {0}")]
     Refused(String),
-    /// Nobody came back.
+    /// The browser did not come back in time.
     #[error("nobody came back from the browser within {} minutes", .0.as_secs() / 60)]
     CallbackTimeout(Duration),
-    /// What was got can't be kept.
+    /// The token can't be stored.
     #[error(transparent)]
     Store(#[from] TokenFileError),
 }
 
 impl OAuthError {
-    /// What to do about it.
+    /// Returns what the user can do about it.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             OAuthError::NoAuthorizationServer | OAuthError::NoPkce => {

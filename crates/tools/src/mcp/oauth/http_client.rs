@@ -1,5 +1,6 @@
-//! The way to those who give out tokens: small JSON over https, bounded in size and time, without redirects. A server on the
-//! internet can't send this program to an address of this machine or of its network.
+//! The HTTP client for authorisation servers: small JSON documents over https, with limits on size and time, and
+//! without redirects. A server on the internet can't make this program access an address of this machine or of its
+//! network.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -14,35 +15,35 @@ use serde_json::{Value, json};
 use super::error::OAuthError;
 use crate::address;
 
-/// How much of an answer is read.
+/// The size limit of a response.
 const MAX_OAUTH_RESPONSE_BYTES: usize = 256 << 10;
-/// How long an answer may take.
+/// The time limit of a request.
 const OAUTH_REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What may be reached.
+/// The addresses that may be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NetworkReach {
-    /// The internet.
+    /// Public addresses only.
     Public,
-    /// This machine and its network too, because the server is there itself. Never addresses that mean the link alone: cloud
+    /// Private addresses too, because the MCP server has one itself. Link-local addresses are never reached: cloud
     /// machines get credentials there.
     Private,
 }
 
-/// A client with its bounds.
+/// An HTTP client with a limited reach.
 pub(super) struct OAuthHttpClient {
     client: Client,
     reach: NetworkReach,
 }
 
-/// What somebody answered.
+/// A JSON response.
 pub(super) struct OAuthResponse {
     pub(super) status: StatusCode,
     pub(super) body: Value,
 }
 
 impl OAuthHttpClient {
-    /// The way out for signing in to a server.
+    /// Creates the client for signing in to a server.
     pub(super) async fn new(server: &Url, proxy: Option<&ProxyOptions>) -> Result<Self, OAuthError> {
         let reach = reach_of(server).await;
         let unbuilt = |error: reqwest::Error| unreachable_error(server, error.without_url().to_string());
@@ -57,7 +58,7 @@ impl OAuthHttpClient {
         Ok(OAuthHttpClient { client, reach })
     }
 
-    /// An address that may be asked, or that the user may be sent to.
+    /// Checks an address that is about to be requested, or opened in the user's browser.
     pub(super) fn check_url(&self, url: &str, what: &'static str) -> Result<Url, OAuthError> {
         let no = |why| OAuthError::UnusableAddress { what, url: display_url(url), why };
         let parsed = Url::parse(url).map_err(|_| no("it is no address"))?;
@@ -80,13 +81,13 @@ impl OAuthHttpClient {
         }
     }
 
-    /// A JSON document; nothing where there is none.
+    /// Returns a JSON object; `None` if the response is an error or not an object.
     pub(super) async fn get_json(&self, url: &Url) -> Result<Option<Value>, OAuthError> {
         let answer = self.send(self.client.get(url.clone()), url).await?;
         Ok(answer.filter(|answer| answer.status.is_success()).map(|answer| answer.body).filter(Value::is_object))
     }
 
-    /// Sends a form, with a program's name and secret in a header where they go there.
+    /// Posts a form, with the client's id and secret in the `Authorization` header if `basic` is given.
     pub(super) async fn post_form(
         &self,
         url: &Url,
@@ -104,14 +105,14 @@ impl OAuthHttpClient {
         answer.ok_or_else(|| unreachable_error(url, "it answers with something else than JSON".to_owned()))
     }
 
-    /// Sends a JSON document.
+    /// Posts a JSON document.
     pub(super) async fn post_json(&self, url: &Url, document: &Value) -> Result<OAuthResponse, OAuthError> {
         let request = self.client.post(url.clone()).header(CONTENT_TYPE, "application/json").body(document.to_string());
         let answer = self.send(request, url).await?;
         answer.ok_or_else(|| unreachable_error(url, "it answers with something else than JSON".to_owned()))
     }
 
-    /// What a server says to somebody whom it does not know.
+    /// Sends a request without a token and returns the server's `WWW-Authenticate` headers.
     pub(super) async fn fetch_challenge(&self, server: &Url) -> Result<Option<String>, OAuthError> {
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "hookwright", "version": env!("CARGO_PKG_VERSION")}}});
@@ -147,7 +148,7 @@ async fn read_body(mut response: Response, url: &Url) -> Result<Vec<u8>, OAuthEr
     Ok(body)
 }
 
-/// Where a server is; what it may name is no nearer than itself.
+/// Returns the reach for a server: private addresses only if the server has one itself.
 async fn reach_of(server: &Url) -> NetworkReach {
     let Some(host) = server.host_str() else { return NetworkReach::Public };
     let is_private = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
@@ -162,7 +163,7 @@ async fn reach_of(server: &Url) -> NetworkReach {
     if is_private { NetworkReach::Private } else { NetworkReach::Public }
 }
 
-/// Whether an address is this machine's own.
+/// Returns whether an address is of the loopback interface.
 pub(super) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let literal: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
@@ -201,7 +202,7 @@ impl Resolve for ReachResolver {
     }
 }
 
-/// An address without what may be secret in it.
+/// Returns an address without the parts that may be secret.
 pub(super) fn display_url(url: &str) -> String {
     let plain: String = url.chars().filter(|char| !char.is_control()).take(200).collect();
     match Url::parse(&plain) {

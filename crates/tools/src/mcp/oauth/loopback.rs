@@ -1,6 +1,6 @@
-//! A listener on this machine that hears the browser come back, once, and only with the state that it was sent with.
+//! A listener on the loopback interface that receives the browser's callback, once, and only with the right state.
 //!
-//! Anybody on this machine can knock: whoever comes with anything else is told so and changes nothing.
+//! Any program on this machine can connect; other requests get an error page and are ignored.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -12,17 +12,17 @@ use tokio::net::{TcpListener, TcpStream};
 use super::error::OAuthError;
 use super::http_client::is_loopback;
 
-/// How much of a request is read, and how long it may take.
+/// The limits of a request's size and time.
 const MAX_CALLBACK_REQUEST_BYTES: usize = 16 << 10;
 const CALLBACK_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where the browser comes back to.
+/// The listener for the browser's callback.
 pub(super) struct LoopbackListener {
     listener: TcpListener,
     pub(super) redirect: Url,
 }
 
-/// What the browser brought.
+/// The parameters of the callback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OAuthCallback {
     pub(super) code: Result<String, String>,
@@ -30,7 +30,7 @@ pub(super) struct OAuthCallback {
 }
 
 impl LoopbackListener {
-    /// Listens where an entry says, else on any free port.
+    /// Listens at the address in the settings, else on any free port.
     pub(super) async fn open(wanted: Option<&str>) -> Result<Self, OAuthError> {
         let wanted = wanted.map(parse_redirect).transpose()?;
         let address = match &wanted {
@@ -49,14 +49,14 @@ impl LoopbackListener {
         Ok(LoopbackListener { listener, redirect })
     }
 
-    /// Waits for the browser.
+    /// Waits for the browser's callback.
     pub(super) async fn wait_for_callback(self, state: &str, limit: Duration) -> Result<OAuthCallback, OAuthError> {
         let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
         let waiting = async {
             let mut callers = tokio::task::JoinSet::new();
             loop {
                 tokio::select! {
-                    // One who says nothing does not hold up the others; there are never many.
+                    // A silent connection does not delay the others; their number is limited.
                     caller = self.listener.accept(), if callers.len() < 32 => {
                         let Ok((stream, _)) = caller else { continue };
                         let (redirect, state, sender) = (self.redirect.clone(), state.to_owned(), sender.clone());
@@ -76,7 +76,7 @@ impl LoopbackListener {
     }
 }
 
-/// An address on this machine, as written and as it is listened on.
+/// Parses a redirect URI on this machine; returns it with the address to listen on.
 fn parse_redirect(wanted: &str) -> Result<(Url, SocketAddr), OAuthError> {
     let no = || OAuthError::InvalidRedirect(super::http_client::display_url(wanted));
     let url = Url::parse(wanted).map_err(|_| no())?;
@@ -91,7 +91,7 @@ fn parse_redirect(wanted: &str) -> Result<(Url, SocketAddr), OAuthError> {
     Ok((url, SocketAddr::new(host, port)))
 }
 
-/// One request; nothing if it is not the one.
+/// Reads and answers one request; returns `None` if it is not the callback.
 async fn read_callback(mut stream: TcpStream, redirect: &Url, state: &str) -> Option<OAuthCallback> {
     let mut bytes = Vec::new();
     while !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -117,7 +117,7 @@ async fn read_callback(mut stream: TcpStream, redirect: &Url, state: &str) -> Op
     callback
 }
 
-/// What a request brings, if it is the browser's.
+/// Returns the callback's parameters, if the request is the browser's callback.
 fn parse_callback(request: &str, redirect: &Url, state: &str) -> Option<OAuthCallback> {
     let mut words = request.lines().next()?.split(' ');
     let (method, target) = (words.next()?, words.next()?);
@@ -128,7 +128,7 @@ fn parse_callback(request: &str, redirect: &Url, state: &str) -> Option<OAuthCal
     }
     let value = |name: &str| {
         let mut values = url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
-        // Said twice, nobody knows which is meant.
+        // A repeated parameter is ambiguous, so it counts as missing.
         values.next().filter(|_| values.next().is_none())
     };
     if !constant_time_eq(value("state")?.as_bytes(), state.as_bytes()) {
@@ -145,7 +145,7 @@ fn parse_callback(request: &str, redirect: &Url, state: &str) -> Option<OAuthCal
     Some(OAuthCallback { code, issuer: value("iss") })
 }
 
-/// Without telling by the time it takes how much was right.
+/// Compares in constant time, so that the duration does not reveal how much was right.
 fn constant_time_eq(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |different, (one, other)| different | (one ^ other)) == 0
 }

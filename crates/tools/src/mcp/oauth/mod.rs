@@ -1,8 +1,9 @@
-//! Signing in to servers elsewhere: OAuth 2.1 with PKCE, for a program without a secret, on the user's own machine.
+//! Signing in to remote MCP servers: OAuth 2.1 with PKCE, as a public client on the user's machine.
 //!
-//! `http_client.rs` is the way out and its bounds, `discovery.rs` finds who gives out tokens, `client.rs` who this program is to them,
-//! `loopback.rs` hears the browser come back, `token_request.rs` gets and renews tokens, `sign_in.rs` is the order of all that, and
-//! `token_store.rs` has them at hand for a session. Where they are kept is the settings' business, what a server does is `mcp`'s.
+//! `http_client.rs` sends the requests, `discovery.rs` finds the authorisation server, `client.rs` gets the client
+//! identity, `loopback.rs` receives the browser's callback, `token_request.rs` requests and renews tokens, `sign_in.rs`
+//! runs these steps in order, and `token_store.rs` provides the tokens of a session. The settings crate stores the
+//! tokens in a file.
 
 mod client;
 mod discovery;

@@ -1,4 +1,4 @@
-//! Signing in, from the first question to the token that is kept.
+//! Signs in to a server, from discovery to the stored token.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,26 +18,26 @@ use super::http_client::OAuthHttpClient;
 use super::loopback::{LoopbackListener, OAuthCallback};
 use super::token_request::{self, now_millis, redact_secrets};
 
-/// What signing in needs besides the server.
+/// The options of signing in.
 #[derive(Clone, Debug)]
 pub struct SignInOptions<'a> {
-    /// Where tokens are kept.
+    /// The file that tokens are stored in.
     pub file: &'a Path,
-    /// The proxy, if any.
     pub proxy: Option<&'a ProxyOptions>,
-    /// How long the user may take.
+    /// The time that the user has in the browser.
     pub timeout: Duration,
 }
 
 impl SignInOptions<'_> {
-    /// How long a user may take where nobody says otherwise.
+    /// The default time that the user has in the browser.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 }
 
-/// Signs in to a server. `send` is told the address that the user's browser must go to, and who is asked.
+/// Signs in to a server. `send` receives the address that the user's browser must open, and the host of the
+/// authorisation server.
 ///
 /// # Errors
-/// If that can't be done; what was kept before stays.
+/// If signing in fails. Stored tokens are unchanged then.
 pub async fn sign_in(
     server: &McpServer,
     with: &SignInOptions<'_>,
@@ -47,10 +47,10 @@ pub async fn sign_in(
     let no = |why| OAuthError::UnusableAddress { what: "server", url: super::http_client::display_url(url), why };
     let url = Url::parse(url).map_err(|_| no("it is no address"))?;
     let web = OAuthHttpClient::new(&url, with.proxy).await?;
-    // A token must not be shown where anybody can listen.
+    // A token must not be sent over an unencrypted connection.
     let url = web.check_url(url.as_str(), "server")?;
     let mut authority = discover(server, &url, &web).await?;
-    // What the last token had, or lacked.
+    // The scopes of the last token, and those that the server asked for since.
     let last =
         read_credentials(with.file, &server.name)?.filter(|kept| kept.mcp_server_url == Some(resource_name(&url)));
     for scope in last.and_then(|kept| kept.token.scope).unwrap_or_default().split_whitespace() {
@@ -89,7 +89,7 @@ pub async fn sign_in(
     Ok(save_credentials(with.file, &credentials)?)
 }
 
-/// The address that the browser goes to.
+/// Returns the address that the browser opens.
 fn authorization_url(
     server: &McpServer,
     authority: &AuthorizationServer,
@@ -121,7 +121,7 @@ fn authorization_url(
     page
 }
 
-/// The code, if it comes from whom the user was sent to (RFC 9207).
+/// Returns the code, if the callback comes from the expected issuer (RFC 9207).
 fn check_callback(callback: OAuthCallback, authority: &AuthorizationServer) -> Result<String, OAuthError> {
     if let Some(expected) = &authority.issuer {
         let found = callback.issuer.as_deref();
@@ -133,7 +133,7 @@ fn check_callback(callback: OAuthCallback, authority: &AuthorizationServer) -> R
     callback.code.map_err(|error| OAuthError::Refused(redact_secrets(&error, &[])))
 }
 
-/// A word that nobody guesses: 244 random bits.
+/// Returns an unguessable string with 244 random bits.
 fn random_token() -> String {
     format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
 }

@@ -1,4 +1,4 @@
-//! Against an authorisation server of our own, on this machine: one that behaves, and all the ways in which one may not.
+//! Tests against an authorisation server on this machine: a correct one, and many incorrect ones.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use super::discovery::AuthChallenge;
 use super::*;
 use crate::mcp::access::TokenProvider;
 
-/// A request, as the stand-in hears it.
+/// A request, as the fake server receives it.
 #[derive(Clone, Debug)]
 struct ReceivedRequest {
     path: String,
@@ -53,7 +53,7 @@ impl FakeAuthServer {
         FakeAuthServer::with_override(|_, _| None).await
     }
 
-    /// With some answers that are different.
+    /// Creates a server with some different answers.
     async fn with_override(
         twist: impl Fn(&ReceivedRequest, &str) -> Option<(u16, String)> + Send + Sync + 'static,
     ) -> Self {
@@ -82,7 +82,7 @@ impl FakeAuthServer {
         self.requests.lock().unwrap().iter().filter(|one| one.path == path).cloned().collect()
     }
 
-    /// Signs in, with a browser that comes back at once, by way of `browse`.
+    /// Signs in, with a browser whose callback comes at once and is changed by `browse`.
     async fn sign_in(
         &self,
         server: impl std::borrow::Borrow<McpServer>,
@@ -102,7 +102,7 @@ impl FakeAuthServer {
     }
 }
 
-/// What a browser does with a page: the user agrees, and it is sent back.
+/// Returns the callback that a browser makes after the user has agreed.
 fn approve_redirect(page: &Url) -> String {
     let asked = query_pairs(page.query().unwrap());
     format!(
@@ -332,7 +332,7 @@ fn with(base: &str, key: &str, value: &str) -> Value {
 async fn a_description_elsewhere_is_not_the_servers_own() {
     let elsewhere = FakeAuthServer::new().await;
     let stand = FakeAuthServer::with_override(|_, _| None).await;
-    // The challenge's own place is the server's here, so the judge is asked directly.
+    // The challenge names the server's own address here, so the check is called directly.
     let url = Url::parse(&format!("{}/mcp", stand.base)).unwrap();
     let web = super::http_client::OAuthHttpClient::new(&url, None).await.unwrap();
     assert!(web.check_url("https://as.example/x", "x").is_ok());
@@ -467,7 +467,7 @@ async fn a_project_does_not_have_codes_sent_to_another_place() {
     assert_eq!(evil.requests_to("/token").len(), 1);
 }
 
-/// Gives out a new token for the old one's, once each.
+/// Exchanges each refresh token once for a new token.
 fn renewing(heard: &ReceivedRequest, _: &str) -> Option<(u16, String)> {
     let form = heard.form_fields();
     (heard.path == "/token" && form.get("grant_type").is_some_and(|kind| kind == "refresh_token")).then(|| {
@@ -481,7 +481,7 @@ async fn a_token_is_renewed_before_its_end_and_after_a_refusal() {
     stand.sign_in(stand.server(), approve_redirect).await.unwrap();
     let tokens = stand.tokens();
     assert_eq!(tokens.replace_refused(&stand.server(), "the-secret-token").await.as_deref(), Some("the-new-token"));
-    // Who comes later with the old one gets what is there by now.
+    // A later caller with the old token gets the current one.
     assert_eq!(tokens.replace_refused(&stand.server(), "the-secret-token").await.as_deref(), Some("the-new-token"));
     let renewals =
         || stand.requests_to("/token").iter().filter(|one| one.form_fields()["grant_type"] == "refresh_token").count();
@@ -494,7 +494,7 @@ async fn a_token_is_renewed_before_its_end_and_after_a_refusal() {
     let (one, other) = tokio::join!(tokens.bearer(&server), tokens.bearer(&server));
     assert_eq!((one.as_deref(), other.as_deref()), (Some("the-new-token"), Some("the-new-token")));
     assert_eq!(renewals(), 2, "one renews, the other waits for it");
-    // A server that refuses every token is not asked for ever.
+    // Refreshing ends if the server refuses every token.
     assert_eq!(tokens.replace_refused(&server, "the-new-token").await, None);
 }
 

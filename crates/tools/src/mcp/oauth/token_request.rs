@@ -1,4 +1,4 @@
-//! Codes and old tokens → new ones.
+//! Requests tokens for codes and refresh tokens.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ use super::client::OAuthClient;
 use super::error::OAuthError;
 use super::http_client::{OAuthHttpClient, OAuthResponse};
 
-/// Asks for a token. The form's other fields say by what.
+/// Requests a token; `fields` contains the grant.
 pub(super) async fn request_token(
     web: &OAuthHttpClient,
     place: &Url,
@@ -46,7 +46,7 @@ fn parse_token(answer: &OAuthResponse) -> Option<McpToken> {
     let text = |key: &str| answer.body.get(key).and_then(Value::as_str).map(str::to_owned);
     let fits = |token: &String| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
     let access_token = text("access_token").filter(fits).filter(|_| answer.status.is_success())?;
-    // Another kind would be shown in another way.
+    // Only bearer tokens can be sent as the `Authorization` header that is used here.
     let token_type = text("token_type").unwrap_or_else(|| "Bearer".to_owned());
     token_type.eq_ignore_ascii_case("bearer").then_some(())?;
     let lifetime = answer.body.get("expires_in").and_then(|value| match value {
@@ -63,7 +63,7 @@ fn parse_token(answer: &OAuthResponse) -> Option<McpToken> {
     })
 }
 
-/// What an authorisation server says about its refusal, without what was sent to it and in one short line.
+/// Returns an authorisation server's reason for a refusal, as one short line without what was sent to it.
 pub(super) fn refusal_reason(answer: &OAuthResponse, secrets: &[&str]) -> String {
     let text = |key: &str| answer.body.get(key).and_then(Value::as_str);
     let said: Vec<&str> = [text("error"), text("error_description")].into_iter().flatten().collect();
@@ -71,7 +71,7 @@ pub(super) fn refusal_reason(answer: &OAuthResponse, secrets: &[&str]) -> String
     redact_secrets(&said, secrets)
 }
 
-/// Somebody's words, without secrets, in one short line.
+/// Returns a server's text as one short line without secrets.
 pub(super) fn redact_secrets(said: &str, secrets: &[&str]) -> String {
     let hidden = secrets
         .iter()
@@ -80,7 +80,7 @@ pub(super) fn redact_secrets(said: &str, secrets: &[&str]) -> String {
     hidden.chars().filter(|char| !char.is_control()).take(200).collect()
 }
 
-/// Milliseconds since 1970.
+/// Returns the milliseconds since 1970.
 pub(super) fn now_millis() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

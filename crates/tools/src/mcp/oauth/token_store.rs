@@ -1,4 +1,4 @@
-//! The tokens at hand for a session: shown to nobody but the server that they are for, and renewed before they end.
+//! The tokens of a session: sent only to the server that they are for, and renewed before they expire.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,15 +17,15 @@ use super::token_request::{self, now_millis};
 use crate::mcp::access::TokenProvider;
 use crate::tool::BoxFuture;
 
-/// How long before its end a token is renewed.
+/// The time before its expiry at which a token is renewed.
 const RENEWAL_MARGIN: Duration = Duration::from_secs(60);
 
-/// The tokens that are kept.
+/// The stored tokens of all servers.
 #[derive(Debug)]
 pub struct OAuthTokens {
     file: PathBuf,
     proxy: Option<ProxyOptions>,
-    /// Some servers give out a token for renewing once: nobody renews while another does.
+    /// Serialises renewals, because some servers accept a refresh token only once.
     renewal_lock: Mutex<()>,
 }
 
@@ -44,7 +44,7 @@ impl TokenProvider for OAuthTokens {
 }
 
 impl OAuthTokens {
-    /// Those in a file.
+    /// Creates a provider for the tokens in a file.
     pub fn new(file: PathBuf, proxy: Option<ProxyOptions>) -> Self {
         OAuthTokens { file, proxy, renewal_lock: Mutex::new(()) }
     }
@@ -61,14 +61,14 @@ impl OAuthTokens {
     async fn replacement_token(&self, server: &McpServer, refused: &str) -> Option<String> {
         let _turn = self.renewal_lock.lock().await;
         let kept = self.stored_credentials(server).await?;
-        // Somebody has renewed it meanwhile.
+        // Another call has renewed it meanwhile.
         if kept.token.access_token != refused && !is_expiring(&kept) {
             return Some(kept.token.access_token);
         }
         self.renew_or_reread(server, &kept).await.filter(|token| token != refused)
     }
 
-    /// Keeps scopes with the token that lacks them.
+    /// Stores the scopes that the token lacks with the token.
     async fn store_scopes(&self, server: &McpServer, lacking: Vec<String>) {
         let _turn = self.renewal_lock.lock().await;
         let Some(mut kept) = self.stored_credentials(server).await else { return };
@@ -87,7 +87,7 @@ impl OAuthTokens {
         }
     }
 
-    /// What is kept for a server at exactly this address.
+    /// Returns the credentials stored for a server at exactly this address.
     async fn stored_credentials(&self, server: &McpServer) -> Option<McpCredentials> {
         let url = Url::parse(server.transport.url()?).ok()?;
         let (file, name) = (self.file.clone(), server.name.clone());
@@ -101,7 +101,7 @@ impl OAuthTokens {
     }
 
     async fn renew_or_reread(&self, server: &McpServer, old: &McpCredentials) -> Option<String> {
-        // Another session may have been faster.
+        // Another session may have renewed it.
         let kept = self.stored_credentials(server).await?;
         if kept.token != old.token && !is_expiring(&kept) {
             return Some(kept.token.access_token);
@@ -110,7 +110,7 @@ impl OAuthTokens {
             Ok(token) => token,
             Err(error) => {
                 tracing::warn!(server = server.name, "its token can't be renewed: {error}");
-                // One that another session has renewed in this moment makes ours worthless.
+                // If another session has just renewed the token, our refresh token is invalid and theirs is stored.
                 let newer = self.stored_credentials(server).await?;
                 (newer.token != kept.token && !is_expiring(&newer)).then_some(newer.token.access_token)
             }

@@ -1,5 +1,5 @@
-//! What a server may ask of us: where the work is. It gets no model and no user: neither is offered to it. What it tells us by
-//! itself is `inbound.rs`.
+//! Answers a server's requests. Only the list of roots is offered, neither a model nor questions to the user.
+//! `inbound.rs` handles notifications.
 
 #![expect(deprecated, reason = "servers still ask for roots")]
 

@@ -1,7 +1,7 @@
-//! What a server sends, before the protocol's library sees it: read strictly, with notifications taken out and merged, and
-//! slowed down where a server sends more of them than anybody can use.
+//! Screens a server's messages before `rmcp` sees them: parses them strictly, merges notifications, and slows a server
+//! down that sends too many.
 //!
-//! The library would start a task for every notification, without a bound.
+//! `rmcp` would start a task for every notification, without a limit.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,17 +14,17 @@ use tokio::time::Instant;
 
 use super::{ListChanges, shorten};
 
-/// How deep a message is read; what is nested deeper becomes null. The library reads no more than 128 levels.
+/// The nesting depth up to which a message is read; deeper values become null. `rmcp` reads at most 128 levels.
 const MAX_MESSAGE_DEPTH: usize = 110;
-/// How many messages that are no answers a server may send in a window before it is read more slowly.
+/// The number of messages other than answers that a server may send in a window before it is read more slowly.
 const MAX_UNSOLICITED_PER_WINDOW: u32 = 200;
 const UNSOLICITED_WINDOW: Duration = Duration::from_millis(100);
-/// How many of a server's own requests may wait for their answer to be sent; more are dropped.
+/// The largest number of a server's requests whose answer is not yet sent; further ones are dropped.
 const MAX_WAITING_REQUESTS: usize = 256;
-/// JSON-RPC's code for a message that is not one.
+/// JSON-RPC's code for an invalid message.
 const INVALID_REQUEST: i32 = -32600;
 
-/// What is known of one server's messages.
+/// The state of screening one server's messages.
 pub(super) struct InboundScreen {
     pub(super) changes: Arc<ListChanges>,
     window: Mutex<(Instant, u32)>,
@@ -40,7 +40,7 @@ impl InboundScreen {
         })
     }
 
-    /// The message in these bytes, for the library. None for a notification, and for what is no message.
+    /// Parses a message for `rmcp`; `None` for a notification and for invalid data.
     pub(super) async fn read(&self, bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
         let message = self.screen(bytes).await?;
         let id = message.get("id").cloned();
@@ -53,7 +53,7 @@ impl InboundScreen {
         )
     }
 
-    /// The same as JSON, for a library that reads it again.
+    /// Like [`read`](Self::read), but returns JSON for a transport that parses it again.
     pub(super) async fn screen(&self, bytes: &[u8]) -> Option<Value> {
         let parsed = strict_json::parse_pruned(bytes, MAX_MESSAGE_DEPTH);
         let is_answer = parsed.as_ref().is_ok_and(|parsed| parsed.value.get("method").is_none());
@@ -70,7 +70,7 @@ impl InboundScreen {
         if let Some(key) = repeated {
             let problem = format!("its message has the key `{}` twice", shorten(&key));
             tracing::warn!("{problem}");
-            // The request waits for an answer; a server's own request or notification is not heard.
+            // The request gets an error as its answer; a request or notification of the server is dropped.
             return value.get("id").filter(|_| is_answer).map(|id| error_reply(id.clone(), &problem));
         }
         match (is_answer, value.get("id")) {
@@ -86,7 +86,7 @@ impl InboundScreen {
         }
     }
 
-    /// Something was sent to the server, perhaps the answer to a request of its own.
+    /// Records a sent message, which may be the answer to a request of the server.
     pub(super) fn note_sent(&self, message: &ClientJsonRpcMessage) {
         if matches!(message, ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_)) {
             let one_less = |waiting: usize| waiting.checked_sub(1);
@@ -113,7 +113,7 @@ impl InboundScreen {
         }
     }
 
-    /// Waits for the next window where this one is used up: until then the server's pipe or connection fills up.
+    /// Waits for the next window if this one is used up, so that the server's pipe or connection fills up.
     async fn throttle(&self) {
         let until = {
             let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +129,7 @@ impl InboundScreen {
     }
 }
 
-/// An answer that says why there is none.
+/// Creates an error response.
 fn error_reply(id: Value, why: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": INVALID_REQUEST, "message": why } })
 }

@@ -1,5 +1,5 @@
-//! The way to one server, and the only place that knows `rmcp`: handshake, requests, notifications. It takes the name of a
-//! method with JSON and gives JSON; what that means is read elsewhere, more patiently than by types.
+//! The connection to one server: handshake, requests, notifications. Only this module uses `rmcp`. It sends a method
+//! with JSON parameters and returns JSON, which other modules parse more leniently than `rmcp`'s types would.
 
 mod client_handler;
 mod inbound;
@@ -25,10 +25,10 @@ use super::error::McpError;
 use client_handler::RootsHandler;
 use inbound::InboundScreen;
 
-/// The most that one message of a server may weigh.
+/// The size limit of one message from a server.
 pub(super) const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
-/// A server that has introduced itself. Dropping it ends the server.
+/// The connection to a server after the handshake. Dropping it ends the server.
 pub(super) struct McpConnection {
     peer: Peer<RoleClient>,
     server_info: McpServerInfo,
@@ -38,7 +38,7 @@ pub(super) struct McpConnection {
     _stop: DropGuard,
 }
 
-/// What a server says of itself.
+/// A server's answer to the handshake.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct McpServerInfo {
     pub(super) name: String,
@@ -49,7 +49,7 @@ pub(super) struct McpServerInfo {
     pub(super) has_resources: bool,
 }
 
-/// Which of its lists a server has changed since somebody looked.
+/// Signals that a server has changed its lists.
 #[derive(Default)]
 pub(super) struct ListChanges {
     pending: AtomicBool,
@@ -62,7 +62,7 @@ impl ListChanges {
         self.notify.notify_one();
     }
 
-    /// Waits until there is one.
+    /// Waits for the next change.
     pub(super) async fn next(&self) {
         while !self.pending.swap(false, Ordering::AcqRel) {
             self.notify.notified().await;
@@ -70,7 +70,7 @@ impl ListChanges {
     }
 }
 
-/// Why the way to a server ended, as whoever saw it first tells.
+/// Why the connection ended, as first reported.
 #[derive(Clone)]
 struct DisconnectReason(watch::Sender<Option<String>>);
 
@@ -89,7 +89,7 @@ impl DisconnectReason {
         });
     }
 
-    /// The end of a program's output is seen before its own end, which says more.
+    /// Waits for the reason, because the end of a program's output is seen before its exit, which says more.
     async fn wait(&self) -> Option<String> {
         let mut told = self.0.subscribe();
         let told = tokio::time::timeout(DISCONNECT_REASON_TIMEOUT, told.wait_for(Option::is_some)).await;
@@ -97,7 +97,7 @@ impl DisconnectReason {
     }
 }
 
-/// Connects to a server and lets it introduce itself.
+/// Connects to a server and performs the handshake.
 pub(super) async fn connect(server: &McpServer, access: &McpAccess) -> Result<McpConnection, McpError> {
     match &server.transport {
         McpTransport::Stdio { .. } => stdio::connect(server, access).await,
@@ -112,7 +112,7 @@ pub(super) async fn connect(server: &McpServer, access: &McpAccess) -> Result<Mc
         McpTransport::HttpOrSse { url, headers } => {
             let client = streamable_http::McpHttpClient::new(server, url, headers, access).await?;
             match client.clone().connect(access).await {
-                // An older server knows only the older way.
+                // An older server supports only the SSE transport.
                 Err(McpError::Unreachable(why)) if streamable_http::suggests_sse_server(&why) => {
                     sse::connect(client, access).await.map_err(|_| McpError::Unreachable(why))
                 }
@@ -122,21 +122,21 @@ pub(super) async fn connect(server: &McpServer, access: &McpAccess) -> Result<Mc
     }
 }
 
-/// The words of whoever carries messages, as those of who named the server.
+/// Converts the transport's error to one for the user who configured the server.
 fn refine_connect_error(error: McpError, url: &str) -> McpError {
     match error {
         McpError::Unreachable(words) => match words.split_once(streamable_http::CONNECT_FAILED_PREFIX) {
             Some((_, why)) => {
                 McpError::ConnectFailed { place: streamable_http::strip_url_secrets(url), why: why.to_owned() }
             }
-            // A library's word for its own types says nothing.
+            // This prefix of `rmcp` says nothing to the user.
             None => McpError::Unreachable(words.trim_start_matches("Client error: ").to_owned()),
         },
         other => other,
     }
 }
 
-/// The handshake over a transport. `stop` ends everything.
+/// Performs the handshake over a transport. Cancelling `stop` ends everything.
 async fn handshake<T, E, A>(
     transport: T,
     access: &McpAccess,
@@ -189,17 +189,17 @@ impl McpConnection {
         &self.changes
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the connection.
     pub(super) async fn wait_closed(&self) {
         self.ended.cancelled().await;
     }
 
-    /// Why it ended, as far as anybody knows.
+    /// Returns why the connection ended.
     pub(super) async fn disconnect_reason(&self) -> String {
         self.disconnect_reason.wait().await.unwrap_or_else(|| "the connection was closed".to_owned())
     }
 
-    /// Asks for something. A request that takes too long, or that nobody wants any more, is called off at the server.
+    /// Sends a request. A request that times out or is cancelled is also cancelled at the server.
     pub(super) async fn request(
         &self,
         method: &str,
@@ -212,7 +212,7 @@ impl McpConnection {
         let mut handle = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(McpError::Cancelled),
-            // A server that does not read what it is told does not answer either.
+            // A server that does not read its input does not answer either.
             sent = tokio::time::timeout(limit, send) => match sent {
                 Ok(Ok(handle)) => handle,
                 Ok(Err(error)) => return Err(self.map_request_error(error).await),
@@ -234,7 +234,7 @@ impl McpConnection {
             () = cancel.cancelled() => ("the user cancelled it", McpError::Cancelled),
             () = tokio::time::sleep(limit) => ("it took too long", McpError::TimedOut(limit)),
         };
-        // Nobody waits for a server to hear that.
+        // The caller does not wait for the server to receive the cancellation.
         tokio::spawn(async move {
             let _ = tokio::time::timeout(CANCEL_NOTICE_TIMEOUT, handle.cancel(Some(reason.to_owned()))).await;
         });
@@ -261,12 +261,12 @@ impl McpConnection {
     }
 }
 
-/// How long the reason of an end is waited for.
+/// The time limit for the reason of a disconnection.
 const DISCONNECT_REASON_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long a server may take to hear that a request is called off.
+/// The time limit for sending a cancellation.
 const CANCEL_NOTICE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A handshake that failed.
+/// Converts the error of a handshake.
 async fn map_handshake_error(error: ClientInitializeError, trouble: &DisconnectReason) -> McpError {
     if let Some(challenge) = error.auth_challenge() {
         return McpError::Unauthorized { challenge: Some(challenge.to_owned()).filter(|words| !words.is_empty()) };
@@ -275,7 +275,7 @@ async fn map_handshake_error(error: ClientInitializeError, trouble: &DisconnectR
         ClientInitializeError::JsonRpcError(error) => {
             McpError::Refused { code: error.code.0, message: shorten(&error.message) }
         }
-        // A program that does not read what it is told has often ended.
+        // A program that does not read its input has often ended.
         ClientInitializeError::TransportError { error, .. } if error.error.is::<std::io::Error>() => {
             McpError::Closed(trouble.wait().await.unwrap_or_else(|| error.error.to_string()))
         }
@@ -292,7 +292,7 @@ async fn map_handshake_error(error: ClientInitializeError, trouble: &DisconnectR
     }
 }
 
-/// Whether the server wants to know who asks.
+/// Returns whether the server requires authentication.
 fn is_unauthorized(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -304,7 +304,7 @@ fn is_unauthorized(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// An error with its causes: the outer words alone often say nothing.
+/// Returns an error with its causes, because the outer message alone often says nothing.
 fn error_chain(error: &(dyn Error + 'static)) -> String {
     let mut words = error.to_string();
     let mut next = error.source();
@@ -318,7 +318,7 @@ fn error_chain(error: &(dyn Error + 'static)) -> String {
     words
 }
 
-/// A stranger's words, on one line and not too many.
+/// Returns a server's text as one short line.
 fn shorten(words: &str) -> String {
     crate::tool::one_line(words, 400)
 }

@@ -1,5 +1,5 @@
-//! Servers elsewhere, over the older way: one stream of events from the server, which first names the address where it
-//! wants to be told things.
+//! The older HTTP transport with server-sent events: the server sends one stream of events, the first of which names
+//! the address for messages to it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::{DisconnectReason, McpConnection, error_chain, handshake};
 use crate::mcp::access::McpAccess;
 use crate::mcp::error::McpError;
 
-/// How many messages wait for us before the server does.
+/// The number of messages that are queued before the server has to wait.
 pub(super) const MESSAGE_QUEUE_CAPACITY: usize = 16;
 
 pub(super) async fn connect(client: McpHttpClient, access: &McpAccess) -> Result<McpConnection, McpError> {
@@ -38,7 +38,7 @@ pub(super) async fn connect(client: McpHttpClient, access: &McpAccess) -> Result
     handshake(SseTransport { client, endpoint, messages }, access, &inbound, trouble, stop).await
 }
 
-/// Where the server wants to be told things: at its own address and nowhere else.
+/// Reads the address for messages to the server, which must have the server's own origin.
 async fn read_endpoint(client: &McpHttpClient, events: &mut SseEventStream) -> Result<Url, McpError> {
     while let Some(event) = events.next().await {
         let event = event.map_err(|error| McpError::Unreachable(error_chain(&error)))?;
@@ -78,7 +78,7 @@ async fn forward_events(
     }
 }
 
-/// Hands a server's message on; whether anybody is still there for more.
+/// Passes a server's message on; returns whether the receiver still exists.
 pub(super) async fn forward_message(
     inbound: &InboundScreen,
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! Servers that are programs of this machine: started like any process of ours, spoken to line by line through their pipes.
+//! Servers that are programs on this machine: started as child processes, with one message per line over pipes.
 
 use std::ffi::{OsStr, OsString};
 use std::future::Future;
@@ -25,7 +25,7 @@ use super::{DisconnectReason, MAX_MESSAGE_BYTES, McpConnection, handshake};
 use crate::mcp::access::McpAccess;
 use crate::mcp::error::McpError;
 
-/// How long a server may take to end after its input has, and then after it was asked to.
+/// The time that a server has to end after its input is closed, and after SIGTERM.
 const STDIN_CLOSE_GRACE_PERIOD: Duration = Duration::from_millis(300);
 const TERMINATE_GRACE_PERIOD: Duration = Duration::from_secs(2);
 
@@ -42,7 +42,7 @@ pub(super) async fn connect(server: &McpServer, access: &McpAccess) -> Result<Mc
     handshake(StdioTransport { stdin: to, messages, inbound: inbound.clone() }, access, &inbound, trouble, stop).await
 }
 
-/// Reads a program's messages, line by line, until its output ends.
+/// Reads a program's messages line by line, until its output ends.
 async fn forward_lines(
     from: BoundedLines,
     sender: mpsc::Sender<ServerJsonRpcMessage>,
@@ -131,7 +131,7 @@ fn spawn_server(
     PipedProcess::spawn(&mut program, complaints, &access.groups).map_err(|error| failed(error.to_string()))
 }
 
-/// The file that a command names, as a shell would find it.
+/// Returns the file of a command, as a shell would find it.
 fn find_program(command: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
     if command.contains(std::path::is_separator) {
         return Some(cwd.join(command)).filter(|file| file.is_file());
@@ -144,7 +144,7 @@ fn find_program(command: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathB
         .find(|file| crate::shell::is_program(file))
 }
 
-/// Hears the process out until it ends or nobody wants it any more; then it is gone with all that it started.
+/// Waits until the process ends or the connection is stopped; then ends its process group.
 async fn watch_process(
     mut process: Process,
     said: Arc<Mutex<StderrTail>>,
@@ -154,9 +154,9 @@ async fn watch_process(
     tokio::select! {
         exit = process.wait() => trouble.set_once(|| describe_exit(exit.ok(), &said)),
         () = stop.cancelled() => {
-            // Its input has ended, which is how it is told.
+            // Its input is closed, which asks it to end.
             let ended = tokio::time::timeout(STDIN_CLOSE_GRACE_PERIOD, process.wait()).await;
-            // Or it went first, and the end of its output was seen before its own.
+            // If the process ended first, the end of its output was seen before its exit.
             if let Ok(exit) = ended {
                 trouble.set_once(|| describe_exit(exit.ok(), &said));
             }
@@ -181,7 +181,7 @@ fn describe_exit(exit: Option<Exit>, said: &Mutex<StderrTail>) -> String {
     }
 }
 
-/// What a server says on stderr: line by line into the log. The last line often says why it ended.
+/// Logs a server's stderr line by line, and keeps the last line, which often says why it ended.
 #[derive(Default)]
 struct StderrTail {
     line: Vec<u8>,
@@ -189,7 +189,7 @@ struct StderrTail {
 }
 
 impl StderrTail {
-    /// More of one line tells nobody anything.
+    /// The length limit of a line.
     const MAX_STDERR_LINE_BYTES: usize = 2000;
 
     fn push(&mut self, piece: &[u8]) {

@@ -1,5 +1,5 @@
-//! Servers elsewhere, over streamable HTTP. `rmcp` knows the protocol; what goes over the wire, and how much of an answer is
-//! taken, is decided here.
+//! Remote servers over streamable HTTP. `rmcp` implements the protocol; this file sends the requests and limits the
+//! size of the responses.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -25,36 +25,36 @@ use super::{DisconnectReason, MAX_MESSAGE_BYTES, McpConnection, error_chain, han
 use crate::mcp::access::{McpAccess, TokenProvider};
 use crate::mcp::error::McpError;
 
-/// How much of a refusal is read.
+/// The size limit of an error response.
 const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
-/// How long it may take to reach a server at all.
+/// The time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 5;
-/// The bounds of how long a server may ask us to wait before its stream is resumed.
+/// The limits of the delay that a server may ask for before its stream is resumed.
 const MIN_RETRY_MILLIS: u64 = 100;
 const MAX_RETRY_MILLIS: u64 = 60_000;
 
 pub(super) type SseEventStream = BoxStream<'static, Result<Sse, SseError>>;
 type StreamableHttpFailure = StreamableHttpError<McpHttpError>;
 
-/// Why something could not be sent or read.
+/// Why a message could not be sent or read.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct McpHttpError(pub(super) String);
 
-/// The way to one address, with the headers that its configuration says.
+/// The HTTP client for one server, with the headers of its configuration.
 #[derive(Clone)]
 pub(super) struct McpHttpClient {
     client: reqwest::Client,
     pub(super) url: Url,
     headers: HashMap<HeaderName, HeaderValue>,
-    /// Who knows its tokens, where its configuration does not say what to show.
+    /// The provider of tokens, unless the configuration sets an `Authorization` header.
     tokens: Option<(Arc<dyn TokenProvider>, McpServer)>,
     pub(super) inbound: Arc<InboundScreen>,
     pub(super) disconnect_reason: DisconnectReason,
 }
 
-/// Whether a refusal is what servers say that speak the other of the two ways.
+/// Returns whether an error is typical of servers that support only the SSE transport.
 pub(super) fn suggests_sse_server(why: &str) -> bool {
     ["HTTP 400", "HTTP 404", "HTTP 405", "HTTP 406", "HTTP 415"].iter().any(|status| why.contains(status))
 }
@@ -98,7 +98,7 @@ impl McpHttpClient {
         })
     }
 
-    /// Connects the newer way.
+    /// Connects over streamable HTTP.
     pub(super) async fn connect(self, access: &McpAccess) -> Result<McpConnection, McpError> {
         let config =
             StreamableHttpClientTransportConfig::with_uri(self.url.as_str()).max_sse_event_size(MAX_MESSAGE_BYTES);
@@ -111,7 +111,7 @@ impl McpHttpClient {
         self.headers.iter().fold(self.client.request(method, url), |request, (name, value)| request.header(name, value))
     }
 
-    /// What came, unless the server wants to know who asks. A token that it refuses is renewed once.
+    /// Sends a request; an authentication error becomes `AuthRequired`. A refused token is renewed once.
     async fn send(&self, request: RequestBuilder) -> Result<Response, StreamableHttpFailure> {
         let again = request.try_clone();
         let token = match &self.tokens {
@@ -139,7 +139,7 @@ impl McpHttpClient {
         }
     }
 
-    /// The server's events, the older way and the newer.
+    /// Opens the server's stream of events, for both transports.
     pub(super) async fn open_events(
         &self,
         more: impl FnOnce(RequestBuilder) -> RequestBuilder,
@@ -158,7 +158,7 @@ impl McpHttpClient {
         }
     }
 
-    /// Sends a message to an address.
+    /// Posts a message to an address.
     pub(super) async fn post(
         &self,
         url: Url,
@@ -175,7 +175,7 @@ impl McpHttpClient {
         response
     }
 
-    /// Events whose messages have been read strictly, without the notifications among them.
+    /// Screens the messages of a stream of events, and removes the notifications.
     fn screen_events(&self, events: SseEventStream) -> SseEventStream {
         let inbound = self.inbound.clone();
         let screen = move |event: Result<Sse, SseError>| {
@@ -203,7 +203,7 @@ fn with_token(request: RequestBuilder, token: Option<&str>) -> RequestBuilder {
     }
 }
 
-/// Headers with secrets go to no other server than the one they are for.
+/// Follows redirects only within the origin, because headers may contain secrets.
 fn same_origin_redirect(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let from = attempt.previous().first().map(Url::origin);
     match from {
@@ -214,7 +214,7 @@ fn same_origin_redirect(attempt: redirect::Attempt<'_>) -> redirect::Action {
     }
 }
 
-/// An address without what may be secret in it: a password, a query.
+/// Returns an address without the parts that may be secret: user, password, query and fragment.
 pub(super) fn strip_url_secrets(url: &str) -> String {
     match Url::parse(url) {
         Ok(mut parsed) => {
@@ -224,7 +224,7 @@ pub(super) fn strip_url_secrets(url: &str) -> String {
             parsed.set_fragment(None);
             parsed.to_string()
         }
-        // Nobody can say what is in there.
+        // An unparsable address may contain secrets anywhere.
         Err(_) => "what stands there".to_owned(),
     }
 }
@@ -240,10 +240,10 @@ fn request_error(error: reqwest::Error) -> StreamableHttpFailure {
     StreamableHttpError::Client(McpHttpError(words))
 }
 
-/// How the words begin where nobody answered at all: nothing of a library's types reaches whoever reads them.
+/// The prefix of an error message for failed connections, by which they are recognised.
 pub(super) const CONNECT_FAILED_PREFIX: &str = "nobody is there: ";
 
-/// The cause behind all others, without the system's number for it.
+/// Returns the innermost cause, without the system's error number.
 fn root_cause(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut next = error.source();
@@ -259,7 +259,7 @@ fn content_type(response: &Response) -> Option<String> {
     Some(String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase())
 }
 
-/// A body, if it is not too large.
+/// Reads a body up to a size limit.
 async fn read_body(mut response: Response, limit: usize) -> Result<Vec<u8>, StreamableHttpFailure> {
     let mut all = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(request_error)? {
@@ -272,7 +272,7 @@ async fn read_body(mut response: Response, limit: usize) -> Result<Vec<u8>, Stre
     Ok(all)
 }
 
-/// What a refusal says.
+/// Converts an error response.
 pub(super) async fn error_response(response: Response) -> StreamableHttpFailure {
     let status = response.status();
     let words = read_body(response, MAX_ERROR_BODY_BYTES).await.unwrap_or_default();
@@ -282,7 +282,7 @@ pub(super) async fn error_response(response: Response) -> StreamableHttpFailure 
     StreamableHttpError::Client(McpHttpError(format!("HTTP {}{sign}{words}", status.as_u16())))
 }
 
-/// A body's events, none of which is too large.
+/// Decodes a body's events, each with a size limit.
 fn decode_events(response: Response) -> SseEventStream {
     let state = (response, SseDecoder::with_limit(MAX_MESSAGE_BYTES), VecDeque::new());
     let events = stream::try_unfold(state, |(mut response, mut decoder, mut queue)| async move {
@@ -377,7 +377,7 @@ impl StreamableHttpClient for McpHttpClient {
 
 const SESSION_HEADER: &str = "mcp-session-id";
 
-/// What the protocol adds to a request.
+/// Adds the protocol's headers to a request.
 fn with_protocol_headers(
     request: RequestBuilder,
     session: Option<Arc<str>>,
