@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn no_host_gives_a_hook_more_than_we_know_of() {
+    fn host_events_have_only_known_capabilities() {
         for row in HOSTS.iter().flat_map(|host| host.events) {
             let Some(kind) = row.kind else {
                 assert!(row.powers.iter().all(|power| *power == HookCapability::Deny), "{row:?}");
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn every_host_can_be_told_no_before_a_tool_runs() {
+    fn every_host_obeys_a_denial_before_a_tool_runs() {
         for host in Host::all() {
             let gates = host.events_for(EventKind::BeforeTool);
             assert!(gates.filter(|row| row.wired).any(|row| row.can(HookCapability::Deny)), "{host}");

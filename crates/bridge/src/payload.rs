@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_object_and_nothing_else() {
+    fn payload_is_one_object_without_duplicate_keys() {
         assert!(read(b"{\"a\": [1, {\"b\": null}], \"c\": 1.5}").is_ok());
         assert!(read(b"\xef\xbb\xbf {} \n").is_ok());
         for wrong in [

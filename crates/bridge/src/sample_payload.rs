@@ -137,7 +137,7 @@ mod tests {
 
     /// A sample payload is read back as the call it was built from, for every agent.
     #[test]
-    fn there_and_back_is_the_same_call() {
+    fn sample_payload_is_read_back_as_the_same_call() {
         for (tool, input) in [
             ("run_shell_command", json!({"command": "git push --force"})),
             ("write_file", json!({"file_path": "/p/a", "content": "x\n"})),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn events_without_a_tool_are_spoken_where_there_are_such() {
+    fn sample_payloads_exist_for_events_without_a_tool() {
         let fields = json!({"prompt": "hi", "source": "startup", "reason": "other", "trigger": "auto",
             "prompt_response": "done", "notification_type": "ToolPermission"});
         let fields = fields.as_object().cloned().unwrap_or_default();

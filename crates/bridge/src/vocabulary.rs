@@ -482,7 +482,7 @@ mod tests {
 
     /// An option keeps its name, so that name must not be one that a hook would read as an argument of another tool.
     #[test]
-    fn no_option_looks_like_an_argument_of_ours() {
+    fn no_option_has_the_name_of_an_engine_argument() {
         const ENGINE_ARGUMENTS: [&str; 8] =
             ["file_path", "dir_path", "notebook_path", "old_string", "new_string", "pattern", "url", "path"];
         for host in Host::all() {
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_tools_are_known_by_the_hosts_own_spelling_alone() {
+    fn mcp_tools_are_known_only_in_the_hosts_spelling() {
         let name = |host, name| mcp_tool_name(host, name).map(|(name, _)| name);
         for host in Host::all().filter(|host| *host != Host::Opencode) {
             assert_eq!(name(host, "mcp__git__push").as_deref(), Some("mcp__git__push"), "{host}");

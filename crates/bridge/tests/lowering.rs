@@ -257,7 +257,7 @@ proptest! {
 
     /// The host takes no answer for a weaker one than hooks gave.
     #[test]
-    fn nothing_becomes_weaker_than_it_was_asked(verdict in verdicts()) {
+    fn no_answer_is_weaker_than_the_verdict(verdict in verdicts()) {
         for (host, row) in gates() {
             let written = host.dialect().write_response(&parsed_event(host, row), &verdict);
             let does = read_action(host, row.name, &written);
@@ -275,7 +275,7 @@ proptest! {
 
     /// A payload that could not be judged is denied, whether its event is known or not.
     #[test]
-    fn a_refusal_is_a_no(words in "[a-z ]{1,20}x") {
+    fn a_refusal_denies_the_call(words in "[a-z ]{1,20}x") {
         for (host, row) in gates() {
             for event in [Some(row), None] {
                 let written = host.dialect().write_refusal(host, event, &words);
@@ -287,7 +287,7 @@ proptest! {
 
 /// Compares each host's reaction to each ruling, and the recorded downgrades, with the documented table.
 #[test]
-fn lowering_is_as_the_contracts_say() {
+fn lowering_follows_the_documented_table() {
     let does = |host: Host, ruling: Ruling| {
         let row = host.events_for(EventKind::BeforeTool).next().unwrap();
         let verdict = HostVerdict { ruling, reason: "why".to_owned(), ..HostVerdict::default() };
@@ -317,7 +317,7 @@ fn lowering_is_as_the_contracts_say() {
 
 /// A host that ignores changed arguments gets a denial, because a change may be what makes a call safe.
 #[test]
-fn a_change_that_is_not_made_is_a_no() {
+fn a_change_that_the_host_ignores_is_denied() {
     for (host, row) in gates() {
         let input = json!({"command": "ls -l"}).as_object().cloned();
         let ours = json!({"hookSpecificOutput": {"tool_input": {"command": "ls -l"}}}).as_object().cloned().unwrap();
@@ -333,7 +333,7 @@ fn a_change_that_is_not_made_is_a_no() {
 
 /// As measured with 1.0.102, Copilot reads `hookSpecificOutput` only for the decision before a tool.
 #[test]
-fn copilot_is_told_where_it_listens() {
+fn copilot_answers_are_in_the_fields_that_it_reads() {
     let row = |name| Host::Copilot.event(name).unwrap();
     let heard = |name: &str| {
         let payload = json!({"hook_event_name": name, "session_id": "s", "prompt": "hi", "tool_name": "Bash",
@@ -359,7 +359,7 @@ fn copilot_is_told_where_it_listens() {
 
 /// An agent shows the guard only the beginning of a call that it runs completely.
 #[test]
-fn a_call_of_which_a_part_is_left_out_is_not_understood() {
+fn a_truncated_call_is_refused() {
     for key in ["toolInputTruncated", "tool_input_truncated"] {
         let mut payload = payload(Host::Grok, Host::Grok.event("PreToolUse").unwrap());
         payload.insert(key.to_owned(), true.into());
@@ -372,7 +372,7 @@ fn a_call_of_which_a_part_is_left_out_is_not_understood() {
 
 /// Agents write one event's name in three ways.
 #[test]
-fn names_of_events_are_understood_as_they_are_written() {
+fn event_names_are_read_in_every_spelling() {
     for (host, name, event) in [
         (Host::Grok, "pre_tool_use", "PreToolUse"),
         (Host::Grok, "post_tool_use_failure", "PostToolUseFailure"),
@@ -394,7 +394,7 @@ fn names_of_events_are_understood_as_they_are_written() {
 }
 
 #[test]
-fn an_event_is_the_one_it_was_installed_for() {
+fn an_event_other_than_the_installed_one_is_refused() {
     let payload = payload(Host::ClaudeCode, Host::ClaudeCode.event("PreToolUse").unwrap());
     let error = Host::ClaudeCode.dialect().parse_event(Host::ClaudeCode, payload, Some("SessionStart"));
     assert!(matches!(error, Err(PayloadError::EventMismatch { .. })), "{error:?}");

@@ -53,7 +53,7 @@ fn every_recorded_event_is_understood() {
 
 /// The same call gives the same view for every agent.
 #[test]
-fn the_trials_calls_look_the_same_under_every_agent() {
+fn recorded_calls_have_the_same_view_for_every_agent() {
     let mut seen = 0;
     for (host, path) in recorded_payloads() {
         let heard = parse_recording(host, &path);

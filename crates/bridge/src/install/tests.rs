@@ -102,7 +102,7 @@ fn entries_use_each_hosts_layout() {
 }
 
 #[test]
-fn every_wired_event_has_one_entry_that_ends_before_its_host_does() {
+fn every_wired_event_has_one_entry_with_a_deadline_before_the_host_timeout() {
     for host in json_hosts() {
         let target = target(host, InstallScope::User);
         let text = with_entries(&target, "", &absolute_program()).unwrap();

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codexs_hash_is_the_one_it_computes() {
+    fn definition_hash_equals_the_one_of_codex() {
         // The hash that Codex 0.145 computed for this definition.
         let entry =
             json!({"type": "command", "command": "'/Applications/GWT.app/Contents/MacOS/gwtd' hook event PostToolUse"});
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_about_folders_are_read() {
+    fn folder_trust_rules_are_read() {
         let record = json!({"/a": "TRUST_FOLDER", "/b/c": "TRUST_PARENT", "/d": "DO_NOT_TRUST"});
         let said = |folder: &str| folder_rule(&record, Path::new(folder));
         assert_eq!(

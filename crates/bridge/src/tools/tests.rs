@@ -121,7 +121,7 @@ fn a_patch_is_a_view_of_each_file() {
 }
 
 #[test]
-fn what_cannot_be_read_is_unknown_and_never_rewritten() {
+fn unreadable_calls_are_unknown_and_never_rewritten() {
     let standing = |host, name: &str, input: Value| translate_call(host, name, &map(input)).recognition;
     let cut = json!({"command": "*** Begin Patch\n*** Add File: a\n+x"});
     assert_eq!(standing(Host::Codex, "apply_patch", cut), ToolRecognition::UnknownArguments);
@@ -137,7 +137,7 @@ fn what_cannot_be_read_is_unknown_and_never_rewritten() {
 
 /// A tool that is harmless in one agent may do anything in another.
 #[test]
-fn names_count_where_the_agent_has_them() {
+fn tool_names_count_only_for_the_agent_that_has_them() {
     let standing = |host, name: &str| translate_call(host, name, &Map::new()).recognition;
     for (host, name) in [
         (Host::Codex, "update_plan"),
