@@ -226,7 +226,7 @@ mod tests {
     fn can_be_spawned<T: Send + 'static>(_: T) {}
 
     #[tokio::test]
-    async fn a_model_of_ones_own_and_futures_that_can_be_spawned() {
+    async fn custom_models_work_and_their_futures_are_send() {
         let model = AnyModel::custom(AnyModel::from(Offline::new()));
         assert_eq!((model.name(), model.provider()), ("offline", Provider::Offline));
         can_be_spawned(async move {

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn googles_errors_are_told_apart() {
+    fn gemini_errors_are_classified() {
         let key = gemini(
             400,
             r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}"#,
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn openais_errors_are_told_apart() {
+    fn openai_errors_are_classified() {
         let read = |status, body: &str| ApiError::from_body(Provider::OpenAi, status, body.as_bytes(), None);
         let quota = read(429, r#"{"error":{"message":"m","type":"insufficient_quota","code":"insufficient_quota"}}"#);
         assert_eq!(quota.kind, ApiErrorKind::QuotaExhausted);

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_that_is_none_is_refused() {
+    fn an_invalid_base_url_is_refused() {
         for base in ["", "x.test", "ftp://x.test", "file:///x"] {
             assert!(Gemini::new(base, "k", "m", HttpOptions::default()).is_err(), "{base}");
         }

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_little_deeper_than_others_json_and_no_more() {
+    fn own_json_may_be_deeper_up_to_a_limit() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(serde_json::from_str::<Value>(&nested(130)).is_err());
         assert!(read_own_json::<Value>(nested(130).as_bytes()).is_ok());

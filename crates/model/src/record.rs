@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_recorded_can_be_replayed() {
+    async fn a_recording_can_be_replayed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("r.jsonl");
         let model = RecordingModel::new(Offline::new(), &path).unwrap();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_cannot_be_written_is_named() {
+    fn an_unwritable_recording_path_is_named() {
         let error = RecordingModel::new(Offline::new(), "/nonexistent/dir/r").unwrap_err();
         assert!(error.to_string().starts_with("cannot record to /nonexistent/dir/r: "));
     }

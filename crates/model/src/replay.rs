@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_order_each_method_finds_its_own() {
+    async fn by_method_each_request_takes_a_line_of_its_method() {
         let replay = Replay::parse("f", REPLAY_TEXT, ReplayOrder::ByMethod).unwrap();
         let cancel = Cancel::new();
         assert_eq!(replay.count_tokens(&request(), &cancel).await.unwrap(), 7);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_named_with_its_line() {
+    fn an_invalid_line_is_named_with_its_number() {
         let error = |text: &str| Replay::parse("dir/f.jsonl", text, ReplayOrder::Strict).unwrap_err().to_string();
         assert!(error("\n{\"method\":").starts_with("dir/f.jsonl:2: EOF while parsing"));
         assert!(
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_named() {
+    fn a_missing_replay_file_is_named() {
         let error = Replay::load("/nonexistent/x.jsonl", ReplayOrder::Strict).unwrap_err();
         assert!(error.to_string().starts_with("cannot read replay file /nonexistent/x.jsonl: "));
     }

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_adds_up_text_and_keeps_the_last_word_on_the_rest() {
+    fn merging_joins_text_and_keeps_the_latest_other_fields() {
         let mut whole = Chunk::default();
         for json in [
             json!({"candidates":[{"content":{"parts":[{"text":"a"}]}}], "usageMetadata":{"promptTokenCount":5,"totalTokenCount":5}}),

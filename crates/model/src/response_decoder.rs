@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_that_come_alone_do_not_decide_what_the_answer_is() {
+    fn leading_white_space_does_not_decide_the_format() {
         let document = "\n {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\"finishReason\":\"STOP\"}]}";
         assert_eq!(both(Provider::Gemini, document), ["a", "a"]);
         let events = "\r\n\ndata: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n";
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_behind_the_end_is_not_read() {
+    fn events_after_the_end_are_ignored() {
         let answer = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n";
         for late in ["data: {\"error\":\"late\"}\n\n", "data: garbage\n\n", "data: {\"error\":\"late\"}"] {
             assert_eq!(both(Provider::OpenAi, &format!("{answer}{late}")), ["a|", "a|"], "{late}");

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_tries_again_only_where_that_may_help() {
+    async fn only_retryable_errors_are_retried() {
         let policy = fast();
         assert_eq!(run(&policy, || api(503, None), 3).await, (3, true));
         assert_eq!(run(&policy, || api(503, None), 99).await, (6, false));

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_stand_where_the_bytes_say() {
+    fn citations_are_inserted_at_byte_offsets() {
         let answer: Chunk = serde_json::from_str(
             r#"{"candidates":[{"content":{"parts":[{"text":"Grün. Rot."}]},"groundingMetadata":{
                 "webSearchQueries":["farben"],
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_sources_is_still_one() {
+    fn an_answer_without_sources_is_kept() {
         assert_eq!(parse_search(&Chunk::from_text("x")).text, "x");
     }
 }

@@ -65,7 +65,7 @@ async fn hook_context_and_attachments_are_not_obeyed() {
 }
 
 #[tokio::test]
-async fn anything_else_gets_the_one_line_of_help() {
+async fn other_prompts_get_the_help_text() {
     for prompt in ["what is the meaning of life?", ""] {
         let answers = converse(Content::user_text(prompt), json!({})).await;
         let text = answers[0].text();
@@ -80,7 +80,7 @@ async fn anything_else_gets_the_one_line_of_help() {
 }
 
 #[tokio::test]
-async fn a_mistake_runs_nothing_and_has_a_place() {
+async fn a_script_error_runs_nothing_and_has_a_position() {
     let answers = converse(Content::user_text("call a {}\ncall b {\"x\":}"), json!({})).await;
     assert_eq!(
         shape(&answers),

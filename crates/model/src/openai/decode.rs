@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_with_their_own_ideas_of_calls() {
+    fn nonstandard_tool_calls_are_understood() {
         let zero_twice = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":{"o":1}}},{"index":0,"id":"b","function":{"name":"y"}}]}}]}"#;
         assert_eq!(calls(&[zero_twice, END_EVENT]), [r#"a x {"o":1}"#, "b y {}"]);
         let no_ids = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"x"}},{"index":1,"id":"","function":{"name":"y"}}]}}]}"#;
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_inside_the_stream_is_one() {
+    fn an_error_inside_the_stream_is_reported() {
         let mut decoder = OpenAiDecoder::after_calls(0);
         let event = r#"{"error":{"message":"overloaded","code":503}}"#;
         let Err(DecodeError::Refused(error)) = decoder.decode_event(event, &mut VecDeque::new()) else {

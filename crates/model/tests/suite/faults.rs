@@ -47,7 +47,7 @@ async fn a_server_that_says_nothing_times_out() {
 }
 
 #[tokio::test]
-async fn signs_of_life_are_no_answer() {
+async fn keep_alive_comments_do_not_extend_the_read_timeout() {
     let pause = Duration::from_millis(10);
     let empty = r#"data: {"candidates":[{"content":{"parts":[{"text":""}]}}]}"#;
     for sign in [": still here\n\n", "data:\n\n", "data: {}\n\n", &format!("{empty}\n\n")] {
@@ -61,7 +61,7 @@ async fn signs_of_life_are_no_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_without_end_is_given_up() {
+async fn an_endless_answer_ends_at_the_size_limit() {
     let thought = json!({"candidates": [{"content": {"parts": [{"text": "hm ".repeat(100), "thought": true}]}}]});
     let server =
         ScriptedServer::start([ScriptedReply::events(std::iter::repeat_n(thought.to_string(), 100_000))]).await;
@@ -75,7 +75,7 @@ async fn an_answer_without_end_is_given_up() {
 
 /// Events of any kind and size, even empty ones, count towards the size limit.
 #[tokio::test]
-async fn events_of_any_kind_do_not_go_on_for_ever() {
+async fn events_of_any_kind_count_towards_the_size_limit() {
     let event = |delta: Value| json!({"choices": [{"index": 0, "delta": delta}]}).to_string();
     let function =
         |at: usize| json!({"index": at, "id": format!("d{at}"), "function": {"name": "glob", "arguments": "{}"}});
@@ -120,7 +120,7 @@ async fn a_cut_in_the_middle_gives_what_came_and_then_an_error() {
 }
 
 #[tokio::test]
-async fn a_complete_answer_survives_a_rude_goodbye() {
+async fn a_complete_answer_survives_an_improper_end_of_the_transfer() {
     let server = ScriptedServer::start([
         ScriptedReply::events([word_event("a"), end_event("b")]).then([ReplyAction::Disconnect])
     ])
@@ -174,7 +174,7 @@ async fn too_many_requests_then_an_answer() {
 }
 
 #[tokio::test]
-async fn a_wait_of_an_hour_is_not_waited_for() {
+async fn a_retry_delay_of_an_hour_is_final() {
     let server = ScriptedServer::start([ScriptedReply::body(429, "{}").header("retry-after", "3600")]).await;
     let error = failure(&openai(&server)).await;
     assert_eq!(error.hint().unwrap(), "try again in 3600 s");
@@ -197,7 +197,7 @@ async fn a_broken_server_is_given_up_after_some_tries() {
 }
 
 #[tokio::test]
-async fn what_cannot_get_better_is_not_tried_again() {
+async fn final_errors_are_not_retried() {
     for (status, body, kind) in [
         (400, r#"{"error":{"message":"API key not valid."}}"#, ApiErrorKind::Auth),
         (403, "{}", ApiErrorKind::Auth),
@@ -215,7 +215,7 @@ async fn what_cannot_get_better_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_before_its_first_byte_is_tried_again() {
+async fn an_answer_cut_before_its_first_byte_is_retried() {
     let server = ScriptedServer::start([
         ScriptedReply::new(200, vec![ReplyAction::Disconnect]),
         ScriptedReply::new(200, vec![]).until_close(),
@@ -308,7 +308,7 @@ async fn cancelling_before_the_answer_begins_ends_at_once() {
 }
 
 #[tokio::test]
-async fn a_dropped_wait_loses_nothing() {
+async fn a_dropped_next_future_loses_no_chunk() {
     let acts = [
         ReplyAction::Wait(Duration::from_millis(30)),
         ReplyAction::Send(format!("data: {}\n\n", end_event("b")).into_bytes()),

@@ -11,7 +11,7 @@ use serde_json::{Map, json};
 use crate::support::{ScriptedReply, ScriptedServer, chunks, failure, gemini, prompt_request, text};
 
 #[tokio::test]
-async fn models_are_listed_by_the_names_they_are_asked_by() {
+async fn models_are_listed_by_request_name() {
     let list = r#"{"models": [{"name": "models/a", "supportedGenerationMethods": ["generateContent"]},
         {"name": "models/embeds", "supportedGenerationMethods": ["embedContent"]}, {"name": "tunedModels/t"}]}"#;
     let refused = r#"{"error": {"message": "API key not valid", "details": [{"reason": "API_KEY_INVALID"}]}}"#;
@@ -31,7 +31,7 @@ async fn models_are_listed_by_the_names_they_are_asked_by() {
 }
 
 #[tokio::test]
-async fn the_request_is_the_apis() {
+async fn the_request_has_the_form_of_the_api() {
     let server = ScriptedServer::start([ScriptedReply::events([r#"{"candidates":[{"finishReason":"STOP"}]}"#])]).await;
     let model = gemini(&server);
     let mut request = prompt_request(&model, "hi");
@@ -97,7 +97,7 @@ async fn thoughts_calls_and_usage_come_back() {
 }
 
 #[tokio::test]
-async fn held_back_answers_say_why() {
+async fn withheld_answers_say_why() {
     for (name, reason) in [
         ("SAFETY", FinishReason::Safety),
         ("RECITATION", FinishReason::Recitation),
@@ -119,7 +119,7 @@ async fn held_back_answers_say_why() {
 }
 
 #[tokio::test]
-async fn whole_answers_and_counts_have_addresses_of_their_own() {
+async fn whole_answers_and_counts_have_separate_urls() {
     let server = ScriptedServer::start([
         ScriptedReply::body(200, r#"{"candidates":[{"content":{"parts":[{"text":"whole"}]},"finishReason":"STOP"}]}"#),
         ScriptedReply::body(200, r#"{"totalTokens":42}"#),
@@ -163,7 +163,7 @@ async fn a_search_names_its_sources_and_can_be_replayed() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_an_array_is_one_too() {
+async fn an_answer_as_json_array_is_read() {
     let body = r#" [{"candidates":[{"content":{"parts":[{"text":"a"}]}}]},
         {"candidates":[{"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}]"#;
     let server = ScriptedServer::start([ScriptedReply::body(200, body)]).await;

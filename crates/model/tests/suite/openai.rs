@@ -93,7 +93,7 @@ async fn a_server_that_does_not_stream_is_understood() {
 }
 
 #[tokio::test]
-async fn json_that_is_no_answer_is_said_to_be_none() {
+async fn json_that_is_no_answer_is_reported() {
     let server = ScriptedServer::start([ScriptedReply::body(200, r#"{"status":"ok"}"#)]).await;
     let error = failure(&openai(&server)).await;
     assert!(
@@ -136,7 +136,7 @@ async fn an_answer_without_done_or_without_reason_still_ends() {
 }
 
 #[tokio::test]
-async fn it_counts_by_estimate_and_cannot_search() {
+async fn openai_estimates_tokens_and_cannot_search() {
     let server = ScriptedServer::start([]).await;
     let model = openai(&server);
     assert_eq!(model.count_tokens(&prompt_request(&model, "12345678"), &Cancel::new()).await.unwrap(), 2);
