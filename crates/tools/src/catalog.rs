@@ -83,7 +83,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn older_arguments_are_the_declared_ones() {
+    fn legacy_arguments_are_renamed() {
         let renamed = |tool: &str, args: Value| {
             let Value::Object(mut args) = args else { panic!("an object") };
             canonical_arguments(tool, &mut args).map(|()| Value::Object(args)).map_err(|failure| failure.message)
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_lead_to_canonical_ones() {
+    fn aliases_map_to_canonical_names() {
         assert_eq!(canonical_name("grep_search"), "search_file_content");
         assert_eq!(canonical_name("SmartEditTool"), "replace");
         assert_eq!(canonical_name("mcp__a__b"), "mcp__a__b");

@@ -109,7 +109,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_was_there_and_is_gone_is_not_made_anew() {
+    fn rewriting_a_removed_file_does_not_create_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("project/a.txt");
         write_atomically(&path, b"old").unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_the_place_of_a_directory_is_said() {
+    fn a_file_in_the_place_of_a_directory_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("f"), "").unwrap();
         assert!(write_atomically(&dir.path().join("f/x"), b"x").is_err());

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn ignore_files_count_for_walks_and_questions_alike() {
+    fn ignore_files_apply_to_walks_and_single_checks() {
         let (_dir, workspace) = tree(&[
             (".git/HEAD", ""),
             (".git/info/exclude", "private.txt\n"),
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn without_git_only_the_agents_own_file_counts() {
+    fn without_git_only_geminiignore_applies() {
         let (_dir, workspace) = tree(&[(".gitignore", "a\n"), (".geminiignore", "b\n"), ("a", ""), ("b", "")]);
         assert_eq!(walked(FileFilter::default(), "", &workspace), [".geminiignore", ".gitignore", "a"]);
         assert!(!FileFilter::default().is_ignored(&workspace.directory().join("a"), &workspace));
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn each_sort_can_be_switched_off() {
+    fn each_kind_of_ignore_file_can_be_switched_off() {
         let files = [(".git/HEAD", ""), (".gitignore", "a\n"), (".geminiignore", "b\n"), ("a", ""), ("b", "")];
         let (_dir, workspace) = tree(&files);
         let no_git = FileFilter { git_ignore: false, gemini_ignore: true };
@@ -346,14 +346,14 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_that_starts_in_a_hidden_place_finds_nothing() {
+    fn a_walk_from_an_ignored_directory_finds_nothing() {
         let (_dir, workspace) = tree(&[(".geminiignore", "vault/\n"), ("vault/deep/key", "")]);
         assert!(walked(FileFilter::default(), "vault", &workspace).is_empty());
         assert!(walked(FileFilter::default(), "vault/deep", &workspace).is_empty());
     }
 
     #[test]
-    fn the_repository_around_the_workspace_counts_unless_it_hides_all_of_it() {
+    fn the_outer_repository_applies_unless_it_ignores_the_workspace() {
         let (dir, _) = tree(&[(".git/HEAD", ""), (".gitignore", "*.log\n"), ("sub/a", ""), ("sub/b.log", "")]);
         let sub = Workspace::new(dir.path().join("sub"), []).unwrap();
         assert_eq!(walked(FileFilter::default(), "", &sub), ["a"]);
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_what_walks_see_and_the_directories_on_the_way() {
+    fn listed_names_are_visible_files_and_their_directories() {
         let files =
             [("a/b/c/d", ""), ("a/x.log", ""), (".dot/e", ""), ("node_modules/p", ""), (".geminiignore", "*.log")];
         let (_dir, workspace) = tree(&files);

@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_judged_by_what_they_show() {
+    fn urls_are_checked_before_resolution() {
         let access = HttpAccess::new(HttpPolicy::default());
         for url in [
             "http://localhost/",
@@ -282,7 +282,7 @@ mod tests {
         assert!(HttpAccess::new(policy).check_url("http://127.0.0.1/").is_ok());
     }
     #[tokio::test]
-    async fn names_are_judged_by_what_they_resolve_to() {
+    async fn names_are_checked_after_resolution() {
         let resolve = |private| async move {
             PublicAddressResolver { private_addresses: private, proxy: None }
                 .resolve("localhost".parse().unwrap())
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_proxy_may_be_anywhere_and_it_is_not_fetched() {
+    async fn the_proxy_may_be_private_but_is_not_fetched() {
         let guard = |proxy: &str| PublicAddressResolver {
             private_addresses: PrivateAddresses::Refused,
             proxy: Some(proxy.to_owned()),

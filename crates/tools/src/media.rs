@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lying_name_does_not_help() {
+    fn a_wrong_extension_does_not_make_media() {
         assert_eq!(of("x.png", b"not a picture"), FileType::Text);
         assert_eq!(of("x.png", b"\0\0\0"), FileType::Binary);
         assert_eq!(of("x.mp3", b"plain text"), FileType::Text);

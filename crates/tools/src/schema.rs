@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_the_place_and_the_expectation() {
+    fn violations_name_the_path_and_the_expectation() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn several_faults_are_all_told() {
+    fn all_violations_are_listed() {
         let schema = json!({ "properties": { "a": { "type": "string" } }, "required": ["b"] });
         assert_eq!(fault(schema, json!({ "a": 1 })), "params must have required property 'b', params/a must be string");
     }

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn only_looking_is_harmless() {
+    fn only_kinds_without_changes_are_harmless() {
         assert!(ToolKind::Read.is_harmless() && ToolKind::Search.is_harmless() && ToolKind::Think.is_harmless());
         for kind in [ToolKind::Edit, ToolKind::Execute, ToolKind::Fetch, ToolKind::Other] {
             assert!(!kind.is_harmless(), "{}", kind.as_str());

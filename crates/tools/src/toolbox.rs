@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_selected_counts_for_those_that_come_later_too() {
+    fn the_selection_applies_to_later_tools() {
         let selection = |allowed: Option<&[&str]>, exclude: &[&str]| ToolNameFilter {
             allowed: allowed.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
             exclude: exclude.iter().map(|name| (*name).to_owned()).collect(),

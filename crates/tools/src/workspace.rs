@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn files_with_keys_are_out_of_reach_by_every_name() {
+    fn forbidden_files_are_refused_by_every_path() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonicalize().unwrap();
         std::fs::write(dir.join("keys.json"), "k").unwrap();
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_out_are_refused() {
+    fn paths_out_of_the_workspace_are_refused() {
         let (_dir, workspace) = workspace();
         for path in ["..", "../out/secret", "src/../../out/secret", "/etc/passwd", "new/../../out/x", "/"] {
             assert!(matches!(workspace.resolve(path), Err(PathError::Outside { .. })), "{path}");
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_with_the_same_beginning_is_outside() {
+    fn a_sibling_directory_with_the_same_prefix_is_outside() {
         let (dir, workspace) = workspace();
         fs::create_dir(dir.path().join("in-other")).unwrap();
         assert!(workspace.resolve("../in-other/x").is_err());
@@ -392,7 +392,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn symlinks_are_followed_before_judging() {
+    fn symlinks_are_followed_before_the_check() {
         use std::os::unix::fs::symlink;
         let (dir, workspace) = workspace();
         let inside = workspace.directory().to_owned();
@@ -414,7 +414,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn for_one_call_a_path_leads_to_one_place_by_every_name() {
+    fn for_one_call_every_spelling_of_a_path_resolves_the_same() {
         use std::os::unix::fs::symlink;
         let (dir, one) = workspace();
         let inside = one.directory().to_owned();
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_read_may_not_be_written() {
+    fn readable_directories_are_not_writable() {
         let (dir, workspace) = workspace();
         let out = dir.path().canonicalize().unwrap().join("out");
         let secret = out.join("secret");
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_workspace() {
+    fn a_file_cannot_be_a_workspace() {
         let (_dir, workspace) = workspace();
         assert!(Workspace::new(workspace.directory().join("src/a.rs"), []).is_err());
         assert!(Workspace::new(workspace.directory().join("nowhere"), []).is_err());
@@ -478,7 +478,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_is_resolved_is_inside(parts in proptest::collection::vec("[a-c.]{1,3}|\\.\\.|src", 0..12)) {
+        fn every_resolved_path_is_inside(parts in proptest::collection::vec("[a-c.]{1,3}|\\.\\.|src", 0..12)) {
             let (_dir, workspace) = workspace();
             if let Ok(real) = workspace.resolve(&parts.join("/")) {
                 proptest::prop_assert!(real.starts_with(workspace.directory()));

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn much_is_cut() {
+    fn long_files_and_lines_are_truncated() {
         let many = select_lines(&"x\n".repeat(3000), LineWindow::default());
         assert_eq!((many.line_range, many.total_lines), ((1, 2000), 3001));
         let long = select_lines(&"é".repeat(2001), LineWindow::default());

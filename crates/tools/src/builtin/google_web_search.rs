@@ -108,7 +108,7 @@ mod tests {
     use hookwright_model::SearchSource;
 
     #[test]
-    fn sources_stand_below() {
+    fn sources_are_listed_below_the_answer() {
         let source = |title: &str, uri: &str| SearchSource { title: title.into(), uri: uri.into() };
         let text = "Héllo.[1] World.[1][2]".to_owned();
         let answer = SearchAnswer { text, sources: vec![source("T", "u"), source("Untitled", "")], queries: vec![] };

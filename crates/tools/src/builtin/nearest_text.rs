@@ -98,7 +98,7 @@ mod tests {
     const SAMPLE_TEXT: &str = "fn main() {\n    let total = add(1, 2);\n    println!(\"{total}\");\n}\n";
 
     #[test]
-    fn white_space_alone_is_said_to_be_it() {
+    fn a_difference_in_white_space_only_is_named() {
         let hint = hint(SAMPLE_TEXT, "let total = add(1, 2);\n  println!(\"{total}\");");
         assert!(hint.starts_with("Lines 2-3 differ from it only in white space:\n     2|     let total"), "{hint}");
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_like_it() {
+    fn text_without_similar_lines_gets_a_plain_hint() {
         for wanted in ["qqqqqqqqqqqq", "\n\n", ""] {
             assert!(hint(SAMPLE_TEXT, wanted).starts_with("Nothing in the file"), "{wanted:?}");
         }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_much_of_a_giant_file_is_compared_letter_by_letter() {
+    fn similarity_comparisons_are_limited() {
         let far = MAX_LINE_COMPARISONS + 1;
         let text = "some line of text that is not it\n".repeat(far) + "another thing altogetherr\n";
         assert!(hint(&text, "another thing altogether").starts_with("Nothing in the file is like it"));

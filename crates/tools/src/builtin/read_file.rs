@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn both_spellings_of_a_window() {
+    fn both_spellings_of_a_line_range_are_read() {
         let lines = json!({ "file_path": "a", "start_line": 3, "end_line": 5 });
         assert_eq!(window(lines).unwrap(), LineWindow { start: 2, count: Some(3) });
         let older = json!({ "file_path": "a", "offset": 2, "limit": 3 });
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_that_make_no_sense() {
+    fn invalid_line_ranges_are_refused() {
         assert!(window(json!({ "file_path": "a", "start_line": 5, "end_line": 3 })).is_err());
         assert!(window(json!({ "file_path": "a", "start_line": 0 })).is_err());
         assert!(window(json!({ "file_path": "a", "end_line": 0 })).is_err());

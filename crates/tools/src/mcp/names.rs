@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_names_are_made_safe_and_stay_apart() {
+    fn unusual_names_are_sanitized_and_stay_unique() {
         let names = tool_names("s", &["a.b", "a_b", "a:b", "", "ü"]);
         assert_eq!(names[1], "mcp__s__a_b");
         assert_eq!(names.iter().collect::<HashSet<_>>().len(), 5, "{names:?}");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_shortened_in_the_middle_and_stay_apart() {
+    fn long_names_are_shortened_in_the_middle_and_stay_unique() {
         let (one, other) = (format!("begin_{}_end", "x".repeat(190)), format!("begin_{}_end", "x".repeat(191)));
         let names = tool_names("server", &[&one, &other, &one]);
         assert_eq!(names[0].len(), 64, "{}", names[0]);
@@ -171,7 +171,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn every_name_is_one_that_providers_take(server in ".{0,80}", tools in proptest::collection::vec(".{0,120}", 0..6)) {
+        fn every_name_is_valid_for_providers(server in ".{0,80}", tools in proptest::collection::vec(".{0,120}", 0..6)) {
             let alias = own_aliases([server.as_str()])[&server].clone();
             let tools: HashSet<&str> = tools.iter().map(String::as_str).collect();
             let tools: Vec<&str> = tools.into_iter().collect();

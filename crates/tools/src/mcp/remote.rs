@@ -171,7 +171,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_bad_entry_costs_that_entry() {
+    fn an_invalid_entry_is_left_out() {
         let list = [
             json!({ "name": "good", "description": "d", "inputSchema": { "type": "object" } }),
             json!({ "name": 3 }),

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn structure_is_text_where_there_is_none() {
+    fn structured_content_is_used_without_text() {
         let only = from_call("t", &json!({ "content": [], "structuredContent": { "a": 1 } }));
         assert!(only.llm_content.to_text().contains("\"a\": 1"));
         let both =

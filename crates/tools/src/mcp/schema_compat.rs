@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_filled_in() {
+    fn references_are_inlined() {
         let schema = json!({
             "$schema": "http://json-schema.org/draft-07/schema#",
             "properties": { "p": { "$ref": "#/definitions/Point", "description": "where" } },
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn older_drafts_are_turned_into_todays() {
+    fn keywords_of_older_drafts_are_converted() {
         let old = json!({ "properties": {
             "n": { "type": "number", "minimum": 1, "exclusiveMinimum": true, "required": true },
             "l": { "type": "array", "items": [{ "type": "string" }, { "type": "number" }] },

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_told_without_its_secrets_and_as_it_is_written() {
+    fn a_written_url_loses_its_secrets() {
         for (written, told) in [
             ("https://user:pass@h.example:8/mcp?key=s3cret#x", "https://h.example:8/mcp"),
             ("https://a@b@h/x@y", "https://h/x@y"),

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_counted_from_where_the_screen_is() {
+    fn cursor_positions_are_relative_to_the_screen() {
         let many: String = (0..8).map(|line| format!("{line}\r\n")).collect();
         assert_eq!(rendered(&format!("{many}\u{1B}[1;1Htop\u{1B}[99;1Hlow")), "0\n1\n2\n3\ntop\n5\n6\n7\nlow");
         assert_eq!(rendered("a\r\nb\r\nc\u{1B}[2J\u{1B}[Hd"), "a\nb\nc\nd", "what was printed is not taken back");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_screen_comes_and_goes() {
+    fn the_alternate_screen_is_dropped_when_it_ends() {
         let vim = "\u{1B}[?1049h\u{1B}[H\u{1B}[2J~\r\n~\r\n-- INSERT --\u{1B}[?1049l";
         assert_eq!(rendered(&format!("before\r\n{vim}after\r\n")), "before\nafter\n");
         assert_eq!(rendered("before\r\n\u{1B}[?1049hcut off"), "before\n\ncut off");
@@ -283,7 +283,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn anything_is_survived_and_stays_small(
+        fn any_text_renders_within_a_size_limit(
             pieces in proptest::collection::vec("(\u{1B}\\[[0-9;?]{0,6}[@-~]|[a-z\n\r]{0,3}|\u{1B}.|[^\u{1B}]{0,3})", 0..60),
             rows in 0usize..8,
         ) {

@@ -58,7 +58,7 @@ async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn the_model_is_told_words_and_the_screen_gets_everything() {
+async fn the_model_gets_plain_text_and_the_terminal_raw_output() {
     let (project, shown) = project();
     let result = run(&project, "stty size; printf '\\033[31mred\\033[0m %s %s\\n' $TERM $PAGER; exit 3").await;
     assert_eq!(result.command.as_ref().map(|run| run.end), Some(CommandEnd::Exited(3)));
@@ -70,7 +70,7 @@ async fn the_model_is_told_words_and_the_screen_gets_everything() {
 }
 
 #[tokio::test]
-async fn what_runs_on_by_itself_or_may_have_none_has_pipes() {
+async fn background_and_noninteractive_commands_have_pipes() {
     let (mut project, shown) = project();
     let args = json!({ "command": "[ -t 1 ] || echo piped", "is_background": true, "delay_ms": 5000 });
     assert!(result_text(&project.call("run_shell_command", args).await).contains("piped"));
@@ -100,7 +100,7 @@ async fn inactivity_ends_an_unattended_command() {
 }
 
 #[tokio::test]
-async fn a_cancelled_command_keeps_what_it_printed_and_nothing_of_it_runs_on() {
+async fn a_cancelled_command_keeps_its_output_and_ends_its_group() {
     let (project, shown) = project();
     let cancel = project.ctx.cancel.clone();
     let cancelling = async {
@@ -117,7 +117,7 @@ async fn a_cancelled_command_keeps_what_it_printed_and_nothing_of_it_runs_on() {
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_running_is_listed_and_can_be_ended_but_not_kept() {
+async fn processes_left_running_are_listed_and_can_be_ended_but_not_kept() {
     let (project, _) = project();
     let result = run(&project, "(while :; do echo talk; sleep 0.05; done) & echo left").await;
     assert_eq!(result.command.as_ref().map(|run| run.end), Some(CommandEnd::Exited(0)));

@@ -60,7 +60,7 @@ async fn encoding_and_line_endings_stay() {
 }
 
 #[tokio::test]
-async fn exactly_one_place_is_replaced_unless_asked() {
+async fn exactly_one_match_is_replaced_by_default() {
     let project = ToolTestProject::with(&[("a.txt", "x\ny\nx\n")]);
     let (kind, text) = project.call_failure("replace", edit("x", "z")).await;
     assert_eq!(kind, ToolErrorKind::EditExpectedOccurrenceMismatch);
@@ -92,7 +92,7 @@ async fn a_miss_shows_the_nearest_text() {
 }
 
 #[tokio::test]
-async fn creating_by_an_empty_old_text() {
+async fn an_empty_old_text_creates_a_file() {
     let project = ToolTestProject::new();
     let text = project.call_text("replace", edit("", "new")).await;
     assert!(text.starts_with("Created new file: "), "{text}");
@@ -106,7 +106,7 @@ async fn creating_by_an_empty_old_text() {
 }
 
 #[tokio::test]
-async fn edits_that_cannot_be() {
+async fn impossible_edits_are_refused() {
     let project = ToolTestProject::with(&[("dir/x", ""), ("file", "")]);
     fs::write(project.outside.join("o.txt"), "o").unwrap();
     let write = |path: &str| json!({ "file_path": path, "content": "x" });
@@ -163,7 +163,7 @@ async fn calls_are_described_in_a_line() {
 /// Another thread swaps a directory for a link that leads out of the workspace, and back, between check and use.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_swapped_directory_leads_nothing_out() {
+async fn a_swapped_directory_lets_no_access_out() {
     use rustix::fs::{CWD, RenameFlags};
     use std::sync::atomic::{AtomicBool, Ordering};
     struct StopOnDrop<'o>(&'o AtomicBool);

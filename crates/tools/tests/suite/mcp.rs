@@ -114,7 +114,7 @@ fn failure(result: &ToolResult) -> (ToolErrorKind, String) {
 }
 
 #[tokio::test]
-async fn a_polite_server_has_tools_prompts_and_resources() {
+async fn a_correct_server_has_tools_prompts_and_resources() {
     let seen = probe_inventory(&server("s", &[])).await.unwrap();
     assert_eq!(seen.about, "sh 1");
     assert_eq!((seen.tools.len(), seen.prompts.len(), seen.resources.len()), (1, 1, 1));
@@ -153,13 +153,13 @@ async fn a_server_gets_only_its_own_variables() {
 }
 
 #[tokio::test]
-async fn one_that_never_answers_initialize_is_given_up() {
+async fn a_server_that_never_answers_initialize_times_out() {
     let silent = McpServer { timeout: Duration::from_millis(300), ..server("s", &[("on_initialize", ":")]) };
     assert_eq!(probe_inventory(&silent).await, Err(McpError::TimedOut(Duration::from_millis(300))));
 }
 
 #[tokio::test]
-async fn what_is_no_server_is_said() {
+async fn a_program_that_is_no_server_is_reported() {
     let with = |transport| McpServer { transport, ..server("s", &[]) };
     let program = |command: &str, args: &[&str]| McpTransport::Stdio {
         command: command.to_owned(),
@@ -205,7 +205,7 @@ async fn noise_on_stdout_and_stderr_is_ignored() {
 }
 
 #[tokio::test]
-async fn bad_tools_of_a_list_cost_themselves() {
+async fn invalid_tools_of_a_list_are_left_out() {
     let tools = r#"{"name":"good","inputSchema":{"type":"object"}},{"name":"bad","inputSchema":"x"},{"name":7}"#;
     let seen = probe_inventory(&server("s", &[("tools", tools)])).await.unwrap();
     assert_eq!(seen.tools.len(), 1);
@@ -213,7 +213,7 @@ async fn bad_tools_of_a_list_cost_themselves() {
 }
 
 #[tokio::test]
-async fn five_hundred_tools_page_by_page_with_one_of_200_letters_and_one_named_like_a_built_in() {
+async fn many_pages_long_names_and_builtin_names_are_handled() {
     let list = r#"
         case $line in
           *'"cursor":"next"'*) n=251; m=500; next= ;;
@@ -265,7 +265,7 @@ async fn a_cancelled_call_is_cancelled_at_the_server() {
 }
 
 #[tokio::test]
-async fn one_that_dies_in_a_call_costs_that_call_and_is_started_again() {
+async fn a_server_that_exits_in_a_call_fails_it_and_is_restarted() {
     let world = McpTestSession::start(vec![
         server("s", &[("on_call", "if [ -e died ]; then text back; else : > died; echo oops >&2; exit 7; fi")]),
         server("t", &[]),
@@ -282,7 +282,7 @@ async fn one_that_dies_in_a_call_costs_that_call_and_is_started_again() {
 }
 
 #[tokio::test]
-async fn one_that_is_gone_for_good_takes_its_tools_along() {
+async fn a_server_that_cannot_be_restarted_loses_its_tools() {
     let world = McpTestSession::start(vec![server("s", &[
         ("on_call", ": > died; exit 1"),
         ("on_initialize", r#"[ ! -e died ] || exit 2; say '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}'"#),
@@ -302,7 +302,7 @@ async fn one_that_is_gone_for_good_takes_its_tools_along() {
 }
 
 #[tokio::test]
-async fn a_flood_in_a_call_ends_the_server_and_not_us() {
+async fn an_oversized_message_ends_only_its_server() {
     let flood = r#"head -c 20000000 /dev/zero | tr '\0' a; sleep 60"#;
     let world = McpTestSession::start(vec![server("s", &[("on_call", flood)])]).await;
     let (_, words) = failure(&world.call("mcp__s__echo", json!({})).await);
@@ -339,7 +339,7 @@ const CHANGING_SERVER: &[(&str, &str)] = &[
 ];
 
 #[tokio::test]
-async fn a_changed_list_is_offered_and_a_changed_tool_is_said_and_not_run_as_the_old_one() {
+async fn a_changed_tool_is_reported_and_not_run_as_the_old_one() {
     let world = McpTestSession::start(vec![server("s", CHANGING_SERVER)]).await;
     let old = world.tool("mcp__s__echo");
     let before = old.mcp_origin().unwrap().fingerprint;
@@ -374,7 +374,7 @@ async fn settings_choose_tools_and_servers_while_it_runs() {
 
 /// An entry that excludes a tool counts in every spelling of the tool's name.
 #[tokio::test]
-async fn lists_know_tools_by_every_name_and_say_what_means_nothing() {
+async fn include_and_exclude_lists_match_every_name_and_report_unmatched_entries() {
     let tools = r#"{"name":"files.write"},{"name":"files.read"}"#;
     let long = "a_server_with_a_name_of_more_than_32_characters";
     for entry in [
@@ -407,7 +407,7 @@ async fn lists_know_tools_by_every_name_and_say_what_means_nothing() {
 }
 
 #[tokio::test]
-async fn names_that_look_the_same_stay_apart() {
+async fn similar_names_stay_unique() {
     let world = McpTestSession::start(vec![server("a b", &[]), server("a_b", &[])]).await;
     let names: Vec<String> = world.names().into_iter().filter(|name| name.starts_with("mcp__")).collect();
     assert_eq!(names.len(), 2, "{names:?}");
@@ -419,7 +419,7 @@ async fn names_that_look_the_same_stay_apart() {
 }
 
 #[tokio::test]
-async fn a_schema_that_is_too_deep_costs_its_tool_alone() {
+async fn a_schema_that_is_too_deep_removes_only_its_tool() {
     let deep = format!("{}{{}}{}", r#"{"properties":{"a":"#.repeat(90), "}}".repeat(90));
     let tools = format!(r#"{{"name":"deep","inputSchema":{deep}}},{{"name":"echo"}}"#);
     let seen = probe_inventory(&server("s", &[("tools", &tools)])).await.unwrap();
@@ -428,7 +428,7 @@ async fn a_schema_that_is_too_deep_costs_its_tool_alone() {
 }
 
 #[tokio::test]
-async fn a_repeated_key_in_an_answer_costs_the_call() {
+async fn a_repeated_key_in_an_answer_fails_the_call() {
     let twice =
         r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"a","text":"b"}]}}\n' "$id""#;
     let world = McpTestSession::start(vec![server("s", &[("on_call", twice)])]).await;

@@ -18,7 +18,7 @@ async fn a_text_file_comes_back_as_it_is() {
 }
 
 #[tokio::test]
-async fn windows_say_what_they_leave_out() {
+async fn line_ranges_say_what_they_leave_out() {
     let text: String = (1..=10).map(|n| format!("line {n}\n")).collect();
     let project = ToolTestProject::with(&[("a.txt", &text)]);
     let args = json!({ "file_path": "a.txt", "start_line": 4, "end_line": 5 });
@@ -68,7 +68,7 @@ async fn media_come_as_data_and_binaries_do_not() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_said() {
+async fn unreadable_files_are_reported() {
     let project = ToolTestProject::with(&[(".geminiignore", "secret.txt\n"), ("secret.txt", "s"), ("dir/x", "")]);
     fs::write(project.outside.join("o.txt"), "o").unwrap();
     fs::File::create(project.root.join("giant")).unwrap().set_len(1 << 40).unwrap();
@@ -94,7 +94,7 @@ async fn what_cannot_be_read_is_said() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn odd_files_neither_hang_nor_lead_out() {
+async fn special_files_and_links_neither_hang_nor_lead_out() {
     use std::os::unix::ffi::OsStrExt;
     let project = ToolTestProject::with(&[("a.txt", "a")]);
     fs::write(project.outside.join("o.txt"), "o").unwrap();

@@ -55,7 +55,7 @@ async fn globs_respect_ignore_files_and_several_roots() {
 }
 
 #[tokio::test]
-async fn globs_that_cannot_be() {
+async fn invalid_globs_are_refused() {
     let project = ToolTestProject::with(&[("a", "")]);
     for (args, kind) in [
         (json!({ "pattern": " " }), ToolErrorKind::InvalidToolParams),

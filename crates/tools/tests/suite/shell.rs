@@ -29,7 +29,7 @@ async fn output_of_both_streams_in_order() {
 }
 
 #[tokio::test]
-async fn codes_and_signals_are_told() {
+async fn exit_codes_and_signals_are_reported() {
     let project = ToolTestProject::with(&[("sub/x", "")]);
     let result = project.call("run_shell_command", json!({ "command": "exit 3" })).await;
     assert_eq!(result.error, None, "a command that fails is not a failed call");
@@ -46,7 +46,7 @@ async fn codes_and_signals_are_told() {
 }
 
 #[tokio::test]
-async fn how_it_ended_is_typed() {
+async fn the_end_of_a_command_is_typed() {
     let mut project = ToolTestProject::new();
     project.ctx.shell.grace_period = Duration::from_millis(200);
     for (command, end) in [
@@ -89,7 +89,7 @@ async fn how_it_ended_is_typed() {
 }
 
 #[tokio::test]
-async fn commands_that_cannot_be() {
+async fn commands_that_cannot_run_are_refused() {
     let project = ToolTestProject::with(&[("file", "")]);
     for (args, kind) in [
         (json!({ "command": "  " }), ToolErrorKind::InvalidToolParams),
@@ -113,7 +113,7 @@ async fn a_flood_is_bounded() {
 }
 
 #[tokio::test]
-async fn silence_and_length_have_limits() {
+async fn inactivity_and_running_time_are_limited() {
     let mut project = ToolTestProject::new();
     project.ctx.shell.inactivity_timeout = Some(Duration::from_secs(1));
     project.ctx.shell.grace_period = Duration::from_millis(200);
@@ -239,7 +239,7 @@ async fn a_command_has_no_terminal() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn killing_now_ends_what_runs_and_what_was_left() {
+async fn kill_all_ends_running_and_background_commands() {
     let project = ToolTestProject::new();
     project.call_text("run_shell_command", json!({ "command": "sleep 60 & echo $! > left" })).await;
     let command = json!({ "command": "trap 'touch asked' TERM; echo $$ > runs; while true; do sleep 0.1; done" });
@@ -259,7 +259,7 @@ async fn killing_now_ends_what_runs_and_what_was_left() {
 /// An ended command is not tracked any more, because another process may have got its id.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_background_command_that_is_over_is_forgotten() {
+async fn an_ended_background_command_is_not_tracked() {
     let project = ToolTestProject::new();
     let args = json!({ "command": "(sleep 0.3 >/dev/null 2>&1) & sleep 0.1", "is_background": true, "delay_ms": 10 });
     project.call_text("run_shell_command", args).await;

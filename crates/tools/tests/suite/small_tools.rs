@@ -29,7 +29,7 @@ async fn todos_are_shown_whole() {
 }
 
 #[tokio::test]
-async fn todos_that_make_no_sense() {
+async fn invalid_todos_are_refused() {
     let project = ToolTestProject::new();
     let todo = |description: &str, status: &str| json!({ "description": description, "status": status });
     for todos in [
@@ -88,7 +88,7 @@ impl WebSearch for FakeWebSearch {
 }
 
 #[tokio::test]
-async fn web_search_is_there_only_with_something_to_search_with() {
+async fn web_search_is_offered_only_if_available() {
     let mut project = ToolTestProject::new();
     let (kind, _) = project.call_failure("google_web_search", json!({ "query": "x" })).await;
     assert_eq!(kind, ToolErrorKind::ToolNotRegistered);

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_browser_that_was_sent_is_heard() {
+    fn only_a_callback_with_the_right_state_counts() {
         let redirect = Url::parse("http://127.0.0.1:7/oauth/callback").unwrap();
         let heard = |line: &str| parse_callback(&format!("{line} HTTP/1.1\r\n\r\n"), &redirect, "st");
         let callback = heard("GET /oauth/callback?code=a%20b&state=st&iss=https%3A%2F%2Fas").unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_is_never_sent_away_from_this_machine() {
+    fn redirect_uris_outside_this_machine_are_refused() {
         for wanted in [
             "http://evil.example:80/x",
             "https://127.0.0.1:7/x",

@@ -214,7 +214,7 @@ async fn a_user_is_signed_in_and_the_token_is_kept() {
 }
 
 #[tokio::test]
-async fn a_token_goes_to_the_address_that_it_is_for_and_nowhere_else() {
+async fn a_token_is_sent_only_to_its_server() {
     let stand = FakeAuthServer::new().await;
     stand.sign_in(stand.server(), approve_redirect).await.unwrap();
     for url in
@@ -228,7 +228,7 @@ async fn a_token_goes_to_the_address_that_it_is_for_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn only_the_answer_with_the_right_state_counts() {
+async fn a_sign_in_ignores_callbacks_with_a_wrong_state() {
     let stand = FakeAuthServer::new().await;
     let wrong = stand.sign_in(stand.server(), |page| {
         let asked = query_pairs(page.query().unwrap());
@@ -240,7 +240,7 @@ async fn only_the_answer_with_the_right_state_counts() {
 }
 
 #[tokio::test]
-async fn an_answer_from_another_issuer_is_none() {
+async fn a_callback_from_another_issuer_is_refused() {
     let stand = FakeAuthServer::new().await;
     for iss in ["&iss=https%3A%2F%2Fevil.example", ""] {
         let mixed = stand.sign_in(stand.server(), |page| {
@@ -253,7 +253,7 @@ async fn an_answer_from_another_issuer_is_none() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_without_secrets() {
+async fn a_refusal_is_reported_without_secrets() {
     let stand = FakeAuthServer::new().await;
     let denied = stand.sign_in(stand.server(), |page| {
         let asked = query_pairs(page.query().unwrap());
@@ -329,7 +329,7 @@ fn with(base: &str, key: &str, value: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_description_elsewhere_is_not_the_servers_own() {
+async fn metadata_from_another_origin_is_refused() {
     let elsewhere = FakeAuthServer::new().await;
     let stand = FakeAuthServer::with_override(|_, _| None).await;
     // The challenge names the server's own address here, so the check is called directly.
@@ -350,7 +350,7 @@ async fn a_description_elsewhere_is_not_the_servers_own() {
 }
 
 #[tokio::test]
-async fn redirects_huge_answers_and_silence_end() {
+async fn redirects_are_not_followed_and_size_and_time_are_limited() {
     let stand = FakeAuthServer::with_override(|heard, base| {
         (heard.path == "/about").then(|| (302, format!("{base}/elsewhere")))
     })
@@ -369,7 +369,7 @@ async fn redirects_huge_answers_and_silence_end() {
 }
 
 #[tokio::test]
-async fn a_server_that_describes_nothing_has_its_endpoints_at_fixed_places() {
+async fn a_server_without_metadata_has_endpoints_at_fixed_paths() {
     let nothing = |path: &str| path == "/about" || path.starts_with("/.well-known/");
     let stand =
         FakeAuthServer::with_override(move |heard, _| nothing(&heard.path).then(|| (404, "{}".to_owned()))).await;
@@ -379,7 +379,7 @@ async fn a_server_that_describes_nothing_has_its_endpoints_at_fixed_places() {
 }
 
 #[tokio::test]
-async fn a_token_to_renew_others_is_asked_for_where_it_is_a_scope() {
+async fn offline_access_is_requested_where_it_is_a_scope() {
     let stand = FakeAuthServer::with_override(|heard, base| match heard.path.as_str() {
         "/.well-known/oauth-authorization-server" => {
             let mut document = server_metadata(base);
@@ -404,7 +404,7 @@ async fn a_token_to_renew_others_is_asked_for_where_it_is_a_scope() {
 }
 
 #[tokio::test]
-async fn an_older_server_may_name_a_path_of_its_own_as_issuer() {
+async fn an_older_server_may_have_an_issuer_with_a_path() {
     let described = |issuer: String| {
         move |heard: &ReceivedRequest, base: &str| match heard.path.as_str() {
             "/about" | "/.well-known/oauth-protected-resource/mcp" | "/.well-known/oauth-protected-resource" => {
@@ -451,7 +451,7 @@ async fn without_registration_a_client_must_be_named() {
 }
 
 #[tokio::test]
-async fn a_project_does_not_have_codes_sent_to_another_place() {
+async fn a_project_cannot_mix_endpoints_of_two_origins() {
     let (stand, evil) = (FakeAuthServer::new().await, FakeAuthServer::new().await);
     let mut server = stand.server();
     server.oauth = Some(McpOAuth {
@@ -476,7 +476,7 @@ fn renewing(heard: &ReceivedRequest, _: &str) -> Option<(u16, String)> {
 }
 
 #[tokio::test]
-async fn a_token_is_renewed_before_its_end_and_after_a_refusal() {
+async fn a_token_is_renewed_before_expiry_and_after_a_refusal() {
     let stand = FakeAuthServer::with_override(renewing).await;
     stand.sign_in(stand.server(), approve_redirect).await.unwrap();
     let tokens = stand.tokens();
@@ -499,7 +499,7 @@ async fn a_token_is_renewed_before_its_end_and_after_a_refusal() {
 }
 
 #[tokio::test]
-async fn a_token_that_can_not_be_renewed_is_not_shown() {
+async fn an_expired_token_that_cannot_be_renewed_is_not_sent() {
     let stand = FakeAuthServer::with_override(|heard, _| {
         let is_renewal = heard.body.contains("refresh_token&");
         (heard.path == "/token" && is_renewal).then(|| (400, json!({"error": "invalid_grant"}).to_string()))
@@ -513,7 +513,7 @@ async fn a_token_that_can_not_be_renewed_is_not_shown() {
 }
 
 #[test]
-fn challenges_are_read_however_they_are_written() {
+fn challenges_are_parsed_in_every_form() {
     for (text, metadata, scopes) in [
         (r#"Bearer resource_metadata="https://h/a", scope="a b""#, Some("https://h/a"), &["a", "b"][..]),
         (r#"Bearer error="invalid_token",Resource_Metadata = https://h/a, x"#, Some("https://h/a"), &[]),
