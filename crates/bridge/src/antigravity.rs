@@ -17,13 +17,15 @@ impl HostDialect for AntigravityDialect {
         &self,
         host: Host,
         payload: Map<String, Value>,
-        told: Option<&str>,
+        expected_event: Option<&str>,
     ) -> Result<HostEvent, PayloadError> {
-        let said = first_text(&payload, &["hookEventName", "hook_event_name", "event"]);
-        let event =
-            resolve_event_name(said.or_else(|| told.is_none().then(|| detect_event_name(&payload)).flatten()), told)?;
+        let payload_event = first_text(&payload, &["hookEventName", "hook_event_name", "event"]);
+        let event = resolve_event_name(
+            payload_event.or_else(|| expected_event.is_none().then(|| detect_event_name(&payload)).flatten()),
+            expected_event,
+        )?;
         let row = host.event(&event);
-        let mut heard = event_builder::new_event(host, &event, row, &payload);
+        let mut host_event = event_builder::new_event(host, &event, row, &payload);
         match row.and_then(|row| row.kind) {
             Some(kind @ (EventKind::BeforeTool | EventKind::AfterTool)) => {
                 let call = match payload.get("toolCall") {
@@ -35,7 +37,7 @@ impl HostDialect for AntigravityDialect {
                     event_builder::tool_response(native, first_text(&payload, &["error"]))
                 });
                 event_builder::add_call_views(
-                    &mut heard,
+                    &mut host_event,
                     kind,
                     required_text(call, &["name"])?,
                     tool_arguments(call, &["args"])?,
@@ -44,20 +46,22 @@ impl HostDialect for AntigravityDialect {
             }
             // Every model request of a conversation sends this event; only the first one is the session's start.
             Some(EventKind::SessionStart) if payload.get("invocationNum").and_then(Value::as_u64).unwrap_or(0) == 0 => {
-                heard.views.push(event_builder::event_view(EventKind::SessionStart, json!({"source": "startup"}))?);
+                host_event
+                    .views
+                    .push(event_builder::event_view(EventKind::SessionStart, json!({"source": "startup"}))?);
             }
             Some(EventKind::AfterAgent) => {
                 let fields = json!({"prompt": "", "prompt_response": "", "stop_hook_active": false});
-                heard.views.push(event_builder::event_view(EventKind::AfterAgent, fields)?);
+                host_event.views.push(event_builder::event_view(EventKind::AfterAgent, fields)?);
             }
-            None if row.is_none() => event_builder::record_unknown_tool(&mut heard, &payload),
+            None if row.is_none() => event_builder::record_unknown_tool(&mut host_event, &payload),
             _ => {}
         }
-        Ok(heard)
+        Ok(host_event)
     }
 
-    fn write_response(&self, heard: &HostEvent, verdict: &HostVerdict) -> HostResponse {
-        match heard.info {
+    fn write_response(&self, host_event: &HostEvent, verdict: &HostVerdict) -> HostResponse {
+        match host_event.info {
             Some(row) => write_answer(row, verdict),
             None => HostResponse {
                 stdout: "{}".to_owned(),
@@ -67,13 +71,13 @@ impl HostDialect for AntigravityDialect {
         }
     }
 
-    fn write_refusal(&self, _: Host, event: Option<&HostEventInfo>, words: &str) -> HostResponse {
+    fn write_refusal(&self, _: Host, event: Option<&HostEventInfo>, reason: &str) -> HostResponse {
         match event {
             Some(row) if !row.is_gate() => {
-                HostResponse { stdout: "{}".to_owned(), stderr: words.to_owned(), ..HostResponse::default() }
+                HostResponse { stdout: "{}".to_owned(), stderr: reason.to_owned(), ..HostResponse::default() }
             }
             _ => HostResponse {
-                stdout: json!({"decision": "deny", "reason": words}).to_string(),
+                stdout: json!({"decision": "deny", "reason": reason}).to_string(),
                 ..HostResponse::default()
             },
         }
@@ -94,24 +98,24 @@ fn detect_event_name(payload: &Map<String, Value>) -> Option<&'static str> {
 }
 
 fn write_answer(row: &HostEventInfo, verdict: &HostVerdict) -> HostResponse {
-    let mut lost = verdict.downgrades.clone();
-    let mut lose = |wanted, became| lost.push(VerdictDowngrade { requested: wanted, applied: became });
-    let said = |decision: &str, reason: &str| json!({"decision": decision, "reason": reason});
+    let mut downgrades = verdict.downgrades.clone();
+    let mut downgrade = |requested, applied| downgrades.push(VerdictDowngrade { requested, applied });
+    let decide = |decision: &str, reason: &str| json!({"decision": decision, "reason": reason});
     let answer = match (row.kind, verdict.ruling) {
         (Some(EventKind::BeforeTool), Ruling::Pass | Ruling::Ask) if verdict.input.is_some() => {
-            lose("rewrite", "deny");
-            said("deny", "a hook changes this call's arguments, which Antigravity does not take")
+            downgrade("rewrite", "deny");
+            decide("deny", "a hook changes this call's arguments, which Antigravity does not take")
         }
         (Some(EventKind::BeforeTool), Ruling::Pass) => json!({"decision": "allow"}),
-        (Some(EventKind::BeforeTool), Ruling::Ask) => said("force_ask", verdict.reason_or_default()),
-        (Some(EventKind::BeforeTool), Ruling::Deny) => said("deny", verdict.reason_or_default()),
+        (Some(EventKind::BeforeTool), Ruling::Ask) => decide("force_ask", verdict.reason_or_default()),
+        (Some(EventKind::BeforeTool), Ruling::Deny) => decide("deny", verdict.reason_or_default()),
         (Some(EventKind::BeforeTool), Ruling::Stop) => {
-            lose("stop", "deny");
-            said("deny", verdict.reason_or_default())
+            downgrade("stop", "deny");
+            decide("deny", verdict.reason_or_default())
         }
-        (Some(EventKind::AfterAgent), Ruling::Deny) => said("continue", verdict.reason_or_default()),
+        (Some(EventKind::AfterAgent), Ruling::Deny) => decide("continue", verdict.reason_or_default()),
         (Some(EventKind::AfterTool), Ruling::Deny | Ruling::Stop) => {
-            lose("hide the result", "nothing");
+            downgrade("hide the result", "nothing");
             json!({})
         }
         _ => match (&verdict.context, row.can(HookCapability::Context)) {
@@ -120,10 +124,10 @@ fn write_answer(row: &HostEventInfo, verdict: &HostVerdict) -> HostResponse {
         },
     };
     if verdict.context.is_some() && !row.can(HookCapability::Context) {
-        lose("context", "nothing");
+        downgrade("context", "nothing");
     }
     if verdict.message.is_some() {
-        lose("message", "a line in the trace");
+        downgrade("message", "a line in the trace");
     }
-    HostResponse { stdout: answer.to_string(), downgrades: lost, ..HostResponse::default() }
+    HostResponse { stdout: answer.to_string(), downgrades, ..HostResponse::default() }
 }

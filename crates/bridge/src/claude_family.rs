@@ -21,37 +21,37 @@ impl HostDialect for ClaudeFamilyDialect {
         &self,
         host: Host,
         payload: Map<String, Value>,
-        told: Option<&str>,
+        expected_event: Option<&str>,
     ) -> Result<HostEvent, PayloadError> {
-        let said = first_text(&payload, &["hook_event_name", "hookEventName", "hookName"]).map(to_pascal_case);
-        let told = told.map(to_pascal_case);
-        let event = resolve_event_name(said.as_deref(), told.as_deref())?;
+        let payload_event = first_text(&payload, &["hook_event_name", "hookEventName", "hookName"]).map(to_pascal_case);
+        let expected_event = expected_event.map(to_pascal_case);
+        let event = resolve_event_name(payload_event.as_deref(), expected_event.as_deref())?;
         let row = host.event(&event);
-        let mut heard = event_builder::new_event(host, &event, row, &payload);
+        let mut host_event = event_builder::new_event(host, &event, row, &payload);
         let Some(kind) = row.and_then(|row| row.kind) else {
             if row.is_none() {
-                event_builder::record_unknown_tool(&mut heard, &payload);
+                event_builder::record_unknown_tool(&mut host_event, &payload);
             }
-            return Ok(heard);
+            return Ok(host_event);
         };
-        add_views(&mut heard, kind, &payload)?;
-        Ok(heard)
+        add_views(&mut host_event, kind, &payload)?;
+        Ok(host_event)
     }
 
-    fn write_response(&self, heard: &HostEvent, verdict: &HostVerdict) -> HostResponse {
-        let Some(row) = heard.info else {
+    fn write_response(&self, host_event: &HostEvent, verdict: &HostVerdict) -> HostResponse {
+        let Some(row) = host_event.info else {
             return HostResponse { downgrades: verdict.downgrades.clone(), ..HostResponse::default() };
         };
-        write_answer(heard.host, row, verdict)
+        write_answer(host_event.host, row, verdict)
     }
 
-    fn write_refusal(&self, host: Host, event: Option<&HostEventInfo>, words: &str) -> HostResponse {
+    fn write_refusal(&self, host: Host, event: Option<&HostEventInfo>, reason: &str) -> HostResponse {
         match event {
             Some(row) if row.can(HookCapability::Deny) && row.kind != Some(EventKind::AfterAgent) => {
-                write_answer(host, row, &HostVerdict::deny(words))
+                write_answer(host, row, &HostVerdict::deny(reason))
             }
-            Some(_) => HostResponse { stderr: words.to_owned(), ..HostResponse::default() },
-            None => block_by_exit_code(words),
+            Some(_) => HostResponse { stderr: reason.to_owned(), ..HostResponse::default() },
+            None => block_by_exit_code(reason),
         }
     }
 }
@@ -73,7 +73,7 @@ const TOOL_INPUT_KEYS: &[&str] = &["tool_input", "toolInput", "toolArgs"];
 const TRUNCATION_KEYS: [&str; 2] = ["toolInputTruncated", "tool_input_truncated"];
 const RESULT_KEYS: [&str; 4] = ["tool_response", "tool_result", "toolResult", "toolResponse"];
 
-fn add_views(heard: &mut HostEvent, kind: EventKind, payload: &Map<String, Value>) -> Result<(), PayloadError> {
+fn add_views(host_event: &mut HostEvent, kind: EventKind, payload: &Map<String, Value>) -> Result<(), PayloadError> {
     let text_or = |names: &[&str], other: &str| first_text(payload, names).unwrap_or(other).to_owned();
     let is_retry =
         ["stop_hook_active", "stopHookActive"].iter().any(|key| payload.get(*key) == Some(&Value::Bool(true)));
@@ -89,7 +89,7 @@ fn add_views(heard: &mut HostEvent, kind: EventKind, payload: &Map<String, Value
                     payload.get("error").map(|error| error.as_str().map_or_else(|| error.to_string(), str::to_owned));
                 event_builder::tool_response(RESULT_KEYS.iter().find_map(|name| payload.get(*name)), error.as_deref())
             });
-            return event_builder::add_call_views(heard, kind, name, input, response);
+            return event_builder::add_call_views(host_event, kind, name, input, response);
         }
         EventKind::BeforeAgent => json!({"prompt": required_text(payload, &["prompt"])?}),
         EventKind::AfterAgent => json!({
@@ -103,15 +103,15 @@ fn add_views(heard: &mut HostEvent, kind: EventKind, payload: &Map<String, Value
         }}),
         EventKind::SessionEnd => json!({"reason": text_or(&["reason"], "other")}),
         EventKind::PreCompress => json!({"trigger": text_or(&["trigger"], "auto")}),
-        EventKind::Notification => return add_notification_views(heard, payload),
+        EventKind::Notification => return add_notification_views(host_event, payload),
         EventKind::BeforeModel | EventKind::BeforeToolSelection | EventKind::AfterModel => return Ok(()),
     };
-    heard.views.push(event_builder::event_view(kind, one)?);
+    host_event.views.push(event_builder::event_view(kind, one)?);
     Ok(())
 }
 
 /// Adds the views of a permission request or of another notification.
-fn add_notification_views(heard: &mut HostEvent, payload: &Map<String, Value>) -> Result<(), PayloadError> {
+fn add_notification_views(host_event: &mut HostEvent, payload: &Map<String, Value>) -> Result<(), PayloadError> {
     let kind = match first_text(payload, &["notification_type", "notificationType"]) {
         Some("permission_prompt") => "ToolPermission",
         Some(other) => other,
@@ -122,15 +122,15 @@ fn add_notification_views(heard: &mut HostEvent, payload: &Map<String, Value>) -
         json!({"type": "info", "title": first_text(payload, &["title"]).unwrap_or(message), "prompt": message});
     if let Some(name) = first_text(payload, TOOL_NAME_KEYS) {
         let input = tool_arguments(payload, TOOL_INPUT_KEYS)?;
-        event_builder::add_call_views(heard, EventKind::BeforeTool, name.to_owned(), input.clone(), None)?;
-        match heard.info.is_some_and(|row| row.can(HookCapability::Deny)) {
-            true => heard.views.iter_mut().for_each(|view| view.is_recheck = true),
-            false => heard.views.clear(),
+        event_builder::add_call_views(host_event, EventKind::BeforeTool, name.to_owned(), input.clone(), None)?;
+        match host_event.info.is_some_and(|row| row.can(HookCapability::Deny)) {
+            true => host_event.views.iter_mut().for_each(|view| view.is_recheck = true),
+            false => host_event.views.clear(),
         }
         details = json!({"type": "info", "title": name, "prompt": message, "tool_name": name, "tool_input": input});
     }
     let fields = json!({"notification_type": kind, "message": message, "details": details});
-    heard.views.push(event_builder::event_view(EventKind::Notification, fields)?);
+    host_event.views.push(event_builder::event_view(EventKind::Notification, fields)?);
     Ok(())
 }
 
@@ -153,8 +153,8 @@ impl ClaudeAnswerBuilder {
         self.hook_specific.insert(key.to_owned(), value.into());
     }
 
-    fn record_downgrade(&mut self, wanted: &'static str, became: &'static str) {
-        self.downgrades.push(VerdictDowngrade { requested: wanted, applied: became });
+    fn record_downgrade(&mut self, requested: &'static str, applied: &'static str) {
+        self.downgrades.push(VerdictDowngrade { requested, applied });
     }
 
     /// Adds context for the model.
@@ -178,26 +178,20 @@ impl ClaudeAnswerBuilder {
     }
 
     fn build(self, row: &HostEventInfo) -> HostResponse {
-        let ClaudeAnswerBuilder {
-            top_level: mut top,
-            hook_specific: specific,
-            downgrades: lost,
-            exit_code: exit,
-            stderr,
-        } = self;
+        let ClaudeAnswerBuilder { top_level: mut top, hook_specific: specific, downgrades, exit_code, stderr } = self;
         if !specific.is_empty() {
             let mut whole = Map::from_iter([("hookEventName".to_owned(), Value::from(row.name))]);
             whole.extend(specific);
             top.insert("hookSpecificOutput".to_owned(), whole.into());
         }
         let stdout = if top.is_empty() { String::new() } else { Value::Object(top).to_string() };
-        HostResponse { stdout, stderr, exit_code: exit, downgrades: lost }
+        HostResponse { stdout, stderr, exit_code, downgrades }
     }
 }
 
 /// Refuses with exit code 2 and the reason on stderr, which every agent of this family treats as a denial of any event.
-fn block_by_exit_code(words: &str) -> HostResponse {
-    HostResponse { stderr: words.to_owned(), exit_code: 2, ..HostResponse::default() }
+fn block_by_exit_code(reason: &str) -> HostResponse {
+    HostResponse { stderr: reason.to_owned(), exit_code: 2, ..HostResponse::default() }
 }
 
 fn write_answer(host: Host, row: &HostEventInfo, verdict: &HostVerdict) -> HostResponse {

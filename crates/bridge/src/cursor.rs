@@ -19,29 +19,29 @@ impl HostDialect for CursorDialect {
         &self,
         host: Host,
         payload: Map<String, Value>,
-        told: Option<&str>,
+        expected_event: Option<&str>,
     ) -> Result<HostEvent, PayloadError> {
-        let event = resolve_event_name(first_text(&payload, &["hook_event_name"]), told)?;
+        let event = resolve_event_name(first_text(&payload, &["hook_event_name"]), expected_event)?;
         let row = host.event(&event);
-        let mut heard = event_builder::new_event(host, &event, row, &payload);
+        let mut host_event = event_builder::new_event(host, &event, row, &payload);
         match row.and_then(|row| row.kind) {
             Some(kind @ (EventKind::BeforeTool | EventKind::AfterTool)) => {
                 let (name, input) = native_call(&event, &payload)?;
                 let result = (kind == EventKind::AfterTool).then(|| tool_result(&payload));
-                event_builder::add_call_views(&mut heard, kind, name, input, result)?;
+                event_builder::add_call_views(&mut host_event, kind, name, input, result)?;
             }
             Some(kind) => {
                 let fields = event_fields(kind, &payload)?;
-                heard.views.push(event_builder::event_view(kind, fields)?);
+                host_event.views.push(event_builder::event_view(kind, fields)?);
             }
-            None if row.is_none() => event_builder::record_unknown_tool(&mut heard, &payload),
+            None if row.is_none() => event_builder::record_unknown_tool(&mut host_event, &payload),
             None => {}
         }
-        Ok(heard)
+        Ok(host_event)
     }
 
-    fn write_response(&self, heard: &HostEvent, verdict: &HostVerdict) -> HostResponse {
-        match heard.info {
+    fn write_response(&self, host_event: &HostEvent, verdict: &HostVerdict) -> HostResponse {
+        match host_event.info {
             Some(row) => write_answer(row, verdict),
             None => HostResponse {
                 stdout: "{}".to_owned(),
@@ -51,11 +51,11 @@ impl HostDialect for CursorDialect {
         }
     }
 
-    fn write_refusal(&self, _: Host, event: Option<&HostEventInfo>, words: &str) -> HostResponse {
+    fn write_refusal(&self, _: Host, event: Option<&HostEventInfo>, reason: &str) -> HostResponse {
         match event {
-            Some(row) if row.is_gate() => write_answer(row, &HostVerdict::deny(words)),
-            Some(_) => HostResponse { stdout: "{}".to_owned(), stderr: words.to_owned(), ..HostResponse::default() },
-            None => HostResponse { stderr: words.to_owned(), exit_code: 2, ..HostResponse::default() },
+            Some(row) if row.is_gate() => write_answer(row, &HostVerdict::deny(reason)),
+            Some(_) => HostResponse { stdout: "{}".to_owned(), stderr: reason.to_owned(), ..HostResponse::default() },
+            None => HostResponse { stderr: reason.to_owned(), exit_code: 2, ..HostResponse::default() },
         }
     }
 }
@@ -116,10 +116,10 @@ fn event_fields(kind: EventKind, payload: &Map<String, Value>) -> Result<Value, 
 }
 
 fn write_answer(row: &HostEventInfo, verdict: &HostVerdict) -> HostResponse {
-    let mut lost = verdict.downgrades.clone();
-    let mut lose = |wanted, became| lost.push(VerdictDowngrade { requested: wanted, applied: became });
+    let mut downgrades = verdict.downgrades.clone();
+    let mut downgrade = |requested, applied| downgrades.push(VerdictDowngrade { requested, applied });
     let mut answer = match row.kind {
-        Some(EventKind::BeforeTool) => write_permission(row, verdict, &mut lose),
+        Some(EventKind::BeforeTool) => write_permission(row, verdict, &mut downgrade),
         Some(EventKind::BeforeAgent) if verdict.ruling >= Ruling::Deny => {
             json!({"continue": false, "user_message": verdict.reason_or_default()})
         }
@@ -128,7 +128,7 @@ fn write_answer(row: &HostEventInfo, verdict: &HostVerdict) -> HostResponse {
             json!({"followup_message": verdict.reason_or_default()})
         }
         Some(EventKind::AfterTool) if verdict.ruling >= Ruling::Deny => {
-            lose("hide the result", "context");
+            downgrade("hide the result", "context");
             match row.can(HookCapability::Context) {
                 true => json!({"additional_context": verdict.reason_or_default()}),
                 false => json!({}),
@@ -139,19 +139,19 @@ fn write_answer(row: &HostEventInfo, verdict: &HostVerdict) -> HostResponse {
     if let (Some(context), Some(answer)) = (&verdict.context, answer.as_object_mut()) {
         match row.can(HookCapability::Context) && !answer.contains_key("additional_context") {
             true => drop(answer.insert("additional_context".to_owned(), context.as_str().into())),
-            false => lose("context", "nothing"),
+            false => downgrade("context", "nothing"),
         }
     }
     if verdict.message.is_some() {
-        lose("message", "a line in the trace");
+        downgrade("message", "a line in the trace");
     }
-    HostResponse { stdout: answer.to_string(), downgrades: lost, ..HostResponse::default() }
+    HostResponse { stdout: answer.to_string(), downgrades, ..HostResponse::default() }
 }
 
 fn write_permission(
     row: &HostEventInfo,
     verdict: &HostVerdict,
-    lose: &mut impl FnMut(&'static str, &'static str),
+    downgrade: &mut impl FnMut(&'static str, &'static str),
 ) -> Value {
     let deny = |reason: &str| json!({"permission": "deny", "user_message": reason, "agent_message": reason});
     match (verdict.ruling, &verdict.input) {
@@ -160,16 +160,16 @@ fn write_permission(
             json!({"permission": "allow", "updated_input": input})
         }
         (Ruling::Pass, Some(_)) => {
-            lose("rewrite", "deny");
+            downgrade("rewrite", "deny");
             deny("a hook changes this call's arguments, and Cursor does not take changes here")
         }
         (Ruling::Ask, _) => {
-            lose("ask", "deny");
+            downgrade("ask", "deny");
             deny(&format!("{} (you would be asked, which Cursor does not do for a hook)", verdict.reason_or_default()))
         }
         (Ruling::Deny, _) => deny(verdict.reason_or_default()),
         (Ruling::Stop, _) => {
-            lose("stop", "deny");
+            downgrade("stop", "deny");
             deny(verdict.reason_or_default())
         }
     }

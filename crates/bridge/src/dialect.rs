@@ -14,8 +14,8 @@ use crate::host::{Host, HostEventInfo};
 pub trait HostDialect: Sync {
     /// Reads a native event.
     ///
-    /// `told` is the event's name that the installed entry was written for. It is used where the payload has none; a
-    /// payload that names another event is an error.
+    /// `expected_event` is the event's name that the installed entry was written for. It is used where the payload has
+    /// none; a payload that names another event is an error.
     ///
     /// # Errors
     /// If the payload is no event of that host. The event can't be judged then, so a gate is answered with
@@ -24,15 +24,15 @@ pub trait HostDialect: Sync {
         &self,
         host: Host,
         payload: Map<String, Value>,
-        told: Option<&str>,
+        expected_event: Option<&str>,
     ) -> Result<HostEvent, PayloadError>;
 
     /// Writes the verdict as an answer that the host obeys; a ruling that the host has no form for becomes a stronger
     /// one.
-    fn write_response(&self, heard: &HostEvent, verdict: &HostVerdict) -> HostResponse;
+    fn write_response(&self, host_event: &HostEvent, verdict: &HostVerdict) -> HostResponse;
 
     /// Writes the host's form of a denial for a payload of which at most the event is known.
-    fn write_refusal(&self, host: Host, event: Option<&HostEventInfo>, words: &str) -> HostResponse;
+    fn write_refusal(&self, host: Host, event: Option<&HostEventInfo>, reason: &str) -> HostResponse;
 }
 
 /// A native event, parsed and translated.

@@ -50,8 +50,11 @@ fn read_session(payload: &Map<String, Value>) -> HostSession {
 }
 
 /// Returns the event's name: the payload's, which must equal the installed entry's if both are there.
-pub(crate) fn resolve_event_name(said: Option<&str>, told: Option<&str>) -> Result<String, PayloadError> {
-    match (said, told) {
+pub(crate) fn resolve_event_name(
+    payload_event: Option<&str>,
+    expected_event: Option<&str>,
+) -> Result<String, PayloadError> {
+    match (payload_event, expected_event) {
         (Some(said), Some(told)) if said != told => {
             Err(PayloadError::EventMismatch { said: said.to_owned(), told: told.to_owned() })
         }
@@ -78,34 +81,34 @@ fn view_from_fields(
 
 /// Adds the views of a tool call, before or after it ran.
 pub(crate) fn add_call_views(
-    heard: &mut HostEvent,
+    host_event: &mut HostEvent,
     kind: EventKind,
     name: String,
     input: Map<String, Value>,
     response: Option<Value>,
 ) -> Result<(), PayloadError> {
-    let views = tools::translate_call(heard.host, &name, &input);
-    let id = heard.correlation_ids.iter().find(|(key, _)| *key == "tool_use_id").map(|(_, id)| id.clone());
+    let views = tools::translate_call(host_event.host, &name, &input);
+    let id = host_event.correlation_ids.iter().find(|(key, _)| *key == "tool_use_id").map(|(_, id)| id.clone());
     for (call, back) in views.views {
         let mut fields = Map::new();
         fields.insert("tool_name".to_owned(), call.tool.into());
         fields.insert("tool_input".to_owned(), call.input.into());
         fields.extend(id.clone().map(|id| ("tool_use_id".to_owned(), id.into())));
         fields.extend(response.clone().map(|response| ("tool_response".to_owned(), response)));
-        heard.views.push(view_from_fields(kind, fields, back)?);
+        host_event.views.push(view_from_fields(kind, fields, back)?);
     }
-    heard.tool = Some(NativeTool { name, input, recognition: views.recognition, uncertainty: views.uncertainty });
+    host_event.tool = Some(NativeTool { name, input, recognition: views.recognition, uncertainty: views.uncertainty });
     Ok(())
 }
 
 /// Records the tool call of an event that is not in the host table, so that reports can name it.
-pub(crate) fn record_unknown_tool(heard: &mut HostEvent, payload: &Map<String, Value>) {
+pub(crate) fn record_unknown_tool(host_event: &mut HostEvent, payload: &Map<String, Value>) {
     let named = first_text(payload, &["tool_name", "toolName"]);
     let called = || payload.get("toolCall").and_then(|call| call.get("name")?.as_str());
     let run = || first_text(payload, &["command", "command_line"]).map(|_| "a command");
     let input =
         || ["tool_input", "toolInput", "toolArgs"].iter().find_map(|key| payload.get(*key)?.as_object().cloned());
-    heard.tool = named.or_else(called).or_else(run).map(|name| NativeTool {
+    host_event.tool = named.or_else(called).or_else(run).map(|name| NativeTool {
         name: name.to_owned(),
         input: input().unwrap_or_default(),
         recognition: ToolRecognition::Unknown,

@@ -20,31 +20,31 @@ impl HostDialect for GeminiDialect {
         &self,
         host: Host,
         payload: Map<String, Value>,
-        told: Option<&str>,
+        expected_event: Option<&str>,
     ) -> Result<HostEvent, PayloadError> {
-        let event = resolve_event_name(first_text(&payload, &["hook_event_name"]), told)?;
+        let event = resolve_event_name(first_text(&payload, &["hook_event_name"]), expected_event)?;
         let row = host.event(&event);
-        let mut heard = event_builder::new_event(host, &event, row, &payload);
+        let mut host_event = event_builder::new_event(host, &event, row, &payload);
         let Some(kind) = row.and_then(|row| row.kind) else {
-            event_builder::record_unknown_tool(&mut heard, &payload);
-            return Ok(heard);
+            event_builder::record_unknown_tool(&mut host_event, &payload);
+            return Ok(host_event);
         };
         if matches!(kind, EventKind::BeforeTool | EventKind::AfterTool) {
             let (name, input) = (required_text(&payload, &["tool_name"])?, tool_arguments(&payload, &["tool_input"])?);
             let result =
                 (kind == EventKind::AfterTool).then(|| payload.get("tool_response").cloned().unwrap_or_default());
-            event_builder::add_call_views(&mut heard, kind, name, input, result)?;
-            return Ok(heard);
+            event_builder::add_call_views(&mut host_event, kind, name, input, result)?;
+            return Ok(host_event);
         }
         let event = AnyEvent::from_fields(kind, payload)
             .map_err(|error| PayloadError::Incomplete { event, problem: error.to_string() })?;
-        heard.views.push(EventView { event, write_back: ArgumentWriteBack::View(0), is_recheck: false });
-        Ok(heard)
+        host_event.views.push(EventView { event, write_back: ArgumentWriteBack::View(0), is_recheck: false });
+        Ok(host_event)
     }
 
-    fn write_response(&self, heard: &HostEvent, verdict: &HostVerdict) -> HostResponse {
-        let Some(row) = heard.info else { return HostResponse::default() };
-        let mut lost = verdict.downgrades.clone();
+    fn write_response(&self, host_event: &HostEvent, verdict: &HostVerdict) -> HostResponse {
+        let Some(row) = host_event.info else { return HostResponse::default() };
+        let mut downgrades = verdict.downgrades.clone();
         let mut answer = verdict.engine_answer.clone();
         for silent in ["decision", "reason", "continue", "suppressOutput"] {
             answer.shift_remove(silent);
@@ -57,7 +57,7 @@ impl HostDialect for GeminiDialect {
             Ruling::Pass => {}
             // In a session without a user at the terminal, a question would wait for ever.
             Ruling::Ask => {
-                lost.push(VerdictDowngrade { requested: "ask", applied: "deny" });
+                downgrades.push(VerdictDowngrade { requested: "ask", applied: "deny" });
                 set_deny(
                     &mut answer,
                     &format!("{} (you would be asked, and nobody may be there)", verdict.reason_or_default()),
@@ -73,18 +73,18 @@ impl HostDialect for GeminiDialect {
             }
         }
         let stdout = if answer.is_empty() { String::new() } else { Value::Object(answer).to_string() };
-        HostResponse { stdout, downgrades: lost, ..HostResponse::default() }
+        HostResponse { stdout, downgrades, ..HostResponse::default() }
     }
 
-    fn write_refusal(&self, _: Host, event: Option<&HostEventInfo>, words: &str) -> HostResponse {
+    fn write_refusal(&self, _: Host, event: Option<&HostEventInfo>, reason: &str) -> HostResponse {
         match event {
             Some(row) if row.can(HookCapability::Deny) && row.kind != Some(EventKind::AfterAgent) => {
                 let mut answer = Map::new();
-                set_deny(&mut answer, words);
+                set_deny(&mut answer, reason);
                 HostResponse { stdout: Value::Object(answer).to_string(), ..HostResponse::default() }
             }
-            Some(_) => HostResponse { stderr: words.to_owned(), ..HostResponse::default() },
-            None => HostResponse { stderr: words.to_owned(), exit_code: 2, ..HostResponse::default() },
+            Some(_) => HostResponse { stderr: reason.to_owned(), ..HostResponse::default() },
+            None => HostResponse { stderr: reason.to_owned(), exit_code: 2, ..HostResponse::default() },
         }
     }
 }

@@ -399,14 +399,14 @@ impl Host {
 
     /// Returns the agent's version from its environment variables.
     pub fn version(self, var: impl Fn(&str) -> Option<String>) -> Option<String> {
-        let told = self.info().version_vars.iter().find_map(|name| var(name))?;
+        let version = self.info().version_vars.iter().find_map(|name| var(name))?;
         // Claude Code's variable has the form `claude-code_2-1-325_harness`.
-        let told = match told.split_once('_') {
+        let version = match version.split_once('_') {
             Some(("claude-code", rest)) => rest.split('_').next().unwrap_or(rest).replace('-', "."),
             Some(_) => return None,
-            None => told,
+            None => version,
         };
-        (told.len() <= 40 && told.starts_with(|char: char| char.is_ascii_digit())).then_some(told)
+        (version.len() <= 40 && version.starts_with(|char: char| char.is_ascii_digit())).then_some(version)
     }
 
     /// Returns the agent that started this process, judging by the payload and the environment.

@@ -19,11 +19,11 @@ impl HostDialect for OpencodeDialect {
         &self,
         host: Host,
         payload: Map<String, Value>,
-        told: Option<&str>,
+        expected_event: Option<&str>,
     ) -> Result<HostEvent, PayloadError> {
-        let event = resolve_event_name(first_text(&payload, &["hook_event_name"]), told)?;
+        let event = resolve_event_name(first_text(&payload, &["hook_event_name"]), expected_event)?;
         let row = host.event(&event);
-        let mut heard = event_builder::new_event(host, &event, row, &payload);
+        let mut host_event = event_builder::new_event(host, &event, row, &payload);
         let fields = match row.and_then(|row| row.kind) {
             Some(kind @ (EventKind::BeforeTool | EventKind::AfterTool)) => {
                 let (name, input) =
@@ -31,8 +31,8 @@ impl HostDialect for OpencodeDialect {
                 let result = (kind == EventKind::AfterTool).then(|| {
                     event_builder::tool_response(payload.get("tool_response"), first_text(&payload, &["error"]))
                 });
-                event_builder::add_call_views(&mut heard, kind, name, input, result)?;
-                return Ok(heard);
+                event_builder::add_call_views(&mut host_event, kind, name, input, result)?;
+                return Ok(host_event);
             }
             Some(EventKind::BeforeAgent) => json!({"prompt": required_text(&payload, &["prompt"])?}),
             Some(EventKind::AfterAgent) => json!({
@@ -43,35 +43,35 @@ impl HostDialect for OpencodeDialect {
             Some(EventKind::PreCompress) => json!({"trigger": "auto"}),
             _ => {
                 if row.is_none() {
-                    event_builder::record_unknown_tool(&mut heard, &payload);
+                    event_builder::record_unknown_tool(&mut host_event, &payload);
                 }
-                return Ok(heard);
+                return Ok(host_event);
             }
         };
         if let Some(kind) = row.and_then(|row| row.kind) {
-            heard.views.push(event_builder::event_view(kind, fields)?);
+            host_event.views.push(event_builder::event_view(kind, fields)?);
         }
-        Ok(heard)
+        Ok(host_event)
     }
 
-    fn write_response(&self, heard: &HostEvent, verdict: &HostVerdict) -> HostResponse {
-        let mut lost = verdict.downgrades.clone();
-        let mut lose = |wanted, became| lost.push(VerdictDowngrade { requested: wanted, applied: became });
-        let can = |power| heard.info.is_some_and(|row| row.can(power));
+    fn write_response(&self, host_event: &HostEvent, verdict: &HostVerdict) -> HostResponse {
+        let mut downgrades = verdict.downgrades.clone();
+        let mut downgrade = |requested, applied| downgrades.push(VerdictDowngrade { requested, applied });
+        let can = |power| host_event.info.is_some_and(|row| row.can(power));
         let mut answer = Map::new();
         let is_no = match verdict.ruling {
             Ruling::Pass => false,
             Ruling::Ask => {
-                lose("ask", "deny");
+                downgrade("ask", "deny");
                 true
             }
             Ruling::Deny | Ruling::Stop => true,
         };
         if verdict.ruling == Ruling::Stop && !can(HookCapability::Stop) {
-            lose("stop", "deny");
+            downgrade("stop", "deny");
         }
         if is_no && !can(HookCapability::Deny) {
-            lose(verdict.ruling.as_str(), "nothing");
+            downgrade(verdict.ruling.as_str(), "nothing");
         }
         answer.insert("decision".to_owned(), if is_no { "deny" } else { "allow" }.into());
         if is_no {
@@ -85,14 +85,14 @@ impl HostDialect for OpencodeDialect {
         if let Some(context) = &verdict.context {
             match can(HookCapability::Context) {
                 true => drop(answer.insert("context".to_owned(), context.clone().into())),
-                false => lose("context", "nothing"),
+                false => downgrade("context", "nothing"),
             }
         }
         answer.extend(verdict.message.clone().map(|message| ("message".to_owned(), message.into())));
-        HostResponse { stdout: Value::Object(answer).to_string(), downgrades: lost, ..HostResponse::default() }
+        HostResponse { stdout: Value::Object(answer).to_string(), downgrades, ..HostResponse::default() }
     }
 
-    fn write_refusal(&self, _: Host, _: Option<&HostEventInfo>, words: &str) -> HostResponse {
-        HostResponse { stdout: json!({"decision": "deny", "reason": words}).to_string(), ..HostResponse::default() }
+    fn write_refusal(&self, _: Host, _: Option<&HostEventInfo>, reason: &str) -> HostResponse {
+        HostResponse { stdout: json!({"decision": "deny", "reason": reason}).to_string(), ..HostResponse::default() }
     }
 }

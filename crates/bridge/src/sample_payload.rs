@@ -51,23 +51,23 @@ pub fn build_host_payload(
         return Ok(payload);
     }
     let field = |key: &str| fields.get(key).cloned();
-    let mut say = |key: &str, value: Option<Value>| payload.extend(value.map(|value| (key.to_owned(), value)));
+    let mut set = |key: &str, value: Option<Value>| payload.extend(value.map(|value| (key.to_owned(), value)));
     match kind {
         EventKind::BeforeTool | EventKind::AfterTool => {
             let (name, input) = native_call(host, fields, cwd)?;
-            say("tool_name", Some(name.into()));
-            say("tool_input", Some(input.into()));
-            say("tool_use_id", field("tool_use_id"));
-            say("tool_response", field("tool_response"));
+            set("tool_name", Some(name.into()));
+            set("tool_input", Some(input.into()));
+            set("tool_use_id", field("tool_use_id"));
+            set("tool_response", field("tool_response"));
         }
         EventKind::AfterAgent => {
-            say("stop_hook_active", field("stop_hook_active"));
-            say("last_assistant_message", field("prompt_response"));
-            say("prompt_response", field("prompt_response"));
+            set("stop_hook_active", field("stop_hook_active"));
+            set("last_assistant_message", field("prompt_response"));
+            set("prompt_response", field("prompt_response"));
         }
         _ => {
             for key in ["prompt", "source", "reason", "trigger", "notification_type", "message"] {
-                say(key, field(key));
+                set(key, field(key));
             }
         }
     }
@@ -119,15 +119,15 @@ fn codex_patch(call: &DialectCall) -> Option<String> {
 /// Renames the fields to Antigravity's.
 fn to_antigravity_payload(mut payload: Map<String, Value>) -> Map<String, Value> {
     let mut take = |key: &str| payload.shift_remove(key);
-    let mut spoken = Map::new();
-    spoken.extend(take("session_id").map(|id| ("conversationId".to_owned(), id)));
-    spoken.extend(take("cwd").map(|cwd| ("workspacePaths".to_owned(), json!([cwd]))));
-    spoken.extend(take("hook_event_name").map(|name| ("hookEventName".to_owned(), name)));
+    let mut renamed = Map::new();
+    renamed.extend(take("session_id").map(|id| ("conversationId".to_owned(), id)));
+    renamed.extend(take("cwd").map(|cwd| ("workspacePaths".to_owned(), json!([cwd]))));
+    renamed.extend(take("hook_event_name").map(|name| ("hookEventName".to_owned(), name)));
     if let (Some(name), Some(args)) = (take("tool_name"), take("tool_input")) {
-        spoken.insert("toolCall".to_owned(), json!({"name": name, "args": args}));
+        renamed.insert("toolCall".to_owned(), json!({"name": name, "args": args}));
     }
-    spoken.extend(take("tool_response").map(|result| ("result".to_owned(), result)));
-    spoken
+    renamed.extend(take("tool_response").map(|result| ("result".to_owned(), result)));
+    renamed
 }
 
 #[cfg(test)]
@@ -149,8 +149,8 @@ mod tests {
                 let fields = json!({"tool_name": tool, "tool_input": input});
                 let fields = fields.as_object().cloned().unwrap_or_default();
                 let payload = build_host_payload(host, EventKind::BeforeTool, &fields, Path::new("/p")).unwrap();
-                let heard = host.dialect().parse_event(host, payload.clone(), None).unwrap();
-                let Some(AnyEvent::BeforeTool(event)) = heard.views.first().map(|view| &view.event) else {
+                let host_event = host.dialect().parse_event(host, payload.clone(), None).unwrap();
+                let Some(AnyEvent::BeforeTool(event)) = host_event.views.first().map(|view| &view.event) else {
                     panic!("{host} {payload:?}")
                 };
                 assert_eq!(
@@ -172,8 +172,8 @@ mod tests {
             {
                 match build_host_payload(host, kind, &fields, Path::new("/p")) {
                     Ok(payload) => {
-                        let heard = host.dialect().parse_event(host, payload, None).unwrap();
-                        assert_eq!(heard.kind(), Some(kind), "{host}");
+                        let host_event = host.dialect().parse_event(host, payload, None).unwrap();
+                        assert_eq!(host_event.kind(), Some(kind), "{host}");
                     }
                     Err(error) => assert_eq!(error, SamplePayloadError::NoEvent { host, event: kind }),
                 }

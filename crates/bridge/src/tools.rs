@@ -31,8 +31,8 @@ pub fn translate_call(host: Host, name: &str, input: &Map<String, Value>) -> Cal
     let Some(row) = vocabulary::tool_row(host, name) else {
         return match vocabulary::mcp_tool_name(host, name) {
             Some((name, says_whose)) => {
-                let standing = if says_whose { ToolRecognition::Known } else { ToolRecognition::UnknownServer };
-                CallTranslation { recognition: standing, uncertainty: None, views: vec![as_it_is(&name)] }
+                let recognition = if says_whose { ToolRecognition::Known } else { ToolRecognition::UnknownServer };
+                CallTranslation { recognition, uncertainty: None, views: vec![as_it_is(&name)] }
             }
             None => CallTranslation {
                 recognition: ToolRecognition::Unknown,
@@ -48,14 +48,14 @@ pub fn translate_call(host: Host, name: &str, input: &Map<String, Value>) -> Cal
             views: vec![as_it_is(name)],
         };
     }
-    let RenamedArguments { calls, uncertainty: mut doubt } = rename_arguments(host, row, input);
+    let RenamedArguments { calls, mut uncertainty } = rename_arguments(host, row, input);
     let mut views: Vec<(DialectCall, ArgumentWriteBack)> = match row.meaning {
         ToolMeaning::Patch => {
             let text = calls.first().and_then(|arguments| arguments.get("patch")).and_then(Value::as_str);
             match text.map(patch::parse) {
                 Some(Ok(changes)) => changes.into_iter().flat_map(calls_for_change).collect(),
                 _ => {
-                    doubt.get_or_insert_with(|| "its patch can't be read".to_owned());
+                    uncertainty.get_or_insert_with(|| "its patch can't be read".to_owned());
                     vec![(DialectCall::new(name, input.clone()), PATCH_NOT_WRITABLE)]
                 }
             }
@@ -77,12 +77,12 @@ pub fn translate_call(host: Host, name: &str, input: &Map<String, Value>) -> Cal
             Ok(changes) => views.extend(changes.into_iter().flat_map(calls_for_change)),
             // The files that the command changes are not known.
             Err(error) => {
-                doubt.get_or_insert_with(|| format!("the patch in its command can't be read: {error}"));
+                uncertainty.get_or_insert_with(|| format!("the patch in its command can't be read: {error}"));
             }
         }
     }
-    let standing = if doubt.is_some() { ToolRecognition::UnknownArguments } else { ToolRecognition::Known };
-    CallTranslation { recognition: standing, uncertainty: doubt, views }
+    let recognition = if uncertainty.is_some() { ToolRecognition::UnknownArguments } else { ToolRecognition::Known };
+    CallTranslation { recognition, uncertainty, views }
 }
 
 /// Returns whether current versions of an agent no longer have that tool.
@@ -157,9 +157,9 @@ struct RenamedArguments {
 }
 
 fn rename_arguments(host: Host, row: &ToolRow, input: &Map<String, Value>) -> RenamedArguments {
-    let mut doubt = None;
+    let mut uncertainty = None;
     let mut lists: Option<(&'static str, Vec<Value>)> = None;
-    let arguments = rename_keys(host, row, "", input, &mut doubt, &mut lists);
+    let arguments = rename_keys(host, row, "", input, &mut uncertainty, &mut lists);
     let calls = match lists {
         Some((name, values)) => {
             let with = |value: Value| {
@@ -171,7 +171,7 @@ fn rename_arguments(host: Host, row: &ToolRow, input: &Map<String, Value>) -> Re
         }
         None => vec![arguments],
     };
-    RenamedArguments { calls, uncertainty: doubt }
+    RenamedArguments { calls, uncertainty }
 }
 
 fn rename_keys(
@@ -179,11 +179,11 @@ fn rename_keys(
     row: &ToolRow,
     inside: &'static str,
     input: &Map<String, Value>,
-    doubt: &mut Option<String>,
+    uncertainty: &mut Option<String>,
     lists: &mut Option<(&'static str, Vec<Value>)>,
 ) -> Map<String, Value> {
-    let mut doubts = |why: String| {
-        doubt.get_or_insert(why);
+    let mut mark_uncertain = |why: String| {
+        uncertainty.get_or_insert(why);
     };
     let mut respelt = Map::new();
     let mut others = Vec::new();
@@ -194,7 +194,7 @@ fn rename_keys(
             continue;
         };
         if respelt.contains_key(name) {
-            doubts(format!("`{}` is a second spelling of an argument that is there already", display_key(key)));
+            mark_uncertain(format!("`{}` is a second spelling of an argument that is there already", display_key(key)));
             others.push((key, value));
             continue;
         }
@@ -207,25 +207,25 @@ fn rename_keys(
             Value::Null => {}
             // The host may parse such a string as a list.
             Value::String(text) if many && serde_json::from_str::<Vec<Value>>(text).is_ok() => {
-                doubts(format!("`{}` is a list within a text", display_key(key)));
+                mark_uncertain(format!("`{}` is a list within a text", display_key(key)));
             }
             Value::String(_) if name != EDITS_KEY => {}
             _ if NON_TEXT_ARGUMENTS.contains(&name) && name != EDITS_KEY => {}
-            other => doubts(format!("its argument `{}` is {}", display_key(key), json_type_name(other))),
+            other => mark_uncertain(format!("its argument `{}` is {}", display_key(key), json_type_name(other))),
         }
         respelt.insert(name.to_owned(), value.clone());
     }
     for (key, value) in others {
         if row.classify_key(host, inside, key) == ArgumentKey::Unknown && can_carry_path_or_command(value) {
-            doubts(format!("its argument `{}` is not known", display_key(key)));
+            mark_uncertain(format!("its argument `{}` is not known", display_key(key)));
         }
         respelt.entry(key.clone()).or_insert_with(|| value.clone());
     }
     if let Some(parts) = edits {
         let mut part = |part: &Value| match part {
-            Value::Object(part) => Value::Object(rename_keys(host, row, EDITS_KEY, part, doubt, &mut None)),
+            Value::Object(part) => Value::Object(rename_keys(host, row, EDITS_KEY, part, uncertainty, &mut None)),
             other => {
-                doubt.get_or_insert_with(|| {
+                uncertainty.get_or_insert_with(|| {
                     format!("one of its `{EDITS_KEY}` is {}, not an object", json_type_name(other))
                 });
                 other.clone()

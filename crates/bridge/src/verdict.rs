@@ -8,20 +8,20 @@ use crate::tools;
 
 impl HostVerdict {
     /// Combines the answers: a denial of any view denies the event, and texts are joined in the order of the views.
-    pub fn from_merged(heard: &HostEvent, merged: &[MergedAnswer]) -> HostVerdict {
+    pub fn from_merged(host_event: &HostEvent, merged: &[MergedAnswer]) -> HostVerdict {
         let mut verdict = HostVerdict::default();
-        for (view, one) in heard.views.iter().zip(merged) {
+        for (view, one) in host_event.views.iter().zip(merged) {
             match view.is_recheck {
                 true => verdict.add_recheck(one),
                 false => verdict.add_answer(one),
             }
             let kind = view.event.kind();
-            if heard.views.len() == 1 {
+            if host_event.views.len() == 1 {
                 verdict.engine_answer = one.to_json(kind);
             }
         }
-        verdict.write_back_input(heard, merged);
-        verdict.record_downgrades(heard, merged);
+        verdict.write_back_input(host_event, merged);
+        verdict.record_downgrades(host_event, merged);
         verdict
     }
 
@@ -61,13 +61,13 @@ impl HostVerdict {
 
     /// Writes changed arguments back under the host's keys. A change that can't be written denies the call, because the
     /// change may be what makes it safe.
-    fn write_back_input(&mut self, heard: &HostEvent, merged: &[MergedAnswer]) {
-        let Some(tool) = &heard.tool else { return };
+    fn write_back_input(&mut self, host_event: &HostEvent, merged: &[MergedAnswer]) {
+        let Some(tool) = &host_event.tool else { return };
         if self.ruling >= Ruling::Deny {
             return;
         }
         let mut changed = None;
-        for (view, one) in heard.views.iter().zip(merged) {
+        for (view, one) in host_event.views.iter().zip(merged) {
             let (AnyEvent::BeforeTool(event), Some(changes)) = (&view.event, &one.answer.tool_input) else { continue };
             if view.is_recheck {
                 continue;
@@ -77,15 +77,15 @@ impl HostVerdict {
             if whole == *event.tool_input {
                 continue;
             }
-            let told = if changed.is_some() {
+            let written = if changed.is_some() {
                 Err("it is one of several changes to one call".to_owned())
             } else {
-                tools::write_back_arguments(heard.host, &tool.name, &tool.input, view.write_back, &whole)
+                tools::write_back_arguments(host_event.host, &tool.name, &tool.input, view.write_back, &whole)
             };
-            match told {
+            match written {
                 Ok(input) => changed = Some(input),
                 Err(why) => {
-                    let title = heard.host.title();
+                    let title = host_event.host.title();
                     let reason = format!("a hook changes this call in a way that {title} can't be told: {why}");
                     self.add_ruling(Ruling::Deny, &reason);
                     self.downgrades.push(VerdictDowngrade { requested: "rewrite", applied: "deny" });
@@ -97,8 +97,8 @@ impl HostVerdict {
     }
 
     /// Records the requested effects, other than rulings, that the host has no capability for.
-    fn record_downgrades(&mut self, heard: &HostEvent, merged: &[MergedAnswer]) {
-        let can = |power| heard.info.is_some_and(|row| row.can(power));
+    fn record_downgrades(&mut self, host_event: &HostEvent, merged: &[MergedAnswer]) {
+        let can = |power| host_event.info.is_some_and(|row| row.can(power));
         for one in merged {
             let answer = &one.answer;
             let wanted = [

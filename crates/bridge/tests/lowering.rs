@@ -335,7 +335,7 @@ fn a_change_that_the_host_ignores_is_denied() {
 #[test]
 fn copilot_answers_are_in_the_fields_that_it_reads() {
     let row = |name| Host::Copilot.event(name).unwrap();
-    let heard = |name: &str| {
+    let host_event = |name: &str| {
         let payload = json!({"hook_event_name": name, "session_id": "s", "prompt": "hi", "tool_name": "Bash",
             "tool_input": {"command": "ls"}, "tool_result": {"text_result_for_llm": "a"}, "error": "no"});
         let payload = payload.as_object().cloned().unwrap();
@@ -344,13 +344,13 @@ fn copilot_answers_are_in_the_fields_that_it_reads() {
     let context = HostVerdict { context: Some("mind".to_owned()), ..HostVerdict::default() };
     for name in ["SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"] {
         assert!(row(name).can(HookCapability::Context), "{name}");
-        let written = Host::Copilot.dialect().write_response(&heard(name), &context);
+        let written = Host::Copilot.dialect().write_response(&host_event(name), &context);
         assert_eq!(parse_stdout(&written).unwrap()["additionalContext"], "mind", "{name}");
         assert!(written.downgrades.is_empty(), "{name}");
     }
     for name in ["UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop"] {
         assert!(row(name).can(HookCapability::Deny), "{name}");
-        let written = Host::Copilot.dialect().write_response(&heard(name), &HostVerdict::deny("why"));
+        let written = Host::Copilot.dialect().write_response(&host_event(name), &HostVerdict::deny("why"));
         let answer = parse_stdout(&written).unwrap();
         assert_eq!((&answer["decision"], &answer["reason"]), (&json!("block"), &json!("why")), "{name}");
         assert!(written.downgrades.is_empty(), "{name}");
@@ -363,8 +363,8 @@ fn a_truncated_call_is_refused() {
     for key in ["toolInputTruncated", "tool_input_truncated"] {
         let mut payload = payload(Host::Grok, Host::Grok.event("PreToolUse").unwrap());
         payload.insert(key.to_owned(), true.into());
-        let heard = Host::Grok.dialect().parse_event(Host::Grok, payload.clone(), None);
-        assert_eq!(heard.unwrap_err(), PayloadError::Truncated, "{key}");
+        let host_event = Host::Grok.dialect().parse_event(Host::Grok, payload.clone(), None);
+        assert_eq!(host_event.unwrap_err(), PayloadError::Truncated, "{key}");
         payload.insert(key.to_owned(), false.into());
         assert!(Host::Grok.dialect().parse_event(Host::Grok, payload, None).is_ok());
     }
@@ -383,13 +383,18 @@ fn event_names_are_read_in_every_spelling() {
     ] {
         let payload =
             json!({"hookEventName": name, "toolName": "Bash", "toolInput": {"command": "ls"}, "prompt": "hi"});
-        let heard = host.dialect().parse_event(host, payload.as_object().cloned().unwrap(), None).unwrap();
-        assert_eq!((heard.name.as_str(), heard.info.map(|row| row.name)), (event, Some(event)), "{host} {name}");
+        let host_event = host.dialect().parse_event(host, payload.as_object().cloned().unwrap(), None).unwrap();
+        assert_eq!(
+            (host_event.name.as_str(), host_event.info.map(|row| row.name)),
+            (event, Some(event)),
+            "{host} {name}"
+        );
     }
     for strange in ["_", "__a", "é_b", "x_"] {
         let payload = json!({"hookEventName": strange});
-        let heard = Host::Grok.dialect().parse_event(Host::Grok, payload.as_object().cloned().unwrap(), None).unwrap();
-        assert!(heard.info.is_none(), "{strange}");
+        let host_event =
+            Host::Grok.dialect().parse_event(Host::Grok, payload.as_object().cloned().unwrap(), None).unwrap();
+        assert!(host_event.info.is_none(), "{strange}");
     }
 }
 

@@ -43,11 +43,11 @@ fn every_recorded_event_is_understood() {
     let all = recorded_payloads();
     assert!(all.len() > 60, "the recordings are there: {}", all.len());
     for (host, path) in all {
-        let heard = parse_recording(host, &path);
-        let row = heard.info.unwrap_or_else(|| panic!("{}: {} is in no row", path.display(), heard.name));
-        assert_eq!(heard.views.is_empty(), row.kind.is_none(), "{}", path.display());
-        assert!(!heard.session.id.is_empty(), "{}", path.display());
-        assert_eq!(heard.session.cwd.as_deref(), Some(Path::new("/project")), "{}", path.display());
+        let host_event = parse_recording(host, &path);
+        let row = host_event.info.unwrap_or_else(|| panic!("{}: {} is in no row", path.display(), host_event.name));
+        assert_eq!(host_event.views.is_empty(), row.kind.is_none(), "{}", path.display());
+        assert!(!host_event.session.id.is_empty(), "{}", path.display());
+        assert_eq!(host_event.session.cwd.as_deref(), Some(Path::new("/project")), "{}", path.display());
     }
 }
 
@@ -56,12 +56,12 @@ fn every_recorded_event_is_understood() {
 fn recorded_calls_have_the_same_view_for_every_agent() {
     let mut seen = 0;
     for (host, path) in recorded_payloads() {
-        let heard = parse_recording(host, &path);
+        let host_event = parse_recording(host, &path);
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         // A permission request has fewer details of the call.
-        let first = heard.views.first().filter(|view| !view.is_recheck);
+        let first = host_event.views.first().filter(|view| !view.is_recheck);
         let Some(AnyEvent::BeforeTool(event)) = first.map(|view| &view.event) else { continue };
-        assert_eq!(heard.tool.as_ref().unwrap().recognition, ToolRecognition::Known, "{}", path.display());
+        assert_eq!(host_event.tool.as_ref().unwrap().recognition, ToolRecognition::Known, "{}", path.display());
         let field = |key: &str| event.tool_input.get(key).and_then(|value| value.as_str()).unwrap_or_default();
         seen += 1;
         match name.split('.').nth(1).unwrap() {
@@ -72,7 +72,7 @@ fn recorded_calls_have_the_same_view_for_every_agent() {
             "edit" => assert_eq!((&*event.tool_name, field("new_string")), ("replace", "three"), "{host}"),
             "read" => assert_eq!((&*event.tool_name, field("file_path")), ("read_file", "/project/new.txt"), "{host}"),
             "patch-add" | "patch-update" => {
-                let Some(AnyEvent::BeforeTool(file)) = heard.views.get(1).map(|view| &view.event) else {
+                let Some(AnyEvent::BeforeTool(file)) = host_event.views.get(1).map(|view| &view.event) else {
                     panic!("{}: the patch in the command is not seen", path.display())
                 };
                 assert_eq!(file.tool_input.get("file_path").unwrap(), "/project/new.txt");
@@ -110,11 +110,11 @@ fn every_argument_of_a_known_tool_is_known() {
 #[test]
 fn results_are_translated_and_failures_marked() {
     for (host, path) in recorded_payloads() {
-        let heard = parse_recording(host, &path);
-        for view in &heard.views {
+        let host_event = parse_recording(host, &path);
+        for view in &host_event.views {
             let AnyEvent::AfterTool(event) = &view.event else { continue };
             assert!(event.tool_response.get("llmContent").is_some(), "{}", path.display());
-            let failed = heard.name.ends_with("Failure");
+            let failed = host_event.name.ends_with("Failure");
             assert_eq!(event.tool_response.get("error").is_some(), failed, "{host} {}", path.display());
         }
     }

@@ -72,8 +72,8 @@ pub fn read_trust(target: &InstallTarget, wiring: &HostWiring, world: &ProcessEn
     let home = world.home.clone().unwrap_or_default();
     let folder = |file: PathBuf, is_trusted: fn(&Value, &Path) -> Option<bool>| {
         let record = read_json(&file).unwrap_or_else(|| json!({}));
-        let said = target.project.ancestors().find_map(|folder| is_trusted(&record, folder));
-        if said == Some(true) { HostTrust::Yes } else { HostTrust::No }
+        let trusted = target.project.ancestors().find_map(|folder| is_trusted(&record, folder));
+        if trusted == Some(true) { HostTrust::Yes } else { HostTrust::No }
     };
     match (target.host, target.scope) {
         (Host::Codex, _) => codex_trust(target, wiring, world),
@@ -223,9 +223,9 @@ mod tests {
     #[test]
     fn folder_trust_rules_are_read() {
         let record = json!({"/a": "TRUST_FOLDER", "/b/c": "TRUST_PARENT", "/d": "DO_NOT_TRUST"});
-        let said = |folder: &str| folder_rule(&record, Path::new(folder));
+        let trusted = |folder: &str| folder_rule(&record, Path::new(folder));
         assert_eq!(
-            [said("/a"), said("/b"), said("/b/c"), said("/d"), said("/e")],
+            [trusted("/a"), trusted("/b"), trusted("/b/c"), trusted("/d"), trusted("/e")],
             [Some(true), Some(true), None, Some(false), None]
         );
     }
