@@ -87,11 +87,11 @@ pub(crate) struct ResponseDecoder {
 }
 
 impl ResponseDecoder {
-    /// Creates a decoder for an answer of at most `most` bytes from this server.
-    pub(crate) fn new(server: String, most: usize, decoder: Box<dyn ProviderDecoder>) -> Self {
+    /// Creates a decoder for an answer of at most `max_bytes` bytes from this server.
+    pub(crate) fn new(server: String, max_bytes: usize, decoder: Box<dyn ProviderDecoder>) -> Self {
         Self {
             server,
-            max_bytes: most,
+            max_bytes,
             received_bytes: 0,
             format: BodyFormat::Unknown(Vec::new()),
             decoder,
@@ -177,13 +177,13 @@ impl ResponseDecoder {
                     check_value_count(event.data.as_bytes()).and_then(|()| decoder.decode_event(&event.data, ready));
             }
         });
-        let heard = self.ready.iter().skip(before).any(|chunk| !chunk.is_empty());
+        let has_content = self.ready.iter().skip(before).any(|chunk| !chunk.is_empty());
         let too_large = |error: crate::sse::EventTooLarge| DecodeError::Unreadable(error.to_string());
         let pushed = if self.progress() == AnswerProgress::Ended { Ok(()) } else { pushed.map_err(too_large) };
         if let Err(broken) = result.and(pushed) {
             self.fail_decoding(broken);
         }
-        heard
+        has_content
     }
 
     /// Ends the input: the remaining bytes must complete the answer.
