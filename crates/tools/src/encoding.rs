@@ -78,10 +78,10 @@ pub(crate) fn decode(bytes: &[u8]) -> DecodedText {
 ///
 /// Valid UTF-8 takes precedence over the label: few texts are valid UTF-8 by accident, and many are labelled wrongly.
 pub(crate) fn decode_labelled(bytes: &[u8], label: &str) -> String {
-    let said = encoding_rs::Encoding::for_label(label.as_bytes());
-    match (decode(bytes), said) {
-        (DecodedText { fidelity: Fidelity::Lossy, encoding: Encoding::Utf8, .. }, Some(said)) => {
-            said.decode(bytes).0.into_owned()
+    let labelled = encoding_rs::Encoding::for_label(label.as_bytes());
+    match (decode(bytes), labelled) {
+        (DecodedText { fidelity: Fidelity::Lossy, encoding: Encoding::Utf8, .. }, Some(labelled)) => {
+            labelled.decode(bytes).0.into_owned()
         }
         (decoded, _) => decoded.text,
     }

@@ -189,12 +189,12 @@ impl ToolResult {
 
 impl From<ToolFailure> for ToolResult {
     fn from(failure: ToolFailure) -> Self {
-        let told = match &failure.hint {
+        let text = match &failure.hint {
             Some(hint) => format!("{}\n{hint}", failure.message),
             None => failure.message.clone(),
         };
         Self {
-            llm_content: ResultContent::Text(told),
+            llm_content: ResultContent::Text(text),
             return_display: ToolDisplay::Text(format!("Error: {}", failure.message)),
             error: Some(failure),
             command: None,

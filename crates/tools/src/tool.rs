@@ -177,13 +177,13 @@ pub(crate) async fn run_blocking<R: Send + 'static>(
     work: impl FnOnce(&ToolContext) -> Result<R, ToolFailure> + Send + 'static,
 ) -> Result<R, ToolFailure> {
     // The number of threads is limited; the work on them waits only for files.
-    let place = tokio::select! {
-        place = ProcessBudget::global().jobs.acquire() => place,
+    let permit = tokio::select! {
+        permit = ProcessBudget::global().jobs.acquire() => permit,
         () = ctx.cancel.cancelled() => return Err(ToolFailure::cancelled()),
     };
     let ctx = ctx.clone();
     let work = move || {
-        let _place = place;
+        let _permit = permit;
         work(&ctx)
     };
     match tokio::task::spawn_blocking(work).await {

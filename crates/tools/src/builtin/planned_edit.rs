@@ -61,8 +61,8 @@ impl PlannedEdit {
         let diff = self.into_diff(&ctx.workspace);
         let snippet =
             if diff.is_new_file() { String::new() } else { diff.snippet(SNIPPET_CONTEXT_LINES, MAX_SNIPPET_LINES) };
-        let told =
+        let message =
             if snippet.is_empty() { headline } else { format!("{headline} Here is the updated code:\n{snippet}") };
-        Ok(ToolResult::new(ResultContent::Text(told), ToolDisplay::Diff(Box::new(diff))))
+        Ok(ToolResult::new(ResultContent::Text(message), ToolDisplay::Diff(Box::new(diff))))
     }
 }

@@ -135,9 +135,9 @@ async fn run_in_background(
         WatchOutcome::Running(command) => {
             let output = command.output();
             command.detach();
-            let told = format!("Command is running in background. PID: {pid}. Initial output:\n{output}");
+            let message = format!("Command is running in background. PID: {pid}. Initial output:\n{output}");
             let shown = format!("Background process started with PID {pid}.");
-            Ok(ToolResult::text(wrap_untrusted(&told), shown).with_command_end(CommandEnd::Background, output))
+            Ok(ToolResult::text(wrap_untrusted(&message), shown).with_command_end(CommandEnd::Background, output))
         }
     }
 }
@@ -173,7 +173,7 @@ fn format_duration(time: Duration) -> String {
 
 /// Returns the result for a command that was stopped. A time-out is not a failed call: the model decides what to do.
 fn stopped_result(output: &str, why: &str) -> ToolResult {
-    let told = if output.trim().is_empty() {
+    let message = if output.trim().is_empty() {
         format!("{why} There was no output before it was cancelled.")
     } else {
         format!("{why} Below is the output before it was cancelled:\n{output}")
@@ -183,7 +183,7 @@ fn stopped_result(output: &str, why: &str) -> ToolResult {
     } else {
         format!("{why}\n\nOutput before cancellation:\n{output}")
     };
-    ToolResult::text(wrap_untrusted(&told), shown)
+    ToolResult::text(wrap_untrusted(&message), shown)
 }
 
 /// Returns the result for a command that ended by itself. An exit code other than 0 is not a failed call either.

@@ -60,9 +60,9 @@ impl BuiltinTool for SaveMemory {
                 file_io::write_private(&edit.path, &edit.encoding.encode(&edit.after))?;
             }
             let note = if fact.contains("\\@") { " (written \\@, so that it imports no file)" } else { "" };
-            let said = format!("Okay, I've remembered that: \"{fact}\"{note}");
-            let told = json!({ "success": true, "message": said }).to_string();
-            Ok(ToolResult::text(told, said))
+            let message = format!("Okay, I've remembered that: \"{fact}\"{note}");
+            let content = json!({ "success": true, "message": message }).to_string();
+            Ok(ToolResult::text(content, message))
         })
         .await
     }

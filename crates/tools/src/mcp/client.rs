@@ -92,15 +92,8 @@ impl McpClient {
     pub(super) fn new(server: McpServer, access: McpAccess) -> Self {
         let state =
             McpClientState { status: McpConnectionStatus::Connecting, connection: None, inventory: Arc::default() };
-        let (state, told) = (watch::Sender::new(state), watch::Sender::new(false));
-        McpClient {
-            server,
-            access,
-            state,
-            is_settled: told,
-            reconnect_signal: Notify::new(),
-            used_tools: Mutex::default(),
-        }
+        let (state, is_settled) = (watch::Sender::new(state), watch::Sender::new(false));
+        McpClient { server, access, state, is_settled, reconnect_signal: Notify::new(), used_tools: Mutex::default() }
     }
 
     pub(super) fn status(&self) -> McpConnectionStatus {
@@ -119,16 +112,16 @@ impl McpClient {
     /// Waits until the server is connected or known to be disconnected.
     pub(super) async fn wait_settled(&self) {
         // The sender lives in `self`, so this cannot fail.
-        let _ = self.is_settled.subscribe().wait_for(|told| *told).await;
+        let _ = self.is_settled.subscribe().wait_for(|settled| *settled).await;
     }
 
     /// Connects and reconnects for as long as the future is polled.
-    pub(super) async fn run(&self, tell: impl Fn(ConnectionEvent)) {
+    pub(super) async fn run(&self, on_event: impl Fn(ConnectionEvent)) {
         let span = tracing::info_span!("mcp", server = self.server.name);
-        self.run_loop(&tell).instrument(span).await;
+        self.run_loop(&on_event).instrument(span).await;
     }
 
-    async fn run_loop(&self, tell: &impl Fn(ConnectionEvent)) {
+    async fn run_loop(&self, on_event: &impl Fn(ConnectionEvent)) {
         let mut tries = 0;
         loop {
             let error = match connect_and_list(&self.server, &self.access).await {
@@ -139,12 +132,12 @@ impl McpClient {
                     let connection = Arc::new(connection);
                     let changed =
                         self.set_inventory(McpConnectionStatus::Connected, Some(connection.clone()), inventory);
-                    tell(ConnectionEvent::Connected);
+                    on_event(ConnectionEvent::Connected);
                     self.is_settled.send_replace(true);
                     if !changed.is_empty() {
-                        tell(ConnectionEvent::ToolsChanged(changed));
+                        on_event(ConnectionEvent::ToolsChanged(changed));
                     }
-                    match self.monitor(&connection, tell).await {
+                    match self.monitor(&connection, on_event).await {
                         ConnectionEnd::ReconnectRequested => {
                             tries = 0;
                             self.set_connecting();
@@ -157,12 +150,12 @@ impl McpClient {
                     }
                 }
             };
-            tries = if self.wait_for_retry(&error, tries, tell).await { tries + 1 } else { 0 };
+            tries = if self.wait_for_retry(&error, tries, on_event).await { tries + 1 } else { 0 };
         }
     }
 
     /// Waits until the next attempt is due; returns whether it is an automatic one.
-    async fn wait_for_retry(&self, error: &McpError, tries: u32, tell: &impl Fn(ConnectionEvent)) -> bool {
+    async fn wait_for_retry(&self, error: &McpError, tries: u32, on_event: &impl Fn(ConnectionEvent)) -> bool {
         let by_itself = tries < MAX_RECONNECT_ATTEMPTS
             && !matches!(error, McpError::SpawnFailed { .. } | McpError::Unauthorized { .. });
         tracing::warn!(tries, again = by_itself, "{error}");
@@ -180,7 +173,7 @@ impl McpClient {
         let inventory = if at_once { self.inventory() } else { Arc::default() };
         self.state.send_modify(|state| *state = McpClientState { status, connection: None, inventory });
         if !at_once {
-            tell(ConnectionEvent::Disconnected);
+            on_event(ConnectionEvent::Disconnected);
             self.is_settled.send_replace(true);
         }
         let again = match by_itself {
@@ -214,9 +207,9 @@ impl McpClient {
         let inventory = Arc::new(inventory);
         let mut used = self.used_tools.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changed = Vec::new();
-        for (name, print) in used.iter_mut() {
-            if let Some(tool) = inventory.tool(name).filter(|tool| tool.fingerprint != *print) {
-                *print = tool.fingerprint;
+        for (name, fingerprint) in used.iter_mut() {
+            if let Some(tool) = inventory.tool(name).filter(|tool| tool.fingerprint != *fingerprint) {
+                *fingerprint = tool.fingerprint;
                 changed.push(name.clone());
             }
         }
@@ -227,7 +220,7 @@ impl McpClient {
     }
 
     /// Refreshes the lists when they change, until the connection ends.
-    async fn monitor(&self, connection: &Arc<McpConnection>, tell: &impl Fn(ConnectionEvent)) -> ConnectionEnd {
+    async fn monitor(&self, connection: &Arc<McpConnection>, on_event: &impl Fn(ConnectionEvent)) -> ConnectionEnd {
         loop {
             tokio::select! {
                 () = connection.wait_closed() => return ConnectionEnd::Lost(connection.disconnect_reason().await),
@@ -240,7 +233,7 @@ impl McpClient {
                 inventory = Inventory::fetch(connection, &self.server) => match inventory {
                     Ok(inventory) => {
                         let changed = self.set_inventory(McpConnectionStatus::Connected, Some(connection.clone()), inventory);
-                        tell(ConnectionEvent::ToolsChanged(changed));
+                        on_event(ConnectionEvent::ToolsChanged(changed));
                     }
                     Err(error) => tracing::warn!("its lists have changed, and can't be read: {error}"),
                 },
@@ -293,18 +286,18 @@ impl McpClient {
     pub(super) async fn call_tool(
         &self,
         tool: &str,
-        print: u64,
+        fingerprint: u64,
         args: &Value,
         cancel: &CancellationToken,
     ) -> Result<Value, McpError> {
         let connection = self.connection(cancel).await?;
         let changed = |words: &str| Err(McpError::InvalidResponse(words.to_owned()));
         match self.inventory().tool(tool) {
-            Some(now) if now.fingerprint == print => {}
+            Some(now) if now.fingerprint == fingerprint => {}
             Some(_) => return changed("the server changed this tool just now; look at it again"),
             None => return changed("the server does not have this tool any more"),
         }
-        self.used_tools.lock().unwrap_or_else(PoisonError::into_inner).insert(tool.to_owned(), print);
+        self.used_tools.lock().unwrap_or_else(PoisonError::into_inner).insert(tool.to_owned(), fingerprint);
         self.request_on(&connection, "tools/call", json!({ "name": tool, "arguments": args }), cancel).await
     }
 

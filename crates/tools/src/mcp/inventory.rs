@@ -38,26 +38,26 @@ pub struct Inventory {
 impl Inventory {
     /// Requests all lists of a server.
     pub(super) async fn fetch(connection: &McpConnection, server: &McpServer) -> Result<Self, McpError> {
-        let hello = connection.server_info();
+        let info = connection.server_info();
         let lister = PagedLister { connection, limit: server.timeout.min(LIST_PAGE_TIMEOUT) };
         let mut inventory = Inventory {
-            about: format!("{} {}", hello.name, hello.version).trim().to_owned(),
-            instructions: hello.instructions.clone(),
+            about: format!("{} {}", info.name, info.version).trim().to_owned(),
+            instructions: info.instructions.clone(),
             ..Inventory::default()
         };
-        if hello.has_tools {
+        if info.has_tools {
             let (tools, problems) = remote::parse_tools(&lister.list("tools/list", "tools").await?);
             let choice = McpToolFilter::new(server, &tools);
             inventory.tools = tools.iter().filter(|tool| choice.includes(&tool.name)).cloned().collect();
             inventory.problems = problems.into_iter().chain(choice.unmatched_entries()).collect();
         }
-        if hello.has_prompts {
+        if info.has_prompts {
             match lister.list("prompts/list", "prompts").await {
                 Ok(entries) => inventory.prompts = remote::parse_prompts(&entries),
                 Err(error) => inventory.problems.push(format!("its prompts can't be listed: {error}")),
             }
         }
-        if hello.has_resources {
+        if info.has_resources {
             match lister.list("resources/list", "resources").await {
                 Ok(entries) => inventory.resources = remote::parse_resources(&entries),
                 Err(error) => inventory.problems.push(format!("its resources can't be listed: {error}")),
@@ -134,11 +134,11 @@ struct PagedLister<'c> {
 impl PagedLister<'_> {
     /// Requests a whole list, page by page.
     async fn list(&self, method: &str, key: &str) -> Result<Vec<Value>, McpError> {
-        let nobody_cancels = CancellationToken::new();
+        let never_cancelled = CancellationToken::new();
         let (mut all, mut cursor) = (Vec::new(), None::<String>);
         for _ in 0..MAX_LIST_PAGES {
             let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let mut answer = match self.connection.request(method, params, self.limit, &nobody_cancels).await {
+            let mut answer = match self.connection.request(method, params, self.limit, &never_cancelled).await {
                 Err(error) if error.is_unknown_method() => return Ok(all),
                 other => other?,
             };

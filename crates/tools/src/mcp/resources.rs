@@ -62,9 +62,9 @@ impl Tool for ListResources {
             let lines: Vec<String> = all.iter().map(|(server, resource)| resource_line(server, resource)).collect();
             match only {
                 _ if count > 0 => {
-                    let said = crate::result::wrap_untrusted(&lines.join("\n"));
+                    let listing = crate::result::wrap_untrusted(&lines.join("\n"));
                     ToolResult::text(
-                        format!("The resources of MCP servers:\n{said}"),
+                        format!("The resources of MCP servers:\n{listing}"),
                         if count == 1 { "Listed 1 resource".to_owned() } else { format!("Listed {count} resources") },
                     )
                 }

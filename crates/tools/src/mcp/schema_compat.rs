@@ -25,24 +25,24 @@ pub(super) fn normalize_parameters(schema: Option<&Value>) -> Result<Value, Stri
     if schema.is_some_and(|schema| schema.to_string().len() > MAX_SCHEMA_BYTES) {
         return Err(format!("its schema is larger than {} KiB", MAX_SCHEMA_BYTES >> 10));
     }
-    let mut mender =
+    let mut normalizer =
         SchemaNormalizer { root: schema.unwrap_or(&Value::Null), open_references: Vec::new(), node_count: 0 };
-    let mut mended = match mender.normalize(&Value::Object(root.clone()), 0) {
+    let mut normalized = match normalizer.normalize(&Value::Object(root.clone()), 0) {
         Value::Object(fields) => fields,
         _ => return Err("its schema is no object".to_owned()),
     };
-    match mended.get("type") {
+    match normalized.get("type") {
         None => {
-            mended.insert("type".to_owned(), json!("object"));
+            normalized.insert("type".to_owned(), json!("object"));
         }
         Some(Value::String(kind)) if kind.eq_ignore_ascii_case("object") => {}
         Some(other) => return Err(format!("its arguments are of type {other}, and must be an object")),
     }
-    if !mended.get("properties").is_none_or(Value::is_object) {
+    if !normalized.get("properties").is_none_or(Value::is_object) {
         return Err("`properties` of its schema is no object".to_owned());
     }
-    mended.entry("properties").or_insert_with(|| json!({}));
-    Ok(Value::Object(mended))
+    normalized.entry("properties").or_insert_with(|| json!({}));
+    Ok(Value::Object(normalized))
 }
 
 struct SchemaNormalizer<'s> {
@@ -88,7 +88,7 @@ impl SchemaNormalizer<'_> {
     }
 
     fn normalize_fields(&mut self, fields: &Map<String, Value>, depth: usize) -> Map<String, Value> {
-        let mut mended = Map::new();
+        let mut normalized = Map::new();
         for (key, value) in fields.iter().filter(|(key, _)| !DROPPED_KEYWORDS.contains(&key.as_str())) {
             let value = match (key.as_str(), value) {
                 ("properties" | "patternProperties" | "dependentSchemas", Value::Object(each)) => {
@@ -111,10 +111,10 @@ impl SchemaNormalizer<'_> {
                 ("enum", other) if !other.is_array() => continue,
                 _ => value.clone(),
             };
-            mended.insert(key.clone(), value);
+            normalized.insert(key.clone(), value);
         }
-        convert_nullable(&mut mended);
-        mended
+        convert_nullable(&mut normalized);
+        normalized
     }
 }
 
@@ -173,8 +173,8 @@ mod tests {
             "properties": { "root": { "$ref": "#/$defs/Node" }, "me": { "$ref": "#" }, "far": { "$ref": "https://x/y" } },
             "$defs": { "Node": { "properties": { "left": { "$ref": "#/$defs/Node" }, "v": { "type": "string" } } } },
         });
-        let mended = normalized(tree);
-        let properties = &mended["properties"];
+        let normalized = normalized(tree);
+        let properties = &normalized["properties"];
         assert_eq!(properties["root"], json!({ "properties": { "left": {}, "v": { "type": "string" } } }));
         assert_eq!(properties["far"], json!({}));
         assert_eq!(properties["me"]["type"], "object");

@@ -63,14 +63,14 @@ impl Drop for RunningServer {
 }
 
 impl McpServerSet {
-    /// Creates an empty set. `tell` receives the events, from any thread.
-    pub fn new(access: McpAccess, tell: impl Fn(McpEvent) + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(McpServerSet { access, on_event: Arc::new(tell), running: Mutex::default() })
+    /// Creates an empty set. `on_event` receives the events, from any thread.
+    pub fn new(access: McpAccess, on_event: impl Fn(McpEvent) + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(McpServerSet { access, on_event: Arc::new(on_event), running: Mutex::default() })
     }
 
     /// Creates an empty set with the same access but its own process groups, for a sub-agent of the session.
-    pub fn for_subagent(&self, tell: impl Fn(McpEvent) + Send + Sync + 'static) -> Arc<Self> {
-        Self::new(McpAccess { groups: Arc::default(), ..self.access.clone() }, tell)
+    pub fn for_subagent(&self, on_event: impl Fn(McpEvent) + Send + Sync + 'static) -> Arc<Self> {
+        Self::new(McpAccess { groups: Arc::default(), ..self.access.clone() }, on_event)
     }
 
     /// Creates a set for a session without servers.
@@ -106,22 +106,24 @@ impl McpServerSet {
 
     fn start(self: &Arc<Self>, alias: String, server: McpServer) -> RunningServer {
         let client = Arc::new(McpClient::new(server, self.access.clone()));
-        let (us, living, name) = (Arc::downgrade(self), client.clone(), alias.clone());
-        let life = tokio::spawn(async move {
-            let tell = |turn| us.upgrade().into_iter().for_each(|servers| servers.handle_event(&living, &name, &turn));
-            living.run(tell).await;
+        let (weak_set, running_client, name) = (Arc::downgrade(self), client.clone(), alias.clone());
+        let task = tokio::spawn(async move {
+            let on_event = |event| {
+                weak_set.upgrade().into_iter().for_each(|servers| servers.handle_event(&running_client, &name, &event))
+            };
+            running_client.run(on_event).await;
         });
-        RunningServer { client, alias, task: life }
+        RunningServer { client, alias, task }
     }
 
     /// Forwards the event of a server's connection.
-    fn handle_event(self: &Arc<Self>, client: &Arc<McpClient>, alias: &str, turn: &ConnectionEvent) {
+    fn handle_event(self: &Arc<Self>, client: &Arc<McpClient>, alias: &str, event: &ConnectionEvent) {
         let name = &client.server.name;
         // A server that was removed in the meantime is ignored.
         if !self.running().iter().any(|one| Arc::ptr_eq(&one.client, client)) {
             return;
         }
-        match turn {
+        match event {
             ConnectionEvent::Disconnected => (self.on_event)(McpEvent::Disconnected(name.clone(), client.status())),
             ConnectionEvent::Connected => {
                 for problem in client.inventory().problems.iter().take(5) {
@@ -148,8 +150,8 @@ impl McpServerSet {
         let offered: Vec<Arc<dyn Tool>> = match self.resources().is_empty() {
             true => Vec::new(),
             false => {
-                let us = Arc::downgrade(self);
-                vec![Arc::new(ListResources(us.clone())), Arc::new(ReadResource(us))]
+                let weak_set = Arc::downgrade(self);
+                vec![Arc::new(ListResources(weak_set.clone())), Arc::new(ReadResource(weak_set))]
             }
         };
         (self.on_event)(McpEvent::ToolsChanged(ToolSource::Servers, offered));

@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_written_url_loses_its_secrets() {
-        for (written, told) in [
+        for (written, redacted) in [
             ("https://user:pass@h.example:8/mcp?key=s3cret#x", "https://h.example:8/mcp"),
             ("https://a@b@h/x@y", "https://h/x@y"),
             ("https://${HOST}/mcp?key=$KEY", "https://${HOST}/mcp"),
@@ -165,7 +165,7 @@ mod tests {
             ("http://h", "http://h"),
             ("https://h?key=s3cret", "https://h"),
         ] {
-            assert_eq!(redact_written_url(written), told);
+            assert_eq!(redact_written_url(written), redacted);
         }
     }
 }

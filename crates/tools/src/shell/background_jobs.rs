@@ -84,26 +84,26 @@ impl BackgroundJobs {
 
     /// Supervises a command until all its processes have ended or the user has ended it.
     pub(super) async fn supervise(&self, mut process: Box<Process>, command: String) {
-        let (wishes, mut wished) = unbounded_channel();
+        let (sender, mut receiver) = unbounded_channel();
         let job = BackgroundJob {
             pid: process.pid(),
             command,
             started_at: Instant::now(),
-            commands: wishes,
+            commands: sender,
             kept_process: OnceLock::new(),
         };
         let job = Arc::new(job);
         self.lock().push(job.clone());
-        let asked = loop {
-            match next_state(&job, &mut process, &mut wished).await {
+        let requester = loop {
+            match next_state(&job, &mut process, &mut receiver).await {
                 JobState::Exited => break None,
-                JobState::Kept => break watch_kept_job(&job, &mut process, &mut wished).await,
-                JobState::Terminated(asked) => break Some(asked),
+                JobState::Kept => break watch_kept_job(&job, &mut process, &mut receiver).await,
+                JobState::Terminated(requester) => break Some(requester),
                 JobState::Running => {}
             }
         };
         self.lock().retain(|known| !Arc::ptr_eq(known, &job));
-        asked.map(|asked| asked.send(()));
+        requester.map(|requester| requester.send(()));
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<BackgroundJob>>> {
@@ -115,20 +115,20 @@ impl BackgroundJobs {
 async fn watch_kept_job(
     job: &BackgroundJob,
     process: &mut Process,
-    wished: &mut UnboundedReceiver<JobCommand>,
+    receiver: &mut UnboundedReceiver<JobCommand>,
 ) -> Option<oneshot::Sender<()>> {
     const KEPT_JOB_POLL_INTERVAL: Duration = Duration::from_secs(1);
     while job.is_alive() {
-        let wish = tokio::select! {
+        let request = tokio::select! {
             // Waiting for the process removes it from the process table.
-            _ = process.wait() => tokio::time::timeout(KEPT_JOB_POLL_INTERVAL, wished.recv()).await.ok().flatten(),
-            wish = wished.recv() => wish,
+            _ = process.wait() => tokio::time::timeout(KEPT_JOB_POLL_INTERVAL, receiver.recv()).await.ok().flatten(),
+            request = receiver.recv() => request,
         };
-        match wish {
+        match request {
             Some(JobCommand::Keep(done)) => drop(done.send(Ok(()))),
             Some(JobCommand::Terminate(done)) => {
-                if let Some(stayer) = job.kept_process.get() {
-                    stayer.terminate(JOB_KILL_GRACE_PERIOD).await;
+                if let Some(detached) = job.kept_process.get() {
+                    detached.terminate(JOB_KILL_GRACE_PERIOD).await;
                 }
                 return Some(done);
             }
@@ -153,19 +153,19 @@ enum JobState {
 async fn next_state(
     job: &BackgroundJob,
     process: &mut Process,
-    wished: &mut UnboundedReceiver<JobCommand>,
+    receiver: &mut UnboundedReceiver<JobCommand>,
 ) -> JobState {
     let runs_out = async {
         process.discard_output().await;
         process.wait_for_group().await;
     };
-    let wish = tokio::select! {
+    let request = tokio::select! {
         () = runs_out => return JobState::Exited,
-        Some(wish) = wished.recv() => wish,
+        Some(request) = receiver.recv() => request,
     };
-    match wish {
+    match request {
         JobCommand::Keep(done) => {
-            let kept = process.detach().map(|stayer| drop(job.kept_process.set(stayer)));
+            let kept = process.detach().map(|detached| drop(job.kept_process.set(detached)));
             let settled = if kept.is_ok() { JobState::Kept } else { JobState::Running };
             let _ = done.send(kept);
             settled

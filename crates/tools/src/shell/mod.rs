@@ -91,14 +91,14 @@ pub(crate) fn start_command(
     on: CommandStdio,
     ctx: &ToolContext,
 ) -> io::Result<ShellCommand> {
-    let shares = ProcessBudget::global();
+    let budget = ProcessBudget::global();
     // Waiting for a permit could take for ever, because background commands may never end.
-    let place = shares.commands.try_acquire().ok_or_else(|| limit_reached_error(shares.commands.capacity()))?;
+    let permit = budget.commands.try_acquire().ok_or_else(|| limit_reached_error(budget.commands.capacity()))?;
     let shell = find_shell(directory.path(), ctx).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no shell"))?;
     let terminal = if on == CommandStdio::Terminal { open_terminal(ctx) } else { None };
     let variables = ctx.environment.get();
     let mut env = command_environment(&variables, &ctx.shell.pager, terminal.is_some()).into_iter();
-    let (first, args) = shell_arguments(&shell, command, shares.max_command_processes);
+    let (first, args) = shell_arguments(&shell, command, budget.max_command_processes);
     let mut program = ProgramSpec {
         path: first,
         name: first.file_name().unwrap_or(OsStr::new("sh")),
@@ -126,7 +126,7 @@ pub(crate) fn start_command(
     tracing::debug!(pid = process.pid(), shell = %shell.display(), "a shell command runs");
     Ok(ShellCommand {
         process: Box::new(process),
-        permit: place,
+        permit,
         command_line: command.to_owned(),
         jobs: ctx.jobs.clone(),
         terminal,

@@ -54,31 +54,31 @@ impl PlainScreen {
     }
 
     fn line_feed(&mut self) {
-        let sheet = &mut self.active;
-        sheet.column = 0;
-        sheet.row += 1;
-        if sheet.lines.len() <= sheet.row {
-            sheet.lines.resize_with(sheet.row + 1, Vec::new);
+        let buffer = &mut self.active;
+        buffer.column = 0;
+        buffer.row += 1;
+        if buffer.lines.len() <= buffer.row {
+            buffer.lines.resize_with(buffer.row + 1, Vec::new);
         }
-        sheet.first_row = sheet.first_row.max((sheet.row + 1).saturating_sub(self.rows));
+        buffer.first_row = buffer.first_row.max((buffer.row + 1).saturating_sub(self.rows));
     }
 
     fn put_char(&mut self, char: char) {
-        let sheet = &mut self.active;
-        if sheet.lines.len() <= sheet.row {
-            sheet.lines.resize_with(sheet.row + 1, Vec::new);
+        let buffer = &mut self.active;
+        if buffer.lines.len() <= buffer.row {
+            buffer.lines.resize_with(buffer.row + 1, Vec::new);
         }
-        let line = &mut sheet.lines[sheet.row];
-        if let Some(place) = line.get_mut(sheet.column) {
+        let line = &mut buffer.lines[buffer.row];
+        if let Some(place) = line.get_mut(buffer.column) {
             *place = char;
         } else {
-            let blanks = (sheet.column - line.len()).min(self.blank_budget);
+            let blanks = (buffer.column - line.len()).min(self.blank_budget);
             self.blank_budget -= blanks;
             line.resize(line.len() + blanks, ' ');
-            sheet.column = line.len();
+            buffer.column = line.len();
             line.push(char);
         }
-        sheet.column += 1;
+        buffer.column += 1;
     }
 
     fn escape(&mut self, chars: &mut Peekable<Chars<'_>>) {
@@ -227,7 +227,8 @@ impl PlainScreen {
     }
 
     fn into_text(self) -> String {
-        let written = |sheet: ScreenBuffer| -> Vec<String> { sheet.lines.into_iter().map(String::from_iter).collect() };
+        let written =
+            |buffer: ScreenBuffer| -> Vec<String> { buffer.lines.into_iter().map(String::from_iter).collect() };
         let mut lines = self.main_buffer.map(written).unwrap_or_default();
         lines.extend(written(self.active));
         lines.join("\n")

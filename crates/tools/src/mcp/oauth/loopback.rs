@@ -61,8 +61,8 @@ impl LoopbackListener {
                         let Ok((stream, _)) = caller else { continue };
                         let (redirect, state, sender) = (self.redirect.clone(), state.to_owned(), sender.clone());
                         callers.spawn(async move {
-                            let heard = tokio::time::timeout(CALLBACK_REQUEST_TIMEOUT, read_callback(stream, &redirect, &state)).await;
-                            if let Ok(Some(callback)) = heard {
+                            let outcome = tokio::time::timeout(CALLBACK_REQUEST_TIMEOUT, read_callback(stream, &redirect, &state)).await;
+                            if let Ok(Some(callback)) = outcome {
                                 let _ = sender.send(callback).await;
                             }
                         });
@@ -157,10 +157,10 @@ mod tests {
     #[test]
     fn only_a_callback_with_the_right_state_counts() {
         let redirect = Url::parse("http://127.0.0.1:7/oauth/callback").unwrap();
-        let heard = |line: &str| parse_callback(&format!("{line} HTTP/1.1\r\n\r\n"), &redirect, "st");
-        let callback = heard("GET /oauth/callback?code=a%20b&state=st&iss=https%3A%2F%2Fas").unwrap();
+        let outcome = |line: &str| parse_callback(&format!("{line} HTTP/1.1\r\n\r\n"), &redirect, "st");
+        let callback = outcome("GET /oauth/callback?code=a%20b&state=st&iss=https%3A%2F%2Fas").unwrap();
         assert_eq!((callback.code, callback.issuer.as_deref()), (Ok("a b".to_owned()), Some("https://as")));
-        assert!(heard("GET /oauth/callback?error=access_denied&state=st").unwrap().code.is_err());
+        assert!(outcome("GET /oauth/callback?error=access_denied&state=st").unwrap().code.is_err());
         for line in [
             "GET /oauth/callback?code=a&state=other",
             "GET /oauth/callback?code=a&state=s",
@@ -175,7 +175,7 @@ mod tests {
             "GET //evil.example/oauth/callback?code=a&state=st",
             "",
         ] {
-            assert_eq!(heard(line), None, "{line}");
+            assert_eq!(outcome(line), None, "{line}");
         }
     }
 

@@ -55,18 +55,19 @@ impl FakeAuthServer {
 
     /// Creates a server with some different answers.
     async fn with_override(
-        twist: impl Fn(&ReceivedRequest, &str) -> Option<(u16, String)> + Send + Sync + 'static,
+        response_override: impl Fn(&ReceivedRequest, &str) -> Option<(u16, String)> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let (record, own, twist): (_, _, Arc<ResponseOverride>) = (heard.clone(), base.clone(), Arc::new(twist));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (record, own, response_override): (_, _, Arc<ResponseOverride>) =
+            (requests.clone(), base.clone(), Arc::new(response_override));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, own.clone(), record.clone(), twist.clone()));
+                tokio::spawn(serve(stream, own.clone(), record.clone(), response_override.clone()));
             }
         });
-        FakeAuthServer { base, requests: heard, temp_dir: tempfile::tempdir().unwrap() }
+        FakeAuthServer { base, requests, temp_dir: tempfile::tempdir().unwrap() }
     }
 
     fn server(&self) -> McpServer {
@@ -127,7 +128,7 @@ async fn serve(
     mut stream: TcpStream,
     base: String,
     record: Arc<Mutex<Vec<ReceivedRequest>>>,
-    twist: Arc<ResponseOverride>,
+    response_override: Arc<ResponseOverride>,
 ) {
     let mut bytes = Vec::new();
     let (head, length) = loop {
@@ -147,12 +148,12 @@ async fn serve(
         bytes.extend_from_slice(&piece[..read]);
     }
     let target = Url::parse(&base).unwrap().join(head.split(' ').nth(1).unwrap()).unwrap();
-    let heard = ReceivedRequest {
+    let request = ReceivedRequest {
         path: target.path().to_owned(),
         body: String::from_utf8_lossy(&bytes[head.len() + 4..]).into_owned(),
     };
-    record.lock().unwrap().push(heard.clone());
-    let (status, body) = twist(&heard, &base).unwrap_or_else(|| default_response(&heard, &base));
+    record.lock().unwrap().push(request.clone());
+    let (status, body) = response_override(&request, &base).unwrap_or_else(|| default_response(&request, &base));
     let challenge = format!("WWW-Authenticate: Bearer resource_metadata=\"{base}/about\", scope=\"read write\"\r\n");
     let challenge = if status == 401 { challenge } else { String::new() };
     let location = if status == 302 { format!("Location: {body}\r\n") } else { String::new() };
@@ -163,8 +164,8 @@ async fn serve(
     let _ = stream.write_all(answer.as_bytes()).await;
 }
 
-fn default_response(heard: &ReceivedRequest, base: &str) -> (u16, String) {
-    let body = match heard.path.as_str() {
+fn default_response(request: &ReceivedRequest, base: &str) -> (u16, String) {
+    let body = match request.path.as_str() {
         "/mcp" => return (401, "{}".to_owned()),
         "/about" => json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]}),
         "/.well-known/oauth-authorization-server" => server_metadata(base),
@@ -264,9 +265,9 @@ async fn a_refusal_is_reported_without_secrets() {
         )
     });
     assert_eq!(denied.await.unwrap_err().to_string(), "the authorisation server refuses: access_denied: no[31m");
-    let echoes = |heard: &ReceivedRequest, _: &str| {
-        let echo = json!({"error": "invalid_grant", "error_description": format!("bad {}", heard.body)});
-        (heard.path == "/token").then(|| (400, echo.to_string()))
+    let echoes = |request: &ReceivedRequest, _: &str| {
+        let echo = json!({"error": "invalid_grant", "error_description": format!("bad {}", request.body)});
+        (request.path == "/token").then(|| (400, echo.to_string()))
     };
     let stand = FakeAuthServer::with_override(echoes).await;
     let error = stand.sign_in(stand.server(), approve_redirect).await.unwrap_err().to_string();
@@ -312,8 +313,8 @@ async fn false_server_metadata_is_refused() {
         ),
     ];
     for (path, document, words) in cases {
-        let stand = FakeAuthServer::with_override(move |heard, base| {
-            (heard.path == path).then(|| (200, document(base).to_string()))
+        let stand = FakeAuthServer::with_override(move |request, base| {
+            (request.path == path).then(|| (200, document(base).to_string()))
         })
         .await;
         let error = stand.sign_in(stand.server(), |_| panic!("nobody is sent anywhere")).await.unwrap_err().to_string();
@@ -351,14 +352,14 @@ async fn metadata_from_another_origin_is_refused() {
 
 #[tokio::test]
 async fn redirects_are_not_followed_and_size_and_time_are_limited() {
-    let stand = FakeAuthServer::with_override(|heard, base| {
-        (heard.path == "/about").then(|| (302, format!("{base}/elsewhere")))
+    let stand = FakeAuthServer::with_override(|request, base| {
+        (request.path == "/about").then(|| (302, format!("{base}/elsewhere")))
     })
     .await;
     stand.sign_in(stand.server(), approve_redirect).await.unwrap();
     assert!(stand.requests_to("/elsewhere").is_empty());
-    let huge = FakeAuthServer::with_override(|heard, _| {
-        (heard.path == "/about").then(|| (200, format!("[{}1]", "1,".repeat(300_000))))
+    let huge = FakeAuthServer::with_override(|request, _| {
+        (request.path == "/about").then(|| (200, format!("[{}1]", "1,".repeat(300_000))))
     })
     .await;
     let error = huge.sign_in(huge.server(), approve_redirect).await.unwrap_err().to_string();
@@ -372,7 +373,7 @@ async fn redirects_are_not_followed_and_size_and_time_are_limited() {
 async fn a_server_without_metadata_has_endpoints_at_fixed_paths() {
     let nothing = |path: &str| path == "/about" || path.starts_with("/.well-known/");
     let stand =
-        FakeAuthServer::with_override(move |heard, _| nothing(&heard.path).then(|| (404, "{}".to_owned()))).await;
+        FakeAuthServer::with_override(move |request, _| nothing(&request.path).then(|| (404, "{}".to_owned()))).await;
     stand.sign_in(stand.server(), approve_redirect).await.unwrap();
     assert_eq!(stand.requests_to("/register").len(), 1);
     assert_eq!(stand.requests_to("/token")[0].form_fields()["grant_type"], "authorization_code");
@@ -380,7 +381,7 @@ async fn a_server_without_metadata_has_endpoints_at_fixed_paths() {
 
 #[tokio::test]
 async fn offline_access_is_requested_where_it_is_a_scope() {
-    let stand = FakeAuthServer::with_override(|heard, base| match heard.path.as_str() {
+    let stand = FakeAuthServer::with_override(|request, base| match request.path.as_str() {
         "/.well-known/oauth-authorization-server" => {
             let mut document = server_metadata(base);
             document["scopes_supported"] = json!(["read", "offline_access"]);
@@ -406,7 +407,7 @@ async fn offline_access_is_requested_where_it_is_a_scope() {
 #[tokio::test]
 async fn an_older_server_may_have_an_issuer_with_a_path() {
     let described = |issuer: String| {
-        move |heard: &ReceivedRequest, base: &str| match heard.path.as_str() {
+        move |request: &ReceivedRequest, base: &str| match request.path.as_str() {
             "/about" | "/.well-known/oauth-protected-resource/mcp" | "/.well-known/oauth-protected-resource" => {
                 Some((404, "{}".to_owned()))
             }
@@ -428,10 +429,10 @@ async fn an_older_server_may_have_an_issuer_with_a_path() {
 
 #[tokio::test]
 async fn without_registration_a_client_must_be_named() {
-    let stand = FakeAuthServer::with_override(|heard, base| {
+    let stand = FakeAuthServer::with_override(|request, base| {
         let mut document = server_metadata(base);
         document.as_object_mut().unwrap().remove("registration_endpoint");
-        (heard.path == "/.well-known/oauth-authorization-server").then(|| (200, document.to_string()))
+        (request.path == "/.well-known/oauth-authorization-server").then(|| (200, document.to_string()))
     })
     .await;
     assert!(matches!(stand.sign_in(stand.server(), approve_redirect).await, Err(OAuthError::NoRegistration)));
@@ -468,9 +469,9 @@ async fn a_project_cannot_mix_endpoints_of_two_origins() {
 }
 
 /// Exchanges each refresh token once for a new token.
-fn renewing(heard: &ReceivedRequest, _: &str) -> Option<(u16, String)> {
-    let form = heard.form_fields();
-    (heard.path == "/token" && form.get("grant_type").is_some_and(|kind| kind == "refresh_token")).then(|| {
+fn renewing(request: &ReceivedRequest, _: &str) -> Option<(u16, String)> {
+    let form = request.form_fields();
+    (request.path == "/token" && form.get("grant_type").is_some_and(|kind| kind == "refresh_token")).then(|| {
         (200, json!({"access_token": "the-new-token", "token_type": "Bearer", "expires_in": "3600"}).to_string())
     })
 }
@@ -500,9 +501,9 @@ async fn a_token_is_renewed_before_expiry_and_after_a_refusal() {
 
 #[tokio::test]
 async fn an_expired_token_that_cannot_be_renewed_is_not_sent() {
-    let stand = FakeAuthServer::with_override(|heard, _| {
-        let is_renewal = heard.body.contains("refresh_token&");
-        (heard.path == "/token" && is_renewal).then(|| (400, json!({"error": "invalid_grant"}).to_string()))
+    let stand = FakeAuthServer::with_override(|request, _| {
+        let is_renewal = request.body.contains("refresh_token&");
+        (request.path == "/token" && is_renewal).then(|| (400, json!({"error": "invalid_grant"}).to_string()))
     })
     .await;
     stand.sign_in(stand.server(), approve_redirect).await.unwrap();

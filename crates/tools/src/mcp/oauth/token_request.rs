@@ -66,17 +66,17 @@ fn parse_token(answer: &OAuthResponse) -> Option<McpToken> {
 /// Returns an authorisation server's reason for a refusal, as one short line without what was sent to it.
 pub(super) fn refusal_reason(answer: &OAuthResponse, secrets: &[&str]) -> String {
     let text = |key: &str| answer.body.get(key).and_then(Value::as_str);
-    let said: Vec<&str> = [text("error"), text("error_description")].into_iter().flatten().collect();
-    let said = if said.is_empty() { format!("HTTP {}", answer.status.as_u16()) } else { said.join(": ") };
-    redact_secrets(&said, secrets)
+    let reason: Vec<&str> = [text("error"), text("error_description")].into_iter().flatten().collect();
+    let reason = if reason.is_empty() { format!("HTTP {}", answer.status.as_u16()) } else { reason.join(": ") };
+    redact_secrets(&reason, secrets)
 }
 
 /// Returns a server's text as one short line without secrets.
-pub(super) fn redact_secrets(said: &str, secrets: &[&str]) -> String {
+pub(super) fn redact_secrets(reason: &str, secrets: &[&str]) -> String {
     let hidden = secrets
         .iter()
         .filter(|secret| secret.len() >= 8)
-        .fold(said.to_owned(), |said, secret| said.replace(*secret, "***"));
+        .fold(reason.to_owned(), |reason, secret| reason.replace(*secret, "***"));
     hidden.chars().filter(|char| !char.is_control()).take(200).collect()
 }
 

@@ -82,18 +82,18 @@ impl Default for DisconnectReason {
 
 impl DisconnectReason {
     fn set_once(&self, why: impl FnOnce() -> String) {
-        self.0.send_if_modified(|told| {
-            let is_news = told.is_none();
-            told.get_or_insert_with(why);
-            is_news
+        self.0.send_if_modified(|reason| {
+            let is_new = reason.is_none();
+            reason.get_or_insert_with(why);
+            is_new
         });
     }
 
     /// Waits for the reason, because the end of a program's output is seen before its exit, which says more.
     async fn wait(&self) -> Option<String> {
-        let mut told = self.0.subscribe();
-        let told = tokio::time::timeout(DISCONNECT_REASON_TIMEOUT, told.wait_for(Option::is_some)).await;
-        told.ok()?.ok()?.clone()
+        let mut reason = self.0.subscribe();
+        let reason = tokio::time::timeout(DISCONNECT_REASON_TIMEOUT, reason.wait_for(Option::is_some)).await;
+        reason.ok()?.ok()?.clone()
     }
 }
 
@@ -141,7 +141,7 @@ async fn handshake<T, E, A>(
     transport: T,
     access: &McpAccess,
     inbound: &InboundScreen,
-    trouble: DisconnectReason,
+    disconnect_reason: DisconnectReason,
     stop: CancellationToken,
 ) -> Result<McpConnection, McpError>
 where
@@ -153,7 +153,7 @@ where
     let listener = RootsHandler { roots: access.roots.clone() };
     let running = match serve_client_with_ct(listener, transport, stop).await {
         Ok(running) => running,
-        Err(error) => return Err(map_handshake_error(error, &trouble).await),
+        Err(error) => return Err(map_handshake_error(error, &disconnect_reason).await),
     };
     let peer = running.peer().clone();
     let hello = peer.peer_info().map(|info| McpServerInfo {
@@ -170,14 +170,7 @@ where
         let _over = over;
         let _ = running.waiting().await;
     });
-    Ok(McpConnection {
-        peer,
-        server_info: hello.unwrap_or_default(),
-        changes,
-        disconnect_reason: trouble,
-        ended,
-        _stop: guard,
-    })
+    Ok(McpConnection { peer, server_info: hello.unwrap_or_default(), changes, disconnect_reason, ended, _stop: guard })
 }
 
 impl McpConnection {
@@ -267,7 +260,7 @@ const DISCONNECT_REASON_TIMEOUT: Duration = Duration::from_millis(500);
 const CANCEL_NOTICE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Converts the error of a handshake.
-async fn map_handshake_error(error: ClientInitializeError, trouble: &DisconnectReason) -> McpError {
+async fn map_handshake_error(error: ClientInitializeError, disconnect_reason: &DisconnectReason) -> McpError {
     if let Some(challenge) = error.auth_challenge() {
         return McpError::Unauthorized { challenge: Some(challenge.to_owned()).filter(|words| !words.is_empty()) };
     }
@@ -277,13 +270,13 @@ async fn map_handshake_error(error: ClientInitializeError, trouble: &DisconnectR
         }
         // A program that does not read its input has often ended.
         ClientInitializeError::TransportError { error, .. } if error.error.is::<std::io::Error>() => {
-            McpError::Closed(trouble.wait().await.unwrap_or_else(|| error.error.to_string()))
+            McpError::Closed(disconnect_reason.wait().await.unwrap_or_else(|| error.error.to_string()))
         }
         ClientInitializeError::TransportError { error, .. } => {
             McpError::Unreachable(shorten(&error_chain(error.error.as_ref())))
         }
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => {
-            McpError::Closed(trouble.wait().await.unwrap_or_else(|| "it said nothing".to_owned()))
+            McpError::Closed(disconnect_reason.wait().await.unwrap_or_else(|| "it said nothing".to_owned()))
         }
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
             McpError::InvalidResponse("its answer to `initialize` is not one".to_owned())

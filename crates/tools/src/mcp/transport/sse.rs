@@ -31,11 +31,11 @@ pub(super) async fn connect(client: McpHttpClient, access: &McpAccess) -> Result
         other => McpError::Unreachable(error_chain(&other)),
     })?;
     let endpoint = read_endpoint(&client, &mut events).await?;
-    let (stop, trouble) = (CancellationToken::new(), client.disconnect_reason.clone());
+    let (stop, disconnect_reason) = (CancellationToken::new(), client.disconnect_reason.clone());
     let (sender, messages) = mpsc::channel(MESSAGE_QUEUE_CAPACITY);
     let inbound = client.inbound.clone();
-    tokio::spawn(forward_events(events, sender, inbound.clone(), trouble.clone(), stop.clone()));
-    handshake(SseTransport { client, endpoint, messages }, access, &inbound, trouble, stop).await
+    tokio::spawn(forward_events(events, sender, inbound.clone(), disconnect_reason.clone(), stop.clone()));
+    handshake(SseTransport { client, endpoint, messages }, access, &inbound, disconnect_reason, stop).await
 }
 
 /// Reads the address for messages to the server, which must have the server's own origin.
@@ -58,7 +58,7 @@ async fn forward_events(
     mut events: SseEventStream,
     sender: mpsc::Sender<ServerJsonRpcMessage>,
     inbound: Arc<InboundScreen>,
-    trouble: DisconnectReason,
+    disconnect_reason: DisconnectReason,
     stop: CancellationToken,
 ) {
     loop {
@@ -67,8 +67,8 @@ async fn forward_events(
             () = stop.cancelled() => return,
         };
         let data = match event {
-            None => return trouble.set_once(|| "its stream of events ended".to_owned()),
-            Some(Err(error)) => return trouble.set_once(|| error_chain(&error)),
+            None => return disconnect_reason.set_once(|| "its stream of events ended".to_owned()),
+            Some(Err(error)) => return disconnect_reason.set_once(|| error_chain(&error)),
             Some(Ok(event)) => event.data.unwrap_or_default(),
         };
         tokio::select! {

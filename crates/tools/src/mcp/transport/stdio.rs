@@ -30,16 +30,23 @@ const STDIN_CLOSE_GRACE_PERIOD: Duration = Duration::from_millis(300);
 const TERMINATE_GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 pub(super) async fn connect(server: &McpServer, access: &McpAccess) -> Result<McpConnection, McpError> {
-    let said = Arc::new(Mutex::new(StderrTail::default()));
-    let pipes = spawn_server(server, access, said.clone())?;
-    let (stop, trouble) = (CancellationToken::new(), DisconnectReason::default());
-    let from = BoundedLines { stdout: pipes.stdout, line_bytes: 0, disconnect_reason: trouble.clone() };
+    let stderr_tail = Arc::new(Mutex::new(StderrTail::default()));
+    let pipes = spawn_server(server, access, stderr_tail.clone())?;
+    let (stop, disconnect_reason) = (CancellationToken::new(), DisconnectReason::default());
+    let from = BoundedLines { stdout: pipes.stdout, line_bytes: 0, disconnect_reason: disconnect_reason.clone() };
     let inbound = InboundScreen::new();
     let (sender, messages) = mpsc::channel(MESSAGE_QUEUE_CAPACITY);
-    tokio::spawn(watch_process(pipes.process, said, trouble.clone(), stop.clone()));
+    tokio::spawn(watch_process(pipes.process, stderr_tail, disconnect_reason.clone(), stop.clone()));
     tokio::spawn(forward_lines(from, sender, inbound.clone(), stop.clone()));
     let to = Arc::new(tokio::sync::Mutex::new(Some(pipes.stdin)));
-    handshake(StdioTransport { stdin: to, messages, inbound: inbound.clone() }, access, &inbound, trouble, stop).await
+    handshake(
+        StdioTransport { stdin: to, messages, inbound: inbound.clone() },
+        access,
+        &inbound,
+        disconnect_reason,
+        stop,
+    )
+    .await
 }
 
 /// Reads a program's messages line by line, until its output ends.
@@ -102,7 +109,7 @@ impl rmcp::transport::Transport<RoleClient> for StdioTransport {
 fn spawn_server(
     server: &McpServer,
     access: &McpAccess,
-    said: Arc<Mutex<StderrTail>>,
+    stderr_tail: Arc<Mutex<StderrTail>>,
 ) -> Result<PipedProcess, McpError> {
     let McpTransport::Stdio { command, args, env, cwd } = &server.transport else {
         return Err(McpError::Unreachable("it is no program".to_owned()));
@@ -119,7 +126,8 @@ fn spawn_server(
     let path = all.iter().rev().find(|(name, _)| *name == "PATH").map(|(_, value)| *value);
     let program = find_program(command, path, &cwd).ok_or_else(|| failed("there is no such program".to_owned()))?;
     let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-    let complaints = Box::new(move |piece: &[u8]| said.lock().unwrap_or_else(PoisonError::into_inner).push(piece));
+    let on_stderr =
+        Box::new(move |piece: &[u8]| stderr_tail.lock().unwrap_or_else(PoisonError::into_inner).push(piece));
     let mut program = ProgramSpec {
         path: &program,
         name: OsStr::new(command),
@@ -128,7 +136,7 @@ fn spawn_server(
         cwd_handle: None,
         env: &mut all.into_iter(),
     };
-    PipedProcess::spawn(&mut program, complaints, &access.groups).map_err(|error| failed(error.to_string()))
+    PipedProcess::spawn(&mut program, on_stderr, &access.groups).map_err(|error| failed(error.to_string()))
 }
 
 /// Returns the file of a command, as a shell would find it.
@@ -147,18 +155,18 @@ fn find_program(command: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathB
 /// Waits until the process ends or the connection is stopped; then ends its process group.
 async fn watch_process(
     mut process: Process,
-    said: Arc<Mutex<StderrTail>>,
-    trouble: DisconnectReason,
+    stderr_tail: Arc<Mutex<StderrTail>>,
+    disconnect_reason: DisconnectReason,
     stop: CancellationToken,
 ) {
     tokio::select! {
-        exit = process.wait() => trouble.set_once(|| describe_exit(exit.ok(), &said)),
+        exit = process.wait() => disconnect_reason.set_once(|| describe_exit(exit.ok(), &stderr_tail)),
         () = stop.cancelled() => {
             // Its input is closed, which asks it to end.
             let ended = tokio::time::timeout(STDIN_CLOSE_GRACE_PERIOD, process.wait()).await;
             // If the process ended first, the end of its output was seen before its exit.
             if let Ok(exit) = ended {
-                trouble.set_once(|| describe_exit(exit.ok(), &said));
+                disconnect_reason.set_once(|| describe_exit(exit.ok(), &stderr_tail));
             }
         }
     }
@@ -167,7 +175,7 @@ async fn watch_process(
     stop.cancel();
 }
 
-fn describe_exit(exit: Option<Exit>, said: &Mutex<StderrTail>) -> String {
+fn describe_exit(exit: Option<Exit>, stderr_tail: &Mutex<StderrTail>) -> String {
     let how = match exit {
         Some(Exit::Code(code)) => format!("it exited with code {code}"),
         Some(Exit::Signal(number)) => {
@@ -175,7 +183,7 @@ fn describe_exit(exit: Option<Exit>, said: &Mutex<StderrTail>) -> String {
         }
         None => "it ended".to_owned(),
     };
-    match said.lock().unwrap_or_else(PoisonError::into_inner).finish_last_line() {
+    match stderr_tail.lock().unwrap_or_else(PoisonError::into_inner).finish_last_line() {
         Some(line) => format!("{how}: {line}"),
         None => how,
     }

@@ -78,8 +78,8 @@ impl McpHttpClient {
             value.set_sensitive(true);
             all.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?, value);
         }
-        let says_itself = all.contains_key(&AUTHORIZATION);
-        let tokens = access.tokens.clone().filter(|_| !says_itself).map(|tokens| (tokens, server.clone()));
+        let has_own_authorization = all.contains_key(&AUTHORIZATION);
+        let tokens = access.tokens.clone().filter(|_| !has_own_authorization).map(|tokens| (tokens, server.clone()));
         let unbuilt = |error: reqwest::Error| McpError::Unreachable(error_chain(&error));
         let client = client_builder(access.proxy.as_ref())
             .map_err(unbuilt)?
@@ -102,9 +102,9 @@ impl McpHttpClient {
     pub(super) async fn connect(self, access: &McpAccess) -> Result<McpConnection, McpError> {
         let config =
             StreamableHttpClientTransportConfig::with_uri(self.url.as_str()).max_sse_event_size(MAX_MESSAGE_BYTES);
-        let (inbound, trouble) = (self.inbound.clone(), self.disconnect_reason.clone());
+        let (inbound, disconnect_reason) = (self.inbound.clone(), self.disconnect_reason.clone());
         let transport = StreamableHttpClientTransport::with_client(self, config);
-        handshake(transport, access, &inbound, trouble, CancellationToken::new()).await
+        handshake(transport, access, &inbound, disconnect_reason, CancellationToken::new()).await
     }
 
     fn request(&self, method: Method, url: Url) -> RequestBuilder {
