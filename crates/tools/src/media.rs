@@ -1,5 +1,5 @@
-//! Detects the type of a file: text, image, document, audio, video or binary. The extension and the first bytes must
-//! agree. It reads no files.
+//! Detects the type of a file: text, image, document, audio, video or binary. The extension decides,
+//! confirmed by the first bytes where the format has fixed ones. It reads no files.
 
 use crate::encoding::is_binary;
 use std::path::Path;
