@@ -1,5 +1,5 @@
-//! Runs a session: takes one order after another, gives the agent its work, keeps prompts that come meanwhile, and looks
-//! whether the configuration has changed on disk.
+//! The actor that runs a session: it handles one command after another, gives tasks to the agent, queues prompts that
+//! arrive meanwhile, and checks whether the configuration has changed on disk.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -26,30 +26,30 @@ use crate::panics::panic_message;
 use crate::protect::{report_changes_at_end, reset_approval_mode};
 use crate::services::{Interaction, Services};
 
-/// How often the configuration is looked at.
+/// How often the configuration on disk is checked for changes.
 const CONFIG_RESCAN_INTERVAL: Duration = Duration::from_secs(1);
-/// More prompts than this nobody lets wait.
+/// The queue's length; further prompts are refused.
 const MAX_QUEUED_PROMPTS: usize = 100;
 
-/// The session at work.
+/// The actor that owns a running session.
 pub(super) struct SessionActor {
     pub(super) options: SessionOptions,
     pub(super) world: ProcessEnv,
     pub(super) shared: std::sync::Arc<SharedView>,
     pub(super) config_watch: ConfigWatch,
-    /// Whether the disk did not answer at the last look.
+    /// Whether the disk did not respond at the last scan.
     pub(super) is_disk_unresponsive: bool,
-    /// The guards whose worker was given up, when that was last looked at.
+    /// The guards whose worker was given up, as of the last scan.
     pub(super) guards_with_dead_worker: Vec<String>,
     pub(super) extension_updates: ExtensionUpdates,
     pub(super) mcp_sign_in: McpSignInTask,
-    /// What is asked; nothing once nobody is left who could ask.
+    /// The incoming messages; `None` once every sender is dropped.
     messages: Option<UnboundedReceiver<ActorMessage>>,
     agent_slot: AgentSlot,
-    /// Ends what runs now.
+    /// Cancels the running task.
     cancel: CancellationToken,
     queue: VecDeque<QueuedTask>,
-    /// What to tell the agent when it is free.
+    /// Changes to apply to the agent when it is idle.
     deferred: DeferredChanges,
     /// Commands that ask the user something.
     pub(super) dialogs: JoinSet<Option<DialogOutcome>>,
@@ -58,30 +58,30 @@ pub(super) struct SessionActor {
     startup_warnings: Vec<String>,
 }
 
-/// Who has the agent.
+/// Where the agent is: here, in a running task, or lost.
 enum AgentSlot {
-    /// Nobody.
+    /// The actor holds it.
     Idle(Box<Agent>),
-    /// A task of its own.
+    /// A spawned task holds it and returns it.
     Busy(JoinHandle<Box<Agent>>),
-    /// It was lost in a panic.
+    /// A panic of its task dropped it.
     Lost,
 }
 
-/// Something that the user wants done: what was typed, and what it means.
+/// A task that the user message for, with the line that was typed for it.
 struct QueuedTask {
     typed: String,
     task: AgentTask,
 }
 
-/// Changes that wait for a free agent.
+/// Changes that wait until the agent is idle.
 #[derive(Default)]
 struct DeferredChanges {
     model: Option<ModelChange>,
     system_prompt: Option<String>,
 }
 
-/// Another model: its name, and who answers if that is somebody else.
+/// Another model: its name, and the model itself if the connection changes too.
 pub(super) struct ModelChange {
     pub(super) name: String,
     pub(super) model: Option<AnyModel>,
@@ -93,7 +93,7 @@ impl SessionActor {
         world: ProcessEnv,
         made: PreparedAgent,
         shared: std::sync::Arc<SharedView>,
-        asked: UnboundedReceiver<ActorMessage>,
+        messages: UnboundedReceiver<ActorMessage>,
     ) -> Self {
         SessionActor {
             config_watch: ConfigWatch::new(&shared.view().loaded, &options.policies),
@@ -104,7 +104,7 @@ impl SessionActor {
             options,
             world,
             shared,
-            messages: Some(asked),
+            messages: Some(messages),
             agent_slot: AgentSlot::Idle(Box::new(made.agent)),
             cancel: CancellationToken::new(),
             queue: VecDeque::new(),
@@ -116,7 +116,7 @@ impl SessionActor {
         }
     }
 
-    /// Works until the session is over.
+    /// Runs until the session is over.
     pub(super) async fn run(mut self) {
         self.announce_configuration();
         self.reply_agent_diagnostics();
@@ -128,24 +128,24 @@ impl SessionActor {
         }
         self.connect_servers();
         self.start_task(AgentTask::Start(self.start_source));
-        let mut look = tokio::time::interval(CONFIG_RESCAN_INTERVAL);
-        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        look.reset();
-        let mut looking = JoinSet::new();
-        let looks = self.options.interaction == Interaction::Interactive;
-        if looks {
+        let mut rescan_timer = tokio::time::interval(CONFIG_RESCAN_INTERVAL);
+        rescan_timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        rescan_timer.reset();
+        let mut scans = JoinSet::new();
+        let watches = self.options.interaction == Interaction::Interactive;
+        if watches {
             self.check_newer_versions();
         }
         while !self.is_over() {
             tokio::select! {
                 biased;
-                asked = next_message(&mut self.messages) => self.handle_message(asked),
+                message = next_message(&mut self.messages) => self.handle_message(message),
                 agent = self.agent_slot.join_agent() => self.finish_task(agent),
                 Some(end) = self.dialogs.join_next() => self.finish_dialog(end),
                 Some(found) = self.extension_updates.lookups.join_next() => self.handle_update_result(found),
                 Some(found) = self.extension_updates.version_checks.join_next() => self.announce_newer_version(found),
-                Some(Ok(looked)) = looking.join_next() => self.apply_scan(looked),
-                _ = look.tick(), if looks && looking.is_empty() => drop(looking.spawn(self.scan_configuration())),
+                Some(Ok(scan)) = scans.join_next() => self.apply_scan(scan),
+                _ = rescan_timer.tick(), if watches && scans.is_empty() => drop(scans.spawn(self.scan_configuration())),
             }
         }
         let reason = self.end_reason.unwrap_or(EndReason::Exit);
@@ -177,13 +177,13 @@ impl SessionActor {
         self.shared.view().services.clone()
     }
 
-    fn handle_message(&mut self, asked: Option<ActorMessage>) {
-        match asked {
+    fn handle_message(&mut self, message: Option<ActorMessage>) {
+        match message {
             Some(ActorMessage::Command(order)) if self.end_reason.is_none() => self.handle_command(order),
             Some(ActorMessage::Command(_)) => {}
             Some(ActorMessage::Canary(hook)) => self.fire_canary(&hook),
             Some(ActorMessage::End(when, reason)) => self.begin_shutdown(when, reason),
-            // Nobody is left who could ask for anything.
+            // Every sender is dropped, so no further message can arrive.
             None => self.begin_shutdown(Shutdown::Now, EndReason::Exit),
         }
     }
@@ -194,14 +194,14 @@ impl SessionActor {
         if when == Shutdown::Now {
             self.queue.clear();
             self.dialogs = JoinSet::new();
-            // A turn that is over cannot be cancelled, nor can what its hooks still have to say.
+            // A turn that is over cannot be cancelled, and its hooks' reports must not be.
             if !matches!(self.agent_slot, AgentSlot::Idle(_)) {
                 self.cancel.cancel();
             }
         }
     }
 
-    /// A prompt that waits its turn, and what was typed for it.
+    /// Queues a prompt, with the line that was typed for it.
     pub(super) fn enqueue_prompt(&mut self, prompt: String, typed: String) {
         self.enqueue(QueuedTask { typed, task: AgentTask::Prompt(prompt) });
     }
@@ -266,7 +266,7 @@ impl SessionActor {
         }
     }
 
-    /// Something for the agent, now or when it is free.
+    /// Starts a task, or queues it until the agent is idle.
     fn enqueue(&mut self, next: QueuedTask) {
         if matches!(self.agent_slot, AgentSlot::Idle(_)) {
             return self.start_queued_task(next);
@@ -278,12 +278,13 @@ impl SessionActor {
         self.send_queue();
     }
 
-    /// Whether the agent has nothing to do.
+    /// Returns whether the agent is idle.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.agent_slot, AgentSlot::Idle(_))
     }
 
-    /// Whether something may begin that makes no sense while the agent works on something else; if not, that is said.
+    /// Returns whether the agent is idle, and warns the user if it is not. For commands that make no sense during a
+    /// turn.
     pub(super) fn require_idle(&self) -> bool {
         let free = self.is_idle();
         if !free {
@@ -344,7 +345,7 @@ impl SessionActor {
         }
     }
 
-    /// Says that there is nothing to wait for, after an order of which nothing came.
+    /// Reports that the session is idle, after a command that started no task.
     pub(super) fn send_idle(&self) {
         if let AgentSlot::Idle(agent) = &self.agent_slot {
             self.send_event(AgentEvent::Idle { model: agent.model().to_owned(), tokens: agent.context_tokens() });
@@ -359,7 +360,7 @@ impl SessionActor {
         self.send_event(AgentEvent::PromptsQueued(self.queue.iter().map(|one| one.typed.clone()).collect()));
     }
 
-    /// Prompts that were never begun go back to who typed them.
+    /// Returns prompts that were not started to the front end.
     fn return_prompts(&self, waiting: Vec<QueuedTask>) {
         if !waiting.is_empty() {
             self.send_event(AgentEvent::PromptsReturned(waiting.into_iter().map(|one| one.typed).collect()));
@@ -367,13 +368,14 @@ impl SessionActor {
         }
     }
 
-    /// Another model from now on, or from the end of the turn on.
+    /// Changes the model now, or at the end of the turn if the agent is busy.
     pub(super) fn change_model(&mut self, other: ModelChange) {
         self.shared.update(|view| view.model.clone_from(&other.name));
         self.send_event(AgentEvent::ModelChanged(other.name.clone()));
         match (&mut self.agent_slot, self.deferred.model.take()) {
             (AgentSlot::Idle(agent), _) => other.apply(agent),
-            // Of two that wait, the later one's name counts, wherever it is.
+            // Of two deferred changes the later name counts, with the earlier one's connection if it brings none
+            // itself.
             (_, Some(ModelChange { model: Some(model), .. })) if other.model.is_none() => {
                 self.deferred.model = Some(ModelChange { model: Some(model), ..other });
             }
@@ -388,13 +390,13 @@ impl SessionActor {
         }
     }
 
-    /// Another approval mode, unless something stands in the way.
+    /// Changes the approval mode, or falls back to the default mode if something prevents it.
     fn set_approval_mode(&mut self, mode: ApprovalMode) {
         let view = self.shared.view();
         let obstacle = view.mode_obstacle(mode);
         if let Some(why) = &obstacle {
             self.reply(Reply::warning(format!("{why}, so the approval mode is default, not {}", mode.as_str())));
-            // Which modes there are has changed.
+            // The selectable modes have changed.
             self.send_event(AgentEvent::ConfigurationChanged);
         }
         let is_offered = obstacle.is_none() && view.services.approvals.selectable_modes().contains(&mode);
@@ -404,7 +406,7 @@ impl SessionActor {
         self.send_event(AgentEvent::ModeChanged(mode));
     }
 
-    /// Leaves an approval mode that can't be had any more.
+    /// Leaves an approval mode that is no longer allowed.
     pub(super) fn leave_disallowed_mode(&self) {
         let view = self.shared.view();
         if let Some(why) = view.mode_obstacle(view.services.approvals.mode()) {
@@ -444,14 +446,14 @@ impl SessionActor {
 }
 
 impl Drop for SessionActor {
-    /// However the session ends, its front end must hear that there is nothing more to wait for.
+    /// Closes the event stream, however the session ends, so that the front end stops waiting.
     fn drop(&mut self) {
         self.services().events.close();
     }
 }
 
 impl AgentSlot {
-    /// The agent, when its task is over; a panic loses it.
+    /// Waits for the agent's task and returns the agent; a panic loses it.
     async fn join_agent(&mut self) -> Result<Box<Agent>, JoinError> {
         match self {
             AgentSlot::Busy(task) => task.await,
@@ -464,12 +466,13 @@ fn join_error_message(error: JoinError) -> String {
     error.try_into_panic().map_or_else(|_| "it was ended".to_owned(), |payload| panic_message(&*payload).to_owned())
 }
 
-/// The next thing asked. That nobody is left to ask is said once, or nothing else would be heard any more.
-async fn next_message(asked: &mut Option<UnboundedReceiver<ActorMessage>>) -> Option<ActorMessage> {
-    let Some(receiver) = asked else { return std::future::pending().await };
+/// Receives the next message. A closed channel is reported once; afterwards this waits for ever, so that it does not
+/// win every `select!`.
+async fn next_message(messages: &mut Option<UnboundedReceiver<ActorMessage>>) -> Option<ActorMessage> {
+    let Some(receiver) = messages else { return std::future::pending().await };
     let next = receiver.recv().await;
     if next.is_none() {
-        *asked = None;
+        *messages = None;
     }
     next
 }

@@ -1,5 +1,4 @@
-//! What the agent can be busy with, and how it does that: a job takes the agent along and gives it back. When one is begun is
-//! up to `actor.rs`.
+//! The tasks that occupy the agent. A task takes the agent and returns it; `actor.rs` decides when one starts.
 
 use hookwright_settings::commands::CustomCommand;
 use tokio_util::sync::CancellationToken;
@@ -9,7 +8,7 @@ use crate::agent::{Agent, EndReason, StartSource};
 use crate::checkpoint::{ConflictPolicy, RestoreScope};
 use crate::event::{AgentEvent, SessionActivity};
 
-/// What the agent can be busy with.
+/// A task that occupies the agent.
 pub(super) enum AgentTask {
     Start(StartSource),
     Prompt(String),

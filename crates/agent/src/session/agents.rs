@@ -1,4 +1,4 @@
-//! The sub-agents of a running session: found, listed, read again and switched.
+//! Discovers, lists, reloads and switches the sub-agents of a running session.
 
 use hookwright_hooks::{Diagnostic, Severity, did_you_mean};
 use hookwright_settings::LoadedConfig;
@@ -12,7 +12,7 @@ use super::reply::Reply;
 use crate::event::AgentEvent;
 use crate::protect::UntrustedInstructions;
 
-/// The sub-agents of a configuration, without those whose definitions wait for trust.
+/// Returns the sub-agents of a configuration, without those whose definitions wait for trust.
 pub(super) fn trusted_agents(loaded: &LoadedConfig, held: &UntrustedInstructions) -> SubAgents {
     let mut agents = discover(loaded);
     let SubAgents { list, diagnostics, .. } = &mut agents;
@@ -40,7 +40,7 @@ impl SessionActor {
         }
     }
 
-    /// Reads the definitions again; the next request offers what is there then.
+    /// Reads the definitions again. The next model request offers the new ones.
     pub(super) fn refresh_agents(&self) {
         let (services, loaded) = (self.services(), self.shared.view().loaded.clone());
         services
@@ -49,7 +49,7 @@ impl SessionActor {
         self.send_event(AgentEvent::ConfigurationChanged);
     }
 
-    /// What is wrong with them.
+    /// Sends a reply for each problem in the definitions.
     pub(super) fn reply_agent_diagnostics(&self) {
         let agents = self.services().subagents.current();
         agents.diagnostics.iter().for_each(|one| self.reply(Reply::Diagnostic(Box::new(one.clone()))));
@@ -89,7 +89,7 @@ impl SessionActor {
     }
 }
 
-/// An agent, and what to know of it.
+/// Returns the row that lists an agent: its name, and its description and state.
 fn agent_row(agent: &SubAgentDefinition) -> (String, String) {
     let state = if agent.enabled { "" } else { ", disabled" };
     let servers: Vec<&str> = agent.servers.iter().map(|server| server.name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! `/theme` and `/vim`: how the screen looks and which keys it has. Settings of the user's own; the screen follows them.
+//! `/theme` and `/vim`: change the user's settings for colours and key bindings, which the screen follows.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::dialog::{DialogContext, DialogOutcome, dialog_outcome};
 use super::reply::Reply;
 use crate::user_question::{QuestionChoice, UserQuestion};
 
-/// The themes, and what they are for.
+/// The names of the themes with their descriptions.
 pub const THEMES: [(&str, &str); 5] = [
     ("auto", "dark or light, as the terminal's background is"),
     ("dark", "for dark backgrounds"),
@@ -40,7 +40,7 @@ impl SessionActor {
         }
     }
 
-    /// The other set of keys.
+    /// Switches between vi's key bindings and the usual ones.
     pub(super) fn toggle_vim_mode(&mut self) {
         let wanted = !self.shared.view().loaded.settings.general.vim_mode;
         self.save_user_setting(&["general", "vimMode"], Value::from(wanted));
@@ -55,14 +55,14 @@ impl SessionActor {
     }
 }
 
-async fn run_theme_dialog(talk: DialogContext) -> Option<DialogOutcome> {
-    let now = talk.loaded.settings.ui.theme.clone().unwrap_or_else(|| "terminal".to_owned());
+async fn run_theme_dialog(dialog: DialogContext) -> Option<DialogOutcome> {
+    let now = dialog.loaded.settings.ui.theme.clone().unwrap_or_else(|| "terminal".to_owned());
     let choices = THEMES.iter().map(|(name, about)| QuestionChoice::new(*name, *about)).collect();
     let selected = THEMES.iter().position(|(name, _)| *name == now).unwrap_or(0);
-    let asked = UserQuestion::choice("Which theme?", choices)
+    let question = UserQuestion::choice("Which theme?", choices)
         .with_details([format!("Now it is {now}.")])
         .with_selected(selected);
-    let at = asked.ask_choice(&talk.services).await?;
+    let at = question.ask_choice(&dialog.services).await?;
     let (name, _) = THEMES.get(at)?;
     dialog_outcome(move |session| session.set_theme(name))
 }

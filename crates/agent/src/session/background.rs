@@ -1,4 +1,4 @@
-//! `/background`: commands that run on by themselves, for the user to see, to keep beyond the session, or to end.
+//! `/background`: lists background commands, keeps them beyond the session, or ends them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,8 @@ impl SessionActor {
         };
         let found = pid.parse().ok().and_then(|pid| services.tool_context.jobs.find(pid));
         let Some(job) = found else {
-            let said = format!("no command that runs in the background has the number {pid}; /background lists them");
-            return self.reply(Reply::warning(said));
+            let text = format!("no command that runs in the background has the number {pid}; /background lists them");
+            return self.reply(Reply::warning(text));
         };
         tokio::spawn(async move {
             let reply = if keep { keep_job(&job).await } else { end_job(&job).await };
@@ -62,10 +62,10 @@ async fn end_job(job: &BackgroundJob) -> Reply {
     Reply::plain(format!("{} has ended: {}", job.pid, job.command))
 }
 
-/// What runs on although the session is over, because the user wants it: said on leaving.
+/// Tells the user, at the end of the session, which background commands keep running.
 pub(crate) fn announce_kept_jobs(services: &Services) {
     for job in services.tool_context.jobs.list().iter().filter(|job| job.is_kept()) {
-        let said = format!("still running, as you asked: {} {}", job.pid, job.command);
-        services.events.send(AgentEvent::Reply(Reply::news(said)));
+        let text = format!("still running, as you asked: {} {}", job.pid, job.command);
+        services.events.send(AgentEvent::Reply(Reply::news(text)));
     }
 }

@@ -1,4 +1,4 @@
-//! Fires one hook alone, on an input that asks for nothing, to see whether it is awake.
+//! Fires one hook alone, on a harmless input, to test whether it responds.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::services::HookEventForwarder;
 
 impl SessionActor {
     pub(super) fn fire_canary(&mut self, hook: &Arc<Hook>) {
-        // Alone or not, what an agent changed does not run.
+        // A canary obeys the trust check: a hook that an agent changed does not run.
         if let Err(why) = self.services().hooks.check_trust(hook) {
             return self.reply(Reply::warning(format!("canary: {} was not fired: {why}", hook.id())));
         }
@@ -36,10 +36,10 @@ impl SessionActor {
     }
 }
 
-/// A hook by itself, which runs whatever happens, and something harmless that happens.
+/// Builds a registry with this one hook, which runs unconditionally, and a harmless event for it.
 ///
 /// # Errors
-/// If the event can't be made up.
+/// If the event cannot be built from the sample input.
 pub fn build_canary(hook: &Hook) -> Result<(Registry, AnyEvent), serde_json::Error> {
     let event = AnyEvent::from_fields(hook.event, harmless_input(hook))?;
     let mut alone = Registry::default();
@@ -52,11 +52,11 @@ pub fn build_canary(hook: &Hook) -> Result<(Registry, AnyEvent), serde_json::Err
     Ok((alone, event))
 }
 
-/// A sample of the event that asks for nothing, about what the hook's matcher names.
+/// Returns a sample input for the hook's event that asks for nothing and names the matcher's tool.
 fn harmless_input(hook: &Hook) -> Map<String, Value> {
     let named = hook.matcher_text.as_deref().unwrap_or_default().split('|').next().map(str::trim);
     let is_name = |name: &&str| !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || char == '_');
-    // Under whatever name it is meant, it is told as what it is here.
+    // The matcher may use another agent's name for a tool; the input uses ours.
     let named = named.filter(is_name).map(|name| tools_named(name).next().unwrap_or(name));
     let named = named.filter(|name| hook.matcher.matches(name));
     let subject = named.or_else(|| sample_subject(hook.event, std::iter::once(hook)));

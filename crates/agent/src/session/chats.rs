@@ -1,4 +1,4 @@
-//! Earlier and kept conversations: `/clear`, `/resume` and `/chat`.
+//! Earlier and saved conversations: `/clear`, `/resume` and `/chat`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::agent::{Agent, EndReason, StartSource};
 use crate::event::AgentEvent;
 use crate::transcript::{self, Transcript, TranscriptError};
 
-/// Begins a new conversation in this one's place.
+/// Ends the conversation and begins a new one in its place.
 pub(super) async fn clear_conversation(agent: &mut Agent, loaded: &LoadedConfig, cancel: &CancellationToken) {
     agent.end(EndReason::Clear).await;
     let services = agent.services().clone();
@@ -26,7 +26,7 @@ pub(super) async fn clear_conversation(agent: &mut Agent, loaded: &LoadedConfig,
         Ok(transcript) => {
             services.hooks.set_session(setup::engine_session(loaded, &id, transcript.path()));
             agent.clear(transcript);
-            // What skills opened goes with their words.
+            // The directories that skills made readable are forgotten with the skills' instructions.
             services.tool_context.workspace.clear_readable_dirs();
             services.events.send(AgentEvent::Cleared);
         }
@@ -60,7 +60,7 @@ impl SessionActor {
         }
     }
 
-    /// Another conversation in this one's place.
+    /// Replaces the conversation with an earlier one.
     fn resume_session(&mut self, id: String) -> Result<(), SessionError> {
         let view = self.shared.view();
         let options = SessionOptions { resume: Some(id), session_id: None, ..self.options.clone() };
@@ -69,7 +69,7 @@ impl SessionActor {
         let made = setup::prepare_agent(&options, &view.loaded, &view.unarmed_guards(), guards.clone(), events)?;
         let services = made.agent.services();
         services.approvals.set_mode(view.services.approvals.mode());
-        // Hooks are as they are now, not as they were when the configuration was read.
+        // Keeps the current hooks, not those of the time when the configuration was loaded.
         services.hooks.reload(view.services.hooks.registry());
         guards.arm(&view.loaded, &services.hooks.registry(), &services.tool_context.process_groups);
         self.start_task(AgentTask::Resume(Box::new(made.agent)));
@@ -96,10 +96,10 @@ impl SessionActor {
     }
 }
 
-/// The directory of conversations kept under a name.
+/// The directory of conversations that the user saved under a name.
 struct SavedChats(PathBuf);
 
-/// Why a kept conversation cannot be used.
+/// The reason why a saved conversation cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum SavedChatError {
     #[error("a name is made of letters, digits, `-`, `_` and `.`, and does not begin with a dot")]
@@ -134,7 +134,7 @@ impl SavedChats {
         std::fs::remove_file(self.file_path(name)?).map_err(|_| self.not_found(name))
     }
 
-    /// Copies a conversation under an id of its own, so that the kept one stays as it is.
+    /// Copies a saved conversation under a new id, so that the saved one does not change.
     fn copy_to_session(&self, name: &str, chats: &Path) -> Result<String, SavedChatError> {
         let file = self.file_path(name)?;
         if !file.is_file() {

@@ -1,116 +1,118 @@
-//! What a front end can ask of a session, as values. How a typed line becomes one is `input_line.rs`.
+//! The commands that a front end can send to a session. `input_line.rs` parses typed lines into them.
 
 use crate::checkpoint::{ConflictPolicy, RestoreScope};
 use hookwright_settings::ApprovalMode;
 use hookwright_settings::commands::CustomCommand;
 
-/// Something to do.
+/// A command from a front end to a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionCommand {
-    /// Answer a prompt.
+    /// Answers a prompt.
     Prompt(String),
-    /// Answer what was piped in, which may be anybody's words and attaches nothing, and what was typed beside it.
+    /// Answers piped text together with a typed prompt. The piped text is untrusted and attaches no files.
     PipedPrompt {
-        /// What came from the pipe.
+        /// The text that was read from the pipe.
         piped: String,
-        /// What the user typed; empty if nothing.
+        /// The text that the user typed; may be empty.
         typed: String,
     },
-    /// Run the user's own shell command.
+    /// Runs the user's own shell command.
     UserShell(String),
-    /// Answer what a custom command stands for.
+    /// Answers the prompt that a custom command expands to.
     CustomCommand {
-        /// The command.
+        /// The custom command to expand.
         command: Box<CustomCommand>,
-        /// The whole line.
+        /// The whole line that was typed.
         typed: String,
-        /// What stands behind the command's name.
+        /// The text after the command's name.
         args: String,
     },
-    /// Answer a prompt that an MCP server has.
+    /// Answers a prompt of an MCP server.
     ServerPrompt {
-        /// The server.
+        /// The name of the server.
         server: String,
-        /// The prompt's name there.
+        /// The prompt's name on the server.
         name: String,
-        /// What it is given.
+        /// The arguments of the prompt.
         args: serde_json::Map<String, serde_json::Value>,
-        /// The whole line.
+        /// The whole line that was typed.
         typed: String,
     },
-    /// Answer what may be a prompt of an MCP server's, once they have said what they have; else what it says.
+    /// Answers a line that may name a prompt of an MCP server. Servers are waited for; if none has the prompt, the line
+    /// itself is the prompt.
     MaybeServerPrompt(String),
-    /// Forget everything and begin a new conversation.
+    /// Begins a new conversation with an empty history.
     Clear,
-    /// Compress the history.
+    /// Compresses the history.
     Compress,
-    /// Say which model is asked, or ask another from now on.
+    /// Shows the model's name, or changes the model.
     Model(Option<String>),
-    /// Connect a model.
+    /// Connects a model.
     Auth,
-    /// Forget what was connected, and leave.
+    /// Forgets the saved connections and ends the session.
     Logout,
-    /// Show and change settings; the one of this name, if there is a name.
+    /// Shows and changes settings, or the setting of this name.
     Settings(Option<String>),
-    /// Other colours; without a name, ask which.
+    /// Changes the colours; without a name, asks for one.
     Theme(Option<String>),
-    /// vi's keys, on or off.
+    /// Switches vi's key bindings on or off.
     Vim,
-    /// Show and change whether this folder is trusted.
+    /// Shows and changes whether this folder is trusted.
     FolderTrust,
-    /// The directories that tools may work in.
+    /// Lists or adds the directories that tools may work in.
     Directory(DirectoryAction),
-    /// Have the model write notes on the project.
+    /// Has the model write notes on the project.
     Init,
-    /// Show what is different.
+    /// Shows differences in files.
     Diff(DiffAction),
-    /// Say what the model can call.
+    /// Lists the tools that the model can call.
     Tools(Detail),
-    /// What the model is told from context files.
+    /// Shows or changes the text of context files.
     Memory(MemoryAction),
-    /// List the custom commands.
+    /// Lists the custom commands.
     ListCustomCommands,
-    /// Go on with another session of this project; without a name, list them.
+    /// Resumes another session of this project; without a name, lists them.
     Resume(Option<String>),
-    /// Conversations kept under a name.
+    /// Saves, resumes, deletes or lists conversations under a name.
     Chat(ChatAction),
-    /// What can be brought back.
+    /// Lists or restores checkpoints.
     Restore(RestoreAction),
-    /// What the user has allowed.
+    /// Lists or withdraws what the user has allowed.
     Permissions(PermissionsAction),
-    /// The hooks.
+    /// Lists, switches or trusts hooks.
     Hooks(HooksAction),
-    /// The sub-agents.
+    /// Lists, reloads or switches sub-agents.
     Agents(AgentsAction),
-    /// Have the model use a skill.
+    /// Has the model use a skill.
     UseSkill {
-        /// Its name.
+        /// The name of the skill.
         name: String,
-        /// What for.
+        /// The task to use it for.
         task: String,
-        /// The whole line.
+        /// The whole line that was typed.
         typed: String,
     },
-    /// The skills.
+    /// Lists, reloads or switches skills.
     Skills(SkillsAction),
-    /// The extensions.
+    /// Lists, switches or updates extensions.
     Extensions(ExtensionsAction),
-    /// Commands that run on by themselves.
+    /// Lists, keeps or ends background commands.
     Background(BackgroundAction),
-    /// The MCP servers.
+    /// Lists, reconnects or signs in to MCP servers.
     Mcp(McpAction),
-    /// Say where and what this is.
+    /// Shows version, model, folder and files of the session.
     About,
-    /// Another approval mode.
+    /// Changes the approval mode.
     SetApprovalMode(ApprovalMode),
-    /// End what runs now; prompts that wait are given back.
+    /// Cancels the running task; queued prompts are returned.
     Cancel,
-    /// Give back the last prompt that waits.
+    /// Returns the last queued prompt to the user.
     RecallPrompt,
 }
 
 impl SessionCommand {
-    /// Whether it takes its turn behind what the agent does now; [`crate::AgentEvent::Begun`] says when it begins.
+    /// Returns whether the command waits until the agent is idle; [`crate::AgentEvent::InputStarted`] tells when it
+    /// starts.
     pub fn is_queued(&self) -> bool {
         matches!(
             self,
@@ -127,7 +129,7 @@ impl SessionCommand {
         )
     }
 
-    /// The word in logs, which tells nothing of what the user wrote.
+    /// Returns the command's name for logs, without the user's text.
     pub(crate) fn as_str(&self) -> &'static str {
         match self {
             SessionCommand::Prompt(_) | SessionCommand::PipedPrompt { .. } => "prompt",
@@ -168,7 +170,7 @@ impl SessionCommand {
         }
     }
 
-    /// Whether it only shows something: then it may come from anywhere.
+    /// Returns whether the command only shows something or reloads sub-agents, so that it may come from any origin.
     pub fn is_read_only(&self) -> bool {
         match self {
             SessionCommand::Model(None)
@@ -194,196 +196,196 @@ impl SessionCommand {
     }
 }
 
-/// How much is said.
+/// How much detail a list has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// A line each.
+    /// One line for each entry.
     Short,
-    /// Everything.
+    /// Names with descriptions.
     Full,
 }
 
-/// About context files.
+/// An action of `/memory`, on context files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryAction {
-    /// Show what the model is told.
+    /// Shows the text that the model gets.
     Show,
-    /// Name the files that it comes from.
+    /// Lists the files that the text comes from.
     List,
-    /// Add to the user's own.
+    /// Adds a line to the user's context file.
     Add(String),
-    /// Read them again.
+    /// Reads the context files again.
     Reload,
 }
 
-/// About directories.
+/// An action of `/directory`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectoryAction {
-    /// List them.
+    /// Lists the directories.
     Show,
-    /// One more.
+    /// Adds a directory.
     Add(String),
 }
 
-/// About sub-agents.
+/// An action of `/agents`, on sub-agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentsAction {
-    /// List them.
+    /// Lists the sub-agents.
     List,
-    /// Read them again.
+    /// Reads the definitions again.
     Reload,
-    /// Let one be called.
+    /// Offers a sub-agent to the model.
     Enable(String),
-    /// Let one be called no more.
+    /// Hides a sub-agent from the model.
     Disable(String),
 }
 
-/// About kept conversations.
+/// An action of `/chat`, on saved conversations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChatAction {
-    /// Keep this one.
+    /// Saves the conversation under a name.
     Save(String),
-    /// Go on with a kept one.
+    /// Resumes a saved conversation.
     Resume(String),
-    /// Delete a kept one.
+    /// Deletes a saved conversation.
     Delete(String),
-    /// List them.
+    /// Lists the saved conversations.
     List,
 }
 
-/// About what the user has allowed.
+/// An action of `/permissions`, on what the user has allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PermissionsAction {
-    /// List it.
+    /// Lists the permissions.
     List,
-    /// Take back one of the list.
+    /// Withdraws the permission of this number.
     Forget(usize),
-    /// Take back everything.
+    /// Withdraws every permission.
     ForgetAll,
 }
 
-/// About checkpoints.
+/// An action of `/restore`, on checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RestoreAction {
-    /// List them.
+    /// Lists the checkpoints.
     List,
-    /// Show what bringing one back would do.
+    /// Shows what restoring a checkpoint would do.
     Show(String),
-    /// Bring one back.
+    /// Restores a checkpoint.
     Restore {
-        /// Which.
+        /// The number of the checkpoint.
         which: String,
-        /// What of it.
+        /// Whether files, the conversation or both are restored.
         what: RestoreScope,
-        /// What becomes of files that were changed since.
+        /// The policy for files that were changed since.
         since: ConflictPolicy,
     },
 }
 
-/// About skills.
+/// An action of `/skills`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SkillsAction {
-    /// List them with their states.
+    /// Lists the skills with their states.
     List(Detail),
-    /// Find them again.
+    /// Discovers the skills again.
     Reload,
-    /// Offer one again.
+    /// Offers a skill to the model again.
     Enable(String),
-    /// Offer one no more.
+    /// Hides a skill from the model.
     Disable(String),
 }
 
-/// Whether the user has agreed to what was shown.
+/// Whether the user has agreed to disable the guards that were shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisableConsent {
-    /// They have.
+    /// The user has agreed.
     Given,
-    /// Not yet.
+    /// The user has not been asked yet.
     Missing,
 }
 
-/// About extensions.
+/// An action of `/extensions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExtensionsAction {
-    /// List them with their states.
+    /// Lists the extensions with their states.
     List,
-    /// Switch one on.
+    /// Enables an extension.
     Enable(String, ExtensionScope),
-    /// Switch one off; with its guards, if the user has agreed to that.
+    /// Disables an extension; its guards too, if the user has agreed to that.
     Disable(String, ExtensionScope, DisableConsent),
-    /// Look for updates, of one or of all, and show them.
+    /// Looks for updates of one or all extensions and shows them.
     Update(Option<String>),
-    /// Put an update in place that was shown.
+    /// Installs an update that was shown.
     ConfirmUpdate(String),
 }
 
-/// Where a switch counts.
+/// Where an extension is enabled or disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtensionScope {
-    /// In every project.
+    /// In every project of the user.
     User,
-    /// In this one.
+    /// In this project only.
     Workspace,
 }
 
-/// What differences are shown.
+/// The differences that `/diff` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffAction {
-    /// From the last commit, and what the session changed besides.
+    /// Those from the last commit, and the session's other changes.
     All,
-    /// What the session changed.
+    /// The changes that the session made.
     Session,
 }
 
-/// About commands that run on by themselves; they are called by the number of the process that began them.
+/// An action of `/background`. A command is named by the id of its first process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackgroundAction {
-    /// List them.
+    /// Lists the background commands.
     List,
-    /// Let one stay when the session ends.
+    /// Keeps a command running when the session ends.
     Keep(String),
-    /// End one.
+    /// Ends a background command.
     End(String),
 }
 
-/// About MCP servers.
+/// An action of `/mcp`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpAction {
-    /// List them with what they have.
+    /// Lists the servers with their tools, prompts and resources.
     List(Detail),
-    /// Connect all of them anew.
+    /// Connects every server again.
     Refresh,
-    /// Sign in to one.
+    /// Signs in to a server.
     SignIn(String),
-    /// Forget what was got by that.
+    /// Forgets the token of a server.
     SignOut(String),
 }
 
-/// About hooks.
+/// An action of `/hooks`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HooksAction {
-    /// List them with their states.
+    /// Lists the hooks with their states.
     List,
-    /// Show the panel as text: by event, with what each hook is.
+    /// Shows the hooks as text, grouped by event, with details.
     Panel,
-    /// Switch one on.
+    /// Enables a hook.
     Enable(String),
-    /// Switch one off.
+    /// Disables a hook.
     Disable(String),
-    /// Switch all on.
+    /// Enables every hook.
     EnableAll,
-    /// Switch all off.
+    /// Disables every hook.
     DisableAll,
-    /// Show what waits for trust, and what changed.
+    /// Shows the changes that wait for trust.
     ShowUntrusted,
-    /// Trust one that is new or changed.
+    /// Trusts a hook that is new or changed.
     Trust(String),
-    /// Trust everything that waits for it.
+    /// Trusts every change that waits for trust.
     TrustAll,
 }
 
 impl PermissionsAction {
-    /// What to take back, as it stands behind `/permissions forget`.
+    /// Parses the argument of `/permissions forget`.
     pub(super) fn parse_forget(words: &str) -> Option<Self> {
         match words.trim() {
             "--all" => Some(PermissionsAction::ForgetAll),
@@ -393,7 +395,7 @@ impl PermissionsAction {
 }
 
 impl RestoreAction {
-    /// What stands behind `/restore`: nothing, `3`, or `3 files --overwrite`.
+    /// Parses the argument of `/restore`: nothing, `3`, or `3 files --overwrite`.
     pub(super) fn parse(words: &str) -> Option<Self> {
         let (mut which, mut what, mut since) = (None, None, ConflictPolicy::Keep);
         for word in words.split_whitespace() {

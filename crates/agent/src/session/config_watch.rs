@@ -1,5 +1,6 @@
-//! Notices changes to settings files, policies and hook scripts by looking at their times and sizes, once a second: a handful of
-//! files, no threads, and it works on every file system.
+//! Notices changes to settings files, policies and hook scripts by polling their times and sizes once a second.
+//!
+//! Polling needs no thread and works on every file system.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,27 +13,27 @@ use crate::policy::watched_policy_paths;
 
 type FileStamp = Option<(SystemTime, u64)>;
 
-/// The files that count, as they were when we last looked.
+/// The watched files, with their times and sizes at the last scan.
 #[derive(Clone, PartialEq)]
 pub(super) struct ConfigWatch {
     files: BTreeMap<PathBuf, FileStamp>,
-    /// Custom commands and where they are, which are read by themselves.
+    /// Custom commands and their directories, which are reloaded separately.
     commands: BTreeMap<PathBuf, FileStamp>,
 }
 
 impl ConfigWatch {
-    /// Begins to watch what a configuration was made of.
+    /// Begins to watch the files that a configuration was loaded from.
     pub(super) fn new(loaded: &LoadedConfig, policies: &[PathBuf]) -> ConfigWatch {
         let mut paths: Vec<PathBuf> = watched_policy_paths(loaded, policies);
         paths.extend(loaded.files.iter().map(|file| file.path.clone()));
         paths.push(loaded.paths.trusted_hooks.clone());
         paths.extend(loaded.watched_extension_paths());
         let commands = hookwright_settings::commands::watched_paths(&loaded.paths, &loaded.project, &loaded.extensions);
-        // A missing script that appears is news too, and so is one that changes.
+        // Scripts are watched while they are missing, too, so that one that appears is noticed.
         let hooks = loaded.registry.hooks().iter().map(AsRef::as_ref);
         let run = match loaded.settings.security.hook_review {
             HookReviewMode::Announce => hooks.map(|hook| loaded.protected_files_of(hook)).collect(),
-            // Whatever changes of a hook must wait, down to the last script.
+            // Every change of a hook must wait for review, so all scripts that it runs are watched.
             HookReviewMode::Ask | HookReviewMode::Block => loaded.files_run_by_all(hooks),
         };
         paths.extend(run.iter().flat_map(CommandFiles::paths).map(Path::to_owned));
@@ -40,12 +41,12 @@ impl ConfigWatch {
         ConfigWatch { files: watch(paths), commands: watch(commands) }
     }
 
-    /// The files that changed since the last look.
+    /// Scans again and returns the files that changed.
     pub(super) fn rescan_files(&mut self) -> Vec<PathBuf> {
         rescan(&mut self.files)
     }
 
-    /// Whether custom commands have changed since the last look.
+    /// Scans again and returns whether custom commands have changed.
     pub(super) fn rescan_commands(&mut self) -> bool {
         !rescan(&mut self.commands).is_empty()
     }

@@ -1,5 +1,5 @@
-//! The configuration of a running session: hooks listed, switched and trusted, and everything read again when it changes
-//! on disk.
+//! The configuration of a running session: lists, switches and trusts hooks, and reloads everything that changes on
+//! disk.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -33,18 +33,18 @@ use crate::services::Interaction;
 
 const NOTHING_TO_TRUST: &str = "there is nothing to trust: no hook is new or changed";
 
-/// What to say where there are no hooks.
+/// The message for a configuration without hooks.
 pub const NO_HOOKS: &str = "there are no hooks here; `hookwright hooks add EXAMPLE` takes over a ready one, \
                             `hookwright hooks new NAME --event EVENT` begins one of your own";
 
-/// What is to be trusted.
+/// The hooks that the user wants to trust.
 #[derive(Clone, Copy)]
 enum TrustTarget<'a> {
     Hook(&'a str),
     All,
 }
 
-/// The custom commands of a configuration, without those that wait for trust.
+/// Returns the custom commands of a configuration, without those that wait for trust.
 pub(super) fn trusted_commands(loaded: &LoadedConfig, guards: &TamperWatch) -> CustomCommands {
     let held = guards.untrusted_instructions();
     let mut commands = discover_custom_commands(loaded);
@@ -61,15 +61,15 @@ pub(super) fn trusted_commands(loaded: &LoadedConfig, guards: &TamperWatch) -> C
     commands
 }
 
-/// What one look at the disk found.
+/// The result of one scan of the disk.
 pub(super) struct ConfigScan {
-    /// The guards whose workers are not started any more.
+    /// The guards whose workers are not restarted any more.
     guards_with_dead_worker: Vec<String>,
-    /// Whether nothing that guards are made of waits for the user's trust.
+    /// Whether no change to the guards' files waits for the user's trust.
     is_trusted: bool,
-    /// What stands in for hooks that are missed.
+    /// The hooks that stand in for removed ones.
     stand_ins: Vec<Hook>,
-    /// What was watched, as it was before the look and as it is.
+    /// The watch before and after the scan.
     previous_watch: ConfigWatch,
     watch: ConfigWatch,
     changed_files: Vec<PathBuf>,
@@ -108,7 +108,7 @@ impl SessionActor {
         names
     }
 
-    /// Switches hooks in the settings and in the running session.
+    /// Enables or disables hooks in the settings and in the running session.
     fn set_hooks_enabled(&mut self, names: &[String], switch: Switch) {
         let enabled = switch == Switch::Enable;
         let all = names.iter().map(String::as_str);
@@ -146,12 +146,12 @@ impl SessionActor {
                 self.reply(Reply::warning(format!("{text}; what is switched here counts for this session at most")));
             }
         }
-        // What we wrote ourselves is no news.
+        // The session's own write must not be reported as a change.
         self.config_watch.rescan_files();
         self.send_event(AgentEvent::ConfigurationChanged);
     }
 
-    /// What waits for trust, and what changed. Nothing is trusted that was not shown.
+    /// Shows the changes that wait for trust. Nothing is trusted that was not shown.
     fn show_untrusted(&self) {
         let mut lines = Vec::new();
         for change in self.services().tamper_watch.untrusted_changes() {
@@ -161,7 +161,7 @@ impl SessionActor {
         for HookTrustReview { hook, finding, held, .. } in &self.shared.view().loaded.reviews {
             let held = if *held { ", waits for trust" } else { "" };
             lines.push(format!("{} on {} ({finding}{held})", hook.id(), hook.event));
-            lines.extend(hook.summary().map(|deed| format!("    runs {deed}")));
+            lines.extend(hook.summary().map(|summary| format!("    runs {summary}")));
         }
         if lines.is_empty() {
             return self.reply(Reply::aside(NOTHING_TO_TRUST));
@@ -170,7 +170,7 @@ impl SessionActor {
         self.reply(Reply::aside("/hooks trust NAME trusts one hook, /hooks trust --all everything"));
     }
 
-    /// Trusts hooks that wait for it, and those that were only announced.
+    /// Trusts hooks that wait for it, and hooks that were only announced.
     fn grant_trust(&mut self, wanted: TrustTarget<'_>) {
         let guards = self.services().tamper_watch.clone();
         let changes = match wanted {
@@ -216,7 +216,7 @@ impl SessionActor {
         }
     }
 
-    /// What to say to whoever names a hook that there is not.
+    /// Returns the reply to the name of a hook that does not exist.
     fn unknown_hook_reply(&self, name: &str) -> Reply {
         let names = self.hook_names();
         let help = did_you_mean(name, names.iter().map(String::as_str), "/hooks list shows them all");
@@ -233,7 +233,8 @@ impl SessionActor {
         }
     }
 
-    /// Looks whether configuration has changed on disk; nothing if the disk does not answer. Keys are heard meanwhile.
+    /// Scans the configuration on disk on another thread, so that the session stays responsive; `None` if the disk does
+    /// not respond.
     pub(super) fn scan_configuration(&self) -> impl Future<Output = Option<ConfigScan>> + Send + 'static {
         let (services, before) = (self.services(), self.config_watch.clone());
         run_with_disk_timeout(move || {
@@ -241,7 +242,7 @@ impl SessionActor {
             let is_given_up = |guard: &&Hook| hooks.worker_health(guard).is_some_and(|health| health.inert.is_some());
             let registry = hooks.registry();
             let given_up = registry.guards().filter(is_given_up).map(|guard| guard.id().to_owned()).collect();
-            let mut looked = ConfigScan {
+            let mut scan = ConfigScan {
                 guards_with_dead_worker: given_up,
                 is_trusted: services.tamper_watch.rescan_blocking(),
                 stand_ins: services.tamper_watch.stand_ins(),
@@ -250,18 +251,18 @@ impl SessionActor {
                 changed_files: Vec::new(),
                 have_commands_changed: false,
             };
-            if looked.is_trusted {
-                looked.changed_files = looked.watch.rescan_files();
-                looked.have_commands_changed =
-                    looked.changed_files.is_empty() && looked.stand_ins.is_empty() && looked.watch.rescan_commands();
+            if scan.is_trusted {
+                scan.changed_files = scan.watch.rescan_files();
+                scan.have_commands_changed =
+                    scan.changed_files.is_empty() && scan.stand_ins.is_empty() && scan.watch.rescan_commands();
             }
-            looked
+            scan
         })
     }
 
-    /// Goes by what was seen on disk.
-    pub(super) fn apply_scan(&mut self, looked: Option<ConfigScan>) {
-        let Some(looked) = looked else {
+    /// Applies the result of a scan.
+    pub(super) fn apply_scan(&mut self, scan: Option<ConfigScan>) {
+        let Some(scan) = scan else {
             if !std::mem::replace(&mut self.is_disk_unresponsive, true) {
                 let text = format!("{DISK_TIMEOUT_MESSAGE}; until it does, changes of settings and hooks are not seen");
                 self.reply(Reply::warning(text));
@@ -277,38 +278,38 @@ impl SessionActor {
             watch,
             changed_files: changed,
             have_commands_changed,
-        } = looked;
-        // A guard's worker is given up in the middle of a session, and no file tells of it.
+        } = scan;
+        // A guard's worker can be given up in the middle of a session, which no file records.
         if given_up != self.guards_with_dead_worker {
             self.guards_with_dead_worker = given_up;
             self.send_event(AgentEvent::ConfigurationChanged);
             self.warn_unarmed_guards();
         }
-        // What the agent changed waits for the user's trust; until then nothing is read again.
+        // Nothing is reloaded while the agent's changes wait for the user's trust.
         let services = self.services();
         if !is_trusted {
             let scope = TurnScope::outside_turn(&CancellationToken::new());
             tokio::spawn(async move { report_changes(&services, &scope).await });
             return;
         }
-        // What was read meanwhile is newer than this look.
+        // The configuration was reloaded during the scan, which is therefore out of date.
         if self.config_watch != before {
             return;
         }
         self.config_watch = watch;
-        // What stands in for hooks that are missed goes once the user has trusted that they are gone.
+        // Stand-ins are dropped once the user has trusted the removal of their hooks.
         if !changed.is_empty() || !missed.is_empty() {
             self.reload_configuration(&changed);
             if services.tamper_watch.stand_ins().is_empty() {
-                let told = |hook: &Hook| self.reply(Reply::plain(format!("hook {} is missed no more", hook.id())));
-                missed.iter().for_each(told);
+                let announce = |hook: &Hook| self.reply(Reply::plain(format!("hook {} is missed no more", hook.id())));
+                missed.iter().for_each(announce);
             }
         } else if have_commands_changed {
             self.reload_commands();
         }
     }
 
-    /// Reads custom commands again, and says which came, changed or went, and which can't be read now.
+    /// Reloads custom commands, and reports which were added, changed or removed, and which cannot be parsed.
     fn reload_commands(&mut self) {
         let before = self.shared.view().commands.clone();
         self.refresh_commands();
@@ -333,13 +334,13 @@ impl SessionActor {
         self.send_event(AgentEvent::ConfigurationChanged);
     }
 
-    /// Reads the configuration again. A broken one changes nothing.
+    /// Reloads the configuration. A broken one changes nothing.
     pub(super) fn reload_configuration(&mut self, changed: &[PathBuf]) {
         if self.services().tamper_watch.has_untrusted_changes() {
             let text = "what the agent changed of the guards waits for your trust; nothing is read again until /hooks trust --all";
             return self.reply(Reply::warning(text));
         }
-        // Whatever stands in the directory's place now is another project, and may hold fewer guards.
+        // If the directory was replaced, the new one is another project and may hold fewer guards.
         if let Some(moved) = self.services().hooks.session_dir_problem() {
             return self.reply(Reply::error(format!("{moved}; the hooks stay as they were")));
         }
@@ -363,7 +364,7 @@ impl SessionActor {
             self.reply(Reply::error(format!("{text}; the hooks stay as they were")));
             return self.reply_diagnostics(&loaded.registry);
         }
-        // What this session wrote itself, for the user, is no news.
+        // Rules that this session wrote for the user are not reported as a change.
         let allowed = before.services.approvals.remembered_rules();
         let is_own = |path: &Path| allowed.as_ref().is_some_and(|memory| memory.is_unchanged_by_others(path));
         let names: Vec<String> = changed
@@ -371,11 +372,11 @@ impl SessionActor {
             .filter(|path| **path != before.loaded.paths.trusted_hooks && !is_own(path))
             .map(|path| path.strip_prefix(&loaded.project.root).unwrap_or(path).display().to_string())
             .collect();
-        // What the user switched in this session is known, whatever the settings were when it was loaded.
+        // Compared with the running registry, which holds what the user switched in this session.
         let registry = setup::effective_registry(&self.options, &loaded);
         let mut news = hook_changes(&now, &registry);
         news.extend(extension_changes(&before.loaded.extensions, &loaded.extensions));
-        // Where extensions are, much changes that is nobody's business: drafts, values, notes of other programs.
+        // Much changes in the extensions' directory that concerns no session: drafts, values, files of other programs.
         let among_extensions = |path: &PathBuf| path.starts_with(&loaded.paths.extensions);
         let is_noise = news.is_empty() && changed.iter().all(among_extensions);
         tracing::debug!(files = ?names, ?news, "the configuration has changed");
@@ -404,7 +405,7 @@ impl SessionActor {
         self.warn_unarmed_guards();
     }
 
-    /// Says which guards would not do their work; then nothing runs unasked because of a mode.
+    /// Warns of every guard that would not work, and leaves a mode that skips approval because of one.
     fn warn_unarmed_guards(&self) {
         let view = self.shared.view();
         let unarmed = view.unarmed_guards();
@@ -412,12 +413,12 @@ impl SessionActor {
         self.leave_disallowed_mode();
     }
 
-    /// Reads the rules again. Broken ones change nothing, and that is said.
+    /// Reloads the policy rules. Broken rules change nothing and are reported.
     pub(super) fn reload_policies(&self, loaded: &LoadedConfig) {
         match load_policies(loaded, &self.options.policies, self.options.interaction) {
             Ok((policy, problems)) if !policy.is_broken() => {
                 self.services().approvals.set_policy(policy);
-                // A broken file that only allows something is left out.
+                // A broken file that holds only `allow` rules is left out.
                 let errors = problems.into_iter().filter(|problem| problem.severity == Severity::Error);
                 errors.for_each(|error| self.reply(Reply::Diagnostic(Box::new(error))));
             }
@@ -435,7 +436,7 @@ impl SessionActor {
         self.shared.update(|view| view.commands = commands);
     }
 
-    /// The custom commands, read again.
+    /// Reloads and lists the custom commands.
     pub(super) fn list_custom_commands(&mut self) {
         self.refresh_commands();
         let commands = self.shared.view().commands.clone();
@@ -462,7 +463,8 @@ impl SessionActor {
         }
     }
 
-    /// What the user should know about the configuration. From then on, hooks that were only announced are known.
+    /// Tells the user about the configuration and its problems. Hooks that were only announced count as known
+    /// afterwards.
     pub(super) fn announce_configuration(&mut self) {
         let view = self.shared.view();
         let loaded = view.loaded.clone();
@@ -499,7 +501,7 @@ impl SessionActor {
     }
 }
 
-/// Which extensions came, went, or count or do not any more.
+/// Describes which extensions were added, removed, enabled or disabled.
 fn extension_changes(before: &[Extension], after: &[Extension]) -> Vec<String> {
     let find = |all: &'_ [Extension], name: &str| all.iter().find(|one| one.name == name).map(|one| one.active);
     let here = after.iter().filter_map(|one| match (find(before, &one.name), one.active) {
@@ -512,7 +514,7 @@ fn extension_changes(before: &[Extension], after: &[Extension]) -> Vec<String> {
     here.chain(gone.map(|one| format!("extension {} is gone", one.name))).collect()
 }
 
-/// What is different between two configurations, in words.
+/// Describes the differences between two registries.
 fn hook_changes(before: &Registry, after: &Registry) -> Vec<String> {
     let describe = |HookChange { hook, kind: change }: &HookChange| {
         let word = match change {

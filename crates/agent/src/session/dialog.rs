@@ -1,5 +1,7 @@
-//! Commands that ask the user something on their way: they run beside everything else, change nothing while they ask, and
-//! end in a deed that the session does in one piece.
+//! Commands that ask the user something.
+//!
+//! A dialog runs as a task of its own, changes nothing while it asks, and returns a closure that the actor runs in one
+//! piece.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,16 +14,16 @@ use super::reply::Reply;
 use crate::event::AgentEvent;
 use crate::services::Services;
 
-/// What is done in the end.
+/// The change that a dialog ends with.
 pub(super) type DialogOutcome = Box<dyn FnOnce(&mut SessionActor) + Send>;
 
-/// A deed of this function.
-#[expect(clippy::unnecessary_wraps, reason = "a talk may end without a deed")]
-pub(super) fn dialog_outcome(deed: impl FnOnce(&mut SessionActor) + Send + 'static) -> Option<DialogOutcome> {
-    Some(Box::new(deed))
+/// Boxes a closure as the outcome of a dialog.
+#[expect(clippy::unnecessary_wraps, reason = "a dialog may end without an outcome")]
+pub(super) fn dialog_outcome(outcome: impl FnOnce(&mut SessionActor) + Send + 'static) -> Option<DialogOutcome> {
+    Some(Box::new(outcome))
 }
 
-/// What a talk may look at.
+/// The part of the session that a dialog may read.
 #[derive(Clone)]
 pub(super) struct DialogContext {
     pub(super) services: Arc<Services>,
@@ -32,15 +34,15 @@ pub(super) struct DialogContext {
 }
 
 impl DialogContext {
-    /// Says something without waiting for an answer.
+    /// Sends a reply to the user.
     pub(super) fn reply(&self, reply: Reply) {
         self.services.events.send(AgentEvent::Reply(reply));
     }
 }
 
 impl SessionActor {
-    /// Begins a talk; one at a time.
-    pub(super) fn start_dialog<F>(&mut self, talk: impl FnOnce(DialogContext) -> F)
+    /// Starts a dialog; only one can be open.
+    pub(super) fn start_dialog<F>(&mut self, dialog: impl FnOnce(DialogContext) -> F)
     where
         F: Future<Output = Option<DialogOutcome>> + Send + 'static,
     {
@@ -55,13 +57,13 @@ impl SessionActor {
             model: view.model.clone(),
             connection: view.connection.clone(),
         };
-        self.dialogs.spawn(talk(about));
+        self.dialogs.spawn(dialog(about));
     }
 
-    /// A talk is over.
+    /// Applies the outcome of a dialog.
     pub(super) fn finish_dialog(&mut self, end: Result<Option<DialogOutcome>, JoinError>) {
         match end {
-            Ok(Some(deed)) => deed(self),
+            Ok(Some(outcome)) => outcome(self),
             Ok(None) => {}
             Err(error) => tracing::error!(%error, "a talk was lost"),
         }

@@ -1,4 +1,5 @@
-//! `/diff`: what is different from the last commit, and what this session changed, which its checkpoints know without git.
+//! `/diff`: shows the differences from the last commit, and the changes of this session, which its checkpoints hold
+//! without git.
 
 use std::collections::HashSet;
 
@@ -9,33 +10,33 @@ use super::git;
 use super::reply::Reply;
 use crate::checkpoint::{SessionChanges, SessionFileChange};
 
-/// More of what a session changed is not shown at once.
+/// The most bytes of a session's changes that are shown at once.
 const MAX_DIFF_BYTES: usize = 256 << 10;
 
 impl SessionActor {
     pub(super) fn handle_diff(&mut self, order: DiffAction) {
-        self.start_dialog(move |talk| async move {
-            let changed = session_changes(&talk).await;
+        self.start_dialog(move |dialog| async move {
+            let changed = session_changes(&dialog).await;
             match order {
-                DiffAction::All if git::is_in_repository(&talk.loaded) => reply_all_changes(&talk, changed).await,
-                DiffAction::All | DiffAction::Session => talk.reply(session_diff_reply(&talk, &changed)),
+                DiffAction::All if git::is_in_repository(&dialog.loaded) => reply_all_changes(&dialog, changed).await,
+                DiffAction::All | DiffAction::Session => dialog.reply(session_diff_reply(&dialog, &changed)),
             }
             None::<DialogOutcome>
         });
     }
 }
 
-/// What this session changed, by its checkpoints.
-async fn session_changes(talk: &DialogContext) -> SessionChanges {
-    let services = talk.services.clone();
-    // Files are read for it.
-    let looked = tokio::task::spawn_blocking(move || services.changed_by_session());
-    looked.await.unwrap_or_default()
+/// Returns the changes that this session made, from its checkpoints.
+async fn session_changes(dialog: &DialogContext) -> SessionChanges {
+    let services = dialog.services.clone();
+    // It reads files, so it runs on a blocking thread.
+    let changes = tokio::task::spawn_blocking(move || services.changed_by_session());
+    changes.await.unwrap_or_default()
 }
 
-/// What git says, and what the session changed that git does not show: new, ignored and committed files.
-async fn reply_all_changes(talk: &DialogContext, mut changed: SessionChanges) {
-    match git::diff_against_head(&talk.loaded).await {
+/// Replies with git's diff, and with the session's changes that git does not show: new, ignored and committed files.
+async fn reply_all_changes(dialog: &DialogContext, mut changed: SessionChanges) {
+    match git::diff_against_head(&dialog.loaded).await {
         Ok(different) => {
             let known: HashSet<String> = different.files.into_iter().collect();
             changed.files.retain(|file| !known.contains(&file.display_path));
@@ -47,23 +48,23 @@ async fn reply_all_changes(talk: &DialogContext, mut changed: SessionChanges) {
                     format_differences(&changed.files)
                 ));
             }
-            talk.reply(match text.trim().is_empty() {
+            dialog.reply(match text.trim().is_empty() {
                 true => Reply::aside("nothing is different from the last commit"),
                 false => Reply::Diff(text),
             });
         }
         Err(why) => {
-            talk.reply(Reply::warning(why));
+            dialog.reply(Reply::warning(why));
             if !changed.files.is_empty() {
-                talk.reply(session_diff_reply(talk, &changed));
+                dialog.reply(session_diff_reply(dialog, &changed));
             }
         }
     }
 }
 
-fn session_diff_reply(talk: &DialogContext, changed: &SessionChanges) -> Reply {
+fn session_diff_reply(dialog: &DialogContext, changed: &SessionChanges) -> Reply {
     if changed.files.is_empty() {
-        let why = match talk.services.checkpoints.records_files() {
+        let why = match dialog.services.checkpoints.records_files() {
             true => "",
             false => ", as far as is known: general.checkpointing.enabled is false",
         };
@@ -73,7 +74,7 @@ fn session_diff_reply(talk: &DialogContext, changed: &SessionChanges) -> Reply {
     Reply::Diff(format!("changed by this session:\n{}{notes}", format_differences(&changed.files)))
 }
 
-/// Each file with what became of it, and then the lines, as far as there is room.
+/// Formats a summary of each file, and then the diffs that fit into [`MAX_DIFF_BYTES`].
 fn format_differences(files: &[SessionFileChange]) -> String {
     let row = |file: &SessionFileChange| {
         let since = if file.changed_since { ", and changed since by others" } else { "" };

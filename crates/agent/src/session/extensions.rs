@@ -1,5 +1,5 @@
-//! `/extensions`: which there are, switched, and updated: looked for beside everything else, shown, and put in place when the
-//! user has said yes to what was shown.
+//! `/extensions`: lists, switches and updates extensions. Updates are looked for in the background, shown, and
+//! installed when the user has agreed.
 
 use std::path::Path;
 
@@ -18,17 +18,17 @@ use super::hook_list::collapse_whitespace;
 use super::proxy_from_env;
 use super::reply::Reply;
 
-/// An extension's name, and what there is of it elsewhere.
+/// An extension's name with the status of its update.
 type ExtensionUpdateResult = (String, Result<UpdateStatus, ExtensionError>);
 
-/// Updates on their way.
+/// The state of updates.
 #[derive(Default)]
 pub(super) struct ExtensionUpdates {
-    /// Those that are looked for.
+    /// Lookups that the user asked for.
     pub(super) lookups: JoinSet<ExtensionUpdateResult>,
-    /// Those that the user wants to hear of, looked for as the session begins; the name, if there is a newer version.
+    /// Checks at session start for extensions with automatic updates; the name, if there is a newer version.
     pub(super) version_checks: JoinSet<Option<String>>,
-    /// Those that were shown, and wait for a yes.
+    /// Updates that were shown and wait for consent.
     awaiting_consent: Vec<PreparedExtension>,
 }
 
@@ -59,7 +59,7 @@ impl SessionActor {
         self.reply(if rows.is_empty() { Reply::aside(none) } else { Reply::Rows(rows) });
     }
 
-    /// The extension of that name, in whatever capitals; if there is none, that is said.
+    /// Returns the extension of that name, in any letter case, or replies that there is none.
     fn extension_named(&self, name: &str) -> Option<Extension> {
         let all = &self.shared.view().loaded.extensions;
         let found = all.iter().find(|one| one.name.eq_ignore_ascii_case(name)).cloned();
@@ -71,7 +71,7 @@ impl SessionActor {
         found
     }
 
-    /// Whether an extension may be switched off: it has no guard, or the user has agreed. If not, that has been said.
+    /// Returns whether an extension may be disabled: it has no guard, or the user has agreed. If not, replies why.
     fn may_disable(&self, name: &str, consent: DisableConsent) -> bool {
         let Some(extension) = self.extension_named(name) else { return false };
         let view = self.shared.view();
@@ -102,7 +102,7 @@ impl SessionActor {
             let changed = switch_extension(paths, &name, folder, switch)?;
             match switch {
                 Switch::Enable => Ok(changed),
-                // The user knows that its guards are off.
+                // The user has agreed to disable its guards.
                 Switch::Disable => dismiss_guards(paths, &extension.hooks_files(), folder).map(|()| changed),
             }
         };
@@ -112,7 +112,7 @@ impl SessionActor {
             Ok(false) => return self.reply(Reply::aside(format!("`{name}` was already {verb} {place}"))),
             Err(error) => return self.reply(Reply::error(error)),
         }
-        // What we wrote ourselves is no news.
+        // The session's own write must not be reported as a change.
         self.config_watch.rescan_files();
         self.reload_configuration(&[]);
         let disabled = self.shared.view().loaded.disabled_extensions();
@@ -121,8 +121,9 @@ impl SessionActor {
         }
     }
 
-    /// Looks beside everything else whether there are newer versions of extensions of which the user wants to know. It is
-    /// only said: new code is put in place by a person.
+    /// Checks in the background for newer versions of extensions that have automatic updates switched on.
+    ///
+    /// A newer version is only announced: the user must install new code.
     pub(super) fn check_newer_versions(&mut self) {
         let view = self.shared.view();
         let wanted = |one: &&Extension| {
@@ -144,7 +145,7 @@ impl SessionActor {
         }
     }
 
-    /// A newer version was found, or not.
+    /// Announces a newer version, if one was found.
     pub(super) fn announce_newer_version(&self, found: Result<Option<String>, JoinError>) {
         if let Ok(Some(name)) = found {
             let text = format!("there is a newer version of `{name}`; /extensions update {name} shows it");
@@ -177,7 +178,7 @@ impl SessionActor {
         }
     }
 
-    /// What came of looking for an update.
+    /// Handles the result of an update lookup.
     pub(super) fn handle_update_result(&mut self, found: Result<ExtensionUpdateResult, JoinError>) {
         let (name, update) = match found {
             Ok(found) => found,
@@ -191,7 +192,7 @@ impl SessionActor {
         }
     }
 
-    /// Shows what is different. What changes nothing that runs or decides is put in place, unless the agent is at work.
+    /// Shows an update. It is installed at once if it changes nothing that runs or decides and the agent is idle.
     fn show_update(&mut self, prepared: PreparedExtension) {
         let name = prepared.summary.name.clone();
         let asks = prepared.diff.as_ref().map_or(ConsentRequirement::Required, ExtensionDiff::consent_requirement);
@@ -207,7 +208,7 @@ impl SessionActor {
         self.reply(Reply::aside(text));
     }
 
-    /// Only what was shown is put in place, whatever there is elsewhere by now.
+    /// Installs exactly the version that was shown, even if a newer one exists by now.
     fn confirm_update(&mut self, name: &str) {
         let shown = &mut self.extension_updates.awaiting_consent;
         let Some(at) = shown.iter().position(|shown| shown.summary.name.eq_ignore_ascii_case(name)) else {
@@ -234,7 +235,7 @@ impl SessionActor {
     }
 }
 
-/// A difference in words.
+/// Describes the differences between two versions.
 fn difference_text(name: &str, difference: &ExtensionDiff) -> String {
     let (old, new) = &difference.versions;
     let mut lines = vec![format!("{name} {old} → {new}")];

@@ -1,4 +1,5 @@
-//! `/trust` and `/directory`: what the user says about this folder, and which others tools may work in. Both ask first.
+//! `/trust` and `/directory`: whether this folder is trusted, and which other directories tools may work in. Both ask
+//! first.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,7 @@ use crate::user_question::{QuestionChoice, UserQuestion};
 const FOLDER_RULES: [FolderRule; 3] = [FolderRule::TrustFolder, FolderRule::TrustParent, FolderRule::DoNotTrust];
 
 impl SessionActor {
-    /// `/trust`: shows and changes what the user says about this folder.
+    /// `/trust`: shows and changes the user's rule for this folder.
     pub(super) fn handle_folder_trust(&mut self) {
         self.start_dialog(run_trust_dialog);
     }
@@ -39,7 +40,7 @@ impl SessionActor {
         self.leave_disallowed_mode();
     }
 
-    /// `/directory`: which ones there are, or one more.
+    /// `/directory`: lists the directories, or adds one.
     pub(super) fn handle_directory(&mut self, order: DirectoryAction) {
         match order {
             DirectoryAction::Show => {
@@ -49,13 +50,13 @@ impl SessionActor {
                 self.reply(Reply::plain(first.into_iter().chain(roots).collect::<Vec<_>>().join("\n")));
             }
             DirectoryAction::Add(path) => match self.resolve_new_directory(&path) {
-                Ok(directory) => self.start_dialog(|talk| run_add_directory_dialog(talk, directory)),
+                Ok(directory) => self.start_dialog(|dialog| run_add_directory_dialog(dialog, directory)),
                 Err(why) => self.reply(Reply::error(why)),
             },
         }
     }
 
-    /// The directory that a path names, if tools could work there and do not yet.
+    /// Resolves a path to a directory that tools do not work in yet and may.
     fn resolve_new_directory(&self, path: &str) -> Result<PathBuf, String> {
         let view = self.shared.view();
         let path = path.trim().trim_matches('"');
@@ -79,7 +80,7 @@ impl SessionActor {
         if let Err(error) = view.services.tool_context.workspace.add_root(directory) {
             return self.reply(Reply::error(error));
         }
-        // A conversation that is gone on with has it too.
+        // A resumed conversation gets the directory too.
         self.options.include_directories.push(directory.to_owned());
         self.rebuild_system_prompt();
         self.reply(Reply::plain(format!("tools may work in {} too", directory.display())));
@@ -106,7 +107,7 @@ impl SessionActor {
     }
 }
 
-/// How a folder stands, in words.
+/// Describes a folder's trust and the reason for it.
 fn folder_trust_text(trust: &FolderTrust) -> String {
     let because = |source: &TrustSource| match source {
         TrustSource::Override => "by --skip-trust".to_owned(),
@@ -121,9 +122,9 @@ fn folder_trust_text(trust: &FolderTrust) -> String {
     }
 }
 
-async fn run_trust_dialog(talk: DialogContext) -> Option<DialogOutcome> {
+async fn run_trust_dialog(dialog: DialogContext) -> Option<DialogOutcome> {
     const MAX_LISTED_ITEMS: usize = 8;
-    let (loaded, root) = (&talk.loaded, &talk.loaded.project.root);
+    let (loaded, root) = (&dialog.loaded, &dialog.loaded.project.root);
     let parent = root.parent().unwrap_or(root);
     let choices = vec![
         QuestionChoice::new("Trust this folder", root.display().to_string()),
@@ -136,15 +137,15 @@ async fn run_trust_dialog(talk: DialogContext) -> Option<DialogOutcome> {
             offer.items.keys().take(MAX_LISTED_ITEMS).map(|item| item.replace('\n', " ")).collect();
         format!("It brings {}: {}", offer.kind, items.join("; "))
     }));
-    // Whoever agrees out of habit changes nothing.
+    // The present state is preselected, so that pressing Enter changes nothing.
     let now = if loaded.project.trust.is_trusted() { 0 } else { 2 };
-    let asked =
+    let question =
         UserQuestion::choice("Do you want to trust this folder?", choices).with_details(about).with_selected(now);
-    let rule = *FOLDER_RULES.get(asked.ask_choice(&talk.services).await?)?;
+    let rule = *FOLDER_RULES.get(question.ask_choice(&dialog.services).await?)?;
     dialog_outcome(move |session| session.apply_folder_rule(rule))
 }
 
-async fn run_add_directory_dialog(talk: DialogContext, directory: PathBuf) -> Option<DialogOutcome> {
+async fn run_add_directory_dialog(dialog: DialogContext, directory: PathBuf) -> Option<DialogOutcome> {
     let choices = vec![
         QuestionChoice::new("No", "leave it out"),
         QuestionChoice::new("Yes, for this session", ""),
@@ -155,7 +156,7 @@ async fn run_add_directory_dialog(talk: DialogContext, directory: PathBuf) -> Op
         "Settings, hooks and commands of its own do not count.".to_owned(),
     ];
     let title = format!("Trust tools with {} too?", directory.display());
-    match UserQuestion::choice(title, choices).with_details(about).ask_choice(&talk.services).await? {
+    match UserQuestion::choice(title, choices).with_details(about).ask_choice(&dialog.services).await? {
         0 => None,
         at => dialog_outcome(move |session| session.add_directory(&directory, at == 2)),
     }

@@ -1,4 +1,5 @@
-//! What git knows of the project, asked for `/diff`. Looks only; no program that its configuration names is run on the way.
+//! Asks git for the differences that `/diff` shows. Read-only: external diff and text-conversion programs that the
+//! configuration names are not run.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -10,28 +11,28 @@ use hookwright_process::{
 };
 use hookwright_settings::LoadedConfig;
 
-/// How long git is waited for.
+/// How long git may run.
 const GIT_TIMEOUT: Duration = Duration::from_secs(20);
 const GIT_KILL_GRACE_PERIOD: Duration = Duration::from_secs(1);
-/// The most that is read of what it says.
+/// The capture limit for git's output, at its head and at its tail.
 const MAX_GIT_OUTPUT_BYTES: usize = 256 << 10;
 
-/// What is different from the last commit.
+/// The differences from the last commit.
 pub(super) struct GitDiff {
-    /// In words and lines; empty where nothing is.
+    /// A summary and the patch; empty if nothing differs.
     pub(super) text: String,
-    /// The files whose lines are among it, from the project on.
+    /// The files in the patch, relative to the project.
     pub(super) files: Vec<String>,
 }
 
-/// Whether the project is in a repository.
+/// Returns whether the project is in a git repository.
 pub(super) fn is_in_repository(loaded: &LoadedConfig) -> bool {
     loaded.project.root.ancestors().any(|folder| folder.join(".git").symlink_metadata().is_ok())
 }
 
-/// What is different from the last commit, and which files are new.
+/// Returns the differences from the last commit, and the names of new files.
 pub(super) async fn diff_against_head(loaded: &LoadedConfig) -> Result<GitDiff, String> {
-    // Before the first commit there is nothing to be different from but the index.
+    // Before the first commit, the working tree can only be compared with the index.
     let has_commits = run_git(loaded, &["rev-parse", "--verify", "--quiet", "HEAD"]).await.is_ok();
     let diff = ["diff", "--no-color", "--no-ext-diff", "--no-textconv"];
     let against = has_commits.then_some("HEAD");
@@ -47,7 +48,7 @@ pub(super) async fn diff_against_head(loaded: &LoadedConfig) -> Result<GitDiff, 
     Ok(GitDiff { text, files })
 }
 
-/// What git prints.
+/// Runs git and returns its output.
 async fn run_git(loaded: &LoadedConfig, words: &[&str]) -> Result<String, String> {
     let mut process = spawn_git(loaded, words)?;
     let run = async {
@@ -64,8 +65,8 @@ async fn run_git(loaded: &LoadedConfig, words: &[&str]) -> Result<String, String
         return Err(format!("git took longer than {} s", GIT_TIMEOUT.as_secs()));
     };
     let ended = ended?;
-    let said = process.finish().stdout;
-    let text = String::from_utf8_lossy(&[said.head(), &said.tail()].concat()).into_owned();
+    let output = process.finish().stdout;
+    let text = String::from_utf8_lossy(&[output.head(), &output.tail()].concat()).into_owned();
     match ended {
         Exit::Code(0) => Ok(text),
         _ => Err(format!("git says: {}", text.lines().next().unwrap_or("nothing"))),
@@ -88,7 +89,7 @@ fn spawn_git(loaded: &LoadedConfig, words: &[&str]) -> Result<Process, String> {
 fn find_git(loaded: &LoadedConfig) -> Option<PathBuf> {
     let name = format!("git{}", std::env::consts::EXE_SUFFIX);
     let folders = std::env::split_paths(loaded.process_env.var_os("PATH")?).filter(|folder| folder.is_absolute());
-    // Not one that stands in the project.
+    // A `git` inside the project is not trusted.
     let elsewhere = folders.filter(|folder| !folder.starts_with(&loaded.project.root));
     elsewhere.map(|folder| folder.join(&name)).find(|file| file.is_file())
 }

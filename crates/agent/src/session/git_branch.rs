@@ -1,15 +1,15 @@
-//! The branch that is checked out, read off the repository's own files: starting git would take longer than the rest.
+//! Reads the checked-out branch from the repository's files, which is faster than starting git.
 
 use std::path::{Path, PathBuf};
 
-/// No file of git's that names a branch or a folder is larger.
+/// The most bytes that are read of `.git` and `HEAD`.
 const MAX_GIT_FILE_BYTES: u64 = 64 << 10;
 
-/// The branch that is checked out in the repository around a folder, or the commit.
+/// Returns the branch that is checked out in the repository around a folder, or the first 8 digits of the commit.
 pub fn current_git_branch(folder: &Path) -> Option<String> {
     let git = folder.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
     let git = match hookwright_disk::read_text(&git, MAX_GIT_FILE_BYTES) {
-        // In a worktree, a file says where the repository is.
+        // In a worktree, `.git` is a file with the path of the repository.
         Ok(text) => git.parent()?.join(PathBuf::from(text.strip_prefix("gitdir:")?.trim())),
         Err(_) => git,
     };

@@ -1,5 +1,6 @@
-//! Whether every guard of a session would do its work, asked before it starts and after every change. Where one would
-//! not, nobody's absence must be taken for a yes.
+//! Checks whether every guard of a session would work, before it starts and after every change.
+//!
+//! Where a guard would not work, the missing denial must not count as approval.
 
 use std::path::PathBuf;
 
@@ -11,7 +12,7 @@ use super::options::SessionOptions;
 use super::setup;
 use crate::protect::{TamperWatch, UNTRUSTED_CHANGES_MESSAGE};
 
-/// The guards that would not do their work in a session with this configuration.
+/// Returns the guards that would not work in a session with this configuration.
 pub fn unarmed_guards(options: &SessionOptions, loaded: &LoadedConfig) -> Vec<UnarmedGuard> {
     if !loaded.registry.has_guards() {
         return loaded.unarmed_guards.clone();
@@ -21,24 +22,25 @@ pub fn unarmed_guards(options: &SessionOptions, loaded: &LoadedConfig) -> Vec<Un
     unarmed_in_engine(&engine, loaded)
 }
 
-/// The guards that would not do their work, as an engine has them.
+/// Returns the guards that would not work in this engine.
 pub fn unarmed_in_engine(engine: &HookEngine, loaded: &LoadedConfig) -> Vec<UnarmedGuard> {
     let mut unarmed = engine.unarmed_guards();
-    // One that a broken file held may stand in another, too.
+    // A guard of a broken file may also be declared in another file.
     let known = |asleep: &&UnarmedGuard| !unarmed.contains(asleep);
     let asleep: Vec<UnarmedGuard> = loaded.unarmed_guards.iter().filter(known).cloned().collect();
     unarmed.extend(asleep);
     unarmed
 }
 
-/// Whether calls run unasked because of this mode.
+/// Returns whether tool calls skip approval because of this mode.
 pub(crate) fn skips_approval(mode: ApprovalMode) -> bool {
     matches!(mode, ApprovalMode::Yolo | ApprovalMode::AutoEdit)
 }
 
-/// Why this approval mode can't be had now: no call runs unasked because of a mode while guards may be missing.
+/// Returns the reason why this approval mode cannot be used now: no call skips approval because of a mode while guards
+/// may be missing.
 ///
-/// The one rule for the start, for the user's choice, and for every change of trust, guards and settings.
+/// It is checked at the start, when the user selects a mode, and after every change of trust, guards and settings.
 pub(super) fn mode_obstacle(
     mode: ApprovalMode,
     loaded: &LoadedConfig,
@@ -64,7 +66,7 @@ pub fn remember_refused_guards(loaded: &LoadedConfig) {
     }
 }
 
-/// An unarmed guard, for machines.
+/// Returns an unarmed guard as JSON.
 pub fn unarmed_json(unarmed: &UnarmedGuard) -> Value {
     json!({
         "name": unarmed.name,
@@ -76,12 +78,12 @@ pub fn unarmed_json(unarmed: &UnarmedGuard) -> Value {
     })
 }
 
-/// Several of them in words.
+/// Describes several unarmed guards.
 pub(super) fn unarmed_text(unarmed: &[UnarmedGuard]) -> String {
     unarmed.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// What to do about several of them.
+/// Returns the advice for several unarmed guards.
 pub(super) fn unarmed_advice(unarmed: &[UnarmedGuard]) -> String {
     let mut advice: Vec<String> = unarmed.iter().map(UnarmedGuard::advice).collect();
     advice.dedup();

@@ -1,4 +1,4 @@
-//! The honest state of every hook: whether it can really run, and if not, why not.
+//! The state of every hook: whether it can run, and if not, why not.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,34 +10,34 @@ use hookwright_hooks::{
 use hookwright_settings::{LoadedConfig, SettingsFileState, read_settings_file};
 use serde_json::{Map, Value, json};
 
-/// A hook and whether it can run.
+/// A hook with its state.
 #[derive(Clone, Debug)]
 pub struct HookListEntry {
-    /// The hook.
+    /// The hook as the registry holds it.
     pub hook: Arc<Hook>,
-    /// Whether it can run.
+    /// Whether the hook can run.
     pub state: ArmedState,
-    /// How its process does, for a worker that was asked in this session.
+    /// The health of its worker process, if one was used in this session.
     pub worker: Option<WorkerHealth>,
 }
 
 /// Whether a hook can run.
 #[derive(Clone, Debug)]
 pub enum ArmedState {
-    /// It runs when its event fires.
+    /// The hook runs when its event fires.
     Armed,
-    /// It was switched off; by whom.
+    /// The hook is switched off, for this reason.
     Disabled(String),
-    /// It waits for trust; why.
+    /// The hook waits for trust, for this reason.
     Untrusted(String),
-    /// It is enabled and would fail to start.
+    /// The hook is enabled and would fail to start.
     Inert(ReadinessError),
-    /// It runs for something that there is not.
+    /// The hook's matcher, given here, can match nothing.
     NeverMatches(String),
 }
 
 impl ArmedState {
-    /// The word for it.
+    /// Returns the state's name in lists and JSON.
     pub fn as_str(&self) -> &'static str {
         match self {
             ArmedState::Armed => "armed",
@@ -47,7 +47,7 @@ impl ArmedState {
         }
     }
 
-    /// Why it is not armed.
+    /// Returns the reason why the hook is not armed.
     pub fn reason(&self) -> Option<String> {
         match self {
             ArmedState::Armed => None,
@@ -61,7 +61,7 @@ impl ArmedState {
 }
 
 impl HookListEntry {
-    /// `armed`, or the word with its reason; and whether it must be awake.
+    /// Describes the state with its reason, and whether the hook is a guard.
     pub fn describe(&self) -> String {
         let guard = if self.hook.is_guard() { ", guard" } else { "" };
         let reason = self.state.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -69,7 +69,7 @@ impl HookListEntry {
     }
 }
 
-/// The panel as text: every event that has hooks, and below it each hook with its state, type, source and description.
+/// Formats every event that has hooks, and below it each hook with its state, type, source and description.
 pub fn panel_text(entries: &[HookListEntry]) -> String {
     let mut lines = Vec::new();
     for (event, hooks) in group_by_event(entries) {
@@ -89,13 +89,13 @@ pub(super) fn collapse_whitespace(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The hooks of each event that has any, in the order of events.
+/// Groups the hooks by event, in the order of the events.
 fn group_by_event(entries: &[HookListEntry]) -> impl Iterator<Item = (EventKind, Vec<&HookListEntry>)> {
     let of = |kind| entries.iter().filter(|entry| entry.hook.event == kind).collect::<Vec<_>>();
     EventKind::all().map(move |kind| (kind, of(kind))).filter(|(_, hooks)| !hooks.is_empty())
 }
 
-/// Every hook that an engine knows, and those that an untrusted folder keeps from it.
+/// Returns every hook of an engine, and the hooks that an untrusted folder withholds from it.
 pub fn hook_entries(engine: &HookEngine, loaded: &LoadedConfig) -> Vec<HookListEntry> {
     let registry = engine.registry();
     let known = registry.entries().map(|(hook, state)| {
@@ -121,7 +121,7 @@ fn join_sources(sources: &[Source]) -> String {
     sources.iter().map(Source::to_string).collect::<Vec<_>>().join(" and ")
 }
 
-/// The hooks that would be there if the folder were trusted; leaving them out would be the silence we are against.
+/// Returns the hooks of an untrusted folder, which are listed although they do not run.
 fn untrusted_folder_hooks(loaded: &LoadedConfig) -> Vec<HookListEntry> {
     let held = loaded.files.iter().filter(|file| file.state == SettingsFileState::Untrusted);
     let declared = held.filter_map(|file| {
@@ -136,7 +136,7 @@ fn rule_action(hook: &Hook) -> Option<&RuleAction> {
     if let Action::Rule(rule) = &hook.action { Some(rule) } else { None }
 }
 
-/// As it is written in settings.
+/// Returns the chunk unit as settings write it.
 fn chunks_json(chunks: ChunkUnit) -> Value {
     match chunks {
         ChunkUnit::Sentence | ChunkUnit::Line => Value::String(chunks.to_string()),
@@ -148,13 +148,13 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// An object of what there is, or nothing.
+/// Returns the fields as an object, or `None` if there are none.
 fn object_or_none<'a>(fields: impl Iterator<Item = (&'a str, Value)>) -> Option<Value> {
     let fields: Map<String, Value> = fields.map(|(key, value)| (key.to_owned(), value)).collect();
     (!fields.is_empty()).then_some(Value::Object(fields))
 }
 
-/// What only some types of hooks have, under the keys of the settings.
+/// Returns the fields that only some types of hooks have, under the keys of the settings.
 fn type_specific_json(hook: &Hook) -> Value {
     let worker = if let Action::Worker(worker) = &hook.action { Some(worker) } else { None };
     let http = if let Action::Http(http) = &hook.action { Some(http) } else { None };
@@ -174,7 +174,7 @@ fn type_specific_json(hook: &Hook) -> Value {
     })
 }
 
-/// Everything about a hook, for machines.
+/// Returns everything about a hook as JSON.
 pub fn hook_json(entry: &HookListEntry) -> Value {
     let HookListEntry { hook, state, .. } = entry;
     let mut value = json!({
@@ -191,7 +191,7 @@ pub fn hook_json(entry: &HookListEntry) -> Value {
         "reason": state.reason(),
         "timeout_ms": milliseconds(hook.timeout),
         "onError": object_or_none(hook.on_error.configured().map(|(cause, action)| (cause, json!(action)))),
-        // The names alone: values may be secrets, and variables in them are filled in by now.
+        // Only the names: values may be secrets, and their variables are already expanded.
         "env": hook.env().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
         "if": hook.run_condition.if_rule.as_ref().map(|rule| rule.text()),
         "once": hook.run_condition.once,

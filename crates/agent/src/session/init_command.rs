@@ -1,4 +1,4 @@
-//! `/init`: the project, described for the model by the model.
+//! `/init`: has the model describe the project in a context file.
 
 use super::actor::SessionActor;
 use super::reply::Reply;
@@ -14,7 +14,7 @@ too; the conventions that its code, its tests and its commits follow; what is ea
 what every project has in common, and keep it to about a page.";
 
 impl SessionActor {
-    /// `/init`: has the model write notes on the project, with tools and questions as always.
+    /// `/init`: has the model write notes on the project, with the usual tools and approvals.
     pub(super) fn handle_init(&mut self) {
         let file = self.shared.view().loaded.project.root.join(CONTEXT_FILE_NAME);
         if file.symlink_metadata().is_ok_and(|found| found.len() > 0) {

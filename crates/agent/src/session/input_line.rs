@@ -1,5 +1,5 @@
-//! A typed line → what it asks for. Parsing, help and completion are made of THE table of slash commands (`slash_commands.rs`), in
-//! every kind of session, so that no front end can send a command to the model.
+//! Parses a typed line. Parsing, help and completion share the table of slash commands (`slash_commands.rs`) in every
+//! kind of session, so that no front end sends a command to the model.
 
 mod slash_commands;
 
@@ -15,29 +15,29 @@ use crate::commands::parse_invocation;
 use slash_commands::SlashArgument;
 pub use slash_commands::{SLASH_COMMANDS, SlashCommand};
 
-/// What a line asks for.
+/// The meaning of a typed line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputLine {
-    /// Nothing: it is blank.
+    /// The line is blank.
     Blank,
-    /// Something of the session.
+    /// A command for the session.
     Command(SessionCommand),
-    /// Something that only the front end has.
+    /// An action of the front end itself.
     FrontEnd(FrontEndAction),
-    /// A command that is not written as it should be; how it should.
+    /// A command with wrong arguments; the text says how it is written.
     InvalidUsage(String),
-    /// A command that there is none of.
+    /// A command that does not exist.
     UnknownCommand(UnknownCommand),
 }
 
-/// A command that there is none of; it says so.
+/// A command that does not exist; its `Display` text says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCommand {
-    /// What was typed behind the slash.
+    /// The name that was typed after the slash.
     pub name: String,
-    /// The one that was most likely meant: then it is a slip, and no words for the model.
+    /// The command that was most likely meant. With one, the line is a typing mistake and not a prompt.
     pub suggestion: Option<String>,
-    /// Whether the project has a command of that name, which waits for trust in its folder.
+    /// Whether the project has a command of that name, which waits for trust in the folder.
     pub untrusted: bool,
 }
 
@@ -58,7 +58,7 @@ impl std::fmt::Display for UnknownCommand {
 
 impl std::error::Error for UnknownCommand {}
 
-/// The custom commands of a configuration. What is named like a built-in command has another name.
+/// Discovers the custom commands of a configuration. One with the name of a built-in command gets another name.
 pub fn discover_custom_commands(loaded: &LoadedConfig) -> CustomCommands {
     let is_builtin = |name: &str| {
         let mut names = SLASH_COMMANDS.iter().flat_map(|row| row.aliases.iter().copied().chain([row.name]));
@@ -67,35 +67,35 @@ pub fn discover_custom_commands(loaded: &LoadedConfig) -> CustomCommands {
     discover(&loaded.paths, &loaded.project, &loaded.extensions, &is_builtin)
 }
 
-/// What a front end shows by itself.
+/// An action that a front end carries out itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrontEndAction {
-    /// What there is.
+    /// Shows the available commands.
     Help,
-    /// Every hook and what it did.
+    /// Shows every hook with its activity.
     HooksPanel,
-    /// The last turn's timeline.
+    /// Shows the timeline of the last turn.
     HooksTrace,
-    /// What the session did and cost.
+    /// Shows statistics of the session.
     Stats,
-    /// Copy the last answer.
+    /// Copies the last answer.
     Copy,
-    /// Show all of an output, a thought or a diff: which one from the end, from 1.
+    /// Shows a whole output, thought or diff, counted from the end and from 1.
     Expand(usize),
-    /// Take every line for a command of the user's, until further notice.
+    /// Enters shell mode, in which every line is the user's own shell command.
     ShellMode,
-    /// Leave.
+    /// Leaves the program.
     Quit,
 }
 
 impl InputLine {
-    /// Reads what the user typed; custom commands stand behind our own.
+    /// Parses a line. Built-in commands take precedence over custom ones.
     pub fn parse(text: &str, custom: &CustomCommands, prompts: &[(String, RemotePrompt)]) -> InputLine {
         let bare = text.trim();
         if bare.is_empty() {
             return InputLine::Blank;
         }
-        // `/usr/bin` is a path, `// …` a comment; neither is a command.
+        // `/usr/bin` is a path and `// …` a comment; neither is a command.
         let is_command = |rest: &&str| !rest.split_whitespace().next().is_none_or(|word| word.contains(['/', '*']));
         if let Some(command) = bare.strip_prefix('/').filter(is_command) {
             return parse_slash_command(command, bare, custom, prompts);
@@ -155,7 +155,7 @@ fn parse_slash_command(
     }
 }
 
-/// The skill that a line calls by its name, if there is one that counts.
+/// Parses a line that calls an active skill by its name.
 pub(super) fn parse_skill_command(typed: &str, skills: &Skills) -> Option<InputLine> {
     let (first, task) = split_word(typed.trim().strip_prefix('/')?);
     let skill = skills.get(first).filter(|skill| skill.state.is_active())?;
@@ -163,7 +163,8 @@ pub(super) fn parse_skill_command(typed: &str, skills: &Skills) -> Option<InputL
     Some(InputLine::Command(SessionCommand::UseSkill { name, task, typed }))
 }
 
-/// The commands that servers' prompts are, in their order: one that several have is told apart by its server.
+/// Returns the command names of server prompts, in their order. A name that several servers have is qualified by the
+/// server.
 pub fn prompt_command_names(prompts: &[(String, RemotePrompt)]) -> Vec<String> {
     let names: Vec<String> = prompts.iter().map(|(_, prompt)| prompt_command_name(prompt)).collect();
     let is_only = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
@@ -174,17 +175,17 @@ pub fn prompt_command_names(prompts: &[(String, RemotePrompt)]) -> Vec<String> {
     names.iter().zip(prompts).map(named).collect()
 }
 
-/// A prompt's command with the name of its server.
+/// Returns a prompt's command name qualified by its server.
 fn qualified_command_name(server: &str, command: &str) -> String {
     format!("{}.{command}", server.split_whitespace().collect::<Vec<_>>().join("-"))
 }
 
-/// The command that a server's prompt is.
+/// Returns the command name of a server's prompt.
 fn prompt_command_name(prompt: &RemotePrompt) -> String {
     prompt.name.split_whitespace().collect::<Vec<_>>().join("-")
 }
 
-/// `/name --who=x "by place"`: what is named goes where it is named, the rest to what is still missing, in order.
+/// Parses `/name --who=x "by place"`: named arguments first, then the others for those still missing, in order.
 fn parse_server_prompt(server: &str, prompt: &RemotePrompt, typed: &str, rest: &str) -> InputLine {
     let mut args = serde_json::Map::new();
     let mut others = Vec::new();
@@ -198,7 +199,7 @@ fn parse_server_prompt(server: &str, prompt: &RemotePrompt, typed: &str, rest: &
     }
     let missing: Vec<_> = prompt.arguments.iter().filter(|known| !args.contains_key(&known.name)).collect();
     let required: Vec<_> = missing.iter().filter(|known| known.required).collect();
-    // One thing that is missing is the whole rest.
+    // If a single required argument is missing, it takes all remaining words.
     if let ([only], false) = (required.as_slice(), others.is_empty()) {
         args.insert(only.name.clone(), others.join(" ").into());
     } else {
@@ -213,7 +214,7 @@ fn parse_server_prompt(server: &str, prompt: &RemotePrompt, typed: &str, rest: &
     InputLine::Command(SessionCommand::ServerPrompt { server, name, args, typed })
 }
 
-/// Words apart at blanks, but for what stands in double quotes.
+/// Splits text at whitespace, but not inside double quotes.
 fn split_words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted, mut begun) = (Vec::new(), String::new(), false, false);
     for letter in text.chars() {
@@ -246,7 +247,7 @@ fn build_command(row: &SlashCommand, argument: &str) -> InputLine {
         SlashArgument::Required(_) if argument.is_empty() => {
             InputLine::InvalidUsage(format!("/{}: {}", row.usage(), row.about))
         }
-        // Words that nobody reads were meant for something: `/clear the cache` is no wish for another conversation.
+        // Unexpected words are an error: `/clear the cache` must not clear the conversation.
         SlashArgument::None if !argument.is_empty() => {
             InputLine::InvalidUsage(format!("/{} takes nothing behind it: {}", row.name, row.about))
         }
@@ -254,7 +255,7 @@ fn build_command(row: &SlashCommand, argument: &str) -> InputLine {
     }
 }
 
-/// The words that begin commands of two words, and what each does alone.
+/// Returns the first words of two-word commands, with what each does alone.
 pub fn slash_command_groups() -> Vec<(&'static str, &'static str)> {
     let mut groups: Vec<_> = SLASH_COMMANDS.iter().filter_map(|row| Some(row.name.split_once(' ')?.0)).collect();
     groups.dedup();
@@ -262,7 +263,7 @@ pub fn slash_command_groups() -> Vec<(&'static str, &'static str)> {
     groups.into_iter().map(|word| (word, about(word))).collect()
 }
 
-/// Whether a word begins commands of two words.
+/// Returns whether a word begins a two-word command.
 fn is_command_group(word: &str) -> bool {
     SLASH_COMMANDS.iter().any(|row| row.name.split_once(' ').is_some_and(|(first, _)| first == word))
 }

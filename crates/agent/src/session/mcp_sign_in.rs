@@ -1,5 +1,5 @@
-//! Signing in to an MCP server from within a session, and out again. It goes on beside everything else: the session waits
-//! for nobody's browser. What it takes is `hookwright_tools::mcp::sign_in`.
+//! Signs in to an MCP server from within a session, and out again. It runs in the background: the session does not wait
+//! for the user's browser. The protocol is in `hookwright_tools::mcp::sign_in`.
 
 use hookwright_settings::McpServer;
 use hookwright_settings::mcp::forget_credentials;
@@ -11,12 +11,12 @@ use super::model_selection;
 use super::reply::Reply;
 use crate::event::AgentEvent;
 
-/// Who is being signed in to; dropping it calls that off.
+/// The running sign-in; dropping it cancels it.
 #[derive(Default)]
 pub(super) struct McpSignInTask(JoinSet<()>);
 
 impl SessionActor {
-    /// Shows where the user's browser must go, and connects the server anew once it has come back.
+    /// Shows the address for the user's browser, and reconnects the server once the sign-in is complete.
     pub(super) fn sign_in(&mut self, name: &str) {
         let Some(server) = self.server_named(name) else { return };
         let view = self.shared.view();
@@ -24,7 +24,7 @@ impl SessionActor {
         let guards = view.services.tamper_watch.clone();
         let (file, proxy) =
             (view.loaded.paths.mcp_tokens.clone(), model_selection::proxy_from_env(&view.loaded.process_env));
-        // Whoever begins anew has given up the address of before.
+        // A new sign-in cancels the one before, whose address is no longer used.
         self.mcp_sign_in = McpSignInTask::default();
         self.mcp_sign_in.0.spawn(async move {
             let name = &server.name;
@@ -47,7 +47,7 @@ impl SessionActor {
         });
     }
 
-    /// Forgets a server's token. Whoever is connected with it is connected anew, without.
+    /// Forgets a server's token, and reconnects the server without it.
     pub(super) fn sign_out(&mut self, name: &str) {
         let view = self.shared.view();
         let file = &view.loaded.paths.mcp_tokens;
@@ -62,7 +62,7 @@ impl SessionActor {
         });
     }
 
-    /// The server of a name that counts here; if there is none, that is said.
+    /// Returns the server of that name, or replies why there is none.
     fn server_named(&self, name: &str) -> Option<McpServer> {
         let all = self.shared.view().loaded.mcp_servers();
         let why = match all.find(name) {

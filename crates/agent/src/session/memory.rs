@@ -1,4 +1,4 @@
-//! `/memory`: what the model is told from context files, added to and read again.
+//! `/memory`: shows, extends and reloads the text of context files.
 
 use hookwright_disk::{FilePrivacy, ReadError, SymlinkPolicy};
 
@@ -10,7 +10,7 @@ use crate::event::AgentEvent;
 
 const NO_MEMORY_MESSAGE: &str = "there is no memory: neither you nor the project have a GEMINI.md";
 
-/// A larger one would not be read, so nothing is added to it.
+/// The largest context file that is read, and so the largest that is added to.
 const MAX_CONTEXT_FILE_BYTES: u64 = 1 << 20;
 
 impl SessionActor {
@@ -43,7 +43,7 @@ impl SessionActor {
     fn add_memory(&self, text: &str) -> std::io::Result<String> {
         let loaded = &self.shared.view().loaded;
         let file = loaded.paths.user_dir.join("GEMINI.md");
-        // A link to it stays one.
+        // A symbolic link stays one.
         let real = file.canonicalize().unwrap_or_else(|_| file.clone());
         let mut bytes = match hookwright_disk::read(&real, MAX_CONTEXT_FILE_BYTES, SymlinkPolicy::Follow) {
             Err(ReadError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
@@ -63,7 +63,7 @@ impl SessionActor {
         self.reply(Reply::aside(format!("the model is told {length} characters of memory from now on")));
     }
 
-    /// Makes the system prompt anew, out of what is on disk by now.
+    /// Rebuilds the system prompt from the files on disk.
     pub(super) fn rebuild_system_prompt(&mut self) {
         let view = self.shared.view();
         let services = &view.services;

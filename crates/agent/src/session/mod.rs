@@ -1,7 +1,9 @@
-//! A session: the conversation and everything around it, without a screen. A front end sends [`SessionCommand`]s and prints
-//! [`AgentEvent`]s; headless, the screen, plain lines and whatever comes are printers of the same thing.
+//! A session without a front end: the conversation, its hooks, tools and configuration.
 //!
-//! `open` puts it together, `conduct` runs it, `line` reads what a user types; the other files do what orders ask for.
+//! A front end (headless, terminal screen, plain lines) sends [`SessionCommand`]s and prints [`AgentEvent`]s.
+//!
+//! `setup.rs` builds a session, `actor.rs` runs it, `input_line.rs` parses typed lines; the other files carry out the
+//! commands.
 
 mod actor;
 mod agent_task;
@@ -77,84 +79,84 @@ pub use reply::{Reply, Tone};
 pub use setup::tool_limits;
 pub use skills::skill_state_text as skill_state;
 
-/// A session that is put together and has not started.
+/// A session that is set up and has not started.
 pub struct PreparedSession {
     actor: SessionActor,
     events: EventStream,
     messages: UnboundedSender<ActorMessage>,
 }
 
-/// A running session. Cheap to clone.
+/// A handle to a running session, which is cheap to clone.
 #[derive(Clone)]
 pub struct SessionHandle {
     messages: UnboundedSender<ActorMessage>,
     shared: Arc<SharedView>,
 }
 
-/// What reaches the conductor.
+/// A message to the session actor.
 enum ActorMessage {
     Command(SessionCommand),
-    /// Fire one hook alone.
+    /// Fires one hook alone, on a harmless input.
     Canary(Arc<Hook>),
-    /// Leave.
+    /// Ends the session for this reason.
     End(Shutdown, EndReason),
 }
 
 /// When a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shutdown {
-    /// When everything that was ordered is done.
+    /// After every queued task is done.
     Done,
-    /// Now: what runs is cancelled.
+    /// At once: the running task is cancelled.
     Now,
 }
 
-/// What front ends may look at while the conductor works.
+/// The view that front ends read while the actor works.
 struct SharedView {
     view: RwLock<Arc<SessionView>>,
 }
 
-/// A session as it is now.
+/// A snapshot of the session's state.
 #[derive(Clone)]
 pub struct SessionView {
-    /// The configuration.
+    /// The loaded configuration.
     pub loaded: Arc<LoadedConfig>,
-    /// What the agent works with.
+    /// The services that the agent works with.
     pub services: Arc<Services>,
-    /// The model that is asked.
+    /// The name of the current model.
     pub model: String,
-    /// Where it is, if it is elsewhere.
+    /// The connection to the model, if it is on a server.
     pub connection: Option<ModelConnection>,
-    /// The custom commands.
+    /// The custom commands that are trusted.
     pub commands: Arc<CustomCommands>,
-    /// The skills.
+    /// The skills that were discovered.
     pub skills: Arc<Skills>,
 }
 
 impl SessionView {
-    /// The session's id, which changes when the conversation is cleared or another one is resumed.
+    /// Returns the session's id, which changes when the conversation is cleared or another one is resumed.
     pub fn session_id(&self) -> String {
         self.services.hooks.session().id.clone()
     }
 
-    /// The approval modes that the user can step through now.
+    /// Returns the approval modes that the user can select now.
     pub fn modes(&self) -> Vec<ApprovalMode> {
         let modes = self.services.approvals.selectable_modes().iter().copied();
         modes.filter(|mode| self.mode_obstacle(*mode).is_none()).collect()
     }
 
-    /// Why an approval mode can't be had now.
+    /// Returns the reason why an approval mode cannot be used now.
     fn mode_obstacle(&self, mode: ApprovalMode) -> Option<String> {
         let unarmed = if guard_readiness::skips_approval(mode) { self.unarmed_guards() } else { Vec::new() };
         guard_readiness::mode_obstacle(mode, &self.loaded, &unarmed, &self.services.tamper_watch)
     }
 
-    /// The guards that would not do their work now.
+    /// Returns the guards that would not work now.
     pub fn unarmed_guards(&self) -> Vec<hookwright_hooks::UnarmedGuard> {
         guard_readiness::unarmed_in_engine(&self.services.hooks, &self.loaded)
     }
 
-    /// What a line asks for here: a skill's name is a command, behind all others.
+    /// Parses a typed line. The name of a skill is a command if no other command has that name.
     pub fn parse_line(&self, text: &str) -> InputLine {
         match InputLine::parse(text, &self.commands, &self.mcp_prompts()) {
             InputLine::UnknownCommand(command) => {
@@ -164,19 +166,19 @@ impl SessionView {
         }
     }
 
-    /// The prompts that MCP servers have, with their servers; each is a slash command.
+    /// Returns the prompts of MCP servers with their server's name. Each is a slash command.
     pub fn mcp_prompts(&self) -> Vec<(String, hookwright_tools::mcp::RemotePrompt)> {
         self.services.servers.prompts()
     }
 
-    /// What can be typed behind a slash, with what it is for: our own commands, then custom ones, the prompts of servers and
-    /// skills.
+    /// Returns the usage and description of every slash command: built-in ones, then custom commands, server prompts
+    /// and skills.
     pub fn help(&self) -> Vec<(String, String)> {
         let own = SLASH_COMMANDS.iter().map(|row| (format!("/{}", row.usage()), row.about.to_owned()));
         own.chain(self.custom_help().into_iter().map(|(name, about)| (format!("/{name}"), about))).collect()
     }
 
-    /// The commands that are not our own, with what they are for.
+    /// Returns the name and description of every command that is not built in.
     pub fn custom_help(&self) -> Vec<(String, String)> {
         let mut rows: Vec<(String, String)> =
             self.commands.list.iter().map(|command| (command.name.clone(), command.summary())).collect();
@@ -190,14 +192,14 @@ impl SessionView {
         rows
     }
 
-    /// Every hook as it is now.
+    /// Returns every hook with its current state.
     pub fn hooks(&self) -> Vec<HookListEntry> {
         hook_list::hook_entries(&self.services.hooks, &self.loaded)
     }
 }
 
 impl PreparedSession {
-    /// Puts a session together from a configuration that was loaded with the same options.
+    /// Sets up a session from a configuration that was loaded with the same options.
     ///
     /// # Errors
     /// If a model, a policy, an earlier session or a directory that the options name cannot be used, or guards could be
@@ -232,28 +234,29 @@ impl PreparedSession {
             skills: made.skills.clone(),
         };
         let shared = Arc::new(SharedView { view: RwLock::new(Arc::new(view)) });
-        let (orders, asked) = unbounded_channel();
+        let (sender, receiver) = unbounded_channel();
         Ok(PreparedSession {
-            actor: SessionActor::new(options, world, made, shared, asked),
+            actor: SessionActor::new(options, world, made, shared, receiver),
             events: stream,
-            messages: orders,
+            messages: sender,
         })
     }
 
-    /// The session as it will start.
+    /// Returns the state that the session will start with.
     pub fn view(&self) -> Arc<SessionView> {
         self.actor.shared.view()
     }
 
-    /// Starts it. Its events end when it does.
+    /// Starts the session. Its event stream ends when the session does.
     pub fn start(self) -> (SessionHandle, EventStream, JoinHandle<()>) {
         let handle = SessionHandle { messages: self.messages, shared: self.actor.shared.clone() };
         (handle, self.events, tokio::spawn(self.actor.run()))
     }
 }
 
-/// Begins to watch over what guards are made of. Where an agent has changed some of it and nobody is there to ask, a session
-/// does not start.
+/// Starts the watch over the files that guards are made of.
+///
+/// A headless session does not start if an agent has changed one of them: there is no user to ask.
 fn start_tamper_watch(
     options: &SessionOptions,
     world: &ProcessEnv,
@@ -266,7 +269,7 @@ fn start_tamper_watch(
     }
     let interaction = options.interaction;
     let has_guards = setup::has_guards(&setup::effective_registry(options, loaded));
-    // Where no hook could say no, nobody's change of one could let anything pass.
+    // Without a hook that can deny, a changed hook cannot let a call pass, so the ledger can wait.
     let ledger = if has_guards || !pending.is_empty() { LedgerStart::Immediate } else { LedgerStart::OnFirstRun };
     let (options, world) = (options.clone(), world.clone());
     let guards = TamperWatch::new(loaded, made_of, &pending, ledger, move || {
@@ -282,38 +285,38 @@ fn start_tamper_watch(
     Ok(guards)
 }
 
-/// What agents changed of the guards in earlier sessions, or in others that are open, and nobody has trusted.
+/// Returns the changes to guards that agents made in earlier or other open sessions and the user has not trusted.
 pub fn untrusted_guard_changes(options: &SessionOptions, loaded: &LoadedConfig) -> Vec<PendingChange> {
     pending_changes(&loaded.paths, &loaded.project.root, &GuardedFiles::new(loaded, &options.policies).files)
 }
 
-/// A settings file that can't be read as one, if there is any.
+/// Returns a settings file that cannot be parsed, if there is one.
 pub fn broken_settings_file(loaded: &LoadedConfig) -> Option<&Path> {
     loaded.files.iter().find(|file| file.state == SettingsFileState::Broken).map(|file| file.path.as_path())
 }
 
 impl SessionHandle {
-    /// Asks for something; what comes of it is told by events. A session that has ended hears nothing.
+    /// Sends a command. Events report its result; a session that has ended ignores it.
     pub fn send(&self, order: SessionCommand) {
         let _ = self.messages.send(ActorMessage::Command(order));
     }
 
-    /// Fires one hook alone, on an input that asks for nothing.
+    /// Fires one hook alone, on a harmless input.
     pub fn fire_canary(&self, hook: Arc<Hook>) {
         let _ = self.messages.send(ActorMessage::Canary(hook));
     }
 
-    /// Ends the session.
+    /// Ends the session, at once or when its queue is empty.
     pub fn end(&self, when: Shutdown, reason: EndReason) {
         let _ = self.messages.send(ActorMessage::End(when, reason));
     }
 
-    /// The session as it is now.
+    /// Returns the current state of the session.
     pub fn view(&self) -> Arc<SessionView> {
         self.shared.view()
     }
 
-    /// Ends everything that hooks and tools run, at once and by force. The last thing before the program is gone.
+    /// Kills every process that hooks, tools and MCP servers run. For the moment before the program exits.
     pub fn kill_all_processes(&self) {
         let services = &self.view().services;
         services.hooks.kill_now();

@@ -1,5 +1,6 @@
-//! Which model answers: the one that the options, the environment, what the user connected, or nothing at all ask for.
-//! Makes models of connections; asking them anything is `model_gateway.rs`.
+//! Selects the model of a session: from the options, the environment, the saved connections, or the offline model.
+//!
+//! It creates models for connections; `model_gateway.rs` sends the requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,18 +21,18 @@ use crate::services::Interaction;
 
 pub(super) const DEFAULT_GEMINI_MODEL: &str = "gemini-2.5-pro";
 
-/// A model to begin with.
+/// The model that a session begins with.
 pub(super) struct SelectedModel {
     pub(super) model: AnyModel,
-    /// The name to ask it by.
+    /// The model's name in requests.
     pub(super) name: String,
-    /// Where it is, if it is elsewhere.
+    /// The connection to the model, if it is on a server.
     pub(super) connection: Option<ModelConnection>,
-    /// What is wrong with what the user connected.
+    /// The problem with the saved connections.
     pub(super) problem: Option<String>,
 }
 
-/// The model that a session begins with.
+/// Selects the model that a session begins with.
 pub(super) fn select_model(
     options: &SessionOptions,
     loaded: &LoadedConfig,
@@ -55,7 +56,7 @@ pub(super) fn select_model(
                 (connect_model(&connection, &name, loaded, secrets)?, name, Some(connection))
             }
             (None, None) => {
-                // An interactive session can still be connected, and that is checked.
+                // An interactive session can still connect a model, which is checked then.
                 if options.interaction == Interaction::Headless {
                     check_auth_type(loaded, None)?;
                 }
@@ -98,15 +99,17 @@ pub(super) fn check_auth_type(
     }
 }
 
-/// The name that the options, the environment or the settings ask for.
+/// Returns the model's name from the options, the environment or the settings, in this order.
 fn requested_model_name(options: &SessionOptions, loaded: &LoadedConfig) -> Option<String> {
     let var = loaded.process_env.var("GEMINI_MODEL").filter(|value| !value.trim().is_empty());
     let flag = options.model.clone();
     flag.or_else(|| var.map(str::to_owned)).or_else(|| loaded.settings.model.name.clone())
 }
 
-/// The name of the model at a connection. What the user chose there counts before the settings, which may mean a model of
-/// somewhere else; a flag is meant for now.
+/// Returns the model's name for a connection.
+///
+/// For a saved connection, its own model counts before the requested name, which may mean a model of another service;
+/// only the command-line option counts before both.
 fn model_name_for(
     connection: &ModelConnection,
     options: &SessionOptions,
@@ -123,8 +126,9 @@ fn model_name_for(
     }
 }
 
-/// What a session can be connected to: what the environment names comes first, so that it can stand in for one run; then
-/// what the user connected. And what is wrong with that.
+/// Returns the connections that a session can use, and the problem with the saved ones.
+///
+/// Connections from the environment come first, so that they can override the saved ones for one run.
 pub(super) fn known_connections(loaded: &LoadedConfig) -> (Vec<ModelConnection>, Option<String>) {
     let mut known = connections_from_env(&loaded.process_env);
     match saved_connections(&loaded.paths) {
@@ -140,7 +144,7 @@ pub(super) fn known_connections(loaded: &LoadedConfig) -> (Vec<ModelConnection>,
     }
 }
 
-/// A model at a connection; nothing is sent yet.
+/// Creates a model for a connection; sends nothing yet.
 pub(super) fn connect_model(
     connection: &ModelConnection,
     name: &str,
@@ -150,7 +154,7 @@ pub(super) fn connect_model(
     new_model(connection, name, http_options(loaded)).map_err(|error| error.map_text(&|text| secrets.hide(text)))
 }
 
-/// The same for a question that nobody waits for long: is something there, and what?
+/// Creates a model with a short timeout, to test whether a server responds and what it offers.
 pub(super) fn probe_model(
     connection: &ModelConnection,
     patience: Duration,
@@ -174,7 +178,7 @@ fn new_model(connection: &ModelConnection, name: &str, options: HttpOptions) -> 
     })
 }
 
-/// Has a model tell the user why nothing happens.
+/// Reports the model's retries to the user.
 pub(super) fn report_retries(model: &mut AnyModel, secrets: &Arc<Secrets>, events: &EventSender) {
     let (events, hidden) = (events.clone(), secrets.clone());
     model.set_retry_observer(Arc::new(move |notice: &RetryNotice| {
@@ -191,7 +195,7 @@ fn http_options(loaded: &LoadedConfig) -> HttpOptions {
     options
 }
 
-/// The proxy that the environment names, and the hosts it is not for.
+/// Returns the proxy that the environment names, and the hosts that bypass it.
 pub fn proxy_from_env(world: &ProcessEnv) -> Option<ProxyOptions> {
     let var = |names: &[&str]| names.iter().find_map(|name| world.var(name).filter(|value| !value.is_empty()));
     let url = var(&["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"])?;

@@ -1,4 +1,4 @@
-//! What a session is started with, beyond what the settings say, and what can keep it from starting.
+//! The options of a session that settings do not hold, and the errors that keep it from starting.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,86 +15,86 @@ use crate::policy::PolicyError;
 use crate::services::Interaction;
 use crate::transcript::{SessionFindError, TranscriptError};
 
-/// What the command line, or whoever embeds the agent, says about a session.
+/// The options that the command line, or a program that embeds the agent, gives a session.
 #[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
-    /// Whether there is somebody to ask.
+    /// Whether there is a user to ask.
     pub interaction: Interaction,
-    /// Whether the folder's trust is asked for.
+    /// Whether the check of the folder's trust is skipped.
     pub trust: TrustOverride,
     /// Which extensions are active.
     pub extensions: ExtensionChoice,
-    /// The only MCP servers that count, if some are named.
+    /// The only MCP servers to use, if some are named.
     pub mcp_servers: Option<Vec<String>>,
     /// Whether hooks run.
     pub hooks: HookUse,
-    /// What happens where a settings file can't be read.
+    /// The policy for a settings file that cannot be parsed.
     pub broken_settings: BrokenSettingsPolicy,
-    /// What happens where a guard would not do its work.
+    /// The policy for a guard that would not work.
     pub unarmed_guards: UnarmedGuardsPolicy,
-    /// The model to ask.
+    /// The name of the model.
     pub model: Option<String>,
-    /// The service that the user chose in the session itself, before all that is known otherwise.
+    /// The connection that the user chose in the session, which counts before all others.
     pub connection: Option<ModelConnection>,
-    /// A file that answers in a model's place.
+    /// A file whose recorded answers replace the model.
     pub replay: Option<(PathBuf, ReplayOrder)>,
     /// A file to record the model's answers into.
     pub record: Option<PathBuf>,
-    /// Which tool calls run unasked.
+    /// Which tool calls skip approval.
     pub approval_mode: Option<ApprovalMode>,
-    /// Tools that run unasked.
+    /// Tools that skip approval.
     pub allowed_tools: Vec<String>,
-    /// Files of rules.
+    /// Additional files of policy rules.
     pub policies: Vec<PathBuf>,
-    /// More directories that tools may work in.
+    /// Additional directories that tools may work in.
     pub include_directories: Vec<PathBuf>,
-    /// The earlier session to go on with.
+    /// The earlier session to resume.
     pub resume: Option<String>,
-    /// The new session's id.
+    /// The id of the new session.
     pub session_id: Option<String>,
-    /// Whether files are kept before tools change them, whatever the settings say.
+    /// Whether files are checkpointed before tools change them, even if the settings do not say so.
     pub checkpointing: bool,
-    /// Where the program's log is, for whoever asks.
+    /// The path of the program's log, which `/about` shows.
     pub log: Option<PathBuf>,
-    /// Who shows what commands draw on a terminal; without it they have none.
+    /// The host of terminals for commands; without one, commands have no terminal.
     pub consoles: Option<Arc<dyn ConsoleHost>>,
 }
 
 /// Whether hooks run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HookUse {
-    /// They do.
+    /// Hooks run as the settings say.
     #[default]
     On,
-    /// None of them does.
+    /// No hook runs, except those that must not be switched off.
     Off,
 }
 
-/// What happens where a settings file can't be read: it could hold guards.
+/// The policy for a settings file that cannot be parsed and could hold guards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BrokenSettingsPolicy {
     /// The session does not start.
     #[default]
     Refuse,
-    /// It starts without the file; nothing runs unasked that would not by default.
+    /// The session starts without the file; no mode skips approval.
     Continue,
 }
 
-/// What happens where a guard would not do its work.
+/// The policy for a guard that would not work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnarmedGuardsPolicy {
     /// The session does not start.
     #[default]
     Refuse,
-    /// A person wants it to start; nothing runs unasked that would not by default.
+    /// The session starts because the user wants it; no mode skips approval.
     Continue,
 }
 
 impl SessionOptions {
-    /// The configuration of the project in the working directory.
+    /// Loads the configuration of the project in the working directory.
     ///
     /// # Errors
-    /// If the working directory is gone.
+    /// If the working directory does not exist.
     pub fn load(&self, world: &ProcessEnv) -> Result<LoadedConfig, SessionError> {
         let project = world.cwd.canonicalize().map_err(SessionError::NoDirectory)?;
         let (extensions, mcp_servers) = (self.extensions.clone(), self.mcp_servers.clone());
@@ -102,66 +102,66 @@ impl SessionOptions {
     }
 }
 
-/// A session that cannot start.
+/// The reason why a session cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// There is nothing to work in.
+    /// The working directory does not exist.
     #[error("the working directory is gone")]
     NoDirectory(#[source] std::io::Error),
-    /// The id is taken.
+    /// A session with this id exists already.
     #[error("there is a session {0} already")]
     Exists(String),
-    /// There is no such session.
+    /// The session to resume cannot be found.
     #[error(transparent)]
     Find(#[from] SessionFindError),
-    /// Its transcript cannot be read or made.
+    /// The transcript cannot be read or created.
     #[error(transparent)]
     Transcript(#[from] TranscriptError),
     /// The model cannot be used.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The file of answers cannot be used.
+    /// The file of recorded answers cannot be used.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// Nobody said which model.
+    /// The connection needs a model name, and none was given.
     #[error("which model?")]
     NoModelName,
-    /// A policy cannot be used.
+    /// A policy file cannot be used.
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// The directories for tools cannot be used.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// A settings file could hold guards, and nobody can tell.
+    /// A settings file cannot be parsed and could hold guards.
     #[error("{} can't be read as settings, so guards in it would be off", .0.display())]
     BrokenSettings(PathBuf),
-    /// Guards would not do their work.
+    /// These guards would not work.
     #[error("{}", guard_readiness::unarmed_text(.0))]
     Unguarded(Vec<UnarmedGuard>),
-    /// An agent changed what guards are made of, and nobody has trusted it.
+    /// An agent changed files of the guards, and the user has not trusted the changes.
     #[error("an agent changed {}, and nobody has trusted that yet", join_paths(.0))]
     GuardsChanged(Vec<PathBuf>),
-    /// Nobody can tell what agents changed of the guards, nor could tell what this one changes.
+    /// The ledger of changes to guards can be neither read nor written.
     #[error("{}, where it is kept what agents changed of the guards, can't be used: {why}", .folder.display())]
     NoLedger {
-        /// The folder.
+        /// The folder of the ledger.
         folder: PathBuf,
-        /// Why it can't be used.
+        /// The reason why the folder cannot be used.
         why: String,
     },
-    /// The settings enforce another way to authenticate.
+    /// The settings enforce another authentication type.
     #[error(transparent)]
     AuthType(#[from] AuthTypeError),
-    /// The settings forbid it.
+    /// The settings forbid the yolo mode.
     #[error("the settings forbid running every tool unasked (security.disableYoloMode)")]
     YoloForbidden,
 }
 
-/// An authentication that `security.auth.enforcedType` forbids. Scripts look for the words in quotes.
+/// An authentication that `security.auth.enforcedType` forbids. Scripts match the quoted words of its messages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthTypeError {
-    /// The connection, or the environment, stands for another type.
+    /// The connection or the environment has another type.
     #[error(
         "The enforced authentication type is '{enforced}', but the current type is '{current}'. Authenticate with the enforced type."
     )]
@@ -184,7 +184,7 @@ fn join_paths(paths: &[PathBuf]) -> String {
 }
 
 impl SessionError {
-    /// Whether the session did not start because guards could be missing.
+    /// Returns whether the session did not start because guards could be missing.
     pub fn is_unguarded(&self) -> bool {
         matches!(
             self,
@@ -196,7 +196,7 @@ impl SessionError {
         )
     }
 
-    /// What to do about it.
+    /// Returns advice for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
             SessionError::Exists(id) => Some(format!("go on with it by --resume {id}")),

@@ -1,4 +1,4 @@
-//! `/permissions`: what the user has allowed for good and for this session, seen and taken back.
+//! `/permissions`: lists and withdraws what the user has allowed permanently or for this session.
 
 use super::actor::SessionActor;
 use super::command::PermissionsAction;
@@ -56,7 +56,7 @@ impl SessionActor {
     }
 }
 
-/// A rule in words: its name says what it allows.
+/// Describes a rule, by its name if it has one.
 fn rule_text(rule: &PolicyRule, memory: &RememberedRules) -> String {
     let words = rule.name.clone().unwrap_or_else(|| match rule.prefixes.as_slice() {
         [] => rule.tools.join(", "),

@@ -1,4 +1,4 @@
-//! What a session answers to an order, as values; drawing them is the front end's work.
+//! The session's replies to commands, as values that front ends draw.
 
 use hookwright_hooks::Diagnostic;
 use hookwright_settings::Notice;
@@ -7,37 +7,37 @@ use super::hook_list::HookListEntry;
 use crate::checkpoint::{Checkpoint, RestorePlan};
 use crate::transcript::SessionInfo;
 
-/// An answer.
+/// A reply to a command.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// Words.
+    /// A message with its tone.
     Text(Tone, String),
-    /// Names and what they stand for.
+    /// Names with their descriptions.
     Rows(Vec<(String, String)>),
     /// Hooks with their states.
     Hooks(Vec<HookListEntry>),
-    /// What is different, as a unified diff.
+    /// A unified diff.
     Diff(String),
     /// Sessions that can be resumed.
     Sessions(Vec<SessionInfo>),
-    /// Checkpoints that can be brought back, the oldest first.
+    /// Checkpoints that can be restored, the oldest first.
     Checkpoints(Vec<Checkpoint>),
-    /// What bringing one back would do.
+    /// The plan for restoring a checkpoint.
     Plan(Box<RestorePlan>),
-    /// Something wrong with the configuration.
+    /// A problem in the configuration.
     Diagnostic(Box<Diagnostic>),
-    /// Something noteworthy about it.
+    /// A notice about the configuration.
     Notice(Notice),
 }
 
-/// How words are meant.
+/// The tone of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// What was asked for.
+    /// The answer to the command.
     Plain,
-    /// An aside.
+    /// Secondary information, which front ends dim.
     Aside,
-    /// News.
+    /// Something new that concerns the user.
     News,
     /// Something to be careful about.
     Warning,
@@ -46,27 +46,27 @@ pub enum Tone {
 }
 
 impl Reply {
-    /// What was asked for.
+    /// Creates a plain answer.
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Reply::Text(Tone::Plain, text.into())
     }
 
-    /// An aside.
+    /// Creates a message of secondary information.
     pub(crate) fn aside(text: impl Into<String>) -> Self {
         Reply::Text(Tone::Aside, text.into())
     }
 
-    /// News.
+    /// Creates a message about something new.
     pub(crate) fn news(text: impl Into<String>) -> Self {
         Reply::Text(Tone::News, text.into())
     }
 
-    /// Something to be careful about.
+    /// Creates a warning.
     pub(crate) fn warning(text: impl Into<String>) -> Self {
         Reply::Text(Tone::Warning, text.into())
     }
 
-    /// Something that did not work.
+    /// Creates an error message.
     pub(crate) fn error(error: impl std::fmt::Display) -> Self {
         Reply::Text(Tone::Error, error.to_string())
     }

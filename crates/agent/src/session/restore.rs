@@ -1,4 +1,4 @@
-//! `/restore`: lists checkpoints, shows what bringing one back would do, and does it.
+//! `/restore`: lists checkpoints, shows what restoring one would do, and restores it.
 
 use super::actor::SessionActor;
 use super::agent_task::AgentTask;
@@ -44,22 +44,22 @@ impl SessionActor {
 }
 
 impl Services {
-    /// What bringing back a checkpoint would do.
+    /// Plans the restoring of a checkpoint.
     ///
     /// # Errors
-    /// If there is none of that number.
+    /// If there is no checkpoint of that number.
     pub fn plan_restore(&self, number: u64) -> Result<RestorePlan, CheckpointError> {
         let none = || CheckpointError::NotFound(number.to_string());
         self.with_restore_roots(|store, roots| store.plan(number, roots)).unwrap_or_else(|| Err(none()))
     }
 
-    /// What this session has changed, as far as its checkpoints go back.
+    /// Returns the changes of this session, as far as its checkpoints go back.
     pub(super) fn changed_by_session(&self) -> SessionChanges {
         let session = &self.hooks.session().id;
         self.with_restore_roots(|store, roots| store.session_changes(session, roots.folders)).unwrap_or_default()
     }
 
-    /// Does something with the checkpoints, with the places that files may be brought back to.
+    /// Calls a function with the checkpoint store and the directories that files may be restored to.
     fn with_restore_roots<T>(&self, act: impl FnOnce(&CheckpointStore, &RestoreRoots<'_>) -> T) -> Option<T> {
         let protected = self.approvals.protected();
         let workspace = self.call_context().workspace;
@@ -81,7 +81,7 @@ fn reply_checkpoint_error(services: &Services, error: &CheckpointError) {
     services.events.send(AgentEvent::Reply(Reply::error(format!("{error}{hint}"))));
 }
 
-/// Brings back files, the conversation or both.
+/// Restores files, the conversation or both.
 pub(super) fn restore_checkpoint(agent: &mut Agent, number: u64, what: RestoreScope, since: ConflictPolicy) {
     let services = agent.services().clone();
     if let Err(error) = try_restore(agent, &services, number, what, since) {
@@ -99,7 +99,7 @@ fn try_restore(
     let Some(store) = services.checkpoints.store() else { return Ok(()) };
     let checkpoint = store.read(number)?;
     let here = agent.conversation_mark();
-    // Read first: a conversation that can't be read leaves the files alone, too.
+    // The conversation is read first: if that fails, no file has been changed.
     let history = match (what.includes_conversation(), &checkpoint.conversation) {
         (false, _) => None,
         (true, None) => return Err(CheckpointError::NoConversation(number)),
@@ -125,7 +125,7 @@ fn try_restore(
     Ok(())
 }
 
-/// What came of it.
+/// Replies with the result.
 fn reply_restored(services: &Services, restored: &RestoreReport, what: RestoreScope) {
     let say = |reply| services.events.send(AgentEvent::Reply(reply));
     if what.includes_files() {

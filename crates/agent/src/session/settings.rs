@@ -1,5 +1,5 @@
-//! `/settings`: every setting that the program knows, with what it is for, what it holds and where, changed in a file of the
-//! user's choice. What a project may not say is said instead of written.
+//! `/settings`: shows every known setting with its description, value and file, and changes it in a file that the user
+//! chooses. A value that a project must not set is reported instead of written.
 
 use std::path::PathBuf;
 
@@ -13,23 +13,23 @@ use super::dialog::{DialogContext, DialogOutcome};
 use super::reply::Reply;
 use crate::user_question::{InputVisibility, QuestionChoice, UserQuestion};
 
-/// A settings file.
+/// A settings file with its values.
 struct SettingsFileLayer {
     label: &'static str,
     path: PathBuf,
     values: Map<String, Value>,
-    /// Why nothing is changed there.
+    /// The reason why the file cannot be changed.
     read_only_reason: Option<String>,
 }
 
-/// What becomes of a setting.
+/// A change to a setting.
 enum SettingEdit {
     Set(Value),
     Remove,
 }
 
 impl SessionActor {
-    /// Shows all settings to choose from, or the one of this name.
+    /// Shows all settings to choose from, or the setting of this name.
     pub(super) fn handle_settings(&mut self, name: Option<String>) {
         let settings: Vec<KnownSetting> = known_settings().collect();
         let named = |name: &String| settings.iter().position(|known| known.key().eq_ignore_ascii_case(name));
@@ -40,20 +40,20 @@ impl SessionActor {
                 at => at,
             },
         };
-        self.start_dialog(move |talk| async move {
+        self.start_dialog(move |dialog| async move {
             let mut next = SettingsStep::List(0);
             if let Some(at) = first {
-                next = edit_setting(&talk, &settings, at).await;
+                next = edit_setting(&dialog, &settings, at).await;
             }
             while let SettingsStep::List(from) = next {
-                next = choose_setting(&talk, &settings, from).await;
+                next = choose_setting(&dialog, &settings, from).await;
             }
-            // What is written is noticed like any change of the files, and read again.
+            // The configuration scan notices the written file and reloads it.
             None::<DialogOutcome>
         });
     }
 
-    /// Writes a setting of the user's own, which is in force already.
+    /// Writes a setting into the user's file, and warns if that fails.
     pub(super) fn save_user_setting(&self, path: &[&str], value: Value) {
         let view = self.shared.view();
         let file = &view.loaded.paths.user_settings;
@@ -74,45 +74,43 @@ fn unknown_setting_reply(name: &str, settings: &[KnownSetting]) -> Reply {
     Reply::warning(format!("there is no setting {name}; {hint}"))
 }
 
-/// What is done next.
+/// The next step of the dialog.
 enum SettingsStep {
-    /// The list is shown, from this one on.
+    /// Shows the list, with this entry selected.
     List(usize),
     Done,
 }
 
-/// Shows all settings and changes one; the list again if the user thought better of it.
-async fn choose_setting(talk: &DialogContext, settings: &[KnownSetting], from: usize) -> SettingsStep {
-    let layers = settings_layers(talk);
+/// Shows all settings and edits one.
+async fn choose_setting(dialog: &DialogContext, settings: &[KnownSetting], from: usize) -> SettingsStep {
+    let layers = settings_layers(dialog);
     let about = |setting: KnownSetting| format!("{} · {}", current_value_text(setting, &layers), setting.description());
     let choices = settings.iter().map(|setting| QuestionChoice::new(setting.key(), about(*setting)));
     let chosen =
-        UserQuestion::choice("Settings", choices.collect()).with_selected(from).ask_choice(&talk.services).await;
+        UserQuestion::choice("Settings", choices.collect()).with_selected(from).ask_choice(&dialog.services).await;
     match chosen {
-        Some(at) => edit_setting(talk, settings, at).await,
+        Some(at) => edit_setting(dialog, settings, at).await,
         None => SettingsStep::Done,
     }
 }
 
-/// Changes a setting.
-async fn edit_setting(talk: &DialogContext, settings: &[KnownSetting], at: usize) -> SettingsStep {
-    let layers = settings_layers(talk);
+/// Edits a setting. If the user cancels, the list comes next.
+async fn edit_setting(dialog: &DialogContext, settings: &[KnownSetting], at: usize) -> SettingsStep {
+    let layers = settings_layers(dialog);
     let Some(setting) = settings.get(at).copied() else { return SettingsStep::Done };
-    let Some(wish) = ask_edit(setting, &layers, talk).await else { return SettingsStep::List(at) };
-    if let Some(layer) = ask_layer(setting, &wish, &layers, talk).await {
-        write_edit(setting, wish, layer, talk);
+    let Some(edit) = ask_edit(setting, &layers, dialog).await else { return SettingsStep::List(at) };
+    if let Some(layer) = ask_layer(setting, &edit, &layers, dialog).await {
+        write_edit(setting, edit, layer, dialog);
     }
     SettingsStep::Done
 }
 
-/// The files, the one that counts most first.
-fn settings_layers(talk: &DialogContext) -> Vec<SettingsFileLayer> {
-    let (loaded, root) = (&talk.loaded, &talk.loaded.project.root);
-    let of = |whose, path: PathBuf, closed: Option<String>| match read_settings_map(&path) {
-        Ok(values) => SettingsFileLayer { label: whose, path, values, read_only_reason: closed },
-        Err(error) => {
-            SettingsFileLayer { label: whose, values: Map::new(), read_only_reason: Some(error.to_string()), path }
-        }
+/// Returns the settings files, in descending order of precedence.
+fn settings_layers(dialog: &DialogContext) -> Vec<SettingsFileLayer> {
+    let (loaded, root) = (&dialog.loaded, &dialog.loaded.project.root);
+    let of = |label, path: PathBuf, closed: Option<String>| match read_settings_map(&path) {
+        Ok(values) => SettingsFileLayer { label, path, values, read_only_reason: closed },
+        Err(error) => SettingsFileLayer { label, values: Map::new(), read_only_reason: Some(error.to_string()), path },
     };
     let untrusted = (!loaded.project.trust.is_trusted()).then(|| "this folder is not trusted (/trust)".to_owned());
     let project =
@@ -127,7 +125,7 @@ fn value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What a setting is by the files, in short.
+/// Describes the value of a setting and the file that it comes from.
 fn current_value_text(setting: KnownSetting, layers: &[SettingsFileLayer]) -> String {
     let set = layers.iter().find_map(|layer| Some((layer, setting.value_in(&layer.values)?)));
     match set {
@@ -136,8 +134,8 @@ fn current_value_text(setting: KnownSetting, layers: &[SettingsFileLayer]) -> St
     }
 }
 
-/// What the user wants of a setting.
-async fn ask_edit(setting: KnownSetting, layers: &[SettingsFileLayer], talk: &DialogContext) -> Option<SettingEdit> {
+/// Asks for the new value of a setting.
+async fn ask_edit(setting: KnownSetting, layers: &[SettingsFileLayer], dialog: &DialogContext) -> Option<SettingEdit> {
     let mut about = vec![
         format!("{}.", setting.description()),
         format!("It holds {}; {}.", setting.describe_kind(), setting.describe_project_rule()),
@@ -154,16 +152,16 @@ async fn ask_edit(setting: KnownSetting, layers: &[SettingsFileLayer], talk: &Di
     if !set.is_empty() {
         choices.push(QuestionChoice::new("Remove it", "from a settings file"));
     }
-    let asked = UserQuestion::choice(setting.key(), choices).with_details(about);
-    let at = asked.ask_choice(&talk.services).await?;
+    let question = UserQuestion::choice(setting.key(), choices).with_details(about);
+    let at = question.ask_choice(&dialog.services).await?;
     match values {
         Some(values) => Some(values.get(at).cloned().map_or(SettingEdit::Remove, SettingEdit::Set)),
-        None if at == 0 => ask_value(setting, set.first().map(|(_, value)| *value), talk).await,
+        None if at == 0 => ask_value(setting, set.first().map(|(_, value)| *value), dialog).await,
         None => Some(SettingEdit::Remove),
     }
 }
 
-async fn ask_value(setting: KnownSetting, before: Option<&Value>, talk: &DialogContext) -> Option<SettingEdit> {
+async fn ask_value(setting: KnownSetting, before: Option<&Value>, dialog: &DialogContext) -> Option<SettingEdit> {
     let mut typed = match before {
         Some(Value::Array(items)) => items.iter().map(value_text).collect::<Vec<_>>().join(", "),
         Some(value) => value_text(value),
@@ -171,10 +169,10 @@ async fn ask_value(setting: KnownSetting, before: Option<&Value>, talk: &DialogC
     };
     let mut problem = None;
     loop {
-        let asked = UserQuestion::text(setting.key(), setting.describe_kind(), InputVisibility::Visible)
+        let question = UserQuestion::text(setting.key(), setting.describe_kind(), InputVisibility::Visible)
             .with_initial_text(typed)
             .with_details(problem.take());
-        typed = asked.ask_text(&talk.services).await?;
+        typed = question.ask_text(&dialog.services).await?;
         match setting.parse(&typed) {
             Ok(value) => return Some(SettingEdit::Set(value)),
             Err(why) => problem = Some(why),
@@ -182,19 +180,19 @@ async fn ask_value(setting: KnownSetting, before: Option<&Value>, talk: &DialogC
     }
 }
 
-/// Where it is to be changed.
+/// Asks which file is to be changed.
 async fn ask_layer<'l>(
     setting: KnownSetting,
-    wish: &SettingEdit,
+    edit: &SettingEdit,
     layers: &'l [SettingsFileLayer],
-    talk: &DialogContext,
+    dialog: &DialogContext,
 ) -> Option<&'l SettingsFileLayer> {
     let outer = merge_outer_layers(layers);
     let refused = |layer: &SettingsFileLayer| {
-        layer.read_only_reason.clone().or_else(|| match wish {
+        layer.read_only_reason.clone().or_else(|| match edit {
             SettingEdit::Remove if setting.value_in(&layer.values).is_none() => Some("it is not set there".to_owned()),
             SettingEdit::Set(value) if layer.label == "this project's" => {
-                setting.refused_by_project(value, &outer, &talk.loaded.project.root)
+                setting.refused_by_project(value, &outer, &dialog.loaded.project.root)
             }
             _ => None,
         })
@@ -206,19 +204,19 @@ async fn ask_layer<'l>(
     });
     let usual = layers.iter().position(|layer| layer.label == "yours" && refused(layer).is_none());
     let usual = usual.or_else(|| layers.iter().position(|layer| refused(layer).is_none())).unwrap_or(0);
-    let asked =
+    let question =
         UserQuestion::choice(format!("{}: in which settings?", setting.key()), choices.collect()).with_selected(usual);
-    let layer = layers.get(asked.ask_choice(&talk.services).await?)?;
+    let layer = layers.get(question.ask_choice(&dialog.services).await?)?;
     match refused(layer) {
         None => Some(layer),
         Some(why) => {
-            talk.reply(Reply::error(why));
+            dialog.reply(Reply::error(why));
             None
         }
     }
 }
 
-/// What the user and the system say together, for whoever may only be stricter.
+/// Merges the user's and the system's settings, which a project may only tighten.
 fn merge_outer_layers(layers: &[SettingsFileLayer]) -> Map<String, Value> {
     let mut all = Map::new();
     for layer in layers.iter().rev().filter(|layer| layer.label != "this project's") {
@@ -227,15 +225,15 @@ fn merge_outer_layers(layers: &[SettingsFileLayer]) -> Map<String, Value> {
     all
 }
 
-fn write_edit(setting: KnownSetting, wish: SettingEdit, layer: &SettingsFileLayer, talk: &DialogContext) {
-    let change = match &wish {
+fn write_edit(setting: KnownSetting, edit: SettingEdit, layer: &SettingsFileLayer, dialog: &DialogContext) {
+    let change = match &edit {
         SettingEdit::Set(value) => SettingsChange::Set(setting.path(), value.clone()),
         SettingEdit::Remove => SettingsChange::Remove(setting.path()),
     };
     let path = &layer.path;
     let done: Result<bool, EditError> =
-        talk.services.tamper_watch.with_user_change(path, || apply_change(path, &change));
-    talk.reply(match (done, wish) {
+        dialog.services.tamper_watch.with_user_change(path, || apply_change(path, &change));
+    dialog.reply(match (done, edit) {
         (Err(error), _) => Reply::error(error),
         (Ok(false), _) => Reply::aside(format!("{} was so already in {}", setting.key(), path.display())),
         (Ok(true), SettingEdit::Set(value)) => {
@@ -245,5 +243,5 @@ fn write_edit(setting: KnownSetting, wish: SettingEdit, layer: &SettingsFileLaye
             Reply::plain(format!("{} is no longer set in {}", setting.key(), path.display()))
         }
     });
-    talk.reply(Reply::aside("what a session reads at its start counts from the next one on"));
+    dialog.reply(Reply::aside("what a session reads at its start counts from the next one on"));
 }

@@ -1,4 +1,4 @@
-//! Puts a session together: settings, model, tools, hooks and transcript become an [`Agent`].
+//! Builds an [`Agent`] from settings, model, tools, hooks and transcript.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,13 +36,13 @@ pub(super) struct PreparedAgent {
     pub(super) agent: Agent,
     pub(super) start_source: StartSource,
     pub(super) skills: Arc<Skills>,
-    /// Where the model is, if it is elsewhere.
+    /// The connection to the model, if it is on a server.
     pub(super) connection: Option<ModelConnection>,
-    /// Said to the user before the first prompt.
+    /// Warnings to show before the first prompt.
     pub(super) warnings: Vec<String>,
 }
 
-/// Puts a session together.
+/// Builds the agent of a session.
 pub(super) fn prepare_agent(
     options: &SessionOptions,
     loaded: &LoadedConfig,
@@ -74,8 +74,9 @@ pub(super) fn prepare_agent(
     let skills = Arc::new(skills::discover(loaded));
     let tools = Toolbox::new(builtin_tools(model.provider()), tool_selection(loaded));
     tools.set_source(&ToolSource::Skills, crate::skills::skill_tools(&skills));
-    let told = crate::skills::skills_prompt_if_available(&tools, &skills);
-    let (system, mut warnings) = build_system_prompt(loaded, &told, &tool_context, mode, options.interaction, &guards);
+    let skills_prompt = crate::skills::skills_prompt_if_available(&tools, &skills);
+    let (system, mut warnings) =
+        build_system_prompt(loaded, &skills_prompt, &tool_context, mode, options.interaction, &guards);
     warnings.extend(crate::skills::skill_warnings(&skills));
     warnings.extend(trouble);
     warnings.extend(fallback);
@@ -133,19 +134,19 @@ pub(super) fn prepare_agent(
     Ok(PreparedAgent { agent, start_source: source, skills, connection, warnings })
 }
 
-/// Where what the user allows for good is written down.
+/// Returns the store of the rules that the user allowed permanently.
 pub(super) fn permission_memory(loaded: &LoadedConfig) -> crate::policy::RememberedRules {
     let file = loaded.paths.remembered_policies().join("remembered.toml");
     crate::policy::RememberedRules::new(loaded.project.root.clone(), file)
 }
 
-/// Whether files are kept before tools change them, and where.
+/// Creates the recorder of checkpoints.
 fn new_checkpoints(options: &SessionOptions, loaded: &LoadedConfig) -> CheckpointRecorder {
     let keeps_files = options.checkpointing || loaded.settings.general.checkpointing;
     CheckpointRecorder::new(CheckpointStore::for_project(loaded), keeps_files, loaded.paths.home.clone())
 }
 
-/// Where this project's conversations are kept.
+/// Returns the directory of this project's conversations.
 pub(super) fn chats_dir(loaded: &LoadedConfig) -> PathBuf {
     loaded.paths.chats_dir(&loaded.project.root)
 }
@@ -160,8 +161,7 @@ fn new_session_id(options: &SessionOptions, chats: &Path) -> Result<String, Sess
     }
 }
 
-/// Whether a hook that runs here could say no or take tools away: then somebody counts on it. Those that only comment
-/// guard nothing.
+/// Returns whether an enabled or untrusted hook could deny calls or remove tools, so that a session relies on it.
 pub(super) fn has_guards(registry: &Registry) -> bool {
     let guards = |hook: &Hook| {
         hook.is_guard() || [HookCapability::Deny, HookCapability::SelectTools].iter().any(|it| hook.event.can(*it))
@@ -170,8 +170,9 @@ pub(super) fn has_guards(registry: &Registry) -> bool {
     registry.entries().any(|(hook, state)| counts(state) && guards(hook))
 }
 
-/// A transcript, and what to say where the disk takes none: a conversation is worth more than its record. Hooks read
-/// transcripts, though; where one could say no and nobody is there to be told, none is an error.
+/// Creates the transcript, and a warning if the disk refuses one: the conversation can go on without its record.
+///
+/// Hooks read transcripts. In a headless session with a hook that could deny, a missing transcript is an error.
 fn begin_transcript(
     options: &SessionOptions,
     loaded: &LoadedConfig,
@@ -180,19 +181,19 @@ fn begin_transcript(
     let chats = chats_dir(loaded);
     let needed = options.interaction == Interaction::Headless && has_guards(&effective_registry(options, loaded));
     match Transcript::create_in(&chats, header) {
-        // Want of room is another matter, and stops more than a transcript.
+        // Exhausted resources affect more than the transcript, so they are an error.
         Err(TranscriptError::Create { cause, path })
             if !needed && !hookwright_process::is_resource_exhausted(&cause) =>
         {
             let error = TranscriptError::Create { cause, path };
-            let said = format!("this conversation is not kept: {error}");
-            Ok((Transcript::unsaved_in(&chats, header), Some(said)))
+            let warning = format!("this conversation is not kept: {error}");
+            Ok((Transcript::unsaved_in(&chats, header), Some(warning)))
         }
         made => Ok((made?, None)),
     }
 }
 
-/// What a new transcript begins with.
+/// Returns the header of a new transcript.
 pub(super) fn transcript_header(id: &str, loaded: &LoadedConfig, model: &str) -> TranscriptHeader {
     TranscriptHeader {
         session_id: id.to_owned(),
@@ -204,7 +205,7 @@ pub(super) fn transcript_header(id: &str, loaded: &LoadedConfig, model: &str) ->
     }
 }
 
-/// What hooks are told of the session.
+/// Returns the session fields that hooks get.
 pub(super) fn engine_session(loaded: &LoadedConfig, id: &str, transcript: &Path) -> hookwright_hooks::Session {
     let root = &loaded.project.root;
     hookwright_hooks::Session {
@@ -237,7 +238,7 @@ fn build_engine(
         .build()
 }
 
-/// An engine for this configuration, not yet built.
+/// Returns the builder of the hook engine for this configuration.
 pub(super) fn engine_builder(
     options: &SessionOptions,
     loaded: &LoadedConfig,
@@ -254,7 +255,7 @@ fn engine_builder_with(
     HookEngine::builder(registry).session(session).exec_envs(loaded.hook_exec_envs())
 }
 
-/// The hooks that run. Switching all of them off leaves those that nobody may switch off.
+/// Returns the registry of hooks that run. Switching all hooks off leaves those that must not be switched off.
 pub(super) fn effective_registry(options: &SessionOptions, loaded: &LoadedConfig) -> Registry {
     let mut registry = loaded.registry.clone();
     if options.hooks == HookUse::Off {
@@ -271,13 +272,13 @@ fn locked_hooks_warning(options: &SessionOptions, hooks: &HookEngine) -> Option<
     (!names.is_empty()).then(|| format!("--no-hooks leaves locked hooks and guards running: {}", names.join(", ")))
 }
 
-/// The hooks that would fail to start, so that no guard is dead unsaid.
+/// Returns a warning for each hook that would fail to start.
 fn inert_hook_warnings(hooks: &HookEngine) -> Vec<String> {
-    /// Looking at files takes a while where there are thousands of hooks.
+    /// Checking files takes long if there are thousands of hooks.
     const MAX_CHECKED_HOOKS: usize = 500;
     let registry = hooks.registry();
     let enabled = registry.entries().filter(|(_, state)| **state == HookState::Enabled).map(|(hook, _)| hook);
-    // Of guards it is said already, and more.
+    // Guards are reported separately, in more detail.
     enabled
         .filter(|hook| !hook.is_guard())
         .take(MAX_CHECKED_HOOKS)
@@ -288,8 +289,7 @@ fn inert_hook_warnings(hooks: &HookEngine) -> Vec<String> {
         .collect()
 }
 
-/// The approval mode, those that the user can step through where nothing stands in the way, and what to say where it is not
-/// the one asked for.
+/// Returns the approval mode, the modes that the user can select, and a message if the mode is not the requested one.
 fn approval_modes(
     options: &SessionOptions,
     loaded: &LoadedConfig,
@@ -302,31 +302,31 @@ fn approval_modes(
     }
     let obstacle = mode_obstacle(wanted, loaded, unarmed, guards);
     let mode = if obstacle.is_some() { ApprovalMode::Default } else { wanted };
-    // Nobody gets into yolo by a slip of the finger: it is there only for whoever started with it.
+    // Yolo is selectable only in a session that started in it, so that the user cannot enter it by mistake.
     let modes = ApprovalMode::ALL.into_iter().filter(|one| *one != ApprovalMode::Yolo || mode == ApprovalMode::Yolo);
-    let said = obstacle.map(|why| format!("{why}, so the approval mode is default, not {}", wanted.as_str()));
-    Ok((mode, modes.collect(), said))
+    let warning = obstacle.map(|why| format!("{why}, so the approval mode is default, not {}", wanted.as_str()));
+    Ok((mode, modes.collect(), warning))
 }
 
-/// The tools that there are beside a model.
+/// Returns the built-in tools that suit a provider.
 pub(super) fn builtin_tools(provider: Provider) -> ToolSet {
     ToolSet::builtin(if provider.can_search() { WebSearchSupport::Available } else { WebSearchSupport::Unavailable })
 }
 
-/// The tools that settings and extensions leave.
+/// Returns the filter of tool names from settings and extensions.
 pub(super) fn tool_selection(loaded: &LoadedConfig) -> ToolNameFilter {
     let ToolLimits { exclude, core } = tool_limits(loaded);
     ToolNameFilter { allowed: core, exclude }
 }
 
-/// What settings and extensions take away.
+/// Returns the tools that settings and extensions exclude or allow.
 pub fn tool_limits(loaded: &LoadedConfig) -> ToolLimits {
     let mut exclude = loaded.settings.tools.exclude.clone();
     exclude.extend(loaded.extensions.iter().filter(|one| one.active).flat_map(|one| one.exclude_tools.clone()));
     ToolLimits { exclude, core: loaded.settings.tools.core.clone() }
 }
 
-/// The tools that run unasked: the options' and the settings'.
+/// Returns the tools that skip approval, by the options and the settings.
 pub(super) fn allowed_tools(options: &SessionOptions, loaded: &LoadedConfig) -> Vec<String> {
     options.allowed_tools.iter().chain(&loaded.settings.tools.allowed).cloned().collect()
 }
@@ -334,7 +334,7 @@ pub(super) fn allowed_tools(options: &SessionOptions, loaded: &LoadedConfig) -> 
 fn tool_context(options: &SessionOptions, loaded: &LoadedConfig) -> Result<ToolContext, SessionError> {
     let root = &loaded.project.root;
     let settings = &loaded.settings.context;
-    // Settings are shared between checkouts; a directory that one of them lacks is said, and holds up nobody.
+    // Settings are shared between checkouts: a missing directory gives a warning, not an error.
     let from_settings = settings.include_directories.iter().map(PathBuf::from).filter(|path| root.join(path).is_dir());
     let more = options.include_directories.iter().cloned().chain(from_settings).map(|path| root.join(path));
     let workspace = Workspace::new(root, more.collect::<Vec<_>>())?;
@@ -350,7 +350,7 @@ fn tool_context(options: &SessionOptions, loaded: &LoadedConfig) -> Result<ToolC
     Ok(context)
 }
 
-/// How commands run.
+/// Returns the options for shell commands.
 fn shell_settings(settings: &ShellCommandSettings) -> ShellCommandOptions {
     let usual = ShellCommandOptions::default();
     ShellCommandOptions {
@@ -363,7 +363,7 @@ fn shell_settings(settings: &ShellCommandSettings) -> ShellCommandOptions {
     }
 }
 
-/// Directories of the settings that are not there.
+/// Returns a warning for each directory of the settings that does not exist.
 fn missing_directories(loaded: &LoadedConfig) -> impl Iterator<Item = String> {
     let root = &loaded.project.root;
     let named = loaded.settings.context.include_directories.iter();
@@ -371,13 +371,13 @@ fn missing_directories(loaded: &LoadedConfig) -> impl Iterator<Item = String> {
     missing.map(|path| format!("context.includeDirectories: there is no directory {path}; it is left out"))
 }
 
-/// Which ignore files count.
+/// Returns which ignore files are respected.
 fn file_filter(loaded: &LoadedConfig) -> FileFilter {
     let settings = &loaded.settings.context;
     FileFilter { git_ignore: settings.respect_git_ignore, gemini_ignore: settings.respect_gemini_ignore }
 }
 
-/// What context files tell the model.
+/// Loads the text of context files.
 pub(super) fn load_context_memory(loaded: &LoadedConfig) -> ContextMemory {
     let root = &loaded.project.root;
     let active = loaded.extensions.iter().filter(|extension| extension.active);
@@ -394,7 +394,7 @@ pub(super) fn load_context_memory(loaded: &LoadedConfig) -> ContextMemory {
     })
 }
 
-/// The system prompt, and what went wrong on the way to it.
+/// Builds the system prompt, with the problems found on the way.
 pub(super) fn build_system_prompt(
     loaded: &LoadedConfig,
     skills: &str,
@@ -423,10 +423,10 @@ pub(super) fn build_system_prompt(
     (system_prompt(&facts), warnings)
 }
 
-/// The most that is read of them.
+/// The most bytes that are read of a system prompt file.
 const MAX_SYSTEM_PROMPT_BYTES: u64 = 1 << 20;
 
-/// The user's own rules in place of ours.
+/// Returns the user's own system prompt, if one replaces the built-in one.
 fn system_prompt_override(loaded: &LoadedConfig, held: &UntrustedInstructions) -> Result<Option<String>, String> {
     let Some(file) = loaded.system_prompt_file() else { return Ok(None) };
     if let Some(why) = held.reason_for(&file).or_else(|| loaded.held_instruction(&file)) {
@@ -438,12 +438,13 @@ fn system_prompt_override(loaded: &LoadedConfig, held: &UntrustedInstructions) -
     }
 }
 
-/// The end of a conversation, for whoever goes on with it: the last things that were said, and the calls between them.
+/// Returns the end of a conversation for display when it is resumed: the last messages with text, and the calls between
+/// them.
 pub(super) fn last_messages(history: &[Arc<Content>]) -> Vec<Arc<Content>> {
     const MAX_TEXT_MESSAGES: usize = 6;
     const MAX_MESSAGES: usize = 40;
-    let said = |content: &Arc<Content>| content.parts.iter().any(|part| part.as_text().is_some());
-    let from = history.iter().enumerate().rev().filter(|(_, content)| said(content)).take(MAX_TEXT_MESSAGES).last();
+    let has_text = |content: &Arc<Content>| content.parts.iter().any(|part| part.as_text().is_some());
+    let from = history.iter().enumerate().rev().filter(|(_, content)| has_text(content)).take(MAX_TEXT_MESSAGES).last();
     let from = from.map_or(0, |(at, _)| at).max(history.len().saturating_sub(MAX_MESSAGES));
     history[from..].to_vec()
 }

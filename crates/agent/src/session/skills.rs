@@ -1,4 +1,4 @@
-//! `/skills`: which there are, found again, and switched in the settings.
+//! `/skills`: lists, reloads and switches skills.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,8 @@ impl SessionActor {
         }
     }
 
-    /// Has the model use a skill because the user says so. One that is the user's alone is offered from then on.
+    /// Has the model use a skill at the user's request. A skill reserved for the user is offered to the model from then
+    /// on.
     pub(super) fn use_skill(&mut self, name: &str, task: &str, typed: String) {
         let view = self.shared.view();
         if view.skills.get(name).is_some_and(|skill| skill.state == SkillState::UserOnly) {
@@ -61,7 +62,7 @@ impl SessionActor {
         self.reply(if rows.is_empty() { Reply::aside(none) } else { Reply::Rows(rows) });
     }
 
-    /// Finds the skills again. The next request offers what is there then.
+    /// Discovers the skills again. The next request offers the new ones.
     pub(super) fn refresh_skills(&mut self) {
         let view = self.shared.view();
         let found = discover(&view.loaded);
@@ -90,7 +91,7 @@ impl SessionActor {
         };
         let (files, names) = match switch {
             Switch::Disable => (vec![view.loaded.settings_file().to_owned()], vec![skill.name.clone()]),
-            // Whoever wants it again wants it whichever of the two lists it, and however.
+            // Enabling removes the name from both settings files, in every spelling.
             Switch::Enable => {
                 let own = view.loaded.settings_file().to_owned();
                 let listed = view.loaded.settings.skills.disabled.iter();
@@ -127,7 +128,7 @@ fn state_suffix(skill: &Skill) -> String {
     }
 }
 
-/// A skill's state in words.
+/// Describes a skill's state.
 pub fn skill_state_text(skill: &Skill) -> String {
     match &skill.state {
         SkillState::Offered => "enabled".to_owned(),

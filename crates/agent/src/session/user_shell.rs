@@ -1,5 +1,5 @@
-//! `!command`: the user's own shell command, run as the shell tool would. The user is not asked again, but a hook or a rule
-//! may say no. The model reads of it with the next prompt.
+//! `!command`: runs the user's own shell command as the shell tool would, without approval. A hook or a rule may deny
+//! it. The model gets the output with the next prompt.
 
 use hookwright_hooks::RequestedBy;
 use serde_json::json;
@@ -29,9 +29,9 @@ pub(super) async fn run_user_command(agent: &mut Agent, command: String, cancel:
         visibility: Visibility::Renamed("!"),
         tools: None,
     };
-    let told = match prompt_tools::run_prompt_call(&services, wanted, &TurnScope::outside_turn(&cancel)).await {
+    let output = match prompt_tools::run_prompt_call(&services, wanted, &TurnScope::outside_turn(&cancel)).await {
         Ok(given) => given.result.llm_content.to_text(),
-        // What did not run is nothing to tell the model of; the user has read why.
+        // A command that did not run is not reported to the model; the user has seen why.
         Err(PromptToolError::Refused(_) | PromptToolError::Denied(_)) => return,
         Err(PromptToolError::Stopped(reason)) => {
             return services.events.send(AgentEvent::TurnFinished(TurnEnd::Stopped(reason)));
@@ -39,5 +39,5 @@ pub(super) async fn run_user_command(agent: &mut Agent, command: String, cancel:
         Err(PromptToolError::Failed(failure)) => failure.message,
         Err(PromptToolError::Cancelled) => "Cancelled".to_owned(),
     };
-    agent.push_user_text(format!("I ran this command myself: {}\n\n{told}", escape_hook_marker(&command)));
+    agent.push_user_text(format!("I ran this command myself: {}\n\n{output}", escape_hook_marker(&command)));
 }

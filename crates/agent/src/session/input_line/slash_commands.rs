@@ -1,4 +1,4 @@
-//! THE table of slash commands: what each is called, what stands behind it, what it is for, and what it asks for.
+//! The table of slash commands: name, argument, description and constructor of each.
 
 use super::{FrontEndAction, InputLine, group_usage};
 use crate::session::command::{
@@ -12,11 +12,9 @@ use crate::session::command::{
 pub struct SlashCommand {
     /// One or two words, without the slash.
     pub name: &'static str,
-    /// Other names of it.
     pub(super) aliases: &'static [&'static str],
-    /// What stands behind the name.
     pub(super) argument: SlashArgument,
-    /// What it is for.
+    /// The description that help shows.
     pub about: &'static str,
     pub(super) build: fn(&str) -> InputLine,
 }
@@ -29,7 +27,7 @@ pub(super) enum SlashArgument {
 }
 
 impl SlashCommand {
-    /// The name with what stands behind it.
+    /// Returns the name with its argument.
     pub fn usage(&self) -> String {
         match self.argument {
             SlashArgument::None => self.name.to_owned(),
@@ -363,7 +361,7 @@ fn parse_update_extension(words: &str) -> InputLine {
     })
 }
 
-/// `all` is Gemini CLI's word for built-in ones too, of which there are none.
+/// `all` lists built-in skills too in Gemini CLI; there are none here.
 fn parse_list_skills(words: &str) -> InputLine {
     let mut detail = Detail::Full;
     for word in words.split_whitespace() {
@@ -400,7 +398,7 @@ fn parse_restore(words: &str) -> InputLine {
     )
 }
 
-/// How a command is written.
+/// Returns a message that says how a command is written.
 fn usage_message(name: &str) -> String {
     let usage = SLASH_COMMANDS.iter().find(|row| row.name == name).map(SlashCommand::usage);
     format!("this is written /{}", usage.unwrap_or_default())

@@ -1,5 +1,5 @@
-//! `/auth`: asks which model, for a key that nobody sees, and whether it works: with a request like any other, past the same
-//! hooks. Only what works is kept.
+//! `/auth`: asks for a model and a hidden key, and tests the connection with an ordinary request, which passes the same
+//! hooks. Only a connection that works is saved.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,17 +18,17 @@ use crate::session::model_selection;
 use crate::session::reply::Reply;
 use crate::user_question::{InputVisibility, QuestionChoice, UserQuestion};
 
-/// How long a list of models is waited for.
+/// How long a list of models may take.
 const MODEL_LIST_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long an answer is waited for; a local model may have to be loaded first.
+/// How long the test answer may take; a local model may have to be loaded first.
 const MODEL_CHECK_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// What can be connected.
+/// A service that can be connected.
 enum ConnectTarget {
     Local(LocalModelServer),
     Gemini,
     OpenAi,
-    /// Any server that speaks as OpenAI's does.
+    /// Any server with an API compatible with OpenAI's.
     CustomServer,
 }
 
@@ -53,31 +53,31 @@ impl ConnectTarget {
     }
 }
 
-/// What became of trying a connection.
+/// The result of testing a connection.
 enum ConnectionCheck {
     Works(String),
     Fails(String),
-    /// The user left it at that.
+    /// The user cancelled the dialog.
     Cancelled,
 }
 
-/// Connects a model.
-pub(super) async fn run_auth_dialog(talk: DialogContext) -> Option<DialogOutcome> {
+/// Runs the dialog that connects a model.
+pub(super) async fn run_auth_dialog(dialog: DialogContext) -> Option<DialogOutcome> {
     let mut places: Vec<ConnectTarget> =
-        local_servers::find_local_servers(&talk.world).await.into_iter().map(ConnectTarget::Local).collect();
+        local_servers::find_local_servers(&dialog.world).await.into_iter().map(ConnectTarget::Local).collect();
     places.extend([ConnectTarget::Gemini, ConnectTarget::OpenAi, ConnectTarget::CustomServer]);
-    let now = match &talk.connection {
-        Some(connection) => format!("Now it is {} ({}).", talk.model, connection.title()),
-        None => format!("Now it is {}.", talk.model),
+    let now = match &dialog.connection {
+        Some(connection) => format!("Now it is {} ({}).", dialog.model, connection.title()),
+        None => format!("Now it is {}.", dialog.model),
     };
     let choices = places.iter().map(ConnectTarget::choice).collect();
     let which = UserQuestion::choice("Which model is to be connected?", choices).with_details([now]);
-    let place = places.swap_remove(which.ask_choice(&talk.services).await?);
+    let place = places.swap_remove(which.ask_choice(&dialog.services).await?);
     let mut problem = None;
     loop {
-        let mut connection = ask_connection(&place, problem.take(), &talk).await?;
-        talk.services.model.secrets().learn_key(&connection.key);
-        match check_connection(&connection, &talk).await {
+        let mut connection = ask_connection(&place, problem.take(), &dialog).await?;
+        dialog.services.model.secrets().learn_key(&connection.key);
+        match check_connection(&connection, &dialog).await {
             ConnectionCheck::Works(name) => {
                 connection.model = Some(name.clone());
                 return dialog_outcome(move |session| {
@@ -87,7 +87,7 @@ pub(super) async fn run_auth_dialog(talk: DialogContext) -> Option<DialogOutcome
             }
             ConnectionCheck::Cancelled => return None,
             ConnectionCheck::Fails(why) if matches!(place, ConnectTarget::Local(_)) => {
-                talk.reply(Reply::error(why));
+                dialog.reply(Reply::error(why));
                 return None;
             }
             ConnectionCheck::Fails(why) => problem = Some(why),
@@ -95,33 +95,33 @@ pub(super) async fn run_auth_dialog(talk: DialogContext) -> Option<DialogOutcome
     }
 }
 
-/// Where it is and what it is let in with.
+/// Asks for the address and the key.
 async fn ask_connection(
     place: &ConnectTarget,
     problem: Option<String>,
-    talk: &DialogContext,
+    dialog: &DialogContext,
 ) -> Option<ModelConnection> {
     let problem: Vec<String> = problem.into_iter().map(|why| format!("That did not work: {why}")).collect();
     let connection =
         |service, base_url, key| ModelConnection { service, base_url, key, model: None, from: ConnectionOrigin::File };
-    let key = async |about: Vec<String>, whose: &str, placeholder: &str| {
+    let key = async |about: Vec<String>, service_name: &str, placeholder: &str| {
         let hidden = "It is shown nowhere, and kept where only you can read it.".to_owned();
-        let asked = UserQuestion::text(format!("The key for {whose}"), placeholder, InputVisibility::Hidden);
-        asked.with_details(about).with_details([hidden]).ask_text(&talk.services).await
+        let question = UserQuestion::text(format!("The key for {service_name}"), placeholder, InputVisibility::Hidden);
+        question.with_details(about).with_details([hidden]).ask_text(&dialog.services).await
     };
     match place {
         ConnectTarget::Local(found) => Some(found.connection.clone()),
         ConnectTarget::Gemini | ConnectTarget::OpenAi => {
-            let (service, whose, address) = match place {
+            let (service, service_name, address) = match place {
                 ConnectTarget::Gemini => {
-                    (ModelService::Gemini, "the Gemini API", talk.world.var("GOOGLE_GEMINI_BASE_URL"))
+                    (ModelService::Gemini, "the Gemini API", dialog.world.var("GOOGLE_GEMINI_BASE_URL"))
                 }
                 _ => (ModelService::OpenAi, "OpenAI", None),
             };
             let address = address.filter(|address| !address.trim().is_empty()).map(str::to_owned);
             let mut about = problem;
             loop {
-                let key = key(about, whose, "paste or type it, then Enter").await?;
+                let key = key(about, service_name, "paste or type it, then Enter").await?;
                 if !key.is_empty() {
                     return Some(connection(service, address, key));
                 }
@@ -129,33 +129,33 @@ async fn ask_connection(
             }
         }
         ConnectTarget::CustomServer => {
-            let asked = UserQuestion::text("The server's address", "https://…/v1", InputVisibility::Visible)
+            let question = UserQuestion::text("The server's address", "https://…/v1", InputVisibility::Visible)
                 .with_details(problem);
-            let url = asked.ask_text(&talk.services).await.filter(|url| !url.is_empty())?;
+            let url = question.ask_text(&dialog.services).await.filter(|url| !url.is_empty())?;
             let key = key(Vec::new(), &url, "leave it empty if none is wanted").await?;
             Some(connection(ModelService::OpenAi, Some(url), key))
         }
     }
 }
 
-/// Whether a connection works, and by which name.
-async fn check_connection(connection: &ModelConnection, talk: &DialogContext) -> ConnectionCheck {
-    let secrets = talk.services.model.secrets();
+/// Tests a connection and asks for the model's name.
+async fn check_connection(connection: &ModelConnection, dialog: &DialogContext) -> ConnectionCheck {
+    let secrets = dialog.services.model.secrets();
     let fails = |error: ModelError| {
         let error = error.map_text(&|text| secrets.hide(text));
         ConnectionCheck::Fails(error.hint().map_or_else(|| error.to_string(), |hint| format!("{error} ({hint})")))
     };
-    if let Err(error) = model_selection::check_auth_type(&talk.loaded, Some(connection)) {
+    if let Err(error) = model_selection::check_auth_type(&dialog.loaded, Some(connection)) {
         return ConnectionCheck::Fails(error.to_string());
     }
-    let model = match model_selection::connect_model(connection, "", &talk.loaded, secrets) {
+    let model = match model_selection::connect_model(connection, "", &dialog.loaded, secrets) {
         Ok(model) => model,
         Err(error) => return fails(error),
     };
     let cancel = CancellationToken::new();
     let listed = match tokio::time::timeout(MODEL_LIST_TIMEOUT, model.list_models(&cancel)).await {
         Err(_) => Ok(Vec::new()),
-        // A server without a list may still answer.
+        // A server that lists no models may still answer.
         Ok(Err(ModelError::Api(error))) if !error.is_auth() => Ok(Vec::new()),
         Ok(Err(ModelError::Malformed { .. })) => Ok(Vec::new()),
         Ok(listed) => listed,
@@ -164,39 +164,42 @@ async fn check_connection(connection: &ModelConnection, talk: &DialogContext) ->
         Ok(names) => names,
         Err(error) => return fails(error),
     };
-    let Some(name) = ask_model_name(connection, names, talk).await else { return ConnectionCheck::Cancelled };
-    match model_selection::connect_model(connection, &name, &talk.loaded, secrets) {
-        Ok(model) => check_model_answers(ModelGateway::new(model, secrets.clone()), name, talk).await,
+    let Some(name) = ask_model_name(connection, names, dialog).await else { return ConnectionCheck::Cancelled };
+    match model_selection::connect_model(connection, &name, &dialog.loaded, secrets) {
+        Ok(model) => check_model_answers(ModelGateway::new(model, secrets.clone()), name, dialog).await,
         Err(error) => fails(error),
     }
 }
 
-/// Which of its models; where it says none, the user does.
-async fn ask_model_name(connection: &ModelConnection, names: Vec<String>, talk: &DialogContext) -> Option<String> {
+/// Asks for one of the listed models, or for a name if none is listed.
+async fn ask_model_name(connection: &ModelConnection, names: Vec<String>, dialog: &DialogContext) -> Option<String> {
     let title = format!("Which model of {}?", connection.title());
     if names.is_empty() {
-        let asked = UserQuestion::text(title, "its name", InputVisibility::Visible)
+        let question = UserQuestion::text(title, "its name", InputVisibility::Visible)
             .with_details(["The server lists none.".to_owned()]);
-        return asked.ask_text(&talk.services).await.filter(|name| !name.is_empty());
+        return question.ask_text(&dialog.services).await.filter(|name| !name.is_empty());
     }
-    let usual =
-        names.iter().position(|name| name == model_selection::DEFAULT_GEMINI_MODEL || *name == talk.model).unwrap_or(0);
+    let usual = names
+        .iter()
+        .position(|name| name == model_selection::DEFAULT_GEMINI_MODEL || *name == dialog.model)
+        .unwrap_or(0);
     let choices = names.iter().map(|name| QuestionChoice::new(name, "")).collect();
-    let at = UserQuestion::choice(title, choices).with_selected(usual).ask_choice(&talk.services).await?;
+    let at = UserQuestion::choice(title, choices).with_selected(usual).ask_choice(&dialog.services).await?;
     names.into_iter().nth(at)
 }
 
-/// Whether it really answers: a short request, past the hooks that every request passes.
-async fn check_model_answers(door: ModelGateway, name: String, talk: &DialogContext) -> ConnectionCheck {
-    talk.reply(Reply::aside(format!("asking {name} for a word …")));
-    let services = Services { model: Arc::new(door), ..Services::clone(&talk.services) };
+/// Tests whether the model answers a short request, which passes the hooks like any other.
+async fn check_model_answers(gateway: ModelGateway, name: String, dialog: &DialogContext) -> ConnectionCheck {
+    dialog.reply(Reply::aside(format!("asking {name} for a word …")));
+    let services = Services { model: Arc::new(gateway), ..Services::clone(&dialog.services) };
     let mut request = ModelRequest::new(&name, vec![Content::user_text("Answer with one word: ready").into()]);
     request.generation.max_output_tokens = Some(256);
     let cancel = CancellationToken::new();
     let scope = TurnScope::outside_turn(&cancel);
     let mut held = None;
-    let asked = model_gateway::ask_model(&services, request, AnswerDelivery::Silent(Purpose::Check), &mut held, &scope);
-    match tokio::time::timeout(MODEL_CHECK_TIMEOUT, asked).await {
+    let answer =
+        model_gateway::ask_model(&services, request, AnswerDelivery::Silent(Purpose::Check), &mut held, &scope);
+    match tokio::time::timeout(MODEL_CHECK_TIMEOUT, answer).await {
         Err(_) => ConnectionCheck::Fails(format!("{name} did not answer within {} s", MODEL_CHECK_TIMEOUT.as_secs())),
         Ok(ModelAnswer::Complete(..) | ModelAnswer::Loop(..)) => ConnectionCheck::Works(name),
         Ok(ModelAnswer::Denied(reason) | ModelAnswer::Stopped(reason, _)) => {

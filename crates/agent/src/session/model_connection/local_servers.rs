@@ -1,5 +1,5 @@
-//! Model servers on this machine, looked for where they usually listen. Looking is a question for a list of models, which
-//! starts and costs nothing; what answers otherwise is none.
+//! Finds model servers on this machine by asking the usual ports for a list of models, which costs nothing. A port that
+//! answers in another way is no model server.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use tokio::task::JoinSet;
 
 use super::super::model_selection;
 
-/// Who listens where, if nobody says otherwise.
+/// The default ports of known servers.
 const LOCAL_SERVER_PORTS: [(&str, u16); 4] =
     [("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000)];
 
-/// How long one is waited for: whoever is there answers at once.
+/// How long a port may take; a local server answers at once.
 const LOCAL_SERVER_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// A server that is there.
+/// A local server that responded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LocalModelServer {
     pub(super) name: &'static str,
@@ -24,13 +24,13 @@ pub(super) struct LocalModelServer {
     pub(super) models: Vec<String>,
 }
 
-/// Those that are there, in the order of the table.
+/// Returns the local servers that respond, in the order of the table.
 pub(super) async fn find_local_servers(world: &ProcessEnv) -> Vec<LocalModelServer> {
-    let mut asked = JoinSet::new();
+    let mut probes = JoinSet::new();
     for (at, (name, address)) in server_addresses(world).into_iter().enumerate() {
-        asked.spawn(async move { Some((at, probe_server(name, &address).await?)) });
+        probes.spawn(async move { Some((at, probe_server(name, &address).await?)) });
     }
-    let mut found: Vec<(usize, LocalModelServer)> = asked.join_all().await.into_iter().flatten().collect();
+    let mut found: Vec<(usize, LocalModelServer)> = probes.join_all().await.into_iter().flatten().collect();
     found.sort_by_key(|(at, _)| *at);
     found.into_iter().map(|(_, found)| found).collect()
 }
@@ -57,7 +57,7 @@ fn server_addresses(world: &ProcessEnv) -> Vec<(&'static str, String)> {
     LOCAL_SERVER_PORTS.into_iter().map(usual).collect()
 }
 
-/// Ollama's own variable: a host, a port, both, with or without a scheme. One that listens everywhere is asked here.
+/// Parses `OLLAMA_HOST`: a host, a port or both, with or without a scheme. A wildcard address is probes on this machine.
 fn ollama_address(host: &str) -> Option<String> {
     let host = host.trim().trim_end_matches('/');
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));

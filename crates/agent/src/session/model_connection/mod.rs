@@ -1,5 +1,6 @@
-//! `/auth`, `/logout` and `/model`: the model that answers, connected, forgotten and changed while the session runs.
-//! `auth.rs` and `model_picker.rs` ask the user, `local_servers.rs` looks for servers on this machine; the rest is done here.
+//! `/auth`, `/logout` and `/model`: connect, forget and change the model while the session runs.
+//!
+//! `auth.rs` and `model_picker.rs` ask the user, and `local_servers.rs` finds servers on this machine.
 
 mod auth;
 mod local_servers;
@@ -25,7 +26,7 @@ impl SessionActor {
         }
     }
 
-    /// `/model`: which one, or another.
+    /// `/model`: shows the model, or changes it.
     pub(super) fn handle_model(&mut self, name: Option<String>) {
         match name {
             Some(name) => self.use_model_name(name),
@@ -38,7 +39,8 @@ impl SessionActor {
         }
     }
 
-    /// Whether answers come from a file, or go into one: then nobody else answers. That has been said.
+    /// Returns whether answers are replayed from or recorded into a file, so that the model cannot change; if so,
+    /// replies that.
     fn reject_if_recorded(&self) -> bool {
         let flag = match (&self.options.replay, &self.options.record) {
             (Some(_), _) => "--fake-responses",
@@ -49,14 +51,14 @@ impl SessionActor {
         true
     }
 
-    /// Asks by another name in the same place.
+    /// Uses another model of the same connection.
     fn use_model_name(&mut self, name: String) {
         self.reply(Reply::plain(format!("the model is {name} from now on")));
         self.options.model = Some(name.clone());
         self.change_model(ModelChange { name, model: None });
     }
 
-    /// Asks somewhere else from now on.
+    /// Uses another connection.
     fn use_connection(&mut self, connection: ModelConnection, name: String) {
         let view = self.shared.view();
         if let Err(error) = model_selection::check_auth_type(&view.loaded, Some(&connection)) {
@@ -75,11 +77,11 @@ impl SessionActor {
         self.options.connection = Some(connection.clone());
         self.shared.update(|view| view.connection = Some(connection));
         self.change_model(ModelChange { name, model: Some(model) });
-        // Whoever keeps records learns the key.
+        // Front ends that keep records must redact the new key.
         self.send_event(AgentEvent::ConfigurationChanged);
     }
 
-    /// Keeps what the user chose for the next session.
+    /// Saves the connection for the next session.
     fn save_connection(&self, connection: &ModelConnection) {
         let view = self.shared.view();
         let paths = &view.loaded.paths;
@@ -97,7 +99,7 @@ impl SessionActor {
         }
     }
 
-    /// `/logout`: forgets what was connected, and leaves.
+    /// `/logout`: forgets the saved connections, and ends the session.
     pub(super) fn handle_logout(&mut self) {
         let view = self.shared.view();
         let paths = &view.loaded.paths;
@@ -120,7 +122,7 @@ impl SessionActor {
 }
 
 impl ModelChange {
-    /// Puts it in the place of what answered before.
+    /// Replaces the agent's model.
     pub(super) fn apply(self, agent: &mut crate::agent::Agent) {
         if let Some(model) = self.model {
             let services = agent.services();

@@ -1,4 +1,4 @@
-//! `/model`: the models of everything that is connected, and of servers on this machine, to choose from.
+//! `/model`: offers the models of every connection and of local servers.
 
 use std::time::Duration;
 
@@ -12,28 +12,28 @@ use crate::session::model_selection;
 use crate::session::reply::Reply;
 use crate::user_question::{QuestionChoice, UserQuestion};
 
-/// How long a list is waited for.
+/// How long a list of models may take.
 const PICKER_LIST_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// One place and what it has.
+/// A connection with its models.
 struct ConnectionModels {
     connection: ModelConnection,
     models: Vec<String>,
-    /// Why there are none.
+    /// The reason why there are no models.
     problem: Option<String>,
 }
 
-/// Asks which model, and asks that one from now on.
-pub(super) async fn run_model_dialog(talk: DialogContext) -> Option<DialogOutcome> {
-    let listed = list_connection_models(&talk).await;
+/// Runs the dialog that changes the model.
+pub(super) async fn run_model_dialog(dialog: DialogContext) -> Option<DialogOutcome> {
+    let listed = list_connection_models(&dialog).await;
     let is_now =
-        |one: &ConnectionModels| talk.connection.as_ref().is_some_and(|now| now.is_same_endpoint(&one.connection));
+        |one: &ConnectionModels| dialog.connection.as_ref().is_some_and(|now| now.is_same_endpoint(&one.connection));
     let mut rows: Vec<(ModelConnection, String)> = Vec::new();
     let (mut choices, mut selected, mut problems) = (Vec::new(), 0, Vec::new());
     for one in &listed {
         problems.extend(one.problem.iter().map(|why| format!("{}: {why}", one.connection.title())));
         for model in &one.models {
-            let now = is_now(one) && *model == talk.model;
+            let now = is_now(one) && *model == dialog.model;
             if now {
                 selected = rows.len();
             }
@@ -45,19 +45,19 @@ pub(super) async fn run_model_dialog(talk: DialogContext) -> Option<DialogOutcom
         }
     }
     if rows.is_empty() {
-        let known = format!("the model is {}; `/model NAME` changes it", talk.model);
-        talk.reply(Reply::plain(if talk.connection.is_some() {
+        let known = format!("the model is {}; `/model NAME` changes it", dialog.model);
+        dialog.reply(Reply::plain(if dialog.connection.is_some() {
             known
         } else {
             format!("no model is connected; {known}")
         }));
-        problems.into_iter().for_each(|problem| talk.reply(Reply::warning(problem)));
-        talk.reply(Reply::aside("/auth connects one"));
+        problems.into_iter().for_each(|problem| dialog.reply(Reply::warning(problem)));
+        dialog.reply(Reply::aside("/auth connects one"));
         return None;
     }
-    let asked = UserQuestion::choice("Which model?", choices).with_selected(selected).with_details(problems);
-    let (connection, name) = rows.into_iter().nth(asked.ask_choice(&talk.services).await?)?;
-    let here = talk.connection.as_ref().is_some_and(|now| now.is_same_endpoint(&connection));
+    let question = UserQuestion::choice("Which model?", choices).with_selected(selected).with_details(problems);
+    let (connection, name) = rows.into_iter().nth(question.ask_choice(&dialog.services).await?)?;
+    let here = dialog.connection.as_ref().is_some_and(|now| now.is_same_endpoint(&connection));
     dialog_outcome(move |session| {
         let chosen = ModelConnection { model: Some(name.clone()), ..connection };
         match here {
@@ -70,18 +70,19 @@ pub(super) async fn run_model_dialog(talk: DialogContext) -> Option<DialogOutcom
     })
 }
 
-/// What there is, the place that answers now first.
-async fn list_connection_models(talk: &DialogContext) -> Vec<ConnectionModels> {
-    let mut known: Vec<ModelConnection> = talk.connection.iter().cloned().collect();
-    for connection in model_selection::known_connections(&talk.loaded).0 {
+/// Lists the models of every connection, the current one first.
+async fn list_connection_models(dialog: &DialogContext) -> Vec<ConnectionModels> {
+    let mut known: Vec<ModelConnection> = dialog.connection.iter().cloned().collect();
+    for connection in model_selection::known_connections(&dialog.loaded).0 {
         if !known.iter().any(|one| one.is_same_endpoint(&connection)) {
             known.push(connection);
         }
     }
-    let mut asked = JoinSet::new();
+    let mut listings = JoinSet::new();
     for (at, connection) in known.iter().cloned().enumerate() {
-        let (proxy, secrets) = (model_selection::proxy_from_env(&talk.world), talk.services.model.secrets().clone());
-        asked.spawn(async move {
+        let (proxy, secrets) =
+            (model_selection::proxy_from_env(&dialog.world), dialog.services.model.secrets().clone());
+        listings.spawn(async move {
             let listing = async {
                 let model = model_selection::probe_model(&connection, PICKER_LIST_TIMEOUT, proxy)
                     .ok_or("its address is none".to_owned())?;
@@ -92,21 +93,21 @@ async fn list_connection_models(talk: &DialogContext) -> Vec<ConnectionModels> {
                 Ok(models) => (models, None),
                 Err(why) => (Vec::new(), Some(why)),
             };
-            // One that the user chose may be there without being listed.
+            // A model that the user chose may exist without being listed.
             let chosen = connection.model.clone().filter(|name| !models.contains(name));
             models.splice(0..0, chosen);
             (at, ConnectionModels { connection, models, problem })
         });
     }
-    let mut listed = asked.join_all().await;
+    let mut listed = listings.join_all().await;
     listed.sort_by_key(|(at, _)| *at);
     let mut listed: Vec<ConnectionModels> = listed.into_iter().map(|(_, one)| one).collect();
-    if let (Some(first), Some(_)) = (listed.first_mut(), &talk.connection)
-        && !first.models.contains(&talk.model)
+    if let (Some(first), Some(_)) = (listed.first_mut(), &dialog.connection)
+        && !first.models.contains(&dialog.model)
     {
-        first.models.insert(0, talk.model.clone());
+        first.models.insert(0, dialog.model.clone());
     }
-    for found in local_servers::find_local_servers(&talk.world).await {
+    for found in local_servers::find_local_servers(&dialog.world).await {
         if !known.iter().any(|one| one.is_same_endpoint(&found.connection)) {
             listed.push(ConnectionModels { connection: found.connection, models: found.models, problem: None });
         }
