@@ -1,4 +1,5 @@
-//! The agent from prompt to answer and the session around it: a scripted model, real hooks, no binary.
+//! The agent from prompt to answer, and the session around it, with a scripted model and real hooks and without the
+//! binary.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "tests")]

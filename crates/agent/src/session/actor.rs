@@ -68,7 +68,7 @@ enum AgentSlot {
     Lost,
 }
 
-/// A task that the user message for, with the line that was typed for it.
+/// A task that the user asked for, with the line that was typed for it.
 struct QueuedTask {
     typed: String,
     task: AgentTask,

@@ -1,4 +1,4 @@
-//! What happens around a turn: BeforeAgent, AfterAgent and its retries, and what SessionStart tells the model.
+//! The events around a turn: BeforeAgent, AfterAgent and its retries, and the context from SessionStart.
 
 use hookwright_agent::{AgentEvent, EndReason, StartSource, TurnEnd};
 use hookwright_hooks::EventKind;
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::support::{ScriptedModel, TestProject, answer_script, specific_output_script, within_hang_timeout};
 
-/// A script that rejects what it finds in the answer.
+/// Returns a script that rejects an answer that begins with this text.
 fn reject_script(what: &str, reason: &str) -> String {
     let said = answer_script(&json!({"decision": "deny", "reason": reason}));
     format!("case $input in *'\"prompt_response\":\"{what}'*)\n{said}\n;; esac")

@@ -1,4 +1,4 @@
-//! Asking the user: once, for the session, with other arguments, not at all; and one question at a time.
+//! Approval requests: for one call, for the session, with edited arguments, refused; and only one request at a time.
 
 use std::sync::{Arc, Mutex};
 
@@ -97,7 +97,7 @@ async fn a_hook_has_the_user_asked_about_what_would_run_unasked() {
     let request = &stage.approval_requests[0];
     let asked_by = request.approval_demand.as_ref().unwrap();
     assert_eq!((asked_by.hooks.as_slice(), asked_by.reason.as_str()), (&["unsure".to_owned()][..], "really?"));
-    // The user judges what will run, not what the model wanted.
+    // The user sees the arguments that will run, not those of the model.
     assert_eq!((&request.args["text"], request.rewritten_args.as_slice()), (&json!("b"), &["text".to_owned()][..]));
     assert!(stage.call_results()[0].1.starts_with("heard b"));
 }
@@ -116,7 +116,7 @@ async fn the_question_does_not_wait_for_hooks_that_notify() {
     let project = TestProject::new().gate("gate").hook("Notification", "bell", "read _ <gate");
     let (mut stage, log) = acting_agent(&project, &["1"]);
     stage.approval_replies.push_back(ApprovalReply::Once);
-    // The hook is held until the user has been asked.
+    // The hook waits at the gate until the user has been asked.
     let (asked, was_asked) = tokio::sync::oneshot::channel();
     let mut asked = Some(asked);
     let release = async {
@@ -146,7 +146,7 @@ async fn a_cancel_withdraws_the_approval_request() {
             }
         };
         cancel.cancel();
-        // The front end still holds its end.
+        // The front end still holds the reply's channel.
         reply
     };
     let (end, mut reply) =
@@ -192,7 +192,7 @@ async fn two_calls_side_by_side_are_asked_about_one_after_the_other() {
                 }
                 _ => {}
             }
-            // Both calls could ask by now, and the second has had a whole hook's time to do so.
+            // Both calls could ask by now: the second has waited as long as a whole hook takes.
             if judged == 2 && rung == questions {
                 open.drain(..).for_each(|reply| reply.send(ApprovalReply::Once).unwrap());
             }
@@ -234,7 +234,7 @@ async fn arguments_edited_by_the_user_pass_the_hooks_too() {
     stage.approval_replies.push_back(edited("forbidden"));
     stage.prompt("act").await;
     assert!(log.lock().unwrap().is_empty(), "an edit went around the guard");
-    // What a hook makes of it is shown before it runs.
+    // The arguments that a hook rewrote are shown again before the call runs.
     stage.approval_replies.extend([edited("rough"), ApprovalReply::Once]);
     stage.prompt("act").await;
     assert_eq!(*log.lock().unwrap(), ["smooth"]);

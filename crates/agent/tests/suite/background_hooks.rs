@@ -1,4 +1,5 @@
-//! Advice holds nothing up: compression, an approved call and the end of a session go on beside their hooks.
+//! Hooks that only notify run in the background: compression, an approved call and the end of a session do not wait for
+//! them.
 
 use hookwright_agent::session::{SessionCommand, Shutdown};
 use hookwright_agent::{AgentEvent, ApprovalReply, EndReason, TurnEnd};
@@ -6,7 +7,7 @@ use hookwright_hooks::EventKind;
 
 use super::support::{RunningSession, TestProject, is_idle};
 
-/// Runs until nothing is under way, and says yes to every question.
+/// Runs until the session is idle, and approves every request.
 async fn approve_until_idle(session: &mut RunningSession) -> Option<TurnEnd> {
     let mut end = None;
     loop {
@@ -36,7 +37,7 @@ async fn an_approved_call_does_not_wait_for_the_hook_that_notifies() {
     session.prompt(SHELL_CALL_PROMPT);
     assert_eq!(approve_until_idle(&mut session).await, Some(TurnEnd::Answered));
     assert!(project.exists("ran"));
-    // Leaving at once, as Ctrl+D does: no turn is cancelled, and the hook's end is said.
+    // An immediate shutdown, as by Ctrl+D, cancels no turn and reports the hook that it ends.
     session.handle.end(Shutdown::Now, EndReason::Exit);
     let told = session.drain_events().await;
     assert_eq!(hook_warnings(&told), ["slow was still running at the end of the session, and was ended"]);

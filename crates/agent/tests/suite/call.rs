@@ -1,4 +1,4 @@
-//! One tool call: what hooks and rules make of it before it runs, and of its result after.
+//! A single tool call: how hooks and rules change it before it runs, and its result afterwards.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use super::support::{
     tool_call_with_id,
 };
 
-/// A tool that changes things, and what it was called with.
+/// A tool that changes things, with a log of its arguments.
 fn acting_tool() -> (Arc<dyn Tool>, Arc<Mutex<Vec<String>>>) {
     let (log, note) = shared_log();
     let tool = TestTool::new_tool("act", ToolKind::Execute, move |args, _| {
@@ -22,7 +22,7 @@ fn acting_tool() -> (Arc<dyn Tool>, Arc<Mutex<Vec<String>>>) {
     (tool, log)
 }
 
-/// A turn with one call of `act`.
+/// Runs a turn with one call of `act`.
 async fn run_acting_turn(project: &TestProject, text: &str) -> (TestAgent, Vec<String>) {
     let (tool, log) = acting_tool();
     let script = ScriptedModel::new().answer_with_parts(vec![tool_call("act", json!({"text": text}))]).answer("done");

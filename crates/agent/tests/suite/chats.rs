@@ -1,4 +1,4 @@
-//! Conversations: a new one, an earlier one, and those kept under a name.
+//! Conversations: new, earlier, and saved under a name.
 
 use hookwright_agent::session::{
     ChatAction, PreparedSession, Reply, SessionCommand, SessionError, SessionOptions, Tone,
@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 
 use super::support::{RunningSession, TestProject};
 
-/// A project whose sessions say what they begin, end and ask.
+/// A project whose hooks log the input of SessionStart, SessionEnd and BeforeModel.
 fn project_with_input_hooks() -> TestProject {
     TestProject::new().hook("SessionStart", "start", "").hook("SessionEnd", "end", "").hook("BeforeModel", "model", "")
 }
 
-/// What the model was told with its last request.
+/// Returns the messages of the last request.
 fn last_request_messages(project: &TestProject) -> String {
     project.inputs("model").last().unwrap()["llm_request"]["messages"].to_string()
 }
 
-/// A session of its own in which something is said; its id.
+/// Runs a session with one prompt and returns its id.
 async fn run_earlier_session(project: &TestProject, prompt: &str) -> String {
     let mut session = project.start_idle_session().await;
     assert_eq!(session.run_prompt(prompt).await.1, TurnEnd::Answered);
@@ -144,7 +144,7 @@ async fn a_kept_conversation_goes_on_in_a_copy() {
     let told = last_request_messages(&project);
     assert!(told.contains("say one") && !told.contains("say two"), "{told}");
     assert_eq!(chat_reply(&mut session, ChatAction::List).await, "mine");
-    // The kept one is as it was.
+    // The saved conversation is unchanged.
     session.send(SessionCommand::Chat(ChatAction::Resume("mine".to_owned())));
     session.wait_until_idle().await;
     session.run_prompt("say four").await;

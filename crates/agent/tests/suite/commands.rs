@@ -1,4 +1,4 @@
-//! Orders that the session itself answers: memory, approval mode, tools, what this is.
+//! Commands that the session itself answers: memory, approval mode, tools, about.
 
 use hookwright_agent::session::{Detail, MemoryAction, Reply, SessionCommand, SessionOptions};
 use hookwright_agent::{AgentEvent, ApprovalMode};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::support::{RunningSession, TestProject};
 
-/// Sends a prompt; what the model is told beside the conversation.
+/// Sends a prompt and returns the system prompt of its request.
 async fn system_prompt_of_request(session: &mut RunningSession) -> String {
     session.prompt("say hello");
     let system = session
@@ -31,7 +31,7 @@ async fn reply_rows(session: &mut RunningSession, order: SessionCommand) -> Vec<
 }
 
 #[tokio::test]
-async fn what_is_added_to_memory_is_told_to_the_model_from_then_on() {
+async fn text_added_to_memory_is_in_later_system_prompts() {
     let project = TestProject::new();
     let mut session = project.start_idle_session().await;
     session.send(SessionCommand::Memory(MemoryAction::Show));
@@ -45,7 +45,7 @@ async fn what_is_added_to_memory_is_told_to_the_model_from_then_on() {
 }
 
 #[tokio::test]
-async fn memory_that_is_read_again_in_the_middle_of_a_turn_counts_from_the_next_on() {
+async fn memory_reloaded_during_a_turn_applies_to_the_next_turn() {
     let project =
         TestProject::new().gate("gate").hook("BeforeAgent", "hold", "case $input in *hold*) read _ <gate;; esac");
     let mut session = project.start_idle_session().await;

@@ -1,4 +1,4 @@
-//! Compressing: when it happens, what is kept, and that nothing is lost where it does not work out.
+//! Compression: when it happens, what it keeps, and that nothing is lost when it fails.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use super::support::{
     AgentSetup, ScriptedModel, TestAgent, TestProject, TestTool, tool_call_with_id, within_hang_timeout,
 };
 
-/// What takes 8192 tokens.
+/// A model with a context of 8192 tokens.
 const SMALL_CONTEXT_MODEL: &str = "gpt-4";
 
 /// A conversation of several prompts, each with a call in it.
@@ -52,7 +52,7 @@ fn compression_trigger(event: &AgentEvent) -> Option<&'static str> {
     }
 }
 
-/// No result without its call, and no call without its result.
+/// Asserts that every call has a result and every result a call.
 fn assert_paired(stage: &TestAgent) {
     let parts = || stage.agent.history().iter().flat_map(|content| &content.parts);
     let calls: HashSet<_> = parts().filter_map(|part| part.as_function_call()?.id.clone()).collect();
@@ -209,7 +209,7 @@ async fn hooks_cannot_keep_a_history_from_being_compressed() {
     assert_eq!(stage.filter_events(compression_trigger), ["manual"]);
 }
 
-/// A turn that takes one step after another, and the script's end.
+/// Adds answers with one call each to a script.
 fn add_call_steps(
     script: ScriptedModel,
     numbers: std::ops::RangeInclusive<usize>,
@@ -251,7 +251,7 @@ async fn one_long_turn_drops_old_tool_results_without_a_summary() {
 #[tokio::test]
 async fn one_long_turn_of_many_words_is_summed_up_and_its_prompt_stays() {
     let project = TestProject::new();
-    // Six thousand characters that do not repeat: a model that does would be stopped for that.
+    // Six thousand characters without repetition, since loop detection stops a model that repeats itself.
     let numbers = |at: usize| -> String { (at * 10_000..).take(1_000).map(|number| format!("{number} ")).collect() };
     let script = add_call_steps(ScriptedModel::new(), 1..=3, &|at| format!("step {at}: {}", numbers(at)));
     let script = script.answer("the summary").answer("done");

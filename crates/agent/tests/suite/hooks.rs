@@ -1,4 +1,4 @@
-//! Hooks as a session's user handles them: listed, switched, trusted, fired alone; at once, and for the next session.
+//! Hook commands of a session: list, switch, trust and fire hooks, with effect at once and in the next session.
 
 use hookwright_agent::AgentEvent;
 use hookwright_agent::session::{ArmedState, HookListEntry, HooksAction, Reply, SessionCommand};
@@ -108,7 +108,7 @@ async fn a_hook_that_waits_for_trust_runs_once_it_has_it() {
 
     let mut session = project.start_idle_session().await;
     assert_eq!(hook_states(&list_hooks(&mut session).await), [("one", "armed"), ("two", "untrusted")]);
-    // What waits is spoken of by the session itself; the answer to the order comes after it.
+    // The session itself reports what waits for trust; the command's reply comes after that.
     session.send(SessionCommand::Hooks(HooksAction::ShowUntrusted));
     while !session.next_reply_text().await.starts_with("two on ") {}
     session.run_prompt("say hello").await;

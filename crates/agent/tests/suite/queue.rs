@@ -1,4 +1,4 @@
-//! What a session does while it is busy: prompts wait, are taken back and given back, and other orders act at once.
+//! A busy session: prompts are queued, recalled and returned, and other commands act at once.
 
 use hookwright_agent::session::{ChatAction, SessionCommand};
 use hookwright_agent::{AgentEvent, SessionActivity, TurnEnd};
@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::support::{RunningSession, TestProject, is_idle, reply_text, turn_end};
 
-/// A session whose prompts with the word `hold` wait at a pipe.
+/// A project whose hook holds prompts with the word `hold` at a named pipe.
 fn project_with_gate() -> TestProject {
     TestProject::new().gate("gate").hook("BeforeAgent", "hold", "case $input in *hold*) read _ <gate;; esac")
 }
 
-/// Begins a prompt that is held, and lets others wait behind it.
+/// Starts a prompt that is held, and queues others behind it.
 async fn session_with_held_prompt(project: &TestProject, waiting: &[&str]) -> RunningSession {
     let mut session = project.start_idle_session().await;
     session.prompt("say hold");
@@ -75,7 +75,7 @@ async fn the_last_prompt_that_waits_can_be_taken_back() {
     project.open_gate("gate").await;
     session.wait_until_idle().await;
     session.wait_until_idle().await;
-    // Nothing waits: nothing is given back.
+    // The queue is empty, so no prompt is returned.
     session.send(SessionCommand::RecallPrompt);
     let rest = session.finish().await;
     assert!(
@@ -178,12 +178,12 @@ async fn a_kept_conversation_is_not_gone_on_with_while_the_agent_works() {
     session.wait_until_idle().await;
     assert_eq!(session.handle.view().session_id(), id);
     session.send(SessionCommand::Resume(None));
-    // Nor is there a copy that nobody asked for.
+    // No copy was made either.
     assert_eq!(session.next_reply_text().await, "there are no earlier sessions of this project");
 }
 
 #[tokio::test]
-async fn what_the_user_runs_is_told_to_the_model_with_the_next_prompt() {
+async fn output_of_the_users_command_reaches_the_model_with_the_next_prompt() {
     let project = TestProject::new().hook("BeforeModel", "model", "");
     let mut session = project.start_idle_session().await;
     session.send(SessionCommand::UserShell("echo from the user".to_owned()));

@@ -1,4 +1,5 @@
-//! A configuration that changes on disk while a session runs: what is good acts at once, what is broken changes nothing.
+//! A configuration that changes on disk during a session: a valid one takes effect at once, a broken one changes
+//! nothing.
 
 use hookwright_agent::session::{HooksAction, Reply, SessionCommand, SessionOptions};
 use hookwright_agent::{AgentEvent, ApprovalReply, GuardTrustReply};
@@ -7,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::support::{RunningSession, TestProject, reply_text};
 
-/// Reads until a reply has these words.
+/// Reads events until a reply contains these words.
 ///
-/// A child process of another test carries no mark, so it can count as left running by the agent; then the session asks
+/// A child process of another test carries no mark, so it can count as left running by the agent. The session then asks
 /// whether to trust the test's own change to the settings, and the test does.
 async fn wait_for_reply(session: &mut RunningSession, words: &str) -> String {
     session
@@ -23,7 +24,7 @@ async fn wait_for_reply(session: &mut RunningSession, words: &str) -> String {
         .await
 }
 
-/// Lets the model run a command; whether the user was asked, who says no.
+/// Lets the model run a command, and returns whether the user, who refuses, was asked.
 async fn needs_approval(session: &mut RunningSession) -> bool {
     session.prompt(r#"call run_shell_command {"command": "echo hi"}"#);
     let asked = session
@@ -85,7 +86,7 @@ async fn a_broken_file_keeps_the_old_hooks_until_it_is_mended() {
 }
 
 #[tokio::test]
-async fn tools_that_run_unasked_follow() {
+async fn allowed_tools_are_reloaded() {
     let project = TestProject::new();
     let mut session = project.start_idle_session().await;
     assert!(needs_approval(&mut session).await);
@@ -98,7 +99,7 @@ async fn tools_that_run_unasked_follow() {
 }
 
 #[tokio::test]
-async fn what_hooks_may_see_of_the_environment_follows() {
+async fn environment_settings_for_hooks_are_reloaded() {
     let project =
         TestProject::new().hook("BeforeAgent", "look", "echo \"${HOME:+home} ${GEMINI_API_TOKEN:-none}\" >>seen");
     let mut session = project.start_session_with_env(&[("GEMINI_API_TOKEN", "secret")]);
@@ -112,7 +113,7 @@ async fn what_hooks_may_see_of_the_environment_follows() {
 }
 
 #[tokio::test]
-async fn what_commands_may_see_of_the_environment_follows() {
+async fn environment_settings_for_commands_are_reloaded() {
     let project = TestProject::new();
     let mut session = project.start_session_with_env(&[("GEMINI_API_TOKEN", "secret")]);
     session.wait_until_idle().await;
@@ -140,7 +141,7 @@ async fn a_changed_hook_script_is_announced() {
     assert_eq!((text.as_str(), end.kind()), ("", Some("blocked")));
 }
 
-/// While a call or a hook runs, it could be theirs; while the user thinks about a question, it is the user's.
+/// A change during a call or a hook could be theirs; a change during an approval request is the user's.
 #[tokio::test]
 async fn a_change_in_the_middle_of_a_turn_acts_on_what_comes_next() {
     let project = TestProject::new().hook("BeforeAgent", "old", "");
@@ -166,7 +167,7 @@ async fn new_custom_commands_are_found_on_demand() {
     assert_eq!(names, ["greet"]);
 }
 
-/// `/hooks enable` takes the name out of every list that may be written, as `hooks enable` does.
+/// `/hooks enable` removes the name from every list that may be written, as `hooks enable` does.
 #[tokio::test]
 async fn enabling_a_hook_clears_it_from_the_users_settings_too() {
     let project = TestProject::new().hook("BeforeAgent", "h", "");
@@ -183,12 +184,12 @@ async fn enabling_a_hook_clears_it_from_the_users_settings_too() {
     }
 }
 
-/// Waits for the approval mode that a session says it is in.
+/// Waits for the session to change its approval mode.
 async fn next_mode(session: &mut RunningSession) -> ApprovalMode {
     session.find_event(|event| if let AgentEvent::ModeChanged(mode) = event { Some(mode) } else { None }).await
 }
 
-/// Lets the agent change a hook's script, and leaves that untrusted.
+/// Has the agent change a hook's script, and leaves the change untrusted.
 async fn change_guard_script(session: &mut RunningSession) {
     session.prompt(r#"call run_shell_command {"command": "echo exit 0 >.gemini/hooks/guard.sh"}"#);
     session
@@ -206,7 +207,7 @@ async fn change_guard_script(session: &mut RunningSession) {
         .await;
 }
 
-/// What Shift+Tab orders: the next mode.
+/// Shift+Tab sends the command for the next mode.
 #[tokio::test]
 async fn no_mode_skips_approval_while_a_changed_guard_awaits_trust() {
     let project = TestProject::new().hook_with("BeforeTool", "guard", json!({"guard": true}), "");

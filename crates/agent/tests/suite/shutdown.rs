@@ -1,4 +1,5 @@
-//! How a session ends: when all is done or at once, whatever hangs, whoever panics, and whether or not anybody reads.
+//! The end of a session, graceful or immediate: with hanging hooks, panics, and events that the front end does not
+//! read.
 
 use hookwright_agent::session::{SessionCommand, SessionOptions, Shutdown};
 use hookwright_agent::{AgentEvent, ApprovalMode, EndReason, TurnEnd};
@@ -102,7 +103,7 @@ async fn a_tool_that_floods_an_unread_session_takes_no_memory_and_can_be_cancell
     session.wait_until_idle().await;
     let command = "head -c 20000000 /dev/zero | tr '\\\\0' x; read _ <gate; exec sleep 1000";
     session.prompt(&format!(r#"call run_shell_command {{"command": "{command}"}}"#));
-    // All of it is written when the command gets there.
+    // The command has written all of its output when it reaches the gate.
     project.open_gate("gate").await;
     session.send(SessionCommand::Cancel);
     session.handle.end(Shutdown::Done, EndReason::Exit);
@@ -122,7 +123,7 @@ async fn a_model_that_floods_an_unread_session_is_held_up_and_can_be_cancelled()
     const CHUNK_COUNT: usize = 1000;
     let project = TestProject::new();
     let (script, sender) = ScriptedModel::new().answer_from_channel();
-    // Thoughts: a model that repeats its words would be stopped for that.
+    // Thoughts, since loop detection stops a model that repeats its text.
     let thought = Part::thought("x".repeat(64 << 10));
     let piece = || Chunk { parts: vec![thought.clone()], ..Chunk::default() };
     (0..CHUNK_COUNT).for_each(|_| sender.try_send(Ok(piece())).unwrap());
@@ -133,7 +134,7 @@ async fn a_model_that_floods_an_unread_session_is_held_up_and_can_be_cancelled()
         let cancel = cancel.clone();
         async move { agent.prompt("tell", &cancel).await }
     });
-    // Everything here runs on one thread: whoever can go on has done so by then.
+    // Everything runs on one thread, so every task that can make progress has done so by then.
     for _ in 0..10 * CHUNK_COUNT {
         tokio::task::yield_now().await;
     }
@@ -167,7 +168,7 @@ async fn a_hook_function_that_panics_is_a_hook_that_failed() {
 async fn a_tool_that_panics_is_a_call_that_failed() {
     let project = TestProject::new().hook("AfterTool", "after", "");
     let wild = |name, kind| TestTool::new_tool(name, kind, |_, _| async { panic!("a tool panics") });
-    // Alone, and beside another.
+    // A panic in a single call, and in one of two concurrent calls.
     let script = ScriptedModel::new()
         .answer_with_parts(vec![tool_call_with_id("1", "acts", json!({}))])
         .answer_with_parts(vec![tool_call("looks", json!({})), tool_call("echo", json!({"text": "x"}))])

@@ -1,4 +1,4 @@
-//! One request: what BeforeModel and BeforeToolSelection make of it, and that nothing of the answer gets past AfterModel.
+//! One request: changes by BeforeModel and BeforeToolSelection, and that no part of the answer bypasses AfterModel.
 
 use hookwright_agent::{AgentEvent, TurnEnd};
 use hookwright_hooks::EventKind;
@@ -13,14 +13,14 @@ use super::support::{
 
 const SECRET: &str = "hunter2";
 
-/// Replaces pieces that hold the secret.
+/// Returns a script that replaces pieces with the secret.
 fn redact_script() -> String {
     let replaced =
         specific_output_script(json!({"llm_response": {"candidates": [{"content": {"parts": ["[gone] "]}}]}}));
     format!("case $input in *'\"content\":\"hunter2'*)\n{replaced}\n;; esac")
 }
 
-/// Everything told, but for what hooks themselves were given.
+/// Returns all events except those with the hooks' own inputs.
 fn events_without_hook_inputs(stage: &TestAgent) -> String {
     let others = stage.events_seen.iter().filter(|event| !matches!(event, AgentEvent::HookFinished { .. }));
     others.map(|event| format!("{event:?}\n")).collect()
@@ -122,7 +122,7 @@ async fn every_event_of_a_turn_tells_the_approval_mode() {
     }
 }
 
-/// What may be recorded of the runs of hooks on an event.
+/// Returns what may be recorded of the hook runs on an event.
 fn hook_records(stage: &TestAgent, event: EventKind) -> String {
     let record = |seen: &AgentEvent| match seen {
         AgentEvent::HookFinished { report, input } if report.event == event => {
@@ -136,7 +136,7 @@ fn hook_records(stage: &TestAgent, event: EventKind) -> String {
 }
 
 #[tokio::test]
-async fn what_one_hook_withholds_is_in_no_record_of_any_other() {
+async fn text_withheld_by_one_hook_is_in_no_other_hooks_record() {
     for (event, withholds) in [
         (EventKind::AfterModel, redact_script()),
         (EventKind::AfterModel, "case $input in *'\"content\":\"hunter2'*) echo no >&2; exit 2 ;; esac".to_owned()),
@@ -160,7 +160,7 @@ async fn what_one_hook_withholds_is_in_no_record_of_any_other() {
 }
 
 #[tokio::test]
-async fn what_no_hook_is_shown_is_in_no_record() {
+async fn text_shown_to_no_hook_is_in_no_record() {
     let finish = Chunk { finish_message: Some(SECRET.to_owned()), ..Chunk::default() };
     let media = Part::inline_data("image/png", SECRET);
     let calls = Chunk { parts: vec![tool_call(SECRET, json!({"a": SECRET})), media], ..Chunk::default() };
@@ -246,12 +246,12 @@ async fn no_piece_is_shown_before_the_hook_has_let_it_pass() {
 }
 
 #[tokio::test]
-async fn what_is_held_is_shown_when_it_is_whole_and_not_before() {
+async fn held_text_is_shown_only_when_its_unit_is_complete() {
     let project = TestProject::new().hook_with("AfterModel", "look", json!({"chunks": "sentence"}), "");
     let (script, sender) = ScriptedModel::new().answer_from_channel();
     sender.try_send(Ok(Chunk::from_text("One. Tw"))).unwrap();
     let (mut stage, mut sender, mut shown) = (project.start_agent(script), Some(sender), Vec::new());
-    // Each sentence is let go by the next, and the last by the end.
+    // The next sentence releases the one before it, and the end releases the last.
     let end = stage
         .prompt_observed("count", |event, _| {
             let AgentEvent::Text(text) = event else { return };

@@ -1,4 +1,4 @@
-//! Sub-agents: an objective handed on, and that nothing gets around hooks, rules and bounds by it.
+//! Sub-agents: an objective is delegated, and delegation does not bypass hooks, rules and limits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ fn delegate_call(agent: &str) -> Part {
     tool_call("delegate_to_agent", json!({"agent_name": agent, "objective": "look around"}))
 }
 
-/// A script that delegates once to `scout`, who answers by another, and is then done.
+/// A model that delegates once to `scout`, which has its own script, and then ends.
 fn delegating_model(scout: &ScriptedModel) -> ScriptedModel {
     ScriptedModel::new()
         .answer_with_parts(vec![delegate_call("scout")])
@@ -28,17 +28,17 @@ fn delegating_model(scout: &ScriptedModel) -> ScriptedModel {
         .override_for("You are scout.", scout)
 }
 
-/// What was told of the first call of the agent that the user talks to.
+/// Returns the result of the main agent's first call.
 fn first_call_result(stage: &TestAgent) -> (String, String) {
     stage.call_results()[0].clone()
 }
 
-/// Tools on offer with a request.
+/// Returns the tools that a request offers.
 fn offered_tools(script: &ScriptedModel, request: usize) -> Vec<String> {
     script.requests()[request].tools.iter().map(|tool| tool.name.clone()).collect()
 }
 
-/// A tool that changes things, and how often it ran.
+/// A tool that changes things, with a log of its calls.
 fn acting_tool() -> (Arc<dyn Tool>, Arc<std::sync::Mutex<Vec<String>>>) {
     let (log, note) = shared_log();
     let tool = TestTool::new_tool("act", ToolKind::Execute, move |args, _| {
@@ -64,14 +64,14 @@ async fn an_agent_works_by_itself_and_reports() {
     assert_eq!(stage.prompt("what is in a.txt?").await, TurnEnd::Answered);
     assert_eq!(first_call_result(&stage), ("output".to_owned(), "it says secret".to_owned()));
 
-    // Its conversation is its own: another system prompt, model and history, and nothing of it in the other's.
+    // The sub-agent has its own system prompt, model and history, and nothing of it is in the main agent's.
     let asked = &scout.requests()[0];
     assert!(asked.system.as_ref().unwrap().starts_with("You are scout.\n\n## This session"));
     assert_eq!((asked.model.as_str(), asked.generation.temperature), ("other-model", Some(0.3)));
     assert_eq!(asked.contents[0].text(), "look around");
     assert!(!stage.history_json().contains("the secret of a.txt"));
 
-    // The same hooks, told who is at work.
+    // The same hooks run, with the name of the sub-agent.
     for event in every {
         let names: Vec<Value> = project.input_fields(event, "agent_name");
         assert!(names.contains(&json!("scout")) && names.contains(&Value::Null), "{event}: {names:?}");
@@ -91,7 +91,7 @@ async fn an_agent_works_by_itself_and_reports() {
     assert_eq!(prompts, [json!("what is in a.txt?"), json!("look around")]);
     assert_eq!(project.input_fields("AfterAgent", "prompt_response")[0], "it says secret");
 
-    // What it does is told as its own; its words are not the answer.
+    // Its events carry its name, and its text is not the answer.
     assert_eq!(stage.answer_text(), "done");
     let within = stage.filter_events(|event| match event.unwrap_subagent() {
         (Some(agent), AgentEvent::ToolFinished(end)) => Some((agent.name.as_str(), end.name.as_str())),
@@ -101,7 +101,7 @@ async fn an_agent_works_by_itself_and_reports() {
 }
 
 #[tokio::test]
-async fn a_guard_holds_inside_whatever_the_mode() {
+async fn a_guard_applies_inside_a_subagent_in_every_mode() {
     let project = TestProject::new().hook_with_matcher("BeforeTool", "act", "guard", "echo 'not that' >&2; exit 2");
     let scout =
         ScriptedModel::new().answer_with_parts(vec![tool_call("act", json!({"text": "x"}))]).answer("I could not");
@@ -175,7 +175,7 @@ async fn a_subagent_has_only_its_callers_tools_and_cannot_delegate() {
     assert!(told.contains("Tool \\\"act\\\" not found") && told.contains("Tool \\\"delegate_to_agent\\\" not found"));
     assert_eq!(scout.requests().len(), 2);
 
-    // A list narrows, old and foreign names included.
+    // A list of tools narrows the offer, and accepts old names and names of other agents.
     let scout = ScriptedModel::new().answer("well");
     let mut stage =
         project.agent_setup(delegating_model(&scout)).with_subagent("scout", "tools: Read, grep_search").start();
@@ -211,7 +211,7 @@ async fn an_endless_subagent_is_bounded() {
     assert!(words.contains("agent scout did not finish: it has made its 3 model requests"), "{words}");
     assert!(words.ends_with("Its last words:\nstep 2"), "{words}");
 
-    // Its requests are the prompt's, too.
+    // Its requests count towards the limit of the prompt.
     let scout = (0..9).fold(ScriptedModel::new(), |script, at| script.answer_with_parts(look(at)));
     let mut setup = project.agent_setup(delegating_model(&scout)).with_subagent("scout", "max_turns: 99999999999");
     setup.max_prompt_turns = Some(4);
@@ -219,7 +219,7 @@ async fn an_endless_subagent_is_bounded() {
     assert_eq!(stage.prompt("go").await, TurnEnd::PromptLimit(4));
     assert_eq!((scout.requests().len(), stage.script.requests().len()), (3, 1));
 
-    // And one that does the same again and again is told from one that works.
+    // Loop detection applies to a sub-agent that repeats a call.
     let scout = (0..9).fold(ScriptedModel::new(), |script, _| {
         script.answer_with_parts(vec![tool_call("glob", json!({"pattern": "x"}))])
     });
@@ -229,7 +229,7 @@ async fn an_endless_subagent_is_bounded() {
 }
 
 #[tokio::test]
-async fn when_the_user_cancels_nothing_of_it_is_left_running() {
+async fn a_cancelled_subagent_leaves_nothing_running() {
     let project = TestProject::new();
     let command = "echo $$ >pid; sleep 1000";
     let scout =
@@ -260,7 +260,7 @@ async fn when_the_user_cancels_nothing_of_it_is_left_running() {
 
 #[tokio::test]
 async fn agents_work_side_by_side_and_not_too_many_at_once() {
-    // Each waits for the other: one after another they would wait for ever.
+    // Each call waits for the other, so running them in sequence would hang.
     let barrier = Arc::new(Barrier::new(2));
     let meet = TestTool::new_tool("meet", ToolKind::Other, move |_, _| {
         let barrier = barrier.clone();
@@ -292,7 +292,7 @@ async fn agents_work_side_by_side_and_not_too_many_at_once() {
             while most.load(Ordering::SeqCst) < 4 {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            // Long enough for any other that may run now to begin.
+            // Long enough for any other agent that may run to start.
             for _ in 0..1000 {
                 tokio::task::yield_now().await;
             }
@@ -314,7 +314,7 @@ async fn agents_work_side_by_side_and_not_too_many_at_once() {
 }
 
 #[tokio::test]
-async fn a_question_says_who_asks_and_a_cancel_ends_the_turn() {
+async fn an_approval_request_names_its_subagent_and_a_cancel_ends_the_turn() {
     let project = TestProject::new();
     let acts =
         || ScriptedModel::new().answer_with_parts(vec![tool_call("act", json!({"text": "x"}))]).answer("done so");
@@ -334,7 +334,7 @@ async fn a_question_says_who_asks_and_a_cancel_ends_the_turn() {
     assert_eq!(stage.prompt("go").await, TurnEnd::Cancelled);
     assert!(ran.lock().unwrap().is_empty());
 
-    // With nobody to ask, the call is refused, and the agent reads why.
+    // In a headless session the call is refused, and the sub-agent gets the reason.
     let scout = acts();
     let (tool, ran) = acting_tool();
     let mut setup = project.agent_setup(delegating_model(&scout)).with_tool(tool).with_subagent("scout", "");

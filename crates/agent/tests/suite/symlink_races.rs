@@ -1,5 +1,5 @@
-//! What was judged is what is opened: folders that become links while a hook thinks, while the user is asked, or at any
-//! moment at all.
+//! The path that was judged is the path that is opened: folders are replaced by links while a hook runs, while the user
+//! is asked, or at any moment.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,10 +15,10 @@ use serde_json::json;
 
 use super::support::{ScriptedModel, TestAgent, TestProject, tool_call};
 
-/// The folder of the project that is exchanged for a link.
+/// The folder of the project that is replaced by a link.
 const SWAPPED_DIR: &str = "door";
 
-/// Puts a link in the place of the folder.
+/// Replaces the folder by a link.
 fn swap_dir_for_link(project: &Path, target: &str) {
     fs::rename(project.join(SWAPPED_DIR), project.join("old-door")).unwrap();
     symlink(target, project.join(SWAPPED_DIR)).unwrap();
@@ -37,7 +37,7 @@ fn write_into_swapped_dir() -> ScriptedModel {
     ScriptedModel::new().answer_with_parts(vec![write]).answer("done")
 }
 
-/// The one call failed, and said why.
+/// Asserts that the only call failed because of a symbolic link.
 #[track_caller]
 fn assert_refused(stage: &TestAgent) {
     let [(key, text)] = &stage.call_results()[..] else { panic!("{:?}", stage.call_results()) };
@@ -81,7 +81,7 @@ async fn a_command_runs_in_the_directory_that_was_judged() {
     assert_refused(&stage);
 }
 
-/// A file that changes while the user looks at the difference: the user is shown the new one, and only that is written.
+/// If a file changes while the user reads the diff, the user is shown the new diff, and only that is written.
 #[tokio::test]
 async fn a_file_that_changes_under_the_shown_difference_is_shown_again() {
     for (tool, args) in [
@@ -112,7 +112,7 @@ async fn a_file_that_changes_under_the_shown_difference_is_shown_again() {
     }
 }
 
-/// What the user allowed is what is written, if a hook that notifies, or anybody else, changes the file at the last moment.
+/// Only what the user approved is written, even if a hook or another process changes the file at the last moment.
 #[tokio::test]
 async fn a_change_that_was_not_shown_is_not_made() {
     let project = TestProject::new();
@@ -137,9 +137,9 @@ async fn a_change_that_was_not_shown_is_not_made() {
     }
 }
 
-/// What was a link when it was judged is opened where it led then.
+/// A path that was a link when it was judged is opened at its target of that time.
 #[tokio::test]
-async fn a_link_that_becomes_another_is_the_one_that_was_judged() {
+async fn a_retargeted_link_opens_the_target_that_was_judged() {
     let project = TestProject::new().hook("BeforeTool", "slow", "ln -sfn secret door");
     project.write("public/key", "harmless");
     project.write("secret/key", "top secret");
@@ -150,7 +150,7 @@ async fn a_link_that_becomes_another_is_the_one_that_was_judged() {
     assert_eq!(stage.call_results(), [("output".to_owned(), "harmless".to_owned())]);
 }
 
-/// Does something over and over, as fast as it can, until it is dropped.
+/// A thread that repeats an action as fast as it can, until it is dropped.
 struct PathFlipper {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -168,7 +168,7 @@ impl PathFlipper {
         PathFlipper { stop, thread: Some(thread) }
     }
 
-    /// Exchanges the folder and a link to `secret`.
+    /// Swaps the folder and a link to `secret`.
     fn folder_and_link(project: PathBuf) -> Self {
         symlink("secret", project.join("link")).unwrap();
         PathFlipper::start(move || {
@@ -180,7 +180,7 @@ impl PathFlipper {
         })
     }
 
-    /// Lets a link lead now to `plain`, now to `secret`.
+    /// Switches a link between `plain` and `secret`.
     fn two_links(project: PathBuf) -> Self {
         let lead_to = move |target: &str| {
             symlink(target, project.join("next")).unwrap();
@@ -200,7 +200,7 @@ impl Drop for PathFlipper {
     }
 }
 
-/// Several turns of many calls each, one for every number.
+/// Builds several turns of many calls each, numbered from 1.
 fn turns_of_calls(turns: usize, calls: usize, make: impl Fn(usize) -> hookwright_model::Part) -> ScriptedModel {
     (0..turns).fold(ScriptedModel::new(), |script, turn| {
         script.answer_with_parts((0..calls).map(|nth| make(turn * calls + nth + 1)).collect()).answer("next")
@@ -252,7 +252,7 @@ async fn no_write_passes_a_guard_however_quickly_links_come_and_go() {
     assert_eq!(found, [project.project_dir().join("secret/key")], "writes that passed the guard");
 }
 
-/// A link in a folder does not lead a search of that folder to what no guard was asked about.
+/// A link in a folder does not lead a search of that folder to files that no guard has judged.
 #[tokio::test]
 async fn a_link_inside_of_what_was_judged_leads_not_out_of_it() {
     let project = TestProject::new().deny_rule("BeforeTool", "secrets", json!({"reads": ["secret/**"]}));

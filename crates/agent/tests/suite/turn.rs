@@ -1,4 +1,4 @@
-//! Inside a turn: which calls run beside one another, that each has its answer, and what ends a turn.
+//! Inside a turn: which calls run concurrently, that each call has its result, and what ends a turn.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::support::{
     ScriptedModel, TestAgent, TestProject, TestTool, answer_script, shared_log, tool_call, tool_call_with_id,
 };
 
-/// The ids of the calls in the history, and of the answers to them.
+/// Returns the ids of the calls in the history, and of their results.
 fn call_and_answer_ids(stage: &TestAgent) -> (Vec<String>, Vec<String>) {
     let parts = || stage.agent.history().iter().flat_map(|content| &content.parts);
     let calls = parts().filter_map(|part| part.as_function_call()?.id.clone());
@@ -63,7 +63,7 @@ async fn calls_that_change_things_run_alone_and_in_order() {
             async move {
                 let text = args["text"].as_str().unwrap().to_owned();
                 note(&format!("{text} begins"));
-                // Long enough for any other that may run now to begin.
+                // Long enough for any other call that may run to start.
                 for _ in 0..100 {
                     tokio::task::yield_now().await;
                 }
@@ -109,7 +109,7 @@ async fn every_call_has_an_answer_when_one_of_them_stops_the_turn() {
     assert_eq!(results[0], ("output".into(), "did it".into()));
     assert_eq!(results[1], ("error".into(), "Agent execution stopped by hook: enough".into()));
     assert_eq!(results[2], ("error".into(), "this call was not run".into()));
-    // The conversation can go on from there.
+    // The conversation can go on.
     assert_eq!(stage.prompt("and now?").await, TurnEnd::Answered);
 }
 
@@ -260,7 +260,7 @@ async fn an_answer_that_a_hook_emptied_was_an_answer() {
 }
 
 #[tokio::test]
-async fn of_an_answer_that_breaks_off_the_words_are_kept_and_the_calls_are_not() {
+async fn an_answer_cut_off_keeps_its_text_and_drops_its_calls() {
     let project = TestProject::new();
     let script = ScriptedModel::new()
         .answer_cut_off(vec![Part::text("I was about to"), tool_call("look", json!({}))])

@@ -1,4 +1,4 @@
-//! The user's own `!command`: hooks and rules hear of it, and a no holds.
+//! The user's own `!command`: hooks and rules judge it and can deny it.
 
 use hookwright_agent::session::SessionCommand;
 use hookwright_agent::{AgentEvent, TurnEnd};
@@ -6,7 +6,7 @@ use hookwright_agent::{AgentEvent, TurnEnd};
 use super::support::{RunningSession, TestProject, specific_output_script};
 use serde_json::json;
 
-/// Runs a command of the user's; what was told of it, and of hooks.
+/// Runs a command of the user and returns its events.
 async fn run_user_command(session: &mut RunningSession, command: &str) -> Vec<AgentEvent> {
     session.send(SessionCommand::UserShell(command.to_owned()));
     let mut told = Vec::new();
@@ -59,7 +59,7 @@ async fn a_deny_of_a_hook_or_a_policy_holds_for_the_user_too() {
 }
 
 #[tokio::test]
-async fn what_hooks_hide_of_the_users_command_the_model_does_not_read() {
+async fn output_that_hooks_hide_does_not_reach_the_model() {
     let project = TestProject::new().hook("AfterTool", "hide", "echo 'a secret' >&2; exit 2");
     let mut session = project.start_idle_session().await;
     run_user_command(&mut session, "echo hunter2").await;

@@ -1,4 +1,4 @@
-//! AfterAgent: retries and their bound, stops, and an emptied memory.
+//! AfterAgent: retries and their limit, stops, and a cleared history.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn a_stop_ends_the_turn_with_its_answer() {
 }
 
 #[test]
-fn an_emptied_memory_knows_nothing_of_before() {
+fn a_cleared_history_holds_nothing_from_before() {
     let script = r#"case $(cat) in
 *'"stop_hook_active":true'*) ;;
 *'"prompt":"old'*) echo '{"decision": "deny", "reason": "start over", "hookSpecificOutput": {"clearContext": true}}';;
@@ -64,7 +64,7 @@ esac"#;
     assert_eq!(run.text, "old answer\nnew answer");
     let second = request_contents(&sandbox)[1].to_string();
     assert!(!second.contains("old") && second.contains("start over"), "{second}");
-    // The transcript keeps what the model forgot, and a resumed session has forgotten it too.
+    // The transcript keeps the cleared messages, and a resumed session does not send them either.
     assert_contains(&read_transcript(&sandbox), "old answer");
     resume_with_prompt(&sandbox, "later", &ReplayBuilder::new().says("ok"));
     assert_lacks(&request_contents(&sandbox)[2].to_string(), "old");

@@ -1,11 +1,11 @@
-//! AfterModel: what hooks redact is nowhere.
+//! AfterModel: text that hooks redact appears nowhere.
 
 use super::*;
 use hookwright_testkit::replay::call;
 
 const SECRET: &str = "hunter2";
 
-/// Replaces a piece that holds the secret, and keeps what it read out of the logs.
+/// Replaces a piece with the secret, and keeps its own input out of the logs.
 const REDACT_SCRIPT: &str = r#"case $(sed 's/.*"content":"\([^"]*\)","full_content".*/\1/') in
 *hunter2*) echo '{"suppressOutput": true, "hookSpecificOutput": {"llm_response": {"candidates": [{"content": {"role": "model", "parts": ["[gone] "]}}]}}}';;
 *) echo '{"suppressOutput": true}';;

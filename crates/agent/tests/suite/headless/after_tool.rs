@@ -1,4 +1,4 @@
-//! AfterTool: hidden results, added context, other tools in a tool's place.
+//! AfterTool: hidden results, added context, and tail calls of another tool.
 
 use super::*;
 

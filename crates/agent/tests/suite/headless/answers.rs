@@ -1,4 +1,4 @@
-//! What a hook's end means, through the whole agent.
+//! The effect of a hook's output and exit code, through the whole agent.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn write_file_replay() -> ReplayBuilder {
     ReplayBuilder::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done")
 }
 
-/// A project with a guard on writing, what it says, and whether the file was written.
+/// Runs a prompt in a project with a guard on writing, and returns whether the file was written.
 fn run_with_guard(script: &str) -> (HeadlessProject, HeadlessRun, bool) {
     let sandbox = project(&[("BeforeTool", "write_file", script)]);
     let run = run_hello(&sandbox, &write_file_replay());

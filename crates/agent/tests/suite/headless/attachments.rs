@@ -1,4 +1,4 @@
-//! What a prompt brings along: files and commands that the user or a custom command asks for pass the tool hooks, after
+//! Attachments of a prompt: files and commands from the user or a custom command pass the tool hooks, after
 //! BeforeAgent.
 
 use super::*;
@@ -207,7 +207,7 @@ fn the_model_does_not_switch_the_ignore_file_off() {
 }
 
 #[test]
-fn what_the_agent_remembers_and_a_project_imports_sends_no_secret() {
+fn memory_and_imports_of_a_project_send_no_secret() {
     let sandbox = project_with(&[], json!({"context": {"fileName": "GEMINI.md"}}));
     sandbox.write(".env", "PASSWORD=hunter2");
     sandbox.write("secret.key", SECRET);

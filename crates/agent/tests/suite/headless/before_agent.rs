@@ -1,4 +1,4 @@
-//! BeforeAgent and SessionStart: what stands around a prompt.
+//! BeforeAgent and SessionStart: context around a prompt.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn context_is_for_its_turn_unless_the_settings_keep_it() {
 }
 
 #[test]
-fn what_session_start_says_stays_for_the_session() {
+fn session_start_context_stays_for_the_session() {
     let sandbox = project(&[("SessionStart", "startup", &context_script("ship on Friday"))]);
     run_hello(&sandbox, &ReplayBuilder::new().says("one"));
     resume_with_prompt(&sandbox, "again", &ReplayBuilder::new().says("two"));
@@ -47,7 +47,7 @@ fn what_session_start_says_stays_for_the_session() {
 }
 
 #[test]
-fn what_session_start_says_stands_before_the_prompt() {
+fn session_start_context_precedes_the_prompt() {
     let sandbox = project(&[("SessionStart", "startup", &context_script("ship on Friday"))]);
     run_hello(&sandbox, &ReplayBuilder::new().says("ok"));
     assert_eq!(part_texts(&request_contents(&sandbox)[0]), ["<hook_context>ship on Friday</hook_context>", "hello"]);

@@ -1,4 +1,4 @@
-//! BeforeModel and BeforeToolSelection: the request, before it goes out.
+//! BeforeModel and BeforeToolSelection: the request before it is sent.
 
 use super::*;
 use hookwright_testkit::replay::call;
@@ -53,7 +53,7 @@ fn messages_go_back_by_position_and_calls_and_results_survive() {
     assert_eq!(second[0]["parts"], json!([{"text": "changed"}]));
     assert_eq!(second[1]["parts"][0]["functionCall"]["name"], "read_file");
     assert_contains(&second[2]["parts"][0]["functionResponse"].to_string(), "the content");
-    // The history is the user's own.
+    // The history keeps the user's own text.
     assert_contains(&read_transcript(&sandbox), "original");
     assert_lacks(&read_transcript(&sandbox), "changed");
 }

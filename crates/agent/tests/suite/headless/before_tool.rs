@@ -1,4 +1,4 @@
-//! BeforeTool: denied, asked about, rewritten, stopped.
+//! BeforeTool: calls that are denied, asked about, rewritten, or stopped.
 
 use super::*;
 

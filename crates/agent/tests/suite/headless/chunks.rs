@@ -1,11 +1,11 @@
-//! `chunks` on AfterModel hooks: what is held back is whole when hooks see it, and nothing of it is anywhere before.
+//! `chunks` on AfterModel hooks: hooks see complete units, and nothing of a unit is visible before.
 
 use super::*;
 use hookwright_testkit::replay::{call, chunk};
 
 const SECRET: &str = "hunter2";
 
-/// Takes the secret out of what it is handed, and keeps all of that in a file of its own.
+/// Redacts the secret in its input, and logs the whole input to a file.
 const REDACT_SCRIPT: &str = r#"input=$(cat); printf '%s\n' "$input" >> "$GEMINI_PROJECT_DIR/../seen.jsonl"
 content=$(printf '%s' "$input" | sed 's/.*"content":"\(.*\)","full_content".*/\1/')
 case $content in
@@ -31,13 +31,13 @@ fn redacting_project(chunks: Value) -> HeadlessProject {
     project_with_chunk_hooks(&[(chunks, REDACT_SCRIPT)])
 }
 
-/// One field of what the redactor was handed, run by run.
+/// Returns one field of the redactor's inputs, one for each run.
 fn redactor_inputs(sandbox: &HeadlessProject, field: &str) -> Vec<Value> {
     let text = fs::read_to_string(sandbox.outside_path("seen.jsonl")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()[field].clone()).collect()
 }
 
-/// Nothing that anybody keeps has the secret, or a half of it that no hook has seen with the other.
+/// Asserts that no file or output contains the secret, or a half of it that no hook has seen with the other.
 #[track_caller]
 fn assert_secret_nowhere(sandbox: &HeadlessProject, run: &HeadlessRun) {
     let kept = files_under(&sandbox.home_dir())
@@ -101,9 +101,9 @@ fn nothing_in_the_middle_of_a_sentence_ends_it() {
     }
 }
 
-/// Nobody is handed less than they ask for; who asks for nothing is handed what the others are.
+/// No hook gets smaller units than it asks for; a hook without `chunks` gets the same units as the others.
 #[test]
-fn hooks_with_different_wishes_see_the_same_units() {
+fn hooks_with_different_chunk_settings_see_the_same_units() {
     let log = |name: &str| format!("cat >> \"$GEMINI_PROJECT_DIR/{name}\"; echo >> \"$GEMINI_PROJECT_DIR/{name}\"");
     let scripts = ["a", "b", "c"].map(log);
     let sandbox = project_with_chunk_hooks(&[
@@ -120,7 +120,7 @@ fn hooks_with_different_wishes_see_the_same_units() {
     }
 }
 
-/// What has arrived when an answer breaks off is shown, past the hooks.
+/// The text that has arrived when an answer is cut off is shown after the hooks have seen it.
 #[test]
 fn an_answer_that_breaks_off_is_seen_to_its_end() {
     let sandbox = redacting_project(json!("line"));
@@ -144,7 +144,7 @@ fn a_stop_keeps_whole_units_and_nothing_that_was_held() {
     assert_lacks(&read_transcript(&sandbox), "Hun");
 }
 
-/// A guard that can't say anything of a unit says no.
+/// A guard that cannot judge a unit denies it.
 #[test]
 fn a_guard_that_takes_too_long_shows_nothing() {
     let sandbox = project(&[]);
@@ -167,9 +167,9 @@ fn a_model_that_repeats_itself_is_noticed_by_the_unit() {
     assert!(redactor_inputs(&sandbox, "content").len() < 40);
 }
 
-/// There is a bound to what is waited for, and no word is cut at it.
+/// A unit has a maximum length, and no word is cut at it.
 #[test]
-fn what_never_ends_is_handed_over_at_the_bound() {
+fn an_endless_unit_is_handed_over_at_the_bound() {
     let sandbox = redacting_project(json!("sentence"));
     sandbox.write_user_settings(&json!({"model": {"disableLoopDetection": true}}));
     let filler = "la ".repeat(1000);

@@ -1,4 +1,4 @@
-//! Which hooks run at all, and in what surroundings.
+//! Which hooks run, and in which environment.
 
 use hookwright_agent::session::HookUse;
 use hookwright_settings::{ExtensionChoice, TrustOverride};

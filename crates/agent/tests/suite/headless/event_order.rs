@@ -1,4 +1,4 @@
-//! Which event fires when, and what hooks are told.
+//! The order of events, and the input fields of each.
 
 use super::*;
 use hookwright_testkit::replay::call;
@@ -81,7 +81,7 @@ fn a_matcher_decides_for_the_events_that_have_one() {
     run_hello(&sandbox, &ReplayBuilder::new().calls("write_file", write_file_args()).says("done"));
     let mut fired: Vec<String> = sandbox.read("fired").lines().map(str::to_owned).collect();
     fired.sort();
-    // `write` is no tool's name, so it is a pattern.
+    // `write` is not the name of a tool, so it is a pattern.
     assert_eq!(fired, ["0", "2", "4", "6", "7", "8", "9"]);
 }
 
@@ -105,7 +105,7 @@ fn every_call_of_an_answer_has_its_own_events() {
     assert_eq!((count("BeforeTool"), count("AfterTool")), (3, 3));
 }
 
-/// Gemini CLI's bound counts where it comes first.
+/// Gemini CLI's limit applies if it is reached first.
 #[test]
 fn a_target_of_tokens_has_the_history_compressed() {
     for (target, compressed) in [(1, 1), (100_000, 0)] {

@@ -1,4 +1,4 @@
-//! Nothing runs unasked where guards could be missing.
+//! No call skips approval while guards could be missing.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -20,7 +20,7 @@ fn ignore_broken_settings_options() -> SessionOptions {
 }
 
 #[test]
-fn in_a_folder_that_is_not_trusted_no_mode_lets_anything_run_unasked() {
+fn no_mode_skips_approval_in_an_untrusted_folder() {
     for mode in [ApprovalMode::Yolo, ApprovalMode::AutoEdit] {
         let sandbox = empty_project().without_trust();
         let options = SessionOptions { approval_mode: Some(mode), ..SessionOptions::default() };
@@ -47,7 +47,7 @@ fn a_locked_hook_runs_whatever_the_command_line_says() {
     assert!(!sandbox.exists("a.txt"));
 }
 
-/// One hook on BeforeTool, as a guard.
+/// A guard on BeforeTool.
 fn guard_hook(name: &str, command: &str) -> Value {
     json!({"type": "command", "name": name, "command": command, "guard": true})
 }
@@ -59,7 +59,7 @@ fn settings_with_guards(hooks: &[Value]) -> Value {
 const DENY_SCRIPT: &str = "cat > /dev/null; echo guarded >&2; exit 2";
 
 #[test]
-fn an_unarmed_hook_that_is_no_guard_keeps_nobody_from_starting() {
+fn an_unarmed_hook_that_is_no_guard_does_not_prevent_the_start() {
     let sandbox = empty_project();
     sandbox.write_settings(&settings_with_guards(&[
         json!({"type": "command", "name": "lost", "command": "./nowhere.sh"}),
@@ -70,7 +70,7 @@ fn an_unarmed_hook_that_is_no_guard_keeps_nobody_from_starting() {
 }
 
 #[test]
-fn the_guards_of_a_folder_that_is_not_trusted_are_missed() {
+fn missing_guards_of_an_untrusted_folder_prevent_the_start() {
     let sandbox = empty_project().without_trust();
     sandbox.write_settings(&settings_with_guards(&[guard_hook("own", DENY_SCRIPT)]));
     let why = refusal(&sandbox, &write_file_replay());
@@ -85,7 +85,7 @@ fn the_guards_of_a_folder_that_is_not_trusted_are_missed() {
 }
 
 #[test]
-fn a_broken_file_is_known_to_have_held_guards() {
+fn guards_of_a_broken_settings_file_are_remembered() {
     let sandbox = empty_project();
     let record = sandbox.home_dir().join(".gemini/known_guards.json");
     sandbox.write_settings(&json!({}));
@@ -98,14 +98,14 @@ fn a_broken_file_is_known_to_have_held_guards() {
     let settings = sandbox.home_dir().join(".gemini/settings.json");
     let good = fs::read_to_string(&settings).unwrap();
     std::fs::write(&settings, good.replacen('{', "{,", 1)).unwrap();
-    // The flag is for files of which nobody knows that they held any.
+    // The flag covers only files that are not known to have held guards.
     for (options, words) in
         [(yolo_options(), "can't be read as settings"), (ignore_broken_settings_options(), "guard mine (")]
     {
         assert_contains(&refusal_with(&sandbox, &write_file_replay(), options), words);
         assert!(!sandbox.exists("a.txt"));
     }
-    // Put right, it is as before; taken out, that is said once.
+    // A repaired file works as before; the removal of a guard is reported once.
     std::fs::write(&settings, good).unwrap();
     assert_contains(&run_prompt(&sandbox, "go", &write_file_replay()).messages, "guarded");
     std::fs::write(&settings, "{}").unwrap();
@@ -116,7 +116,7 @@ fn a_broken_file_is_known_to_have_held_guards() {
 }
 
 #[test]
-fn what_a_layer_requires_is_a_guard() {
+fn a_hook_that_a_layer_requires_is_a_guard() {
     let sandbox = empty_project();
     let settings = json!({"hooksConfig": {"required": ["check"]}});
     std::fs::write(sandbox.home_dir().join("system-settings.json"), settings.to_string()).unwrap();
@@ -145,7 +145,7 @@ fn a_rewriting_hook_smuggles_nothing_past_a_guard() {
 }
 
 #[test]
-fn a_hook_beside_its_event_decides_nothing_and_is_ended_with_the_session() {
+fn a_background_hook_decides_nothing_and_ends_with_the_session() {
     let sandbox = empty_project();
     let no = json!({"type": "command", "name": "late", "command": DENY_SCRIPT, "async": true});
     let stays = json!({"type": "command", "name": "stays", "async": true,
@@ -179,14 +179,14 @@ fn leaving_out_an_extension_does_not_leave_out_its_guards() {
         assert_contains(&why, "the command line leaves its extension ext out");
         assert!(!sandbox.exists("a.txt"));
     }
-    // Whoever does not want it says so for good.
+    // Disabling the extension in the settings is the permanent way.
     sandbox.write_user_settings(&json!({"extensions": {"disabled": ["ext"]}}));
     run_with_options(&sandbox, "go", &write_file_replay(), choosing(ExtensionChoice::None)).assert_ended_well();
     assert!(sandbox.exists("a.txt"));
 }
 
 #[test]
-fn an_extensions_broken_hooks_are_known_to_have_held_guards() {
+fn guards_of_an_extensions_broken_hooks_file_are_remembered() {
     let sandbox = empty_project();
     install_extension(&sandbox, &settings_with_guards(&[guard_hook("theirs", DENY_SCRIPT)]));
     assert_contains(&run_prompt(&sandbox, "go", &write_file_replay()).messages, "guarded");
@@ -199,7 +199,7 @@ fn an_extensions_broken_hooks_are_known_to_have_held_guards() {
 }
 
 #[test]
-fn a_guard_does_not_run_beside_its_event() {
+fn a_guard_does_not_run_in_the_background() {
     let sandbox = empty_project();
     let mut both = guard_hook("both", DENY_SCRIPT);
     both["async"] = json!(true);
@@ -225,7 +225,7 @@ fn a_guards_answer_that_is_nearly_a_no_is_not_a_yes() {
 }
 
 #[test]
-fn a_project_makes_nobodys_hook_more_lenient() {
+fn a_project_cannot_make_the_users_hooks_more_lenient() {
     let failing = |more: Value| {
         let mut hook = json!({"type": "command", "name": "check", "command": "cat > /dev/null; exit 1"});
         hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -251,7 +251,7 @@ fn a_project_makes_nobodys_hook_more_lenient() {
 }
 
 #[test]
-fn no_other_name_of_an_argument_smuggles_anything_past_a_guard() {
+fn argument_aliases_do_not_bypass_a_guard() {
     let sandbox = empty_project();
     std::fs::create_dir(sandbox.project_dir().join("private")).unwrap();
     let no_private = r#"case $(cat) in *'"dir_path":"private"'*) echo 'not there' >&2; exit 2;; esac"#;
@@ -268,7 +268,7 @@ fn no_other_name_of_an_argument_smuggles_anything_past_a_guard() {
 }
 
 #[test]
-fn a_guard_that_is_written_wrong_is_a_guard_all_the_same() {
+fn a_guard_with_an_invalid_declaration_is_still_a_guard() {
     let mut yes = guard_hook("keep-out", DENY_SCRIPT);
     yes["guard"] = json!("yes");
     let sandbox = empty_project();
@@ -291,7 +291,7 @@ fn a_guard_that_is_written_wrong_is_a_guard_all_the_same() {
 }
 
 #[test]
-fn a_word_for_failures_that_is_none_blocks() {
+fn an_invalid_on_error_value_blocks() {
     let failing = |more: Value| {
         let mut hook = json!({"type": "command", "name": "check", "command": "cat > /dev/null; exit 1"});
         hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -315,7 +315,7 @@ fn a_word_for_failures_that_is_none_blocks() {
 }
 
 #[test]
-fn what_a_file_required_is_remembered_though_it_never_was_there() {
+fn a_required_guard_that_never_existed_is_remembered() {
     for config in [json!({"required": ["keep-out"]}), json!({"required": "keep-out"})] {
         let sandbox = empty_project();
         sandbox.write_settings(&json!({"hooksConfig": config}));
@@ -329,7 +329,7 @@ fn what_a_file_required_is_remembered_though_it_never_was_there() {
 }
 
 #[test]
-fn a_settings_file_that_leads_nowhere_is_known_to_have_held_guards() {
+fn guards_behind_a_dangling_settings_link_are_remembered() {
     let sandbox = empty_project();
     sandbox.write_user_settings(&settings_with_guards(&[guard_hook("mine", DENY_SCRIPT)]));
     let settings = sandbox.home_dir().join(".gemini/settings.json");
@@ -338,7 +338,7 @@ fn a_settings_file_that_leads_nowhere_is_known_to_have_held_guards() {
     std::os::unix::fs::symlink(&moved, &settings).unwrap();
     assert_contains(&run_prompt(&sandbox, "go", &write_file_replay()).messages, "guarded");
     std::fs::rename(&moved, sandbox.home_dir().join("gone.json")).unwrap();
-    // Not only the first time.
+    // The guards are remembered beyond the first refusal.
     let neither = SessionOptions { hooks: HookUse::Off, ..ignore_broken_settings_options() };
     for options in [yolo_options(), yolo_options(), neither] {
         let why = refusal_with(&sandbox, &write_file_replay(), options);
@@ -351,7 +351,7 @@ fn a_settings_file_that_leads_nowhere_is_known_to_have_held_guards() {
 }
 
 #[test]
-fn a_projects_folder_that_is_none_is_known_to_have_held_guards() {
+fn guards_of_a_project_folder_replaced_by_a_file_are_remembered() {
     let sandbox = empty_project();
     sandbox.write_settings(&settings_with_guards(&[guard_hook("own", DENY_SCRIPT)]));
     assert_contains(&run_prompt(&sandbox, "go", &write_file_replay()).messages, "guarded");

@@ -1,5 +1,5 @@
-//! Whole sessions without a screen, in process: settings, hook scripts and recorded answers as the program has them. What is
-//! printed of them, and how the program ends, is tested with the binary.
+//! Whole headless sessions in process: settings, hook scripts and recorded answers, as the program has them. The
+//! program's output and exit codes are tested with the binary.
 
 mod after_agent;
 mod after_model;
@@ -34,7 +34,7 @@ use serde_json::{Map, Value, json};
 
 use super::support::{TestProject, contents_json, within_hang_timeout};
 
-/// A project, and what its sessions asked the model so far.
+/// A project, and the requests of its sessions so far.
 struct HeadlessProject {
     project: TestProject,
     environment: Vec<(OsString, OsString)>,
@@ -55,32 +55,31 @@ impl HeadlessProject {
         HeadlessProject { project, environment, requests: RefCell::default() }
     }
 
-    /// With another variable for the session and all that it runs.
+    /// Sets a variable for the session and everything that it runs.
     fn env(mut self, name: &str, value: &str) -> Self {
         self.environment.retain(|(known, _)| known != name);
         self.environment.push((name.into(), value.into()));
         self
     }
 
-    /// With the folder's trust up to the settings.
+    /// Leaves the folder's trust to the settings.
     fn without_trust(mut self) -> Self {
         self.environment.retain(|(name, _)| name != "GEMINI_CLI_TRUST_WORKSPACE");
         self
     }
 }
 
-/// What came of one prompt.
+/// The result of one prompt.
 #[derive(Debug)]
 struct HeadlessRun {
-    /// The answer, as it was shown.
+    /// The answer as it was shown.
     text: String,
-    /// Everything else that people are told, a line each, as the program prints it.
+    /// All other messages to the user, one line each, as the program prints them.
     messages: String,
-    /// The tool calls that are over.
+    /// The finished tool calls.
     tools: Vec<ToolEnd>,
     /// The prompts that BeforeAgent hooks let pass.
     prompts: Vec<String>,
-    /// How the turn ended.
     end: Option<TurnEnd>,
 }
 
@@ -89,7 +88,7 @@ fn project(hooks: &[(&str, &str, &str)]) -> HeadlessProject {
     project_with(hooks, json!({}))
 }
 
-/// The same with more settings.
+/// A project with hooks and more settings.
 fn project_with(hooks: &[(&str, &str, &str)], mut settings: Value) -> HeadlessProject {
     let project = TestProject::new();
     let mut events = settings.get("hooks").and_then(Value::as_object).cloned().unwrap_or_else(Map::new);
@@ -110,22 +109,22 @@ fn empty_project() -> HeadlessProject {
     HeadlessProject::new(TestProject::new())
 }
 
-/// Writes a hook's script, and gives back the command that runs it. Not executed itself: a file that is just being written
-/// can't be.
+/// Writes a hook's script, and returns the command that runs it with `sh`. The script is not executed directly: a file
+/// that is being written cannot be.
 fn write_hook_script(project: &TestProject, name: &str, script: &str) -> String {
     project.write(&format!(".gemini/hooks/{name}.sh"), format!("{script}\n"));
     format!("sh \"$GEMINI_PROJECT_DIR\"/.gemini/hooks/{name}.sh")
 }
 
-/// A hook that keeps what it is told.
+/// A hook that logs its input.
 const LOG_INPUT_SCRIPT: &str = r#"input=$(cat); printf '%s\n' "$input" >> "$GEMINI_PROJECT_DIR/log.jsonl""#;
 
-/// A hook on every event that keeps what it is told.
+/// A hook on every event that logs its input.
 fn logging_hooks() -> Vec<(&'static str, &'static str, &'static str)> {
     EVENT_NAMES.map(|event| (event, "*", LOG_INPUT_SCRIPT)).to_vec()
 }
 
-/// What the logging hooks were told.
+/// Returns the inputs of the logging hooks.
 fn logged_inputs(project: &TestProject) -> Vec<Value> {
     if !project.exists("log.jsonl") {
         return Vec::new();
@@ -133,17 +132,17 @@ fn logged_inputs(project: &TestProject) -> Vec<Value> {
     project.read("log.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The events that the logging hooks saw.
+/// Returns the events that the logging hooks saw.
 fn logged_events(project: &TestProject) -> Vec<String> {
     logged_inputs(project).iter().map(|input| input["hook_event_name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What the logging hooks were told of one event.
+/// Returns the inputs of the logging hooks for one event.
 fn logged_inputs_of(project: &TestProject, event: &str) -> Vec<Value> {
     logged_inputs(project).into_iter().filter(|input| input["hook_event_name"] == event).collect()
 }
 
-/// One prompt with recorded answers in a new session; every tool may run.
+/// Runs one prompt with recorded answers in a new yolo session.
 #[track_caller]
 fn run_hello(headless: &HeadlessProject, replay: &ReplayBuilder) -> HeadlessRun {
     run_prompt(headless, "hello", replay)
@@ -154,7 +153,7 @@ fn run_prompt(headless: &HeadlessProject, prompt: &str, replay: &ReplayBuilder) 
     run_with_options(headless, prompt, replay, yolo_options()).assert_ended_well()
 }
 
-/// The same in the session that was last.
+/// Runs one prompt in the last session, resumed.
 #[track_caller]
 fn resume_with_prompt(headless: &HeadlessProject, prompt: &str, replay: &ReplayBuilder) -> HeadlessRun {
     run_with_options(headless, prompt, replay, SessionOptions { resume: Some("latest".to_owned()), ..yolo_options() })
@@ -165,7 +164,7 @@ fn yolo_options() -> SessionOptions {
     SessionOptions { approval_mode: Some(ApprovalMode::Yolo), ..SessionOptions::default() }
 }
 
-/// One prompt with recorded answers in a session of these options.
+/// Runs one prompt with recorded answers in a session of these options.
 #[track_caller]
 fn run_with_options(
     headless: &HeadlessProject,
@@ -176,7 +175,7 @@ fn run_with_options(
     try_run(headless, prompt, replay, options).unwrap_or_else(|error| panic!("the session does not start: {error}"))
 }
 
-/// The same; an error if the session does not start.
+/// Runs one prompt, or returns the error if the session does not start.
 fn try_run(
     headless: &HeadlessProject,
     prompt: &str,
@@ -187,7 +186,7 @@ fn try_run(
     std::fs::write(&file, replay.text()).unwrap();
     let options = SessionOptions { replay: Some((file, ReplayOrder::Strict)), ..options };
     let world = ProcessEnv::new(headless.environment.clone(), headless.project_dir());
-    // As the program has it: all of a session on one thread.
+    // The whole session runs on one thread, as in the program.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let events = runtime.block_on(within_hang_timeout("the session's end", run_session(options, world, prompt)))?;
     let mut run =
@@ -214,7 +213,7 @@ fn try_run(
     Ok(run)
 }
 
-/// Why a session does not start that could lack guards, and what to do about it.
+/// Returns the error and hint of a session that does not start because guards could be missing.
 #[track_caller]
 fn refusal(headless: &HeadlessProject, replay: &ReplayBuilder) -> String {
     refusal_with(headless, replay, yolo_options())
@@ -250,7 +249,7 @@ async fn run_session(
     Ok(seen)
 }
 
-/// What people read of an event, if they read anything.
+/// Returns the line that the program prints for an event, if any.
 fn printed_line(event: &AgentEvent) -> Option<String> {
     Some(match event {
         AgentEvent::HookMessage { text, .. } => format!("Hook system message: {text}"),
@@ -278,7 +277,7 @@ fn printed_line(event: &AgentEvent) -> Option<String> {
 }
 
 impl HeadlessRun {
-    /// Checks that the turn ended as the user or a hook wished.
+    /// Asserts that the turn ended as the user or a hook wished.
     #[track_caller]
     fn assert_ended_well(self) -> Self {
         let well = matches!(self.end, None | Some(TurnEnd::Answered | TurnEnd::Blocked(_) | TurnEnd::Stopped(_)));
@@ -286,24 +285,24 @@ impl HeadlessRun {
         self
     }
 
-    /// Why calls failed, in the words for machines.
+    /// Returns the error kinds of failed calls.
     fn error_kinds(&self) -> Vec<&'static str> {
         self.tools.iter().filter_map(|end| Some(end.error.as_ref()?.kind.as_str())).collect()
     }
 }
 
-/// The conversations that were sent to the model, one per request.
+/// Returns the conversations that were sent to the model, one for each request.
 fn request_contents(headless: &HeadlessProject) -> Vec<Value> {
     let requests = headless.requests.borrow();
     requests.iter().map(|request| serde_json::from_str(&contents_json(&request.contents)).unwrap()).collect()
 }
 
-/// What the model was told of its first call.
+/// Returns the result of the model's first call.
 fn first_call_result(headless: &HeadlessProject) -> Value {
     request_contents(headless)[1][2]["parts"][0]["functionResponse"]["response"].clone()
 }
 
-/// The session's transcript; the only one.
+/// Returns the text of the only transcript.
 fn read_transcript(project: &TestProject) -> String {
     let files: Vec<_> = files_under(&project.home_dir());
     let mut transcripts = files.iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
@@ -316,12 +315,11 @@ fn files_under(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files_under(&path) } else { vec![path] }).collect()
 }
 
-/// Waits until a process is gone.
 fn assert_process_gone(pid: &str) {
     wait_until(&format!("process {pid} is gone"), || !is_running(pid));
 }
 
-/// A script that prints a JSON answer.
+/// Returns a script that prints a JSON answer.
 fn answer_script(answer: &Value) -> String {
     format!("cat > /dev/null\ncat <<'END'\n{answer}\nEND")
 }

@@ -1,15 +1,15 @@
-//! One door: every request to the model passes the model hooks, whatever it is for, and what they take out is nowhere.
+//! Every request to the model passes the model hooks, whatever its purpose, and what they redact appears nowhere.
 
 use super::*;
 use hookwright_testkit::replay::{call, chunk};
 
 const SECRET: &str = "hunter2";
 
-/// Changes the secret in the texts of a request, as a hook with sed would.
+/// Redacts the secret in the texts of a request, as a hook with sed would.
 const REDACT_REQUEST_SCRIPT: &str = r#"messages=$(sed 's/.*"messages":\(\[.*\]\),"config".*/\1/; s/hunter2/[gone]/g')
 printf '{"hookSpecificOutput": {"llm_request": {"messages": %s}}}' "$messages""#;
 
-/// A hook that answers only requests of one purpose.
+/// A hook that answers only requests with this purpose.
 fn answer_only_for(purpose: &str, said: &Value) -> String {
     format!("case $(cat) in *'\"purpose\":\"{purpose}\"'*) cat <<'END'\n{said}\nEND\n;; esac")
 }
@@ -45,7 +45,7 @@ fn a_summary_passes_the_model_hooks_and_says_what_it_is_for() {
 }
 
 #[test]
-fn what_a_hook_redacts_does_not_leave_with_the_summary() {
+fn redacted_text_is_not_sent_with_the_summary_request() {
     let sandbox = project_before_compression(&[("BeforeModel", "", REDACT_REQUEST_SCRIPT)]);
     run_compressed(&sandbox, &ReplayBuilder::new().says_unstreamed("SUMMARY").says("second"));
     for request in request_contents(&sandbox) {
@@ -171,7 +171,7 @@ echo '{"hookSpecificOutput": {"llm_request": {"messages": [{"role": "user", "con
     assert_contains(&sent[2].to_string(), "the content");
 }
 
-/// A piece with the secret in everything but its text.
+/// A chunk with the secret in everything but its text.
 fn secret_outside_of_text() -> Vec<Value> {
     let mut piece = chunk(
         &[

@@ -1,4 +1,4 @@
-//! The agent cannot touch its own guards: tools do not change what guards are made of unasked, in no mode.
+//! Tools cannot change the files of guards without approval, in any mode.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn auto_edit_options() -> SessionOptions {
     SessionOptions { approval_mode: Some(ApprovalMode::AutoEdit), ..SessionOptions::default() }
 }
 
-/// A project in which languages are told apart by the names of programs that only have to be there.
+/// A project with empty programs of interpreters' names, since languages are told apart by the program's name.
 fn with_interpreters(sandbox: HeadlessProject) -> HeadlessProject {
     let folder = sandbox.outside_path("interpreters");
     std::fs::create_dir_all(&folder).unwrap();
@@ -54,7 +54,7 @@ fn memory_is_no_guard() {
     let replay = ReplayBuilder::new().calls("save_memory", json!({"fact": "likes tea"})).says("done");
     run_prompt(&sandbox, "go", &replay);
     assert_contains(&fs::read_to_string(sandbox.home_dir().join(".gemini/GEMINI.md")).unwrap(), "likes tea");
-    // Unless it leads to one.
+    // A context file that links to a guard's file is protected.
     let settings = sandbox.home_dir().join(".gemini/settings.json");
     std::fs::remove_file(sandbox.home_dir().join(".gemini/GEMINI.md")).unwrap();
     std::fs::write(&settings, "{}").unwrap();
@@ -75,7 +75,7 @@ fn a_hooks_deny_wins_and_its_allow_lifts_nothing() {
 }
 
 #[test]
-fn names_of_context_files_open_no_guard_to_tools() {
+fn context_file_names_do_not_unprotect_guards() {
     let names = json!({"context": {"fileName": ["hooks.json", "a.toml", "settings.json", "guard2.sh", "own.md"]}});
     let paths = [
         ".hookwright/hooks.json",
@@ -93,7 +93,7 @@ fn names_of_context_files_open_no_guard_to_tools() {
         }
         for path in paths {
             let run = run_prompt(&sandbox, "go", &write_file_replay(path));
-            // What the user calls a note is one.
+            // A file that the user's own settings name as context is not protected.
             let free = of_user && path.ends_with(".md");
             assert_eq!(
                 (sandbox.exists(path), run.messages.contains("is protected")),
@@ -105,7 +105,7 @@ fn names_of_context_files_open_no_guard_to_tools() {
 }
 
 #[test]
-fn what_a_guard_loads_is_its_own_and_what_an_ordinary_hook_runs_is_not() {
+fn files_that_a_guard_loads_are_protected_and_those_of_other_hooks_are_not() {
     for guard in [true, false] {
         let sandbox = with_interpreters(empty_project());
         sandbox.write("tools/guard.py", "import rules\n");
@@ -125,7 +125,7 @@ fn what_a_guard_loads_is_its_own_and_what_an_ordinary_hook_runs_is_not() {
             "true || make guard",
         ];
         let hooks = commands.map(|command| json!({"type": "command", "command": command, "guard": guard}));
-        // None of them runs here: that they are guards is enough.
+        // The hooks do not run here; being guards is enough.
         sandbox.write_user_settings(&json!({"hooks": {"BeforeTool": [{"matcher": "read_file", "hooks": hooks}]}}));
         for (path, own) in [
             ("tools/rules.py", true),

@@ -1,16 +1,16 @@
-//! What the agent's commands change of its guards is noticed: a changed guard denies, nothing new runs, and the next session
-//! does not take over silently what was left.
+//! Changes to guards by the agent's commands are noticed: a changed guard denies, new hooks do not run, and the next
+//! session does not accept the changes silently.
 
 use super::*;
 
-/// Lets no call pass that holds the word.
+/// Denies calls that contain `forbidden`.
 const GUARD_SCRIPT: &str = "if grep -q forbidden; then echo 'not allowed' >&2; exit 2; fi; exit 0";
 
 fn shell_args(command: &str) -> Value {
     json!({"command": command})
 }
 
-/// The agent attacks its guard, then does what that forbids.
+/// The agent attacks its guard, then makes the forbidden call.
 fn attack_replay(command: &str) -> ReplayBuilder {
     ReplayBuilder::new()
         .calls("run_shell_command", shell_args(command))
@@ -32,7 +32,7 @@ fn ledger_files(sandbox: &HeadlessProject) -> Vec<PathBuf> {
 }
 
 #[test]
-fn no_way_to_change_a_guard_puts_it_to_sleep() {
+fn a_changed_guard_denies_however_it_was_changed() {
     for command in [
         "printf '#!/bin/sh\\nexit 0\\n' > .gemini/hooks/hook1.sh",
         "printf '#!/bin/sh\\nexit 0\\n' > x; chmod +x x; mv x .gemini/hooks/hook1.sh",
@@ -57,7 +57,7 @@ fn no_way_to_change_a_guard_puts_it_to_sleep() {
         assert!(!sandbox.exists("made"), "{command}\n{ran:#?}");
         assert_contains(&ran.messages, "while the agent worked");
         assert_contains(&ran.messages, "hookwright hooks trust");
-        // Nor in the next session.
+        // The next session does not start either.
         refusal(&sandbox, &attack_replay("true"));
         assert!(!sandbox.exists("made"), "{command}");
     }
@@ -109,7 +109,7 @@ fn an_event_that_cannot_be_denied_goes_on_without_its_changed_hook() {
 }
 
 #[test]
-fn what_the_agents_code_does_in_a_hook_is_noticed_too() {
+fn changes_by_agent_code_that_a_hook_runs_are_noticed() {
     // The hook runs the project's tests, and the agent wrote those.
     let sandbox = project(&[
         ("AfterTool", "write_file", "ls | grep '[.]x$' | xargs -n1 sh"),
@@ -133,7 +133,7 @@ fn paths_that_the_user_gives_free_are_not_watched() {
     assert!(sandbox.exists("made"));
 }
 
-/// A guard of the user's, who has its settings emptied and the memory of that wiped in one call.
+/// The agent empties the settings of a user's guard and wipes the record of that change in one call.
 #[test]
 fn wiping_the_memory_of_a_change_has_no_effect() {
     let empty = "echo '{}' > settings.json";

@@ -1,5 +1,7 @@
-//! A project in a box: a home, a folder, hooks that are `sh` scripts, and pipes to hold them up. What the agent does in
-//! it is `test_agent.rs`, who answers it `scripted_model.rs`, what it can call `test_tool.rs`, and a whole session `running_session.rs`.
+//! A temporary project: a home, a folder, hooks that are `sh` scripts, and named pipes to hold them.
+//!
+//! `test_agent.rs` runs an agent in it, `scripted_model.rs` is the agent's model, `test_tool.rs` its tools, and
+//! `running_session.rs` a whole session.
 
 mod running_session;
 mod scripted_model;
@@ -21,10 +23,10 @@ pub(crate) use scripted_model::{ScriptedModel, contents_json, tool_call, tool_ca
 pub(crate) use test_agent::{AgentSetup, TestAgent};
 pub(crate) use test_tool::{TestTool, shared_log};
 
-/// Far longer than anything here takes: only a hang gets there.
+/// Far longer than any test takes, so that only a hang reaches it.
 const HANG_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Waits for a future that must not hang.
+/// Waits for a future, and fails the test if it hangs.
 #[track_caller]
 pub(crate) fn within_hang_timeout<T>(what: &str, future: impl Future<Output = T>) -> impl Future<Output = T> {
     let what = what.to_owned();
@@ -35,17 +37,17 @@ pub(crate) fn within_hang_timeout<T>(what: &str, future: impl Future<Output = T>
     }
 }
 
-/// A script that prints an answer.
+/// Returns a script that prints an answer.
 pub(crate) fn answer_script(answer: &Value) -> String {
     format!("cat <<'END'\n{answer}\nEND")
 }
 
-/// A script that answers with something for the event alone.
+/// Returns a script that answers with `hookSpecificOutput`.
 pub(crate) fn specific_output_script(specific: Value) -> String {
     answer_script(&json!({"hookSpecificOutput": specific}))
 }
 
-/// A home and a project that nobody else uses.
+/// A home and a project in a temporary directory.
 pub(crate) struct TestProject {
     folder: TempDir,
     hooks: Map<String, Value>,
@@ -65,17 +67,15 @@ impl TestProject {
         self.folder.path().canonicalize().unwrap()
     }
 
-    /// The project's folder.
     pub(crate) fn project_dir(&self) -> PathBuf {
         self.root().join("project")
     }
 
-    /// A place beside home and project.
+    /// Returns a path beside home and project.
     pub(crate) fn outside_path(&self, name: &str) -> PathBuf {
         self.root().join(name)
     }
 
-    /// The user's home.
     pub(crate) fn home_dir(&self) -> PathBuf {
         self.root().join("home")
     }
@@ -96,7 +96,7 @@ impl TestProject {
         self.project_dir().join(name).exists()
     }
 
-    /// Adds a hook: a script that finds what it was given in `$input`.
+    /// Adds a hook: a script that finds its input in `$input`.
     pub(crate) fn hook(self, event: &str, name: &str, script: &str) -> Self {
         self.hook_with_matcher(event, "*", name, script)
     }
@@ -110,7 +110,7 @@ impl TestProject {
         self
     }
 
-    /// Adds a guard without a process, which denies what `when` says.
+    /// Adds a guard without a process, which denies the calls that `when` matches.
     pub(crate) fn deny_rule(mut self, event: &str, name: &str, when: Value) -> Self {
         let rule =
             json!({"type": "rule", "name": name, "guard": true, "when": when, "decision": "deny", "reason": "no"});
@@ -119,7 +119,7 @@ impl TestProject {
         self
     }
 
-    /// Adds a hook for some subjects only.
+    /// Adds a hook with a matcher.
     pub(crate) fn hook_with_matcher(mut self, event: &str, matcher: &str, name: &str, script: &str) -> Self {
         let hook = json!({"type": "command", "name": name, "command": self.write_hook_script(name, script)});
         let of_event = self.hooks.entry(event).or_insert_with(|| json!([]));
@@ -127,8 +127,8 @@ impl TestProject {
         self
     }
 
-    /// Writes a hook's script, and gives back the command that runs it. Not executed itself: a file that is just being
-    /// written can't be.
+    /// Writes a hook's script, and returns the command that runs it with `sh`. The script is not executed directly: a
+    /// file that is being written cannot be.
     pub(crate) fn write_hook_script(&self, name: &str, script: &str) -> String {
         let seen = self.input_log_path(name);
         let text = format!("input=$(cat)\nprintf '%s\\n' \"$input\" >>'{}'\n{script}\n", seen.display());
@@ -140,13 +140,13 @@ impl TestProject {
         self.root().join("inputs").join(hook)
     }
 
-    /// What a hook was given, run by run.
+    /// Returns the inputs of a hook, one for each run.
     pub(crate) fn inputs(&self, hook: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.input_log_path(hook)).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Waits until a hook that nobody else waits for has been given its input so many times; what it was given.
+    /// Waits until a background hook has run so many times, and returns its inputs.
     pub(crate) async fn wait_for_inputs(&self, hook: &str, times: usize) -> Vec<Value> {
         let lines = || fs::read_to_string(self.input_log_path(hook)).unwrap_or_default().matches('\n').count();
         let wait = async {
@@ -158,17 +158,17 @@ impl TestProject {
         self.inputs(hook)
     }
 
-    /// One field of what a hook was given, run by run.
+    /// Returns one field of a hook's inputs, one for each run.
     pub(crate) fn input_fields(&self, hook: &str, field: &str) -> Vec<Value> {
         self.inputs(hook).into_iter().map(|input| input[field].clone()).collect()
     }
 
-    /// The settings that declare the hooks.
+    /// Returns the settings that declare the hooks.
     pub(crate) fn settings(&self) -> Value {
         json!({"hooks": self.hooks})
     }
 
-    /// Makes a pipe that a script can wait at, with `read _ <NAME`.
+    /// Creates a named pipe that a script can wait at, with `read _ <NAME`.
     pub(crate) fn gate(self, name: &str) -> Self {
         let made = std::process::Command::new("mkfifo").arg(self.project_dir().join(name)).status_in_time().unwrap();
         assert!(made.success());
@@ -182,7 +182,7 @@ impl TestProject {
         within_hang_timeout(&format!("somebody at {pipe}"), write).await.unwrap();
     }
 
-    /// The environment of everything that runs in the box.
+    /// Returns the environment of everything that runs in the project.
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
         let pair = |name: &str, value: &Path| (OsString::from(name), value.as_os_str().to_owned());
         vec![

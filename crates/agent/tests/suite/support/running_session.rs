@@ -1,4 +1,4 @@
-//! A whole session in the box: orders in, events out.
+//! A whole session in a test project: commands in, events out.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use tokio::task::JoinHandle;
 
 use super::{TestProject, within_hang_timeout};
 
-/// A session at work.
+/// A running session.
 pub(crate) struct RunningSession {
     pub(crate) handle: SessionHandle,
     pub(crate) events: EventStream,
     task: JoinHandle<()>,
-    /// Everything told so far, for whoever waits in vain.
+    /// Every event so far, for the failure message of a wait that hangs.
     event_log: String,
 }
 
@@ -27,26 +27,25 @@ impl TestProject {
         self.write(".gemini/settings.json", format!("{settings:#}\n"));
     }
 
-    /// Writes the user's settings.
     pub(crate) fn write_user_settings(&self, settings: &Value) {
         let folder = self.home_dir().join(".gemini");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("settings.json"), format!("{settings:#}\n")).unwrap();
     }
 
-    /// An interactive session with the offline model, at rest.
+    /// Starts an interactive session with the offline model, and waits until it is idle.
     pub(crate) async fn start_idle_session(&self) -> RunningSession {
         let mut running = self.start_session(SessionOptions::default());
         running.wait_until_idle().await;
         running
     }
 
-    /// An interactive session that has just begun.
+    /// Starts an interactive session.
     pub(crate) fn start_session(&self, options: SessionOptions) -> RunningSession {
         self.launch_session(options, &[])
     }
 
-    /// An interactive session that has just begun, with more in its environment.
+    /// Starts an interactive session with more environment variables.
     pub(crate) fn start_session_with_env(&self, more: &[(&str, &str)]) -> RunningSession {
         self.launch_session(SessionOptions::default(), more)
     }
@@ -74,7 +73,7 @@ impl RunningSession {
         self.send(SessionCommand::Prompt(prompt.to_owned()));
     }
 
-    /// The next event; none at the end.
+    /// Returns the next event, or `None` at the end.
     pub(crate) async fn next_event(&mut self) -> Option<AgentEvent> {
         let event = within_hang_timeout("an event", self.events.recv()).await;
         if let Some(event) = &event {
@@ -83,7 +82,7 @@ impl RunningSession {
         event
     }
 
-    /// Reads until there is what is looked for, and gives it back.
+    /// Reads events until the function accepts one, and returns its result.
     pub(crate) async fn find_event<T>(&mut self, mut look: impl FnMut(AgentEvent) -> Option<T>) -> T {
         loop {
             match self.next_event().await {
@@ -97,17 +96,17 @@ impl RunningSession {
         }
     }
 
-    /// Reads until something is told.
+    /// Reads events until one matches.
     pub(crate) async fn wait_for(&mut self, is_it: impl Fn(&AgentEvent) -> bool) {
         self.find_event(|event| is_it(&event).then_some(())).await;
     }
 
-    /// Reads until nothing is under way.
+    /// Reads events until the session is idle.
     pub(crate) async fn wait_until_idle(&mut self) {
         self.wait_for(is_idle).await;
     }
 
-    /// Answers a prompt: its text and its end.
+    /// Runs a prompt and returns the answer's text and the end of the turn.
     pub(crate) async fn run_prompt(&mut self, prompt: &str) -> (String, TurnEnd) {
         self.prompt(prompt);
         let mut text = String::new();
@@ -125,23 +124,23 @@ impl RunningSession {
         (text, end)
     }
 
-    /// The words of the next reply that has any.
+    /// Returns the text of the next reply that has any.
     pub(crate) async fn next_reply_text(&mut self) -> String {
         self.find_event(|event| reply_text(&event)).await
     }
 
-    /// Ends the session when all is done; everything that was still told.
+    /// Ends the session when its queue is empty, and returns the remaining events.
     pub(crate) async fn finish(self) -> Vec<AgentEvent> {
         self.handle.end(Shutdown::Done, EndReason::Exit);
         self.drain_events().await
     }
 
-    /// Lets go of the session, as a front end that has died does.
+    /// Drops the session's handle and events, as a front end that has died does.
     pub(crate) fn abandon(self) -> JoinHandle<()> {
         self.task
     }
 
-    /// Everything that is still told, to the end.
+    /// Returns the remaining events up to the end.
     pub(crate) async fn drain_events(mut self) -> Vec<AgentEvent> {
         let mut rest = Vec::new();
         while let Some(event) = self.next_event().await {
@@ -160,7 +159,7 @@ pub(crate) fn is_text(event: &AgentEvent) -> bool {
     matches!(event, AgentEvent::Text(_))
 }
 
-/// How a turn ended, if the event says so.
+/// Returns the end of a turn, if the event is one.
 pub(crate) fn turn_end(event: AgentEvent) -> Option<TurnEnd> {
     match event {
         AgentEvent::TurnFinished(end) => Some(end),
@@ -168,7 +167,7 @@ pub(crate) fn turn_end(event: AgentEvent) -> Option<TurnEnd> {
     }
 }
 
-/// The words of a reply, if the event is one that has any.
+/// Returns the text of a reply, if the event is one that has text.
 pub(crate) fn reply_text(event: &AgentEvent) -> Option<String> {
     match event {
         AgentEvent::Reply(Reply::Text(_, text)) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! A model that says what a test wrote down for it, and remembers what it was asked.
+//! A model that gives the answers of a script and records the requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use hookwright_model::{
 use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Answers, in the order in which they are asked for. Clones are the same script.
+/// A queue of answers. Clones share the same queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScriptedModel(Arc<ScriptedModelState>);
 
@@ -17,15 +17,14 @@ pub(crate) struct ScriptedModel(Arc<ScriptedModelState>);
 struct ScriptedModelState {
     answers: Mutex<VecDeque<ScriptedAnswer>>,
     requests: Mutex<Vec<ModelRequest>>,
-    /// Who answers instead, where the system prompt holds this word.
+    /// Scripts that answer if the system prompt contains this word.
     overrides: Mutex<Vec<(String, ScriptedModel)>>,
 }
 
 #[derive(Debug)]
 enum ScriptedAnswer {
-    /// It begins, and goes on as the channel does.
+    /// The answer begins, and goes on as the channel does.
     Stream(Receiver<Result<Chunk, ModelError>>),
-    /// It never begins.
     NeverBegins,
 }
 
@@ -34,28 +33,27 @@ impl ScriptedModel {
         ScriptedModel::default()
     }
 
-    /// An answer in one piece.
+    /// Adds an answer in one piece.
     pub(crate) fn answer(self, text: &str) -> Self {
         self.answer_in_pieces(&[text])
     }
 
-    /// An answer in several pieces.
+    /// Adds an answer in several pieces.
     pub(crate) fn answer_in_pieces(self, texts: &[&str]) -> Self {
         self.push_stream(texts.iter().map(|text| Ok(Chunk::from_text(*text))).collect())
     }
 
-    /// An answer of these chunks.
+    /// Adds an answer of these chunks.
     pub(crate) fn answer_in_chunks(self, chunks: Vec<Chunk>) -> Self {
         self.push_stream(chunks.into_iter().map(Ok).collect())
     }
 
-    /// An answer of these parts.
+    /// Adds an answer of these parts.
     pub(crate) fn answer_with_parts(self, parts: Vec<Part>) -> Self {
         self.push_stream(vec![Ok(Chunk { parts, ..Chunk::default() })])
     }
 
-    /// An answer that costs so many tokens.
-    /// An answer without content that ended for this reason.
+    /// Adds an answer without content that ended for this reason.
     pub(crate) fn finish_with(self, reason: FinishReason) -> Self {
         self.push_stream(vec![Ok(Chunk { finish_reason: Some(reason), ..Chunk::default() })])
     }
@@ -65,19 +63,19 @@ impl ScriptedModel {
         self.push_stream(vec![Ok(Chunk { usage, ..Chunk::from_text(text) })])
     }
 
-    /// An answer that breaks off.
+    /// Adds an answer that is cut off.
     pub(crate) fn answer_cut_off(self, parts: Vec<Part>) -> Self {
         let cut = ModelError::CutOff { chunks: 1, detail: "the cable".to_owned() };
         self.push_stream(vec![Ok(Chunk { parts, ..Chunk::default() }), Err(cut)])
     }
 
-    /// An answer that never begins.
+    /// Adds an answer that never begins.
     pub(crate) fn never_answer(self) -> Self {
         self.0.answers.lock().unwrap().push_back(ScriptedAnswer::NeverBegins);
         self
     }
 
-    /// An answer that comes as the test sends it, and is over when the sender is dropped.
+    /// Adds an answer whose chunks the test sends, and which ends when the sender is dropped.
     pub(crate) fn answer_from_channel(self) -> (Self, Sender<Result<Chunk, ModelError>>) {
         let (sender, receiver) = channel(1024);
         self.0.answers.lock().unwrap().push_back(ScriptedAnswer::Stream(receiver));
@@ -90,18 +88,18 @@ impl ScriptedModel {
         script
     }
 
-    /// Lets another script answer where the system prompt holds this word.
+    /// Lets another script answer if the system prompt contains this word.
     pub(crate) fn override_for(self, word: &str, script: &ScriptedModel) -> Self {
         self.0.overrides.lock().unwrap().push((word.to_owned(), script.clone()));
         self
     }
 
-    /// What was asked, in order.
+    /// Returns the requests, in order.
     pub(crate) fn requests(&self) -> Vec<ModelRequest> {
         self.0.requests.lock().unwrap().clone()
     }
 
-    /// All that the model was told with a request, as JSON.
+    /// Returns the messages of a request as JSON.
     pub(crate) fn messages_json(&self, request: usize) -> String {
         contents_json(&self.requests()[request].contents)
     }
@@ -140,17 +138,16 @@ impl Model for ScriptedModel {
     }
 }
 
-/// Messages as JSON.
+/// Returns messages as JSON.
 pub(crate) fn contents_json(contents: &[Arc<Content>]) -> String {
     serde_json::to_string(&contents.iter().map(|content| &**content).collect::<Vec<_>>()).unwrap()
 }
 
-/// A tool call.
 pub(crate) fn tool_call(tool: &str, args: Value) -> Part {
     function_call_part(None, tool, args)
 }
 
-/// A tool call with an id of the model's.
+/// A tool call with an id from the model.
 pub(crate) fn tool_call_with_id(id: &str, tool: &str, args: Value) -> Part {
     function_call_part(Some(id.to_owned()), tool, args)
 }

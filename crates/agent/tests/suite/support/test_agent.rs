@@ -1,4 +1,4 @@
-//! An agent with its hooks, its tools and a scripted model, and everything that it told.
+//! An agent with hooks, tools and a scripted model, and a record of its events.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::scripted_model::contents_json;
 use super::{HANG_TIMEOUT, ScriptedModel, TestProject};
 
-/// What an agent is made of, before it is made.
+/// The parts of an agent before it is built.
 pub(crate) struct AgentSetup<'p> {
     pub(crate) project: &'p TestProject,
     pub(crate) script: ScriptedModel,
@@ -34,21 +34,21 @@ pub(crate) struct AgentSetup<'p> {
     pub(crate) compression_target: Option<u32>,
 }
 
-/// An agent at work.
+/// A running agent.
 pub(crate) struct TestAgent {
     pub(crate) agent: Agent,
     pub(crate) script: ScriptedModel,
-    /// Everything told since the last prompt.
+    /// Every event since the last prompt.
     pub(crate) events_seen: Vec<AgentEvent>,
-    /// What the user was asked, from the beginning.
+    /// Every approval request since the start.
     pub(crate) approval_requests: Vec<ApprovalRequest>,
-    /// What the user says, question by question.
+    /// The user's replies, one for each request.
     pub(crate) approval_replies: VecDeque<ApprovalReply>,
     pub(crate) events: EventStream,
 }
 
 impl TestProject {
-    /// A headless agent that may do everything.
+    /// Sets up a headless agent in yolo mode.
     pub(crate) fn agent_setup(&self, script: ScriptedModel) -> AgentSetup<'_> {
         AgentSetup {
             project: self,
@@ -66,20 +66,19 @@ impl TestProject {
         }
     }
 
-    /// A headless agent that may do everything.
+    /// Starts a headless agent in yolo mode.
     pub(crate) fn start_agent(&self, script: ScriptedModel) -> TestAgent {
         self.agent_setup(script).start()
     }
 }
 
 impl AgentSetup<'_> {
-    /// With a tool more.
     pub(crate) fn with_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// With an agent to delegate to: its name is the word in its prompt, and these are more fields of its own.
+    /// Adds a sub-agent with more fields in its front matter; its system prompt contains its name.
     pub(crate) fn with_subagent(mut self, name: &str, fields: &str) -> Self {
         let text = format!("---\nname: {name}\ndescription: for tests\n{fields}\n---\nYou are {name}.\n");
         let (agent, problems) =
@@ -89,7 +88,7 @@ impl AgentSetup<'_> {
         self
     }
 
-    /// With somebody to ask, who is asked.
+    /// Makes the agent interactive, with approval requests.
     pub(crate) fn interactive(self) -> Self {
         AgentSetup { interaction: Interaction::Interactive, mode: ApprovalMode::Default, ..self }
     }
@@ -169,12 +168,12 @@ fn create_transcript(project: &TestProject) -> Transcript {
 }
 
 impl TestAgent {
-    /// Answers a prompt.
+    /// Runs a prompt.
     pub(crate) async fn prompt(&mut self, prompt: &str) -> TurnEnd {
         self.prompt_observed(prompt, |_, _| {}).await
     }
 
-    /// Answers a prompt, while somebody looks at what is told and may cancel it.
+    /// Runs a prompt, with an observer that sees each event and may cancel the turn.
     pub(crate) async fn prompt_observed(
         &mut self,
         prompt: &str,
@@ -213,7 +212,7 @@ impl TestAgent {
         end
     }
 
-    /// Takes what was told outside of a prompt.
+    /// Reads the events outside of a prompt.
     pub(crate) fn drain(&mut self) {
         self.events_seen.clear();
         while let Some(event) = self.events.try_recv() {
@@ -221,7 +220,7 @@ impl TestAgent {
         }
     }
 
-    /// The answer's text, as it was shown.
+    /// Returns the answer's text as it was shown.
     pub(crate) fn answer_text(&self) -> String {
         self.filter_events(|event| match event {
             AgentEvent::Text(text) => Some(text.as_str()),
@@ -230,7 +229,7 @@ impl TestAgent {
         .concat()
     }
 
-    /// The tool calls that are over.
+    /// Returns the finished tool calls.
     pub(crate) fn finished_calls(&self) -> Vec<&ToolEnd> {
         self.filter_events(|event| match event {
             AgentEvent::ToolFinished(end) => Some(&**end),
@@ -238,7 +237,7 @@ impl TestAgent {
         })
     }
 
-    /// What the user was warned of.
+    /// Returns the warnings to the user.
     pub(crate) fn warnings(&self) -> Vec<&str> {
         self.filter_events(|event| match event {
             AgentEvent::Warning(text) => Some(text.as_str()),
@@ -246,28 +245,27 @@ impl TestAgent {
         })
     }
 
-    /// What was told of one sort.
+    /// Returns the events that the function picks.
     pub(crate) fn filter_events<'s, T>(&'s self, pick: impl Fn(&'s AgentEvent) -> Option<T>) -> Vec<T> {
         self.events_seen.iter().filter_map(pick).collect()
     }
 
-    /// Where something was told.
+    /// Returns the position of the first event that matches.
     #[track_caller]
     pub(crate) fn position_of(&self, is_it: impl Fn(&AgentEvent) -> bool) -> usize {
         self.events_seen.iter().position(is_it).unwrap_or_else(|| panic!("it was never told: {:#?}", self.events_seen))
     }
 
-    /// The history as JSON: everything that the model would be told.
+    /// Returns the history as JSON, as the model would get it.
     pub(crate) fn history_json(&self) -> String {
         contents_json(self.agent.history())
     }
 
-    /// The messages' texts.
     pub(crate) fn message_texts(&self) -> Vec<String> {
         self.agent.history().iter().map(|content| content.text()).collect()
     }
 
-    /// What the model was told of its calls, in order: `output` or `error`, and the text.
+    /// Returns the results of the model's calls, in order: `output` or `error`, and the text.
     pub(crate) fn call_results(&self) -> Vec<(String, String)> {
         let parts = self.agent.history().iter().flat_map(|content| &content.parts);
         let responses = parts.filter_map(|part| part.as_function_response());

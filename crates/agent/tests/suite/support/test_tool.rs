@@ -1,4 +1,4 @@
-//! Tools that do what a test says.
+//! Tools whose behaviour a test defines.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 type TestToolFn = dyn Fn(Value, ToolContext) -> BoxFuture<'static, String> + Send + Sync;
 
-/// A tool with one argument, `text`, that may be left out.
+/// A tool with one optional argument, `text`.
 pub(crate) struct TestTool {
     name: &'static str,
     kind: ToolKind,
@@ -15,7 +15,7 @@ pub(crate) struct TestTool {
 }
 
 impl TestTool {
-    /// A tool that answers with what the function gives.
+    /// Creates a tool that answers with the function's result.
     pub(crate) fn new_tool<F, Fut>(name: &'static str, kind: ToolKind, run: F) -> Arc<dyn Tool>
     where
         F: Fn(Value, ToolContext) -> Fut + Send + Sync + 'static,
@@ -24,7 +24,7 @@ impl TestTool {
         Arc::new(TestTool { name, kind, run: Box::new(move |args, context| Box::pin(run(args, context))) })
     }
 
-    /// A tool that says its argument.
+    /// Creates a tool that returns its argument.
     pub(crate) fn echo(name: &'static str, kind: ToolKind) -> Arc<dyn Tool> {
         TestTool::new_tool(
             name,
@@ -61,7 +61,7 @@ impl Tool for TestTool {
     }
 }
 
-/// A place where tools note what they do, and a way to note it.
+/// Returns a shared log and a function that appends to it.
 pub(crate) fn shared_log() -> (Arc<Mutex<Vec<String>>>, impl Fn(&str) + Clone + Send + Sync + 'static) {
     let log = Arc::new(Mutex::new(Vec::new()));
     let noted = log.clone();
