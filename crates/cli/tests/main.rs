@@ -1,4 +1,4 @@
-//! End to end: the built binary, real hook scripts, a home and a project of their own for every test.
+//! End-to-end tests: the built binary, real hook scripts, and a home and a project of its own for every test.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -6,7 +6,7 @@ mod suite;
 
 use hookwright_testkit::Sandbox;
 
-/// A box around the binary under test.
+/// Returns a sandbox for the binary under test.
 fn sandbox() -> Sandbox {
     Sandbox::new(env!("CARGO_BIN_EXE_hookwright"))
 }

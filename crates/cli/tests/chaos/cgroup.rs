@@ -1,4 +1,5 @@
-//! Control groups, where this process may make some below its own; elsewhere that is said once.
+//! Control groups, where this process may create some below its own; elsewhere the tests report once that they are
+//! skipped.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,7 +7,7 @@ use std::sync::Once;
 
 use hookwright_testkit::fs;
 
-/// A group whose members may not be more than so many threads and processes.
+/// A control group with a maximum number of tasks (processes and threads).
 pub(crate) struct TaskCgroup(PathBuf);
 
 impl TaskCgroup {
@@ -14,7 +15,7 @@ impl TaskCgroup {
         let made = own_cgroups().into_iter().find_map(|own| {
             let group = TaskCgroup(own.join(format!("hookwright-chaos-{name}")));
             fs::create_dir(&group.0).ok()?;
-            // The file is there, or this is no place for groups.
+            // The file exists, or control groups cannot be used here.
             let mut limit = fs::OpenOptions::new().write(true).open(group.0.join("pids.max")).ok()?;
             limit.write_all(most.to_string().as_bytes()).ok()?;
             Some(group)
@@ -39,7 +40,7 @@ impl Drop for TaskCgroup {
     }
 }
 
-/// Where this process is, in the hierarchy that counts tasks: the old one, or the one for everything.
+/// Returns the groups of this process, in the `pids` hierarchy of version 1 or the unified one of version 2.
 fn own_cgroups() -> Vec<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let place = |line: &str| {

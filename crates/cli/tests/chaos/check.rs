@@ -1,4 +1,4 @@
-//! What has to be true after a round, however bad it was.
+//! The invariants that must hold after a round, whatever happened in it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::program_runs::{ProgramEnd, RunSlot};
 use crate::round_plan::{Fault, ResourceLimit, RoundPlan, RunMode};
 use crate::workspace::{ChaosWorkspace, SETTINGS_COMMENT, document_name, document_version};
 
-/// How long everything may take to be gone.
+/// How long processes may take to end.
 const PROCESS_EXIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What rounds did, for people.
+/// The figures of rounds, for the report.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct RoundFigures {
     pub(crate) programs: usize,
@@ -46,7 +46,7 @@ impl std::ops::AddAssign for RoundFigures {
     }
 }
 
-/// What hooks and tools started has ended with the program, however that ended and wherever they went.
+/// Checks that every process that hooks and tools started has ended with the program, however the program ended.
 pub(crate) fn processes_left(place: &ChaosWorkspace, figures: &mut RoundFigures) -> Vec<String> {
     let left = processes::wait_until_gone(&place.mark, PROCESS_EXIT_TIMEOUT);
     figures.processes_left += left.len();
@@ -85,7 +85,7 @@ fn collect_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Every transcript loads and no line of it is damaged; what they say.
+/// Checks that every transcript loads and has no damaged line, and returns their text.
 fn check_transcripts(place: &ChaosWorkspace, figures: &mut RoundFigures, problems: &mut Vec<String>) -> String {
     let (mut found, mut all) = (Vec::new(), String::new());
     collect_files(&place.sandbox.home().join(".gemini/tmp"), &mut found);
@@ -101,7 +101,7 @@ fn check_transcripts(place: &ChaosWorkspace, figures: &mut RoundFigures, problem
     all
 }
 
-/// A program that has ended, and what was done to it.
+/// A program that has ended, with the faults that it met.
 struct EndedRun<'r> {
     plan: &'r RoundPlan,
     place: &'r ChaosWorkspace,
@@ -120,7 +120,7 @@ impl EndedRun<'_> {
     fn problems(&self, end: &ProgramEnd) -> Vec<String> {
         let stderr = self.said("stderr") + &self.said("screen");
         let mut problems = Vec::new();
-        // The standard library's own way to say that a thread has no room for its second stack.
+        // The standard library panics like this when a thread cannot allocate its alternative signal stack.
         let no_room = self.plan.has_scarce_resources() && stderr.contains("failed to allocate an alternative stack");
         if stderr.contains("panicked at") && !no_room {
             problems.push(format!("a panic: {stderr}"));
@@ -143,7 +143,7 @@ impl EndedRun<'_> {
         problems
     }
 
-    /// Ctrl-C, and a terminal that is gone, may come before the program listens.
+    /// Ctrl-C and a terminal that is gone may come before the program has installed its signal handlers.
     fn typed(&self, signal: i32) -> bool {
         match &self.plan.runs[self.number].mode {
             RunMode::Terminal { keys, .. } => {
@@ -153,14 +153,14 @@ impl EndedRun<'_> {
         }
     }
 
-    /// Where memory is short, the program may end at once, with a word.
+    /// The program may abort with a message where memory is short.
     fn aborted(&self, signal: i32, stderr: &str) -> bool {
         signal == 6
             && !stderr.is_empty()
             && self.lacks(|limit| matches!(limit, ResourceLimit::Memory(_) | ResourceLimit::Stack(_)))
     }
 
-    /// Whether it had such a limit, from its start on or later.
+    /// Returns whether the program had such a limit, from its start on or later.
     fn lacks(&self, such: impl Fn(&ResourceLimit) -> bool) -> bool {
         let later = |(_, act): &(u64, Fault)| matches!(act, Fault::LowerLimit(run, limit) if *run == self.number && such(limit));
         self.plan.runs[self.number].limit.as_ref().is_some_and(&such) || self.plan.faults.iter().any(later)
@@ -177,12 +177,12 @@ impl EndedRun<'_> {
             130 => terminal || sent(Signal::INT),
             131 => sent(Signal::QUIT),
             143 => sent(Signal::TERM),
-            // Where files can't grow, nothing can be said in one.
+            // Where files cannot grow, no message can be written to one.
             _ if stderr.is_empty() => self.lacks(|limit| matches!(limit, ResourceLimit::FileSize(_))),
-            // The shell was starved before it could set a limit.
+            // The shell itself failed before it could set a limit.
             2 => stderr.contains("ulimit"),
             1 | 71 if plan.has_scarce_resources() => true,
-            // The loader's word for a lack of memory.
+            // The loader's exit code for a lack of memory.
             127 => matches!(run.limit, Some(ResourceLimit::Memory(_))),
             1 if stderr.contains("session") => true,
             1 => matches!(run.mode, RunMode::Command(_)),
@@ -191,7 +191,7 @@ impl EndedRun<'_> {
         }
     }
 
-    /// An answer that was given stands in a transcript with its prompt, or it was said why not.
+    /// Checks that an answer is in a transcript with its prompt, or that a message says why not.
     fn lost(&self, stderr: &str) -> Vec<String> {
         let (prompt, answer) = (format!("prompt-{}-", self.number), format!("swer-{}-", self.number));
         let answered = self.said("stdout").contains(&answer);
@@ -199,7 +199,7 @@ impl EndedRun<'_> {
             return vec![format!("no answer, and no reason: {stderr}")];
         }
         let kept = self.transcripts.contains(&prompt) && self.transcripts.contains(&answer);
-        // Where files can't grow, neither can the one that the reason is written to.
+        // Where files cannot grow, the reason cannot be written to one either.
         let said = stderr.contains("transcript") || self.lacks(|limit| matches!(limit, ResourceLimit::FileSize(_)));
         if answered && !kept && !said {
             return vec![format!("its answer stands in no transcript: {stderr}")];
@@ -208,7 +208,7 @@ impl EndedRun<'_> {
     }
 }
 
-/// Nothing that the guard denied has run, nothing has run that it did not judge, and what ran is on record.
+/// Checks that no call ran that the guard denied or did not judge, and that every call that ran is recorded.
 fn check_calls(plan: &RoundPlan, place: &ChaosWorkspace, transcripts: &str, figures: &mut RoundFigures) -> Vec<String> {
     let names = |folder: &str| -> Vec<String> {
         let entries = fs::read_dir(place.sandbox.sibling_path(folder)).unwrap();
@@ -239,7 +239,7 @@ fn check_calls(plan: &RoundPlan, place: &ChaosWorkspace, transcripts: &str, figu
     problems
 }
 
-/// What is written is whole, and what is read at the next start can be read.
+/// Checks that written files are complete, and that files for the next start can be read.
 fn check_files(plan: &RoundPlan, place: &ChaosWorkspace, figures: &mut RoundFigures) -> Vec<String> {
     let mut problems = Vec::new();
     for file in 0..2 {
@@ -265,7 +265,7 @@ fn check_files(plan: &RoundPlan, place: &ChaosWorkspace, figures: &mut RoundFigu
     problems
 }
 
-/// Half a file that a killed program left is gone by the time the next one has run.
+/// Checks that partial files of a killed program are removed by the next run.
 fn check_drafts(place: &ChaosWorkspace, figures: &mut RoundFigures) -> Vec<String> {
     let mut found = Vec::new();
     collect_files(&place.sandbox.home(), &mut found);
@@ -282,7 +282,7 @@ fn broken_json(path: &Path) -> Option<String> {
     Some(format!("{} can't be read: {error:?}\n{text}", path.display()))
 }
 
-/// Each line is JSON, but for one at the end that a killed program left.
+/// Checks that each line is JSON, except a last line that a killed program left.
 fn broken_lines(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
@@ -290,7 +290,7 @@ fn broken_lines(path: &Path) -> Vec<String> {
     broken.map(|line| format!("{} has a broken line: {line}", path.display())).collect()
 }
 
-/// Settings that a person broke are left alone; others are edited, and keep a person's words.
+/// Checks that settings that the user broke are unchanged, and that edited settings keep the user's comment.
 fn check_settings(plan: &RoundPlan, place: &ChaosWorkspace) -> Option<String> {
     let text = fs::read_to_string(place.project_settings()).unwrap_or_default();
     let broken = |act: &Fault| matches!(act, Fault::BreakSettings(broken) if text.starts_with(broken));
@@ -298,14 +298,16 @@ fn check_settings(plan: &RoundPlan, place: &ChaosWorkspace) -> Option<String> {
     (!fine).then(|| format!("the project's settings are neither a person's nor an edit of them: {text:?}"))
 }
 
-/// Whether a session may refuse to start until a person has looked. One that is killed while another announces new hooks
-/// is taken for having written the record of trust itself: closed, and a false alarm.
+/// Returns whether a session may refuse to start until the user has reviewed changes.
+///
+/// A session that is killed while another announces new hooks is taken to have written the trust record itself: a false
+/// alarm that fails closed.
 fn may_be_unguarded(plan: &RoundPlan, stderr: &str) -> bool {
     let record = stderr.contains("trusted_hooks.json") || stderr.contains("trustedFolders.json");
     plan.changes_settings() || plan.has_scarce_resources() || (record && plan.runs.len() > 1)
 }
 
-/// The next day: a person mends the settings and goes on with the last session, guarded.
+/// Repairs the settings and resumes the last session, which must be guarded.
 fn afterwards(plan: &RoundPlan, place: &ChaosWorkspace) -> Vec<String> {
     if plan.breaks_settings() && fs::write(place.project_settings(), &place.settings).is_err() {
         return vec!["the settings can't be written any more".to_owned()];
@@ -347,12 +349,12 @@ fn next_day(place: &ChaosWorkspace) -> Output {
     let mut done = run(words);
     for _ in 0..5 {
         if done.stderr.contains("there are no sessions") {
-            // No session may have got as far as to have a message.
+            // Perhaps no session got as far as a message.
             words = &words[..5];
         } else if done.code != Some(0) || place.sandbox.sibling_path("ran/next-ok").exists() {
             break;
         }
-        // On a busy machine, a guard may have run out of time.
+        // A guard may have timed out on a busy machine.
         done = run(words);
     }
     done

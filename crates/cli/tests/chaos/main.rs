@@ -1,7 +1,9 @@
-//! Chaos: the real program, in rounds, while its processes are killed and stopped, its limits are lowered, its disk is full
-//! and its settings are broken. Afterwards nothing is lost, nothing has run unguarded, and the next session works.
+//! Chaos tests: rounds of the real program while its processes are killed and stopped, its limits are lowered, its disk
+//! is full and its settings are broken. Afterwards nothing is lost, nothing has run unguarded, and the next session
+//! works.
 //!
-//! `CHAOS_ROUNDS=10000 CHAOS_SEED=7 cargo test -p hookwright --test chaos` runs more; docs/reliability.md has the figures.
+//! `CHAOS_ROUNDS=10000 CHAOS_SEED=7 cargo test -p hookwright --test chaos` runs more; docs/reliability.md has the
+//! figures.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "tests")]
@@ -28,7 +30,7 @@ use check::RoundFigures;
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::watchdog;
 
-/// Set in a process that may mount disks that nobody else sees.
+/// Set in a process with a private mount namespace.
 const PRIVATE_MOUNTS_VARIABLE: &str = "CHAOS_PRIVATE";
 
 #[test]
@@ -67,7 +69,7 @@ fn a_seed_repeats_its_plan() {
     assert!((0..100).all(|seed| plan(seed) == plan(seed) && plan(seed) != plan(seed + 1)));
 }
 
-/// What came of all rounds so far.
+/// The totals of all rounds so far.
 #[derive(Default)]
 struct RoundTotals {
     rounds: u64,
@@ -91,7 +93,7 @@ impl RoundTotals {
     }
 }
 
-/// The beginning and the end of a long text, without escapes.
+/// Returns the beginning and the end of a long text, without escape characters.
 fn shorten(text: &str) -> String {
     let text: Vec<char> = text.chars().map(|char| if char == '\x1b' { '^' } else { char }).collect();
     match text.len() {
@@ -100,7 +102,7 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// The program: this build's, or another one.
+/// The program under test: this build's, or the one that a variable names.
 fn program() -> PathBuf {
     std::env::var_os("CHAOS_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_hookwright").into(), PathBuf::from)
 }
@@ -109,7 +111,7 @@ fn number(variable: &str, usual: u64) -> u64 {
     std::env::var(variable).ok().map_or(usual, |text| text.parse().unwrap())
 }
 
-/// Not through a macro, whose words a passing test keeps to itself.
+/// Prints past the test runner, which hides the macros' output of passing tests.
 #[expect(clippy::disallowed_methods, reason = "tests print for whoever runs them")]
 fn print_to_stderr(text: &str) {
     let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
@@ -120,7 +122,7 @@ fn can_unshare_mounts() -> bool {
     tried.is_ok_and(|status| status.success())
 }
 
-/// The same test where mounts are its own and go with it.
+/// Runs the same test in a mount namespace of its own.
 #[expect(
     clippy::disallowed_methods,
     reason = "as many rounds as are asked for; the watchdog of that process ends them"

@@ -1,8 +1,8 @@
-//! Lines over the hours of a day as an SVG, without any library.
+//! Plots lines over the hours of a day as an SVG, without a library.
 
 use std::fmt::Write as _;
 
-/// One line, in a panel of its own.
+/// One line, in its own panel.
 pub(crate) struct PlotSeries {
     pub(crate) name: &'static str,
     pub(crate) values: Vec<f64>,
@@ -13,7 +13,7 @@ const PLOT_HEIGHT: f64 = 120.0;
 const LEFT_MARGIN: f64 = 56.0;
 const PLOT_GAP: f64 = 44.0;
 
-/// The panels, one below the other; an hour has so many values.
+/// Plots the panels below one another, with so many values for an hour.
 pub(crate) fn plot(panels: &[PlotSeries], hour: usize) -> String {
     let height = panels.len() as f64 * (PLOT_HEIGHT + PLOT_GAP) + 12.0;
     let mut svg = format!(
@@ -28,7 +28,7 @@ pub(crate) fn plot(panels: &[PlotSeries], hour: usize) -> String {
     svg
 }
 
-/// From zero, so that what is flat looks flat.
+/// Draws from zero, so that small changes do not look large.
 fn draw(svg: &mut String, panel: &PlotSeries, hour: usize, top: f64) {
     let most = panel.values.iter().copied().fold(1.0, f64::max) * 1.1;
     let last = panel.values.len().max(2) - 1;

@@ -1,4 +1,4 @@
-//! The processes of a round, wherever they went: all that have its mark in their environment.
+//! The processes of a round, found by a mark in their environment.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,25 +9,26 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 /// The variable that a round's processes inherit.
 pub(crate) const MARK_VARIABLE: &str = "HOOKWRIGHT_CHAOS";
 
-/// A process that has the mark.
+/// A process with the mark.
 pub(crate) struct MarkedProcess {
     pub(crate) pid: Pid,
     pub(crate) command_line: String,
 }
 
 impl MarkedProcess {
-    /// Whether hooks and tools are to blame for it: it is neither the program nor one that a round has started itself.
+    /// Returns whether hooks or tools started the process: it is neither the program nor one that the round itself
+    /// started.
     pub(crate) fn is_below(&self, program: &Path) -> bool {
         let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", self.pid.as_raw_nonzero()));
         let stat = read("stat").unwrap_or_default();
-        // Behind the name in brackets: the state, then the parent.
+        // After the name in brackets: the state, then the parent.
         let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
         let running = std::fs::read_link(format!("/proc/{}/exe", self.pid.as_raw_nonzero()));
         parent != Some(std::process::id()) && running.is_ok_and(|path| path != program)
     }
 }
 
-/// Those that run. One that has ended and waits to be reaped has no environment.
+/// Returns the running processes with the mark. A zombie has no environment.
 pub(crate) fn marked_processes(mark: &str) -> Vec<MarkedProcess> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -47,7 +48,7 @@ fn read_command_line(pid: i32) -> String {
     String::from_utf8_lossy(&line).replace('\0', " ").trim().to_owned()
 }
 
-/// Sends a signal to a process if it is still of this round: its number may have been given away.
+/// Sends a signal to a process if it still belongs to this round: its id may have been reused.
 pub(crate) fn send_signal(pid: Pid, mark: &str, signal: Signal) {
     if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty())
         && has_mark(pid.as_raw_nonzero().get(), mark)
@@ -56,7 +57,7 @@ pub(crate) fn send_signal(pid: Pid, mark: &str, signal: Signal) {
     }
 }
 
-/// Waits until none is left; those that are when patience has run out.
+/// Waits until no process is left, and returns those that remain at the timeout.
 pub(crate) fn wait_until_gone(mark: &str, patience: Duration) -> Vec<MarkedProcess> {
     let deadline = Instant::now() + patience;
     loop {
@@ -68,7 +69,7 @@ pub(crate) fn wait_until_gone(mark: &str, patience: Duration) -> Vec<MarkedProce
     }
 }
 
-/// Ends them all; they may be starting others meanwhile.
+/// Kills all of them, repeatedly, since they may start others meanwhile.
 pub(crate) fn kill_all(mark: &str) {
     for _ in 0..100 {
         let left = marked_processes(mark);

@@ -1,4 +1,4 @@
-//! The programs of a round: started at their time, signalled while they run, waited for.
+//! The programs of a round: started at their time, signalled while they run, and waited for.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -17,21 +17,21 @@ use crate::cgroup::TaskCgroup;
 use crate::round_plan::{PlannedRun, ResourceLimit, RunMode};
 use crate::workspace::ChaosWorkspace;
 
-/// Whoever takes longer hangs.
+/// A program that takes longer hangs.
 const RUN_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// How a program ended.
 #[derive(Debug)]
 pub(crate) enum ProgramEnd {
-    /// Its directory or its terminal was not there.
+    /// Its directory or its terminal did not exist.
     NotStarted,
     Exit(i32),
     Signal(i32),
-    /// What its threads were waiting in.
+    /// The kernel functions that its threads waited in.
     Hung(String),
 }
 
-/// A program that is to run, runs, or has run.
+/// A program that will run, runs, or has run.
 #[derive(Default)]
 pub(crate) struct RunSlot {
     state: Mutex<RunSlotState>,
@@ -41,7 +41,7 @@ pub(crate) struct RunSlot {
 struct RunSlotState {
     program: Option<RunningProgram>,
     sent: Vec<Signal>,
-    /// Kept until everything in it has ended.
+    /// Kept until every process in it has ended.
     group: Option<TaskCgroup>,
 }
 
@@ -66,7 +66,7 @@ impl RunningProgram {
                 None => ProgramEnd::Signal(status.signal().unwrap_or_default()),
             }),
             RunningProgram::Terminal(child) => child.try_wait().unwrap().map(|status| match status.signal() {
-                // It is called by its description only.
+                // The signal is only known by its description.
                 Some(name) => ProgramEnd::Signal(signal_number(name)),
                 None => ProgramEnd::Exit(status.exit_code() as i32),
             }),
@@ -92,7 +92,7 @@ impl RunSlot {
         self.state.lock().unwrap()
     }
 
-    /// While it is held, the program is not reaped, so that its number is its own.
+    /// Calls a function with the pid. The program is not reaped meanwhile, so the pid cannot be reused.
     fn with_pid<T>(&self, act: impl FnOnce(Pid) -> T) -> Option<T> {
         let state = self.state();
         state.program.as_ref()?.pid().map(act)
@@ -113,7 +113,7 @@ impl RunSlot {
             ResourceLimit::Processes(count) | ResourceLimit::Tasks(count) => (Resource::Nproc, count),
         };
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
-        // It may have ended.
+        // The program may have ended.
         let _ = self.with_pid(|pid| prlimit(Some(pid), resource, limit));
     }
 
@@ -121,7 +121,7 @@ impl RunSlot {
         self.state().program.as_ref()?.pid()
     }
 
-    /// Lets go of its group, which is empty by now.
+    /// Removes the control group, which is empty by now.
     pub(crate) fn leave_group(&self) {
         self.state().group = None;
     }
@@ -130,7 +130,7 @@ impl RunSlot {
         self.state().sent.clone()
     }
 
-    /// Runs it, from its start to its end.
+    /// Runs the program from its start to its end.
     pub(crate) fn run(&self, place: &ChaosWorkspace, number: usize, run: &PlannedRun, start: Instant) -> ProgramEnd {
         sleep_until(start, run.at);
         let group = match run.limit {
@@ -204,15 +204,15 @@ fn command(place: &ChaosWorkspace, number: usize, run: &PlannedRun, group: Optio
     }
 }
 
-/// A limit in the shell's words.
+/// Returns the shell command that sets a limit.
 fn limit_command(limit: ResourceLimit, group: Option<&TaskCgroup>) -> Option<String> {
     Some(match limit {
         ResourceLimit::Descriptors(count) => format!("ulimit -n {count}"),
-        // Blocks of 512 bytes.
+        // `ulimit -f` counts blocks of 512 bytes.
         ResourceLimit::FileSize(kilobytes) => format!("ulimit -f {}", kilobytes * 2),
         ResourceLimit::Memory(kilobytes) => format!("ulimit -v {kilobytes}"),
         ResourceLimit::Stack(kilobytes) => format!("ulimit -s {kilobytes}"),
-        // Shells do not agree on its name.
+        // Shells use different options for it.
         ResourceLimit::Processes(count) => format!("{{ ulimit -u {count} 2> /dev/null || ulimit -p {count}; }}"),
         ResourceLimit::Tasks(_) => format!("echo $$ > '{}'", group?.procs_file().display()),
     })
@@ -230,7 +230,7 @@ fn spawn_with_pipes(
 ) -> Option<std::process::Child> {
     command.stderr(output_file(place, number, "stderr"));
     match how {
-        // A pipe whose reader goes away at once.
+        // A pipe whose reader closes it at once.
         RunMode::Headless { read: false, .. } => command.stdout(Stdio::piped()),
         _ => command.stdout(output_file(place, number, "stdout")),
     };
@@ -239,7 +239,7 @@ fn spawn_with_pipes(
     Some(child)
 }
 
-/// A pseudo-terminal, from outside.
+/// The outer side of a pseudo-terminal.
 struct RunTerminal {
     keys: TimedWriter<Box<dyn Write + Send>>,
     master: Box<dyn MasterPty + Send>,
@@ -248,10 +248,11 @@ struct RunTerminal {
 }
 
 impl RunTerminal {
-    /// Goes away, as when its window is closed. False if the reader holds on to it, because nothing more is drawn.
+    /// Closes the terminal, as when its window is closed. Returns false if the reader does not end because nothing more
+    /// is drawn.
     fn vanishes(mut self) -> bool {
         self.closed.store(true, Ordering::SeqCst);
-        // Something to draw.
+        // Makes the program draw something.
         let _ = self.keys.write_all(b" ");
         drop((self.keys, self.master));
         let deadline = Instant::now() + Duration::from_secs(2);

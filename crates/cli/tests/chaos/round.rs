@@ -1,4 +1,4 @@
-//! One round: the programs run, the acts happen, the world is mended, and everything is looked through.
+//! One round: runs the programs, injects the faults, repairs the workspace, and checks everything.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,11 +14,11 @@ use crate::program_runs::{ProgramEnd, RunSlot, sleep_until};
 use crate::round_plan::{Fault, RoundPlan};
 use crate::workspace::{ChaosWorkspace, mount};
 
-/// What became of a round.
+/// The outcome of a round.
 pub(crate) struct RoundOutcome {
     pub(crate) problems: Vec<String>,
     pub(crate) figures: RoundFigures,
-    /// Where it took place, if that is worth a look.
+    /// The workspace, kept if there are problems.
     pub(crate) kept_dir: Option<PathBuf>,
 }
 
@@ -79,7 +79,7 @@ fn perform_fault(act: &Fault, place: &ChaosWorkspace, slots: &[RunSlot]) {
     }
 }
 
-/// Hits one of the processes that the programs have started, and lets it go on if it was only stopped.
+/// Signals one of the processes that the programs have started, and continues it if it was stopped.
 fn signal_descendant(which: u64, signal: Signal, place: &ChaosWorkspace, before_it_goes_on: impl FnOnce()) {
     let mut below = processes::marked_processes(&place.mark);
     let program = crate::program();
@@ -104,7 +104,8 @@ fn free_disk(place: &ChaosWorkspace) {
     place.disk.iter().for_each(|disk| drop(fs::remove_file(disk.join("filler"))));
 }
 
-/// A small disk can be read-only for everybody; elsewhere, modes have no effect on root.
+/// Makes the workspace read-only or writable: a small disk by remounting, which affects root too; elsewhere by file
+/// modes, which do not.
 fn set_writable(place: &ChaosWorkspace, writable: bool) {
     match &place.disk {
         Some(disk) => drop(mount(&["-o", if writable { "remount,rw" } else { "remount,ro" }], disk)),
@@ -118,18 +119,18 @@ fn set_writable(place: &ChaosWorkspace, writable: bool) {
     }
 }
 
-/// What a person would do after a bad day: make room, put the project back, mend the settings.
+/// Repairs what a user would repair: frees disk space, moves the project back, mends the settings.
 fn repair(place: &ChaosWorkspace) {
     set_writable(place, true);
     free_disk(place);
     if place.moved_project_dir().exists() {
-        // A command that was about to change its settings may have made it anew.
+        // A command that was about to change the settings may have created the directory again.
         let _ = fs::rename(place.sandbox.project(), place.sandbox.sibling_path("made-anew"));
         let _ = fs::rename(place.moved_project_dir(), place.sandbox.project());
     }
 }
 
-/// Leaves everything where it is, with the plan and the ends beside it.
+/// Keeps the workspace, with the plan and the ends in a file beside it.
 fn keep_workspace(place: &mut ChaosWorkspace, plan: &RoundPlan, ends: &[ProgramEnd]) -> PathBuf {
     let _ = fs::write(place.sandbox.sibling_path("plan.txt"), format!("{plan:#?}\n\n{ends:#?}\n"));
     place.sandbox.keep_on_disk()

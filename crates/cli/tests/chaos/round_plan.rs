@@ -1,30 +1,30 @@
-//! What one round does: a value, all of it drawn from a seed. Nothing here touches the world.
+//! The plan of one round: a value, all of it drawn from a seed, without any I/O.
 //!
-//! The plan repeats with its seed. The moment at which an act meets a session does not: that is the machine's affair.
+//! The plan repeats with its seed. The moment at which a fault meets a session does not: it depends on the machine.
 
 use hookwright_testkit::EVENT_NAMES;
 use rustix::process::Signal;
 
 use crate::seeded_rng::SeededRng;
 
-/// Acts fall into this time from a round's start, in milliseconds: about as long as a session takes.
+/// Faults happen within this time from a round's start, in milliseconds: about as long as a session takes.
 const FAULT_SPAN_MS: u64 = 600;
 
 #[derive(Debug)]
 pub(crate) struct RoundPlan {
     pub(crate) disk: DiskSize,
     pub(crate) guard: GuardLayer,
-    /// Indices into [`DEMO_HOOKS`], each with its event.
+    /// Indices into [`HOOKS`], each with its event.
     pub(crate) hooks: Vec<(&'static str, usize)>,
     pub(crate) runs: Vec<PlannedRun>,
-    /// With the time of each, in milliseconds from the start.
+    /// Each fault with its time, in milliseconds from the start.
     pub(crate) faults: Vec<(u64, Fault)>,
 }
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum DiskSize {
     Plenty,
-    /// Home or project has a disk of its own, of so many kilobytes.
+    /// Home or project is on its own disk of so many kilobytes.
     Small(u64, DiskFolder),
 }
 
@@ -40,13 +40,13 @@ pub(crate) enum GuardLayer {
     System,
 }
 
-/// A program that runs.
+/// A run of the program.
 #[derive(Debug)]
 pub(crate) struct PlannedRun {
     pub(crate) at: u64,
     pub(crate) mode: RunMode,
     pub(crate) limit: Option<ResourceLimit>,
-    /// What the model asks for: answers, each with calls.
+    /// The model's answers, each a list of calls.
     pub(crate) answers: Vec<Vec<PlannedCall>>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum RunMode {
         resume: bool,
         read: bool,
     },
-    /// Keys, each with its time; then the terminal goes away.
+    /// Keys, each with its time; then the terminal closes.
     Terminal {
         resume: bool,
         keys: Vec<(u64, &'static str)>,
@@ -65,7 +65,7 @@ pub(crate) enum RunMode {
     Command(&'static [&'static str]),
 }
 
-/// What a program may use.
+/// A resource limit of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ResourceLimit {
     Descriptors(u64),
@@ -77,11 +77,11 @@ pub(crate) enum ResourceLimit {
     Stack(u64),
     /// Has no effect on root.
     Processes(u64),
-    /// In a control group, where one can be made.
+    /// In a control group, where one can be created.
     Tasks(u64),
 }
 
-/// A call of the model. The guard says yes or no by its token.
+/// A call of the model. The guard allows or denies it by its token.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedCall {
     pub(crate) id: u64,
@@ -94,7 +94,7 @@ pub(crate) enum CallKind {
     /// An index into [`COMMANDS`].
     Shell(usize),
     Write(u64),
-    /// A file, and whose words of it are to go.
+    /// A file, and the call whose text in it is replaced.
     Replace(u64, u64),
     Look,
 }
@@ -107,27 +107,27 @@ impl PlannedCall {
 
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// To the program of a run.
+    /// Signals the program of a run.
     Signal(usize, Signal),
     Pause(usize, u64),
-    /// The program may use less from now on.
+    /// Lowers a limit of the running program.
     LowerLimit(usize, ResourceLimit),
-    /// To anything that hooks and tools have started; the number says to which.
+    /// Signals a process that hooks or tools have started, chosen by the number.
     SignalDescendant(u64, Signal),
-    /// The same, stopped for a while.
+    /// Stops such a process for a while.
     PauseDescendant(u64, u64),
     FillDisk,
     FreeDisk,
     ReadOnly,
     BreakSettings(&'static str),
-    /// Away, and back after a while or at the end.
+    /// Moves the project away, and back after a while or at the end.
     MoveProject(Option<u64>),
 }
 
-/// A hook's timeout where it is not to be reached, in milliseconds.
+/// The timeout of a hook that should not reach it, in milliseconds.
 pub(crate) const HOOK_TIMEOUT_MS: u64 = 20_000;
 
-/// A way in which a hook behaves.
+/// A behaviour of a hook.
 #[derive(Debug)]
 pub(crate) struct HookBehaviour {
     pub(crate) name: &'static str,
@@ -140,7 +140,7 @@ const fn hook_behaviour(name: &'static str, script: &'static str, timeout: u64) 
     HookBehaviour { name, script, timeout }
 }
 
-/// What is left behind would stay for minutes, so that only the program can have ended it.
+/// Processes that are left behind run for minutes, so that only the program can have ended them.
 pub(crate) const HOOKS: &[HookBehaviour] = &[
     hook_behaviour("polite", "cat > /dev/null; echo '{}'", HOOK_TIMEOUT_MS),
     hook_behaviour(
@@ -162,7 +162,7 @@ pub(crate) const HOOKS: &[HookBehaviour] = &[
     hook_behaviour("stubborn", "trap '' TERM INT HUP; sleep 300; sleep 300", 100),
 ];
 
-/// What a command does beside leaving its mark.
+/// The commands' actions, besides leaving their mark.
 pub(crate) const COMMANDS: &[&str] = &[
     "true",
     "sleep 0.1",
@@ -213,7 +213,7 @@ impl RoundPlan {
         self.runs.iter().flat_map(|run| run.answers.iter().flatten())
     }
 
-    /// Whether somebody lacks something, so that what would work may fail with a reason.
+    /// Returns whether a program lacks resources, so that a working call may fail with a reason.
     pub(crate) fn has_scarce_resources(&self) -> bool {
         let starves = |act: &Fault| {
             matches!(act, Fault::LowerLimit(..) | Fault::FillDisk | Fault::ReadOnly | Fault::MoveProject(_))
@@ -223,7 +223,7 @@ impl RoundPlan {
             || self.faults.iter().any(|(_, act)| starves(act))
     }
 
-    /// Whether settings change under running sessions, which may then take that for the agent's doing.
+    /// Returns whether settings change under running sessions, which may take the agent for the author.
     pub(crate) fn changes_settings(&self) -> bool {
         let edits = |run: &PlannedRun| match &run.mode {
             RunMode::Command(words) => words[0] == "hooks" && words[1] != "list",
@@ -245,7 +245,7 @@ impl RoundPlan {
 fn hook(dice: &mut SeededRng) -> (&'static str, usize) {
     loop {
         let (event, at) = (dice.pick(&EVENT_NAMES), dice.within(0..=HOOKS.len() as u64 - 1) as usize);
-        // It takes seconds to end one, so it is rare and runs once.
+        // Ending this hook takes seconds, so it is rare and runs once.
         if HOOKS[at].name != "stubborn" || (event == "BeforeAgent" && dice.one_in(2)) {
             return (event, at);
         }
@@ -291,7 +291,7 @@ fn limit(dice: &mut SeededRng) -> ResourceLimit {
     match dice.within(1..=6) {
         1 => ResourceLimit::Descriptors(dice.within(6..=64)),
         2 => ResourceLimit::FileSize(dice.pick(&[0, 1, 8, 64])),
-        // With less, the system can't load a debug build at all.
+        // With less memory, the system cannot load a debug build.
         3 => ResourceLimit::Memory(dice.within(80_000..=400_000)),
         4 => ResourceLimit::Stack(dice.within(32..=512)),
         5 => ResourceLimit::Processes(dice.within(1..=64)),

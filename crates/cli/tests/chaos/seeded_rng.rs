@@ -1,4 +1,4 @@
-//! Chance that can be repeated: splitmix64. No security in it.
+//! A seeded random number generator (splitmix64), which is not cryptographically secure.
 
 use std::ops::RangeInclusive;
 

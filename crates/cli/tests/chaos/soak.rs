@@ -1,5 +1,5 @@
-//! A soak: eight hours of a busy person's work in one session, as fast as it goes. What it needs at the end of the day is
-//! what it needed after the first hour.
+//! A soak test: the work of eight busy hours in one session, as fast as possible. At the end it must need no more
+//! resources than after the first hour.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 
 use crate::plot::{PlotSeries, plot};
 
-/// One prompt a minute. Every hour the person begins a new conversation, as one does with a new task.
+/// One prompt a minute, and a new conversation every hour.
 const SOAK_HOURS: usize = 8;
 const PROMPTS_PER_HOUR: usize = 60;
-/// A prompt takes this many requests with this many calls each, and one for the answer.
+/// The requests of a prompt, besides one for the answer, and the calls of each.
 const REQUESTS_PER_PROMPT: usize = 4;
 const CALLS_PER_REQUEST: usize = 5;
 /// A program that takes longer for one prompt hangs.
 const PROMPT_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// What the program needs, at the end of a prompt.
+/// The program's resources at the end of a prompt.
 struct ResourceSample {
     kilobytes: u64,
     descriptors: usize,
@@ -53,7 +53,7 @@ fn a_day_of_work_needs_no_more_than_its_first_hour() {
     is_flat("threads", &samples, hour, 0.02, |sample| sample.threads as f64);
 }
 
-/// Three hooks on every event, and a model that works all day.
+/// A sandbox with three hooks on every event and a model for all prompts.
 fn soak_sandbox(prompts: usize) -> Sandbox {
     let sandbox = Sandbox::new(crate::program());
     let hooks = [
@@ -130,7 +130,7 @@ impl SoakSession {
         session
     }
 
-    /// Types something and waits until the program has shown something.
+    /// Types keys and waits until the program shows the answer.
     fn types(&mut self, keys: &str, answer: &str) {
         watchdog::report_progress();
         let since = Instant::now();
@@ -148,7 +148,7 @@ impl SoakSession {
         }
     }
 
-    /// What it needs when nothing runs: hooks that came last may be about to end.
+    /// Samples the resources while the session is idle: background hooks may be about to end.
     fn sample(&self) -> ResourceSample {
         let looks = (0..5).map(|_| {
             std::thread::sleep(Duration::from_millis(20));
@@ -175,7 +175,7 @@ impl Drop for SoakSession {
     }
 }
 
-/// How much happened, as telemetry counts it.
+/// Counts the events in telemetry.
 fn events(sandbox: &Sandbox) -> String {
     let records = fs::read_to_string(sandbox.sibling_path("telemetry.jsonl")).unwrap_or_default();
     let count = |kind: &str| records.matches(&format!("\"event.name\":\"gemini_cli.{kind}\"")).count();
@@ -203,7 +203,7 @@ fn report(folder: &Path, samples: &[ResourceSample], hour: usize) {
     fs::write(folder.join("soak.svg"), plot(&panels, hour)).unwrap();
 }
 
-/// From the second hour on, the line through the samples rises by no more than a share of their mean until the end.
+/// Asserts that, from the second hour on, the regression line rises by no more than a share of the mean.
 fn is_flat(what: &str, samples: &[ResourceSample], hour: usize, share: f64, value: impl Fn(&ResourceSample) -> f64) {
     let values: Vec<f64> = samples[hour..].iter().map(value).collect();
     let count = values.len() as f64;

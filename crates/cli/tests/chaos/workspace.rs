@@ -1,4 +1,4 @@
-//! Where a round takes place: a home and a project, hooks and their settings, perhaps on a disk of their own.
+//! The workspace of a round: a home and a project with hooks and settings, perhaps on a disk of their own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,9 +19,9 @@ pub(crate) const SETTINGS_COMMENT: &str = "// a person wrote this\n";
 pub(crate) struct ChaosWorkspace {
     pub(crate) sandbox: Sandbox,
     pub(crate) mark: String,
-    /// The small disk.
+    /// The mount point of the small disk.
     pub(crate) disk: Option<PathBuf>,
-    /// The project's settings, as they were made.
+    /// The project's settings as they were created.
     pub(crate) settings: String,
 }
 
@@ -46,7 +46,7 @@ impl ChaosWorkspace {
         place
     }
 
-    /// It says what it has judged before it lets anything run, and says no where it can't.
+    /// Writes the guard, which records its judgement before it allows a call, and denies if it cannot.
     fn write_guard(&self, plan: &RoundPlan) {
         let judged = self.sandbox.sibling_path("judged");
         let script = format!(
@@ -88,18 +88,18 @@ impl ChaosWorkspace {
         self.sandbox.project().join(".gemini/settings.json")
     }
 
-    /// Where a project goes that is moved away.
+    /// Returns the path that a moved project has.
     pub(crate) fn moved_project_dir(&self) -> PathBuf {
         self.sandbox.sibling_path("moved")
     }
 
-    /// The model of a run, as a file.
+    /// Writes the replay file for a run's model.
     pub(crate) fn replay(&self, number: usize, run: &PlannedRun) -> String {
         let mut model = ReplayBuilder::new();
         for calls in &run.answers {
             model = model.parts(&calls.iter().map(|call| self.call(call)).collect::<Vec<_>>());
         }
-        // More than one prompt may be typed, and hooks may ask for another try.
+        // More than one prompt may be typed, and hooks may demand retries.
         for _ in 0..4 {
             model = model.says_in_chunks(&["an", &format!("swer-{number}-")]);
         }
@@ -139,7 +139,7 @@ impl Drop for ChaosWorkspace {
     }
 }
 
-/// A hook that has no room waits for some until its deadline, which should not be far where room is scarce.
+/// Returns a short timeout where resources are scarce, since a hook that cannot start waits until its deadline.
 fn hook_timeout_ms(plan: &RoundPlan, usual: u64) -> u64 {
     if plan.has_scarce_resources() { usual.min(1000) } else { usual }
 }
@@ -149,7 +149,7 @@ pub(crate) fn mount(words: &[&str], at: &Path) -> bool {
     mount.is_ok_and(|status| status.success())
 }
 
-/// A file that calls write.
+/// Returns the name of a file that calls write.
 pub(crate) fn document_name(file: u64) -> String {
     format!("document-{file}.txt")
 }
@@ -158,12 +158,12 @@ fn version_prefix(id: u64) -> String {
     format!("version {id};")
 }
 
-/// What such a file holds after a call: words of that call, and lines that are always the same.
+/// Returns the content of such a file after a call: text of that call, and constant lines.
 fn document_text(id: u64, note: &str) -> String {
     format!("{}{note}\n{}", version_prefix(id), "all of this stays as it is\n".repeat(800))
 }
 
-/// Whose version this is; none if it is not whole.
+/// Returns the call whose version this is, or `None` if the file is not complete.
 pub(crate) fn document_version(text: &str) -> Option<u64> {
     let (first, _) = text.split_once('\n')?;
     let id = first.strip_prefix("version ")?.split_once(';')?.0.parse().ok()?;

@@ -1,4 +1,4 @@
-//! The agent without a screen: the built binary, real hook scripts, replayed models.
+//! The headless agent: the built binary, real hook scripts, replayed models.
 
 mod after_agent;
 mod after_model;
@@ -45,12 +45,12 @@ use hookwright_testkit::{EVENT_NAMES, ProgramRun, ReplayBuilder, Sandbox};
 use serde_json::{Map, Value, json};
 
 /// A project with hooks: for each its event, its matcher and its script. The first one is called `hook1`. Telemetry is
-/// written, so that requests can be looked at.
+/// written, so that tests can read the requests.
 fn project(hooks: &[(&str, &str, &str)]) -> Sandbox {
     project_in(crate::sandbox(), hooks, json!({}))
 }
 
-/// The same with more settings.
+/// A project with hooks and more settings.
 fn project_with(hooks: &[(&str, &str, &str)], settings: Value) -> Sandbox {
     project_in(crate::sandbox(), hooks, settings)
 }
@@ -70,8 +70,8 @@ fn project_in(sandbox: Sandbox, hooks: &[(&str, &str, &str)], mut settings: Valu
     sandbox.env("GEMINI_TELEMETRY_ENABLED", "true").env("GEMINI_TELEMETRY_OUTFILE", outfile.to_str().unwrap())
 }
 
-/// A box whose languages are told apart by their names alone: what stands in for them keeps to the word in `rules`, and
-/// loads what would come before that.
+/// A sandbox with stand-ins for interpreters, since languages are told apart by the program's name. Each stand-in obeys
+/// the word in `rules` and first loads the files that the real one would load.
 fn with_interpreters(sandbox: Sandbox) -> Sandbox {
     let folder = sandbox.sibling_path("interpreters");
     std::fs::create_dir_all(&folder).unwrap();
@@ -92,15 +92,15 @@ fn with_interpreters(sandbox: Sandbox) -> Sandbox {
     sandbox.env("PATH", &path)
 }
 
-/// A hook that keeps what it is told.
+/// A hook that logs its input.
 const LOG_INPUT_SCRIPT: &str = r#"input=$(cat); printf '%s\n' "$input" >> "$GEMINI_PROJECT_DIR/log.jsonl""#;
 
-/// A hook on every event that keeps what it is told.
+/// A hook on every event that logs its input.
 fn logging_hooks() -> Vec<(&'static str, &'static str, &'static str)> {
     EVENT_NAMES.map(|event| (event, "*", LOG_INPUT_SCRIPT)).to_vec()
 }
 
-/// What the logging hooks were told.
+/// Returns the inputs of the logging hooks.
 fn logged_inputs(sandbox: &Sandbox) -> Vec<Value> {
     if !sandbox.has_file("log.jsonl") {
         return Vec::new();
@@ -108,17 +108,17 @@ fn logged_inputs(sandbox: &Sandbox) -> Vec<Value> {
     sandbox.read("log.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The events that the logging hooks saw.
+/// Returns the events that the logging hooks saw.
 fn logged_events(sandbox: &Sandbox) -> Vec<String> {
     logged_inputs(sandbox).iter().map(|input| input["hook_event_name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What the logging hooks were told of one event.
+/// Returns the inputs of the logging hooks for one event.
 fn logged_inputs_of(sandbox: &Sandbox, event: &str) -> Vec<Value> {
     logged_inputs(sandbox).into_iter().filter(|input| input["hook_event_name"] == event).collect()
 }
 
-/// One prompt with recorded answers; every tool may run.
+/// Runs one prompt with recorded answers in yolo mode.
 fn run(sandbox: &Sandbox, replay: &ReplayBuilder, more: &[&str]) -> ProgramRun {
     prompt(sandbox, "hello", replay, more)
 }
@@ -129,7 +129,7 @@ fn prompt(sandbox: &Sandbox, prompt: &str, replay: &ReplayBuilder, more: &[&str]
     sandbox.run(&[&args, more].concat())
 }
 
-/// The telemetry records of one kind: their attributes.
+/// Returns the attributes of the telemetry records of one kind.
 fn records(sandbox: &Sandbox, name: &str) -> Vec<Value> {
     let text = fs::read_to_string(sandbox.sibling_path("telemetry.log")).unwrap();
     let all = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
@@ -138,13 +138,13 @@ fn records(sandbox: &Sandbox, name: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The conversations that were sent to the model, one per request.
+/// Returns the conversations that were sent to the model, one for each request.
 fn requests(sandbox: &Sandbox) -> Vec<Value> {
     let text = |record: &Value| serde_json::from_str(record["request_text"].as_str().unwrap()).unwrap();
     records(sandbox, "api_request").iter().map(text).collect()
 }
 
-/// The session's transcript; the only one.
+/// Returns the text of the only transcript.
 fn transcript(sandbox: &Sandbox) -> String {
     let files: Vec<_> = files_under(&sandbox.home()).into_iter().filter(|path| path.ends_with(".jsonl")).collect();
     assert_eq!(files.len(), 1, "{files:?}");
@@ -158,7 +158,7 @@ fn files_under(folder: &std::path::Path) -> Vec<String> {
         .collect()
 }
 
-/// A script that prints a JSON answer.
+/// Returns a script that prints a JSON answer.
 fn answer_script(answer: &Value) -> String {
     format!("cat > /dev/null\ncat <<'END'\n{answer}\nEND")
 }

@@ -1,4 +1,4 @@
-//! `docs/agents/*.md`: what they say in tables is what the program does. Run with UPDATE_DOCS=1 to write the tables anew.
+//! Checks that the tables in `docs/agents/*.md` match the program. Run with UPDATE_DOCS=1 to rewrite the tables.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ fn pages_about_agents_are_in_step() {
     }
 }
 
-/// Every page is in the index, and the index leads nowhere else.
+/// Every page is in the index, and the index links nothing else.
 #[test]
 fn every_agent_has_its_page() {
     let folder = page(Host::Codex).parent().unwrap().to_owned();
@@ -133,7 +133,7 @@ fn events(host: Host) -> String {
     text
 }
 
-/// What `agents install` writes for the user before a tool runs.
+/// Returns what `agents install` writes in the user's scope for the event before a tool runs.
 fn entry(host: Host) -> String {
     let target = target(host, InstallScope::User);
     let text = with_entries(&target, "", &EntryProgram::Absolute("/usr/local/bin/hookwright".to_owned())).unwrap();

@@ -1,4 +1,4 @@
-//! `hookwright agents`: entries in other agents' settings, from the real program, in a home and a project of their own.
+//! `hookwright agents`: entries in other agents' settings, written by the real program in a sandbox.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::sandbox;
 const HOSTS: [&str; 10] =
     ["claude-code", "codex", "copilot", "cursor", "qwen", "droid", "grok", "gemini-cli", "antigravity", "opencode"];
 
-/// A box whose search path has nothing but a folder of its own and the system's.
+/// A sandbox whose search path has only its own folder and the system's.
 pub(crate) fn place() -> Sandbox {
     let sandbox = sandbox();
     let bin = sandbox.sibling_path("bin");
@@ -30,7 +30,7 @@ pub(crate) fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
     file
 }
 
-/// What is read of a run, without what differs from box to box.
+/// Returns output without the parts that differ between sandboxes.
 fn shown(sandbox: &Sandbox, text: &str) -> String {
     let own = env!("CARGO_BIN_EXE_hookwright");
     let text = text.replace(own, "[hookwright]").replace(sandbox.home().to_str().unwrap(), "~");
@@ -112,7 +112,7 @@ fn the_exact_change_is_shown() {
     assert!(!sandbox.home().join(".codex/config.toml").exists(), "trust is the user's to give");
 }
 
-/// Runs an entry as its agent would: in its shell, with the event on stdin.
+/// Runs an entry as its agent would: in a shell, with the event on stdin.
 fn fire(sandbox: &Sandbox, command: &str, payload: &Value) -> ProgramRun {
     let mut child = Command::new("sh")
         .args(["-c", command])
@@ -127,7 +127,7 @@ fn fire(sandbox: &Sandbox, command: &str, payload: &Value) -> ProgramRun {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // An entry that refuses at once reads nothing.
+    // An entry that refuses at once does not read stdin.
     let _ = std::io::Write::write_all(child.stdin.as_mut().unwrap(), payload.to_string().as_bytes());
     hookwright_testkit::finish(child)
 }
@@ -152,7 +152,7 @@ fn an_entry_asks_the_hooks_and_is_a_no_where_it_can_not() {
     // A machine without hookwright.
     let missing = fire(&sandbox, entry, &call(&sandbox, "touch fine")).expect_exit_code(2);
     assert!(missing.stderr.contains("hookwright is not installed on this machine"), "{missing:?}");
-    // One that the project brings along is nobody.
+    // A hookwright inside the project does not count.
     program(&sandbox.project().join("tools"), "hookwright", "exit 0");
     let fake = entry.replace("/bin/sh -c", "PATH=tools:$PATH /bin/sh -c");
     let fooled = fire(&sandbox, &fake, &call(&sandbox, "touch forbidden")).expect_exit_code(2);
@@ -181,10 +181,10 @@ fn the_agents_that_are_here_are_listed() {
     let sandbox = place();
     let bin = sandbox.sibling_path("bin");
     program(&bin, "claude", "echo '2.1.325 (Claude Code)'");
-    // It hangs, and prints something before.
+    // It hangs after it has printed its version.
     program(&bin, "codex", "echo 'codex-cli 0.166.0'; exec sleep 600");
     program(&bin, "qwen", "echo oops >&2; exit 1");
-    // What a project brings is never run.
+    // A program inside the project is never run.
     let ran = sandbox.project().join("RAN");
     program(&sandbox.project().join("bin"), "gemini", &format!("touch '{}'", ran.display()));
     std::fs::create_dir_all(sandbox.project().join(".git")).unwrap();
@@ -206,10 +206,10 @@ fn the_agents_that_are_here_are_listed() {
     assert_eq!(run.stderr, "note: not found here: copilot, droid, grok, gemini-cli, antigravity, opencode\n");
     // One hang is enough.
     program(&bin, "codex", "exit 1");
-    // From a folder below, too.
+    // From a subfolder, too.
     sandbox.run(&["agents", "--project", "sub"]).expect_exit_code(0);
     assert!(!ran.exists());
-    // The same without its name, and as a slip of the finger.
+    // The same without the sub-command, and with a typing mistake.
     assert_eq!(sandbox.run(&["agents", "list"]).expect_exit_code(0).stdout, run.stdout);
     assert!(sandbox.run(&["agnets", "list"]).expect_exit_code(42).stderr.contains("did you mean `hookwright agents`"));
     let wrong = sandbox.run(&["agents", "install", "claud"]).expect_exit_code(1);
@@ -245,7 +245,7 @@ fn claude_and_gemini_are_asked_which_folders_they_trust() {
     for host in ["claude-code", "gemini-cli", "copilot"] {
         assert_eq!(state(host, "project", &sandbox)["trusted"], "yes", "{host}");
     }
-    // Nobody is asked where it is switched off.
+    // The entry asks no question where folder trust is switched off.
     std::fs::remove_file(home.join(".gemini/trustedFolders.json")).unwrap();
     sandbox.user_settings(&json!({"security": {"folderTrust": {"enabled": false}}}));
     assert_eq!(state("gemini-cli", "project", &sandbox)["trusted"], "not asked");
@@ -268,7 +268,7 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
       ok ~/.claude/settings.json: 11 entries
       ok the entries call this program, [hookwright]
     ");
-    // A guard that never runs there, one that sleeps, entries that were touched, hooks that are off.
+    // A guard that never runs there, an unarmed guard, entries that were edited, hooks that are off.
     let guard = sandbox.script("guard.sh", "exit 0");
     let hook =
         json!([{"hooks": [{"type": "command", "name": "g", "command": guard, "guard": true, "timeout": 900_000}]}]);
@@ -293,7 +293,7 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
     ");
     let json = sandbox.run(&["agents", "doctor", "claude-code", "--json"]).expect_exit_code(1).json();
     assert_eq!((&json["ok"], &json["user"]["wired"]), (&json!(false), &json!("outdated")));
-    // Its entries call a program that has gone.
+    // Its entries call a program that no longer exists.
     std::fs::write(
         &file,
         fs::read_to_string(&file).unwrap().replace(env!("CARGO_BIN_EXE_hookwright"), "/gone/hookwright"),
@@ -356,7 +356,7 @@ fn a_file_that_can_not_be_edited_is_left_alone() {
     let install = |wrong: &str| {
         let run = sandbox.run(&["agents", "install", "claude-code", "--yes"]).expect_exit_code(1);
         assert!(run.stderr.contains(wrong), "{wrong}: {run:?}");
-        // Nobody is told that it works.
+        // The report does not claim that it works.
         sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(1);
         sandbox.run(&["agents"]).expect_exit_code(0);
     };
@@ -410,7 +410,7 @@ fn links_stay_links_and_lead_nowhere_else() {
     assert!(folder.join("settings.json").symlink_metadata().unwrap().is_symlink());
     sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).expect_exit_code(0);
     assert_eq!(fs::read_to_string(&real).unwrap(), text);
-    // A project's that leads out of it.
+    // A project's settings file that links out of the project.
     std::fs::create_dir_all(sandbox.project().join(".claude")).unwrap();
     symlink(&real, sandbox.project().join(".claude/settings.json")).unwrap();
     let out = sandbox.run(&["agents", "install", "claude-code", "--yes", "--project"]).expect_exit_code(1);
@@ -450,7 +450,7 @@ fn nobody_elses_entries_are_taken_out() {
     sandbox.run(&["agents", "install", "claude-code", "--yes"]).expect_exit_code(0);
     sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).expect_exit_code(0);
     assert_eq!(fs::read_to_string(folder.join("settings.json")).unwrap(), text);
-    // A file of that name that somebody else wrote.
+    // A file of that name that another author wrote.
     let plugin = sandbox.write(".opencode/plugin/hookwright.js", "export const Mine = async () => ({})\n");
     for verb in ["install", "uninstall"] {
         let run = sandbox.run(&["agents", verb, "opencode", "--yes", "--project"]).expect_exit_code(1);
@@ -462,7 +462,7 @@ fn nobody_elses_entries_are_taken_out() {
 #[test]
 fn a_trial_is_remembered() {
     let sandbox = place();
-    // It says its version, and does nothing else: nothing can be said of its denies.
+    // It prints its version and does nothing else, so that nothing is known of its denials.
     program(&sandbox.sibling_path("bin"), "codex", "[ \"$1\" = --version ] && echo 'codex-cli 0.166.0'; exit 0");
     let none = sandbox.run(&["agents", "doctor", "qwen", "--live"]).expect_exit_code(1);
     assert!(none.stderr.contains("no program `qwen` is on the search path"), "{none:?}");

@@ -1,4 +1,4 @@
-//! Whatever stands in the place of a file, and however much is in it: it is said, and holds up nothing.
+//! Special or oversized files in the place of expected ones are reported, and hold up nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::sandbox;
 use crate::suite::tui::TestTerminal;
 
-/// What may stand where a file should.
+/// The kinds of things that may stand where a file should.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum SpecialFileKind {
     Pipe,
@@ -44,7 +44,7 @@ impl SpecialFileKind {
 
 const MAX_MEMORY_MIB: u64 = 200;
 
-/// Runs the program with an answer that it does not need, and bounds on time and memory.
+/// Runs the program with a model that it does not need, and limits on time and memory.
 fn start(sandbox: &Sandbox, more: &[&str], stdin: Stdio) -> ProgramRun {
     let replay = sandbox.replay(&ReplayBuilder::new().says("done"));
     let mut args = vec!["-p", "hello", "--approval-mode=yolo"];
@@ -65,10 +65,10 @@ fn assert_contains(run: &ProgramRun, words: &str) {
     assert!(run.stderr.contains(words), "no `{words}` in:\n{}", run.stderr);
 }
 
-/// Which of them is only read if a variable says so.
+/// The index of the file that is only read if a variable says so.
 const SYSTEM_MD: usize = 5;
 
-/// Where a file is expected, and how the program ends without it.
+/// Returns the paths of expected files, with the program's exit code without them.
 fn places(sandbox: &Sandbox) -> Vec<(PathBuf, i32)> {
     let (home, project) = (sandbox.home().join(".gemini"), sandbox.project());
     vec![
@@ -97,7 +97,7 @@ fn no_files_in_the_place_of_files_are_said_and_hold_up_nothing() {
     }
 }
 
-/// A directory of these names is nobody's mistake.
+/// A directory of these names is not a mistake.
 #[test]
 fn no_files_in_the_place_of_notes_and_variables_are_said() {
     for kind in [SpecialFileKind::Pipe, SpecialFileKind::Socket] {
@@ -110,7 +110,7 @@ fn no_files_in_the_place_of_notes_and_variables_are_said() {
     }
 }
 
-/// What is nobody's guard is passed over; nobody waits for it either.
+/// A special file that concerns no guard is skipped without waiting for it.
 #[test]
 fn no_files_elsewhere_hold_up_nothing() {
     let names =
@@ -138,7 +138,7 @@ fn no_files_on_the_command_line_are_refused() {
         let file = sandbox.project().join("f.toml");
         kind.put(&file);
         for args in [["--fake-responses", "f.toml"], ["--record-responses", "f.toml"], ["--policy", "f.toml"]] {
-            // A directory of policies is fine.
+            // A directory of policies is valid.
             if kind == SpecialFileKind::Directory && args[0] == "--policy" {
                 continue;
             }
@@ -170,7 +170,7 @@ fn no_files_that_a_prompt_or_the_model_names_are_refused() {
     }
 }
 
-/// A guard of the agent's that nobody can read hides everything beside it.
+/// An ignore file that cannot be read hides everything beside it.
 #[test]
 fn an_unreadable_ignore_file_hides_all_that_it_might() {
     let sandbox = sandbox();
@@ -236,7 +236,7 @@ fn settings_beyond_all_measure_are_refused_at_once() {
     assert_contains(&start(&sandbox, &[], Stdio::null()).expect_exit_code(52), "too large");
 }
 
-/// As much as is read is read without much of a wait, however the names repeat.
+/// Settings of the maximum size are read quickly, however often names repeat.
 #[test]
 fn settings_as_large_as_they_may_be_are_read() {
     let twice = format!(r#"{{"model":{{{}}}}}"#, r#""name":"m","#.repeat(2_000) + r#""name":"m""#);
@@ -271,7 +271,7 @@ fn too_much_on_stdin_is_refused() {
     start(&sandbox, &[], std::fs::File::open(&large).unwrap().into()).expect_exit_code(0);
 }
 
-/// The time that a process has used, in ticks of the system; 0 for one that is gone.
+/// Returns the CPU time of a process in clock ticks; 0 if it is gone.
 #[cfg(target_os = "linux")]
 fn ticks_of(pid: u32) -> u64 {
     let stat = hookwright_testkit::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -279,7 +279,7 @@ fn ticks_of(pid: u32) -> u64 {
     fields.iter().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
 }
 
-/// While much is loaded, whenever a signal comes, the program ends.
+/// A signal ends the program at any moment while it loads much.
 #[cfg(target_os = "linux")]
 #[test]
 fn signals_end_the_program_while_it_loads() {
@@ -295,7 +295,7 @@ fn signals_end_the_program_while_it_loads() {
                 let _ = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status_in_time();
             }
             let (run, _) = finish_measured(child);
-            // By the signal itself, by what the program makes of it, or it was done before.
+            // By the signal itself, by the program's handler, or it had ended before.
             assert!([None, Some(128 + number), Some(0)].contains(&run.code), "{signal} after {ticks} ticks: {run:#?}");
         }
     }

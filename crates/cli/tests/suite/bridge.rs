@@ -1,4 +1,4 @@
-//! The bridge from end to end: the real binary, real guards, and what each agent would read, word for word.
+//! The bridge end to end: the real binary, real guards, and the exact response for each agent.
 
 mod approval_requests;
 mod attacks;
@@ -27,7 +27,7 @@ const HOSTS: [(&str, &str); 10] = [
     ("opencode", "tool.execute.before"),
 ];
 
-/// A shell command in an agent's own words.
+/// Returns the payload of a shell command in an agent's format.
 fn shell(host: &str, event: &str, command: &str) -> Value {
     match host {
         "cursor" => {
@@ -54,7 +54,7 @@ fn shell(host: &str, event: &str, command: &str) -> Value {
     }
 }
 
-/// What an agent is told, and what it takes for a no.
+/// Returns the response that an agent takes for a denial, with the exit code.
 fn expected_denial(host: &str, reason: &str) -> (Value, i32) {
     let specific =
         json!({"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason});
@@ -70,7 +70,7 @@ fn expected_denial(host: &str, reason: &str) -> (Value, i32) {
     }
 }
 
-/// What an agent is told where nobody objects.
+/// Returns the response where no hook objects.
 fn expected_allow(host: &str) -> Value {
     match host {
         "cursor" => json!({"permission": "allow"}),
@@ -79,7 +79,7 @@ fn expected_allow(host: &str) -> Value {
     }
 }
 
-/// A project with one guard over shell commands.
+/// A project with one guard on shell commands.
 fn guarded(script: &str) -> Sandbox {
     let sandbox = sandbox();
     let command = sandbox.script("guard.sh", script);
@@ -97,7 +97,7 @@ fn answer(run: &ProgramRun) -> Value {
     if run.stdout.is_empty() { Value::Null } else { run.json() }
 }
 
-/// Every agent gets its own form of this no.
+/// Asserts that every agent gets the denial in its own format.
 #[track_caller]
 fn assert_all_deny(sandbox: &Sandbox, reason: &str) {
     assert_all_deny_with(sandbox, reason, &[]);
@@ -170,7 +170,7 @@ fn a_guard_that_takes_too_long_is_a_no_before_the_agents_patience_ends() {
                 let run = bridge(sandbox, &[host, "--deadline", "3"], &shell(host, event, "ls"));
                 let (_, code) = expected_denial(host, "");
                 assert_eq!(run.code, Some(code), "{host}: {run:#?}");
-                // On a busy machine the thread that keeps the deadline may be the one that says no.
+                // On a busy machine the deadline thread may be the one that denies.
                 let is_said = run.stdout.contains("guard") || run.stdout.contains("did not finish judging");
                 assert!(run.stdout.contains("deny") && is_said, "{host}: {run:#?}");
             });
@@ -207,7 +207,7 @@ fn ask_and_stop_are_lowered_towards_no() {
     }
 }
 
-/// The answer without what does not matter to that agent.
+/// Removes keys that do not matter to that agent.
 fn without(mut answer: Value, keys: &[&str], really: bool) -> Value {
     if let (true, Some(object)) = (really, answer.as_object_mut()) {
         keys.iter().for_each(|key| drop(object.remove(*key)));
@@ -296,7 +296,7 @@ fn a_prompt_an_answer_and_a_result_are_judged_too() {
     );
 }
 
-/// One patch over three files is three views of one call: a no to one is a no to all.
+/// One patch of three files is judged as three views of one call: denying one denies all.
 #[test]
 fn a_patch_is_judged_file_by_file() {
     let sandbox = sandbox();
@@ -327,7 +327,7 @@ fn a_patch_is_judged_file_by_file() {
     }
 }
 
-/// The hook is told what it always is, and whose event it really was.
+/// The hook gets the usual input, with the agent and its own event name.
 #[test]
 fn hooks_are_told_which_agent_they_run_in() {
     let sandbox = guarded("cat > $GEMINI_PROJECT_DIR/input.json");
@@ -352,7 +352,7 @@ fn hooks_are_told_which_agent_they_run_in() {
     assert_eq!((of("hook_event_name"), of("tool_name")), ("BeforeTool".into(), "run_shell_command".into()));
 }
 
-/// An agent whose entry names nobody gets a no, not a usage error that it would pass over.
+/// An agent whose entry names no host gets a denial, not a usage error that it would ignore.
 #[test]
 fn a_wrong_entry_is_a_no() {
     let sandbox = guarded("exit 0");
@@ -375,7 +375,7 @@ fn a_stdin_that_never_ends_is_a_no() {
     assert!(run.stdout.contains("deny") && run.stdout.contains("stdin does not end"), "{run:#?}");
 }
 
-/// `hooks fire --as AGENT` goes the bridge's way there and back, and shows what is lost.
+/// `hooks fire --as AGENT` translates the event as the bridge does, in both directions, and shows what is lost.
 #[test]
 fn firing_as_an_agent_shows_its_answer() {
     let sandbox = guarded("echo '{\"decision\": \"ask\", \"reason\": \"sure?\"}'");
@@ -408,7 +408,7 @@ fn firing_as_an_agent_shows_its_answer() {
         .run(&["hooks", "fire", "BeforeTool", "--as", "codex", "--tool", "run_shell_command"])
         .expect_exit_code(2);
     assert!(shown.stdout.contains("Codex CLI is told") && shown.stdout.contains("lost: ask became deny"), "{shown:#?}");
-    // What an agent really sent can be fired again.
+    // A payload that an agent really sent can be fired again.
     sandbox.write("sent.json", shell("codex", "PreToolUse", "ls").to_string());
     let again =
         sandbox.run(&["hooks", "fire", "BeforeTool", "--as", "codex", "--input", "sent.json"]).expect_exit_code(2);

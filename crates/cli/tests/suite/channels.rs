@@ -1,14 +1,14 @@
-//! Whatever words reach a terminal, by whatever way, they only show. In a pipe they are as they were.
+//! Text from any source cannot control the terminal. In a pipe it is unchanged.
 
 use hookwright_testkit::{ReplayBuilder, Sandbox};
 use serde_json::json;
 
 use super::tui::TestTerminal;
 
-/// Sets the clipboard, clears the screen, hides text, sets the title, beeps, and turns what follows around.
+/// Sets the clipboard, clears the screen, hides text, sets the title, beeps, and reverses the text direction.
 const HOSTILE: &str = "\x1b]52;c;aGk=\x07\x1b[2J\x1b[8m\u{9b}1;1H\u{9d}0;title\u{9c}\x08\x07\u{202e}";
 
-/// What a terminal was told that is not text and no style of ours.
+/// Returns control sequences in the output that are neither text nor the program's own styles.
 fn foreign(raw: &str) -> Option<String> {
     let mut rest = raw;
     while let Some(at) = rest.find(|char: char| {
@@ -111,7 +111,7 @@ fn nothing_that_anybody_says_steers_the_terminal() {
     }
 }
 
-/// The marks of our own styles are for the door; on the screen they would be strange letters.
+/// Style marks are for the writer; on the screen they would be stray characters.
 #[test]
 fn the_screen_shows_no_marks_of_styles() {
     let sandbox = hostile_project();

@@ -1,4 +1,4 @@
-//! What turns changed, kept and brought back by the real program, without a screen.
+//! Changes of turns, recorded and restored by the real program without a screen.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -31,7 +31,7 @@ fn a_turn_is_listed_shown_taken_back_and_that_undone() {
     assert!(all[0]["prompt"].as_str().unwrap().starts_with("call write_file"));
     let shown = sandbox.run(&["checkpoints", "show", "1"]).expect_exit_code(0);
     assert!(shown.stdout.contains("a.txt +1 -1") && shown.stdout.contains("-two") && shown.stdout.contains("+one"));
-    // With nobody there to agree, nothing happens.
+    // Without a user to agree, nothing happens.
     let refused = sandbox.run(&["checkpoints", "restore", "1"]).expect_exit_code(1);
     assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
     assert_eq!(sandbox.read("a.txt"), "two\n");

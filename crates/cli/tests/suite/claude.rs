@@ -1,13 +1,13 @@
-//! Hooks that were written for Claude Code: read where they stand, in their own words, and as safe as any others.
+//! Hooks that were written for Claude Code: read from its files, in its format, and as safe as others.
 
 use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox, make_executable};
 use serde_json::{Value, json};
 
 use crate::sandbox;
 
-/// The shapes of guards that people publish for Claude Code, without the programs that they need beside a shell.
+/// The forms of guards that people publish for Claude Code, which need only a shell.
 pub(crate) const GUARDS: [(&str, &str); 4] = [
-    // Looks at the tool's name first, and exits with 2.
+    // Checks the tool's name, and exits with 2.
     (
         "no-rm.sh",
         r#"input=$(cat)
@@ -33,7 +33,7 @@ case $path in
 "$CLAUDE_PROJECT_DIR"/.env) echo '{"decision":"block","reason":"secrets are not for agents"}' ;;
 esac"#,
     ),
-    // Asks.
+    // Asks the user.
     (
         "ask-first.sh",
         r#"case $(cat) in *'"tool_name":"Bash"'*'npm publish'*)
@@ -42,7 +42,7 @@ esac"#,
     ),
 ];
 
-/// Claude Code's settings with those guards, one of them as a program with arguments.
+/// Writes Claude Code's settings with those guards, one of them as a program with arguments.
 pub(crate) fn with_guards(sandbox: &Sandbox) {
     for (name, script) in GUARDS {
         make_executable(&sandbox.write(&format!(".claude/hooks/{name}"), format!("#!/bin/sh\n{script}\n")));
@@ -62,7 +62,7 @@ pub(crate) fn with_guards(sandbox: &Sandbox) {
     sandbox.write(".claude/settings.json", format!("{settings:#}\n"));
 }
 
-/// Fires the calls that those guards are about, and some that they are not.
+/// Fires the calls that those guards concern, and some that they do not.
 #[track_caller]
 pub(crate) fn assert_guards_hold(sandbox: &Sandbox) {
     for (tool, args, code) in [

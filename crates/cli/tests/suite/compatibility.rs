@@ -33,7 +33,7 @@ struct CompatibilityRow {
     tests: Vec<String>,
 }
 
-/// The rows of a page's tables whose last column has this head.
+/// Returns the rows of a page's tables whose last column has this heading.
 fn rows(page: &str, last: &str) -> Vec<CompatibilityRow> {
     let text = fs::read_to_string(root().join("docs").join(page)).unwrap();
     let mut columns = None;
@@ -55,7 +55,7 @@ fn rows(page: &str, last: &str) -> Vec<CompatibilityRow> {
     rows
 }
 
-/// The names of all tests of the workspace that are not ignored.
+/// Returns the names of all tests of the workspace that are not ignored.
 fn workspace_tests() -> BTreeSet<String> {
     let mut tests = BTreeSet::new();
     for file in target_roots() {
@@ -64,7 +64,7 @@ fn workspace_tests() -> BTreeSet<String> {
     tests
 }
 
-/// The files that targets with tests begin with: libraries, programs, and programs of tests.
+/// Returns the root files of targets with tests: libraries, programs, and test programs.
 fn target_roots() -> Vec<PathBuf> {
     let mut files = Vec::new();
     for package in list(&root().join("crates")).into_iter().chain([root().join("conformance"), root().join("xtask")]) {
@@ -82,7 +82,7 @@ fn list(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Adds the tests of a file and of the modules that it declares, in files of their own.
+/// Adds the tests of a file and of the modules that it declares in other files.
 fn collect_tests(file: &Path, is_target_root: bool, tests: &mut BTreeSet<String>) {
     let text = fs::read_to_string(file).unwrap();
     tests.extend(active_tests(&text));
@@ -102,7 +102,7 @@ fn collect_tests(file: &Path, is_target_root: bool, tests: &mut BTreeSet<String>
     }
 }
 
-/// A module in a file of its own: found by its name, behind those of the modules around it, or by its path.
+/// A module in another file: found by its name, below those of the modules around it, or by its path.
 #[derive(Debug, PartialEq)]
 enum DeclaredModule<'t> {
     Named(PathBuf),
@@ -111,7 +111,7 @@ enum DeclaredModule<'t> {
 
 fn declared_modules(text: &str) -> Vec<DeclaredModule<'_>> {
     let mut path = None;
-    // The inline modules that a line is in, each with its indentation.
+    // The inline modules around a line, each with its indentation.
     let mut around: Vec<(usize, &str)> = Vec::new();
     let mut modules = Vec::new();
     for whole_line in text.lines() {
@@ -131,13 +131,13 @@ fn declared_modules(text: &str) -> Vec<DeclaredModule<'_>> {
     modules
 }
 
-/// `mod x`, `pub mod x` and `pub(crate) mod x` → `x`.
+/// Parses `mod x`, `pub mod x` and `pub(crate) mod x` into `x`.
 fn module_name(declaration: &str) -> Option<&str> {
     let (visibility, name) = declaration.split_once("mod ").filter(|(_, name)| is_name(name))?;
     (visibility.is_empty() || visibility.starts_with("pub")).then_some(name)
 }
 
-/// The functions with the attribute `test` and without `ignore`.
+/// Returns the functions with the attribute `test` and without `ignore`.
 fn active_tests(text: &str) -> Vec<String> {
     let mut attributes = Vec::new();
     let mut tests = Vec::new();
@@ -160,7 +160,7 @@ fn active_tests(text: &str) -> Vec<String> {
     tests
 }
 
-/// The lines of code without comments of whole lines, and without their indentation.
+/// Returns the lines without indentation, blank lines and comment lines.
 fn code_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"))
 }

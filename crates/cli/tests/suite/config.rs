@@ -1,4 +1,4 @@
-//! `config`, `completions`, `man` and `version`: what is about the program and its settings.
+//! `config`, `completions`, `man` and `version`: commands about the program and its settings.
 
 use crate::sandbox;
 use hookwright_testkit::Sandbox;
@@ -138,7 +138,7 @@ fn what_an_editor_leaves_counts_only_if_it_can_be_read() {
     assert!(editor("true").expect_exit_code(0).stderr.contains("nothing has changed"));
     editor("printf '// mine\\n{\"model\": {\"name\": \"b\"}}\\n' > \"$1\"").expect_exit_code(0);
     assert_eq!(user_file(&sandbox), "// mine\n{\"model\": {\"name\": \"b\"}}\n");
-    // Somebody else was quicker: their change stays.
+    // Another program was quicker: its change stays.
     let other = format!(
         "printf '{{}}' > '{}/.gemini/settings.json'; echo '{{\"ui\": {{}}}}' > \"$1\"",
         sandbox.home().display()
@@ -157,7 +157,7 @@ fn paths_are_told() {
     assert!(all.contains(&user) && all.contains("not there") && all.contains("project"), "{all}");
 }
 
-/// What a shell's script is answered.
+/// Returns the completions that a shell's script gets.
 fn completed(sandbox: &Sandbox, words: &[&str]) -> Vec<String> {
     let index = words.len().to_string();
     let mut command = sandbox.command(&[&["--", "hookwright"], words].concat());

@@ -1,6 +1,5 @@
-//! The same settings, the same recorded answers and the same prompt through Hookwright and through Gemini CLI: hooks of
-//! both must be told the same things in the same order. Where they are not, on purpose, `DIFFERENCES` says so and
-//! `docs/compatibility.md` says why.
+//! The same settings, recorded answers and prompt through Hookwright and through Gemini CLI: hooks must get the same
+//! inputs in the same order. Intended differences are in `DIFFERENCES`, and `docs/compatibility.md` explains them.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,23 +13,23 @@ use hookwright_testkit::replay::{call, chunk};
 use hookwright_testkit::{EVENT_NAMES, ReplayBuilder, Sandbox, finish, has_program, report_skipped};
 use serde_json::{Value, json};
 
-/// A difference that is wanted.
+/// An intended difference.
 struct KnownDifference {
     /// The row of `docs/compatibility.md` that explains it.
     row: &'static str,
     kind: DifferenceKind,
-    /// The scenarios in which it shows; none means all.
+    /// The scenarios in which it appears; empty means all.
     only_in: &'static [&'static str],
 }
 
 enum DifferenceKind {
     /// Only Gemini CLI fires this event.
     NotFired(&'static str),
-    /// Only Hookwright tells hooks of this event this field.
+    /// Only Hookwright's input of this event has this field.
     Added(&'static str, &'static str),
-    /// The values of this field differ, or one of the two leaves it out.
+    /// The values of this field differ, or one of the two programs omits it.
     Differs(&'static str, &'static str),
-    /// Gemini CLI puts a preamble in front of the first message.
+    /// Gemini CLI puts a preamble before the first message.
     Preamble,
 }
 
@@ -80,12 +79,12 @@ const fn only_in(row: &'static str, what: DifferenceKind, only_in: &'static [&'s
     KnownDifference { row, kind: what, only_in }
 }
 
-/// What differs between any two runs.
+/// The fields that differ between any two runs.
 const RUN_SPECIFIC_FIELDS: [&str; 4] = ["session_id", "transcript_path", "cwd", "timestamp"];
 
 struct DifferentialScenario {
     name: &'static str,
-    /// A hook beside those that keep what they are told.
+    /// A hook besides the logging ones.
     hook: Option<(&'static str, &'static str)>,
     replay: ReplayBuilder,
 }
@@ -156,7 +155,7 @@ fn hooks_are_told_what_gemini_cli_tells_them() {
     let Some(gemini) = gemini("hooks_are_told_what_gemini_cli_tells_them") else { return };
     let scenarios = scenarios();
     let next = AtomicUsize::new(0);
-    // Gemini CLI is slow to start; a few at once.
+    // Gemini CLI starts slowly, so a few run at once.
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -224,7 +223,7 @@ fn json_output_has_what_gemini_cli_prints() {
     }
 }
 
-/// The keys that one value has and the other lacks.
+/// Returns the keys that one value has and the other lacks.
 fn missing(ours: &Value, theirs: &Value, place: &str) -> Vec<String> {
     let Some(theirs) = theirs.as_object() else { return Vec::new() };
     let relevant = theirs.iter().filter(|(key, _)| !NOT_COUNTED.contains(&key.as_str()));
@@ -236,7 +235,7 @@ fn missing(ours: &Value, theirs: &Value, place: &str) -> Vec<String> {
         .collect()
 }
 
-/// The attributes of a scenario's telemetry records.
+/// Returns the attributes of a scenario's telemetry records.
 fn recorded(scenario: &DifferentialScenario, program: Option<&[OsString]>) -> Vec<Value> {
     let sandbox = prepare(scenario);
     let outfile = sandbox.sibling_path("telemetry.log");
@@ -273,7 +272,7 @@ fn compare(scenario: &DifferentialScenario, gemini: &[OsString]) {
     assert_eq!(our_code, their_code, "{}: the exit code (ours, theirs)", scenario.name);
 }
 
-/// Runs a scenario; what hooks were told, and the exit code.
+/// Runs a scenario, and returns the hooks' inputs and the exit code.
 fn run(scenario: &DifferentialScenario, program: Option<&[OsString]>) -> (Vec<Value>, Option<i32>) {
     let sandbox = prepare(scenario);
     let run = finish(command(&sandbox, &scenario.replay, program).spawn().unwrap());
@@ -330,7 +329,7 @@ enum ComparedProgram {
     GeminiCli,
 }
 
-/// What hooks were told, without what may differ.
+/// Returns the hooks' inputs without the fields that may differ.
 fn comparable(mut log: Vec<Value>, scenario: &DifferentialScenario, side: ComparedProgram) -> Vec<Value> {
     for input in &mut log {
         for field in RUN_SPECIFIC_FIELDS {
@@ -396,7 +395,7 @@ fn where_gemini_cli_is_missing_every_test_that_needs_it_says_so() {
     assert!(run.status.success() && said.contains("HOOKWRIGHT_GEMINI=.../bundle/gemini.js"), "{said}");
 }
 
-/// How Gemini CLI is started, if it is installed; otherwise says that the test is left out.
+/// Returns how Gemini CLI is started, if it is installed; otherwise reports that the test is skipped.
 pub(super) fn gemini(test: &str) -> Option<Vec<OsString>> {
     let found = find_gemini();
     if found.is_none() {

@@ -1,4 +1,4 @@
-//! `hooks doctor`: no enabled hook is silently dead.
+//! `hooks doctor`: reports every enabled hook that cannot run.
 
 use crate::sandbox;
 use serde_json::json;
@@ -112,7 +112,7 @@ fn variables_that_nothing_sets_are_said() {
     ] {
         assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
     }
-    // To an extension's own hooks it is their folder.
+    // For an extension's own hooks it is the extension's folder.
     let folder = sandbox.home().join(".gemini/extensions/plug");
     std::fs::create_dir_all(folder.join("hooks")).unwrap();
     std::fs::write(folder.join("gemini-extension.json"), json!({"name": "plug", "version": "1"}).to_string()).unwrap();
@@ -124,7 +124,7 @@ fn variables_that_nothing_sets_are_said() {
     assert_eq!(of_extension.unwrap()["unset_variables"], json!([]), "{report:#}");
 }
 
-/// A matcher with a typo is a hook that never runs, and nothing says so but this.
+/// A hook whose matcher has a typing mistake never runs, and only the doctor reports it.
 #[test]
 fn a_matcher_that_can_never_match_is_no_armed_hook() {
     let sandbox = sandbox();
