@@ -245,7 +245,7 @@ fn claude_and_gemini_are_asked_which_folders_they_trust() {
     for host in ["claude-code", "gemini-cli", "copilot"] {
         assert_eq!(state(host, "project", &sandbox)["trusted"], "yes", "{host}");
     }
-    // The entry asks no question where folder trust is switched off.
+    // Gemini CLI does not ask where folder trust is switched off.
     std::fs::remove_file(home.join(".gemini/trustedFolders.json")).unwrap();
     sandbox.user_settings(&json!({"security": {"folderTrust": {"enabled": false}}}));
     assert_eq!(state("gemini-cli", "project", &sandbox)["trusted"], "not asked");

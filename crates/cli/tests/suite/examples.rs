@@ -1,4 +1,4 @@
-//! The example hooks pass their own tests and their settings are without fault.
+//! The example hooks pass their own tests, and their settings are valid.
 
 use crate::sandbox;
 use std::path::Path;

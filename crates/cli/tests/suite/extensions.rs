@@ -1,4 +1,5 @@
-//! `hookwright extensions …`: installing from folders, repositories and archives, and everything that must not happen on the way.
+//! `hookwright extensions …`: installs from folders, repositories and archives, and everything that must not happen on
+//! the way.
 
 mod downloads;
 mod guards;
@@ -24,7 +25,7 @@ fn lay(sandbox: &Sandbox, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-/// An extension with a guard whose script denies, and a bit of everything else.
+/// An extension with a guard whose script denies, and with one of everything else.
 fn guard(sandbox: &Sandbox, folder: &str, version: &str) -> PathBuf {
     let manifest = json!({"name": "guard", "version": version, "description": "denies",
         "contextFileName": "${extensionPath}/NOTES.md", "excludeTools": ["run_shell_command(rm -rf)"],
@@ -108,7 +109,7 @@ fn installing_shows_what_comes_and_consent_is_trust() {
 
     let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).expect_exit_code(0);
     assert!(run.stderr.contains("settings without a value: Key"), "{}", run.stderr);
-    // Under `block`, only what somebody has agreed to runs.
+    // Under `block`, only hooks that the user has agreed to run.
     let run = fire(&sandbox).expect_exit_code(2);
     assert!(run.stdout.contains("reason: no,"), "{run:?}");
     let list = extensions(&sandbox, &["list", "--json"]).expect_exit_code(0).json();
@@ -137,7 +138,7 @@ fn a_setting_reaches_its_hooks_and_nobody_elses_eyes() {
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
-    // The value is text, whatever it looks like.
+    // The value is text, even if it looks like shell syntax.
     let run = fire(&sandbox).expect_exit_code(2);
     assert!(format!("{run:?}").contains("no, se$HOME cret"), "{run:?}");
     let run = extensions(&sandbox, &["config", "guard"]).expect_exit_code(0);
@@ -186,7 +187,7 @@ fn a_linked_extension_stays_where_it_is_whatever_becomes_of_the_link() {
     let run = extensions(&sandbox, &["uninstall", "guard"]).expect_exit_code(0);
     assert!(run.stderr.contains("stays"), "{}", run.stderr);
     assert!(folder.join("check.sh").exists() && !installed(&sandbox, "guard").exists());
-    // Linked by hand, with a link of the file system's.
+    // Linked manually, by a symbolic link.
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(&folder, installed(&sandbox, "guard")).unwrap();

@@ -1,4 +1,4 @@
-//! `hooks fire`: the same run as in a session, its exit codes, its JSON, bad input.
+//! `hooks fire`: the same run as in a session, its exit codes, its JSON, invalid input.
 
 use crate::sandbox;
 use hookwright_testkit::Sandbox;
@@ -55,7 +55,7 @@ fn no_matcher_hangs() {
     }
 }
 
-/// However few descriptors there are, a guard that can't start is no yes.
+/// With any number of descriptors, a guard that cannot start does not allow.
 #[cfg(unix)]
 #[test]
 fn a_guard_that_has_no_room_denies() {
@@ -148,7 +148,7 @@ fn bad_input_is_an_error_of_ours_that_says_what_to_do() {
     assert!(run.stderr.contains("stdin holds no JSON object"), "{}", run.stderr);
 }
 
-/// Whoever tries a hook need not know what its event looks like.
+/// The user who tries a hook need not know its event's fields.
 #[test]
 fn every_event_has_a_sample() {
     for event in hookwright_testkit::EVENT_NAMES {
@@ -216,7 +216,7 @@ fn a_hook_that_matches_and_is_not_asked_is_named_with_its_state() {
         assert!(run.stdout.contains(&words), "{}", run.stdout);
         assert!(!run.stdout.contains("allowed") && !run.stdout.contains("no hook matches"), "{}", run.stdout);
         assert!(fire_tool(sandbox, &["--json"]).expect_exit_code(1).json()["doubts"].to_string().contains("the-hook"));
-        // It is not concerned.
+        // The hook does not match.
         if !std::ptr::eq(sandbox, &untrusted) {
             sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).expect_exit_code(0);
         }
@@ -228,7 +228,7 @@ fn a_hook_that_matches_and_is_not_asked_is_named_with_its_state() {
     );
     let run = fire_tool(&broken, &[]).expect_exit_code(1);
     assert!(run.stdout.contains("it seems to hold hook `the-hook`, not asked"), "{}", run.stdout);
-    // Switched off on purpose, beside one that was asked: that is how a session would go.
+    // Disabled on purpose, beside a hook that ran: a session would go on in the same way.
     off.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 0"}]}]}}));
     fire_tool(&off, &[]).expect_exit_code(0);
 }
@@ -303,12 +303,12 @@ fn nobodys_objection_is_no_yes_where_hooks_were_not_asked() {
         let answer = fire_tool(&sandbox, &["--json"]).expect_exit_code(1).json();
         assert_eq!(answer["decision"], Value::Null);
         assert!(answer["doubts"].to_string().contains(words), "{answer}");
-        // Whoever was asked and says no is heard.
+        // A hook that ran and denies counts.
         sandbox
             .user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}));
         fire_tool(&sandbox, &[]).expect_exit_code(2);
     }
-    // Hooks for other events are not missed here.
+    // Hooks for other events are not missing here.
     fire_tool(&with_hook("AfterTool", "*", "exit 2").untrusted(), &[]).expect_exit_code(0);
     assert_eq!(fire_tool(&sandbox(), &["--json"]).expect_exit_code(0).json()["doubts"], json!([]));
 }
@@ -330,7 +330,7 @@ fn a_tool_that_there_is_not_is_said_with_the_one_that_is_near() {
     }
 }
 
-/// In a session it is heard of later; whoever tries it out waits for it, and is told the same.
+/// A session reports the hook later; `hooks fire` waits for it and reports the same.
 #[test]
 fn a_hook_beside_its_event_is_waited_for_and_told_as_in_a_session() {
     let sandbox = sandbox();

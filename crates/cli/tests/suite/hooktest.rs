@@ -1,4 +1,4 @@
-//! `hooks test`: passing, failing with a diff, skipping aloud, broken files.
+//! `hooks test`: cases that pass, fail with a diff or are skipped with a message, and broken files.
 
 use crate::sandbox;
 use hookwright_testkit::fs;
@@ -118,7 +118,7 @@ fn nothing_is_tested_in_an_untrusted_folder() {
     assert!(run.stderr.contains("is not trusted, so nothing in it is run") && run.stderr.contains("hint: "), "{run:?}");
     let json = sandbox.run(&["hooks", "test", "--json"]).expect_exit_code(1).json();
     assert_eq!((&json["ok"], &json["files"]), (&json!(false), &json!([])));
-    // Neither the files by name, nor from a folder that is trusted.
+    // Neither named files, nor from a trusted folder.
     let file = sandbox.project().join(".gemini/guard.hooktest.toml").display().to_string();
     sandbox.run(&["hooks", "test", &file]).expect_exit_code(1);
     let elsewhere = sandbox.sibling_path("elsewhere");
@@ -126,7 +126,7 @@ fn nothing_is_tested_in_an_untrusted_folder() {
     let elsewhere = elsewhere.display().to_string();
     sandbox.run(&["hooks", "trust", "--folder", "--project", &elsewhere]).expect_exit_code(0);
     sandbox.run(&["hooks", "test", "--project", &elsewhere, &file]).expect_exit_code(1);
-    // Firing runs no hook of the project either, and says so.
+    // `hooks fire` does not run the project's hooks either, and says so.
     let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", "{}"]).expect_exit_code(1);
     assert!(run.stderr.contains("this folder is not trusted"), "{run:?}");
     assert!(!mark.exists());
@@ -134,7 +134,7 @@ fn nothing_is_tested_in_an_untrusted_folder() {
     assert!(mark.exists());
 }
 
-/// A case that is to come to the same under other agents is run through their dialects, and says under which.
+/// A case for several agents runs through their formats, and is reported with the agent's name.
 #[test]
 fn a_case_runs_through_other_agents_dialects() {
     let sandbox = project();
@@ -154,7 +154,7 @@ fn a_case_runs_through_other_agents_dialects() {
     assert!(run.stdout.contains("kodex") && run.stdout.contains("the agents are"), "{run:#?}");
 }
 
-/// A guard that reads our words alone is blind to nobody's: what differs under an agent is a failure of the case there.
+/// A case that gives another result under an agent fails there.
 #[test]
 fn a_hook_that_looks_at_the_agent_fails_under_it() {
     let sandbox = sandbox();
@@ -166,12 +166,12 @@ fn a_hook_that_looks_at_the_agent_fails_under_it() {
         .replace("reason_contains = [\"too\", \"bad\"]\n", "")
         .replace("[case.expect]", "as = [\"claude-code\"]\n[case.expect]");
     sandbox.write(".gemini/guard.hooktest.toml", &case);
-    // Claude Code writes whole paths; a guard that compares relative ones does not hold there.
+    // Claude Code sends absolute paths; a guard that compares relative ones does not work there.
     let run = sandbox.run(&["hooks", "test"]).expect_exit_code(1);
     assert!(run.stdout.contains("FAIL refuses the bad (as claude-code)"), "{run:#?}");
 }
 
-/// A filter that lets nothing through proves nothing.
+/// A filter that matches no case is not a success.
 #[test]
 fn no_case_is_no_success() {
     let sandbox = project();
@@ -182,7 +182,7 @@ fn no_case_is_no_success() {
     sandbox.run(&["hooks", "test", "--filter", "refuses"]).expect_exit_code(0);
 }
 
-/// A case of BeforeTool that expects what is written there.
+/// A case of BeforeTool with this expectation.
 fn case(expect: &str) -> String {
     format!("[[case]]\nname = \"it\"\nevent = \"BeforeTool\"\ntool = \"write_file\"\n[case.expect]\n{expect}\n")
 }
@@ -191,7 +191,7 @@ fn link(sandbox: &Sandbox, target: &str, at: &str) {
     std::os::unix::fs::symlink(target, sandbox.project().join(at)).unwrap();
 }
 
-/// Packages are installed in the project, or beside the hooks; by path they are links to folders anywhere.
+/// Packages are installed in the project or beside the hooks; by path they are links to any folder.
 #[test]
 fn a_case_has_the_packages_of_its_project() {
     let sandbox = sandbox();
@@ -211,7 +211,7 @@ fn a_case_has_the_packages_of_its_project() {
     sandbox.write(".gemini/t.hooktest.toml", format!("[setup]\ngit = true\n{seen}"));
     let run = sandbox.run(&["hooks", "test"]);
     assert_eq!(run.code, Some(0), "{}", run.stdout);
-    // A test does not write into what is the user's.
+    // A test does not write into the user's files.
     let into = "files = { \".gemini/hooks/node_modules/lib/name\" = \"changed\" }";
     sandbox.write(".gemini/t.hooktest.toml", format!("[setup]\n{into}\n{seen}"));
     let run = sandbox.run(&["hooks", "test"]).expect_exit_code(1);
@@ -268,7 +268,7 @@ fn folders_are_copied_and_what_is_left_out_is_said() {
     assert!(run.stdout.contains("can't copy") && run.stdout.contains("gone"), "{}", run.stdout);
 }
 
-/// Nobody objects where nobody could be asked: that such a case passes proves nothing.
+/// A case that passes because its hook failed proves nothing, and the report says so.
 #[test]
 fn a_case_that_passes_with_a_hook_that_failed_says_so() {
     let sandbox = sandbox();
@@ -284,7 +284,7 @@ fn a_case_that_passes_with_a_hook_that_failed_says_so() {
     assert!(run.stdout.ends_with("1 passed (1 with a hook that failed), 0 failed, 0 skipped\n"), "{}", run.stdout);
     let told = sandbox.run(&["hooks", "test", "--json"]).expect_exit_code(0).json();
     assert_eq!(told["files"][0]["cases"][0]["hook_failed"], true, "{told:#}");
-    // One that expects the failure proves that.
+    // A case that expects the failure proves it.
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 7"}]}]}}));
     sandbox.write(".gemini/t.hooktest.toml", case("exit_code = 7"));
     assert!(sandbox.run(&["hooks", "test"]).expect_exit_code(0).stdout.ends_with("\n1 passed, 0 failed, 0 skipped\n"));

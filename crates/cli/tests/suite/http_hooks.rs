@@ -1,5 +1,5 @@
-//! HTTP hooks from end to end: the real binary against real services on this machine, which answer well, badly and not at
-//! all. What is written and read of them elsewhere (lists, trust, the screen) is in here too.
+//! HTTP hooks end to end: the real binary against real services on this machine, which answer well, badly and not at
+//! all. Lists, trust and the screen are tested here too.
 
 mod connections;
 mod example;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::agent::{assert_contains, assert_lacks};
 use crate::sandbox;
 
-/// An http hook by the name of `policy`, with more keys.
+/// An HTTP hook named `policy`, with more keys.
 fn policy(url: &str, more: Value) -> Value {
     let mut hook = json!({"type": "http", "name": "policy", "url": url, "timeout": 30000});
     hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -33,7 +33,7 @@ fn project(event: &str, hook: Value) -> Sandbox {
     sandbox
 }
 
-/// A project with a guard before tools that this service is.
+/// A project whose guard on BeforeTool is this service.
 fn guarded(service: &TestHttpService) -> Sandbox {
     project("BeforeTool", policy(&format!("{}/hook", service.address), json!({"guard": true})))
 }
@@ -107,7 +107,7 @@ fn an_object_is_obeyed_and_what_is_no_objection_is_none() {
         (ServiceReply::status(204, "", ""), 0),
         (ServiceReply::status(204, "content-length: 0\r\n", ""), 0),
         (ServiceReply::status(201, "", "{\"decision\": \"deny\"}"), 2),
-        // A byte order mark, white space, no type, another type.
+        // A byte order mark, white space, no content type, another content type.
         (ServiceReply::status(200, "", "\u{feff} \r\n{\"decision\": \"deny\"}\n"), 2),
         (ServiceReply::status(200, "content-type: text/html\r\n", "{\"decision\": \"deny\"}"), 2),
         (ServiceReply::Close(b"HTTP/1.0 200 OK\r\n\r\n{\"decision\": \"deny\"}".to_vec()), 2),
@@ -142,7 +142,7 @@ fn a_rewrite_a_context_a_stop_and_an_ask_do_in_a_session_what_a_commands_would()
     assert_contains(&run.stderr, "that will do");
     let told = service.requests().iter().find(|asked| asked.body.contains("\"BeforeModel\"")).unwrap().body.clone();
     assert_contains(&told, "the code is frozen");
-    // Nobody is there who could be asked.
+    // There is no user to ask.
     let service = saying(json!({"decision": "ask", "reason": "sure?"}));
     let sandbox = guarded(&service);
     prompt(&sandbox, &writes(), &[]);
@@ -189,7 +189,7 @@ fn one_that_nobody_waits_for_and_one_that_is_switched_off() {
     });
     let hook = policy(&service.address, json!({"async": true}));
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
-    // The call goes on until the service has been asked beside it.
+    // The call runs until the service has got the background request.
     let call = json!({"command": "until [ -e go ]; do sleep 0.05; done; echo over > a.txt"});
     prompt(&sandbox, &ReplayBuilder::new().calls("run_shell_command", call).says("done"), &[]).expect_exit_code(0);
     assert_eq!((sandbox.read("a.txt").trim(), service.requests().len()), ("over", 1));
@@ -216,7 +216,7 @@ fn in_a_sequence_the_next_sees_what_the_first_changed_and_a_no_ends_it() {
     assert_eq!(third.requests().len(), 0);
 }
 
-/// The text of a piece of an answer that a service was asked about.
+/// Returns the text of the answer's piece in a request to the service.
 fn text_of(asked: &TestHttpRequest) -> String {
     asked.json()["llm_response"]["candidates"][0]["content"]["parts"][0].as_str().unwrap_or_default().to_owned()
 }

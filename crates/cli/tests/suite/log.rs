@@ -1,5 +1,4 @@
-//! The log, from outside: off unless asked for, whole lines that belong together by their ids, no secrets, and never on
-//! a screen.
+//! The log: off by default, whole lines that share ids, without secrets, and never on a screen.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -20,7 +19,7 @@ fn log(sandbox: &Sandbox) -> String {
     fs::read_to_string(file(sandbox)).unwrap()
 }
 
-/// A project whose hook objects to nothing, and an answer that calls a tool.
+/// A project whose hook objects to nothing, and a model that calls a tool.
 fn guarded(sandbox: Sandbox) -> Sandbox {
     let command = sandbox.script("guard.sh", "cat > /dev/null");
     let guard = json!({"matcher": "glob", "hooks": [{"type": "command", "name": "guard", "command": command}]});
@@ -33,7 +32,7 @@ fn ask(sandbox: &Sandbox, more: &[&str]) -> ProgramRun {
     sandbox.run(&[&["-p", "which files?", "--fake-responses", &replay], more].concat()).expect_exit_code(0)
 }
 
-/// Each line holds its words, and the lines come in this order.
+/// Asserts that lines with these words come in this order.
 #[track_caller]
 fn in_order(log: &str, lines: &[&[&str]]) {
     let mut rest = log.lines();
@@ -43,7 +42,7 @@ fn in_order(log: &str, lines: &[&[&str]]) {
     }
 }
 
-/// `2026-01-31T10:20:30.456Z DEBUG 4242 hooks::running::dispatch …`; the process that wrote it.
+/// Checks a line's form, `2026-01-31T10:20:30.456Z DEBUG 4242 hooks::running::dispatch …`, and returns the process id.
 #[track_caller]
 fn process_of(line: &str) -> &str {
     let shape: String = line.chars().take(24).map(|char| if char.is_ascii_digit() { '0' } else { char }).collect();
@@ -107,7 +106,7 @@ fn a_filter_chooses_parts() {
     assert!(run.stderr.contains(warning), "{}", run.stderr);
     let log = log(&sandbox);
     assert_eq!(log.lines().count(), 3, "{log}");
-    // Where it belongs is said all the same.
+    // The line still names its turn and event.
     assert!(
         log.lines().all(|line| line.contains(" hooks::running::dispatch turn{id=") && line.contains(":event{id=1 ")),
         "{log}"
@@ -152,7 +151,7 @@ fn lines_of_several_processes_stay_whole() {
     }
 }
 
-/// A server that refuses everything, and repeats what it was given as the reason.
+/// A server that refuses every request and repeats the key as the reason.
 fn refusing_server() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! `list`, `show`, `enable`, `disable`, `trust`, `new`, `schema`: what people manage hooks with.
+//! `list`, `show`, `enable`, `disable`, `trust`, `new`, `schema`: the commands that manage hooks.
 
 use crate::sandbox;
 use hookwright_testkit::deadline::*;
@@ -44,7 +44,7 @@ fn show_tells_everything_about_one_hook() {
     sandbox.run(&["hooks", "show", "nobody"]).expect_exit_code(1);
 }
 
-/// Variables are told by their names: what they hold may be a secret.
+/// Only the names of variables are shown: their values may be secrets.
 #[test]
 fn show_tells_what_counts_on_a_failure_and_names_the_variables() {
     let sandbox = sandbox().env("THEIRS", "s3cret-of-the-shell");
@@ -182,7 +182,7 @@ fn enabling_what_another_layer_switches_off_fails_and_says_so() {
     assert!(run.stderr.contains("hook `p` is still switched off by the user settings"), "{}", run.stderr);
     sandbox.user_settings(&json!({}));
     sandbox.run(&["hooks", "enable", "p"]).expect_exit_code(0);
-    // The hook's own declaration is no list.
+    // The hook's own declaration is not a list.
     let mut off = hook("p");
     off["enabled"] = json!(false);
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [off]}]}}));
@@ -223,8 +223,7 @@ fn a_settings_file_that_cannot_be_written_stays_as_it_is() {
     let sandbox = sandbox();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}}));
     let before = sandbox.read(".gemini/settings.json");
-    // A file that only looks writable to root is protected by the folder being gone from under the lock: a full disk is
-    // played by a limit on file sizes, which holds for root too.
+    // File modes do not stop root. A limit on file sizes, which also holds for root, stands for a full disk.
     let script = format!("ulimit -f 0; exec {:?} hooks disable p", env!("CARGO_BIN_EXE_hookwright"));
     let mut command = std::process::Command::new("sh");
     command.args(["-c", &script]).current_dir(sandbox.project()).env_clear();
@@ -438,7 +437,7 @@ fn an_example_is_taken_over_with_its_tests() {
         sandbox
             .run(&["hooks", "fire", "BeforeTool", "--tool", "run_shell_command", "--args", push])
             .expect_exit_code(2);
-        // A second time nothing is doubled or overwritten.
+        // A second run adds and overwrites nothing.
         let again = sandbox.run(&[&["hooks", "add", "secret-scanner"], more].concat()).expect_exit_code(1);
         assert!(again.stderr.contains("exists already"), "{}", again.stderr);
     }
@@ -481,7 +480,7 @@ fn removing_takes_the_hook_from_the_file_that_has_it() {
     assert_eq!(sandbox.read(".gemini/settings.json"), "{ \"hooks\": {");
 }
 
-/// Names of other things come with the near one too.
+/// Other unknown names come with a suggestion too.
 #[test]
 fn other_names_that_there_are_not_are_said_with_the_one_that_is_near() {
     let sandbox = sandbox();
@@ -501,8 +500,8 @@ fn other_names_that_there_are_not_are_said_with_the_one_that_is_near() {
     }
 }
 
-/// A project's command in a folder that is not trusted is neither unknown nor words for the model; one that is named like a
-/// built-in command has another name, and that is said.
+/// A project's command in an untrusted folder is neither unknown nor a prompt for the model. A command with the name of
+/// a built-in one gets another name, and that is reported.
 #[test]
 fn custom_commands_that_wait_or_clash_are_said() {
     let sandbox = sandbox().untrusted();
@@ -523,7 +522,7 @@ fn custom_commands_that_wait_or_clash_are_said() {
     assert!(run("/workspace.restore").expect_exit_code(0).stdout.contains("done"));
 }
 
-/// The panel as text: by event, each hook with source, type, state and description, also of several lines.
+/// The panel as text: by event, each hook with source, type, state and description, which may have several lines.
 #[test]
 fn the_panel_without_a_screen_is_organised_by_event() {
     let sandbox = sandbox();
@@ -545,7 +544,7 @@ fn the_panel_without_a_screen_is_organised_by_event() {
     assert_eq!(json.json()["response"], expected);
 }
 
-/// `-p '/hooks …'` does what the sub-command does, except where it could take guards away.
+/// `-p '/hooks …'` does what the sub-command does, except where it could remove guards.
 #[test]
 fn hooks_are_managed_without_a_screen() {
     let sandbox = sandbox();

@@ -1,4 +1,4 @@
-//! `hookwright mcp add, remove, list, enable, disable`, and words that are no prompts.
+//! `hookwright mcp add, remove, list, enable, disable`, and command names that are not prompts.
 
 use crate::sandbox;
 use hookwright_testkit::deadline::*;
@@ -137,7 +137,7 @@ fn what_may_surprise_about_a_new_server_is_said() {
     assert!(run.stderr.contains("its tools are called mcp__my_server__TOOL"), "{}", run.stderr);
     let fine = sandbox.run(&["mcp", "add", "fine", "sh"]).expect_exit_code(0);
     assert!(!fine.stderr.contains("warning") && !fine.stderr.contains("called mcp__"), "{}", fine.stderr);
-    // An address may be made of variables; whether it is one is known when they are filled in.
+    // An address may consist of variables; it is checked when they are expanded.
     let later = sandbox.run(&["mcp", "add", "later", "-t", "http", "${SOME_URL}"]).expect_exit_code(0);
     assert!(!later.stderr.contains("does not count"), "{}", later.stderr);
     let unset = sandbox.run(&["mcp", "add", "unset", "-t", "http", "${NOBODY_SETS_THIS}"]).expect_exit_code(0);

@@ -1,4 +1,5 @@
-//! MCP servers in a session: the built binary, servers that are shell scripts or the demo's own, real hooks, replayed models.
+//! MCP servers in a session: the built binary, servers that are shell scripts or the demo's, real hooks, replayed
+//! models.
 
 mod auth;
 pub(crate) mod authority;
@@ -12,19 +13,19 @@ use hookwright_testkit::fs;
 use hookwright_testkit::{MCP_SERVER, ProgramRun, ReplayBuilder, Sandbox, has_program, report_skipped};
 use serde_json::{Value, json};
 
-/// The demo's own server.
+/// The demo's server.
 fn demo_server() -> Value {
     json!({ "command": env!("CARGO_BIN_EXE_hookwright"), "args": ["serve-demo-mcp"] })
 }
 
-/// A shell script that does these things its own way.
+/// A server that is a shell script, with these behaviours.
 fn script(ways: &[(&str, &str)]) -> Value {
     let env: Value = ways.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
-    // Settings would fill in what looks like a variable of theirs.
+    // Settings would expand text that looks like a variable.
     json!({ "command": "sh", "args": ["server.sh"], "env": env })
 }
 
-/// A project whose user has these servers, and a hook on every tool that keeps what it is told.
+/// A project whose user has these servers, and a hook on every tool that logs its input.
 fn sandbox(servers: Value) -> Sandbox {
     sandbox_with(json!({ "mcpServers": servers }))
 }
@@ -49,7 +50,7 @@ fn run_prompt(sandbox: &Sandbox, prompt: &str, replay: &ReplayBuilder, more: &[&
     sandbox.run(&[&["-p", prompt, "--fake-responses", file.as_str(), "--output-format", "stream-json"], more].concat())
 }
 
-/// What a call came to, as the stream tells it.
+/// Returns the tool results in the output stream.
 fn tool_results(run: &ProgramRun) -> Vec<Value> {
     run.json_lines().into_iter().filter(|line| line["type"] == "tool_result").collect()
 }
@@ -101,7 +102,7 @@ fn hooks_refuse_in_both_spellings() {
     }
 }
 
-/// Arguments and addresses are told as they are written: what variables stand for may be secret.
+/// Hooks get arguments and addresses as written: the values of variables may be secrets.
 #[test]
 fn what_variables_are_filled_in_with_reaches_no_hook_and_no_record() {
     let mut server = script(&[]);
@@ -117,7 +118,7 @@ fn what_variables_are_filled_in_with_reaches_no_hook_and_no_record() {
     assert!(!fs::read_to_string(&outfile).unwrap().contains("s3cret"));
 }
 
-/// What a server is called in the settings is what people write, whatever models are told.
+/// Rules and matchers use the server's name from the settings, whatever name the model gets.
 #[test]
 fn guards_know_a_server_by_the_name_that_it_has_in_the_settings() {
     let long = "the.server of a name with more than 32 letters";
@@ -386,7 +387,7 @@ fn a_resource_that_a_prompt_names_passes_the_hooks_and_goes_along() {
     assert!(seen[1]["tool_response"].to_string().contains("hooks see everything"), "{}", seen[1]);
 }
 
-/// The servers that the protocol's own people keep, where somebody has installed them.
+/// The reference servers of the protocol, where they are installed.
 fn real_server(name: &str) -> Option<Value> {
     let modules = std::env::var_os("HOOKWRIGHT_MCP_SERVERS").filter(|path| !path.is_empty())?;
     let program = Path::new(&modules).join(".bin").join(name);
@@ -434,7 +435,7 @@ fn server_filesystem_of_the_protocols_own_people() {
     assert_eq!(results[1]["status"], "error", "{}", results[1]);
 }
 
-/// A server may do at its start what no call of the agent would get past the guards.
+/// A server may do at its start what the guards would not allow any call.
 #[test]
 fn a_server_that_changes_guards_as_it_starts_is_found_out() {
     let program = env!("CARGO_BIN_EXE_hookwright");

@@ -1,4 +1,4 @@
-//! `hooks migrate --from-claude`: added to what is there, nothing overwritten, nothing doubled.
+//! `hooks migrate --from-claude`: adds to the existing hooks, overwrites nothing and duplicates nothing.
 
 use crate::sandbox;
 use hookwright_testkit::fs;
@@ -54,7 +54,7 @@ fn the_users_own_go_to_the_user() {
     assert!(text.contains("BeforeTool"), "{text}");
 }
 
-/// Guards that hold under Claude Code hold when they are taken over; what it does not hear itself is heard here.
+/// Guards that deny under Claude Code deny after the migration; answers that Claude Code ignores count here.
 #[test]
 fn guards_are_fired_both_ways_and_hold() {
     let sandbox = sandbox().project_named("a project's");
@@ -65,7 +65,7 @@ fn guards_are_fired_both_ways_and_hold() {
     let report = verify(&sandbox).expect_exit_code(1).json();
     let different: Vec<_> =
         report["cases"].as_array().unwrap().iter().filter(|case| !case["difference"].is_null()).collect();
-    // The one that logs before it answers, and the one that answers without the event's name.
+    // The hook that logs before it answers, and the hook that answers without the event's name.
     assert!(different.iter().all(|case| case["difference"] == "stricter"), "{different:#?}");
     assert!(different.iter().any(|case| case["tool_input"]["command"] == "git push --force origin main"), "{report:#}");
     assert!(!sandbox.has_file(".gemini/settings.json"), "nothing is changed");
@@ -81,7 +81,7 @@ fn guards_are_fired_both_ways_and_hold() {
     assert!(shown.stdout.contains("CLAUDE CODE") && shown.stdout.contains("the same in both"), "{}", shown.stdout);
 }
 
-/// Whoever can object there is tried here too, whatever the event; what can't be refused here is said.
+/// Every event that a hook can deny in Claude Code is fired both ways; those that cannot be denied here are reported.
 #[test]
 fn every_event_that_can_be_objected_to_is_fired_both_ways() {
     let sandbox = sandbox();
@@ -109,7 +109,7 @@ fn every_event_that_can_be_objected_to_is_fired_both_ways() {
     for event in ["UserPromptSubmit", "Stop", "PostToolUse", "PostToolUseFailure"] {
         assert!(of(event).iter().any(|case| case["here"]["decision"] == "deny"), "{event}: {report:#}");
     }
-    // Compression can't be refused here.
+    // Compression cannot be denied here.
     assert!(of("PreCompact").iter().all(|case| case["difference"] == "weaker"), "{report:#}");
     assert_eq!(report["guards"], 6);
     assert!(!sandbox.has_file("RAN"), "nobody can object to a session's start");

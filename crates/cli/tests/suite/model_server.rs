@@ -1,5 +1,5 @@
-//! A model server on loopback that speaks the wire formats of the Gemini API and of OpenAI's chat completions, wants a key if
-//! it was given one, and remembers what it was asked.
+//! A model server on loopback that speaks the wire formats of the Gemini API and of OpenAI's chat completions, can
+//! require a key, and records its requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ pub(crate) struct ModelServer {
     requests: Arc<Mutex<Vec<ModelServerRequest>>>,
 }
 
-/// A request as it came.
+/// A request as it was received.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelServerRequest {
     pub(crate) line: String,
@@ -22,7 +22,7 @@ pub(crate) struct ModelServerRequest {
 }
 
 impl ModelServer {
-    /// One that calls itself so in its answers, lets in whoever has the key, and has these models.
+    /// Starts a server that names itself in its answers, accepts this key, and lists these models.
     pub(crate) fn start(name: &'static str, key: &'static str, models: &'static [&'static str]) -> ModelServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -37,12 +37,12 @@ impl ModelServer {
         ModelServer { address, requests: seen }
     }
 
-    /// What it was asked so far.
+    /// Returns the requests so far.
     pub(crate) fn received_requests(&self) -> Vec<ModelServerRequest> {
         self.requests.lock().unwrap().clone()
     }
 
-    /// How often a model was asked.
+    /// Returns the number of requests to a model.
     pub(crate) fn model_request_count(&self) -> usize {
         self.received_requests().iter().filter(|seen| seen.line.starts_with("POST")).count()
     }
@@ -90,7 +90,7 @@ fn serve(
     }
 }
 
-/// Servers like to repeat a key that they refuse.
+/// Returns the refusal of a key, which it repeats as many servers do.
 fn refusal(given: &str) -> (&'static str, &'static str, String) {
     let error = json!({"error": {"message": format!("the key {given} is no key"), "code": "invalid_api_key"}});
     ("401 Unauthorized", "application/json", error.to_string())

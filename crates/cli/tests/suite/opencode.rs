@@ -1,4 +1,5 @@
-//! The plugin that `agents install opencode` generates, under node: with the real bridge, and with programs that misbehave.
+//! The plugin that `agents install opencode` generates, under node: with the real bridge, and with programs that
+//! misbehave.
 
 use std::process::Command;
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::agents::{place, program};
 
-/// Runs the generated plugin's functions under node, with a program in Hookwright's place.
+/// Runs the generated plugin's functions under node, with another program in place of Hookwright.
 fn plugin(sandbox: &Sandbox, hookwright: Option<&str>, test: &str) -> Option<Value> {
     if !has_program("node") {
         report_skipped("the_plugin_for_opencode", "there is no node");
@@ -63,7 +64,7 @@ fn the_plugin_for_opencode_does_what_is_answered_and_refuses_otherwise() {
     let payload: Value =
         serde_json::from_str(&fs::read_to_string(sandbox.sibling_path("bin/hookwright.in")).unwrap()).unwrap();
     assert_eq!((&payload["hook_event_name"], &payload["tool_name"]), (&json!("tool.execute.before"), &json!("bash")));
-    // Whatever goes wrong is a no with words.
+    // Every failure is a denial with a message.
     for (script, words) in [
         (None, "is not installed on this machine"),
         (Some("exit 1"), "ended with 1"),
@@ -80,7 +81,7 @@ fn the_plugin_for_opencode_does_what_is_answered_and_refuses_otherwise() {
         let refused = plugin(&sandbox, script, call).unwrap();
         assert!(refused["no"].as_str().unwrap_or_default().contains(words), "{script:?} {refused}");
     }
-    // One that the project brings along is nobody.
+    // A hookwright inside the project does not count.
     program(&sandbox.project().join("tools"), "hookwright", "echo '{\"decision\": \"allow\"}'");
     assert!(plugin(&sandbox, None, call).unwrap()["no"].as_str().unwrap().contains("only inside of this project"));
     let hidden =

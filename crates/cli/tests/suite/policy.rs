@@ -1,5 +1,5 @@
-//! Policies against the real binary: no spelling gets around a deny, only those who may loosen do, and `policy …` says
-//! which rule decides.
+//! Policies with the real binary: no spelling bypasses a deny, only trusted files can loosen, and `policy …` names the
+//! rule that decides.
 
 use crate::sandbox;
 use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox};
@@ -71,8 +71,8 @@ fn no_spelling_gets_around_a_deny() {
         assert_contains(&run.stderr, "Tool execution denied by policy: keep it");
         assert!(sandbox.has_file("x"), "{command}");
     }
-    // What only the running shell knows may be what is denied: it is asked, and nobody is there. So is what another
-    // language may run, or do in its place.
+    // What only the running shell knows may be denied: such a command needs approval, and there is no user. So does a
+    // command that another language may run or replace.
     for command in [
         "X=rm; $X -rf x",
         "awk 'BEGIN{system(\"rm x\")}'",
@@ -97,7 +97,7 @@ fn an_ask_is_asked_in_yolo_too() {
     sandbox.write("p/ask.toml", ASK_TOUCH);
     let run = shell(&sandbox, "touch ran", &["--policy", "p"]).expect_exit_code(0);
     assert_contains(&run.stderr, "ask.toml:1 (user, priority 0) wants the user asked, and nobody is there");
-    // No flag stands above a rule, so none is named.
+    // No flag overrides a rule, so none is suggested.
     assert!(!run.stderr.contains("--allowed-tools") && !run.stderr.contains("--approval-mode"), "{}", run.stderr);
     assert!(!sandbox.has_file("ran"));
     shell(&sandbox, "touch ran", &[]).expect_exit_code(0);
@@ -160,7 +160,7 @@ fn options_before_the_sub_command_get_around_nothing() {
     for command in ["git -C x push", "git -c a=b push", "git --no-pager push -f", "npm --prefix x run build"] {
         assert_eq!(code(command), Some(2), "{command}");
     }
-    // Whoever allows means what is written.
+    // An allow rule covers only what is written.
     assert_eq!((code("git log"), code("git -C x log")), (Some(0), Some(3)));
 }
 
@@ -270,7 +270,7 @@ fn every_command_begins_with_nothing() {
     assert_contains(&sandbox.run(&["policy", "list"]).stderr, "an empty prefix would allow every command");
 }
 
-/// A bad escape in a file that only allows something costs that file; where a rule could deny, nothing starts.
+/// A bad escape in a file that only allows something drops that file; where a rule could deny, no session starts.
 #[test]
 fn a_broken_policy_that_only_allows_is_left_out_aloud() {
     let sandbox = sandbox();

@@ -1,5 +1,5 @@
-//! A cloned repository runs nothing through people's own hooks: in a folder that is not trusted they run elsewhere, with a git
-//! that starts no programs of the repository's.
+//! A cloned repository runs nothing through the user's own hooks: in an untrusted folder they run in another directory,
+//! with a git that starts no programs of the repository.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::sandbox;
 
-/// A folder that nobody trusts, with a user's hook.
+/// An untrusted folder with a hook of the user.
 fn untrusted_project(script: &str) -> Sandbox {
     let sandbox = sandbox().untrusted();
     let hook = json!({"type": "command", "name": "mine", "command": script});
@@ -41,7 +41,7 @@ fn git(sandbox: &Sandbox, args: &[&str]) {
     assert!(run.status.success(), "{args:?}: {run:?}");
 }
 
-/// A program of the repository's that leaves a mark when it runs.
+/// A program of the repository that leaves a file when it runs.
 fn marking_program(sandbox: &Sandbox) -> String {
     let path = sandbox
         .write("evil.sh", format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", sandbox.sibling_path("pwned").display()));
@@ -70,7 +70,7 @@ fn in_an_untrusted_folder_the_users_hooks_run_elsewhere_and_know_where_the_sessi
     let input: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(sandbox.home().join("input")).unwrap()).unwrap();
     assert_eq!(input["cwd"], project);
-    // Where the folder is trusted, they run in it.
+    // In a trusted folder, they run in it.
     sandbox.run(&["-p", "say hello", "--skip-trust"]).expect_exit_code(0);
     assert!(fs::read_to_string(sandbox.home().join("where")).unwrap().starts_with(&format!("{project}\n")));
 }
@@ -138,13 +138,13 @@ fn git_in_the_users_hook_starts_nothing_of_the_repositorys() {
         }
         files.iter().for_each(|(path, text)| drop(sandbox.write(path, text)));
         sandbox.write("a.txt", "two\n");
-        // Whatever the setting up has started.
+        // Removes the mark that the setup itself may have left.
         let _ = std::fs::remove_file(sandbox.sibling_path("pwned"));
         prompt(&sandbox);
         assert_not_run(&sandbox, what);
         let said = fs::read_to_string(sandbox.home().join("said")).unwrap();
         let off = ["filter", "external", "textconv"].iter().any(|word| what.contains(word));
-        // Where nothing else helps, git finds no repository, and says so.
+        // As a last resort, git finds no repository and says so.
         assert_eq!(said.contains("git-is-off"), off, "{what}: {said}");
         assert_eq!(said.contains("a.txt") && said.contains("+two"), !off, "{what}: {said}");
     }
@@ -152,7 +152,7 @@ fn git_in_the_users_hook_starts_nothing_of_the_repositorys() {
 
 #[test]
 fn npm_settings_of_the_repository_do_not_reach_the_users_hook() {
-    // What npm and node read, they read from where they are started.
+    // npm and node read these files from the working directory.
     let sandbox = untrusted_project(
         "for file in .npmrc package.json node_modules .env .python-version; do test ! -e $file || touch \"$HOME/found\"; done",
     );

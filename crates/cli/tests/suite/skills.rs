@@ -1,4 +1,4 @@
-//! Skills from their folders to the model: offered, asked about, loaded, readable; and the commands that manage them.
+//! Skills from their folders to the model: offered, approved, loaded, readable; and the commands that manage them.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -17,7 +17,7 @@ fn skill(folder: &Path, name: &str, description: &str) {
     std::fs::write(folder.join(name).join("SKILL.md"), text).unwrap();
 }
 
-/// A user's skill `pdf` with a file beside it, and hooks that keep what they are told.
+/// A user's skill `pdf` with a file beside it, and hooks that log their input.
 fn place() -> Sandbox {
     let sandbox = sandbox();
     let user = sandbox.home().join(".gemini/skills");
@@ -41,7 +41,7 @@ fn run(sandbox: &Sandbox, replay: &ReplayBuilder, more: &[&str]) -> ProgramRun {
     sandbox.run(&[&["-p", "go", "--fake-responses", file.as_str()], more].concat())
 }
 
-/// What the model is asked first, as it goes over the wire.
+/// Returns the first request to the model, as sent over the wire.
 pub(super) fn first_request(sandbox: Sandbox) -> (Sandbox, Value) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -65,7 +65,7 @@ pub(super) fn first_request(sandbox: Sandbox) -> (Sandbox, Value) {
     (sandbox, serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {body}")))
 }
 
-/// What the system prompt says of skills, and which can be activated.
+/// Returns the system prompt's section on skills, and the names that can be activated.
 fn skills_section(sandbox: Sandbox) -> (Sandbox, Option<String>, Value) {
     let (sandbox, request) = first_request(sandbox);
     let system = request["systemInstruction"]["parts"][0]["text"].as_str().unwrap();
@@ -87,7 +87,7 @@ fn a_skill_is_offered_loaded_and_its_folder_read() {
     let sandbox = place();
     let notes = sandbox.home().join(".gemini/skills/pdf/notes.txt").display().to_string();
     let read = ReplayBuilder::new().calls("read_file", json!({"file_path": notes}));
-    // Before it is activated, its folder is closed.
+    // Its folder is not readable before the skill is activated.
     run(&sandbox, &read.clone().says("done"), &["--yolo"]).expect_exit_code(0);
     let before = &logged(&sandbox, "AfterTool")[0]["tool_response"];
     assert_eq!(before["error"]["type"], "path_not_in_workspace", "{before}");
@@ -173,7 +173,7 @@ fn skills_are_listed_with_their_states() {
     std::fs::write(sandbox.home().join(".gemini/skills/broken/SKILL.md"), "---\nname: broken\n---\n").unwrap();
     let run = sandbox.run(&["skills", "list"]).expect_exit_code(0);
     let shown = |text: &str| text.replace(&sandbox.home().parent().unwrap().display().to_string(), "");
-    // Columns are as wide as the box's own path.
+    // The columns are as wide as the sandbox's path.
     let table: Vec<Vec<String>> = shown(&run.stdout)
         .lines()
         .map(|line| line.split("  ").filter(|cell| !cell.is_empty()).map(|cell| cell.trim().to_owned()).collect())
@@ -281,7 +281,7 @@ fn installing_shows_what_comes_and_needs_consent() {
     sandbox.run(&["skills", "install", &from, "--consent"]).expect_exit_code(0);
     assert!(skills.join("one/run.sh").is_file() && skills.join("two/SKILL.md").is_file());
     assert_eq!(std::fs::read_dir(&skills).unwrap().count(), 2, "no draft is left");
-    // One alone, over the one that is there.
+    // A single skill, which replaces the installed one.
     std::fs::write(sandbox.sibling_path("offered/one/new.sh"), "").unwrap();
     let run = sandbox.run(&["skills", "install", &format!("{from}/one"), "--consent"]).expect_exit_code(0);
     assert!(run.stderr.contains("skill `one` is installed already"), "{run:#?}");
@@ -369,7 +369,7 @@ fn a_skill_that_is_the_users_alone_is_called_by_its_name() {
     let (sandbox, said, tools) = skills_section(sandbox);
     assert_eq!(said, None, "{tools}");
 
-    // The model can't, whatever it tries; the user can.
+    // The model cannot activate it in any way; the user can.
     let refused =
         run(&sandbox, &activate_replay().says("no"), &["--allowed-tools", "activate_skill"]).expect_exit_code(0);
     assert!(refused.stderr.contains("not found"), "{}", refused.stderr);

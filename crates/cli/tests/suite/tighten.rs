@@ -1,5 +1,5 @@
-//! A project may tighten, never loosen: every way in which its settings and its `.env` could open, hide, send or start
-//! something, tried on the real program.
+//! A project may tighten settings, never loosen them: every way in which its settings and its `.env` could open, hide,
+//! send or start something, tried on the real program.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::sandbox;
 
-/// What the user says, if anything, and what a project says to loosen it.
+/// The user's settings, if any, and project settings that would loosen them.
 fn loosenings() -> Vec<(&'static str, Value, Value)> {
     let none = Value::Null;
     vec![
@@ -127,7 +127,7 @@ fn a_projects_env_does_not_send_the_users_key_elsewhere() {
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
         String::from_utf8_lossy(&heard[..count]).into_owned()
     });
-    // The user's own address is asked; the project's, and a proxy of its, are not.
+    // The request goes to the user's address, not to the project's or through its proxy.
     let sandbox = sandbox();
     let own = format!("OPENAI_BASE_URL=http://{address}\nOPENAI_API_KEY=users-key\n");
     std::fs::create_dir_all(sandbox.home().join(".gemini")).unwrap();
@@ -135,13 +135,13 @@ fn a_projects_env_does_not_send_the_users_key_elsewhere() {
     let theirs = ["OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "http_proxy", "HTTPS_PROXY"];
     sandbox.write(".env", theirs.map(|name| format!("{name}=http://127.0.0.1:9\n")).concat());
     let run = sandbox.run(&["-m", "x", "-p", "hello"]);
-    // If nobody came, this lets the server go.
+    // Unblocks the server if no request came.
     drop(std::net::TcpStream::connect(address));
     assert!(server.join_in_time().unwrap().starts_with("POST "), "{run:#?}");
     assert!(run.stderr.contains(&format!("can't set {}", theirs.join(", "))), "{run:#?}");
 }
 
-/// A project with everything that the question of trust lists.
+/// A project with everything that the trust question lists.
 fn generous(sandbox: &hookwright_testkit::Sandbox) {
     let hook = json!({"type": "command", "name": "greeter", "command": "echo hi"});
     sandbox.settings(&json!({

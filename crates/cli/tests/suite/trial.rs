@@ -1,5 +1,5 @@
-//! The rig that tries agents, tried on this program, which can be run in Gemini CLI's place: what it says of a run is what
-//! happened. Other agents are `conformance/`'s business.
+//! The rig that tries agents, applied to this program in place of Gemini CLI: its report must match what happened.
+//! Other agents are tested by `conformance/`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,7 +10,7 @@ use hookwright_trial::{
     run_live_trial,
 };
 
-/// One run of a program as if it were Gemini CLI.
+/// Runs a program once as if it were Gemini CLI.
 fn run(program: &Path, behaviour: &str, time: u64) -> TrialObservation {
     let behaviour = Behaviour::by_name(behaviour).unwrap();
     let cell =
@@ -40,7 +40,7 @@ fn what_ran_is_told_from_what_did_not() {
     assert_eq!((seen.end, seen.started, seen.told), (CallOutcome::Blocked, 1, true), "{seen:?}");
     let seen = hookwright("rewrite-gemini");
     assert_eq!((seen.end, seen.started), (CallOutcome::Rewritten, 1), "{seen:?}");
-    // A hook that is no guard may fail, as the reference says.
+    // A hook that is not a guard may fail, as in Gemini CLI.
     assert_eq!(hookwright("exit-1").end, CallOutcome::Ran);
     assert_eq!(hookwright("missing").started, 0);
 }
@@ -53,7 +53,7 @@ fn a_guard_on_edits_sees_the_tool_for_edits() {
     assert_eq!((seen.end, seen.started), (CallOutcome::Ran, 0), "{seen:?}");
 }
 
-/// Nothing is called blocked that never came to a call.
+/// A run that never came to a call does not count as blocked.
 #[test]
 fn an_agent_that_does_nothing_has_not_blocked_anything() {
     assert_eq!(run(Path::new("/bin/true"), "gemini-deny", 60).end, CallOutcome::Dead);
@@ -64,7 +64,7 @@ fn an_agent_that_does_nothing_has_not_blocked_anything() {
     assert_eq!(run(&sleeper, "gemini-deny", 1).end, CallOutcome::Hung);
 }
 
-/// The few that a user's machine is asked, through the bridge as `agents install` writes it.
+/// The few behaviours that are tried on a user's machine, through the bridge as `agents install` writes it.
 #[test]
 fn the_short_column_holds_here() {
     let hookwright = Path::new(env!("CARGO_BIN_EXE_hookwright"));
@@ -79,7 +79,7 @@ fn the_short_column_holds_here() {
     assert!(report.holds(), "{report:#?}");
 }
 
-/// A machine too busy says nothing of an agent.
+/// A run on a machine that is too busy says nothing about an agent.
 #[test]
 fn who_had_no_time_is_not_said_to_fail() {
     let (program, path) = (Path::new("/bin/true"), OsString::from("/usr/bin:/bin"));

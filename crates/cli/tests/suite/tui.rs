@@ -1,4 +1,4 @@
-//! The interactive session, in a real pseudo-terminal: what a person types goes in, what a person sees comes out.
+//! The interactive session in a real pseudo-terminal: tests type keys and read the screen.
 
 mod adjusting;
 mod agents;

@@ -1,4 +1,4 @@
-//! Whoever does not read what the program prints changes nothing: no panic, no hang, the same exit code.
+//! Output that is not read changes nothing: no panic, no hang, the same exit code.
 
 use std::process::Stdio;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::sandbox;
 
-/// A project with a guard that denies, and command lines with the exit codes that they have.
+/// A project with a guard that denies, and command lines with their exit codes.
 fn command_lines() -> (Sandbox, Vec<(Vec<String>, i32)>) {
     let sandbox = sandbox();
     let hook = json!({"type": "command", "name": "guard", "command": "echo never >&2; exit 2"});
@@ -37,7 +37,7 @@ fn command_lines() -> (Sandbox, Vec<(Vec<String>, i32)>) {
     (sandbox, lines.into_iter().map(|(line, code)| (words(&line), code)).collect())
 }
 
-/// Runs every form, changed a little, and looks at the exit code.
+/// Runs every command line in the given way, and checks the exit code.
 #[track_caller]
 fn assert_usual_exit_codes(how: &str, run: impl Fn(&Sandbox, &[&str]) -> ProgramRun) {
     let (sandbox, forms) = command_lines();
@@ -49,7 +49,7 @@ fn assert_usual_exit_codes(how: &str, run: impl Fn(&Sandbox, &[&str]) -> Program
     }
 }
 
-/// The writing end of a pipe that nobody will ever read.
+/// Returns the write end of a pipe without a reader.
 fn pipe_without_reader() -> Stdio {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -70,7 +70,7 @@ fn whoever_closed_the_pipe_changes_no_exit_code() {
     });
 }
 
-/// A session whose reader has gone does its work and ends with its hooks.
+/// A session whose reader is gone does its work and runs its last hooks.
 #[test]
 fn a_session_without_a_reader_runs_its_last_hooks() {
     for format in ["text", "json", "stream-json"] {
@@ -92,7 +92,7 @@ fn whoever_starts_it_with_nothing_open_changes_no_exit_code() {
     }
 }
 
-/// What somebody asked for and did not get is an error; that nobody can be told of it is not.
+/// Requested output that cannot be printed is an error; a message that cannot be printed is not.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_could_not_be_printed_is_an_error() {

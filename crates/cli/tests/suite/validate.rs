@@ -1,4 +1,4 @@
-//! `hooks validate`: what people see when they got something wrong.
+//! `hooks validate`: the reports on mistakes in settings.
 
 use crate::sandbox;
 

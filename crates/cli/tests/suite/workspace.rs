@@ -1,4 +1,5 @@
-//! The workspace keeps its promises: crates in dependency order, one program, one table of events, one way to a model.
+//! Rules of the workspace: crates in dependency order, one program, events spelt in tables only, one gateway to the
+//! model.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ fn crates_use_only_those_above_them() {
         let text = fs::read_to_string(root().join(format!("crates/{name}/Cargo.toml"))).unwrap();
         let manifest: toml::Table = text.parse().unwrap();
         let dependencies = manifest["dependencies"].as_table().unwrap();
-        // What hooks are written with stands apart.
+        // The SDK is independent of the other crates.
         for below in order[at..].iter().chain(&["sdk"]) {
             assert!(!dependencies.contains_key(&format!("hookwright-{below}")), "{name} uses {below}");
         }
@@ -44,7 +45,7 @@ fn cargo_run_means_this_program() {
     assert_eq!(crates.filter(has_program).collect::<Vec<_>>(), [root().join("crates/cli")]);
 }
 
-/// "Nothing else spells events out": names come from the table. Other agents' events are spelt in theirs.
+/// Names of events come from the table. Other agents' events are spelt in the bridge's.
 #[test]
 fn events_are_spelt_in_one_file() {
     // The last one is generated from the first.
@@ -57,7 +58,7 @@ fn events_are_spelt_in_one_file() {
     }
 }
 
-/// A model that is asked past the gateway is asked past every hook.
+/// A request that bypasses the gateway would bypass every hook.
 #[test]
 fn only_the_gateway_asks_a_model() {
     let asks = [".stream(", ".generate(", ".count_tokens(", ".stream_dyn(", ".generate_dyn(", ".count_tokens_dyn("];
@@ -73,7 +74,7 @@ fn only_the_gateway_asks_a_model() {
     assert_eq!(gateways, [Path::new("crates/agent/src/model_gateway.rs")]);
 }
 
-/// The program's own sources below a folder, without tests and comments.
+/// Returns the sources below a folder, without tests and comments.
 fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];

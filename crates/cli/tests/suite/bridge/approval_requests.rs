@@ -1,4 +1,4 @@
-//! Who is asked, and how often: questions for permission, hooks that the agent runs by itself, and what hooks are told of it all.
+//! Approval requests of other agents: which hooks run for them, and how often.
 
 use hookwright_testkit::{Sandbox, make_executable};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{answer, bridge, expected_denial, shell};
 use crate::sandbox;
 
-/// A question for permission in an agent's words.
+/// An approval request in an agent's format.
 fn question(host: &str, command: &str) -> Value {
     match host {
         "copilot" => json!({"hookName": "permissionRequest", "sessionId": "s", "timestamp": 1, "toolName": "bash",
@@ -52,7 +52,7 @@ fn a_guards_no_holds_where_the_agent_asks_for_permission() {
     }
 }
 
-/// What is tried by hand goes the same way.
+/// `hooks fire --as` behaves like the bridge.
 #[test]
 fn firing_a_question_as_an_agent_asks_guards_alone() {
     let sandbox = sandbox();
@@ -69,7 +69,7 @@ fn firing_a_question_as_an_agent_asks_guards_alone() {
     assert_eq!((runs(&sandbox, "guard"), runs(&sandbox, "other")), (1, 0));
 }
 
-/// The user is being asked already, and what a hook changes it has changed before.
+/// The user is being asked already, and rewrites happened at the first event, so that only a denial counts.
 #[test]
 fn of_a_second_look_only_a_no_counts() {
     for said in [
@@ -106,7 +106,7 @@ fn a_guard_that_fails_or_sleeps_keeps_permission_from_being_given() {
     assert_eq!(answer(&run)["hookSpecificOutput"]["decision"]["behavior"], "deny", "{run:#?}");
 }
 
-/// Hooks that want to know of questions decide nothing, here as in a session.
+/// Notification hooks decide nothing, as in a session.
 #[test]
 fn a_notification_hook_is_told_and_does_not_decide() {
     let sandbox = sandbox();
@@ -128,7 +128,8 @@ fn a_call_that_is_too_large_to_be_shown_is_a_no_for_guards() {
     assert_eq!((answer(&run), run.code), (Value::Null, Some(0)), "there is no guard: {run:#?}");
 }
 
-/// Claude Code runs its own hooks. Where `readClaude` makes them ours too, they are asked again only where a no may be overlooked.
+/// Claude Code runs its own hooks. If `readClaude` loads them too, they run again only where Claude Code may overlook a
+/// denial.
 #[test]
 fn hooks_of_claude_codes_own_files_are_not_run_twice_for_nothing() {
     let sandbox = sandbox();
@@ -192,7 +193,7 @@ fn what_may_be_done_unasked_is_told() {
     );
 }
 
-/// A failed call is another event there than one that did what it should.
+/// A failed call is a separate event in Claude Code.
 #[test]
 fn failures_reach_the_hooks_that_are_for_them() {
     let sandbox = sandbox();

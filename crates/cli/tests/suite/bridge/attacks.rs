@@ -1,4 +1,4 @@
-//! Ways to get a yes out of a guard's no. None of them may work.
+//! Attempts to turn a guard's denial into an allow. None may work.
 
 use hookwright_hooks::BridgeCall;
 use hookwright_testkit::deadline::*;
@@ -23,7 +23,7 @@ fn raw(sandbox: &Sandbox, args: &[&str], bytes: &[u8]) -> ProgramRun {
     run
 }
 
-/// Whether an agent that was not told its event takes this for a no.
+/// Asserts that an agent whose event is unknown takes this response for a denial.
 #[track_caller]
 fn is_blind_no(host: &str, run: &ProgramRun) {
     match host {
@@ -53,18 +53,18 @@ fn payloads_that_cannot_be_read_are_no_for_guards() {
             is_blind_no(host, &raw(&sandbox, &[host], payload));
         }
     }
-    // Told its event, the bridge says it in the event's own form.
+    // If the entry names the event, the bridge answers in the event's own form.
     for (host, event) in HOSTS {
         let run = raw(&sandbox, &[host, "--event", event], b"");
         let (_, code) = expected_denial(host, "");
         assert!(run.stdout.contains("deny") && run.code == Some(code), "{host}: {run:#?}");
     }
-    // A byte order mark is no reason not to read what follows.
+    // A byte order mark does not keep the payload from being read.
     let marked = format!("\u{feff}{}", shell("claude-code", "PreToolUse", "ls"));
     assert_eq!(answer(&raw(&sandbox, &["claude-code"], marked.as_bytes())), expected_denial("claude-code", "no").0);
 }
 
-/// Where nobody guards anything, nobody is held up either, and what was wrong is said.
+/// Without guards nothing is held up, and the problem is reported.
 #[test]
 fn without_guards_an_unreadable_payload_passes_with_words() {
     let sandbox = sandbox();
@@ -129,7 +129,7 @@ fn a_project_cannot_let_unknown_tools_pass() {
     assert!(bridge(&sandbox, &["claude-code"], &unknown).stdout.contains("deny"));
 }
 
-/// The agent's directory of the moment is not the project.
+/// The agent's current directory is not the project.
 #[test]
 fn leaving_the_project_does_not_leave_its_guards() {
     let sandbox = guarded(DENY);
@@ -144,7 +144,7 @@ fn leaving_the_project_does_not_leave_its_guards() {
             "{cwd:?}"
         );
     }
-    // A folder below the project belongs to it, whatever the agent says of itself.
+    // A subfolder belongs to the project, whatever the agent says.
     let below = sandbox.project().join("src/deep");
     std::fs::create_dir_all(&below).unwrap();
     let mut payload = shell("codex", "PreToolUse", "rm");
@@ -152,7 +152,7 @@ fn leaving_the_project_does_not_leave_its_guards() {
     assert_eq!(answer(&bridge(&sandbox, &["codex"], &payload)), expected_denial("codex", "no").0);
 }
 
-/// A repository inside of the project, made a moment ago, does not leave the project's guards behind.
+/// A repository that was just created inside the project is still under the project's guards.
 #[test]
 fn a_repository_within_the_project_is_under_its_guards() {
     let sandbox = guarded(DENY);
@@ -166,19 +166,19 @@ fn a_repository_within_the_project_is_under_its_guards() {
             assert_eq!((answer(&run), run.code), (expected_denial(host, "no").0, Some(0)), "{host} {made}: {run:#?}");
         }
     }
-    // Nor does a link that leads there from elsewhere.
+    // A link from elsewhere does not bypass them either.
     let link = sandbox.sibling_path("elsewhere");
     std::os::unix::fs::symlink(&nested, &link).unwrap();
     let mut payload = shell("codex", "PreToolUse", "rm");
     payload["cwd"] = link.to_string_lossy().into_owned().into();
     assert_eq!(answer(&bridge(&sandbox, &["codex"], &payload)), expected_denial("codex", "no").0);
-    // Its own settings are asked, and the guards above as well.
+    // Its own settings apply, and so do the guards above.
     let own = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "guard": true, "command": "true"}]}]}});
     std::fs::write(nested.join(".gemini/settings.json"), own.to_string()).unwrap();
     let mut payload = shell("codex", "PreToolUse", "rm");
     payload["cwd"] = nested.to_string_lossy().into_owned().into();
     assert_eq!(answer(&bridge(&sandbox, &["codex"], &payload)), expected_denial("codex", "no").0);
-    // What is above and not trusted has no say.
+    // Untrusted settings above do not apply.
     let sandbox = guarded("touch $GEMINI_PROJECT_DIR/RAN").untrusted();
     let nested = sandbox.project().join("nested");
     std::fs::create_dir_all(nested.join(".git")).unwrap();
@@ -191,13 +191,13 @@ fn a_repository_within_the_project_is_under_its_guards() {
     assert_eq!((answer(&run), run.code, sandbox.has_file("RAN")), (Value::Null, Some(0), false), "{run:#?}");
 }
 
-/// What Cursor sends to an entry of Claude Code's that it reads too.
+/// Returns what Cursor sends to a Claude Code entry, which it reads too.
 fn borrowed() -> Value {
     json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm"},
         "session_id": "s1", "cursor_version": "3.9", "generation_id": "g", "workspace_roots": ["/p"]})
 }
 
-/// An entry of Cursor's as `agents install` writes it, but for the program.
+/// Returns a Cursor entry as `agents install` writes it, except for the program.
 fn cursors_entry(program: &str, event: &str) -> Value {
     let patience = std::time::Duration::from_secs(60);
     let command =
@@ -269,7 +269,7 @@ fn nobody_fakes_the_bridge_into_standing_down() {
     is_no(&sandbox, &borrowed(), "it was taken out");
     sandbox.run(&["agents", "install", "cursor", "--yes"]).expect_exit_code(0);
     stands_down(&sandbox);
-    // Claude Code in a terminal of Cursor's is still Claude Code.
+    // Claude Code in a Cursor terminal is still Claude Code.
     let sandbox = sandbox.env("CURSOR_VERSION", "3.9").env("CLAUDE_CODE_SESSION_ID", "s1").env("COPILOT_CLI", "1");
     is_no(&sandbox, &shell("claude-code", "PreToolUse", "rm"), "by environment alone");
     is_no(&sandbox, &borrowed(), "with Claude Code's own session");
@@ -277,7 +277,7 @@ fn nobody_fakes_the_bridge_into_standing_down() {
     bridge(&sandbox, &["claude-code"], &other).expect_exit_code(0);
 }
 
-/// Whatever a repository brings along, the user's own guard is asked until the user trusts it.
+/// The user's own guard runs whatever a repository contains, until the user trusts the repository.
 #[test]
 fn an_untrusted_repository_does_not_put_the_users_guard_to_sleep() {
     let sandbox = sandbox().untrusted();
@@ -300,7 +300,8 @@ fn an_untrusted_repository_does_not_put_the_users_guard_to_sleep() {
     assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &groks)), expected_denial("claude-code", "no").0);
 }
 
-/// One argument in two spellings, in other letters, within other values: each is a no, even of a guard that would allow all.
+/// One argument in two spellings, in other letter case, or nested: each is denied, even if the guard would allow
+/// everything.
 #[test]
 fn a_second_spelling_of_an_argument_is_a_no_for_guards() {
     let sandbox = guarded("exit 0");
@@ -342,7 +343,7 @@ fn a_second_spelling_of_an_argument_is_a_no_for_guards() {
     let last: Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
     assert_eq!(last["known"], "unknown arguments");
     assert_eq!(last["doubt"], "its argument `command` is not known");
-    // A key twice, written differently or deep within, is not read at all.
+    // A payload with a repeated key, escaped or nested, is not accepted.
     for twice in [
         r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls","comm\u0061nd":"rm"}}"#,
         r#"{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"a":[{"b":1,"b":2}]}}"#,
@@ -358,7 +359,7 @@ fn a_second_spelling_of_an_argument_is_a_no_for_guards() {
     assert_eq!((answer(&run), run.code), (Value::Null, Some(0)), "{run:#?}");
 }
 
-/// A tool of a known name that is not the agent's own is unknown.
+/// A tool with a known name that is not the agent's own counts as unknown.
 #[test]
 fn a_known_name_that_is_another_tools_is_a_no_for_guards() {
     let sandbox = guarded("exit 0");
@@ -373,7 +374,7 @@ fn a_known_name_that_is_another_tools_is_a_no_for_guards() {
     assert!(bridge(&sandbox, &["claude-code"], &gone).stdout.contains("deny"));
 }
 
-/// A guard rule asks what a call does: a tool that is known to touch nothing does nothing that it could be about.
+/// A guard rule judges effects, so that a tool without effects passes.
 #[test]
 fn a_guard_rule_lets_tools_pass_that_touch_nothing() {
     let sandbox = sandbox();
@@ -391,7 +392,7 @@ fn a_guard_rule_lets_tools_pass_that_touch_nothing() {
     }
 }
 
-/// A hook that would block when it fails is not passed over in silence where the folder is not trusted.
+/// A hook that blocks on failure is not skipped silently in an untrusted folder.
 #[test]
 fn a_blocking_hook_of_an_untrusted_folder_is_said_to_be_left_out() {
     let sandbox = sandbox();
@@ -412,12 +413,12 @@ fn a_blocking_hook_of_an_untrusted_folder_is_said_to_be_left_out() {
     assert!(sandbox.run(&["agents", "trace"]).stdout.contains("left out: hook check"), "{last}");
     let doctor = sandbox.run(&["agents", "doctor", "codex"]);
     assert!(doctor.stdout.contains(words), "{doctor:#?}");
-    // A call that it is not for is nothing to it.
+    // A call that its matcher does not match is not concerned.
     let read = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {"file_path": "a"}});
     assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &read)), Value::Null);
 }
 
-/// Settings that can't be read may hold guards.
+/// Settings that cannot be parsed may hold guards.
 #[test]
 fn broken_settings_are_a_no() {
     let sandbox = guarded(DENY);
@@ -428,14 +429,14 @@ fn broken_settings_are_a_no() {
         assert!(run.stdout.contains("deny") && run.stdout.contains("settings.json"), "{host}: {run:#?}");
         assert_eq!(run.code, Some(code), "{host}");
     }
-    // What can't be refused goes on.
+    // An event that cannot be denied goes on.
     let end = json!({"hook_event_name": "SessionEnd", "session_id": "s", "reason": "other"});
     bridge(&sandbox, &["claude-code"], &end).expect_exit_code(0);
     let stop = json!({"hook_event_name": "Stop", "session_id": "s"});
     assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &stop)), Value::Null);
 }
 
-/// A guard in a folder that nobody trusts does not run, and its silence is no yes.
+/// A guard in an untrusted folder does not run, and that does not count as an allow.
 #[test]
 fn a_guard_of_an_untrusted_folder_is_a_no() {
     let sandbox = guarded("touch $GEMINI_PROJECT_DIR/RAN").untrusted();
@@ -455,7 +456,7 @@ fn a_large_call_is_judged_like_any_other() {
     is_blind_no("claude-code", &raw(&sandbox, &["claude-code"], &over));
 }
 
-/// A home that can't be written holds nothing up, and one that can't be read is no yes where guards are known.
+/// A home that cannot be written does not matter; a home that cannot be read is a denial if guards are known.
 #[test]
 fn a_home_that_is_no_folder_changes_nothing_about_a_no() {
     let sandbox = guarded(DENY);

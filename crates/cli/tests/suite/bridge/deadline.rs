@@ -1,4 +1,4 @@
-//! The answer is there in time, whatever the judgement is about.
+//! The answer comes within the deadline, whatever is judged.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ fn bombs() -> Vec<String> {
     ]
 }
 
-/// A project with a rule over what is written.
+/// A project with a rule on written files.
 fn ruled() -> Sandbox {
     let sandbox = sandbox();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [

@@ -1,4 +1,4 @@
-//! The bridge has one thread and looks for descendants in a quicker way than a session does. Nobody gets away by that.
+//! The bridge has one thread and a faster search for descendants than a session. No process survives because of that.
 #![cfg(target_os = "linux")]
 
 use hookwright_testkit::{finish, has_program, wait_until};
@@ -7,13 +7,13 @@ use super::{bridge, guarded, shell};
 use crate::suite::agent::signals::{assert_gone, send};
 use crate::suite::agent::surviving_processes::{daemon, lacks_any};
 
-/// Ways to get out of sight: of the group, of the parent, of the marks, of the list of children while it is read.
+/// Ways to hide a process: from its group, its parent, the marks, or the list of children while it is read.
 fn ways_out() -> Vec<(&'static str, String)> {
     let quoted = |script: String| script.replace('\'', "'\\''");
     let mut ways = vec![
         ("a daemon", daemon("")),
         ("below a shell that ends", format!("sh -c '{}' &", quoted(daemon("")))),
-        // Children of the hook itself end one after the other while the bridge looks.
+        // The hook's other children end one after another during the search.
         ("in a crowd that ends", format!("for i in 1 2 3 4 5 6 7 8 9; do (sleep 0.0$i &); done\n{}", daemon(""))),
     ];
     if has_program("bash") {
@@ -32,7 +32,7 @@ fn nobody_outlives_the_bridge() {
         return;
     }
     for (way, script) in ways_out() {
-        // Inside of a namespace its number is another: what it holds open tells.
+        // In a namespace its pid is different, so a file that it holds open identifies it.
         let sandbox = guarded(&format!("exec 9>held\n{script}\nexit 0"));
         let run = bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
         assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{way}: {run:#?}");
@@ -41,7 +41,7 @@ fn nobody_outlives_the_bridge() {
     }
 }
 
-/// Whether any process has the file open.
+/// Returns whether a process has the file open.
 fn is_held(file: &std::path::Path) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let descriptors = processes.filter_map(|entry| std::fs::read_dir(entry.path().join("fd")).ok()).flatten().flatten();

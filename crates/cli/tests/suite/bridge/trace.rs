@@ -1,4 +1,4 @@
-//! What is kept of bridged events: enough to tell who said no and what became of it, and nothing that is nobody's business.
+//! The trace of bridged events: enough to tell which hook denied and with what effect, and no private data.
 
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
@@ -87,7 +87,7 @@ fn the_trace_is_shown_to_people_and_to_machines() {
     sandbox.run(&["agents", "trace", "--agent", "nobody"]).expect_exit_code(1);
 }
 
-/// A trace that somebody has damaged is read as far as it is one, and steers no terminal.
+/// A damaged trace is read up to the damage, and cannot control the terminal.
 #[test]
 fn a_damaged_trace_is_read_as_far_as_it_goes() {
     let sandbox = guarded("exit 0");
@@ -116,7 +116,8 @@ fn who_follows_the_trace_sees_what_comes() {
     follower.wait_in_time().unwrap();
 }
 
-/// `agents trace --follow | head -1`, also where no further event would be written to the closed pipe.
+/// `agents trace --follow
+/// head -1` ends even if no further event would be written to the closed pipe.
 #[test]
 fn a_follower_without_a_reader_ends() {
     use std::io::{BufRead, BufReader};

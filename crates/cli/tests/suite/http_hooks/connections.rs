@@ -1,4 +1,4 @@
-//! One connection serves many events; one that the service has closed meanwhile makes nobody fail.
+//! One connection serves many events; a connection that the service has closed does not fail a hook.
 
 use super::*;
 use hookwright_testkit::wait_until;
@@ -10,7 +10,7 @@ fn pieces(count: usize) -> ReplayBuilder {
     ReplayBuilder::new().says_in_chunks(&texts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Asks about every piece; the piece is only shown if the answer came.
+/// Runs a prompt whose hook judges every piece; a piece is only shown if the service answered.
 fn asked_about(service: &TestHttpService, count: usize) -> ProgramRun {
     let sandbox = project("AfterModel", policy(&service.address, json!({"onError": "block"})));
     let run = prompt(&sandbox, &pieces(count), &[]).expect_exit_code(0);
@@ -33,22 +33,22 @@ fn fifty_events_go_over_one_connection() {
 
 #[test]
 fn a_connection_that_the_service_has_closed_is_no_failure() {
-    // Right behind the answer, without having said so.
+    // Right after the answer, without notice.
     let service = TestHttpService::start(|_| ServiceReply::json(&json!({})).and_close());
     asked_about(&service, 20);
-    // As the next question arrives, which is when it can't be known any earlier.
+    // When the next request arrives, which is the latest possible moment.
     let service = TestHttpService::start(|asked| match asked.nth {
         1 => ServiceReply::json(&json!({})),
         _ => ServiceReply::Close(Vec::new()),
     });
     asked_about(&service, 20);
-    // As it says.
+    // With notice, by a header.
     let service = TestHttpService::start(|_| ServiceReply::status(200, "connection: close\r\n", "{}").and_close());
     asked_about(&service, 5);
     assert_eq!(service.connections(), 5);
 }
 
-/// Whoever says yes before being asked has not judged.
+/// A response that arrives before its request has judged nothing.
 #[test]
 fn what_was_left_on_a_connection_answers_no_other_question() {
     let service = TestHttpService::start(|asked| {
@@ -83,7 +83,7 @@ fn events_and_hooks_do_not_wait_for_one_another() {
     assert_eq!(service.requests().len(), 4);
 }
 
-/// A service may answer by what it is told beside the input.
+/// A service may decide by its headers, so that two headers are two hooks.
 #[test]
 fn one_address_with_two_headers_is_asked_twice_and_a_double_once() {
     let service = TestHttpService::start(|asked| {

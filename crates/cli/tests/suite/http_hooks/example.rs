@@ -1,4 +1,4 @@
-//! `examples/policy-service`: its own tests pass, and the program is judged by it as the documentation says.
+//! `examples/policy-service`: its own tests pass, and the program obeys it as documented.
 
 use super::*;
 use hookwright_testkit::deadline::*;

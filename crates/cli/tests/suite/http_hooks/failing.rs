@@ -1,9 +1,9 @@
-//! Whatever is not surely an answer is a failure, which blocks where a guard asked and is said in any case.
+//! A response that is not clearly an answer is a failure, which blocks for a guard and is always reported.
 
 use super::*;
 use hookwright_testkit::finish_measured;
 
-/// What a guard and what an ordinary hook make of it.
+/// Asserts that a guard blocks and an ordinary hook fails with this message.
 #[track_caller]
 fn fails(what: &str, url: &str, words: &str) {
     fails_in(sandbox(), what, url, words);
@@ -123,7 +123,7 @@ fn whoever_is_too_slow_has_not_answered() {
         ("a yes that does not end", ServiceReply::Stall(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{}".to_vec())),
         ("only 100 Continue", ServiceReply::Endless(Vec::new(), b"HTTP/1.1 100 Continue\r\n\r\n".to_vec())),
     ];
-    // All of them at once: what takes time is waiting.
+    // All at once, since the time is spent waiting.
     let since = std::time::Instant::now();
     std::thread::scope(|scope| cases.into_iter().for_each(|case| drop(scope.spawn(|| check(case)))));
     assert!(since.elapsed().as_secs() < 60, "{:?}", since.elapsed());
@@ -155,10 +155,10 @@ fn bodies_without_end_cost_neither_memory_nor_time() {
         let (run, peak) =
             finish_measured(sandbox.command(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).spawn().unwrap());
         assert_eq!(run.code, Some(2), "{what}: {run:#?}");
-        // A debug build; what counts is that it is not a hundred megabytes more.
+        // A debug build needs more memory, but not a hundred megabytes more.
         assert!(peak.is_none_or(|peak| peak < 120), "{what}: {peak:?} MiB");
     }
-    // A no at the start of it counts.
+    // A denial at the start of it counts.
     let service = TestHttpService::start(|_| {
         ServiceReply::Endless(
             b"HTTP/1.1 200 OK\r\n\r\n{\"decision\": \"deny\", \"reason\": \"".to_vec(),
@@ -194,7 +194,7 @@ fn a_certificate_that_nobody_vouches_for_is_none() {
         .settings(&json!({"hooks": {"BeforeTool": [{"hooks": [policy(&service.address, json!({"guard": true}))]}]}}));
     fire(&sandbox, &[]).expect_exit_code(3);
     assert_eq!(service.requests().len(), 1);
-    // A project has no say in whom to trust.
+    // A project cannot choose the trusted certificates.
     let sandbox = super::sandbox();
     sandbox.write(".gemini/.env", format!("SSL_CERT_FILE={CA_CERTIFICATE_PATH}\n"));
     fails_in(sandbox, "an authority of the project", &service.address, "certificate");
@@ -210,7 +210,7 @@ fn a_proxy_that_is_not_there_is_no_way_around() {
         fails_in(sandbox().env(variable, "http://127.0.0.1:1"), variable, "https://policy.invalid/", "could not start");
     }
     fails_in(sandbox().env("https_proxy", "not a proxy"), "no address", "https://policy.invalid/", "could not start");
-    // One that is there is asked, and what it says of the service counts; what stays on this machine never gets there.
+    // A proxy that exists is used, and the service's answer through it counts; loopback addresses bypass it.
     let proxy = saying(json!({"decision": "deny", "reason": "by way of the proxy"}));
     let own = saying(json!({"decision": "ask"}));
     let sandbox =

@@ -1,8 +1,8 @@
-//! A service may send a question on to another path of its own, and to nobody else.
+//! A service may redirect a request to another path of its own, and to no other service.
 
 use super::*;
 
-/// A service that answers at `/there`, and elsewhere with this status and place.
+/// A service that answers at `/there`, and elsewhere redirects with this status and location.
 fn moving(status: u16, to: impl Fn(&str) -> String + Send + Sync + 'static) -> TestHttpService {
     TestHttpService::start(move |asked| {
         if asked.path == "/there" {

@@ -1,4 +1,4 @@
-//! What headers hold is told to the service and to nobody else.
+//! The values of headers are sent to the service and appear nowhere else.
 
 use super::*;
 use hookwright_testkit::fs;
@@ -38,7 +38,7 @@ fn assert_secrets_nowhere(sandbox: &Sandbox, run: &ProgramRun) {
 
 #[test]
 fn they_are_in_no_list_log_trace_record_or_message() {
-    // It shows what it was asked, as pages of errors do.
+    // It repeats the request, as error pages do.
     let echo = TestHttpService::start(|asked| {
         let page = format!("failed for {}", asked.header("authorization"));
         ServiceReply::status(500, "", page)
@@ -75,7 +75,7 @@ fn they_are_in_no_list_log_trace_record_or_message() {
     );
     let payload = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}});
     assert_secrets_nowhere(&sandbox, &sandbox.run_with_input(&["bridge", "claude-code"], &payload.to_string()));
-    // Those that are not reached, and those that can't be sent.
+    // Services that cannot be reached, and requests that cannot be sent.
     let gone = with_secrets(&echo);
     let text = gone.read(".gemini/settings.json").replace(&echo.address, "https://no-such-name.invalid");
     gone.write(".gemini/settings.json", text);

@@ -1,9 +1,9 @@
-//! What is told of HTTP hooks: by the toolbox, the review of trust, the bridge and the screen.
+//! HTTP hooks in the toolbox, the trust review, the bridge and on the screen.
 
 use super::*;
 use crate::suite::tui::{COMPOSER, TestTerminal};
 
-/// A service that does not want anything written into `/etc`.
+/// A service that denies writing into `/etc`.
 fn no_etc() -> TestHttpService {
     TestHttpService::start(|asked| {
         let is_etc = asked.body.contains("/etc/");
@@ -84,7 +84,7 @@ fn every_wrong_key_is_said_with_its_place() {
         let said = format!("{}{}", run.stdout, run.stderr);
         assert!(said.contains(words), "{hook}: no `{words}`: {run:#?}");
         assert_contains(&said, "settings.json:");
-        // A warning is no error, except to whoever asks for none.
+        // A warning is not an error, unless warnings are forbidden.
         assert_eq!(run.code, Some(i32::from(said.contains("error:"))), "{hook}: {run:#?}");
     }
 }
@@ -109,7 +109,7 @@ fn a_new_one_is_announced_with_its_address_and_a_changed_one_is_reviewed() {
     trust();
     assert!(!is_held());
     fire(&sandbox, &[]).expect_exit_code(0);
-    // What is not shown counts too.
+    // Changes in fields that are not shown count too.
     hook(&service.address, "b");
     assert!(is_held());
     assert_contains(&sandbox.run(&["hooks", "trust"]).stdout, "its header X-Team changed");
