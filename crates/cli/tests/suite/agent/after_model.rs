@@ -1,4 +1,4 @@
-//! AfterModel with the built binary: what hooks redact is in no format and no record. The rest is in
+//! AfterModel with the built binary: text that hooks redact is in no format and no record. The rest is in
 //! `crates/agent/tests/suite/headless/after_model.rs`.
 
 use super::*;
@@ -6,7 +6,7 @@ use hookwright_testkit::replay::chunk;
 
 const SECRET: &str = "hunter2";
 
-/// Replaces a piece that holds the secret, and keeps what it read out of the logs.
+/// Replaces a piece with the secret, and keeps its own input out of the logs.
 const REDACT_SCRIPT: &str = r#"case $(sed 's/.*"content":"\([^"]*\)","full_content".*/\1/') in
 *hunter2*) echo '{"suppressOutput": true, "hookSpecificOutput": {"llm_response": {"candidates": [{"content": {"role": "model", "parts": ["[gone] "]}}]}}}';;
 *) echo '{"suppressOutput": true}';;
@@ -58,7 +58,7 @@ fn a_denied_piece_is_not_shown_and_ends_the_turn() {
     assert!(logged_inputs(&sandbox).is_empty());
     let text = transcript(&sandbox);
     assert_lacks(&text, SECRET);
-    // Nothing of the answer counts.
+    // The whole answer is dropped.
     assert_lacks(&text, "well, ");
     let sandbox = project(&[("AfterModel", "", script)]);
     let answer = run(&sandbox, &ReplayBuilder::new().says_in_chunks(&["well, ", "hunter2"]), &["-o", "json"])

@@ -1,4 +1,4 @@
-//! What a hook's end means, as it is printed and recorded. The rest is in
+//! The effect of a hook's output and exit code, as printed and recorded. The rest is in
 //! `crates/agent/tests/suite/headless/answers.rs`.
 
 use super::*;
@@ -7,7 +7,7 @@ fn write_file_replay() -> ReplayBuilder {
     ReplayBuilder::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done")
 }
 
-/// A project with a guard on writing, what it says, and whether the file was written.
+/// Runs a prompt in a project with a guard on writing, and returns whether the file was written.
 fn run_with_guard(script: &str) -> (Sandbox, ProgramRun, bool) {
     let sandbox = project(&[("BeforeTool", "write_file", script)]);
     let run = run(&sandbox, &write_file_replay(), &[]).expect_exit_code(0);

@@ -1,4 +1,4 @@
-//! What is piped in brings nothing along. What a prompt does is in `crates/agent/tests/suite/headless/attachments.rs`.
+//! Piped text attaches nothing. The attachments of a prompt are in `crates/agent/tests/suite/headless/attachments.rs`.
 
 use super::*;
 

@@ -17,7 +17,7 @@ fn a_stopped_prompt_stays() {
 
 #[test]
 fn a_denied_prompt_is_nowhere() {
-    // Another hook is told it too, and its record must not tell either.
+    // Another hook gets the prompt too, and its record must not contain it either.
     let hooks = [("BeforeAgent", "", "echo no >&2; exit 2"), ("BeforeAgent", "", "cat > /dev/null")];
     for format in ["text", "json", "stream-json"] {
         let sandbox = project(&hooks);

@@ -1,4 +1,4 @@
-//! BeforeModel with the built binary: what is printed of a request that is not made. The rest is in
+//! BeforeModel with the built binary: the output for a request that is not made. The rest is in
 //! `crates/agent/tests/suite/headless/before_model.rs`.
 
 use super::*;

@@ -1,5 +1,5 @@
-//! BeforeTool with the built binary: what is printed of a question that nobody answers, and the flags that come after hooks.
-//! The rest is in `crates/agent/tests/suite/headless/before_tool.rs`.
+//! BeforeTool with the built binary: the output for an approval request without a user, and the flags that apply after
+//! hooks. The rest is in `crates/agent/tests/suite/headless/before_tool.rs`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! An answer without end, a prompt without end, and much of everything: each has a bound, which is said, and memory that
+//! Endless answers, endless prompts and large amounts of everything: each has a limit, which is reported, and memory
 //! stays small.
 
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use hookwright_testkit::replay::{call, chunk};
 
 use super::*;
 
-/// The most memory that the program may ever have, in MiB; unoptimised and with everything below.
+/// The program's maximum memory in MiB, unoptimised and in all tests below.
 const MAX_MEMORY_MIB: u64 = 200;
 
 fn measured(sandbox: &Sandbox, prompt: &str, replay: &ReplayBuilder) -> ProgramRun {
@@ -29,7 +29,7 @@ fn unrecorded(hooks: &[(&str, &str, &str)]) -> Sandbox {
     project(hooks).env("GEMINI_TELEMETRY_ENABLED", "false")
 }
 
-/// Every answer begins with a call that must not run if the rest is too much.
+/// The first chunk of each answer: a call that must not run if the rest exceeds the limit.
 fn write_first() -> Value {
     chunk(&[call("write_file", json!({"file_path": "a.txt", "content": "A"}))], false)
 }
@@ -59,7 +59,7 @@ fn an_answer_beyond_all_measure_is_given_up_and_nothing_of_it_runs() {
     }
 }
 
-/// A hook's answers are bounded like a model's.
+/// A hook's answers have the same limit as a model's.
 #[test]
 fn hooks_do_not_blow_up_an_answer_beyond_the_bound() {
     let piece = r#"cat > /dev/null; printf '{"hookSpecificOutput":{"llm_response":{"candidates":[{"content":{"role":"model","parts":["'
@@ -71,7 +71,7 @@ fn hooks_do_not_blow_up_an_answer_beyond_the_bound() {
     assert_contains(&run.stderr, "the answer is larger than 16 MiB");
 }
 
-/// A replay file that would fill the memory is refused before.
+/// A replay file that would exhaust memory is refused first.
 #[test]
 fn a_replay_file_of_too_many_values_is_refused() {
     let sandbox = project(&[]);
@@ -84,7 +84,7 @@ fn a_replay_file_of_too_many_values_is_refused() {
     assert!(peak.is_none_or(|peak| peak < MAX_MEMORY_MIB), "{peak:?}");
 }
 
-/// A server that answers with this over and over, after a beginning.
+/// A server that repeats a piece for ever, after a beginning.
 fn endless(beginning: &'static str, piece: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -102,7 +102,7 @@ fn serve(connection: &mut TcpStream, beginning: &str, piece: &str) {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
     let _ = connection.write_all(format!("{head}{beginning}").as_bytes());
     let pieces = piece.repeat((64 << 10) / piece.len() + 1);
-    // Until the program has had enough.
+    // Until the program closes the connection.
     while connection.write_all(pieces.as_bytes()).is_ok() {}
 }
 
@@ -114,7 +114,7 @@ fn event(delta: &Value) -> String {
 fn a_server_without_end_is_left() {
     let function = |index: usize, arguments: &str| json!({"tool_calls": [{"index": index, "id": format!("c{index}"), "function": {"name": "glob", "arguments": arguments}}]});
     let long = "x".repeat(4000);
-    // Pieces that are mostly frame take long to read; `crates/model/tests/suite/faults.rs` has them under a lower bound.
+    // Chunks of mostly framing take long to read; `crates/model/tests/suite/faults.rs` tests them with a lower limit.
     let cases = [
         ("", event(&json!({"reasoning_content": long}))),
         ("", event(&json!({"reasoning_content": ".".repeat(100)}))),
@@ -136,7 +136,7 @@ fn a_server_without_end_is_left() {
     }
 }
 
-/// Calls that are never twice the same.
+/// Calls that all differ.
 fn looks(count: usize) -> ReplayBuilder {
     let look = |at: usize| json!({"dir_path": ".", "ignore": [at.to_string()]});
     (0..count).fold(ReplayBuilder::new(), |replay, at| replay.calls("list_directory", look(at)))
@@ -178,7 +178,7 @@ fn an_interactive_session_goes_on_after_a_prompt_that_was_too_long() {
     terminal.wait_for_new_text("the second answer");
 }
 
-/// Retries that hooks demand are requests for the same prompt.
+/// Retries that hooks demand count as requests of the same prompt.
 #[test]
 fn retries_count_among_a_prompts_requests() {
     let again = r#"cat > /dev/null; echo '{"decision": "deny", "reason": "again"}'"#;
@@ -198,7 +198,7 @@ fn ten_thousand_calls_in_one_answer_fit_into_memory() {
     assert_eq!(run.stdout.trim(), "done");
 }
 
-/// Past the bound, the model is told that there was a result.
+/// Beyond the limit, the model is told that there was a result.
 #[test]
 fn results_of_one_answer_are_bounded_together() {
     let sandbox = project(&[]);
@@ -220,7 +220,7 @@ fn ten_thousand_files_of_a_directory_fit_into_memory() {
     measured(&sandbox, "look at @d", &ReplayBuilder::new().says("done")).expect_exit_code(0);
 }
 
-/// A tenth of a gigabyte, for the sake of time; docs/reliability.md has the figures for a whole one.
+/// A tenth of a gigabyte, to save time; docs/reliability.md has the figures for a whole one.
 #[test]
 fn a_long_log_fits_into_memory() {
     let flood = "yes a line of a log | head -c 100000000";

@@ -7,7 +7,7 @@ use hookwright_testkit::replay::chunk;
 
 const SECRET: &str = "hunter2";
 
-/// Takes the secret out of what it is handed, and keeps all of that in a file of its own.
+/// Redacts the secret in its input, and logs the whole input to a file.
 const REDACT_SCRIPT: &str = r#"input=$(cat); printf '%s\n' "$input" >> "$GEMINI_PROJECT_DIR/../seen.jsonl"
 content=$(printf '%s' "$input" | sed 's/.*"content":"\(.*\)","full_content".*/\1/')
 case $content in
@@ -33,13 +33,13 @@ fn redacting_project(chunks: Value) -> Sandbox {
     project_with_chunk_hooks(&[(chunks, REDACT_SCRIPT)])
 }
 
-/// One field of what the redactor was handed, run by run.
+/// Returns one field of the redactor's inputs, one for each run.
 fn redactor_inputs(sandbox: &Sandbox, field: &str) -> Vec<Value> {
     let text = fs::read_to_string(sandbox.sibling_path("seen.jsonl")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()[field].clone()).collect()
 }
 
-/// Nothing that anybody keeps has the secret, or a half of it that no hook has seen with the other.
+/// Asserts that no file or output contains the secret, or a half of it that no hook has seen with the other.
 #[track_caller]
 fn assert_secret_nowhere(sandbox: &Sandbox, run: &ProgramRun) {
     let telemetry = sandbox.sibling_path("telemetry.log").to_str().unwrap().to_owned();
@@ -105,7 +105,7 @@ fn a_denied_unit_drops_the_answer() {
     assert_lacks(&transcript(&sandbox), "Well");
 }
 
-/// A model that says these pieces and then pauses until the program leaves: its address.
+/// Starts a model server that sends these pieces and then pauses until the program leaves, and returns its address.
 pub(crate) fn pausing(pieces: &'static [&'static str]) -> String {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -127,7 +127,7 @@ pub(crate) fn pausing(pieces: &'static [&'static str]) -> String {
     base
 }
 
-/// A model that pauses in the middle of a sentence: nothing of it is shown, and a cancel shows nothing either.
+/// The model pauses in the middle of a sentence: nothing of it is shown, also after a cancel.
 #[cfg(unix)]
 #[test]
 fn a_cancel_shows_nothing_that_was_held() {

@@ -1,4 +1,4 @@
-//! Commands, paths and what `--debug` shows of hooks. Which hooks run at all is in
+//! Commands, paths and the hooks in `--debug` output. Which hooks run is in
 //! `crates/agent/tests/suite/headless/configuration.rs`.
 
 use super::*;
@@ -34,7 +34,7 @@ fn a_switch_off_by_the_project_takes_effect_after_trust() {
     sandbox.run(&["hooks", "trust", "mine"]).expect_exit_code(0);
     run(&sandbox, &ok_replay(), &[]).expect_exit_code(0);
     assert!(!ran("mine") && ran("other"));
-    // The user's own switch needs no second word, though it stands in the project's settings.
+    // A hook that the user disables needs no confirmation, although the project's settings hold it.
     sandbox.run(&["hooks", "disable", "other"]).expect_exit_code(0);
     run(&sandbox, &ok_replay(), &[]).expect_exit_code(0);
     assert!(!ran("mine") && !ran("other"));

@@ -1,5 +1,5 @@
-//! Disks on bad days: full, read-only, missing, held by others. What was there stays whole, what went wrong is said, and the
-//! session goes on where it can.
+//! Disks that are full, read-only, missing or locked by other processes: existing files stay whole, problems are
+//! reported, and the session goes on where it can.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use hookwright_testkit::{finish, report_skipped, wait_until};
 
 use super::*;
 
-/// Nothing may grow: what a full disk is to whoever writes.
+/// No file may grow, as on a full disk.
 const FULL_DISK_LIMIT: &str = "ulimit -f 0";
 
 const GUARD_HOOK: (&str, &str, &str) = ("BeforeTool", "*", "exit 0");
@@ -36,8 +36,8 @@ fn set_modes(directory: &Path, mode: u32) {
     below.filter(|path| path.is_dir()).for_each(|path| set_modes(&path, mode));
 }
 
-/// Runs the program with a directory that can't be written. Modes do not hold for root, who has a mount for it; nothing where
-/// that can't be done, which is said.
+/// Runs the program with a read-only directory: by modes, or for root by a mount. Returns `None`, and reports it, where
+/// neither works.
 fn with_read_only(test: &str, sandbox: &Sandbox, directory: &Path, args: &[&str]) -> Option<ProgramRun> {
     if !is_root() {
         set_modes(directory, 0o555);
@@ -60,7 +60,7 @@ fn with_read_only(test: &str, sandbox: &Sandbox, directory: &Path, args: &[&str]
         report_skipped(test, "nothing can be mounted here");
         return None;
     }
-    // The working directory is looked up again: it may be what was mounted.
+    // The working directory is entered again, since it may be what was mounted.
     inside(&format!("{mount} && cd '{}' && exec \"$0\" \"$@\"", sandbox.project().display()), args)
 }
 
@@ -102,14 +102,14 @@ fn without_hooks_a_session_goes_on_where_nothing_can_be_kept() {
         assert_eq!(run.stdout.trim(), "done", "{run:#?}");
         assert_contains(&run.stderr, "this conversation is not kept: cannot create the transcript");
     }
-    // One that is missing is made.
+    // A missing directory is created.
     fs::remove_file(sandbox.home()).unwrap();
     let run = sandbox.run(&args).expect_exit_code(0);
     assert_lacks(&run.stderr, "not kept");
     assert_contains(&transcript(&sandbox), "done");
 }
 
-/// What agents change of the guards could not be kept.
+/// Changes to the guards by agents could not be recorded.
 #[test]
 fn with_hooks_no_session_starts_where_nothing_can_be_kept() {
     const TEST: &str = "with_hooks_no_session_starts_where_nothing_can_be_kept";
@@ -129,7 +129,7 @@ fn with_hooks_no_session_starts_where_nothing_can_be_kept() {
     }
 }
 
-/// Hooks that can say nothing but a word guard nothing: whoever has only those can work.
+/// Hooks that can only comment guard nothing, so that a session can start with them.
 #[test]
 fn with_hooks_that_only_comment_a_session_goes_on_where_nothing_can_be_kept() {
     let sandbox = crate::sandbox();
@@ -149,7 +149,7 @@ fn with_hooks_that_only_comment_a_session_goes_on_where_nothing_can_be_kept() {
     for event in ["BeforeAgent", "BeforeModel", "BeforeToolSelection", "AfterModel", "AfterTool", "AfterAgent"] {
         declared(event, json!({})).expect_exit_code(52);
     }
-    // One that is switched off says nothing either.
+    // A disabled hook cannot deny either.
     declared("BeforeTool", json!({"enabled": false})).expect_exit_code(0);
     declared("BeforeTool", json!({}));
     let off = [&args[..], &["--no-hooks"]].concat();
@@ -178,13 +178,13 @@ fn a_disk_that_fills_up_in_the_middle_ends_no_session_and_harms_no_file() {
     assert!(fs::read(sandbox.sibling_path("telemetry.log")).unwrap().starts_with(&telemetry));
     records(&sandbox, "api_request");
     assert_eq!(drafts(&sandbox), Vec::<String>::new());
-    // What is there of it can be gone on with.
+    // The part that was written can be resumed.
     let run = super::run(&sandbox, &ReplayBuilder::new().says("again"), &["--resume", "latest"]).expect_exit_code(0);
     assert_eq!(run.stdout.trim(), "again", "{run:#?}");
     transcript(&sandbox).lines().for_each(|line| drop(serde_json::from_str::<Value>(line).unwrap()));
 }
 
-/// The real thing, where a small disk can be mounted.
+/// A real full disk, where a small one can be mounted.
 #[test]
 fn a_disk_without_room_harms_neither_project_nor_settings() {
     const TEST: &str = "a_disk_without_room_harms_neither_project_nor_settings";
@@ -213,7 +213,7 @@ fn a_disk_without_room_harms_neither_project_nor_settings() {
     assert_eq!(listed, "done\n.:\n.gemini\na.txt\nfill\n\n.gemini:\nsettings.json\n", "{said}");
 }
 
-/// Recording is what the user asked for, so that it fails is an error; what was recorded before can be replayed.
+/// The user asked for the recording, so that its failure is an error; the part that was recorded can be replayed.
 #[test]
 fn a_recording_has_whole_lines_only() {
     let sandbox = crate::sandbox();
@@ -227,7 +227,7 @@ fn a_recording_has_whole_lines_only() {
     assert_eq!(sandbox.run(&["-p", "again", "--fake-responses", &record]).expect_exit_code(0).stdout.trim(), "first");
 }
 
-/// Who reads is told that nothing came, or not all of it.
+/// The reader is told that the output is missing or incomplete.
 #[test]
 fn a_full_stdout_is_an_error_that_says_so() {
     if !Path::new("/dev/full").exists() {
@@ -255,13 +255,13 @@ fn a_full_stdout_is_an_error_that_says_so() {
         assert!(run.code.is_some_and(|code| code != 0), "{args:?}: {run:#?}");
         assert_contains(&run.stderr, "No space left on device");
     }
-    // Whoever wants no words gets the answer nevertheless.
+    // The answer is printed even if messages cannot be.
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let run = finish(sandbox.command(&prompt).stderr(full).spawn().unwrap()).expect_exit_code(0);
     assert_eq!(run.stdout.trim(), "done");
 }
 
-/// The program hears of full files as an error; what it starts is ended by the signal, as ever.
+/// The program gets an error for files that reach the size limit; its children are ended by the signal, as usual.
 #[test]
 fn hooks_and_commands_have_the_signal_for_full_files_as_the_system_has_it() {
     let write = "sh -c 'ulimit -f 0; echo x > f'; echo $?";
@@ -282,7 +282,7 @@ fn a_project_that_can_t_be_written_is_said_and_read() {
         .calls("write_file", json!({"file_path": "b/c.txt", "content": "new"}))
         .calls("read_file", json!({"file_path": "a.txt"}))
         .says("done");
-    // Not only the directory: whoever may write a file in it may replace its content.
+    // Files that cannot be written, not only the directory: a writable file could be overwritten in place.
     let file = sandbox.replay(&replay);
     let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
     let Some(run) = with_read_only(TEST, &sandbox, &sandbox.project(), &args) else { return };
@@ -298,7 +298,7 @@ fn a_project_that_can_t_be_written_is_said_and_read() {
     assert_contains(&run.expect_exit_code(1).stderr, "error: can't create ");
 }
 
-/// A command needs no file of ours, wherever temporary ones would go.
+/// A command needs no temporary file of the program.
 #[test]
 fn without_a_place_for_temporary_files_everything_works() {
     let sandbox = project(&[GUARD_HOOK]).env("TMPDIR", "/nonexistent");
@@ -308,12 +308,12 @@ fn without_a_place_for_temporary_files_everything_works() {
         .says("done");
     assert_eq!(run(&sandbox, &replay, &[]).expect_exit_code(0).stdout.trim(), "done");
     assert!(sandbox.has_file("ran") && sandbox.has_file("a.txt"));
-    // An untrusted folder's hooks run in a directory of their own, which is in the home.
+    // Hooks in an untrusted folder run in a directory of their own, which is in the home.
     let run = crate::sandbox().env("TMPDIR", "/nonexistent").run(&["hooks", "list"]).expect_exit_code(0);
     assert_lacks(&run.stderr, "error");
 }
 
-/// A lock that somebody never lets go is an error after a while.
+/// A lock that is never released is an error after a while.
 #[test]
 fn whoever_holds_a_lock_for_ever_holds_up_nobody_for_ever() {
     let sandbox = project(&[GUARD_HOOK]);
@@ -330,7 +330,7 @@ fn whoever_holds_a_lock_for_ever_holds_up_nobody_for_ever() {
     sandbox.run(&["hooks", "disable", "hook1"]).expect_exit_code(0);
 }
 
-/// What is left of files that were being written.
+/// Returns the partial files that are left.
 fn drafts(sandbox: &Sandbox) -> Vec<String> {
     let all = [sandbox.home(), sandbox.project()].into_iter().flat_map(|folder| files_under(&folder));
     all.filter(|file| file.contains("/.hookwright-") || file.ends_with(".drafts") || file.ends_with(".tmp")).collect()
@@ -365,7 +365,7 @@ fn killed_at_any_moment_the_program_leaves_no_drafts_for_longer_than_to_the_next
     assert_eq!(drafts(&sandbox), Vec::<String>::new(), "{left} were left on the way");
 }
 
-/// A program that writes just now is left alone, and so is whatever only looks like a draft.
+/// The draft of a running program is kept, and so is a file that only looks like a draft.
 #[test]
 fn only_drafts_of_programs_that_are_no_more_are_swept() {
     let sandbox = crate::sandbox();

@@ -1,4 +1,4 @@
-//! Which event fires when. What hooks are told is in `crates/agent/tests/suite/headless/event_order.rs`.
+//! The order of events. The input of hooks is in `crates/agent/tests/suite/headless/event_order.rs`.
 
 use super::*;
 

@@ -6,7 +6,7 @@ fn read_file_replay() -> ReplayBuilder {
     ReplayBuilder::new().calls("read_file", json!({"file_path": "a.txt"})).says_in_chunks(&["one ", "two"])
 }
 
-/// `security.auth.enforcedType`: what scripts look for in the error, and no request.
+/// `security.auth.enforcedType`: the error has the words that scripts look for, and no request is made.
 #[test]
 fn an_enforced_authentication_type_ends_a_session_before_any_request() {
     let enforced = |kind: &str| {
@@ -254,7 +254,7 @@ fn a_hook_that_outlives_the_session_is_said_and_counted() {
     assert_eq!((&answer["stats"]["hooks"]["runs"], &answer["stats"]["hooks"]["failures"]), (&json!(1), &json!(1)));
 }
 
-/// What a project may say of the time that its hooks take from whoever leaves is bounded.
+/// A project's setting for the grace period at the end is bounded.
 #[test]
 fn a_project_shortens_the_end_and_the_user_decides() {
     let sandbox =

@@ -1,4 +1,4 @@
-//! Nothing runs unasked where guards could be missing: exit codes, formats, commands. The rest is in
+//! No call skips approval while guards could be missing: exit codes, formats, commands. The rest is in
 //! `crates/agent/tests/suite/headless/guards.rs`.
 
 use super::*;
@@ -16,7 +16,7 @@ fn settings_that_cannot_be_read_keep_a_session_from_starting() {
         assert_contains(&run.stderr, place);
         assert_contains(&run.stderr, "--ignore-broken-settings");
         assert!(!sandbox.has_file("a.txt") && run.stdout.is_empty());
-        // Without them, on purpose: then nothing runs unasked because of a mode.
+        // Without them on purpose, no mode skips approval.
         let run = prompt(&sandbox, "go", &write_file_replay(), &["--ignore-broken-settings", "-o", "json"])
             .expect_exit_code(0);
         assert_contains(&run.json().to_string(), "so the approval mode is default, not yolo");
@@ -24,7 +24,7 @@ fn settings_that_cannot_be_read_keep_a_session_from_starting() {
     }
 }
 
-/// One hook on BeforeTool, as a guard.
+/// A guard on BeforeTool.
 fn guard_hook(name: &str, command: &str) -> Value {
     json!({"type": "command", "name": name, "command": command, "guard": true})
 }
@@ -92,7 +92,7 @@ fn no_session_starts_unattended_without_its_guards() {
             assert_contains(&run.stderr, words);
         }
         assert!(run.stdout.is_empty() && !sandbox.has_file("a.txt"));
-        // No flag gets around it.
+        // No flag bypasses it.
         prompt(&sandbox, "go", &write_file_replay(), &["--no-hooks", "--ignore-broken-settings"]).expect_exit_code(52);
         let run = prompt(&sandbox, "go", &write_file_replay(), &["-o", "json"]).expect_exit_code(52);
         let error = &run.json()["error"];

@@ -1,9 +1,9 @@
-//! What a guard imports, sources, mentions or runs through others is watched as the guard itself.
+//! Files that a guard imports, sources, mentions or runs through others are watched like the guard itself.
 
 use super::tampering::{ledger_files, run_attack};
 use super::*;
 
-/// A guard of the user's, in files of the project.
+/// A guard of the user that consists of files in the project.
 fn guarded_with(command: &str, files: &[(&str, &str)], guard: bool) -> Sandbox {
     let sandbox = with_interpreters(crate::sandbox());
     files.iter().for_each(|(path, text)| drop(sandbox.write(path, text)));

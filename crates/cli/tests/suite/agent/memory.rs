@@ -1,4 +1,4 @@
-//! However small the stack and however little the memory: the program works, or says why not.
+//! With any small stack or memory, the program works or says why not.
 
 use super::*;
 use hookwright_testkit::finish;
@@ -28,14 +28,14 @@ fn a_small_stack_is_enough() {
     let (sandbox, forms) = command_lines();
     for stack in ["64", "128", "256", "1024", "unlimited"] {
         for form in &forms {
-            // Where nobody may raise the limit, there is nothing to try.
+            // Where the limit cannot be raised, there is nothing to test.
             let run = run_limited(&sandbox, &format!("{{ ulimit -s {stack} 2> /dev/null || true; }}"), form);
             assert_eq!(run.code, Some(0), "{stack} {form:?} {run:#?}");
         }
     }
 }
 
-/// The least memory, in kilobytes, with which the system starts the program at all; before that nobody asks us.
+/// Returns the least memory, in kilobytes, with which the system can start the program at all.
 #[cfg(target_os = "linux")]
 fn least_startup_kilobytes(sandbox: &Sandbox) -> u32 {
     let starts = |kilobytes: &u32| {
@@ -65,7 +65,7 @@ fn with_little_memory_the_program_works_or_says_why_not() {
     }
 }
 
-/// Where it runs out in the middle, the program can't go on, but says so.
+/// Where memory runs out later, the program cannot go on, but says so.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_that_runs_out_later_is_told_of() {
@@ -79,7 +79,7 @@ fn memory_that_runs_out_later_is_told_of() {
     assert_contains(&run.stderr, "hint: ");
 }
 
-/// Where memory becomes scarce in the middle, a stack that was to grow would end the program without a word.
+/// If memory becomes scarce later, a stack that had to grow would end the program without a message.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_stack_is_taken_at_the_start() {

@@ -1,5 +1,5 @@
-//! What model hooks and tool hooks take out is in no format, record or file. That every request passes them is in
-//! `crates/agent/tests/suite/headless/door.rs`.
+//! Text that model hooks and tool hooks redact is in no format, record or file. That every request passes the hooks is
+//! tested in `crates/agent/tests/suite/headless/model_gateway.rs`.
 
 use super::*;
 use hookwright_testkit::fs;
@@ -7,7 +7,7 @@ use hookwright_testkit::replay::{call, chunk};
 
 const SECRET: &str = "hunter2";
 
-/// A piece with the secret in everything but its text.
+/// A chunk with the secret in everything but its text.
 fn secret_outside_of_text() -> Vec<Value> {
     let mut piece = chunk(
         &[
@@ -39,11 +39,11 @@ fn redaction_reaches_thoughts_code_and_sources() {
     }
 }
 
-/// Puts other arguments in the place of the model's, and has those kept nowhere.
+/// Replaces the model's arguments, and has the original ones recorded nowhere.
 const REDACT_INPUT_SCRIPT: &str = r#"case $(cat) in *hunter2*)
 echo '{"hookSpecificOutput": {"tool_input": {"command": "echo [gone]"}, "redact_input": true}}';; esac"#;
 
-/// Whether the secret is in anything that was printed, kept or sent.
+/// Returns where the secret was printed, recorded or sent.
 fn secret_locations(sandbox: &Sandbox, run: &ProgramRun) -> Vec<String> {
     let files =
         files_under(&sandbox.home()).into_iter().chain([sandbox.sibling_path("telemetry.log").display().to_string()]);
@@ -56,7 +56,7 @@ fn secret_locations(sandbox: &Sandbox, run: &ProgramRun) -> Vec<String> {
 #[test]
 fn arguments_that_a_hook_redacts_are_nowhere() {
     for format in ["text", "json", "stream-json"] {
-        // Another hook is told them too, and its record must not tell either.
+        // Another hook gets the arguments too, and its record must not contain them either.
         let sandbox = project(&[("BeforeTool", "", REDACT_INPUT_SCRIPT), ("BeforeTool", "", "cat > /dev/null")]);
         let replay = ReplayBuilder::new().calls("run_shell_command", json!({"command": "login hunter2"})).says("done");
         let run = run(&sandbox, &replay, &["-o", format, "--debug"]).expect_exit_code(0);

@@ -1,4 +1,4 @@
-//! What the toolbox says of protected paths. What tools may do to them is in
+//! The toolbox's output on protected paths. What tools may do to them is in
 //! `crates/agent/tests/suite/headless/protected_files.rs`.
 
 use super::*;

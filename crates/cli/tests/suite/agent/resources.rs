@@ -1,4 +1,4 @@
-//! However little the machine has left: a guard is awake, or nothing runs.
+//! However few resources are left, guards run or nothing does.
 
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
@@ -6,7 +6,7 @@ use hookwright_testkit::replay::call;
 
 use super::*;
 
-/// A guard that says no to everything.
+/// A guard that denies everything.
 const DENY_ALL_HOOK: (&str, &str, &str) = ("BeforeTool", "*", "exec 2>&1; echo never; exit 2");
 
 fn run_limited(sandbox: &Sandbox, limits: &str, replay: &ReplayBuilder) -> ProgramRun {
@@ -15,7 +15,7 @@ fn run_limited(sandbox: &Sandbox, limits: &str, replay: &ReplayBuilder) -> Progr
     hookwright_testkit::finish(sandbox.limited_command(limits, &args).spawn().unwrap())
 }
 
-/// How many calls were refused, and how many ran.
+/// Returns how many calls were refused, and how many ran.
 fn refused_and_ran(sandbox: &Sandbox) -> (usize, usize) {
     let calls = records(sandbox, "tool_call");
     let ran = calls.iter().filter(|call| call["success"] == true || call["error_type"] != "policy_violation").count();
@@ -32,12 +32,12 @@ fn of_a_thousand_calls_at_once_none_slips_past_a_guard() {
         let run = run_limited(&sandbox, limits, &ReplayBuilder::new().parts(&calls).says("done")).expect_exit_code(0);
         assert_eq!(run.stdout.trim(), "done", "{run:#?}");
         assert_eq!(refused_and_ran(&sandbox), (1000, 0), "{limits}");
-        // None of them was refused for want of room: all waited for one another.
+        // No call was refused for lack of resources: they waited for one another.
         assert_lacks(&run.stderr, "for want of room");
     }
 }
 
-/// Hooks that say when they start and end, of which two at once would be told.
+/// Hooks that log their start and end, so that two at once would be noticed.
 fn project_with_exclusive_hooks(settings: Value, timeout: u64) -> Sandbox {
     let sandbox = crate::sandbox();
     let command = sandbox
@@ -66,7 +66,7 @@ fn max_parallel_is_the_most_at_once_and_the_smallest_layer_counts() {
     assert_contains(&(run.stdout + &run.stderr), "`maxParallel` should be a whole number, 1 or more");
 }
 
-/// The clock of a hook that waits its turn has not started.
+/// The timeout of a hook does not start while it is queued.
 #[test]
 fn waiting_for_ones_turn_is_no_timeout() {
     let sandbox = crate::sandbox();
@@ -89,7 +89,7 @@ fn of_many_hooks_on_one_event_all_run() {
     run.expect_exit_code(0);
 }
 
-/// The program has all the descriptors it may have; what it starts has as many as the program was given.
+/// The program raises its own descriptor limit; its children get the original one.
 #[cfg(target_os = "linux")]
 #[test]
 fn hooks_have_the_limit_on_descriptors_that_was_there_before_it_was_raised() {
@@ -105,7 +105,7 @@ fn hooks_have_the_limit_on_descriptors_that_was_there_before_it_was_raised() {
     assert_eq!(ours[3..5], ["500", "500"]);
 }
 
-/// One write that a guard denies.
+/// A write that a guard denies.
 fn denied_write() -> (Sandbox, Vec<String>) {
     let sandbox = crate::sandbox();
     let hook = json!({"type": "command", "name": "guard", "command": "exit 2", "timeout": 300});
@@ -116,7 +116,7 @@ fn denied_write() -> (Sandbox, Vec<String>) {
     (sandbox, args.to_vec())
 }
 
-/// It works, guarded, or says in words why not.
+/// Asserts that the session works, guarded, or explains why not.
 #[track_caller]
 fn assert_works_or_explains(sandbox: &Sandbox, run: &ProgramRun) {
     assert_lacks(&run.stderr, "panicked");
@@ -142,13 +142,13 @@ fn with_few_descriptors_the_program_works_or_says_why_not() {
     assert_eq!((codes.first(), codes.last()), (Some(&71), Some(&0)));
 }
 
-/// Nobody's number, another one for each test: it has no processes, so that the limit is all there is.
+/// Returns an unused user id, different for each test, so that only the limit counts.
 fn unused_user_id(test: &str) -> u32 {
     100_000 + std::process::id() * 2 + u32::from(test.len().is_multiple_of(2))
 }
 
-/// Runs a session with so many processes and threads; no limit holds for root, who becomes somebody else for it. `None`
-/// where that can't be done, which is said.
+/// Runs a session with so many processes and threads; root, which has no limit, becomes another user for it. Returns
+/// `None`, and reports it, where that cannot be done.
 fn with_processes(test: &str, sandbox: &Sandbox, args: &[&str], limit: u32) -> Option<ProgramRun> {
     if !cfg!(target_os = "linux") || !["bash", "setpriv"].iter().all(|name| hookwright_testkit::has_program(name)) {
         hookwright_testkit::report_skipped(test, "it takes Linux, bash and setpriv");
@@ -184,7 +184,7 @@ fn is_root() -> bool {
 fn with_few_processes_the_program_works_or_says_why_not() {
     let (sandbox, args) = denied_write();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    // Nobody knows how many somebody else has.
+    // An ordinary user may have any number of other processes.
     let limits: &[u32] = if is_root() { &[1, 2, 3, 4, 5, 6, 7, 8, 12, 20] } else { &[1] };
     for limit in limits {
         let test = "with_few_processes_the_program_works_or_says_why_not";
@@ -194,7 +194,7 @@ fn with_few_processes_the_program_works_or_says_why_not() {
     }
 }
 
-/// However many processes the model's commands start, there are some left for guards.
+/// However many processes the model's commands start, some are left for guards.
 #[test]
 fn commands_that_start_all_they_can_leave_processes_for_guards() {
     const TEST: &str = "commands_that_start_all_they_can_leave_processes_for_guards";
@@ -218,7 +218,7 @@ fn commands_that_start_all_they_can_leave_processes_for_guards() {
     assert!(!sandbox.has_file("a.txt"), "{run:#?}");
 }
 
-/// Gives a folder and all that is in it to another user, as far as that is allowed.
+/// Gives a folder and its contents to another user, as far as that is allowed.
 fn chown_recursively(folder: &std::path::Path, user: u32) {
     let _ = std::os::unix::fs::chown(folder, Some(user), None);
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -229,13 +229,13 @@ fn chown_recursively(folder: &std::path::Path, user: u32) {
     }
 }
 
-/// However many commands the model leaves running, they have a share of the descriptors, and hooks have theirs.
+/// However many commands the model leaves running, they have only a share of the descriptors, and hooks have theirs.
 #[test]
 fn commands_that_are_left_running_take_no_descriptors_from_guards() {
     let sandbox = project(&[("BeforeTool", "write_file", "echo never >&2; exit 2")]);
     let mut replay = ReplayBuilder::new();
     for at in 0..30 {
-        // In the background as the tool has it, as the shell has it, and both.
+        // In the background by the tool's argument, by the shell's `&`, and by both.
         let args = match at % 3 {
             0 => json!({"command": format!("sleep {}", 600 + at), "is_background": true, "delay_ms": 0}),
             1 => json!({"command": format!("sleep {} & echo left", 600 + at)}),
@@ -251,7 +251,7 @@ fn commands_that_are_left_running_take_no_descriptors_from_guards() {
     assert!(!sandbox.has_file("a.txt"));
 }
 
-/// A project of its own, whose guard says no to writing and notes where it is.
+/// A project whose guard denies writing and logs its directory.
 fn guarded(command: &str) -> Sandbox {
     let sandbox = crate::sandbox();
     sandbox.script("guard.sh", "pwd >> ran; echo \"$GEMINI_PROJECT_DIR\" >> ran; echo never >&2; exit 2");
@@ -277,7 +277,8 @@ fn a_directory_that_is_moved_away_takes_its_guards_along() {
         (".gemini/hooks/guard.sh", "true"),
         ("sh .gemini/hooks/guard.sh", "true"),
         ("$GEMINI_PROJECT_DIR/.gemini/hooks/guard.sh", "true"),
-        // Another project in its place, without guards, for long enough to be noticed: the session goes on in its own.
+        // Another project without guards takes its place, for long enough to be noticed: the session stays with its
+        // own.
         (
             "\"$GEMINI_PROJECT_DIR\"/.gemini/hooks/guard.sh || exit 2",
             "mkdir -p ../project/.gemini && echo {} > ../project/.gemini/settings.json && sleep 1.5",

@@ -1,5 +1,5 @@
-//! What is nobody else's business: files that only their owner reads, keys that are in no error and no record, and an
-//! environment of tools without them.
+//! Private data: files that only their owner can read, keys that are in no error and no record, and an environment of
+//! tools without keys.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ fn file_mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// Everything below a folder, with the folders on the way.
+/// Returns everything below a folder, folders included.
 fn paths_below(folder: &Path) -> Vec<PathBuf> {
     let entries: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
     let below: Vec<PathBuf> = entries.iter().filter(|path| path.is_dir()).flat_map(|path| paths_below(path)).collect();
@@ -45,7 +45,7 @@ fn what_the_program_keeps_is_its_owners_alone_whatever_the_mask() {
         for path in kept.iter().chain([&PathBuf::from(&record), &sandbox.sibling_path("telemetry.log")]) {
             assert_eq!(file_mode(path), if path.is_dir() { 0o700 } else { 0o600 }, "umask {mask}: {path:?}");
         }
-        // What tools write is the user's, and so is the mask.
+        // Files that tools write are the user's, and the user's mask applies.
         assert_eq!(file_mode(&sandbox.project().join("a.txt")), of_tools);
     }
 }
@@ -68,16 +68,16 @@ fn laxer_modes_are_tightened_where_the_file_is_the_programs_own() {
     }
     go(&["--resume", "latest"]);
     let lax: Vec<&PathBuf> = own.iter().filter(|path| path.exists() && file_mode(path) != 0o600).collect();
-    // This one was not written: nothing in it has changed.
+    // This file was not written, since nothing in it has changed.
     assert!(lax.iter().all(|path| path.ends_with("known_guards.json")), "{lax:?}");
-    // Whose files the user names, the user may have let others read.
+    // The user may have let others read files that the user names.
     users.iter().for_each(|path| assert_eq!(file_mode(path), 0o644, "{path:?}"));
 }
 
-/// Looks like no key, so that only who knows it can take it out.
+/// A key that does not look like one, so that only exact matching can redact it.
 const KEY: &str = "plain/words+of=mine";
 
-/// A server that says the same to everybody; its address.
+/// Starts a server that gives every client the same answer, and returns its address.
 fn server(answer: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -102,7 +102,7 @@ fn response(head: &str, body: &str) -> String {
     format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
 }
 
-/// A box whose model is at that server, and which keeps everything there is to keep.
+/// A sandbox whose model is at that server, and which records everything possible.
 fn sandbox_with_server(server: &str) -> Sandbox {
     let sandbox = project(&[]);
     sandbox.user_settings(&json!({"general": {"maxAttempts": 2}}));
@@ -110,7 +110,7 @@ fn sandbox_with_server(server: &str) -> Sandbox {
     sandbox.env("GOOGLE_GEMINI_BASE_URL", server)
 }
 
-/// All that is on disk of a session.
+/// Returns the text of all files of a session.
 fn all_files_text(sandbox: &Sandbox) -> String {
     let files = paths_below(sandbox.home().parent().unwrap()).into_iter().filter(|path| path.is_file());
     files.map(|path| format!("{}:\n{}\n", path.display(), fs::read_to_string(&path).unwrap_or_default())).collect()
@@ -157,7 +157,7 @@ fn a_key_that_a_server_repeats_is_in_no_error_and_no_record() {
     assert_lacks(&run.stderr, "abcdefgh");
 }
 
-/// The user sees what the model says; what is kept for others to read does not have the key.
+/// The user sees the model's text; records for others do not contain the key.
 #[test]
 fn a_key_in_an_answer_is_in_no_recording_and_no_telemetry() {
     let chunk = hookwright_testkit::replay::chunk(&[json!({"text": format!("it is {KEY}.")})], true);
@@ -175,7 +175,7 @@ fn a_key_in_an_answer_is_in_no_recording_and_no_telemetry() {
     assert_eq!(sandbox.run(&["-p", "go", "--fake-responses", &record]).expect_exit_code(0).stdout.trim(), "it is ***.");
 }
 
-/// What a command prints of its environment.
+/// A command that prints its environment.
 const PRINT_ENV_SCRIPT: &str = "echo \"[$GEMINI_API_KEY|$GOOGLE_API_KEY|$OPENAI_API_KEY|$MY_TOKEN|$PLAIN]\"";
 
 fn with_keys(sandbox: Sandbox) -> Sandbox {
@@ -183,7 +183,7 @@ fn with_keys(sandbox: Sandbox) -> Sandbox {
     vars.iter().fold(sandbox, |sandbox, (name, value)| sandbox.env(name, value))
 }
 
-/// What a hook and a command have seen of the environment.
+/// Returns what a hook and a command have seen of the environment.
 fn seen_environments(sandbox: &Sandbox) -> (String, String) {
     let command = format!("{PRINT_ENV_SCRIPT} > by_command");
     run(sandbox, &ReplayBuilder::new().calls("run_shell_command", json!({"command": command})).says("done"), &[])
@@ -194,7 +194,7 @@ fn seen_environments(sandbox: &Sandbox) -> (String, String) {
 fn with_hook(user: &Value) -> Sandbox {
     let sandbox = project(&[("BeforeTool", "*", &format!("{PRINT_ENV_SCRIPT} > \"$GEMINI_PROJECT_DIR/by_hook\""))]);
     sandbox.user_settings(user);
-    // A key of a trusted project's own is the model's too.
+    // A key in a trusted project's `.env` is used for the model too.
     sandbox.write(".gemini/.env", "GOOGLE_API_KEY=google\n");
     with_keys(sandbox)
 }
@@ -236,7 +236,7 @@ fn commands_of_custom_commands_have_no_keys_either() {
     assert_contains(&requests(&sandbox)[0].to_string(), "it is [|||mine|plain]");
 }
 
-/// The environment that the program was started with is in the system's books, where others of the same user can read.
+/// The system shows the environment of the program's start to other processes of the same user.
 #[cfg(target_os = "linux")]
 #[test]
 fn commands_do_not_read_the_programs_own_environment_or_memory() {
@@ -261,7 +261,8 @@ fn commands_do_not_read_the_programs_own_environment_or_memory() {
     assert_contains(&transcript(&sandbox), "done");
 }
 
-/// Runs the program as an ordinary user; root becomes one for it. Nothing where that can't be done, which is said.
+/// Runs the program as an ordinary user; root becomes one for it. Returns `None`, and reports it, where that cannot be
+/// done.
 #[cfg(target_os = "linux")]
 fn as_somebody(test: &str, sandbox: &Sandbox, args: &[&str]) -> Option<ProgramRun> {
     let is_root = std::process::Command::new("id").arg("-u").output_in_time().unwrap().stdout.trim_ascii() == b"0";

@@ -1,4 +1,4 @@
-//! Sessions: going on, listing, deleting, and how they end.
+//! Sessions: resuming, listing, deleting, and how they end.
 
 use super::*;
 use hookwright_testkit::fs;
@@ -70,7 +70,7 @@ fn a_session_that_was_killed_in_the_middle_of_a_turn_goes_on() {
     let mut child = sandbox.command(&args).spawn().unwrap();
     wait_until("the tool runs", || sandbox.has_file("pid"));
     child.kill().unwrap();
-    // Its pipes are also held by the tool that it could not end any more.
+    // Its pipes are also held by the tool that it could no longer end.
     signals::send("-KILL", sandbox.read("pid").trim());
     finish(child);
     let after =

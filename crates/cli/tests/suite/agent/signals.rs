@@ -1,4 +1,4 @@
-//! Ctrl-C and the like: children die, the transcript is whole, the exit code says it.
+//! Ctrl-C and other signals: children end, the transcript is complete, the exit code tells the signal.
 
 use super::*;
 use hookwright_testkit::deadline::*;
@@ -9,7 +9,7 @@ pub(crate) fn send(signal: &str, pid: &str) {
     Command::new("kill").args([signal, pid]).status_in_time().unwrap();
 }
 
-/// Waits until a process is gone; one that nobody has taken leave of yet counts as gone.
+/// Waits until a process is gone; a zombie counts as gone.
 #[track_caller]
 pub(crate) fn assert_gone(pid: &str) {
     wait_until(&format!("process {pid} is gone"), || {
@@ -86,7 +86,7 @@ fn a_cancelled_turn_says_so_to_machines() {
     assert_eq!(answer["response"], "");
 }
 
-/// A guard that was ended has not said yes.
+/// A guard that was killed has not allowed anything.
 #[cfg(unix)]
 #[test]
 fn nothing_happens_behind_the_back_of_a_hook_that_was_ended() {
@@ -112,7 +112,7 @@ fn nothing_happens_behind_the_back_of_a_hook_that_was_ended() {
     assert_lacks(&transcript(&sandbox), "hunter2");
 }
 
-/// A program whose output nobody reads.
+/// Starts a program whose output is not read.
 fn start_unread(sandbox: &Sandbox, replay: &ReplayBuilder) -> std::process::Child {
     let file = sandbox.replay(replay);
     let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
@@ -129,13 +129,13 @@ fn assert_exit_code(child: &mut std::process::Child, code: i32) {
 #[test]
 fn a_reader_that_does_not_read_holds_up_no_signal() {
     let long: String = (0..40_000).map(|at| format!("word {at} ")).collect();
-    // The turn is over and its answer can't be printed.
+    // The turn is over and its answer cannot be printed.
     let sandbox = project(&[("SessionEnd", "", LOG_INPUT_SCRIPT)]);
     let mut child = start_unread(&sandbox, &ReplayBuilder::new().says(&long));
     wait_until("the session is over", || sandbox.has_file("log.jsonl"));
     send("-INT", &child.id().to_string());
     assert_exit_code(&mut child, 130);
-    // The turn is under way, and held up by what was printed before.
+    // The turn is running, and blocked by the output before.
     let sandbox = project(&[("BeforeTool", "", SLEEPER)]);
     let parts = [
         json!({"text": long}),

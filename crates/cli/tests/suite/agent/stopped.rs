@@ -1,5 +1,5 @@
-//! SIGSTOP and SIGCONT, of hooks, tools and the program itself: time that somebody was not let work is not held against a
-//! guard that has answered, and nothing waits for ever.
+//! SIGSTOP and SIGCONT for hooks, tools and the program itself: the time of a stop does not count against a guard that
+//! has answered, and nothing waits for ever.
 
 use super::signals::{assert_gone, send};
 use super::*;
@@ -49,7 +49,7 @@ fn a_guard_that_goes_on_in_time_counts() {
     assert!(!sandbox.has_file("a.txt"), "{run:#?}");
 }
 
-/// The program is stopped while a guard answers in time, and goes on when the guard's time is over.
+/// The program is stopped while a guard answers in time, and continues after the guard's timeout.
 #[test]
 fn an_answer_that_came_in_time_counts_however_late_it_is_read() {
     std::thread::scope(|scope| {
@@ -95,7 +95,7 @@ fn a_command_that_is_stopped_is_ended_by_a_signal_and_may_go_on() {
     }
 }
 
-/// What ends the program ends it after a stop too.
+/// A signal during a stop ends the program when it continues.
 #[test]
 fn a_signal_that_comes_while_it_is_stopped_counts_afterwards() {
     let sandbox = project(&[
@@ -115,7 +115,7 @@ fn a_signal_that_comes_while_it_is_stopped_counts_afterwards() {
     assert_eq!(logged_events(&sandbox), ["SessionEnd"]);
 }
 
-/// As by `nohup`: the signal was ignored before, and is so still. Others count.
+/// As by `nohup`: a signal that was ignored before stays ignored. Others count.
 #[test]
 fn a_hangup_that_was_ignored_stays_so() {
     let hook = "touch started; while [ ! -e go ]; do sleep 0.05; done";
@@ -134,8 +134,9 @@ fn a_hangup_that_was_ignored_stays_so() {
     }
 }
 
-/// A hook ignores what the program was told to ignore, and nothing that the program ignores for itself. What a shell's `&`
-/// says of the keyboard's signals is not handed on. (The shell tells of itself: who starts another blocks signals meanwhile.)
+/// A hook ignores the signals that the program inherited as ignored, and none that the program ignores for itself. The
+/// keyboard signals that a shell's `&` ignores are not inherited. (The shell prints its own masks, since starting
+/// another process blocks signals meanwhile.)
 #[cfg(target_os = "linux")]
 #[test]
 fn a_hook_ignores_what_the_program_was_told_to() {
@@ -151,7 +152,7 @@ fn a_hook_ignores_what_the_program_was_told_to() {
         .map(|(name, bits)| (name.to_owned(), u64::from_str_radix(bits.trim(), 16).unwrap() & NAMED))
         .collect();
     const HANGUP_AND_USER_1: u64 = 1 | 1 << 9;
-    /// Of the others, the C library has two for itself.
+    /// Of the other signals, the C library reserves two for itself.
     const NAMED: u64 = (1 << 31) - 1;
     let expected = [("SigBlk", 0), ("SigIgn", HANGUP_AND_USER_1)];
     assert_eq!(told, expected.map(|(name, bits)| (name.to_owned(), bits)));

@@ -1,12 +1,12 @@
-//! MCP servers that one sub-agent alone has, with the real binary: there for that agent and as long as it works, behind the
-//! same trust, lists, questions and hooks as anybody's.
+//! MCP servers of a single sub-agent, with the real binary: they exist for that agent while it works, behind the same
+//! trust, lists, approvals and hooks as others.
 
 use super::*;
 use hookwright_testkit::MCP_SERVER;
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::replay::call;
 
-/// An agent of the project's with a server `own`, of which more may be said.
+/// A sub-agent of the project with a server `own`, and more fields.
 fn with_server(sandbox: &Sandbox, fields: &str, server: &str) {
     sandbox.write("server.sh", MCP_SERVER);
     sandbox.write(".gemini/agents/scout.md", definition(fields, server));
@@ -28,7 +28,7 @@ fn shell(command: &str) -> Value {
     call("run_shell_command", json!({ "command": command }))
 }
 
-/// What is delegated, and what the agent then calls before it reports.
+/// A model that delegates to the sub-agent, which makes these calls and reports.
 fn delegating(calls: &[Value]) -> ReplayBuilder {
     let delegate = call("delegate_to_agent", json!({ "agent_name": "scout", "objective": "look around" }));
     ReplayBuilder::new().parts(&[delegate]).parts(calls).says("my report").says("done")
@@ -40,13 +40,13 @@ struct SubagentRun {
 }
 
 impl SubagentRun {
-    /// How the agent's calls ended: their output, or the error.
+    /// Returns the results of the sub-agent's calls: their output, or the error.
     fn inside(&self) -> Vec<String> {
         let of_agent = self.results.iter().filter(|line| line["agent_name"] == "scout");
         of_agent.map(|line| format!("{}{}", line["output"], line["error"]["message"])).collect()
     }
 
-    /// All that was said, on either channel.
+    /// Returns stdout and stderr.
     fn said(&self) -> String {
         format!("{}{}", self.run.stdout, self.run.stderr)
     }
@@ -67,7 +67,7 @@ const YOLO_ARGS: &[&str] = &["--approval-mode=yolo"];
 fn a_server_of_an_agent_is_there_for_it_alone_past_the_hooks_and_ends_with_it() {
     let sandbox =
         project(&[("BeforeTool", "mcp__own__.*", LOG_INPUT_SCRIPT), ("AfterTool", "mcp__own__.*", LOG_INPUT_SCRIPT)]);
-    // A list of tools is about the session's; its own server is there to be used.
+    // A list of tools is about the session's tools; the agent's own server remains available.
     with_server(&sandbox, "tools: [read_file]\n", "");
     let delegate = call("delegate_to_agent", json!({ "agent_name": "scout", "objective": "look around" }));
     let replay = ReplayBuilder::new()
@@ -75,7 +75,7 @@ fn a_server_of_an_agent_is_there_for_it_alone_past_the_hooks_and_ends_with_it() 
         .parts(&[delegate])
         .parts(&[own_call()])
         .says("my report")
-        // One that is dead and only not yet collected has ended.
+        // A zombie counts as ended.
         .parts(&[
             own_call(),
             shell("case $(ps -o stat= -p $(cat pid)) in Z*|'') echo it has ended;; *) echo alive;; esac"),
@@ -146,7 +146,7 @@ fn a_server_of_an_agent_that_does_not_count_is_not_started() {
     }
 }
 
-/// The user's own agent comes along into a folder that is not trusted; its servers do not.
+/// The user's own sub-agent is available in an untrusted folder; its servers are not.
 #[test]
 fn no_server_of_an_agent_starts_in_a_folder_that_is_not_trusted() {
     let sandbox = crate::sandbox().untrusted();
@@ -161,7 +161,7 @@ fn no_server_of_an_agent_starts_in_a_folder_that_is_not_trusted() {
     assert!(!sandbox.has_file("started"));
 }
 
-/// Two agents with servers of one name: what is granted to the one is not the other's.
+/// Two sub-agents with servers of one name: a permission for the one does not cover the other.
 #[test]
 fn a_name_means_one_server_among_agents_too() {
     let sandbox = project(&[]);
@@ -185,7 +185,7 @@ fn an_agent_whose_server_is_not_there_works_without_it_and_that_is_said() {
     assert!(ran.said().contains("MCP server gone is not there"), "{}", ran.said());
 }
 
-/// Models know `my.server` of the user's as `my_server`; a project's agent brings one that is really called so.
+/// Models know the user's `my.server` as `my_server`; a project's sub-agent has a server that is really called so.
 #[test]
 fn what_is_allowed_to_a_server_by_its_plain_name_is_not_an_agents() {
     let sandbox = project(&[]);
@@ -203,11 +203,11 @@ fn what_is_allowed_to_a_server_by_its_plain_name_is_not_an_agents() {
     let ends = ran.inside();
     assert!(ends[0].contains("the user's"), "{ends:?}");
     assert!(ends[1].contains("not found"), "{ends:?}");
-    // Servers of the session outlive those of the agent.
+    // The session's servers outlive those of the sub-agent.
     assert_eq!(ran.results.last().unwrap()["output"], "still there", "{}", ran.said());
 }
 
-/// An agent that is interrupted leaves no server behind.
+/// A sub-agent that is interrupted leaves no server behind.
 #[test]
 fn an_interrupt_ends_the_servers_of_an_agent() {
     let sandbox = project(&[]);

@@ -1,5 +1,5 @@
-//! Sub-agents with the real binary: the same hooks, rules, bounds and ends as whoever calls them; and what is wrong with
-//! their files.
+//! Sub-agents with the real binary: the same hooks, rules, limits and ends as for their caller, and problems in their
+//! files.
 
 use super::signals::assert_gone;
 use super::*;
@@ -8,7 +8,7 @@ use hookwright_testkit::fs;
 use hookwright_testkit::replay::call;
 use hookwright_testkit::{finish, wait_until};
 
-/// An agent of the project's.
+/// A sub-agent of the project.
 fn agent(sandbox: &Sandbox, name: &str, fields: &str) {
     let text = format!("---\nname: {name}\ndescription: looks around\n{fields}\n---\nYou are {name}.\n");
     sandbox.write(&format!(".gemini/agents/{name}.md"), text);
@@ -18,7 +18,7 @@ fn delegate(name: &str) -> Value {
     call("delegate_to_agent", json!({"agent_name": name, "objective": "look around"}))
 }
 
-/// What is delegated, and what the agent then does in one answer before it reports.
+/// A model that delegates to the sub-agent, which makes these calls in one answer and reports.
 fn delegating(calls: &[Value]) -> ReplayBuilder {
     ReplayBuilder::new().parts(&[delegate("scout")]).parts(calls).says("my report").says("done")
 }
@@ -31,14 +31,14 @@ fn shell(command: &str) -> Value {
     call("run_shell_command", json!({"command": command}))
 }
 
-/// One prompt in a mode; the lines of its stream.
+/// Runs one prompt in a mode and returns the lines of its stream.
 fn lines(sandbox: &Sandbox, replay: &ReplayBuilder, mode: &str) -> Vec<Value> {
     let file = sandbox.replay(replay);
     let mode = format!("--approval-mode={mode}");
     sandbox.run(&["-p", "go", "--fake-responses", &file, &mode, "-o", "stream-json"]).expect_exit_code(0).json_lines()
 }
 
-/// How the calls of sub-agents ended: nothing, or the error.
+/// Returns the errors of the sub-agents' calls, empty for a success.
 fn inside(lines: &[Value]) -> Vec<String> {
     let of_agent = lines.iter().filter(|line| line["type"] == "tool_result" && line["agent_name"] == "scout");
     of_agent.map(|line| line["error"]["message"].as_str().unwrap_or_default().to_owned()).collect()
@@ -101,7 +101,7 @@ fn modes_rules_and_protected_paths_hold_inside() {
     assert_eq!(sandbox.read(".gemini/agents/scout.md"), settings);
     assert!(!sandbox.has_file("a.txt") && !sandbox.has_file("b.txt") && !sandbox.has_file(".env"));
 
-    // A rule for everybody, and one for this agent alone.
+    // A rule for all agents, and one for this agent alone.
     sandbox.write(".gemini/policies/p.toml", "[[rule]]\ntoolName = \"write_file\"\ndecision = \"deny\"\n");
     sandbox.write(
         ".gemini/policies/q.toml",
@@ -114,7 +114,7 @@ fn modes_rules_and_protected_paths_hold_inside() {
     assert!(!sandbox.has_file("a.txt") && !sandbox.has_file("b.txt"));
     lines(&sandbox, &ReplayBuilder::new().parts(&[shell("touch b.txt")]).says("done"), "yolo");
     assert!(sandbox.has_file("b.txt"), "the rule is about the agent");
-    // An agent's name is a tool's to rules.
+    // In rules, an agent's name stands for a tool.
     sandbox.write(
         ".gemini/policies/q.toml",
         "[[rule]]\ntoolName = \"scout\"\ndecision = \"deny\"\ndenyMessage = \"no scouts\"\n",
@@ -165,7 +165,7 @@ fn what_agents_do_and_cost_is_told_to_machines() {
     assert_eq!(words, ["done"], "an agent's words are not the answer");
 }
 
-/// A project's agent goes before the user's of that name, so no rule of the user's may trust the name.
+/// A project's sub-agent takes precedence over the user's of that name, so that no rule of the user may trust the name.
 #[test]
 fn a_rule_that_would_allow_an_agent_more_is_ignored_and_said() {
     let sandbox = crate::sandbox();
@@ -198,7 +198,7 @@ fn several_work_side_by_side() {
     let sandbox = crate::sandbox();
     agent(&sandbox, "scout", "");
     agent(&sandbox, "guide", "");
-    // Each waits for the other: one after another they would wait for ever.
+    // Each call waits for the other, so running them in sequence would hang.
     let meet = "touch $$.here; until [ $(ls *.here | wc -l) -ge 2 ]; do sleep 0.02; done";
     let replay = ReplayBuilder::new()
         .parts(&[delegate("scout"), delegate("guide")])
@@ -265,7 +265,7 @@ fn agents_are_listed_with_their_states_and_tools() {
     assert_eq!((&scout["model"], &scout["max_turns"], &scout["timeout_mins"]), (&json!("other"), &json!(4), &json!(2)));
     assert_eq!((&list["agents"][0]["enabled"], &list["agents"][0]["tools"]), (&json!(false), &Value::Null));
 
-    // Who is switched off is not there to be called.
+    // A disabled sub-agent cannot be called.
     let run =
         prompt(&sandbox, "go", &ReplayBuilder::new().parts(&[delegate("guide")]).says("done"), &[]).expect_exit_code(0);
     assert_contains(&run.stderr, "must be equal to one of the allowed values (\"scout\")");
@@ -313,7 +313,7 @@ fn hostile_definitions_are_said_and_spoil_no_other() {
     let names: Vec<&str> = run.stdout.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, ["scout", "wrong"]);
 
-    // A session says it too, and goes on with those that are left.
+    // A session reports it too, and goes on with the others.
     let run = prompt(&sandbox, "go", &delegating(&[shell("touch made")]), &[]).expect_exit_code(0);
     assert_contains(&run.stderr, "leads out of its folder");
     assert!(sandbox.has_file("made"));

@@ -7,7 +7,8 @@ use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
 use hookwright_testkit::{finish, has_program, report_skipped, wait_until};
 
-/// A daemon as daemons are: a session of its own, no parent, no pipes; it listens to nobody. `before` stands before the command that starts it.
+/// A typical daemon: a session of its own, no parent, no pipes, signals ignored. `before` is inserted before the
+/// command that starts it.
 pub(crate) fn daemon(before: &str) -> String {
     format!(
         "({before} setsid sh -c 'trap \"\" TERM HUP INT; exec </dev/null >/dev/null 2>&1; echo $$ > daemon.tmp; \
@@ -16,13 +17,13 @@ pub(crate) fn daemon(before: &str) -> String {
     )
 }
 
-/// Whether a program is missing that the test needs, which is said.
+/// Returns whether a program is missing that the test needs, and reports it.
 pub(crate) fn lacks_any(test: &str, programs: &[&str]) -> bool {
     let missing = programs.iter().find(|program| !has_program(program));
     missing.inspect(|program| report_skipped(test, &format!("{program} is not installed"))).is_some()
 }
 
-/// The watchdog and whatever else this process's parent has for children, in `family`.
+/// Writes the pids of the watchdog and the other children of this process's parent to `family`.
 const LIST_SIBLINGS_SCRIPT: &str = "cat /proc/$PPID/task/*/children | tr ' ' '\\n' | grep -v '^$' > family";
 
 fn assert_siblings_gone(sandbox: &Sandbox) {
@@ -31,7 +32,7 @@ fn assert_siblings_gone(sandbox: &Sandbox) {
     family.lines().for_each(assert_gone);
 }
 
-/// Where a daemon comes from.
+/// What starts the daemon.
 #[derive(Clone, Copy, Debug)]
 enum DaemonOrigin {
     Hook,
@@ -53,7 +54,7 @@ const AGENT_EXITS: [AgentExit; 5] = [
     AgentExit::Signal("-KILL"),
 ];
 
-/// A session with a daemon, and a last hook that notes the family and then does this.
+/// A session with a daemon, and a last hook that lists the siblings and then runs this.
 fn session(from: DaemonOrigin, daemon: &str, last: &str) -> (Sandbox, ReplayBuilder) {
     let (sandbox, command) = match from {
         DaemonOrigin::Hook => {
@@ -64,7 +65,7 @@ fn session(from: DaemonOrigin, daemon: &str, last: &str) -> (Sandbox, ReplayBuil
     (sandbox, ReplayBuilder::new().calls("run_shell_command", json!({"command": command})).says("done"))
 }
 
-/// The same to its end; a signal comes while the last hook runs.
+/// Runs such a session to its end; a signal comes while the last hook runs.
 fn ended(from: DaemonOrigin, daemon: &str, last: &str, way: AgentExit) -> (Sandbox, ProgramRun) {
     let wait = if let AgentExit::Signal(_) = way { "touch ready; sleep 60" } else { "" };
     let (sandbox, replay) = session(from, daemon, &format!("{last}\n{wait}"));
@@ -92,7 +93,7 @@ fn a_daemon_of_a_hook_or_a_tool_does_not_outlive_the_agent_however_that_ends() {
         let (sandbox, run) = ended(from, &daemon(""), "", way);
         if let AgentExit::Exit = way {
             run.expect_exit_code(0);
-            // Those that the agent itself can end are gone before it is.
+            // Processes that the agent itself can end are gone before it is.
             assert!(!hookwright_testkit::is_running(sandbox.read("daemon").trim()), "{from:?}");
         }
         assert_gone(sandbox.read("daemon").trim());
@@ -100,7 +101,7 @@ fn a_daemon_of_a_hook_or_a_tool_does_not_outlive_the_agent_however_that_ends() {
     }
 }
 
-/// Marks, sessions and the environment can all be taken off; parentage can't.
+/// Marks, sessions and the environment can all be removed; parentage cannot.
 #[test]
 fn a_daemon_that_takes_everything_off_does_not_outlive_the_agent() {
     if lacks_any("a_daemon_that_takes_everything_off_does_not_outlive_the_agent", &["setsid", "bash"]) {
@@ -114,7 +115,7 @@ fn a_daemon_that_takes_everything_off_does_not_outlive_the_agent() {
     }
 }
 
-/// In another's namespace, whoever loses a parent is a child of that one's first process, and not of ours.
+/// In another namespace, an orphan becomes a child of that namespace's first process and not of ours.
 #[test]
 fn a_daemon_in_anothers_namespace_does_not_outlive_the_agent() {
     let test = "a_daemon_in_anothers_namespace_does_not_outlive_the_agent";
@@ -130,7 +131,7 @@ fn a_daemon_in_anothers_namespace_does_not_outlive_the_agent() {
         let children = format!("/proc/{0}/task/{0}/children", other.0.id());
         let first = || fs::read_to_string(&children).unwrap().trim().to_owned();
         wait_until("the other program runs", || !first().is_empty());
-        // A number that tells it from everybody's.
+        // A duration that identifies its process.
         let length = format!("6{}.5", other.0.id());
         let daemon = format!("nsenter -t {} -p sh -c 'setsid sleep {length} >/dev/null 2>&1 &'", first());
         let is_running = || {
@@ -144,7 +145,7 @@ fn a_daemon_in_anothers_namespace_does_not_outlive_the_agent() {
     }
 }
 
-/// Somebody else's program in a namespace of its own, which ends with all that is in it.
+/// An unrelated program in a namespace of its own, which ends with everything in it.
 struct UnrelatedNamespace(std::process::Child);
 
 impl UnrelatedNamespace {
@@ -163,7 +164,7 @@ impl Drop for UnrelatedNamespace {
     }
 }
 
-/// Whoever ends the watchdog wakes another.
+/// A watchdog that was killed is replaced.
 #[test]
 fn a_watchdog_that_was_killed_is_replaced() {
     if lacks_any("a_watchdog_that_was_killed_is_replaced", &["setsid"]) {
@@ -186,7 +187,7 @@ fn a_watchdog_that_was_killed_is_replaced() {
     assert_gone(sandbox.read("daemon").trim());
 }
 
-/// Many of them, who start others as fast as they can and take no notice of anything.
+/// Many processes that start others as fast as they can and ignore signals.
 #[test]
 fn a_crowd_that_keeps_growing_does_not_outlive_the_agent() {
     if lacks_any("a_crowd_that_keeps_growing_does_not_outlive_the_agent", &["setsid"]) {
@@ -195,7 +196,7 @@ fn a_crowd_that_keeps_growing_does_not_outlive_the_agent() {
     let grow = "cat > grow.sh <<'END'\ntrap '' TERM HUP\nexec </dev/null >/dev/null 2>&1\necho $$ >> crowd\n\
                 while [ \"$(wc -l < crowd)\" -lt 100 ]; do setsid sh grow.sh & sleep 0.2; done; sleep 600\nEND\n\
                 (setsid sh grow.sh &); while [ \"$(wc -l < crowd)\" -lt 10 ]; do sleep 0.02; done";
-    // Somebody is there to be read of before the first of them is.
+    // A file to read exists before the first of them does.
     let grow = format!("touch crowd; {grow}");
     for way in [AgentExit::Signal("-TERM"), AgentExit::Signal("-KILL")] {
         let (sandbox, _) = ended(DaemonOrigin::Command, &grow, "", way);
@@ -204,7 +205,7 @@ fn a_crowd_that_keeps_growing_does_not_outlive_the_agent() {
     }
 }
 
-/// What runs in a hook that has had its time has had it too, wherever it went; the session goes on.
+/// The daemon of a hook that times out ends with the hook; the session goes on.
 #[test]
 fn a_daemon_of_a_hook_that_takes_too_long_is_ended_with_it() {
     if lacks_any("a_daemon_of_a_hook_that_takes_too_long_is_ended_with_it", &["setsid"]) {
@@ -222,7 +223,7 @@ fn a_daemon_of_a_hook_that_takes_too_long_is_ended_with_it() {
     assert!(!sandbox.has_file("found"), "the daemon ran on");
 }
 
-/// Without descriptors the agent can look for nobody; its watchdog still can.
+/// Without descriptors the agent cannot search for processes; its watchdog still can.
 #[test]
 fn a_daemon_does_not_outlive_an_agent_that_has_no_descriptors_left() {
     if lacks_any("a_daemon_does_not_outlive_an_agent_that_has_no_descriptors_left", &["setsid", "prlimit"]) {
@@ -235,11 +236,11 @@ fn a_daemon_does_not_outlive_an_agent_that_has_no_descriptors_left() {
     }
 }
 
-/// The watchdog among the children of this process's parent, in `$dog`.
+/// Finds the watchdog among the children of this process's parent, in `$dog`.
 const FIND_WATCHDOG_SCRIPT: &str = "for pid in $(cat /proc/$PPID/task/*/children); do \
                    grep -q '^hookwright-watch[d]og' /proc/$pid/cmdline && dog=$pid; done";
 
-/// Kills the agent from a command of its own, after this; what was started before is `daemon` and `plain`.
+/// Kills the agent from one of its own commands, after this; the processes before are `daemon` and `plain`.
 fn killed_from_within(act: &str) -> Sandbox {
     let (sandbox, _) = session(DaemonOrigin::Command, "", "");
     let plain = "echo $$ > plain; exec sleep 600";
@@ -263,7 +264,7 @@ fn a_watchdog_that_was_stopped_wakes() {
     assert_siblings_gone(&sandbox);
 }
 
-/// Where nothing can be marked, groups and sessions are still known, also to the watchdog.
+/// Where processes cannot be marked, groups and sessions are still known, also to the watchdog.
 #[test]
 fn without_marks_a_kill_still_ends_what_stayed_in_its_session() {
     if lacks_any("without_marks_a_kill_still_ends_what_stayed_in_its_session", &["setsid", "prlimit"]) {
@@ -271,11 +272,11 @@ fn without_marks_a_kill_still_ends_what_stayed_in_its_session() {
     }
     let sandbox = killed_from_within("prlimit --pid $PPID --locks=5:5");
     assert_gone(sandbox.read("plain").trim());
-    // The daemon is the one that is not promised then.
+    // The daemon is not guaranteed to end then.
     send("-KILL", sandbox.read("daemon").trim());
 }
 
-/// Who may stay is a secret.
+/// The token that lets a process stay is a secret.
 #[test]
 fn nothing_lets_itself_stay() {
     if lacks_any("nothing_lets_itself_stay", &["setsid", "bash"]) {

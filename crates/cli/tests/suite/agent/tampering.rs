@@ -1,18 +1,20 @@
-//! What the agent's commands change of its guards is noticed, also after a kill; how that is trusted, and what is left running.
+//! Changes to guards by the agent's commands are noticed, also after a kill; how they are trusted, and what is left
+//! running.
+//!
 //! The ways to change a guard are in `crates/agent/tests/suite/headless/tampering.rs`.
 
 use super::*;
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
 
-/// Lets no call pass that holds the word.
+/// Denies calls that contain `forbidden`.
 const GUARD_SCRIPT: &str = "if grep -q forbidden; then echo 'not allowed' >&2; exit 2; fi; exit 0";
 
 fn shell_args(command: &str) -> Value {
     json!({"command": command})
 }
 
-/// The agent attacks its guard, then does what that forbids.
+/// The agent attacks its guard, then makes the forbidden call.
 pub(super) fn run_attack(sandbox: &Sandbox, command: &str, more: &[&str]) -> ProgramRun {
     let replay = ReplayBuilder::new()
         .calls("run_shell_command", shell_args(command))
@@ -30,7 +32,7 @@ pub(super) fn ledger_files(sandbox: &Sandbox) -> Vec<String> {
     if folder.exists() { files_under(&folder) } else { Vec::new() }
 }
 
-/// Other ways are in `crates/agent/tests/suite/headless/tampering.rs`, where scripts are not executed themselves.
+/// Other ways are in `crates/agent/tests/suite/headless/tampering.rs`, where scripts are run through `sh`.
 #[test]
 fn a_script_that_is_changed_or_may_not_be_executed_any_more_denies() {
     for command in ["chmod -x .gemini/hooks/hook1.sh", "printf '#!/bin/sh\\nexit 0\\n' > .gemini/hooks/hook1.sh"] {
@@ -39,7 +41,7 @@ fn a_script_that_is_changed_or_may_not_be_executed_any_more_denies() {
         assert!(!sandbox.has_file("made"), "{command}\n{ran:#?}");
         assert_contains(&ran.stderr, "while the agent worked");
         assert_contains(&ran.stderr, "hookwright hooks trust");
-        // Nor in the next session.
+        // The next session does not start either.
         run_attack(&sandbox, "true", &[]).expect_exit_code(52);
         assert!(!sandbox.has_file("made"), "{command}");
     }
@@ -114,7 +116,7 @@ fn the_agent_cannot_trust_its_own_changes() {
         sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
         run_attack(&sandbox, "true", &[]).expect_exit_code(0);
     }
-    // Nor in a later call.
+    // Not in a later call either.
     let replay = ReplayBuilder::new()
         .calls("run_shell_command", shell_args(": > .gemini/hooks/hook1.sh"))
         .calls("run_shell_command", shell_args(&format!("{own} hooks trust --all")))
@@ -135,7 +137,7 @@ fn a_session_that_is_killed_leaves_word() {
     assert!(!sandbox.has_file("made"));
 }
 
-/// The record of trust that the user's word writes is not taken for the dead session's doing.
+/// The trust record that the user's command writes is not attributed to the killed session.
 #[test]
 fn what_a_killed_session_left_is_trusted_once() {
     let sandbox = guarded_project();
@@ -167,7 +169,7 @@ fn what_is_put_back_after_it_was_trusted_needs_no_more_trust() {
 fn trust_in_another_folder_is_no_change_of_this_one() {
     let sandbox = crate::sandbox();
     let own = env!("CARGO_BIN_EXE_hookwright");
-    // As if somebody did so in another terminal.
+    // As if the user did so in another terminal.
     let trusts = format!("mkdir -p ~/other && cd ~/other && {own} hooks trust --folder");
     let ran = run(&sandbox, &ReplayBuilder::new().calls("run_shell_command", shell_args(&trusts)).says("ok"), &[])
         .expect_exit_code(0);
@@ -175,7 +177,7 @@ fn trust_in_another_folder_is_no_change_of_this_one() {
     let record = fs::read_to_string(sandbox.home().join(".gemini/trustedFolders.json")).unwrap();
     assert!(record.contains("/other"), "{record}");
     run(&sandbox, &ReplayBuilder::new().says("ok"), &[]).expect_exit_code(0);
-    // One about this folder is, and is no other folder's business.
+    // A rule about this folder is, and does not concern other folders.
     let own_rule = format!("{own} hooks trust --folder");
     run(&sandbox, &ReplayBuilder::new().calls("run_shell_command", shell_args(&own_rule)).says("ok"), &[])
         .expect_exit_code(0);
@@ -186,7 +188,7 @@ fn trust_in_another_folder_is_no_change_of_this_one() {
     hookwright_testkit::finish(elsewhere).expect_exit_code(0);
 }
 
-/// What a call leaves behind, with no hold on its output, is still the call's, and ends with the session.
+/// A process that a call leaves behind, without its output, still belongs to the call and ends with the session.
 #[test]
 fn nothing_that_a_call_leaves_behind_changes_a_guard_unseen() {
     let waits = "while [ ! -e go ]; do sleep 0.02; done; : > .gemini/hooks/hook1.sh; touch rewritten";
@@ -209,7 +211,7 @@ fn nothing_that_a_call_leaves_behind_changes_a_guard_unseen() {
         let ran = run(&sandbox, &replay, &[]).expect_exit_code(0);
         assert_contains(&ran.stderr, ".gemini/hooks/hook1.sh was changed while the agent worked");
         assert!(!sandbox.has_file("made"), "{command}");
-        // It waits for the session's end, and is gone with it.
+        // It waits for the session's end, and ends with it.
         let sandbox = guarded_project();
         let command = format!("echo $$ > pid; {command}");
         run(&sandbox, &ReplayBuilder::new().calls("run_shell_command", shell_args(&command)).says("ok"), &[])
@@ -219,7 +221,7 @@ fn nothing_that_a_call_leaves_behind_changes_a_guard_unseen() {
     }
 }
 
-/// The processes of a session, by their names.
+/// Returns the names of a session's processes.
 fn living_in(session: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let stats = entries.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
@@ -296,7 +298,8 @@ fn without_a_ledger_no_session_starts_unattended() {
     }
 }
 
-/// Where no hook could say no, nothing is written down before something runs; then it is, so that a kill hides nothing.
+/// Without a hook that can deny, the ledger is not written before something runs; then it is, so that a kill hides
+/// nothing.
 #[test]
 fn without_hooks_the_ledger_begins_with_the_first_call() {
     let sandbox = crate::sandbox();
@@ -315,7 +318,7 @@ fn without_hooks_the_ledger_begins_with_the_first_call() {
     assert!(!sandbox.has_file("planted"));
 }
 
-/// Files beside an extension decide whether its guards are there.
+/// Files beside an extension decide whether its guards are active.
 #[test]
 fn no_extension_is_switched_off_unseen() {
     let off = json!({"ext": {"overrides": ["!/*"]}}).to_string();
@@ -348,7 +351,7 @@ fn no_extension_is_switched_off_unseen() {
         assert_contains(&sandbox.run(&["hooks", "trust"]).stdout, file.file_name().unwrap().to_str().unwrap());
         put_back();
         assert_contains(&run_attack(&sandbox, "true", &[]).expect_exit_code(0).stderr, "not allowed");
-        // By whoever else, between sessions: as often as one is started.
+        // By another program, between sessions: reported at every start.
         std::fs::write(&file, after).unwrap();
         for _ in 0..2 {
             let ran = run_attack(&sandbox, "true", &[]).expect_exit_code(52);
@@ -356,7 +359,7 @@ fn no_extension_is_switched_off_unseen() {
             assert_contains(&ran.stderr, "was active here and is not any more");
         }
         assert!(!sandbox.has_file("made"), "{linked}");
-        // Whoever does not want it says so for good.
+        // Disabling the extension in the settings is the permanent way.
         sandbox.user_settings(&json!({"extensions": {"disabled": ["ext"]}}));
         run_attack(&sandbox, "true", &[]).expect_exit_code(0);
         assert!(sandbox.has_file("made"), "{linked}");

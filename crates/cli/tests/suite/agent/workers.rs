@@ -1,11 +1,11 @@
-//! Workers and plugins in sessions of the built binary: one process for a session, under the same trust, tools and records as
-//! any other hook, and gone with the agent however that ends.
+//! Workers and plugins in sessions of the built binary: one process for a session, under the same trust, tools and
+//! records as any other hook, which ends with the agent however that ends.
 
 use super::signals::{assert_gone, send};
 use super::*;
 use hookwright_testkit::{finish, has_program, report_skipped, wait_until};
 
-/// A guard in sh that stays: it notes its number and its end, and says no to everything, with a count.
+/// A guard in sh that stays running: it logs its pid and its end, and denies everything with a count.
 const GUARD: &str = r#"echo $$ >> pids
 while IFS= read -r line; do
     id=${line#'{"id":'}; id=${id%%,*}; n=$((n+1))
@@ -55,7 +55,7 @@ fn one_process_judges_every_call_of_a_session_and_is_told_of_its_end() {
     assert_contains(calls[0]["hook_output"].as_str().unwrap(), "no 1");
 }
 
-/// However the agent ends while a worker judges, nobody is left; one that listens to nothing is no exception.
+/// However the agent ends while a worker judges, no process is left, even one that ignores signals.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_worker_does_not_outlive_the_agent_however_that_ends() {
@@ -101,7 +101,7 @@ fn one_that_can_only_crash_closes_the_door_and_says_so() {
     assert!((0..7).all(|at| !sandbox.has_file(&format!("{at}.txt"))));
 }
 
-/// Started with the session, and not before somebody trusts it.
+/// It starts with the session, but not before the user trusts it.
 #[test]
 fn one_that_starts_early_waits_for_trust() {
     let sandbox = guarded_by(GUARD, json!({"start": "session", "guard": false}));
@@ -118,7 +118,7 @@ fn one_that_starts_early_waits_for_trust() {
     assert!(pids(&foreign).is_empty());
 }
 
-/// A changed script is another hook in the eyes of trust, whatever runs it.
+/// A changed script is an untrusted hook, whatever runs it.
 #[test]
 fn a_changed_worker_is_reviewed() {
     let sandbox = guarded_by(GUARD, json!({}));
@@ -129,7 +129,7 @@ fn a_changed_worker_is_reviewed() {
     sandbox.script("guard.sh", &format!("# looks harmless\n{GUARD}"));
     let run = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0);
     assert_eq!(run.json()[0]["state"], "untrusted", "{}", run.stdout);
-    // And so is one that is to be kept in another way.
+    // A change of its worker settings is reviewed too.
     sandbox.script("guard.sh", GUARD);
     sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
     let command = "$GEMINI_PROJECT_DIR/.gemini/hooks/guard.sh";
@@ -162,7 +162,7 @@ fn the_toolbox_fires_tests_shows_and_examines_it() {
     for pid in pids(&sandbox) {
         assert_gone(&pid);
     }
-    // One that is there and does not answer is found out before anybody depends on it.
+    // A worker that starts and does not answer is detected before a session depends on it.
     for (script, words) in [
         ("exec sleep 600", "longer than"),
         ("while read -r line; do echo hello; done", "is no JSON object"),
@@ -179,7 +179,7 @@ fn the_toolbox_fires_tests_shows_and_examines_it() {
     }
 }
 
-/// What the doctor says at the end is what it says of each hook: one that failed its sample is not counted as armed.
+/// The doctor's total agrees with its lines: a hook that failed its sample is not counted as armed.
 #[test]
 fn a_guard_that_fails_its_sample_is_counted_as_one_that_does_not_do_its_work() {
     let sandbox = guarded_by("exit 4", json!({"timeout": 5000}));
@@ -228,7 +228,7 @@ fn what_is_wrong_with_a_declaration_is_said_with_its_place() {
     }
 }
 
-/// What `hooks new --worker` writes works as it is, in either way.
+/// The output of `hooks new --worker` works as it is, in both modes.
 #[test]
 fn a_new_worker_passes_its_own_test_and_runs_as_a_command_too() {
     const TEST: &str = "a_new_worker_passes_its_own_test_and_runs_as_a_command_too";
@@ -251,7 +251,7 @@ fn a_new_worker_passes_its_own_test_and_runs_as_a_command_too() {
     }
 }
 
-/// Who says no in the way of a command, by exit code 2, has said it; who fails has failed.
+/// A worker may deny like a command, by exit code 2; any other failure is a failure.
 #[test]
 fn a_new_worker_may_say_no_as_a_command_does() {
     const TEST: &str = "a_new_worker_may_say_no_as_a_command_does";
@@ -320,7 +320,7 @@ fn a_plugin_is_a_module_whose_handlers_are_asked() {
         assert!(records(&sandbox, "hook_call").iter().all(|call| call["hook_type"] == "plugin"));
         let list = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
         assert_eq!(list[0]["type"], "plugin");
-        // What it is made of is what trust extends to.
+        // Trust covers the files that it consists of.
         let files_of = sandbox.run(&["hooks", "show", "plugin", "--json"]).expect_exit_code(0).json();
         let named = files.last().unwrap().0;
         assert_contains(&files_of.to_string(), named);
@@ -342,7 +342,7 @@ fn a_plugin_that_is_none_closes_the_door() {
         assert_contains(&run.stderr, words);
         assert!(!sandbox.has_file("0.txt"), "{text}");
     }
-    // One that is not there is known before anything happens.
+    // A plugin that does not exist is detected before the session starts.
     let Some(sandbox) = with_plugin(TEST, "not-installed", &[]) else { return };
     run(&sandbox, &writes(1), &[]).expect_exit_code(52);
     assert_contains(&sandbox.run(&["hooks", "doctor"]).expect_exit_code(1).stdout, "`npm install not-installed`");

@@ -1,4 +1,5 @@
-//! Archives at an address: fetched from a server on this machine, with redirects, and with everything that a server can get wrong.
+//! Archives at an address: fetched from a server on this machine, with redirects, and with every error that a server
+//! can make.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +8,7 @@ use super::*;
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
 
-/// A server that answers by path until the test is over; its address.
+/// Starts a server that answers by path until the test is over, and returns its address.
 fn serve(answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -29,11 +30,11 @@ fn serve(answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> String {
 
 fn reply(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) {
     let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
-    // Whoever has heard enough hangs up.
+    // The client may close the connection early.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
 }
 
-/// The guard as an archive; nothing where there is no `tar`.
+/// Returns the guard as an archive; `None` where there is no `tar`.
 fn packed(sandbox: &Sandbox, version: &str) -> Option<Vec<u8>> {
     guard(sandbox, "packed/guard", version);
     let mut tar = Command::new("tar");
@@ -63,7 +64,7 @@ fn an_archive_at_an_address_is_installed_and_updated() {
     assert_eq!((&shown[0]["source"], &shown[0]["type"]), (&json!(url), &json!("archive")));
 
     *shelf.lock().unwrap() = packed(&sandbox, "1.1.0").unwrap();
-    // One that fails is no reason to leave out the others.
+    // A failed update does not prevent the others.
     let gone = guard(&sandbox, "gone", "1.0.0");
     std::fs::write(gone.join("gemini-extension.json"), r#"{"name": "another", "version": "1.0.0"}"#).unwrap();
     extensions(&sandbox, &["install", text(&gone), "--consent"]).expect_exit_code(0);

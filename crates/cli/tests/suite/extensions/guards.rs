@@ -1,8 +1,8 @@
-//! Extensions that bring guards, switched off and removed: a person says so, and is not held up by it afterwards.
+//! Extensions with guards are disabled and removed: the user confirms it, and later sessions start.
 
 use super::*;
 
-/// Installs an extension whose hook is a guard, and lets a session see it.
+/// Installs an extension whose hook is a guard, and runs a session with it.
 fn with_guard(sandbox: &Sandbox) {
     let folder = guard(sandbox, "g", "1.0.0");
     let hook = json!({"type": "command", "name": "deny", "command": "\"$CLAUDE_PLUGIN_ROOT\"/check.sh", "guard": true});
@@ -25,7 +25,7 @@ fn a_guard_is_switched_off_by_a_person_who_knows() {
     extensions(&sandbox, &["disable", "guard", "--consent", "--scope", "workspace"]).expect_exit_code(0);
     sandbox.run(&["-p", "hi"]).expect_exit_code(0);
     assert_eq!(fire(&sandbox).code, Some(0));
-    // Switched on again it is a guard again, which nobody else switches off.
+    // Enabled again, it is a guard again, which only the user can disable.
     extensions(&sandbox, &["enable", "guard", "--scope", "workspace"]).expect_exit_code(0);
     sandbox.run(&["-p", "hi"]).expect_exit_code(0);
     let rules = json!({"guard": {"overrides": ["!/*"]}}).to_string();
@@ -75,7 +75,7 @@ fn what_is_not_installed_and_named_is_said() {
     assert!(!sandbox.run(&["-e", "GUARD", "-p", "hi"]).expect_exit_code(0).stderr.contains("no extension"));
 }
 
-/// What a linked extension links to stays, with its guards in it.
+/// The target of a linked extension stays, with its guards in it.
 #[test]
 fn a_linked_guard_is_missed_until_a_person_says_otherwise() {
     let sandbox = sandbox();

@@ -1,9 +1,9 @@
-//! What strangers put into extensions, names and addresses, and what becomes of it: nothing, aloud.
+//! Hostile content in extensions, names and addresses has no effect, and is reported.
 
 use super::*;
 use hookwright_testkit::deadline::*;
 
-/// What is below a folder, by name.
+/// Returns the names below a folder.
 fn names_below(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .into_iter()
@@ -37,7 +37,7 @@ fn a_path_with_spaces_quotes_and_substitutions_is_only_a_path() {
     let run = fire(&sandbox).expect_exit_code(2);
     assert_eq!(run.stdout.matches("exit 2").count(), 2, "both hooks ran: {run:?}");
     assert!(!sandbox.has_file("pwned") && !home.join("pwned").exists());
-    // The folder that it comes from may be called so too.
+    // Its source folder may have the odd name too.
     let source = sandbox.sibling_path(&format!("{odd} src"));
     std::fs::rename(&folder, &source).unwrap();
     extensions(&sandbox, &["uninstall", "guard"]).expect_exit_code(0);
@@ -103,7 +103,7 @@ fn no_link_leads_out_of_an_extension() {
         }
     }
     assert_nothing_installed(&sandbox);
-    // A link that stays inside is fine.
+    // A link that stays inside is accepted.
     let folder = guard(&sandbox, "fine", "1.0.0");
     symlink("check.sh", folder.join("also.sh")).unwrap();
     extensions(&sandbox, &["install", "--consent", text(&folder)]).expect_exit_code(0);
@@ -142,7 +142,7 @@ fn links_into_an_empty_submodule_or_another_machine_are_left_out_aloud() {
         assert!(run.stderr.contains(&format!("--> {link}")), "{link}: {}", run.stderr);
         assert!(installed(&sandbox, link).symlink_metadata().is_err());
     }
-    // A link into nothing that a linked folder keeps could lead somewhere later.
+    // A dangling link in a linked folder could lead somewhere later.
     let folder = guard(&sandbox, "h", "1.0.0");
     symlink("/nowhere", folder.join("l")).unwrap();
     extensions(&sandbox, &["link", "--consent", text(&folder)]).expect_exit_code(1);
@@ -200,7 +200,7 @@ fn no_address_is_an_option_or_a_program() {
     assert_nothing_installed(&sandbox);
 }
 
-/// git's own ways to run something: hooks, templates, submodules, configuration that the environment or the user has.
+/// git's own ways to run programs: hooks, templates, submodules, configuration from the environment or the user.
 #[test]
 fn fetching_a_repository_runs_nothing_of_it() {
     let sandbox = sandbox();
@@ -282,7 +282,7 @@ fn a_home_that_can_t_be_written_is_said_and_left() {
     std::fs::remove_dir_all(&extensions_folder).unwrap();
     std::fs::write(&extensions_folder, "").unwrap();
     extensions(&sandbox, &["install", "--consent", text(&folder)]).expect_exit_code(1);
-    // No room on the disk, as far as one can say so.
+    // No space on the disk, simulated by a limit.
     std::fs::remove_file(&extensions_folder).unwrap();
     std::fs::write(folder.join("large"), vec![b'x'; 4 << 20]).unwrap();
     let limited = sandbox

@@ -1,4 +1,4 @@
-//! `extensions new` and `validate`: every template passes, and mistakes are found with their places.
+//! `extensions new` and `validate`: every template passes, and mistakes are reported with their location.
 
 use super::*;
 use hookwright_testkit::deadline::*;
@@ -26,7 +26,7 @@ fn every_template_is_valid_and_passes_its_own_tests() {
     } else {
         hookwright_testkit::report_skipped("the tests of the template mcp-server", "there is no node");
     }
-    // What the template guards is guarded, wherever it is installed.
+    // The template's guard denies wherever it is installed.
     let args = json!({"file_path": "k", "content": "-----BEGIN PRIVATE KEY-----"}).to_string();
     sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", &args]).expect_exit_code(2);
     let run = extensions(&sandbox, &["new", "my-hooks"]).expect_exit_code(1);
@@ -35,7 +35,7 @@ fn every_template_is_valid_and_passes_its_own_tests() {
     extensions(&sandbox, &["new", "x", "nonsense"]).expect_exit_code(1);
 }
 
-/// What is printed for a newcomer works as it is printed; only the name of the program is ours.
+/// The printed hints for a newcomer work as printed; only the program's name is replaced.
 fn follow_the_hints(sandbox: &Sandbox, made: &ProgramRun, template: &str) {
     let hints = made.stderr.lines().filter_map(|line| line.strip_prefix("hint: ")?.split_once(": "));
     let commands: Vec<&str> = hints.map(|(_, command)| command).collect();

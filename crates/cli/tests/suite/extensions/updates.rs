@@ -1,4 +1,4 @@
-//! Updates: what has changed is shown, what runs or decides is asked about again, and what fails changes nothing.
+//! Updates: changes are shown, changes to what runs or decides need consent again, and a failure changes nothing.
 
 use super::*;
 use hookwright_testkit::deadline::*;
@@ -26,7 +26,7 @@ fn an_update_that_changes_no_code_needs_no_consent() {
     assert!(run.stderr.contains("is the newest"), "{}", run.stderr);
 }
 
-/// As scripts for Gemini CLI do it, `--debug` ahead of the command included.
+/// As scripts for Gemini CLI do it, with `--debug` before the command.
 #[test]
 fn a_piped_yes_is_consent_and_anything_else_is_none() {
     let sandbox = sandbox();
@@ -141,7 +141,7 @@ fn a_repository_is_updated_to_its_newest_commit() {
     assert!(run.stderr.contains("is the newest"), "{}", run.stderr);
 }
 
-/// How many files a new extension has that is not in its place yet.
+/// Returns the number of files of a new extension that is not installed yet.
 #[cfg(unix)]
 fn drafted(sandbox: &Sandbox) -> usize {
     let installed = std::fs::read_dir(sandbox.home().join(".gemini/extensions")).unwrap().flatten();
@@ -149,14 +149,14 @@ fn drafted(sandbox: &Sandbox) -> usize {
     drafts.map(|draft| files_in(&draft.path())).sum()
 }
 
-/// What is taken away meanwhile does not count.
+/// Files that are removed meanwhile do not count.
 #[cfg(unix)]
 fn files_in(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| if entry.path().is_dir() { files_in(&entry.path()) } else { 1 }).sum()
 }
 
-/// However often it is killed on the way, the old one or the new one is there, and works.
+/// However often it is killed on the way, the old or the new version is there and works.
 #[cfg(unix)]
 #[test]
 fn killed_in_the_middle_the_old_or_the_new_one_is_there() {
@@ -165,7 +165,7 @@ fn killed_in_the_middle_the_old_or_the_new_one_is_there() {
         guard(&sandbox, "g", &format!("1.{}.0", round + 1));
         (0..40).for_each(|at| std::fs::write(folder.join(format!("f{round}-{at}")), "x").unwrap());
         let mut child = sandbox.command(&["extensions", "update", "guard", "--consent"]).spawn().unwrap();
-        // Each time a little later: before the first file of the new one is there, up to its end.
+        // Each time a little later: from before the first file of the new version up to its end.
         hookwright_testkit::wait_until("it is far enough", || {
             drafted(&sandbox) >= round * 5 || child.try_wait().unwrap().is_some()
         });
@@ -176,7 +176,8 @@ fn killed_in_the_middle_the_old_or_the_new_one_is_there() {
     }
 }
 
-/// Copied by hand, its hooks were never agreed to; an update that changes nothing of them does not change that.
+/// The hooks of an extension that was copied manually were never agreed to; an update that does not change them does
+/// not change that.
 #[test]
 fn an_update_without_a_question_trusts_nothing() {
     let (sandbox, folder) = installed_guard();
@@ -190,7 +191,7 @@ fn an_update_without_a_question_trusts_nothing() {
     assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.1.0", Some(1)));
 }
 
-/// Whatever a hook may run, and what a server is started with, is asked about, however large it is.
+/// A change to anything that a hook may run or a server is started with needs consent, however large it is.
 #[test]
 fn what_runs_is_asked_about_however_it_is_run() {
     let (sandbox, folder) = installed_guard();
@@ -200,7 +201,7 @@ fn what_runs_is_asked_about_however_it_is_run() {
     std::fs::write(folder.join("hooks/hooks.json"), json!({"hooks": {"AfterTool": hook}}).to_string()).unwrap();
     std::fs::write(folder.join("rules.mk"), "all:\n").unwrap();
     extensions(&sandbox, &["update", "guard", "--consent"]).expect_exit_code(0);
-    // What the user has told it is not shown, nor what the installation knows.
+    // The user's values and the installation's metadata are not shown.
     sandbox.run_with_input(&["extensions", "config", "guard", "API_KEY"], "hunter2\n").expect_exit_code(0);
     let run = extensions(&sandbox, &["update", "guard"]).expect_exit_code(0);
     assert!(!run.stdout.contains("hunter2") && run.stderr.contains("is the newest"), "{run:?}");

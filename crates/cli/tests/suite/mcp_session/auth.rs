@@ -1,4 +1,4 @@
-//! `hookwright mcp auth` and `mcp logout` with the built binary, from the first 401 to the call with a token that was renewed.
+//! `hookwright mcp auth` and `mcp logout` with the built binary, from the first 401 to a call with a renewed token.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use hookwright_testkit::{ProgramRun, Sandbox, finish};
 use super::authority::{AuthorityBehaviour, FakeAuthority, kept, page_in};
 use super::{YOLO_ARGS, all_text, echo_replay, run_prompt, sandbox, seen_inputs, tool_results};
 
-/// The program, waiting for the browser, and the page that it must go to.
+/// Starts the program, which waits for the browser, and returns the page for the browser.
 fn begin(sandbox: &Sandbox) -> (Child, String) {
     let mut child = sandbox.command(&["mcp", "auth", "demo"]).spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap());
@@ -25,7 +25,7 @@ fn begin(sandbox: &Sandbox) -> (Child, String) {
         }
     });
     assert!(all.contains("sign in to `demo` at 127.0.0.1, in a browser on this machine:"), "{all}");
-    // What it says later belongs to the run.
+    // Its later output belongs to the run.
     child.stderr = Some(rest);
     (child, page)
 }
@@ -64,7 +64,7 @@ fn a_user_signs_in_and_the_model_calls_with_the_token_past_the_hooks() {
     sandbox.run(&["mcp", "test", "demo"]).expect_exit_code(1);
 }
 
-/// Anybody on this machine can knock at the listener.
+/// Any process on this machine can connect to the listener.
 #[test]
 fn whoever_comes_with_another_state_is_not_the_browser_that_was_sent() {
     let authority = FakeAuthority::new(AuthorityBehaviour::Grants(3600));

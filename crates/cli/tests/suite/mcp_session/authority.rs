@@ -1,4 +1,4 @@
-//! An MCP server that wants to know who asks, and its authorisation server, in one: on this machine, and strict about PKCE.
+//! An MCP server that requires authorisation, with its authorisation server, on this machine and strict about PKCE.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -16,17 +16,17 @@ use super::remote;
 /// How the authorisation server behaves.
 #[derive(Clone, Copy)]
 pub(crate) enum AuthorityBehaviour {
-    /// It gives out tokens that are good for so many seconds.
+    /// It grants tokens that are valid for so many seconds.
     Grants(u64),
-    /// The user says no there.
+    /// The user refuses on its page.
     Refuses,
 }
 
 #[derive(Default)]
 struct AuthorityState {
-    /// The challenge behind each code.
+    /// The challenge for each code.
     codes: HashMap<String, String>,
-    /// How many tokens were given out; only the last is taken.
+    /// The number of granted tokens; only the last is valid.
     tokens: usize,
 }
 
@@ -43,17 +43,17 @@ impl FakeAuthority {
         FakeAuthority { http, state }
     }
 
-    /// Settings that name the server.
+    /// Returns settings that name the server.
     pub(crate) fn settings(&self) -> Value {
         json!({ "demo": { "httpUrl": format!("{}/mcp", self.http.address) } })
     }
 
-    /// Takes the token that was given out last no more, before its time.
+    /// Revokes the last token before it expires.
     pub(crate) fn revoke(&self) {
         self.state.lock().unwrap().tokens += 1;
     }
 
-    /// How many times a code or an older token was turned into a token.
+    /// Returns how many times a code or an older token was exchanged for a token.
     pub(crate) fn grants(&self, kind: &str) -> usize {
         self.http
             .requests_to("/token")
@@ -63,12 +63,12 @@ impl FakeAuthority {
     }
 }
 
-/// The tokens that are kept.
+/// Returns the saved tokens.
 pub(crate) fn kept(sandbox: &Sandbox) -> Option<String> {
     fs::read_to_string(sandbox.home().join(".gemini/mcp-oauth-tokens.json")).ok()
 }
 
-/// The address in a text that a browser is to go to.
+/// Returns the address for the browser in a text.
 pub(crate) fn page_in(text: &str) -> Option<String> {
     let page = text.split_whitespace().find(|word| word.starts_with("http://") && word.contains("/authorize?"))?;
     // A page that is still being drawn lacks its end.
@@ -103,7 +103,7 @@ fn answer(asked: &TestHttpRequest, mood: AuthorityBehaviour, state: &mut Authori
     }
 }
 
-/// The user has read the page, and the browser goes back.
+/// Simulates the user's decision on the page, and redirects the browser back.
 fn authorize(
     asked: &TestHttpRequest,
     base: &str,
@@ -125,13 +125,13 @@ fn authorize(
     TestHttpResponse::status(302).with_header("location", &back)
 }
 
-/// A code with the word that its challenge was made of, or the last token's renewal.
+/// Exchanges a code with its PKCE verifier, or a refresh token.
 fn given(asked: &TestHttpRequest, mood: AuthorityBehaviour, state: &mut AuthorityState) -> TestHttpResponse {
     let of = |name: &str| asked.field(name).unwrap_or_default();
     let is_good = match of("grant_type").as_str() {
         "authorization_code" => {
             let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(of("code_verifier")));
-            // A code is good once.
+            // A code is valid once.
             state.codes.remove(&of("code")).is_some_and(|known| known == challenge)
         }
         "refresh_token" => of("refresh_token").starts_with("s3cret-refresh"),
@@ -142,7 +142,7 @@ fn given(asked: &TestHttpRequest, mood: AuthorityBehaviour, state: &mut Authorit
         return TestHttpResponse::Full(400, Vec::new(), json!({ "error": "invalid_grant" }).to_string());
     }
     state.tokens += 1;
-    // Only the first ends soon: whoever renews it has one for long.
+    // Only the first token expires soon; a renewed one lasts long.
     let seconds = if state.tokens == 1 { seconds } else { 3600 };
     TestHttpResponse::json(&json!({
         "access_token": token(state.tokens), "token_type": "Bearer", "expires_in": seconds,

@@ -7,8 +7,8 @@ use std::process::Command;
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::{has_program, report_skipped};
 
-/// What must pass. Not among them: elicitation (a server gets no user), tokens without a user (`client-credentials-*`) and of
-/// another identity provider (`cross-app-access-complete-flow`).
+/// The scenarios that must pass. Left out: elicitation (servers cannot ask the user), tokens without a user
+/// (`client-credentials-*`) and tokens of another identity provider (`cross-app-access-complete-flow`).
 const SCENARIOS: [&str; 22] = [
     "initialize",
     "tools_call",
@@ -50,7 +50,7 @@ fn the_protocols_own_conformance_suite_passes() {
         node.arg(&suite).args(words).env("HOOKWRIGHT_PROGRAM", env!("CARGO_BIN_EXE_hookwright"));
         node.output_in_time().expect("node starts")
     };
-    // It wants a newer node than some have.
+    // The suite needs a newer node than some machines have.
     if !node(&["list"]).status.success() {
         return report_skipped(name, "the suite does not start with this node");
     }

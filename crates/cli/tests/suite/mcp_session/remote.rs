@@ -1,5 +1,5 @@
-//! Servers elsewhere, over both ways: streamable HTTP, and the older stream of events. Small servers of our own, and the
-//! protocol's own people's where it is installed.
+//! Remote servers over both transports: streamable HTTP, and the older server-sent events. Small servers of our own,
+//! and the protocol's reference server where it is installed.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{YOLO_ARGS, echo_replay, run_prompt, sandbox, seen_inputs, tool_results};
 
-/// What a small server says to a message; nothing to a notification.
+/// Returns a small server's response to a message; `None` for a notification.
 pub(super) fn said_to(asked: &Value) -> Option<Value> {
     let id = asked.get("id")?;
     let result = match asked["method"].as_str() {
@@ -25,7 +25,7 @@ pub(super) fn said_to(asked: &Value) -> Option<Value> {
     Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }))
 }
 
-/// Over streamable HTTP, in its smallest: every request is answered with JSON.
+/// A minimal streamable HTTP server: every request is answered with JSON.
 pub(super) fn answer(asked: &TestHttpRequest) -> TestHttpResponse {
     match (asked.method.as_str(), said_to(&asked.json())) {
         ("POST", Some(said)) => TestHttpResponse::json(&said),
@@ -48,8 +48,8 @@ fn a_server_over_http_is_called_past_the_hooks() {
     assert!(http.requests_to("/mcp").iter().all(|asked| asked.header("x-key") == "s3cret"));
 }
 
-/// Over a stream of events: `GET /sse` opens one and is told where to speak, `POST` there is answered in the stream.
-/// `heard` may do something else with a message first, and says whether that was all.
+/// A server over server-sent events: `GET /sse` opens a stream that names an address, and a `POST` there is answered in
+/// the stream. `heard` may handle a message first, and returns whether it did.
 fn older(heard: impl Fn(&Value, &Sender<String>) -> bool + Send + Sync + 'static) -> TestHttpServer {
     let streams: Mutex<Vec<Sender<String>>> = Mutex::default();
     TestHttpServer::serve(move |asked| {
@@ -65,7 +65,7 @@ fn older(heard: impl Fn(&Value, &Sender<String>) -> bool + Send + Sync + 'static
                 let message = asked.json();
                 let number: usize = number.parse().unwrap();
                 if !heard(&message, &streams[number]) {
-                    // In two pieces, as a slow network has it.
+                    // In two pieces, as on a slow network.
                     if let Some(said) = said_to(&message) {
                         let event = format!("event: message\r\ndata: {said}\r\n\r\n");
                         let (one, other) = event.split_at(event.len() / 2);
@@ -74,7 +74,7 @@ fn older(heard: impl Fn(&Value, &Sender<String>) -> bool + Send + Sync + 'static
                     }
                 }
                 if message["method"] == "hang up" || (message["method"] == "tools/call" && gone(&message)) {
-                    // Whoever listens hears the end of the stream.
+                    // Closes the stream for its client.
                     streams[number] = channel().0;
                 }
                 TestHttpResponse::status(202)
@@ -108,7 +108,7 @@ fn a_server_over_events_is_called_past_the_hooks_with_or_without_its_kind() {
     }
 }
 
-/// Whoever names another server's address would have the headers sent there.
+/// A stream that names another server's address would have the headers sent there.
 #[test]
 fn what_is_told_over_events_goes_to_nobody_else() {
     let other = TestHttpServer::serve(|_| TestHttpResponse::status(200));
@@ -127,7 +127,7 @@ fn what_is_told_over_events_goes_to_nobody_else() {
     assert!(other.requests_to("/take").is_empty());
 }
 
-/// A stream that ends in a call costs that call; the server is connected to again.
+/// A stream that ends during a call fails that call; the server is reconnected.
 #[test]
 fn a_stream_that_ends_costs_the_call_it_ended_in() {
     let http = older(|message, _| message["method"] == "tools/call" && gone(message));
@@ -143,7 +143,7 @@ fn a_stream_that_ends_costs_the_call_it_ended_in() {
     assert_eq!(http.requests_to("/sse").len(), 2, "{}", run.stdout);
 }
 
-/// News of a server come by the same stream.
+/// A server's notifications come over the same stream.
 #[test]
 fn a_list_that_changes_is_heard_of_over_events() {
     let grown = std::sync::atomic::AtomicBool::new(false);
@@ -175,8 +175,7 @@ fn echo_then(tools: &[&str]) -> ReplayBuilder {
     tools.iter().fold(first, |replay, tool| replay.calls(tool, json!({ "text": "more words" }))).says("done")
 }
 
-/// Starts `server-everything`, which wants to be told its port; one that another program took meanwhile is given up for
-/// the next.
+/// Starts `server-everything` on a port, and tries the next one if another program took it meanwhile.
 fn listening(program: &Path, kind: &str) -> (std::process::Child, u16) {
     for _ in 0..5 {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -195,7 +194,7 @@ fn listening(program: &Path, kind: &str) -> (std::process::Child, u16) {
     panic!("{kind}: it never listened");
 }
 
-/// The same server of the protocol's own people over the newer way and the older.
+/// The protocol's reference server over the newer transport and the older.
 #[test]
 fn server_everything_over_http_and_events() {
     let name = "server_everything_over_http_and_events";

@@ -1,5 +1,5 @@
-//! A server written with the protocol's own SDK for Rust, over a program's pipes and over streamable HTTP: whoever wrote their
-//! server so finds it here as they mean it.
+//! A server written with the protocol's Rust SDK, over pipes and over streamable HTTP, works here as its author
+//! intends.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use super::{YOLO_ARGS, run_prompt, sandbox, seen_inputs, tool_results};
 
-/// A shelf: things to call, to read and to ask for, and one more tool once somebody has called `grow`.
+/// A server with tools, resources and prompts, and one more tool after a call of `grow`.
 #[derive(Clone, Default)]
 struct RmcpTestServer {
     has_extra_tool: Arc<AtomicBool>,
@@ -83,7 +83,7 @@ impl ServerHandler for RmcpTestServer {
                 Some(words) => text(words.to_uppercase()),
                 None => CallToolResult::error(vec![ContentBlock::text("nothing to shout")]),
             },
-            // Structure alone, as a server may leave the text out that says the same.
+            // Structured content alone, since a server may omit the equivalent text.
             "add" => {
                 let mut sum = CallToolResult::structured(json!({ "sum": number("a") + number("b") }));
                 sum.content.clear();
@@ -137,8 +137,8 @@ impl ServerHandler for RmcpTestServer {
     }
 }
 
-/// Not a test: this program as the server, for the tests below. What the tests' runner prints goes to stderr, so the protocol
-/// has a descriptor of its own.
+/// Not a test: runs this program as the server for the tests below. The test runner's output goes to stderr, so the
+/// protocol has a descriptor of its own.
 #[test]
 #[ignore = "is the server that other tests start"]
 fn serves_on_its_pipes() {
@@ -150,7 +150,7 @@ fn serves_on_its_pipes() {
     });
 }
 
-/// This program as a server, behind pipes.
+/// Settings for this program as a server over pipes.
 fn piped(sandbox: &Sandbox) -> Value {
     let program = std::env::current_exe().unwrap();
     let test = "suite::mcp_session::rmcp::serves_on_its_pipes";
@@ -162,7 +162,7 @@ fn piped(sandbox: &Sandbox) -> Value {
     json!({ "command": script })
 }
 
-/// The same within this program, over streamable HTTP; its address.
+/// Starts the server in this program over streamable HTTP, and returns its address.
 fn over_http() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -199,7 +199,7 @@ fn with_shelf(make: impl FnOnce(&Sandbox) -> Value) -> Sandbox {
     sandbox
 }
 
-/// Everything that a server has, asked for by a model, past the hooks.
+/// Has a model use everything that a server offers, past the hooks.
 fn all_of_it(sandbox: &Sandbox) {
     let replay = ReplayBuilder::new()
         .calls("mcp__shelf__shout", json!({ "text": "hello there" }))
@@ -227,7 +227,7 @@ fn all_of_it(sandbox: &Sandbox) {
     assert!(structure.contains("\"sum\": 5"), "{structure}");
 }
 
-/// What it looks like from outside of a session, and its prompt as a command.
+/// Checks `mcp test` and the prompt as a command.
 fn looked_at(sandbox: &Sandbox) {
     let test = sandbox.run(&["mcp", "test", "shelf", "--json"]).expect_exit_code(0).json();
     assert_eq!(test["about"], "shelf 7.1", "{test}");
@@ -258,7 +258,7 @@ fn a_server_of_the_sdk_is_used_whole_over_streamable_http() {
     looked_at(&sandbox);
 }
 
-/// Nobody has to say which of the two ways an address speaks.
+/// The transport of an address need not be given.
 #[test]
 fn an_address_of_the_sdk_needs_no_kind() {
     let sandbox = with_shelf(|_| json!({ "url": over_http() }));
