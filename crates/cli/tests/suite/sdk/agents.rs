@@ -1,4 +1,4 @@
-//! Hooks written with the libraries under real agents: this program, and Gemini CLI.
+//! Hooks written with the SDK libraries under real agents: this program, and Gemini CLI.
 
 use hookwright_testkit::replay::ReplayBuilder;
 use hookwright_testkit::{Sandbox, finish};
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::language::SdkLanguage;
 use crate::suite::differential;
 
-/// A guard in five lines, more or less.
+/// A guard in about five lines.
 fn guard(language: SdkLanguage) -> &'static str {
     match language {
         SdkLanguage::Node => {
@@ -52,7 +52,7 @@ fn hooks_fire_and_test_run_hooks_of_every_language() {
             let args = json!({"file_path": path, "content": "x"}).to_string();
             sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", &args])
         };
-        // The last one failed, and it is a guard.
+        // The last call made the guard fail, which denies.
         for (path, code, words) in
             [("secret.txt", 2, "off limits"), ("plain.txt", 0, "decision: allowed"), ("broken.txt", 2, "broken")]
         {
@@ -71,7 +71,7 @@ fn hooks_fire_and_test_run_hooks_of_every_language() {
     }
 }
 
-/// The same file, as it is, under Gemini CLI and under this program.
+/// The same file, unchanged, under Gemini CLI and under this program.
 #[test]
 fn the_same_file_runs_under_gemini_cli() {
     let test = "the_same_file_runs_under_gemini_cli";
@@ -97,7 +97,8 @@ fn the_same_file_runs_under_gemini_cli() {
     }
 }
 
-/// A session with a worker in every language: what is sent once is there for every piece, and what a handler answers counts.
+/// A session with a worker in every language: values that are sent once are available for every piece, and the
+/// handler's answers count.
 #[test]
 fn a_session_asks_workers_of_every_language_about_every_piece() {
     for language in SdkLanguage::here("a_session_asks_workers_of_every_language_about_every_piece") {
@@ -108,7 +109,8 @@ fn a_session_asks_workers_of_every_language_about_every_piece() {
         let pieces = ["one ", "two ", "three"];
         let replay = sandbox.replay(&ReplayBuilder::new().says_in_chunks(&pieces));
         let run = sandbox.run(&["--fake-responses", &replay, "-p", "hello there"]).expect_exit_code(0);
-        // How many messages, how long the first is, how it starts, and the text so far, of which the earlier pieces were replaced.
+        // The number of messages, the length and start of the first, and the text so far, whose earlier pieces were
+        // replaced.
         let shown = |so_far: String, piece: &&str| format!("{so_far}1 11 hello {so_far}{piece}");
         let expected = pieces.iter().fold(String::new(), shown);
         assert_eq!(run.stdout.trim_end(), expected, "{language:?}: {run:?}");
@@ -144,7 +146,7 @@ fn hooks_fire_runs_plugins() {
         };
         assert!(fire("BeforeTool", "secret").expect_exit_code(2).stdout.contains("off limits"), "{package}");
         fire("BeforeTool", "plain").expect_exit_code(0);
-        // It has no handler for this one, and it is a guard.
+        // The plugin has no handler for this event, and it is a guard.
         assert!(fire("AfterTool", "plain").expect_exit_code(2).stdout.contains("no handler"), "{package}");
     }
 }

@@ -1,4 +1,4 @@
-//! The languages that there is a library for: how a hook in each is started, and a conversation with one over real pipes.
+//! The languages with a library: how a hook in each is started, and a connection to one over real pipes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::root;
 
-/// Long enough for anything that will ever come.
+/// Long enough for every answer that comes at all.
 const PROGRAM_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub(super) enum SdkLanguage {
 }
 
 impl SdkLanguage {
-    /// Those that can run here; of the others it is said that they can't.
+    /// Returns the languages that can run here, and reports the others as skipped.
     pub(super) fn here(test: &str) -> Vec<SdkLanguage> {
         let can_run = |language: &SdkLanguage| match language.interpreter() {
             Some(interpreter) if !has_program(interpreter) => {
@@ -38,7 +38,7 @@ impl SdkLanguage {
         [SdkLanguage::Node, SdkLanguage::Python, SdkLanguage::Rust].into_iter().filter(can_run).collect()
     }
 
-    /// The program that hooks in it need to run.
+    /// Returns the program that runs hooks in this language.
     fn interpreter(self) -> Option<&'static str> {
         match self {
             SdkLanguage::Node => Some("node"),
@@ -47,7 +47,7 @@ impl SdkLanguage {
         }
     }
 
-    /// The hook that does what its input asks for.
+    /// Returns the hook that does what its input asks for.
     pub(super) fn every(self) -> &'static str {
         match self {
             SdkLanguage::Node => include_str!("programs/every.mjs"),
@@ -56,8 +56,8 @@ impl SdkLanguage {
         }
     }
 
-    /// Puts a hook, and the library where the hook finds it, into a folder; how it is started from there. Of Rust programs the
-    /// text is a name, and they stay where they are built.
+    /// Installs a hook and the library into a folder, and returns the command that starts it. For Rust the text is the
+    /// name of a program, which stays where it is built.
     pub(super) fn install(self, folder: &Path, name: &str, text: &str) -> Vec<String> {
         std::fs::create_dir_all(folder).unwrap();
         match self {
@@ -82,7 +82,7 @@ impl SdkLanguage {
                         std::fs::copy(file.path(), package.join(file.file_name())).unwrap();
                     }
                 }
-                // Nothing that is written beside the sources by running them is wanted.
+                // Running the hook must not write files beside the sources.
                 ["python3", "-B", &file.to_string_lossy()].map(str::to_owned).to_vec()
             }
             SdkLanguage::Rust => vec![built(text).to_string_lossy().into_owned()],
@@ -90,7 +90,8 @@ impl SdkLanguage {
     }
 }
 
-/// A program written with the Rust library. It is an example of this package, which cargo builds before it runs the tests.
+/// Returns a program written with the Rust library. It is an example of this package, which cargo builds before the
+/// tests run.
 fn built(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let program = format!("sdk_{name}{}", std::env::consts::EXE_SUFFIX);
@@ -121,7 +122,7 @@ impl SdkProgram {
         SdkProgram { folder, words }
     }
 
-    /// The program, started in another way.
+    /// Sets another command to start the program.
     pub(super) fn started_by(mut self, words: &[&str]) -> SdkProgram {
         self.words = words.iter().map(|word| (*word).to_owned()).collect();
         self
@@ -157,7 +158,7 @@ impl SdkProgram {
 #[derive(Debug)]
 pub(super) struct SdkProgramEnd {
     pub code: Option<i32>,
-    /// What it printed and nobody had read.
+    /// The output that was not read before.
     pub stdout: String,
     pub stderr: String,
 }
@@ -169,12 +170,12 @@ impl SdkProgramEnd {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 
-    /// Whether it failed, saying these words and printing nothing.
+    /// Asserts that it failed with this message and printed nothing.
     #[track_caller]
     pub(super) fn fails(&self, words: &str) {
         assert_eq!(self.code, Some(1), "{self:#?}");
         assert_eq!(self.stdout, "", "{self:#?}");
-        // Agents show the end of what a hook says.
+        // Agents show the end of a hook's stderr.
         assert!(self.stderr.trim_end().lines().next_back().unwrap_or_default().contains(words), "{self:#?}");
     }
 }
@@ -223,7 +224,7 @@ impl SdkWorkerConnection {
         self.send_bytes(format!("{line}\n").as_bytes());
     }
 
-    /// Asks about a tool call.
+    /// Sends a request about a tool call.
     pub(super) fn ask(&mut self, id: u64, tool: &str, input: Value) {
         self.send(&json!({"id": id, "input": before_tool(tool, input)}));
     }
@@ -233,7 +234,7 @@ impl SdkWorkerConnection {
         let _ = self.stdin.as_mut().unwrap().write_all(bytes);
     }
 
-    /// The next answer.
+    /// Returns the next answer.
     #[track_caller]
     pub(super) fn next_answer(&mut self) -> Value {
         match self.stdout.recv_timeout(PROGRAM_TIMEOUT) {
@@ -242,7 +243,7 @@ impl SdkWorkerConnection {
         }
     }
 
-    /// After its next answer, nobody reads them any more.
+    /// Stops reading after the next answer.
     pub(super) fn stop_reading(&mut self) {
         self.is_reading_stopped.store(true, Ordering::SeqCst);
     }
@@ -258,7 +259,7 @@ impl SdkWorkerConnection {
         self.ends_by_itself()
     }
 
-    /// Waits for the end, whoever brings it about.
+    /// Waits for the end without closing stdin.
     #[track_caller]
     pub(super) fn ends_by_itself(mut self) -> SdkProgramEnd {
         let stderr = self.stderr.recv_timeout(PROGRAM_TIMEOUT);
@@ -271,7 +272,7 @@ impl SdkWorkerConnection {
     }
 }
 
-/// What a hook is told of a call.
+/// Returns the BeforeTool input for a call.
 pub(super) fn before_tool(tool: &str, input: Value) -> Value {
     json!({"session_id": "s", "transcript_path": "/t", "cwd": "/", "hook_event_name": "BeforeTool",
         "timestamp": "2026-01-01T00:00:00.000Z", "tool_name": tool, "tool_input": input})

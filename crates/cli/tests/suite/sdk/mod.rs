@@ -1,5 +1,4 @@
-//! The libraries that hooks are written with (`sdk/`, `crates/sdk`): real programs over real pipes. Their generated types are
-//! the matter of `xtask`.
+//! The libraries for hooks (`sdk/`, `crates/sdk`): real programs over real pipes. `xtask` checks their generated types.
 
 mod agents;
 mod language;

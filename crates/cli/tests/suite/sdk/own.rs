@@ -1,4 +1,4 @@
-//! What each library has of its own: tests in its language, types, starting by itself or not, plugins.
+//! Features of single libraries: tests in their language, types, automatic start, plugins.
 
 use std::process::Command;
 
@@ -21,7 +21,7 @@ fn the_library_for_python_passes_its_own_tests() {
     run_in("the_library_for_python_passes_its_own_tests", "sdk/python", &tests);
 }
 
-/// The types say yes to what is right and no to what is not.
+/// The types accept valid code and reject invalid code.
 #[test]
 fn type_checkers_agree_with_the_types() {
     let test = "type_checkers_agree_with_the_types";
@@ -38,7 +38,7 @@ fn type_checkers_agree_with_the_types() {
     run_in(test, "sdk/node", &[&["tsc"], options.as_slice(), &[types.to_str().unwrap()]].concat());
 }
 
-/// The first hook that a page shows is one.
+/// The first hook on each documentation page runs.
 #[test]
 fn the_hooks_in_the_docs_run() {
     let test = "the_hooks_in_the_docs_run";
@@ -89,7 +89,7 @@ fn python(test: &str, text: &str) -> Option<SdkProgram> {
     SdkLanguage::here(test).contains(&SdkLanguage::Python).then(|| SdkProgram::of(SdkLanguage::Python, text))
 }
 
-/// What keeps node running keeps a worker running, and holds up no answer of a command.
+/// A timer keeps a worker running, and does not delay a command's answer.
 #[test]
 fn a_program_with_a_timer_answers_and_ends() {
     let text = "import { hook, deny } from 'hookwright-hook';
@@ -103,7 +103,7 @@ fn a_program_with_a_timer_answers_and_ends() {
     assert_eq!(worker.end().code, Some(0));
 }
 
-/// Who forgets an `await` has checked nothing: what goes wrong there at once is no yes.
+/// A handler that forgets an `await` has checked nothing: an immediate failure in it is not an allow.
 #[test]
 fn a_rejection_that_nobody_awaits_is_no_yes() {
     for handler in ["(input) => { check(input); }", "async (input) => { check(input); }"] {
@@ -123,7 +123,7 @@ fn a_rejection_that_nobody_awaits_is_no_yes() {
     }
 }
 
-/// The same in python, which says so every time and not only once.
+/// The same in python, which must warn every time and not only once.
 #[test]
 fn a_coroutine_that_nobody_awaits_is_no_yes() {
     for handler in ["def handler(event):", "async def handler(event):"] {
@@ -143,7 +143,7 @@ fn a_coroutine_that_nobody_awaits_is_no_yes() {
     }
 }
 
-/// Of those who are asked side by side it is the guilty one that fails, and filters for warnings hide nothing.
+/// Of concurrent requests the right one fails, and warning filters hide nothing.
 #[test]
 fn a_forgotten_coroutine_is_found_beside_others() {
     let text = "import asyncio, warnings\nfrom hookwright_hook import hook\nasync def check(event):\n    pass\n\
@@ -164,7 +164,7 @@ fn a_forgotten_coroutine_is_found_beside_others() {
     program.run(before_tool("guilty", json!({})).to_string()).fails("never awaited");
 }
 
-/// A handler that leaves the process has not answered, be it in the middle of a line.
+/// A handler that exits the process has not answered, even in the middle of a line.
 #[test]
 fn a_worker_that_is_left_by_its_handler_has_failed() {
     let text = "import { hook } from 'hookwright-hook'; hook.on('BeforeTool', () => process.exit(0));";
@@ -174,7 +174,7 @@ fn a_worker_that_is_left_by_its_handler_has_failed() {
     worker.ends_by_itself().fails("before its handler had answered");
 }
 
-/// A no goes out before a neighbour can end the process, and is no longer held up by it.
+/// A denial is sent before a concurrent handler can end the process, and does not wait for it.
 #[test]
 fn a_no_does_not_wait_for_others() {
     let text = "import { hook, deny } from 'hookwright-hook';
@@ -187,7 +187,7 @@ fn a_no_does_not_wait_for_others() {
     assert_eq!(worker.ends_by_itself().code, Some(1));
 }
 
-/// Exports are a plugin's handlers; where an agent runs such a file by itself, they are nobody's.
+/// Exports are a plugin's handlers; if an agent runs the file directly, they are not used.
 #[test]
 fn a_plugin_that_is_run_by_itself_is_no_yes() {
     const TEST: &str = "a_plugin_that_is_run_by_itself_is_no_yes";
@@ -204,7 +204,7 @@ fn a_plugin_that_is_run_by_itself_is_no_yes() {
         let Some(program) = of(exports) else { return };
         program.run(before_tool("x", json!({})).to_string()).fails("exports BeforeTool, as a plugin does");
     }
-    // Who registers later is no plugin, and who uses no more than the words of the library speaks for itself.
+    // A file that registers later is not a plugin, and a file that only uses the library's helpers answers for itself.
     for exports in [
         "export function BeforeTool() { return deny('no'); }\nsetTimeout(() => hook.on('BeforeTool', BeforeTool), 50);",
         "console.log(JSON.stringify(deny('no')));",
@@ -214,7 +214,7 @@ fn a_plugin_that_is_run_by_itself_is_no_yes() {
     }
 }
 
-/// A guard that was handed over without its object fails, which is a no; it does not look at somebody else's.
+/// A handler that was registered without its object fails, which denies; it does not use another object.
 #[test]
 fn a_handler_that_lost_its_object_does_not_find_another() {
     let text = "import { hook, deny } from 'hookwright-hook';
@@ -228,7 +228,7 @@ fn a_handler_that_lost_its_object_does_not_find_another() {
     assert_eq!(worker.end().code, Some(0));
 }
 
-/// The library reads stdin itself; whoever looks at it nevertheless finds it, and the first import of `node:process` looks.
+/// The library reads stdin itself; a handler can still access it, and the first import of `node:process` does.
 #[test]
 fn a_handler_may_look_at_stdin() {
     let text = "import { hook, message } from 'hookwright-hook';
@@ -246,7 +246,7 @@ fn a_handler_may_look_at_stdin() {
     assert_eq!(worker.end().code, Some(0));
 }
 
-/// Names that some library gives to all objects are no fields of a request.
+/// Properties that a library adds to all objects are not fields of a request.
 #[test]
 fn what_all_objects_inherit_is_in_no_request() {
     let text = "import { hook, message } from 'hookwright-hook';
@@ -295,7 +295,7 @@ fn what_fails_outside_of_handlers_ends_the_program() {
         let ended = node(test, broken).unwrap().run(before_tool("x", json!({})).to_string());
         assert!(ended.code == Some(1) && ended.stdout.is_empty() && ended.stderr.contains("at the top"), "{ended:?}");
     }
-    // A file that never gets to its end may have had more to say.
+    // A file that never finishes loading might have registered more handlers.
     let stuck = "import { hook } from 'hookwright-hook'; hook.on('BeforeTool', () => {}); await new Promise(() => {})";
     let ended = node(test, stuck).unwrap().run(before_tool("x", json!({})).to_string());
     assert!(ended.code != Some(0) && ended.stdout.is_empty(), "{ended:?}");
@@ -315,7 +315,7 @@ fn helpers_alone_leave_stdout_to_the_program() {
     }
 }
 
-/// Two packages may each have brought a copy.
+/// Two packages may each contain a copy.
 #[test]
 fn two_copies_of_the_library_are_one() {
     let text = "import { hook, deny } from 'hookwright-hook';
@@ -332,7 +332,7 @@ fn two_copies_of_the_library_are_one() {
     assert_eq!(worker.end().code, Some(0));
 }
 
-/// A worker's children are no workers, have none of its stdin, and are not heard on its stdout.
+/// A worker's children are not workers, do not inherit its stdin, and do not write to its stdout.
 #[test]
 fn what_a_worker_starts_is_no_worker() {
     let test = "what_a_worker_starts_is_no_worker";
@@ -388,8 +388,7 @@ hook.run()";
     assert!(ended.stderr.contains("printed") && ended.stderr.contains("no request"), "{ended:?}");
 }
 
-/// python has no moment at which a file could be known to be at its end: `hook.run()` is the last line, and a file without it says
-/// no.
+/// python cannot tell that a file has ended: `hook.run()` is the last line, and a file without it denies.
 #[test]
 fn a_python_file_that_forgets_to_run_says_no() {
     let test = "a_python_file_that_forgets_to_run_says_no";
@@ -403,11 +402,11 @@ fn a_python_file_that_forgets_to_run_says_no() {
     }
     let ended = python(test, &format!("{handler}raise ValueError('broken')")).unwrap().run(&input);
     assert!(ended.code == Some(1) && !ended.stderr.contains("hook.run()"), "{ended:?}");
-    // What is printed before it is no part of the answer.
+    // Text that is printed before it is not part of the answer.
     let early = python(test, &format!("{handler}print('early', flush=True)\nhook.run()")).unwrap().run(&input);
     assert_eq!(early.json(), json!({}));
     assert!(early.stderr.contains("early"), "{early:?}");
-    // A test that imports the file is no hook.
+    // A test that imports the file does not run as a hook.
     let tests = "import importlib.util, sys
 spec = importlib.util.spec_from_file_location('guard', 'guard.py')
 guard = importlib.util.module_from_spec(spec)

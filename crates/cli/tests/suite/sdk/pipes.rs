@@ -28,7 +28,7 @@ fn a_command_prints_one_answer() {
             ("print", json!({"systemMessage": "printed"})),
         ] {
             if tool == "print" && language == SdkLanguage::Rust {
-                continue; // What a Rust program prints is printed.
+                continue; // A Rust program's own output goes to stdout.
             }
             let ended = program.run(call(tool, "why 🎉\u{2028}"));
             assert_eq!(ended.json(), expected, "{language:?} {tool}");
@@ -156,7 +156,7 @@ fn a_workers_failures_are_told_with_their_ids() {
     });
 }
 
-/// A command that was told to be a worker is given an event and no request: to leave without a word would be a yes.
+/// A command that is started as a worker gets an event instead of a request: exiting silently would be an allow.
 #[test]
 fn a_worker_that_was_never_asked_but_spoken_to_has_failed() {
     each("a_worker_that_was_never_asked_but_spoken_to_has_failed", |_, program| {
@@ -246,13 +246,13 @@ fn large_fields_are_sent_once() {
             answer["output"]["hookSpecificOutput"]["llm_response"]["candidates"][0]["content"]["parts"].clone()
         };
         assert_eq!(parts(&worker.next_answer()), seen("a"), "{language:?}");
-        // The handler spoilt what it was given, which is nobody else's.
+        // The handler changed its input, which must not affect others.
         let mut second = chunk(2, "b");
         second["kept"] = json!({"llm_request": 1});
         second["grow"] = json!({"full_content": [2, "b"]});
         worker.send(&second);
         assert_eq!(parts(&worker.next_answer()), seen("ab"), "{language:?}");
-        // Were the request copied for each of these, this would take minutes.
+        // If the request were copied for each of these, this would take minutes.
         for id in 3..2000 {
             let mut next = chunk(id, "unseen");
             next["kept"] = json!({"llm_request": 1});
@@ -263,7 +263,7 @@ fn large_fields_are_sent_once() {
         second["id"] = json!(2000);
         worker.send(&second);
         assert_eq!(parts(&worker.next_answer()), seen(&format!("ab{}b", "c".repeat(1997))));
-        // Another value in the first one's place.
+        // Another value replaces the first one.
         let mut other = chunk(2001, "a");
         other["input"]["llm_request"] = json!({"model": "m", "messages": [{"role": "user", "content": "other"}]});
         other["input"]["full_content"] = json!("");
@@ -274,7 +274,7 @@ fn large_fields_are_sent_once() {
     });
 }
 
-/// Nobody reads what it says: it leaves, and without a word.
+/// If its answers are not read, it exits without a message.
 #[test]
 fn a_worker_whose_answers_nobody_reads_leaves() {
     each("a_worker_whose_answers_nobody_reads_leaves", |_, program| {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::language::{SdkLanguage, SdkProgram, SdkProgramEnd, before_tool};
 
-/// A project with these files, and the program that serves a plugin of it.
+/// A project with these files, and the program that serves its plugin.
 fn plugin(test: &str, name: &str, files: &[(&str, &str)]) -> Option<SdkProgram> {
     if !SdkLanguage::here(test).contains(&SdkLanguage::Node) {
         return None;
@@ -21,7 +21,7 @@ fn plugin(test: &str, name: &str, files: &[(&str, &str)]) -> Option<SdkProgram> 
     Some(program.started_by(&words))
 }
 
-/// What a plugin says to a tool call, as a worker.
+/// Returns a plugin's reason for a tool call, as a worker.
 fn reason(program: &SdkProgram) -> String {
     let mut worker = program.worker();
     worker.ask(1, "x", json!({"path": "p"}));
@@ -125,7 +125,7 @@ fn a_plugin_is_a_module_that_exports_handlers() {
     }
 }
 
-/// A plugin may use the library itself, which is then another copy of it.
+/// A plugin may import the library itself, as another copy.
 #[test]
 fn a_plugin_may_use_the_library() {
     let copy = include_str!("../../../../../sdk/node/index.js");
@@ -172,7 +172,7 @@ fn a_plugin_that_is_none_says_so() {
     }
 }
 
-/// One name that is right does not hide one that is wrong.
+/// A valid event name does not hide a misspelt one.
 #[test]
 fn a_misspelt_event_is_said_beside_those_that_are_right() {
     let text = "export function AfterTool() {}\nexport function BeforeTol() {}\nexport function helper() {}";

@@ -1,4 +1,4 @@
-//! `/settings`, `/trust`, `/directory`, `/init` and `/diff` in a real terminal and in lines.
+//! `/settings`, `/trust`, `/directory`, `/init` and `/diff` in a real terminal and in plain lines.
 
 use std::process::Command;
 
@@ -170,7 +170,7 @@ fn what_a_session_changed_is_shown_without_git_and_beside_it() {
         terminal.keys("/diff\r").wait_for_new_text("changed by this session:");
         let screen = terminal.wait_for_new_text("+++ b/a.txt");
         assert!(screen.contains("a.txt  +1 -1") && screen.contains("-one") && screen.contains("+two"), "{screen}");
-        // What git shows is not shown twice; what it only names, or does not know, is.
+        // Changes that git shows are not shown twice; files that git only names, or does not know, are shown.
         let git = |words: &[&str]| {
             let done = Command::new("git")
                 .args(words)
@@ -245,7 +245,7 @@ fn settings_list(columns: u16) -> String {
     terminal.keys("ui.hide").wait_for_new_text("with `ui.hide`");
     let screen = terminal.screen();
     let shown = &screen[screen.find("? Settings").unwrap()..screen.rfind("offline").unwrap()];
-    // How many there are is not what this is about.
+    // The number of settings does not matter here.
     let (before, after) = shown.split_once(" of ").unwrap();
     format!("{before} of N{}", after.trim_start_matches(|digit: char| digit.is_ascii_digit()))
 }

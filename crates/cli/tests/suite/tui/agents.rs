@@ -1,4 +1,4 @@
-//! `/agents`: listed, switched and read again while the session runs; what one does is on the screen.
+//! `/agents`: sub-agents are listed, switched and reloaded while the session runs, and their work is on the screen.
 
 use super::{TestTerminal, sandbox};
 

@@ -1,4 +1,4 @@
-//! `/theme`, `/vim`, the window's title and notices, as a terminal gets them.
+//! `/theme`, `/vim`, the window's title and notifications, as a terminal gets them.
 
 use hookwright_testkit::fs;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn user_settings(sandbox: &hookwright_testkit::Sandbox) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Waits until the terminal got something that it does not show.
+/// Waits until the terminal received something that it does not show.
 fn wait_for_raw(terminal: &TestTerminal, text: &str) {
     let begun = std::time::Instant::now();
     while !terminal.raw().contains(text) {

@@ -166,7 +166,7 @@ fn what_nobody_would_see_is_spelt_out_where_it_is_asked_about() {
     }
 }
 
-/// Two calls in one answer, of two files that have the same name.
+/// Two calls in one answer, on two files of the same name.
 fn two_edits(sandbox: &hookwright_testkit::Sandbox) -> String {
     sandbox.write("a/b/index.ts", "const one = 1;\nconst two = 2; // no more\n");
     sandbox.write("c/index.ts", "let x;\n");
@@ -257,7 +257,7 @@ fn a_command_is_written_anew_in_lines() {
     hookwright_testkit::wait_until("it runs", || sandbox.has_file("made.txt") && sandbox.read("made.txt") == "anew\n");
 }
 
-/// The question about an edit that a hook changed, down to the foot.
+/// Returns the approval request for an edit that a hook changed, down to the status line.
 fn question(columns: u16) -> String {
     let sandbox = sandbox();
     let replay = two_edits(&sandbox);
@@ -306,7 +306,7 @@ fn what_is_selected_is_seen_in_the_smallest_window() {
     terminal.resize(12, 3);
     terminal.wait_for_new_text("› 1.");
     assert!(!sandbox.has_file("z.txt"));
-    // A key that comes together with a resize may lie there until the next one.
+    // A key that arrives together with a resize may not be read until the next one.
     terminal.resize(80, 24);
     terminal.wait_for_new_text("› 1. edits in this project");
     terminal.keys("\x1b").wait_for_new_text("› 3. Edit before it runs");

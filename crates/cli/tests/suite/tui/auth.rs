@@ -16,7 +16,7 @@ fn connections_file(home: &Path) -> std::path::PathBuf {
     home.join(".gemini/hookwright/connections.json")
 }
 
-/// The text of every file below a folder, but for one.
+/// Returns the text of every file below a folder, except one.
 fn texts_except(folder: &Path, but: &Path) -> String {
     let mut text = String::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -30,7 +30,7 @@ fn texts_except(folder: &Path, but: &Path) -> String {
     text
 }
 
-/// A box whose hooks write down all that they see, and whose log says everything.
+/// A sandbox whose hooks log their inputs, with the most detailed log.
 fn logging_sandbox(server: &ModelServer) -> hookwright_testkit::Sandbox {
     let sandbox = sandbox()
         .env("GOOGLE_GEMINI_BASE_URL", &format!("http://{}", server.address))
@@ -81,7 +81,7 @@ fn a_key_is_typed_unseen_checked_kept_and_nowhere_else() {
     let hooks = fs::read_to_string(sandbox.sibling_path("seen.txt")).unwrap();
     assert!(hooks.contains(r#""purpose":"check""#), "hooks see the request that checks: {hooks}");
 
-    // From now on it counts, without any variable.
+    // From now on the saved connection counts, without a variable.
     let run = sandbox.run(&["-p", "hi"]).expect_exit_code(0);
     assert_eq!(run.stdout.trim(), "hello from gemini", "{run:?}");
     let last = server.received_requests().pop().unwrap();

@@ -1,10 +1,10 @@
-//! Commands that run on by themselves: listed, kept, ended.
+//! Background commands: listed, kept, ended.
 
 use hookwright_testkit::{Sandbox, is_running, wait_until};
 
 use super::{TestTerminal, sandbox};
 
-/// Starts a command that says something ever again, and so would notice that nobody listens.
+/// Starts a command that prints continuously, and so would notice a closed pipe.
 fn start_talker(sandbox: &Sandbox) -> (TestTerminal, String) {
     sandbox.script(
         "talk.sh",
@@ -40,7 +40,7 @@ fn what_the_user_keeps_runs_on_and_is_named_on_leaving() {
     wait_until("it ends when it wants to", || !is_running(&pid));
 }
 
-/// Keeping is no vow.
+/// A kept command can be kept again, and ended.
 #[test]
 fn what_the_user_kept_can_be_kept_again_and_ended() {
     let sandbox = sandbox();

@@ -252,7 +252,7 @@ fn words_typed_ahead_trust_no_folder() {
     sandbox.settings(&json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}}));
     let mut terminal = TestTerminal::start(&sandbox, &[]);
     terminal.wait_for_new_text("Do you want to trust this folder?");
-    // Once the selection has moved, everything before that key has been read.
+    // Once the selection has moved, every key before has been read.
     terminal.keys("fix issue 12 please\r").keys("\x1b[A").wait_for_new_text("› 2.");
     terminal.wait_for_text("Do you want to trust this folder?");
     terminal.keys("\x1b");
@@ -303,7 +303,7 @@ fn letters_of_a_name_find_it() {
     terminal.wait_for_new_text("> say a rather long prompt\n─");
 }
 
-/// Among more files than can be looked through at once, beside the loop.
+/// The search among many files runs in the background.
 #[test]
 fn letters_find_a_file_among_very_many() {
     let sandbox = sandbox();
@@ -334,7 +334,7 @@ fn a_long_paste_is_shown_in_short_opened_and_sent_whole() {
     assert!(!everything.contains("> say pasted 1\r\n"), "it is not echoed");
     let prompt = sandbox.read("prompt.json");
     assert!(prompt.contains("say pasted 1\\nsay pasted 2\\n") && prompt.contains("say pasted 3000\\nsay the end"));
-    // From the history it comes back as it was.
+    // The history returns it unchanged.
     terminal.keys("\x1b[A").wait_for_new_text("> [3001 lines]");
 }
 

@@ -1,4 +1,5 @@
-//! What is asked and chosen on the screen, at three widths: nothing is cut that has room, and nothing is wider than the window.
+//! Questions and choices on the screen, at three widths: nothing is cut that fits, and nothing is wider than the
+//! window.
 
 use hookwright_testkit::Sandbox;
 use serde_json::json;
@@ -8,7 +9,7 @@ use crate::suite::model_server::ModelServer;
 
 const WIDTHS: [u16; 3] = [40, 80, 120];
 
-/// The screen from a line that begins so, down to the line at the foot.
+/// Returns the screen from a line with this beginning, down to the status line.
 fn from(terminal: &TestTerminal, begin: &str) -> String {
     // A part of a frame may come before the rest.
     let ends = [" · asks first", " · yolo", "4. Nothing (esc)"];
@@ -23,7 +24,7 @@ fn from(terminal: &TestTerminal, begin: &str) -> String {
     lines.join("\n").trim_end().to_owned()
 }
 
-/// One snapshot for each width, of what a session shows from such a line on.
+/// Takes a snapshot at each width of what a session shows from such a line on.
 fn at_every_width(
     name: &str,
     begin: &str,
@@ -64,7 +65,7 @@ fn models_to_choose_from() {
         let sandbox = prepare().env("NO_COLOR", "1");
         let mut terminal = TestTerminal::sized(&sandbox, &[], columns, 30);
         terminal.wait_until_ready().keys("/model\r").wait_for_new_text("(now)");
-        // The port is another one each time.
+        // The port is different each time.
         let shown = from(&terminal, "? ").replace(&server.address, "127.0.0.1:…");
         let shown = shown.lines().map(|line| line.split("127.0").next().unwrap_or_default().trim_end().to_owned());
         insta::assert_snapshot!(format!("model_{columns}"), shown.collect::<Vec<_>>().join("\n"));
@@ -117,7 +118,7 @@ fn a_change_of_the_guards() {
         terminal.wait_until_ready();
         let call = r#"call run_shell_command {"command": "sed -i s/exit/true/ .gemini/hooks/guard.sh"}"#;
         terminal.keys(&format!("{call}\r")).wait_for_new_text("1. Leave it distrusted");
-        // Which project it is, is said in a path of its own.
+        // The path of the project is different each time.
         let shown = from(&terminal, "? The agent");
         let (question, diff) = (shown.lines().next().unwrap(), &shown[shown.find("    @@").unwrap()..]);
         insta::assert_snapshot!(format!("guards_{columns}"), format!("{question}\n…\n{diff}"));
@@ -157,7 +158,7 @@ fn what_is_allowed_for_good() {
         terminal.keys("a").wait_for_new_text("Always allow");
         terminal.keys("1").wait_for_new_text("run_shell_command: done");
         terminal.wait_until_ready().keys("/permissions\r").wait_for_new_text("forget NUMBER");
-        // Where they are is another place each time.
+        // The path of the file is different each time.
         let shown = from(&terminal, "> /permissions");
         insta::assert_snapshot!(format!("permissions_{columns}"), shown.split("/permissions forget").next().unwrap());
     }

@@ -68,7 +68,7 @@ fn the_terminal_is_restored_from_the_panel_and_the_trust_question() {
     }
 }
 
-/// Whoever loses patience with the end: it has its time, and the exit code tells of the signal.
+/// A signal during the end does not shorten it, and the exit code tells the signal.
 #[cfg(unix)]
 #[test]
 fn a_signal_while_the_session_ends_is_told_by_the_exit_code() {
@@ -100,7 +100,7 @@ fn the_cursor_ends_up_below_everything() {
     assert!(terminal.cursor_is_below_everything(), "{}", terminal.screen());
 }
 
-/// A project with one hook, whose script is this.
+/// A project with one hook of this script.
 fn with_hook(event: &str, script: &str) -> Sandbox {
     let sandbox = sandbox();
     let command = sandbox.script("hook.sh", script);
@@ -138,7 +138,7 @@ fn a_deny_holds_for_the_users_own_command() {
     assert!(!sandbox.has_file("ran"));
 }
 
-/// In lines Ctrl-C is a signal, and means the same.
+/// In plain lines Ctrl-C is a signal, with the same meaning.
 #[cfg(unix)]
 #[test]
 fn in_lines_control_c_gives_up_a_question_then_warns_and_then_leaves() {
@@ -151,7 +151,7 @@ fn in_lines_control_c_gives_up_a_question_then_warns_and_then_leaves() {
     terminal.keys("\x03").wait_for_new_text("left as it is");
     terminal.keys("say still here\r").wait_for_new_text("\nstill here");
     terminal.keys("\x03").wait_for_new_text("Press Ctrl+C again to exit");
-    // Whoever goes on has not left.
+    // Going on cancels the first Ctrl-C.
     terminal.keys("say and still\r").wait_for_new_text("\nand still");
     terminal.keys("\x03");
     hookwright_testkit::wait_until("it is said again", || {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{TestTerminal, sandbox};
 
-/// An extension whose script denies every prompt, saying this.
+/// An extension whose script denies every prompt with these words.
 fn lay(sandbox: &Sandbox, version: &str, words: &str) -> PathBuf {
     let folder = sandbox.sibling_path("wall");
     std::fs::create_dir_all(folder.join("hooks")).unwrap();
@@ -66,7 +66,7 @@ fn an_update_in_a_session_is_shown_before_anybody_agrees() {
     terminal.wait_until_ready().keys("/extensions update --all\r").wait_for_new_text("--consent puts it in place");
     assert!(terminal.everything().contains("+echo 'never' >&2"));
     terminal.wait_until_ready().keys("say one\r").wait_for_new_text("blocked: not today");
-    // What has come since then was not shown, and is not what is put in place.
+    // A version that appeared since was not shown, and is not installed.
     lay(&sandbox, "1.2.0", "unseen");
     terminal.wait_until_ready().keys("/extensions update wall --consent\r").wait_for_new_text("`wall` is at 1.1.0 now");
     terminal.wait_until_ready().keys("say two\r").wait_for_new_text("blocked: never");

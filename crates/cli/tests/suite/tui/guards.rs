@@ -1,5 +1,5 @@
-//! Guards on the screen: the question before a session without them, the foot, the panel, and what a change of the settings
-//! does to a running session.
+//! Guards on the screen: the question before a session without them, the status line, the panel, and a change of
+//! settings in a running session.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn guard(name: &str, command: &str) -> Value {
     json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": name, "command": command, "guard": true}]}]}})
 }
 
-/// Everything said so far, without line ends.
+/// Returns all output so far, without line ends.
 fn screen_text(terminal: &TestTerminal) -> String {
     terminal.everything().split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -28,7 +28,7 @@ fn guards_that_are_not_armed_are_asked_about() {
     terminal.wait_until_ready().wait_for_new_text("1 guard not armed");
     let said = screen_text(&terminal);
     assert!(said.contains("guard gone is not armed, so the approval mode is default, not yolo"), "{said}");
-    // Going on does not open the gate that could not be shut.
+    // Continuing does not let calls pass the guard that cannot start.
     terminal.keys("call write_file {\"file_path\": \"a.txt\", \"content\": \"A\"}\r");
     terminal.wait_for_new_text("hook gone could not start");
     terminal.wait_until_ready();
@@ -70,7 +70,7 @@ fn a_guard_that_goes_to_sleep_in_a_session_is_announced_and_nothing_runs_unasked
     sandbox.settings(&guard("watch", "true"));
     let mut terminal = TestTerminal::sized(&sandbox, &["-y"], 120, 30);
     terminal.wait_until_ready().wait_for_new_text("· yolo ·");
-    // Broken, it stays as it was.
+    // With broken settings, the guards stay as they were.
     let good = sandbox.read(".gemini/settings.json");
     sandbox.write(".gemini/settings.json", "{ \"hooks\": {");
     terminal.wait_for_new_text("the hooks stay as they were");
@@ -79,7 +79,7 @@ fn a_guard_that_goes_to_sleep_in_a_session_is_announced_and_nothing_runs_unasked
     terminal.wait_for_new_text("would be lost");
     terminal.wait_for_new_text("1 hook (1 guard)");
     terminal.wait_for_new_text("· yolo ·");
-    // Switched off by its own settings, it is missed.
+    // A guard that its own settings disable is reported as missing.
     let off = good.replace("\"guard\": true", "\"guard\": true, \"enabled\": false");
     assert_ne!(off, good);
     sandbox.write(".gemini/settings.json", &off);
@@ -87,7 +87,7 @@ fn a_guard_that_goes_to_sleep_in_a_session_is_announced_and_nothing_runs_unasked
     terminal.wait_for_new_text("· asks first ·");
     terminal.keys("\x1b[Zsay all the same\r").wait_for_new_text("\nall the same");
     terminal.wait_until_ready().wait_for_text("· asks first ·");
-    // Taken out, that is said.
+    // The removal of a guard is reported.
     sandbox.write(".gemini/settings.json", "{}");
     terminal.wait_until_gone("1 guard not armed");
     terminal.wait_for_new_text("removed guard watch on BeforeTool (project)");

@@ -29,7 +29,7 @@ fn a_slow_hook_is_seen_and_a_quiet_one_leaves_no_line() {
     assert!(!screen.contains("secret-scan (1/1)"), "{screen}");
 }
 
-/// What is held back is not on the screen, where it goes on being said that somebody is at work.
+/// Held text is not on the screen, which shows that the session is busy.
 #[test]
 fn a_sentence_is_shown_when_it_is_whole() {
     let base = crate::suite::agent::chunks::pausing(&["It is so. ", "The word is ", "hunter2"]);
@@ -50,7 +50,7 @@ fn a_sentence_is_shown_when_it_is_whole() {
 fn notifications_can_be_switched_off() {
     let sandbox = sandbox();
     let command = sandbox.script("slow.sh", "touch \"$GEMINI_PROJECT_DIR/begun\"; while [ ! -e \"$GEMINI_PROJECT_DIR/go\" ]; do sleep 0.05; done; echo '{\"systemMessage\": \"all clean\"}'");
-    // The user says so: a project does not hide what runs.
+    // The setting is the user's, since a project must not hide what runs.
     sandbox.user_settings(&json!({"hooksConfig": {"notifications": false}}));
     sandbox.settings(
         &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "scan", "command": command}]}]}}),
@@ -98,8 +98,8 @@ fn the_panel_shows_switches_filters_and_fires() {
     assert_eq!(counted(), 2, "once for the prompt and once for the canary");
 }
 
-/// A worker stays from prompt to prompt, the panel says how it does, another script is another process, and none is left of
-/// one that is switched off.
+/// A worker stays between prompts, the panel shows its health, a changed script starts another process, and a disabled
+/// worker leaves none.
 #[test]
 #[cfg(unix)]
 fn a_worker_stays_for_the_session_and_is_replaced_when_its_script_changes() {
@@ -130,7 +130,7 @@ fn a_worker_stays_for_the_session_and_is_replaced_when_its_script_changes() {
     hookwright_testkit::wait_until("the second is gone", || !hookwright_testkit::is_running(&pids()[1]));
 }
 
-/// A guard whose worker is given up watches over nothing from then on: that is seen at a glance, and nothing runs unasked.
+/// A guard whose worker is given up no longer guards: the screen shows it, and no mode skips approval.
 #[test]
 #[cfg(unix)]
 fn a_guard_whose_worker_is_given_up_is_not_armed() {
@@ -221,7 +221,7 @@ fn changed_policies_are_picked_up_and_broken_ones_are_not() {
     let sandbox = sandbox();
     let directory = sandbox.home().join(".gemini/policies");
     std::fs::create_dir_all(&directory).unwrap();
-    // Whole or not at all, so that nobody sees half a change.
+    // Replaced in one step, so that a half-written change is never seen.
     let write = |decision: &str| {
         let text =
             format!("[[rule]]\ncommandPrefix = \"touch\"\ndecision = \"{decision}\"\ndenyMessage = \"first word\"\n");
@@ -263,12 +263,12 @@ fn what_the_agent_changes_of_a_guard_is_asked_about_at_once() {
         .wait_for_new_text("The agent changed what your guards are made of");
     terminal.wait_for_new_text(".gemini/hooks/guard.sh was changed while the agent worked");
     terminal.wait_for_new_text("echo 'second words'");
-    // What allows a call does not trust a change.
+    // A key that approves a call does not trust a change.
     terminal.keys("y").keys("\x1b");
     terminal.wait_until_ready().keys(forbidden).wait_for_new_text("hook guard did not run");
     terminal.wait_until_ready();
     terminal.blank();
-    // A look trusts nothing.
+    // Showing the changes trusts nothing.
     terminal.keys("/hooks trust\r").wait_for_new_text("/hooks trust NAME trusts one hook");
     terminal.wait_until_ready().keys(forbidden).wait_for_new_text("hook guard did not run");
     terminal
@@ -276,12 +276,12 @@ fn what_the_agent_changes_of_a_guard_is_asked_about_at_once() {
         .keys("/hooks trust guard\r")
         .wait_for_new_text("trusted what the agent changed: .gemini/hooks/guard.sh");
     terminal.wait_until_ready().keys(forbidden).wait_for_new_text("Tool execution blocked: second words");
-    // What was left untrusted has ended yolo.
+    // The untrusted change has ended yolo mode.
     terminal.wait_until_ready().keys(&change("third")).wait_for_new_text("Allow Shell?");
     terminal.keys("1").wait_for_new_text("echo 'third words'");
     terminal.keys("2");
     terminal.wait_until_ready().keys(forbidden).wait_for_new_text("Tool execution blocked: third words");
-    // What the user's own command changes is the user's.
+    // Changes by the user's own command are the user's.
     terminal
         .wait_until_ready()
         .keys("!sed -i 's/[a-z]* words/fourth words/' .gemini/hooks/guard.sh; echo $((40 + 2))\r")
@@ -290,7 +290,7 @@ fn what_the_agent_changes_of_a_guard_is_asked_about_at_once() {
     assert!(!sandbox.has_file("made"));
 }
 
-/// A session that begins after another one's agent has run this, and whose user trusts nothing of it.
+/// Starts a session after another session's agent has run this command, and trusts nothing of it.
 fn after_an_agent_ran(sandbox: &Sandbox, command: &str) -> TestTerminal {
     let call = json!({"command": command});
     let replay = sandbox.replay(&ReplayBuilder::new().calls("run_shell_command", call).says("ok"));
@@ -315,7 +315,7 @@ fn what_an_earlier_sessions_agent_changed_is_asked_about_before_the_next_begins(
     terminal.keys(forbidden).wait_for_new_text("hook guard did not run");
     terminal.wait_until_ready();
     assert!(!sandbox.has_file("made"));
-    // Alone it does not run either.
+    // It does not run as a canary either.
     terminal.keys("/hooks panel\r").wait_for_new_text("Hooks 1/1");
     terminal.keys("c").wait_for_new_text("canary: guard was not fired");
 }
@@ -338,7 +338,7 @@ fn a_guard_that_an_earlier_sessions_agent_took_away_is_missed_until_that_is_trus
         terminal.keys(forbidden).wait_for_new_text("hook watchman did not run");
         terminal.wait_until_ready();
         assert!(!sandbox.has_file("made"), "{command}");
-        // The user's word, from elsewhere, and it is missed no more.
+        // The user trusts the removal in another terminal, and the hook no longer counts as missing.
         sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
         terminal.wait_for_new_text("hook watchman is missed no more");
     }
@@ -358,7 +358,7 @@ fn the_question_of_trust_lists_what_the_folder_brings() {
     terminal.wait_for_new_text("hooks: greeter on BeforeAgent, which runs `echo hi`");
     terminal.wait_for_new_text("tools.allowed: run_shell_command(ls)");
     terminal.wait_for_new_text("mcpServers: helper (`./server.sh`)");
-    // What was listed is no news.
+    // Changes that were listed are not announced again.
     terminal.keys("1");
     terminal.wait_until_ready();
     assert!(!terminal.everything().contains("this project's tools.allowed"));

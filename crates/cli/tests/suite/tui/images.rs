@@ -1,4 +1,4 @@
-//! Pictures in a prompt: pasted by path, from the clipboard, and by `@path`.
+//! Images in a prompt: pasted by path, from the clipboard, and by `@path`.
 
 use hookwright_testkit::{ReplayBuilder, Sandbox};
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::{TestTerminal, sandbox};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01";
 
-/// A session whose hook keeps what it is told of prompts.
+/// A session whose hook logs the input of prompts.
 fn start_session(sandbox: &Sandbox, path: Option<&str>) -> TestTerminal {
     let log = sandbox.script("log.sh", "cat > \"$GEMINI_PROJECT_DIR/told\"");
     sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "command": log}]}]}}));

@@ -1,4 +1,4 @@
-//! Commands on a terminal of their own: typed to, drawn in colour, come back from, and ended with everything they started.
+//! Commands on their own terminal: keys, colours, switching the keyboard back, and ending with everything they started.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{COMPOSER, TestTerminal, sandbox};
 
 const PROGRAM_HAS_KEYBOARD: &str = "the keyboard is the program's";
-/// Ctrl-F.
+/// The key Ctrl-F.
 const SWITCH_KEYBOARD_KEY: &str = "\x06";
 
 fn start_ready(sandbox: &Sandbox) -> TestTerminal {
@@ -23,7 +23,7 @@ fn call(command: &str) -> String {
     format!("call run_shell_command {}\r", json!({ "command": command }))
 }
 
-/// What is kept of the sessions.
+/// Returns the text of the sessions' files.
 fn session_files_text(sandbox: &Sandbox) -> String {
     let mut found = String::new();
     let mut folders = vec![sandbox.home().join(".gemini/tmp")];
@@ -47,7 +47,7 @@ fn a_command_has_a_terminal_and_its_colours_stay() {
         .wait_for_new_text("29 80");
     wait_until("the colour is on the finished card", || terminal.raw().contains("\x1b[31mred\x1b[0m"));
     terminal.wait_until_ready();
-    // The model gets words.
+    // The model gets plain text.
     terminal
         .keys(&call("printf '\\033[32mgr''een\\033[0m %s\\n' $TERM; sleep 0.1; tty > tty"))
         .wait_for_new_text("green xterm-256color");
@@ -81,7 +81,7 @@ fn a_line_is_typed_to_a_command_and_escape_comes_back() {
     terminal.keys("wim\r").wait_for_new_text("hello wim");
     terminal.keys("\x1b").wait_until_gone(PROGRAM_HAS_KEYBOARD);
     terminal.wait_for_new_text("esc to cancel");
-    // Tab gives it too, where there is nothing to complete.
+    // Tab switches the keyboard too, where there is nothing to complete.
     terminal.keys("\t").wait_for_new_text(PROGRAM_HAS_KEYBOARD);
     terminal.keys("x\r").wait_until_gone(PROGRAM_HAS_KEYBOARD);
     terminal.wait_until_ready().wait_for_new_text("over");
@@ -106,7 +106,7 @@ fn a_password_is_neither_shown_nor_told() {
     assert_eq!(told.matches("hunter2").count(), told.matches("= hunter2").count(), "{told}");
 }
 
-/// A small editor: raw keys on the whole screen. It takes Esc for itself.
+/// A small editor: raw keys on the whole screen. It handles Esc itself.
 const EDITOR: &str = "stty raw -echo; printf '\\033[?1049h\\033[2J\\033[3;5Hediting'; keys=; \
     while key=$(dd bs=1 count=1 2>/dev/null | od -An -tx1); do keys=\"$keys$key\"; case $key in *71*) break;; esac; \
     printf '\\033[4;5H%s' \"$keys\"; done; \
@@ -120,7 +120,7 @@ fn an_editor_has_the_whole_screen_and_every_key_but_one() {
     terminal.keys("!sh .gemini/hooks/edit.sh out.txt\r").wait_for_new_text("it has drawn a whole screen");
     terminal.keys(SWITCH_KEYBOARD_KEY).wait_for_new_text("Ctrl+F comes back");
     terminal.wait_for_text("    editing\n");
-    // Esc, an arrow, Ctrl-C, Ctrl-Z, Tab: all of them the program's.
+    // Esc, an arrow, Ctrl-C, Ctrl-Z, Tab: all go to the program.
     terminal.keys("\x1b");
     terminal.wait_for_new_text("    1b");
     terminal.keys("\x1b[A");
@@ -227,7 +227,7 @@ fn the_size_follows_the_window() {
     terminal.wait_until_ready();
 }
 
-/// What a program says to its terminal is not said to the user's.
+/// A program's control sequences do not reach the user's terminal.
 #[test]
 fn nothing_that_a_command_draws_steers_the_terminal() {
     let sandbox = sandbox();
@@ -245,7 +245,7 @@ fn nothing_that_a_command_draws_steers_the_terminal() {
     terminal.wait_until_ready().keys("/quit\r");
     terminal.wait_for_exit();
     let raw = terminal.raw();
-    // A title of our own is ours.
+    // The program sets its own title.
     for bad in [
         "\x1b]52",
         "owned",
@@ -362,7 +362,7 @@ fn a_sign_alone_makes_every_line_a_command_until_escape_or_backspace() {
     let screen = terminal.keys("/he").wait_for_text("! /he");
     assert!(!screen.contains("what there is, and which keys"), "{screen}");
     terminal.keys("\x1b").wait_for_new_text("Type a shell command");
-    // The last command is there again without its sign; a prompt that comes back is a prompt.
+    // The last command returns without its `!`; a prompt returns as a prompt.
     terminal.keys("\x1b[A").wait_for_new_text("! echo one-$((40 + 2))\n─");
     terminal.keys("\x15").wait_for_new_text("Type a shell command");
     terminal.keys("\x7f").wait_for_new_text(COMPOSER);
@@ -375,7 +375,7 @@ fn a_sign_alone_makes_every_line_a_command_until_escape_or_backspace() {
     terminal.keys("\x04").wait_for_new_text(COMPOSER);
 }
 
-/// How quickly is measured elsewhere (`benches/flood.py`); here it is not held up for good, and takes no more and more memory.
+/// `benches/flood.py` measures the speed; here, keys are not blocked for good and memory does not grow.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_flood_holds_up_no_key_and_is_not_kept() {

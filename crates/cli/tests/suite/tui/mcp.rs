@@ -1,4 +1,4 @@
-//! MCP servers in sessions that a person sits in front of: on the screen, and in lines.
+//! MCP servers in interactive sessions: on the screen, and in plain lines.
 
 use hookwright_testkit::fs;
 use hookwright_testkit::http::browse;
@@ -40,7 +40,7 @@ fn the_list_says_how_servers_are_and_descriptions_are_asked_for() {
     }
 }
 
-/// A hook is told what is asked about; the whole server is allowed with one word, which has one number everywhere.
+/// Hooks get the details of the approval request; one choice, with the same number everywhere, allows the whole server.
 #[test]
 fn a_whole_server_is_allowed_for_the_session_and_hooks_are_told_what_is_asked() {
     for mode in MODES {
@@ -74,7 +74,7 @@ fn a_whole_server_is_allowed_for_the_session_and_hooks_are_told_what_is_asked() 
     }
 }
 
-/// A user signs in without leaving the session, and out again.
+/// A user signs in within the session, and out again.
 #[test]
 fn a_user_signs_in_to_a_server_within_a_session_and_out_again() {
     for mode in MODES {
@@ -93,7 +93,7 @@ fn a_user_signs_in_to_a_server_within_a_session_and_out_again() {
             page = page_in(&terminal.screen());
             page.is_some()
         });
-        // Nobody waits for the browser.
+        // The session does not wait for the browser.
         terminal.wait_until_ready().keys("/about\r").wait_for_new_text("session     ");
         let (status, text) = browse(&page.unwrap());
         assert!(status == 200 && text.contains("You are signed in"), "{text}");
@@ -115,7 +115,7 @@ fn a_user_signs_in_to_a_server_within_a_session_and_out_again() {
     }
 }
 
-/// Between two calls nothing of ours runs, and the server is alone with the guards.
+/// Between two calls nothing of the program runs, so that only the watch can notice the server's change.
 #[test]
 fn a_server_that_changes_a_guard_between_two_calls_is_found_out() {
     let sandbox = with_server(json!({}));

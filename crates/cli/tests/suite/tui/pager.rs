@@ -30,7 +30,7 @@ fn an_output_is_opened_whole_searched_copied_and_left() {
     let copied = raw.split("\x1b]52;c;").nth(1).unwrap().split('\x07').next().unwrap();
     let copied = base64::engine::general_purpose::STANDARD.decode(copied).unwrap();
     assert_eq!(String::from_utf8(copied).unwrap().trim_end(), text.trim_end());
-    // What is typed here is no prompt.
+    // Keys typed here are not a prompt.
     terminal.keys("\x1b[200~say pasted\x1b[201~q");
     let screen = terminal.wait_until_ready().wait_for_new_text("> call run_shell_command");
     assert!(!screen.contains("pasted"), "{screen}");

@@ -1,4 +1,4 @@
-//! What is allowed for good: offered in the question, written down, listed and taken back.
+//! Permanent permissions: offered in the approval request, saved, listed and withdrawn.
 
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
@@ -33,7 +33,7 @@ fn a_prefix_is_remembered_across_sessions_and_taken_back() {
     terminal.wait_until_ready();
     assert!(remembered(&sandbox).contains("commandPrefix = [\"git log\"]"), "{}", remembered(&sandbox));
     drop(terminal);
-    // Another session, the same word: no question. What else is in the line is asked about.
+    // In another session, the same command needs no approval. Other commands in the line do.
     let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
     terminal.wait_until_ready().keys(&shell("git log -2")).wait_for_new_text("✗ run_shell_command");
     let screen = terminal.wait_until_ready().screen();
@@ -123,7 +123,7 @@ fn it_weakens_no_deny_no_ask_no_hook_and_no_plan() {
     };
     let plan = sandbox.run(&["--approval-mode", "plan", "-p", &prompt]);
     assert!(plan.stderr.contains("plan mode only looks"), "{}", plan.stderr);
-    // The weakest rule of anybody's outranks it: a project's, which can only tighten.
+    // The weakest rule outranks it: a project's, which can only tighten.
     sandbox.write(
         ".gemini/policies/p.toml",
         "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"git push\"\ndecision = \"deny\"\n",
@@ -210,7 +210,7 @@ fn what_the_session_writes_down_itself_is_no_news() {
     noticed(&mut terminal, false);
     let said = terminal.everything();
     assert_eq!(said.matches("hookwright/policies").count(), 1, "only where it is written down: {said}");
-    // What another writes there is.
+    // A change by another program is announced.
     let file = sandbox.home().join(".gemini/hookwright/policies/remembered.toml");
     std::fs::write(&file, "# by hand\n").unwrap();
     terminal.wait_for_new_text("remembered.toml changed");

@@ -1,4 +1,4 @@
-//! Going back to an earlier turn: `/restore`, Esc Esc, on the screen and in lines.
+//! Restoring an earlier turn: `/restore`, Esc Esc, on the screen and in plain lines.
 
 use super::{TestTerminal, sandbox};
 use hookwright_testkit::Sandbox;
@@ -26,7 +26,7 @@ fn escape_twice_lists_the_turns_and_brings_back_files_and_conversation() {
     terminal.keys("\r").wait_for_new_text("1. Files and conversation");
     terminal.keys("1").wait_for_new_text("brought back src/a.txt");
     assert_eq!(sandbox.read("src/a.txt"), "one\n");
-    // The prompt can be written anew, and the model has forgotten the turn.
+    // The prompt is back for editing, and the turn is removed from the history.
     let screen = terminal.wait_for_new_text("> call write_file");
     assert!(screen.contains("the conversation goes on from here"), "{screen}");
     terminal.wait_for_text("/restore 3 undoes this");

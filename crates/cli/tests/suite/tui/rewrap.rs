@@ -1,4 +1,4 @@
-//! A terminal that wraps its lines anew as it becomes narrower, as most do: nothing in its scrollback stands there twice.
+//! A terminal that rewraps its lines when it becomes narrower, as most do: nothing in its scrollback appears twice.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use hookwright_testkit::{Sandbox, has_program, report_skipped};
 
 use super::sandbox;
 
-/// The program in tmux, on a server of its own that ends with this.
+/// The program in tmux, on a server that ends with this value.
 struct TmuxSession {
     socket: std::path::PathBuf,
 }
@@ -40,7 +40,7 @@ impl TmuxSession {
         self.run(&["send-keys", "Enter"]);
     }
 
-    /// Everything, the scrollback included.
+    /// Returns everything, the scrollback included.
     fn all(&self) -> String {
         self.run(&["capture-pane", "-p", "-S", "-"])
     }
@@ -80,7 +80,7 @@ fn a_narrower_window_leaves_nothing_twice_in_the_scrollback() {
     }
     for (columns, rows) in [(60, 24), (45, 24), (44, 20), (100, 30), (50, 24)] {
         tmux.run(&["resize-window", "-x", &columns.to_string(), "-y", &rows.to_string()]);
-        // What the terminal made of the old rules may be as long as one of the new, and is more than two.
+        // A rewrapped part of an old rule may be as long as a new rule, and there are more than two.
         let rule = "─".repeat(columns);
         let live = format!("\n{rule}\n>  {}\n{rule}\noffline", super::COMPOSER);
         let all = tmux.until("the rules", |screen| screen.contains(&live));

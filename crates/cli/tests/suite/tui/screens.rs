@@ -23,12 +23,12 @@ fn screen(columns: u16) -> String {
     let file = sandbox.write("replay.jsonl", replay(&[json!([{"text": ANSWER}, call])]));
     let mut terminal = TestTerminal::sized(&sandbox, &["--fake-responses", file.to_str().unwrap()], columns, 40);
     terminal.wait_until_ready().keys("make a plan, please, and begin with the first file\r");
-    // Down to the foot: a part of a frame may come before the rest.
+    // Down to the status line: a part of a frame may come before the rest.
     let screen = terminal.wait_for_new_text("a always allow …\ngemini-2.5-pro · asks first");
     let raw = terminal.raw();
     let coloured = |code: u8| raw.contains(&format!("\x1b[{code}m"));
     assert!(!(30..50).chain(90..108).any(coloured), "NO_COLOR: no colours");
-    // The foot names the folder, whose name is another one each time.
+    // The status line names the folder, which is different each time.
     let foot = |line: &str| {
         line.split_once(" · asks first")
             .map_or(line.trim_end().to_owned(), |(model, _)| format!("{model} · asks first …"))
@@ -73,7 +73,7 @@ fn a_resize_draws_everything_afresh() {
     assert_eq!(screen.matches("> say some words that stay").count(), 1, "{screen}");
 }
 
-/// Both are there when the program looks, now and then.
+/// Both have arrived when the program polls.
 #[test]
 fn a_key_that_comes_with_a_resize_counts_at_once() {
     let sandbox = sandbox();

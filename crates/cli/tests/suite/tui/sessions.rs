@@ -1,4 +1,4 @@
-//! Earlier sessions to choose from, and what is said on leaving.
+//! Choosing an earlier session, and the message on leaving.
 
 use super::{TestTerminal, sandbox};
 use hookwright_testkit::Sandbox;
@@ -67,7 +67,7 @@ fn the_picker_at_three_widths() {
         let page = terminal.wait_for_new_text("enter go on with it");
         let times = |line: &str| match line.split_once("20") {
             Some((name, _)) if line.starts_with("begun") || line.starts_with("last used") => format!("{name}…"),
-            // Sizes depend on how long the path of the project is.
+            // Sizes depend on the length of the project's path.
             _ if line.contains(" messages, ") => {
                 format!("{} messages, …", line.split(" messages, ").next().unwrap_or_default())
             }

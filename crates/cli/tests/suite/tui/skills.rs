@@ -12,7 +12,7 @@ fn a_skill_is_consented_to_by_itself_and_switched_off_while_the_session_runs() {
     terminal.wait_until_ready().keys("call activate_skill {\"name\": \"pdf\"}\r").wait_for_new_text("Allow once");
     assert!(terminal.screen().contains("reads pdf files"), "{}", terminal.screen());
     terminal.keys("2").wait_for_new_text("activated pdf");
-    // Not asked again about this one, and asked about another.
+    // The approved skill needs no approval again; another one does.
     terminal
         .wait_until_ready()
         .keys("call activate_skill {\"name\": \"other\"}\r")

@@ -1,5 +1,5 @@
-//! A pseudo-terminal with the program in it. Waits for what should appear; never sleeps and hopes. A wait that would be over
-//! before anything came of the keys, by their echo or by what was there already, is no wait and panics.
+//! A pseudo-terminal with the program in it. Tests wait for text to appear and never sleep. A wait that the keys' echo
+//! or the previous screen would satisfy panics.
 
 #![expect(clippy::expect_used, reason = "a test without a terminal has failed")]
 
@@ -12,11 +12,11 @@ use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-/// Generous: the machine may be busy with other things.
+/// Generous, since the machine may be busy.
 const SCREEN_TIMEOUT: Duration = Duration::from_secs(40);
 
 pub(crate) struct TestTerminal {
-    /// Gone once it was hung up.
+    /// `None` after a hangup.
     pty: Option<PtyMaster>,
     child: Box<dyn Child + Send + Sync>,
     output: Arc<Mutex<TerminalOutput>>,
@@ -24,22 +24,22 @@ pub(crate) struct TestTerminal {
     input_wait: InputWait,
 }
 
-/// What the program was asked for last.
+/// The last input, for the check of waits.
 #[derive(Default)]
 struct InputWait {
-    /// All that was typed without a wait between.
+    /// All keys that were typed without a wait between.
     keys: String,
-    /// What was on the screen before.
+    /// The screen before.
     before: String,
-    /// Something was waited for since.
+    /// Whether a test has waited since.
     awaited: bool,
 }
 
 impl InputWait {
-    /// Something new can only come of what was asked for.
+    /// Panics if the text was typed or on the screen before, so that waiting for it proves nothing.
     #[track_caller]
     fn assert_new(&self, text: &str) {
-        // The composer shows what is typed behind its sign.
+        // The composer shows typed text after its sign.
         let is_echo = self.keys.contains(text.strip_prefix("> ").unwrap_or(text));
         let how = if is_echo { "typed" } else { "on the screen" };
         assert!(
@@ -50,14 +50,14 @@ impl InputWait {
     }
 }
 
-/// Our end of the terminal.
+/// The test's end of the terminal.
 struct PtyMaster {
     master: Box<dyn MasterPty + Send>,
     writer: TimedWriter<Box<dyn Write + Send>>,
 }
 
 struct TerminalOutput {
-    /// Nobody looks any more.
+    /// Set when the terminal is closed.
     closed: bool,
     screen: vt100::Parser,
     raw: Vec<u8>,
@@ -86,7 +86,7 @@ impl TestTerminal {
         }
         if command.get_env("TERM").is_none() {
             command.env("TERM", "xterm-256color");
-            // Like xterm's, this terminal's lines are cut off where it becomes narrower, and not wrapped.
+            // Like xterm, this terminal cuts lines off when it becomes narrower, and does not rewrap them.
             command.env("XTERM_VERSION", "none");
         }
         let child = pair.slave.spawn_command(command).expect("the program starts");
@@ -122,7 +122,7 @@ impl TestTerminal {
         self.pty.as_ref().expect("it was not hung up")
     }
 
-    /// The terminal vanishes. The keys are some that change the screen: its reader ends with what comes of them.
+    /// Hangs up the terminal. The keys must change the screen: the reader ends with the output that follows.
     pub(crate) fn hang_up(&mut self, keys: &str) {
         self.output.lock().expect("nobody panicked").closed = true;
         self.keys(keys);
@@ -131,7 +131,8 @@ impl TestTerminal {
             assert!(Instant::now() < deadline, "nothing comes of {keys:?}; the screen:\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(5));
         }
-        // What types for us ends by typing the end of the input, which must not be read: the hangup lets it go on again.
+        // Dropping the writer types the end of input, which must not be read: the program is stopped until the hangup
+        // continues it.
         let id = self.child.process_id().expect("it runs").to_string();
         self.signal("-STOP");
         while !hookwright_testkit::is_stopped(&id) {
@@ -141,7 +142,7 @@ impl TestTerminal {
         self.pty = None;
     }
 
-    /// Forgets what was on the screen: what is seen from now on is drawn from now on.
+    /// Clears the screen, so that later text has been drawn since.
     pub(crate) fn blank(&mut self) {
         self.input_wait.before.clear();
         let mut seen = self.output.lock().expect("nobody panicked");
@@ -149,7 +150,7 @@ impl TestTerminal {
         seen.screen = vt100::Parser::new(rows, columns, 1000);
     }
 
-    /// Types something; `\r` is Enter, `\x1b` is Esc.
+    /// Types keys; `\r` is Enter, `\x1b` is Esc.
     pub(crate) fn keys(&mut self, keys: &str) -> &mut Self {
         if self.input_wait.awaited {
             self.input_wait = InputWait { before: self.screen(), ..InputWait::default() };
@@ -161,12 +162,12 @@ impl TestTerminal {
         self
     }
 
-    /// What is on the screen.
+    /// Returns the text on the screen.
     pub(crate) fn screen(&self) -> String {
         self.output.lock().expect("nobody panicked").screen.screen().contents()
     }
 
-    /// Whether a shell's next prompt would have a line of its own.
+    /// Returns whether a shell's next prompt would have a line of its own.
     pub(crate) fn cursor_is_below_everything(&self) -> bool {
         let seen = self.output.lock().expect("nobody panicked");
         let (row, column) = seen.screen.screen().cursor_position();
@@ -174,7 +175,7 @@ impl TestTerminal {
         column == 0 && usize::from(row) >= lines
     }
 
-    /// Everything that was ever written, without escape sequences.
+    /// Returns all output so far, without escape sequences.
     pub(crate) fn everything(&self) -> String {
         let raw = String::from_utf8_lossy(&self.output.lock().expect("nobody panicked").raw).into_owned();
         anstream::adapter::strip_str(&raw).to_string()
@@ -198,7 +199,7 @@ impl TestTerminal {
         }
     }
 
-    /// Waits until the screen is as it was not when the keys were typed, unless something else was waited for since.
+    /// Waits until the screen differs from the one before the keys, unless the test has waited since.
     #[track_caller]
     fn wait_until_changed(&mut self, what: &str, reached: impl Fn(&str) -> bool) -> String {
         let keys = &self.input_wait.keys;
@@ -207,20 +208,20 @@ impl TestTerminal {
         self.wait_until(what, reached)
     }
 
-    /// Waits until the screen shows this, which is neither typed nor there before.
+    /// Waits until the screen shows this text, which was neither typed nor there before.
     #[track_caller]
     pub(crate) fn wait_for_new_text(&mut self, text: &str) -> String {
         self.input_wait.assert_new(text);
         self.wait_for_text(text)
     }
 
-    /// Waits until the screen shows this, be it what was typed or what was there before: nothing needs to come of the keys.
+    /// Waits until the screen shows this text, which may have been typed or there before: the keys need no effect.
     #[track_caller]
     pub(crate) fn wait_for_text(&mut self, text: &str) -> String {
         self.wait_until(&format!("for {text:?}"), |screen| screen.contains(text))
     }
 
-    /// Waits until the screen shows one of these, which are neither typed nor there before.
+    /// Waits until the screen shows one of these texts, which were neither typed nor there before.
     #[track_caller]
     pub(crate) fn wait_for_either_text(&mut self, one: &str, other: &str) -> String {
         self.input_wait.assert_new(one);
@@ -228,13 +229,13 @@ impl TestTerminal {
         self.wait_until(&format!("for {one:?} or {other:?}"), |screen| screen.contains(one) || screen.contains(other))
     }
 
-    /// Waits until the screen does not show this any more.
+    /// Waits until the screen does not show this text any more.
     #[track_caller]
     pub(crate) fn wait_until_gone(&mut self, text: &str) -> String {
         self.wait_until_changed(&format!("for {text:?} to go"), |screen| !screen.contains(text))
     }
 
-    /// Waits until the session takes prompts and nothing is under way.
+    /// Waits until the session is idle and takes prompts.
     #[track_caller]
     pub(crate) fn wait_until_ready(&mut self) -> &mut Self {
         let is_ready = |screen: &str| screen.contains(super::COMPOSER) && !screen.contains("esc to cancel");
@@ -243,17 +244,17 @@ impl TestTerminal {
     }
 
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
-        // A terminal of another size starts from what the program draws into it.
+        // A terminal of another size starts with what the program draws into it.
         self.output.lock().expect("nobody panicked").screen.screen_mut().set_size(rows, columns);
         self.resize_only(columns, rows);
     }
 
-    /// Tells the program of a size that the screen does not have.
+    /// Tells the program a size that the screen does not have.
     pub(crate) fn resize_only(&mut self, columns: u16, rows: u16) {
         self.ours().master.resize(size(columns, rows)).expect("the terminal changes its size");
     }
 
-    /// The largest part of the memory that the program has had, in megabytes.
+    /// Returns the program's peak memory, in megabytes.
     #[cfg(target_os = "linux")]
     pub(crate) fn peak_memory_mib(&self) -> u64 {
         let id = self.child.process_id().expect("it runs");
@@ -268,7 +269,7 @@ impl TestTerminal {
         assert!(sent.success());
     }
 
-    /// Waits until the program has ended; its exit code.
+    /// Waits until the program has ended, and returns its exit code.
     #[track_caller]
     pub(crate) fn wait_for_exit(&mut self) -> u32 {
         let deadline = Instant::now() + SCREEN_TIMEOUT;
@@ -279,25 +280,25 @@ impl TestTerminal {
             assert!(Instant::now() < deadline, "it does not end; the screen:\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(10));
         };
-        // The reader is done when nobody has the terminal open any more, and then everything has been read.
+        // The reader is done when no process has the terminal open, and then everything has been read.
         while !self.reader.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
         code
     }
 
-    /// Whether the terminal echoes what is typed.
+    /// Returns whether the terminal echoes input.
     pub(crate) fn echo_is_on(&self) -> bool {
         const ECHO: u32 = 8;
         let modes = self.ours().master.get_termios().expect("the terminal's modes");
         modes.local_flags.bits() & ECHO != 0
     }
 
-    /// Whether the terminal echoes and takes lines, as a shell expects it.
+    /// Asserts that the terminal echoes and is in line mode, as a shell expects it.
     #[track_caller]
     pub(crate) fn assert_restored(&self) {
         assert!(self.echo_is_on(), "the terminal does not echo");
-        // What the program wrote last may still be on its way.
+        // The program's last output may still be on its way.
         let deadline = Instant::now() + SCREEN_TIMEOUT;
         loop {
             let wrong = still_on(&self.raw());
@@ -310,7 +311,7 @@ impl TestTerminal {
     }
 }
 
-/// What was switched on and not off again.
+/// Returns the modes that were switched on and not off again.
 fn still_on(raw: &str) -> Vec<&'static str> {
     let modes = [
         ("bracketed paste", "\x1b[?2004h", "\x1b[?2004l"),

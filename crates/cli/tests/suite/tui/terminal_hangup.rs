@@ -1,4 +1,4 @@
-//! Bad days of a session with a screen: the machine runs short, the terminal vanishes, the program is stopped.
+//! Failures of a session with a screen: lack of resources, a closed terminal, a stopped program.
 
 use hookwright_testkit::deadline::*;
 use serde_json::json;
@@ -7,7 +7,7 @@ use hookwright_testkit::{ReplayBuilder, Sandbox, is_running, is_stopped, wait_un
 
 use super::{COMPOSER, TestTerminal, sandbox};
 
-/// A hook runs, or the session has not started.
+/// Either hooks run, or the session has not started.
 #[cfg(unix)]
 #[test]
 fn with_few_descriptors_a_screen_works_or_says_why_not() {
@@ -31,7 +31,7 @@ fn with_few_descriptors_a_screen_works_or_says_why_not() {
     assert_eq!((codes.first(), codes.last()), (Some(&71), Some(&0)), "{codes:?}");
 }
 
-/// What happens where memory or stack run out.
+/// This happens where memory or stack run out.
 #[cfg(unix)]
 #[test]
 fn an_abort_gives_the_terminal_back() {
@@ -49,7 +49,7 @@ fn an_abort_gives_the_terminal_back() {
     }
 }
 
-/// The program in a terminal, with hangups ignored as by `nohup`, or not.
+/// Starts the program in a terminal, with hangups ignored as by `nohup`, or not.
 fn start(sandbox: &Sandbox, hangups: HangupHandling, args: &[&str]) -> TestTerminal {
     match hangups {
         HangupHandling::Handled => TestTerminal::start(sandbox, args),
@@ -63,7 +63,7 @@ enum HangupHandling {
     Ignored,
 }
 
-/// A project whose SessionEnd hook leaves a trace.
+/// A project whose SessionEnd hook leaves a file.
 fn with_end_hook() -> Sandbox {
     let sandbox = sandbox();
     let end = sandbox.script("end.sh", "cat >> \"$GEMINI_PROJECT_DIR/ended\"");
@@ -123,7 +123,7 @@ fn a_terminal_that_vanishes_answers_no_question() {
     }
 }
 
-/// Without a screen, a hangup ends it, and whoever was started by `nohup` goes on to the end.
+/// Without a screen, a hangup ends the program; started by `nohup`, it runs to its end.
 #[cfg(unix)]
 #[test]
 fn what_needs_no_terminal_outlives_it_if_it_should() {
@@ -143,7 +143,7 @@ fn what_needs_no_terminal_outlives_it_if_it_should() {
             };
             let mut terminal = start(&sandbox, hangups, args);
             wait_until("the hook runs", || sandbox.has_file("started"));
-            // The terminal itself echoes this.
+            // The terminal itself echoes this key.
             terminal.hang_up("x");
             if hangups == HangupHandling::Handled {
                 assert_eq!(terminal.wait_for_exit(), 129, "{form}");
@@ -157,7 +157,7 @@ fn what_needs_no_terminal_outlives_it_if_it_should() {
     }
 }
 
-/// The program as the job of a shell, which writes down its number. A job in the background is given the terminal by hand.
+/// Starts the program as a shell's job, which writes its pid to a file. A background job gets the terminal explicitly.
 fn as_a_job(sandbox: &Sandbox, args: &[&str]) -> (TestTerminal, String) {
     let program = sandbox.command(args);
     let mut shell = std::process::Command::new("sh");
@@ -201,7 +201,8 @@ fn a_session_that_was_stopped_goes_on_where_it_was() {
     }
 }
 
-/// Ctrl-Z stops it as a shell's job, from the composer, from a question and from a page; `fg` draws all of it again.
+/// Ctrl-Z suspends it as a shell's job, from the composer, from an approval request and from a page; `fg` draws
+/// everything again.
 #[cfg(unix)]
 #[test]
 fn control_z_suspends_and_the_screen_comes_back() {
@@ -251,7 +252,7 @@ fn a_question_that_was_stopped_is_asked_again() {
     terminal.wait_for_exit();
 }
 
-/// Whoever is all there is in a terminal would be stopped for ever.
+/// A program that is alone in its terminal would be stopped for ever.
 #[cfg(unix)]
 #[test]
 fn nobody_stops_without_a_shell_that_lets_it_go_on() {
@@ -260,7 +261,8 @@ fn nobody_stops_without_a_shell_that_lets_it_go_on() {
     terminal.wait_until_ready();
     terminal.blank();
     terminal.signal("-TSTP");
-    // It gives the terminal back, stops nobody, and takes it again: keys between would be a line for whoever reads next.
+    // It gives the terminal back, does not stop, and takes it again: keys typed in between would be a line for the next
+    // reader.
     terminal.wait_for_new_text(COMPOSER);
     wait_until("the terminal is taken again", || !terminal.echo_is_on());
     terminal.keys("say still here\r").wait_for_new_text("\nstill here");

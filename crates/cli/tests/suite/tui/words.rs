@@ -1,4 +1,4 @@
-//! The words and moves that scripts made for Gemini CLI rely on, and what is said where nothing is drawn over.
+//! The wording and keys that scripts made for Gemini CLI rely on, and the messages in plain lines.
 
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn compressing_says_the_known_words() {
 fn leaving_says_goodbye_and_hooks_are_told_how_it_was_left() {
     for (keys, reason) in [("\x04", "prompt_input_exit"), ("/quit\r", "exit"), ("\x03\x03", "exit")] {
         for mode in MODES {
-            // There, Ctrl-C is a signal.
+            // In plain lines, Ctrl-C is a signal.
             if keys == "\x03\x03" && !mode.is_empty() {
                 continue;
             }
@@ -87,7 +87,7 @@ fn what_the_end_waits_for_is_said_and_so_is_who_outlives_it() {
     }
 }
 
-/// What a failed command looks like: no tick, and its code.
+/// A failed command has no tick, and shows its exit code.
 #[test]
 fn a_failed_command_looks_failed() {
     for (mode, shown) in MODES.iter().zip(["✗ run_shell_command", "run_shell_command failed, exit code 2"]) {
@@ -117,7 +117,7 @@ fn custom_commands_are_in_the_help_and_read_again_by_themselves() {
         terminal.keys("/help\r").wait_for_new_text("/git:commit");
         assert!(terminal.everything().contains("custom command from commit.toml"), "{}", terminal.everything());
         assert!(terminal.everything().contains("/hooks disable NAME"), "{}", terminal.everything());
-        // It was written in another second, or has another size.
+        // The time or the size of the file differs.
         sandbox.write(".gemini/commands/git/later.toml", "prompt = \"say later on\"\n");
         terminal.wait_for_new_text("custom commands: added /git:later");
         terminal.keys("/git:later\r").wait_for_new_text("later on");
@@ -172,7 +172,7 @@ fn tools_are_names_and_tools_desc_describes_them() {
     assert!(described.len() > 4 * names.len(), "{described}");
 }
 
-/// What hooks are told of a question, in the shapes that Gemini CLI has for it.
+/// The input of hooks for an approval request, in Gemini CLI's form.
 #[test]
 fn a_notification_tells_what_is_asked_about() {
     let sandbox = sandbox();

@@ -1,4 +1,4 @@
-//! A hook that does what its input asks for: the same in every language, so that one test tries them all.
+//! A hook that does what its input asks for: the same in every language, so that one test covers them all.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A guard that tests give to agents: it denies, fails and adds context.
+//! A guard for tests with agents: it denies, fails and adds context.
 
 use std::process::ExitCode;
 
