@@ -69,11 +69,11 @@ pub(crate) enum RunMode {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ResourceLimit {
     Descriptors(u64),
-    /// In kilobytes.
+    /// The largest file, in kilobytes.
     FileSize(u64),
-    /// In kilobytes.
+    /// The address space, in kilobytes.
     Memory(u64),
-    /// In kilobytes.
+    /// The main thread's stack, in kilobytes.
     Stack(u64),
     /// Has no effect on root.
     Processes(u64),
@@ -132,7 +132,7 @@ pub(crate) const HOOK_TIMEOUT_MS: u64 = 20_000;
 pub(crate) struct HookBehaviour {
     pub(crate) name: &'static str,
     pub(crate) script: &'static str,
-    /// In milliseconds.
+    /// The hook's timeout, in milliseconds.
     pub(crate) timeout: u64,
 }
 

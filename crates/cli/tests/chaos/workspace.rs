@@ -171,7 +171,7 @@ pub(crate) fn document_version(text: &str) -> Option<u64> {
 }
 
 #[test]
-fn a_torn_file_is_nobodys_version() {
+fn an_incomplete_file_has_no_version() {
     let text = document_text(7, "+7ok+");
     assert_eq!(document_version(&text), Some(7));
     let torn = ["", &text[..text.len() - 1], &text[1..], &document_text(7, "")[..9], &(text.clone() + &text)];

@@ -304,7 +304,7 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
-fn files_that_two_agents_read_are_said() {
+fn files_that_two_agents_read_are_reported() {
     let sandbox = place();
     sandbox.run(&["agents", "install", "claude-code", "--yes", "--project"]).expect_exit_code(0);
     let doctor = sandbox.run(&["agents", "doctor", "cursor"]).expect_exit_code(1);
@@ -435,7 +435,7 @@ fn two_at_once_do_it_once() {
 }
 
 #[test]
-fn nobody_elses_entries_are_taken_out() {
+fn entries_of_other_authors_are_not_removed() {
     let sandbox = place();
     let folder = sandbox.home().join(".claude");
     std::fs::create_dir_all(&folder).unwrap();

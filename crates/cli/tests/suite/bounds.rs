@@ -84,7 +84,7 @@ fn places(sandbox: &Sandbox) -> Vec<(PathBuf, i32)> {
 }
 
 #[test]
-fn no_files_in_the_place_of_files_are_said_and_hold_up_nothing() {
+fn special_files_in_the_place_of_files_are_reported_and_do_not_block() {
     for at in 0..places(&sandbox()).len() {
         for kind in SPECIAL_FILE_KINDS {
             let sandbox = sandbox().env("GEMINI_SYSTEM_MD", if at == SYSTEM_MD { "true" } else { "false" });
@@ -99,7 +99,7 @@ fn no_files_in_the_place_of_files_are_said_and_hold_up_nothing() {
 
 /// A directory of these names is not a mistake.
 #[test]
-fn no_files_in_the_place_of_notes_and_variables_are_said() {
+fn special_files_in_the_place_of_notes_and_variables_are_reported() {
     for kind in [SpecialFileKind::Pipe, SpecialFileKind::Socket] {
         for name in [".env", ".gemini/.env", "GEMINI.md"] {
             let sandbox = sandbox();
@@ -112,7 +112,7 @@ fn no_files_in_the_place_of_notes_and_variables_are_said() {
 
 /// A special file that concerns no guard is skipped without waiting for it.
 #[test]
-fn no_files_elsewhere_hold_up_nothing() {
+fn special_files_elsewhere_do_not_block() {
     let names =
         [".git", ".git/HEAD", ".gitignore", "x.md", ".gemini/commands/a.toml", ".gemini/hooks/h.sh", "sub/.gitignore"];
     for kind in SPECIAL_FILE_KINDS {

@@ -127,7 +127,7 @@ fn a_deny_is_every_agents_no() {
 }
 
 #[test]
-fn a_silent_exit_2_has_words_by_the_time_it_arrives() {
+fn a_silent_exit_2_arrives_with_a_reason() {
     assert_all_deny(&guarded("exit 2"), "denied by hook guard, which gave no reason");
 }
 

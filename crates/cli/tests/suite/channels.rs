@@ -61,7 +61,7 @@ fn hostile_project() -> Sandbox {
 }
 
 #[test]
-fn nothing_that_anybody_says_steers_the_terminal() {
+fn no_text_from_any_source_controls_the_terminal() {
     let sandbox = hostile_project();
     let replay = ReplayBuilder::new()
         .parts(&[

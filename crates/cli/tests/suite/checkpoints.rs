@@ -43,7 +43,7 @@ fn a_turn_is_listed_shown_taken_back_and_that_undone() {
 }
 
 #[test]
-fn what_changed_since_is_left_and_said() {
+fn files_changed_since_are_kept_and_reported() {
     let sandbox = sandbox();
     write(&sandbox, "a.txt", "two\n");
     sandbox.write("a.txt", "mine\n");
@@ -55,7 +55,7 @@ fn what_changed_since_is_left_and_said() {
 }
 
 #[test]
-fn what_a_hook_makes_of_a_change_is_taken_back_with_it() {
+fn a_hooks_further_change_is_restored_with_the_call() {
     let sandbox = sandbox();
     sandbox.write("a.txt", "one\n");
     let command = sandbox.script("format.sh", "echo formatted >> \"$GEMINI_PROJECT_DIR/a.txt\"");
@@ -123,7 +123,7 @@ fn the_agents_tools_do_not_change_what_was_kept() {
 }
 
 #[test]
-fn it_is_nobody_elses_and_can_be_switched_off() {
+fn checkpoints_are_private_and_can_be_switched_off() {
     let sandbox = sandbox();
     sandbox.write("a.txt", "one\n");
     write(&sandbox, "a.txt", "two\n");
@@ -156,7 +156,7 @@ fn a_conversation_goes_back_without_a_session_too() {
 }
 
 #[test]
-fn what_there_is_not_is_an_error_with_a_hint() {
+fn a_missing_checkpoint_is_an_error_with_a_hint() {
     let sandbox = sandbox();
     for which in ["7", "latest", "../../x", "", "-1"] {
         let run = sandbox.run(&["checkpoints", "show", "--", which]).expect_exit_code(1);

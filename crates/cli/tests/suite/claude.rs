@@ -112,7 +112,7 @@ fn a_session_obeys_them() {
 }
 
 #[test]
-fn what_they_are_made_of_is_protected() {
+fn the_files_of_claude_hooks_are_protected() {
     let sandbox = project_reading_claude();
     for path in
         [".claude/settings.json", ".claude/settings.local.json", ".claude/hooks/no-rm.sh", ".hookwright/hooks.json"]

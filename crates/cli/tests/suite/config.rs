@@ -52,7 +52,7 @@ fn values_are_read_as_what_the_setting_holds() {
 }
 
 #[test]
-fn what_would_be_left_out_is_not_written() {
+fn an_invalid_setting_is_not_written() {
     let sandbox = sandbox();
     for (key, value, words) in [
         ("model.nmae", "x", "did you mean `model.name`?"),
@@ -118,7 +118,7 @@ fn a_broken_file_stays_as_it_is() {
 
 #[cfg(unix)]
 #[test]
-fn what_an_editor_leaves_counts_only_if_it_can_be_read() {
+fn an_edited_file_counts_only_if_it_can_be_parsed() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"model": {"name": "a"}}));
     let before = user_file(&sandbox);

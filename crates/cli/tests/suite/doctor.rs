@@ -46,7 +46,7 @@ fn every_way_to_be_inert_is_found_and_explained() {
 }
 
 #[test]
-fn what_the_doctor_says_is_what_running_shows() {
+fn the_doctors_report_agrees_with_a_run() {
     for (command, code) in
         [("no-such-program", 127), ("./plain.sh", 126), ("./folder", 126), ("no-such-program | cat; exit 127", 127)]
     {
@@ -87,7 +87,7 @@ fn a_session_says_at_its_start_which_hooks_cannot_run() {
 }
 
 #[test]
-fn variables_that_nothing_sets_are_said() {
+fn unset_variables_are_reported() {
     let sandbox = sandbox().env("THERE", "1");
     let command = |command: &str| json!({"type": "command", "command": command});
     let hooks = json!([

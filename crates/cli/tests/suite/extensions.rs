@@ -125,7 +125,7 @@ fn installing_shows_what_comes_and_consent_is_trust() {
 }
 
 #[test]
-fn a_setting_reaches_its_hooks_and_nobody_elses_eyes() {
+fn a_setting_reaches_its_hooks_and_no_output() {
     let sandbox = sandbox();
     let folder = guard(&sandbox, "g", "1.0.0");
     extensions(&sandbox, &["install", "--consent", text(&folder)]).expect_exit_code(0);

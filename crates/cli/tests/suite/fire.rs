@@ -33,7 +33,7 @@ fn exit_codes_tell_the_decision() {
 }
 
 #[test]
-fn a_word_that_is_no_tools_name_wakes_the_guard() {
+fn a_matcher_word_that_is_no_tool_name_is_a_pattern() {
     let deny = "echo no >&2; exit 2";
     let fire = |matcher: &str, tool: &str| {
         with_hook("BeforeTool", matcher, deny).run(&["hooks", "fire", "BeforeTool", "--tool", tool])
@@ -286,7 +286,7 @@ fn an_interrupt_ends_the_hook_and_its_children() {
 }
 
 #[test]
-fn nobodys_objection_is_no_yes_where_hooks_were_not_asked() {
+fn no_objection_is_not_an_allow_where_hooks_did_not_run() {
     let untrusted = with_hook("BeforeTool", "*", "exit 2").untrusted();
     let broken = sandbox();
     broken.write(".gemini/settings.json", "{");
@@ -314,7 +314,7 @@ fn nobodys_objection_is_no_yes_where_hooks_were_not_asked() {
 }
 
 #[test]
-fn a_tool_that_there_is_not_is_said_with_the_one_that_is_near() {
+fn an_unknown_tool_is_reported_with_a_suggestion() {
     let sandbox = sandbox();
     let fire = |tool: &str| sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", tool]);
     for tool in ["write_flie", "Write"] {
@@ -366,7 +366,7 @@ fn a_hook_beside_its_event_is_waited_for_and_told_as_in_a_session() {
 }
 
 #[test]
-fn a_hook_beside_its_event_has_its_time_and_no_more() {
+fn a_background_hook_has_its_timeout() {
     let sandbox = sandbox();
     let hook = json!({"type": "command", "name": "slow", "command": "sleep 600", "async": true, "timeout": 300});
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));

@@ -180,7 +180,7 @@ fn a_hook_of_claude_codes_files_runs_in_its_words() {
 }
 
 #[test]
-fn one_that_nobody_waits_for_and_one_that_is_switched_off() {
+fn a_background_hook_is_sent_and_a_disabled_hook_is_not() {
     let sandbox = sandbox();
     let go = sandbox.project().join("go");
     let service = TestHttpService::start(move |_| {

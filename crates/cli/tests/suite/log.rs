@@ -63,7 +63,7 @@ fn there_is_no_log_unless_asked_for() {
 }
 
 #[test]
-fn what_belongs_together_is_found_by_its_ids() {
+fn related_lines_share_ids() {
     let sandbox = guarded(sandbox().env("HOOKWRIGHT_LOG", "debug"));
     let run = ask(&sandbox, &["--session-id", "s-one"]);
     assert!(!run.stderr.contains("fires") && !run.stderr.contains("log"), "{}", run.stderr);

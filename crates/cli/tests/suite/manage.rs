@@ -391,7 +391,7 @@ fn a_hook_whose_settings_cannot_be_written_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_hook_that_there_is_not_is_said_with_the_one_that_is_near() {
+fn an_unknown_hook_is_reported_with_a_suggestion() {
     let sandbox = sandbox();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("secret-scanner")]}]}}));
     for verb in ["show", "enable", "disable", "trust"] {
@@ -482,7 +482,7 @@ fn removing_takes_the_hook_from_the_file_that_has_it() {
 
 /// Other unknown names come with a suggestion too.
 #[test]
-fn other_names_that_there_are_not_are_said_with_the_one_that_is_near() {
+fn other_unknown_names_are_reported_with_a_suggestion() {
     let sandbox = sandbox();
     sandbox.write(".gemini/skills/reviewing/SKILL.md", "---\nname: reviewing\ndescription: reviews\n---\nx\n");
     sandbox.user_settings(&json!({"mcpServers": {"github": {"command": "true"}}}));
@@ -503,7 +503,7 @@ fn other_names_that_there_are_not_are_said_with_the_one_that_is_near() {
 /// A project's command in an untrusted folder is neither unknown nor a prompt for the model. A command with the name of
 /// a built-in one gets another name, and that is reported.
 #[test]
-fn custom_commands_that_wait_or_clash_are_said() {
+fn custom_commands_that_await_trust_or_clash_are_reported() {
     let sandbox = sandbox().untrusted();
     sandbox.write(".gemini/commands/restore.toml", "description = '''first\nsecond'''\nprompt = 'restore it'\n");
     sandbox.write(".gemini/commands/deploy.toml", "prompt = 'deploy it'\n");

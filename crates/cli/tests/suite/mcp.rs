@@ -40,7 +40,7 @@ fn adding_keeps_comments_and_says_what_counts() {
 }
 
 #[test]
-fn what_makes_no_sense_is_not_written() {
+fn an_invalid_server_is_not_written() {
     let sandbox = sandbox();
     for (args, why) in [
         (&["a\nb", "x"][..], "control characters"),
@@ -130,7 +130,7 @@ fn a_project_that_is_not_trusted_is_told_so() {
 }
 
 #[test]
-fn what_may_surprise_about_a_new_server_is_said() {
+fn surprises_about_a_new_server_are_reported() {
     let sandbox = sandbox().env("SOME_URL", "http://127.0.0.1:1/mcp");
     let run = sandbox.run(&["mcp", "add", "my.server", "no-such-program-at-all"]).expect_exit_code(0);
     assert!(run.stderr.contains("there is no program `no-such-program-at-all` here"), "{}", run.stderr);

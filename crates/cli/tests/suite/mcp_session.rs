@@ -104,7 +104,7 @@ fn hooks_refuse_in_both_spellings() {
 
 /// Hooks get arguments and addresses as written: the values of variables may be secrets.
 #[test]
-fn what_variables_are_filled_in_with_reaches_no_hook_and_no_record() {
+fn values_of_variables_reach_no_hook_and_no_record() {
     let mut server = script(&[]);
     server["args"] = json!(["server.sh", "$DEMO_SECRET", "${DEMO_SECRET}"]);
     let sandbox = sandbox(json!({ "demo": server })).env("DEMO_SECRET", "s3cret-in-an-argument");
@@ -187,7 +187,7 @@ fn a_prompt_of_a_server_is_a_command_without_a_screen_too() {
 }
 
 #[test]
-fn names_on_the_command_line_that_no_server_has_are_said() {
+fn unknown_server_names_on_the_command_line_are_reported() {
     let sandbox = sandbox(json!({ "demo": demo_server() }));
     let file = sandbox.replay(&ReplayBuilder::new().says("ok"));
     let run = sandbox
@@ -207,7 +207,7 @@ fn names_on_the_command_line_that_no_server_has_are_said() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_said_in_words_that_help() {
+fn a_missing_server_is_reported_with_a_helpful_message() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let sandbox = sandbox(json!({
         "refusing": { "url": format!("http://user:s3cret@127.0.0.1:{port}/mcp?key=s3cret") },
@@ -229,7 +229,7 @@ fn a_server_that_is_not_there_is_said_in_words_that_help() {
 }
 
 #[test]
-fn nobody_there_to_ask_means_no_unless_somebody_said_yes_before() {
+fn a_headless_server_call_is_denied_unless_it_was_allowed_before() {
     let trusted = |server: Value| {
         let mut server = server;
         server["trust"] = json!(true);
@@ -301,7 +301,7 @@ fn a_project_that_is_not_trusted_starts_no_server_and_none_of_a_project_is_trust
 }
 
 #[test]
-fn a_server_that_is_not_there_is_said_and_holds_up_nobody() {
+fn a_missing_server_is_reported_and_does_not_block() {
     let sandbox = sandbox(json!({
         "gone": { "command": "no-such-program" },
         "dead": { "command": "sh", "args": ["-c", "echo bad config >&2; exit 4"], "timeout": 2000 },
@@ -321,7 +321,7 @@ fn a_server_that_is_not_there_is_said_and_holds_up_nobody() {
 }
 
 #[test]
-fn what_a_server_sends_reaches_the_model_and_what_fails_is_a_failure() {
+fn a_servers_content_reaches_the_model_and_an_error_is_a_failure() {
     let sandbox = sandbox(json!({
         "p": script(&[("on_call", r#"say '{"content":[{"type":"image","mimeType":"image/png","data":"AAAA"}]}'"#)]),
         "e": script(&[("on_call", r#"say '{"isError":true,"content":[{"type":"text","text":"no luck"}]}'"#)]),

@@ -37,7 +37,7 @@ fn hooks_are_taken_over_once() {
 }
 
 #[test]
-fn nothing_to_take_over_is_said() {
+fn nothing_to_migrate_is_reported() {
     let run = sandbox().run(&["hooks", "migrate", "--from-claude"]).expect_exit_code(0);
     assert!(run.stderr.contains("no Claude Code settings"), "{}", run.stderr);
 }

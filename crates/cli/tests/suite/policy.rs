@@ -131,7 +131,7 @@ fn an_extensions_rules_count() {
 }
 
 #[test]
-fn a_broken_policy_stops_what_nobody_watches() {
+fn a_broken_policy_stops_a_headless_session() {
     let sandbox = sandbox();
     user_policy(&sandbox, "broken.toml", "[[rule]]\ntoolName = 7\ndecision = \"deny\"\n");
     let run = shell(&sandbox, "touch ran", &[]).expect_exit_code(52);
@@ -243,7 +243,7 @@ fn settings_take_single_commands_away() {
 }
 
 #[test]
-fn a_rule_about_a_tool_that_there_is_not_is_said() {
+fn a_rule_about_an_unknown_tool_is_reported() {
     let sandbox = sandbox();
     let rule = "[[rule]]\ntoolName = \"write_flie\"\ndecision = \"deny\"\n";
     sandbox.write("p.toml", rule);

@@ -114,7 +114,7 @@ fn a_skill_is_offered_loaded_and_its_folder_read() {
 }
 
 #[test]
-fn nobody_is_there_to_consent_and_hooks_may_deny() {
+fn activation_needs_consent_and_hooks_may_deny() {
     let sandbox = place();
     let refused = run(&sandbox, &activate_replay().says("done"), &[]).expect_exit_code(0);
     assert!(refused.stderr.contains("activate_skill"), "{refused:#?}");
@@ -130,7 +130,7 @@ fn nobody_is_there_to_consent_and_hooks_may_deny() {
 }
 
 #[test]
-fn what_is_disabled_or_excluded_is_not_offered() {
+fn a_disabled_or_excluded_skill_is_not_offered() {
     let sandbox = place();
     let (mut sandbox, section, names) = skills_section(sandbox);
     assert_eq!((section.as_deref(), names), (Some("- pdf: reads &lt;b&gt;PDF&lt;/b&gt; files\n"), json!(["pdf"])));
@@ -150,7 +150,7 @@ fn what_is_disabled_or_excluded_is_not_offered() {
 }
 
 #[test]
-fn an_untrusted_projects_skills_are_not_offered_and_that_is_said() {
+fn an_untrusted_projects_skills_are_not_offered_and_that_is_reported() {
     let sandbox = sandbox().untrusted();
     skill(&sandbox.project().join(".agents/skills"), "theirs", "does harm");
     let listed = sandbox.run(&["skills", "list"]).expect_exit_code(0);
@@ -338,7 +338,7 @@ fn a_repository_is_installed_from() {
 }
 
 #[test]
-fn what_only_shows_something_works_without_a_screen() {
+fn read_only_commands_work_without_a_screen() {
     let sandbox = place();
     sandbox.write("GEMINI.md", "Tabs.");
     let listed = sandbox.run(&["-p", "/skills list"]).expect_exit_code(0);

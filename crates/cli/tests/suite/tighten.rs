@@ -84,7 +84,7 @@ fn every_loosening_setting_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_would_be_refused_is_said_before_the_folder_is_trusted() {
+fn refused_settings_are_reported_before_the_folder_is_trusted() {
     let sandbox = sandbox().untrusted();
     sandbox.settings(&json!({"telemetry": {"outfile": "/tmp/x"}, "security": {"folderTrust": {"enabled": false}}}));
     let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(0);
@@ -186,7 +186,7 @@ fn trusting_a_folder_lists_what_it_brings_and_later_changes_are_announced() {
 }
 
 #[test]
-fn what_runs_unasked_in_a_folder_that_nobody_was_asked_about_is_announced() {
+fn what_a_new_project_lets_run_without_approval_is_announced() {
     let sandbox = sandbox();
     generous(&sandbox);
     let said = sandbox.run(&["-p", "say hello"]).expect_exit_code(0).stderr;

@@ -33,7 +33,7 @@ fn hookwright(behaviour: &str) -> TrialObservation {
 }
 
 #[test]
-fn what_ran_is_told_from_what_did_not() {
+fn calls_that_ran_are_told_from_calls_that_did_not() {
     let seen = hookwright("silence");
     assert_eq!((seen.end, seen.started, seen.told), (CallOutcome::Ran, 1, false), "{seen:?}");
     let seen = hookwright("gemini-deny");
@@ -81,7 +81,7 @@ fn the_short_column_holds_here() {
 
 /// A run on a machine that is too busy says nothing about an agent.
 #[test]
-fn who_had_no_time_is_not_said_to_fail() {
+fn an_agent_without_enough_time_is_not_reported_as_failed() {
     let (program, path) = (Path::new("/bin/true"), OsString::from("/usr/bin:/bin"));
     let wanted = LiveTrial {
         host: Host::GeminiCli,

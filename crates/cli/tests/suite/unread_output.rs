@@ -57,7 +57,7 @@ fn pipe_without_reader() -> Stdio {
 }
 
 #[test]
-fn whoever_closed_the_pipe_changes_no_exit_code() {
+fn a_closed_pipe_changes_no_exit_code() {
     assert_usual_exit_codes("as usual", |sandbox, args| sandbox.run(args));
     assert_usual_exit_codes("stdout", |sandbox, args| {
         finish(sandbox.command(args).stdout(pipe_without_reader()).spawn().unwrap())
@@ -86,7 +86,7 @@ fn a_session_without_a_reader_runs_its_last_hooks() {
 
 #[cfg(unix)]
 #[test]
-fn whoever_starts_it_with_nothing_open_changes_no_exit_code() {
+fn a_start_without_open_descriptors_changes_no_exit_code() {
     for closed in ["exec <&-", "exec >&-", "exec 2>&-", "exec <&- >&-", "exec <&- >&- 2>&-"] {
         assert_usual_exit_codes(closed, |sandbox, args| finish(sandbox.limited_command(closed, args).spawn().unwrap()));
     }
@@ -95,7 +95,7 @@ fn whoever_starts_it_with_nothing_open_changes_no_exit_code() {
 /// Requested output that cannot be printed is an error; a message that cannot be printed is not.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_could_not_be_printed_is_an_error() {
+fn requested_output_that_cannot_be_printed_is_an_error() {
     let (sandbox, forms) = command_lines();
     for (args, code) in forms {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();

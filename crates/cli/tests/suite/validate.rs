@@ -88,7 +88,7 @@ fn a_broken_layer_stops_no_other() {
 }
 
 #[test]
-fn what_has_no_effect_is_said_here_and_not_in_the_list() {
+fn settings_without_effect_are_reported_by_validate_and_not_by_list() {
     let sandbox = sandbox();
     sandbox.user_settings(&serde_json::json!({"general": {"preferredEditor": "vi"}}));
     let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(0);

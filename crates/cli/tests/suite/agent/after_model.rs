@@ -17,7 +17,7 @@ fn secret_replay() -> ReplayBuilder {
 }
 
 #[test]
-fn what_is_redacted_is_nowhere() {
+fn redacted_text_appears_nowhere() {
     let sandbox = project(&[("AfterModel", "", REDACT_SCRIPT)]);
     let run_text = run(&sandbox, &secret_replay(), &[]).expect_exit_code(0);
     assert_eq!(run_text.stdout, "the word is [gone] I think\n");
@@ -36,7 +36,7 @@ fn what_is_redacted_is_nowhere() {
 }
 
 #[test]
-fn what_is_redacted_is_in_no_format_and_in_no_later_event() {
+fn redacted_text_is_in_no_format_and_no_later_event() {
     for format in ["json", "stream-json"] {
         let sandbox = project(&[("AfterModel", "", REDACT_SCRIPT), ("AfterAgent", "", LOG_INPUT_SCRIPT)]);
         let run = run(&sandbox, &secret_replay(), &["-o", format]).expect_exit_code(0);

@@ -14,7 +14,7 @@ fn project_with_file(hooks: &[(&str, &str, &str)]) -> Sandbox {
 }
 
 #[test]
-fn what_hooks_attach_is_in_the_results_metadata() {
+fn data_that_hooks_attach_is_in_the_results_metadata() {
     let script = answer_script(
         &json!({"systemMessage": "noted", "hookSpecificOutput": {"hookEventName": "AfterTool", "ticket": 7}}),
     );

@@ -51,7 +51,7 @@ fn a_message_is_shown_even_if_the_output_is_kept_out_of_logs() {
 }
 
 #[test]
-fn ask_counts_as_deny_where_nobody_can_be_asked() {
+fn ask_counts_as_deny_without_a_user() {
     let sandbox = project(&[("BeforeAgent", "", r#"echo '{"decision": "ask", "reason": "really?"}'"#)]);
     let run = run(&sandbox, &ReplayBuilder::new(), &[]).expect_exit_code(0);
     assert_contains(&run.stderr, "[WARNING] Agent execution blocked: really?");

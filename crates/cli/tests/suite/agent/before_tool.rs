@@ -8,7 +8,7 @@ fn write_file_replay() -> ReplayBuilder {
 }
 
 #[test]
-fn asking_nobody_is_a_no() {
+fn ask_without_a_user_denies() {
     let sandbox = project(&[("BeforeTool", "", r#"echo '{"decision": "ask", "reason": "are you sure?"}'"#)]);
     let run = run(&sandbox, &write_file_replay(), &[]).expect_exit_code(0);
     assert_contains(
@@ -20,7 +20,7 @@ fn asking_nobody_is_a_no() {
 }
 
 #[test]
-fn plan_mode_and_the_lists_of_allowed_tools_have_the_last_word() {
+fn plan_mode_and_allowed_tools_apply_after_hooks() {
     let sandbox = project(&[("BeforeTool", "", r#"echo '{"decision": "allow"}'"#)]);
     let file = sandbox.replay(&write_file_replay());
     let plan = sandbox.run(&["-p", "x", "--fake-responses", &file, "--approval-mode=plan"]).expect_exit_code(0);

@@ -65,7 +65,7 @@ fn with_read_only(test: &str, sandbox: &Sandbox, directory: &Path, args: &[&str]
 }
 
 #[test]
-fn a_full_disk_is_said_and_settings_and_trust_stay_as_they_were() {
+fn a_full_disk_is_reported_and_settings_and_trust_are_unchanged() {
     let sandbox = project(&[GUARD_HOOK]);
     sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
     let record = sandbox.home().join(".gemini/trusted_hooks.json");
@@ -315,7 +315,7 @@ fn without_a_place_for_temporary_files_everything_works() {
 
 /// A lock that is never released is an error after a while.
 #[test]
-fn whoever_holds_a_lock_for_ever_holds_up_nobody_for_ever() {
+fn a_lock_that_is_never_released_does_not_block_for_ever() {
     let sandbox = project(&[GUARD_HOOK]);
     let before = sandbox.read(".gemini/settings.json");
     let held = fs::File::open(sandbox.project().join(".gemini")).unwrap();

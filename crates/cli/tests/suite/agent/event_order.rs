@@ -30,7 +30,7 @@ fn every_event_of_a_turn_fires_in_its_place() {
 }
 
 #[test]
-fn nobody_is_asked_and_so_notified_without_a_screen() {
+fn without_a_screen_there_are_no_approval_notifications() {
     let sandbox = project(&logging_hooks());
     let replay = ReplayBuilder::new().calls("write_file", write_file_args()).says("done");
     let file = sandbox.replay(&replay);

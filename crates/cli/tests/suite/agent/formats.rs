@@ -222,7 +222,7 @@ fn a_failed_command_is_no_success_and_its_output_is_whole() {
 }
 
 #[test]
-fn a_broken_command_file_is_said_and_its_command_goes_to_nobody() {
+fn a_broken_command_file_is_reported_and_its_command_is_not_a_prompt() {
     let sandbox = project(&[]);
     sandbox.write(".gemini/commands/bad.toml", "prompt = \n");
     let run = sandbox.run(&["-p", "/bad"]).expect_exit_code(42);
@@ -239,7 +239,7 @@ fn a_broken_command_file_is_said_and_its_command_goes_to_nobody() {
 
 /// A hook that outlives the end is named and counted.
 #[test]
-fn a_hook_that_outlives_the_session_is_said_and_counted() {
+fn a_hook_that_outlives_the_session_is_reported_and_counted() {
     let settings = json!({"hooksConfig": {"sessionEndGrace": 500}});
     let sandbox = project_with(&[("SessionEnd", "", "exec sleep 600")], settings);
     let replay = ReplayBuilder::new().says("done");
@@ -268,7 +268,7 @@ fn a_project_shortens_the_end_and_the_user_decides() {
 
 /// Scripts made for Gemini CLI look for these words where a tool could not be approved.
 #[test]
-fn a_tool_that_nobody_can_approve_is_refused_in_the_known_words() {
+fn a_tool_without_a_user_to_approve_it_is_refused_with_the_known_message() {
     let sandbox = project(&[]);
     let file =
         sandbox.replay(&ReplayBuilder::new().calls("run_shell_command", json!({"command": "touch made"})).says("done"));
@@ -279,7 +279,7 @@ fn a_tool_that_nobody_can_approve_is_refused_in_the_known_words() {
 }
 
 #[test]
-fn what_is_wrong_with_the_configuration_is_among_the_warnings() {
+fn configuration_problems_are_among_the_warnings() {
     let sandbox = project_with(&[], json!({"hooks": {"BeforeTol": []}, "model": {"maxSessionTurns": "many"}}));
     let replay = ReplayBuilder::new().says("done");
     let answer = run(&sandbox, &replay, &["-o", "json"]).expect_exit_code(0).json();
@@ -356,7 +356,7 @@ fn version_and_help_are_no_errors() {
 }
 
 #[test]
-fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+fn an_idle_stdin_pipe_is_not_waited_for() {
     let sandbox = project(&[]);
     let file = sandbox.replay(&ReplayBuilder::new().says("ok"));
     let mut command = sandbox.command(&["-p", "x", "--fake-responses", &file]);
@@ -399,7 +399,7 @@ fn calls_keep_their_ids_and_signatures() {
 }
 
 #[test]
-fn a_retry_is_told_to_those_who_follow_along() {
+fn a_retry_is_reported_in_the_stream() {
     let script = r#"case $(cat) in *'"stop_hook_active":true'*) ;; *) echo better >&2; exit 2;; esac"#;
     let sandbox = project(&[("AfterAgent", "", script)]);
     let lines = run(&sandbox, &ReplayBuilder::new().says("a").says("b"), &["-o", "stream-json"])

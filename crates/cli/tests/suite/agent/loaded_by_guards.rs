@@ -16,7 +16,7 @@ const SOURCING: (&str, &str) = ("tools/guard.sh", ". tools/lib.sh\ncheck\n");
 const SOURCED: (&str, &str) = ("tools/lib.sh", "check() { if grep -q forbidden; then echo no >&2; exit 2; fi; }\n");
 
 #[test]
-fn what_a_guard_loads_puts_it_to_sleep_no_more_than_the_guard_itself() {
+fn a_change_to_a_file_that_a_guard_loads_denies() {
     let python =
         ("python3 tools/guard.py", &[("tools/guard.py", "import json, rules\n"), ("tools/rules.py", "forbidden")]);
     let node = ("node tools/guard.js", &[("tools/guard.js", "require('./rules')\n"), ("tools/rules.js", "forbidden")]);
@@ -53,7 +53,7 @@ fn what_a_guard_loads_puts_it_to_sleep_no_more_than_the_guard_itself() {
 }
 
 #[test]
-fn what_an_agent_makes_beside_a_guard_is_its_own_affair_if_nothing_loads_it() {
+fn new_files_beside_a_guard_are_ignored_if_nothing_loads_them() {
     let files = &[("tools/guard.py", "import rules\n"), ("tools/rules.py", "forbidden")];
     let sandbox = guarded_with("python3 tools/guard.py", files, true);
     let change = "touch tools/notes.txt; mkdir -p tools/__pycache__ src; touch src/new.py";

@@ -68,7 +68,7 @@ fn with_little_memory_the_program_works_or_says_why_not() {
 /// Where memory runs out later, the program cannot go on, but says so.
 #[cfg(target_os = "linux")]
 #[test]
-fn memory_that_runs_out_later_is_told_of() {
+fn memory_that_runs_out_later_is_reported() {
     let sandbox = project(&[]);
     let long = "word ".repeat(10_000_000);
     let file = sandbox.replay(&ReplayBuilder::new().says(&long));

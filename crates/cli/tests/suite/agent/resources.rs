@@ -325,7 +325,7 @@ fn where_the_directory_is_gone_nothing_runs_unguarded() {
 }
 
 #[test]
-fn a_directory_of_the_settings_that_is_not_there_is_said_and_holds_up_nobody() {
+fn a_missing_directory_of_the_settings_is_reported_and_not_an_error() {
     let sandbox = crate::sandbox();
     sandbox.settings(&json!({"context": {"includeDirectories": ["gone", "there"]}}));
     std::fs::create_dir(sandbox.project().join("there")).unwrap();

@@ -24,7 +24,7 @@ fn paths_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_the_program_keeps_is_its_owners_alone_whatever_the_mask() {
+fn the_programs_files_are_private_under_any_umask() {
     for (mask, of_tools) in [("000", 0o666), ("022", 0o644), ("077", 0o600), ("777", 0)] {
         let sandbox = project(&[("BeforeTool", "*", "exit 0")]);
         let record = sandbox.sibling_path("new/recorded").to_str().unwrap().to_owned();

@@ -177,7 +177,7 @@ fn a_name_means_one_server_among_agents_too() {
 }
 
 #[test]
-fn an_agent_whose_server_is_not_there_works_without_it_and_that_is_said() {
+fn an_agent_works_without_a_missing_server_and_that_is_reported() {
     let sandbox = project(&[]);
     with_server(&sandbox, "", "  gone:\n    command: no-such-program\n");
     let ran = run(&sandbox, &delegating(&[own_call()]), YOLO_ARGS);
@@ -187,7 +187,7 @@ fn an_agent_whose_server_is_not_there_works_without_it_and_that_is_said() {
 
 /// Models know the user's `my.server` as `my_server`; a project's sub-agent has a server that is really called so.
 #[test]
-fn what_is_allowed_to_a_server_by_its_plain_name_is_not_an_agents() {
+fn a_permission_for_a_server_does_not_cover_an_agents_server_of_its_alias() {
     let sandbox = project(&[]);
     let demo = json!({ "command": env!("CARGO_BIN_EXE_hookwright"), "args": ["serve-demo-mcp"] });
     sandbox.user_settings(&json!({ "mcpServers": { "my.server": demo } }));

@@ -45,7 +45,7 @@ fn inside(lines: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn a_guard_holds_inside_a_sub_agent_and_is_told_who_is_at_work() {
+fn a_guard_applies_inside_a_sub_agent_and_gets_its_name() {
     let deny = format!("{LOG_INPUT_SCRIPT}\necho 'not here' >&2; exit 2");
     let sandbox = project(&[
         ("BeforeTool", "run_shell_command", &deny),
@@ -72,7 +72,7 @@ fn a_guard_holds_inside_a_sub_agent_and_is_told_who_is_at_work() {
 }
 
 #[test]
-fn what_the_caller_may_not_use_its_agents_may_not_either() {
+fn a_sub_agent_cannot_use_tools_that_its_caller_lacks() {
     let sandbox = crate::sandbox();
     agent(&sandbox, "scout", "tools: ['*']");
     sandbox.settings(&json!({"tools": {"exclude": ["write_file", "run_shell_command(rm)"]}}));
@@ -138,7 +138,7 @@ fn handing_work_on_makes_no_more_of_a_prompts_requests() {
 }
 
 #[test]
-fn what_agents_do_and_cost_is_told_to_machines() {
+fn sub_agent_calls_and_costs_are_in_machine_output() {
     let sandbox = crate::sandbox();
     agent(&sandbox, "scout", "");
     let replay = delegating(&[shell("echo hi")]);
@@ -228,7 +228,7 @@ fn an_interrupt_ends_what_an_agent_runs() {
 }
 
 #[test]
-fn an_untrusted_projects_agents_are_not_there_and_that_is_said() {
+fn an_untrusted_projects_agents_are_left_out_and_that_is_reported() {
     let sandbox = crate::sandbox().untrusted();
     agent(&sandbox, "scout", "");
     let listed = sandbox.run(&["subagents", "list"]).expect_exit_code(0);
@@ -277,7 +277,7 @@ fn agents_are_listed_with_their_states_and_tools() {
 
 #[cfg(unix)]
 #[test]
-fn hostile_definitions_are_said_and_spoil_no_other() {
+fn hostile_definitions_are_reported_and_do_not_affect_others() {
     let sandbox = crate::sandbox();
     agent(&sandbox, "scout", "");
     let folder = sandbox.project().join(".gemini/agents");

@@ -48,7 +48,7 @@ fn a_script_that_is_changed_or_may_not_be_executed_any_more_denies() {
 }
 
 #[test]
-fn what_is_trusted_counts_and_what_is_put_back_needs_no_trust() {
+fn a_trusted_change_counts_and_a_reverted_one_needs_no_trust() {
     let sandbox = guarded_project();
     let change = "sed -i 's/not allowed/still not allowed/' .gemini/hooks/hook1.sh";
     let ran = run_attack(&sandbox, change, &["-o", "json"]).expect_exit_code(0);
@@ -127,7 +127,7 @@ fn the_agent_cannot_trust_its_own_changes() {
 }
 
 #[test]
-fn a_session_that_is_killed_leaves_word() {
+fn a_killed_session_leaves_a_record_of_changes() {
     let sandbox = guarded_project();
     let replay = ReplayBuilder::new()
         .calls("run_shell_command", shell_args(": > .gemini/hooks/hook1.sh; kill -9 $PPID"))
@@ -139,7 +139,7 @@ fn a_session_that_is_killed_leaves_word() {
 
 /// The trust record that the user's command writes is not attributed to the killed session.
 #[test]
-fn what_a_killed_session_left_is_trusted_once() {
+fn changes_of_a_killed_session_are_trusted_once() {
     let sandbox = guarded_project();
     let replay =
         ReplayBuilder::new().calls("run_shell_command", shell_args("echo : >> .gemini/hooks/hook1.sh; kill -9 $PPID"));
@@ -151,7 +151,7 @@ fn what_a_killed_session_left_is_trusted_once() {
 }
 
 #[test]
-fn what_is_put_back_after_it_was_trusted_needs_no_more_trust() {
+fn reverting_a_trusted_change_needs_no_further_trust() {
     let sandbox = crate::sandbox();
     let replay = ReplayBuilder::new()
         .calls("run_shell_command", shell_args("mkdir -p ~/.gemini; echo x > ~/.gemini/settings.json"));
@@ -233,7 +233,7 @@ fn living_in(session: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_guard_of_which_nobody_can_tell_what_it_runs_is_all_of_its_folder() {
+fn an_opaque_guard_covers_its_whole_folder() {
     for (root_is_home, change) in [(false, ": > .gemini/lib/rules.txt"), (true, "true")] {
         let sandbox = crate::sandbox();
         let root = if root_is_home { sandbox.home() } else { sandbox.project() };

@@ -92,7 +92,7 @@ fn one_that_is_killed_in_mid_session_is_started_again_and_no_call_slips_by() {
 }
 
 #[test]
-fn one_that_can_only_crash_closes_the_door_and_says_so() {
+fn a_worker_that_always_crashes_denies_with_a_message() {
     let sandbox = guarded_by("echo 'no such list' >&2; exit 3", json!({"onError": "allow"}));
     let run = run(&sandbox, &writes(7), &[]).expect_exit_code(0);
     assert_contains(&run.stderr, "hook guard lost its worker: it ended with code 3");
@@ -103,7 +103,7 @@ fn one_that_can_only_crash_closes_the_door_and_says_so() {
 
 /// It starts with the session, but not before the user trusts it.
 #[test]
-fn one_that_starts_early_waits_for_trust() {
+fn a_worker_that_starts_with_the_session_waits_for_trust() {
     let sandbox = guarded_by(GUARD, json!({"start": "session", "guard": false}));
     let hello = ReplayBuilder::new().says("hello");
     run(&sandbox, &hello, &[]).expect_exit_code(0);
@@ -201,7 +201,7 @@ fn a_guard_that_fails_its_sample_is_counted_as_one_that_does_not_do_its_work() {
 }
 
 #[test]
-fn what_is_wrong_with_a_declaration_is_said_with_its_place() {
+fn errors_in_a_worker_declaration_are_reported_with_their_location() {
     let sandbox = crate::sandbox();
     let hooks = json!([
         {"type": "worker"},

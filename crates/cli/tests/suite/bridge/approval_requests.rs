@@ -71,7 +71,7 @@ fn firing_a_question_as_an_agent_asks_guards_alone() {
 
 /// The user is being asked already, and rewrites happened at the first event, so that only a denial counts.
 #[test]
-fn of_a_second_look_only_a_no_counts() {
+fn only_a_denial_counts_for_an_approval_request() {
     for said in [
         r#"{"decision": "ask", "reason": "sure?"}"#,
         r#"{"hookSpecificOutput": {"tool_input": {"command": "nice ls"}}}"#,
@@ -170,7 +170,7 @@ fn hooks_of_claude_codes_own_files_are_not_run_twice_for_nothing() {
 }
 
 #[test]
-fn what_may_be_done_unasked_is_told() {
+fn hooks_get_the_approval_mode() {
     let sandbox = sandbox();
     let ours = sandbox.script("ours.sh", "cat > ours.json");
     let theirs = sandbox.script("theirs.sh", "cat > theirs.json");

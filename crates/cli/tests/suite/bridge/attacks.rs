@@ -66,7 +66,7 @@ fn payloads_that_cannot_be_read_are_no_for_guards() {
 
 /// Without guards nothing is held up, and the problem is reported.
 #[test]
-fn without_guards_an_unreadable_payload_passes_with_words() {
+fn without_guards_an_unreadable_payload_passes_with_a_message() {
     let sandbox = sandbox();
     for (host, event) in HOSTS {
         let run = raw(&sandbox, &[host, "--event", event], b"{");
@@ -95,7 +95,7 @@ fn an_event_that_calls_itself_another_is_a_no() {
 }
 
 #[test]
-fn a_tool_that_nobody_knows_is_a_no_for_guards_alone() {
+fn an_unknown_tool_is_denied_only_with_guards() {
     let guarded = guarded(DENY);
     for name in ["Frobnicate", "Bash ", " Bash", "bash\n", "BASH", "", "Bash\u{200b}"] {
         let payload = json!({"hook_event_name": "PreToolUse", "tool_name": name, "tool_input": {"command": "rm"}});
@@ -213,7 +213,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_hookwright");
 
 /// The bridge stands down only for an agent that really judges in its place.
 #[test]
-fn nobody_fakes_the_bridge_into_standing_down() {
+fn no_payload_makes_the_bridge_stand_down() {
     let is_no = |sandbox: &Sandbox, payload: &Value, why: &str| {
         assert_eq!(
             answer(&bridge(sandbox, &["claude-code"], payload)),
@@ -394,7 +394,7 @@ fn a_guard_rule_lets_tools_pass_that_touch_nothing() {
 
 /// A hook that blocks on failure is not skipped silently in an untrusted folder.
 #[test]
-fn a_blocking_hook_of_an_untrusted_folder_is_said_to_be_left_out() {
+fn a_blocking_hook_of_an_untrusted_folder_is_reported_as_left_out() {
     let sandbox = sandbox();
     let command = sandbox.script("check.sh", "exit 1");
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [

@@ -44,7 +44,7 @@ fn every_event_leaves_one_line() {
 }
 
 #[test]
-fn what_is_suppressed_is_not_kept() {
+fn suppressed_output_is_not_recorded() {
     let sandbox = guarded("echo '{\"decision\": \"deny\", \"reason\": \"the key is 1234\", \"suppressOutput\": true}'");
     bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
     let kept = lines_of(&sandbox);
@@ -54,7 +54,7 @@ fn what_is_suppressed_is_not_kept() {
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_may_read_it() {
+fn the_trace_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let sandbox = guarded("exit 0");
     bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
@@ -102,7 +102,7 @@ fn a_damaged_trace_is_read_as_far_as_it_goes() {
 }
 
 #[test]
-fn who_follows_the_trace_sees_what_comes() {
+fn following_the_trace_shows_new_events() {
     let sandbox = guarded("exit 0");
     bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "ls"));
     let mut follower = sandbox.command(&["agents", "trace", "--follow", "--json", "--last", "1"]);

@@ -78,7 +78,7 @@ fn an_archive_at_an_address_is_installed_and_updated() {
 }
 
 #[test]
-fn what_a_server_gets_wrong_leaves_nothing() {
+fn a_failed_download_leaves_nothing() {
     let sandbox = sandbox();
     let address = serve(|path, stream| match path {
         "/page.tar.gz" => reply(stream, "200 OK", "Content-Type: text/html\r\n", b"<html>sign in</html>"),

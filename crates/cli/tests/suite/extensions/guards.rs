@@ -65,7 +65,7 @@ fn a_guard_that_is_required_is_missed_all_the_same() {
 }
 
 #[test]
-fn what_is_not_installed_and_named_is_said() {
+fn a_named_extension_that_is_not_installed_is_reported() {
     let sandbox = sandbox();
     let run = sandbox.run(&["-e", "nosuch", "-p", "hi"]).expect_exit_code(0);
     assert!(run.stderr.contains("no extension is called `nosuch`"), "{}", run.stderr);

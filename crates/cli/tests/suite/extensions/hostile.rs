@@ -111,7 +111,7 @@ fn no_link_leads_out_of_an_extension() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_to_nothing_that_nobody_needs_is_left_out_aloud() {
+fn an_unneeded_dangling_link_is_left_out_and_reported() {
     use std::os::unix::fs::symlink;
     let sandbox = sandbox();
     let folder = guard(&sandbox, "g", "1.0.0");
@@ -149,7 +149,7 @@ fn links_into_an_empty_submodule_or_another_machine_are_left_out_aloud() {
 }
 
 #[test]
-fn what_does_not_count_is_shown_before_anybody_agrees() {
+fn invalid_parts_of_an_extension_are_shown_before_consent() {
     let sandbox = sandbox();
     let folder = guard(&sandbox, "g", "1.0.0");
     lay(&sandbox, "g/skills/bad/SKILL.md", "no front matter");
@@ -249,7 +249,7 @@ fn names_that_differ_in_capitals_alone_are_one() {
 }
 
 #[test]
-fn what_is_in_the_way_stays() {
+fn an_existing_folder_is_not_overwritten() {
     let sandbox = sandbox();
     let folder = guard(&sandbox, "g", "1.0.0");
     let mine = installed(&sandbox, "guard");
@@ -262,7 +262,7 @@ fn what_is_in_the_way_stays() {
 
 #[cfg(unix)]
 #[test]
-fn a_home_that_can_t_be_written_is_said_and_left() {
+fn a_home_that_cannot_be_written_is_reported_and_unchanged() {
     use std::os::unix::fs::PermissionsExt;
     let sandbox = sandbox();
     let folder = guard(&sandbox, "g", "1.0.0");

@@ -61,7 +61,7 @@ fn follow_the_hints(sandbox: &Sandbox, made: &ProgramRun, template: &str) {
 }
 
 #[test]
-fn the_hints_of_a_new_extension_work_in_a_folder_that_nobody_trusts() {
+fn the_hints_of_a_new_extension_work_in_an_untrusted_folder() {
     let sandbox = sandbox().untrusted();
     for template in ["hooks", "skill"] {
         let made = extensions(&sandbox, &["new", &format!("my-{template}"), template]).expect_exit_code(0);
@@ -112,7 +112,7 @@ fn validating_says_what_loads_and_what_does_not() {
 }
 
 #[test]
-fn folders_that_are_not_read_are_said() {
+fn folders_that_are_not_read_are_reported() {
     let sandbox = sandbox();
     let manifest = json!({"name": "x", "version": "1", "skillsPath": "./my-skills", "agentsPath": "./agents/"});
     lay(&sandbox, "x/gemini-extension.json", manifest.to_string());

@@ -98,7 +98,7 @@ fn values_of_settings_outlive_an_update() {
 }
 
 #[test]
-fn a_version_that_goes_back_is_said_and_asked_about() {
+fn a_downgrade_is_reported_and_needs_consent() {
     let (sandbox, _) = installed_guard();
     guard(&sandbox, "g", "0.9.0");
     let run = extensions(&sandbox, &["update", "guard"]).expect_exit_code(1);
@@ -193,7 +193,7 @@ fn an_update_without_a_question_trusts_nothing() {
 
 /// A change to anything that a hook may run or a server is started with needs consent, however large it is.
 #[test]
-fn what_runs_is_asked_about_however_it_is_run() {
+fn a_change_to_what_runs_needs_consent() {
     let (sandbox, folder) = installed_guard();
     let mut large = vec![b'#'; 2 << 20];
     std::fs::write(folder.join("server.js"), &large).unwrap();

@@ -50,7 +50,7 @@ fn a_connection_that_the_service_has_closed_is_no_failure() {
 
 /// A response that arrives before its request has judged nothing.
 #[test]
-fn what_was_left_on_a_connection_answers_no_other_question() {
+fn data_left_on_a_connection_answers_no_other_request() {
     let service = TestHttpService::start(|asked| {
         let yes = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
         match asked.body.contains("second.txt") {

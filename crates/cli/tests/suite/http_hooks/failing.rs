@@ -26,7 +26,7 @@ fn fails_in(sandbox: Sandbox, what: &str, url: &str, words: &str) {
 }
 
 #[test]
-fn what_is_no_answer_is_a_failure() {
+fn a_response_that_is_no_answer_is_a_failure() {
     let page = "<html><title>Please sign in</title>";
     let plain = |status, body: &str| ServiceReply::status(status, "", body);
     let packed = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xabNIM\xce,\xc9\xcc\xcfS\xb2RPJI\xcd\xab\xac\x05\x00";
@@ -84,7 +84,7 @@ fn what_is_no_answer_is_a_failure() {
 }
 
 #[test]
-fn a_no_that_was_said_is_heard_whatever_came_behind_it() {
+fn a_denial_counts_whatever_follows_it() {
     let no = "{\"decision\": \"deny\", \"reason\": \"said so\"}";
     for (what, reply) in [
         ("a status of an error", ServiceReply::status(403, "", no)),
@@ -109,7 +109,7 @@ fn a_no_that_was_said_is_heard_whatever_came_behind_it() {
 }
 
 #[test]
-fn whoever_is_too_slow_has_not_answered() {
+fn a_service_that_is_too_slow_has_not_answered() {
     let check = |(what, reply): (&str, ServiceReply)| {
         let service = TestHttpService::start(move |_| reply.clone());
         let sandbox = project("BeforeTool", policy(&service.address, json!({"guard": true, "timeout": 1000})));
@@ -169,7 +169,7 @@ fn bodies_without_end_cost_neither_memory_nor_time() {
 }
 
 #[test]
-fn nobody_there() {
+fn an_unreachable_service_fails() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let free = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
@@ -181,7 +181,7 @@ fn nobody_there() {
 }
 
 #[test]
-fn a_certificate_that_nobody_vouches_for_is_none() {
+fn an_untrusted_certificate_is_rejected() {
     use hookwright_testkit::http::service::CA_CERTIFICATE_PATH;
     let service = TestHttpService::start_tls(|_| ServiceReply::json(&json!({"decision": "ask"})));
     fails("an unknown authority", &service.address, "certificate");

@@ -32,7 +32,7 @@ fn to_the_same_service_the_question_goes_on_as_it_was() {
 }
 
 #[test]
-fn to_anybody_else_nothing_is_sent() {
+fn redirects_to_other_services_are_not_followed() {
     let other = saying(json!({}));
     let port = other.address.rsplit(':').next().unwrap().to_owned();
     for status in [301, 302, 303, 307, 308] {

@@ -111,7 +111,7 @@ fn a_value_that_would_be_more_than_one_header_is_not_sent() {
 }
 
 #[test]
-fn a_variable_that_is_not_set_is_said_and_keeps_an_unattended_session_from_starting() {
+fn an_unset_variable_is_reported_and_prevents_a_headless_start() {
     let service = saying(json!({}));
     let hook = policy(
         &service.address,

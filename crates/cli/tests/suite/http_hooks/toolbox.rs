@@ -53,7 +53,7 @@ fn tests_are_written_as_for_a_command() {
 }
 
 #[test]
-fn every_wrong_key_is_said_with_its_place() {
+fn every_wrong_key_is_reported_with_its_location() {
     let url = "https://policy.example/hook";
     for (hook, words) in [
         (json!({"type": "http"}), "needs `url`; this one never runs"),

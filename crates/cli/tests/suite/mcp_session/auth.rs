@@ -66,7 +66,7 @@ fn a_user_signs_in_and_the_model_calls_with_the_token_past_the_hooks() {
 
 /// Any process on this machine can connect to the listener.
 #[test]
-fn whoever_comes_with_another_state_is_not_the_browser_that_was_sent() {
+fn a_callback_with_another_state_is_rejected() {
     let authority = FakeAuthority::new(AuthorityBehaviour::Grants(3600));
     let sandbox = sandbox(authority.settings());
     let (mut child, page) = begin(&sandbox);
@@ -83,7 +83,7 @@ fn whoever_comes_with_another_state_is_not_the_browser_that_was_sent() {
 }
 
 #[test]
-fn a_no_is_said_and_nothing_is_kept() {
+fn a_refused_sign_in_is_reported_and_saves_nothing() {
     let authority = FakeAuthority::new(AuthorityBehaviour::Refuses);
     let sandbox = sandbox(authority.settings());
     let (child, page) = begin(&sandbox);
@@ -113,7 +113,7 @@ fn a_token_that_has_run_out_is_renewed_and_so_is_one_that_is_refused() {
 }
 
 #[test]
-fn what_needs_no_signing_in_or_is_not_there_is_said() {
+fn servers_that_need_no_sign_in_or_do_not_exist_are_reported() {
     let sandbox = sandbox(serde_json::json!({ "local": super::demo_server() }));
     let local = sandbox.run(&["mcp", "auth", "local"]).expect_exit_code(1);
     assert!(local.stderr.contains("which needs no signing in"), "{local:?}");

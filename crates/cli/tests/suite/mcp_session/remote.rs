@@ -110,7 +110,7 @@ fn a_server_over_events_is_called_past_the_hooks_with_or_without_its_kind() {
 
 /// A stream that names another server's address would have the headers sent there.
 #[test]
-fn what_is_told_over_events_goes_to_nobody_else() {
+fn messages_over_events_go_to_no_other_server() {
     let other = TestHttpServer::serve(|_| TestHttpResponse::status(200));
     let address = other.address.clone();
     let http = TestHttpServer::serve(move |_| {
@@ -145,7 +145,7 @@ fn a_stream_that_ends_costs_the_call_it_ended_in() {
 
 /// A server's notifications come over the same stream.
 #[test]
-fn a_list_that_changes_is_heard_of_over_events() {
+fn a_changed_list_is_notified_over_events() {
     let grown = std::sync::atomic::AtomicBool::new(false);
     let http = older(move |message, stream| {
         use std::sync::atomic::Ordering::SeqCst;

@@ -27,7 +27,7 @@ fn a_setting_is_found_explained_and_written_beside_its_comments() {
 }
 
 #[test]
-fn what_a_project_may_not_set_is_said_and_not_written() {
+fn a_setting_that_a_project_may_not_set_is_reported_and_not_written() {
     let sandbox = sandbox();
     sandbox.settings(&json!({"ui": {}}));
     sandbox.user_settings(&json!({"security": {"disableYoloMode": true}}));
@@ -128,7 +128,7 @@ fn notes_on_a_project_are_written_with_approval_and_never_over_others() {
 }
 
 #[test]
-fn what_is_different_is_shown_and_gits_programs_do_not_run() {
+fn differences_are_shown_and_gits_programs_do_not_run() {
     let sandbox = sandbox();
     let ran = sandbox.sibling_path("ran");
     let git = |words: &[&str]| {
@@ -157,7 +157,7 @@ fn what_is_different_is_shown_and_gits_programs_do_not_run() {
 }
 
 #[test]
-fn what_a_session_changed_is_shown_without_git_and_beside_it() {
+fn a_sessions_changes_are_shown_with_and_without_git() {
     for mode in [&["-y"][..], &["-y", "--screen-reader"]] {
         let sandbox = sandbox();
         sandbox.write("a.txt", "one\n");

@@ -34,7 +34,7 @@ fn a_theme_is_chosen_kept_and_drawn_at_once() {
 }
 
 #[test]
-fn the_background_decides_where_nobody_else_does_and_its_answer_is_no_typing() {
+fn the_terminals_background_is_the_default_theme_and_its_reply_is_not_typed() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"ui": {"theme": "auto"}}));
     let mut terminal = TestTerminal::start(&sandbox, &[]);
@@ -89,7 +89,7 @@ fn the_title_names_the_folder_says_what_happens_and_is_given_back() {
 }
 
 #[test]
-fn who_hides_the_title_gets_none() {
+fn a_hidden_title_is_not_set() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"ui": {"hideWindowTitle": true}}));
     let mut terminal = TestTerminal::start(&sandbox, &[]);

@@ -88,7 +88,7 @@ fn a_hook_that_asks_is_named_with_its_reason() {
 }
 
 #[test]
-fn what_hooks_rewrote_is_what_is_asked_about() {
+fn the_approval_request_shows_the_rewritten_call() {
     let sandbox = sandbox();
     let command = sandbox
         .script("rewrites.sh", r#"echo '{"hookSpecificOutput": {"tool_input": {"command": "echo safe > made.txt"}}}'"#);
@@ -107,7 +107,7 @@ fn what_hooks_rewrote_is_what_is_asked_about() {
 }
 
 #[test]
-fn nobody_steps_into_yolo_by_accident() {
+fn yolo_mode_cannot_be_entered_by_accident() {
     let sandbox = sandbox();
     let mut terminal = TestTerminal::start(&sandbox, &[]);
     terminal.wait_until_ready();
@@ -155,7 +155,7 @@ fn a_guard_is_asked_about_every_time_in_yolo_too() {
 }
 
 #[test]
-fn what_nobody_would_see_is_spelt_out_where_it_is_asked_about() {
+fn invisible_characters_are_escaped_in_approval_requests() {
     let sandbox = sandbox();
     let call = r#"call run_shell_command {"description": "lists", "command": "echo a\u202eb \u001b[2K\u200bc\rd"}"#;
     for mode in [&[][..], &["--screen-reader"]] {
@@ -289,7 +289,7 @@ fn a_question_in_two_hundred_columns() {
 }
 
 #[test]
-fn what_is_selected_is_seen_in_the_smallest_window() {
+fn the_selection_is_visible_in_the_smallest_window() {
     let sandbox = sandbox();
     let content = format!("{}the end", "a long line that a narrow window wraps\n".repeat(9));
     let call = format!("call write_file {}\r", serde_json::json!({"file_path": "z.txt", "content": content}));

@@ -210,7 +210,7 @@ fn dialog(columns: u16, steps: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn what_can_be_connected_at_three_widths() {
+fn connection_choices_at_three_widths() {
     for columns in [40, 80, 120] {
         insta::assert_snapshot!(format!("auth_places_{columns}"), dialog(columns, &[]));
     }

@@ -25,7 +25,7 @@ fn assert_talker_runs(sandbox: &Sandbox) {
 }
 
 #[test]
-fn what_the_user_keeps_runs_on_and_is_named_on_leaving() {
+fn a_kept_command_keeps_running_and_is_named_on_leaving() {
     let sandbox = sandbox();
     let (mut terminal, pid) = start_talker(&sandbox);
     terminal.wait_until_ready().keys("/background\r").wait_for_new_text(&format!("{pid}  sh .gemini/hooks/talk.sh"));
@@ -42,7 +42,7 @@ fn what_the_user_keeps_runs_on_and_is_named_on_leaving() {
 
 /// A kept command can be kept again, and ended.
 #[test]
-fn what_the_user_kept_can_be_kept_again_and_ended() {
+fn a_kept_command_can_be_kept_again_and_ended() {
     let sandbox = sandbox();
     let (mut terminal, pid) = start_talker(&sandbox);
     let kept = format!("{pid} stays when you leave");
@@ -61,7 +61,7 @@ fn what_the_user_kept_can_be_kept_again_and_ended() {
 }
 
 #[test]
-fn what_the_user_does_not_keep_is_ended_now_or_on_leaving() {
+fn a_command_that_is_not_kept_ends_on_request_or_on_leaving() {
     let sandbox = sandbox();
     let (mut terminal, pid) = start_talker(&sandbox);
     terminal

@@ -339,7 +339,7 @@ fn a_long_paste_is_shown_in_short_opened_and_sent_whole() {
 }
 
 #[test]
-fn what_is_attached_says_its_size_and_what_names_no_file_is_said() {
+fn attachments_show_their_size_and_missing_files_are_reported() {
     let sandbox = sandbox();
     sandbox.write("notes.md", "x".repeat(3_400));
     for mode in [&[][..], &["--screen-reader"]] {

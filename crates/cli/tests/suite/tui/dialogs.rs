@@ -83,7 +83,7 @@ fn arguments_that_are_edited() {
 }
 
 #[test]
-fn a_word_to_the_model() {
+fn the_refusal_message_dialog() {
     at_every_width("deny", "? Allow", &[], sandbox, |terminal| {
         terminal
             .keys("call run_shell_command {\"command\": \"git push --force origin main\"}\r")
@@ -94,7 +94,7 @@ fn a_word_to_the_model() {
 }
 
 #[test]
-fn what_to_bring_back() {
+fn the_restore_dialog() {
     at_every_width("bring_back", "Bring back what", &["-y"], sandbox, |terminal| {
         terminal.keys(&write("x\n")).wait_for_new_text("write_file: done");
         terminal.wait_until_ready().keys("/restore\r").wait_for_new_text("Turns 1/1");
@@ -146,7 +146,7 @@ fn the_composer_in_shell_mode_and_with_a_paste() {
 }
 
 #[test]
-fn what_is_allowed_for_good() {
+fn the_permanent_permissions() {
     for columns in WIDTHS {
         let sandbox = sandbox().env("NO_COLOR", "1");
         let mut terminal = TestTerminal::sized(&sandbox, &[], columns, 30);

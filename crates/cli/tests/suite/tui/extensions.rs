@@ -52,7 +52,7 @@ fn extensions_are_listed_and_switched_in_a_session() {
 }
 
 #[test]
-fn an_update_in_a_session_is_shown_before_anybody_agrees() {
+fn an_update_in_a_session_is_shown_before_consent() {
     let sandbox = sandbox();
     let folder = lay(&sandbox, "1.0.0", "not today");
     sandbox.run(&["extensions", "install", "--consent", folder.to_str().unwrap()]).expect_exit_code(0);
@@ -73,7 +73,7 @@ fn an_update_in_a_session_is_shown_before_anybody_agrees() {
 }
 
 #[test]
-fn a_newer_version_is_said_and_not_put_in_place() {
+fn a_newer_version_is_announced_and_not_installed() {
     let sandbox = sandbox();
     let folder = lay(&sandbox, "1.0.0", "not today");
     let git = |words: &[&str]| {

@@ -65,7 +65,7 @@ fn the_foot_and_the_panel_show_guards() {
 }
 
 #[test]
-fn a_guard_that_goes_to_sleep_in_a_session_is_announced_and_nothing_runs_unasked() {
+fn a_guard_disarmed_during_a_session_is_announced_and_no_mode_skips_approval() {
     let sandbox = sandbox();
     sandbox.settings(&guard("watch", "true"));
     let mut terminal = TestTerminal::sized(&sandbox, &["-y"], 120, 30);

@@ -245,7 +245,7 @@ fn changed_policies_are_picked_up_and_broken_ones_are_not() {
 }
 
 #[test]
-fn what_the_agent_changes_of_a_guard_is_asked_about_at_once() {
+fn the_agents_change_of_a_guard_is_asked_about_at_once() {
     let sandbox = sandbox();
     let command = sandbox.script("guard.sh", "if grep -q forbidden; then echo 'first words' >&2; exit 2; fi");
     let hook = json!({"type": "command", "name": "guard", "command": command});
@@ -303,7 +303,7 @@ fn after_an_agent_ran(sandbox: &Sandbox, command: &str) -> TestTerminal {
 }
 
 #[test]
-fn what_an_earlier_sessions_agent_changed_is_asked_about_before_the_next_begins() {
+fn changes_by_an_earlier_sessions_agent_are_asked_about_before_the_next_session() {
     let sandbox = sandbox();
     let command = sandbox.script("guard.sh", "if grep -q forbidden; then echo 'guarded' >&2; exit 2; fi");
     let hook = json!({"type": "command", "name": "guard", "command": command});

@@ -61,7 +61,7 @@ fn a_picture_from_elsewhere_is_copied_for_the_tools() {
 }
 
 #[test]
-fn what_is_no_picture_is_said_and_stays_text() {
+fn a_file_that_is_no_image_is_reported_and_stays_text() {
     let sandbox = sandbox();
     sandbox.write("fake.png", "words");
     let mut terminal = start_session(&sandbox, None);

@@ -266,7 +266,7 @@ fn nothing_that_a_command_draws_steers_the_terminal() {
 }
 
 #[test]
-fn what_a_command_leaves_running_lives_on_and_ends_with_the_session() {
+fn processes_that_a_command_leaves_running_end_with_the_session() {
     let sandbox = sandbox();
     let mut terminal = start_ready(&sandbox);
     let talker = "(while :; do echo talk; echo x >> talked; sleep 0.05; done) & echo $! > pid; echo left";
@@ -340,7 +340,7 @@ fn a_hook_has_no_terminal_while_a_command_has_one() {
 }
 
 #[test]
-fn without_a_screen_there_is_no_terminal_and_nobody_waits() {
+fn without_a_screen_a_command_has_no_terminal_and_does_not_wait() {
     let sandbox = sandbox();
     let mut terminal = TestTerminal::start(&sandbox, &["--screen-reader", "--yolo"]);
     terminal.wait_for_new_text(COMPOSER);

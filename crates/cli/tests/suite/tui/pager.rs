@@ -38,7 +38,7 @@ fn an_output_is_opened_whole_searched_copied_and_left() {
 }
 
 #[test]
-fn what_runs_can_be_looked_at_while_it_grows() {
+fn the_pager_follows_a_growing_output() {
     let sandbox = sandbox();
     let mut terminal = TestTerminal::start(&sandbox, &["--yolo"]);
     let command = "i=1; while [ $i -le 60 ]; do echo early $i; i=$((i+1)); done; \

@@ -143,7 +143,7 @@ fn it_weakens_no_deny_no_ask_no_hook_and_no_plan() {
 }
 
 #[test]
-fn what_hooks_rules_and_guards_ask_about_is_not_offered_for_good() {
+fn calls_that_hooks_rules_or_guards_ask_about_get_no_permanent_choice() {
     let sandbox = sandbox();
     let command = sandbox.script("asks.sh", r#"echo '{"decision": "ask", "reason": "look"}'"#);
     let hook =
@@ -190,7 +190,7 @@ fn in_lines_it_is_a_and_a_number() {
 }
 
 #[test]
-fn what_the_session_writes_down_itself_is_no_news() {
+fn the_sessions_own_writes_are_not_announced() {
     let sandbox = sandbox();
     let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
     let noticed = |terminal: &mut TestTerminal, hide: bool| {
@@ -232,7 +232,7 @@ fn the_question_at_three_widths() {
 }
 
 #[test]
-fn what_is_not_known_by_its_beginning_is_allowed_exactly() {
+fn a_command_without_a_known_prefix_is_allowed_exactly() {
     let sandbox = sandbox();
     let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
     terminal.wait_until_ready().keys(&shell("touch 'a b.txt' c+d")).wait_for_new_text("a always allow");

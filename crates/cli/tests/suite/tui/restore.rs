@@ -47,7 +47,7 @@ fn files_alone_or_the_conversation_alone() {
 }
 
 #[test]
-fn what_changed_since_is_asked_about_apart() {
+fn files_changed_since_are_asked_about_separately() {
     let (sandbox, mut terminal) = start_session(&["-y"], 100);
     sandbox.write("src/a.txt", "mine\n");
     terminal.keys("/restore\r").wait_for_new_text("changed since, by you or somebody else");

@@ -98,7 +98,7 @@ fn leaving_says_what_was_done_and_how_to_come_back() {
 }
 
 #[test]
-fn who_said_nothing_leaves_without_a_word_and_headless_nothing_is_on_stdout() {
+fn an_unused_session_prints_no_resume_hint_and_a_headless_one_prints_none_to_stdout() {
     let sandbox = sandbox();
     let mut terminal = TestTerminal::start(&sandbox, &[]);
     terminal.wait_until_ready().keys("/quit\r");

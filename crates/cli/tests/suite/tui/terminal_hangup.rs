@@ -126,7 +126,7 @@ fn a_terminal_that_vanishes_answers_no_question() {
 /// Without a screen, a hangup ends the program; started by `nohup`, it runs to its end.
 #[cfg(unix)]
 #[test]
-fn what_needs_no_terminal_outlives_it_if_it_should() {
+fn a_headless_run_survives_a_hangup_only_under_nohup() {
     let hook = "cd \"$GEMINI_PROJECT_DIR\"; cat >> events; touch started; while [ ! -e go ]; do sleep 0.05; done";
     for hangups in [HangupHandling::Handled, HangupHandling::Ignored] {
         for form in ["session", "fire"] {
@@ -255,7 +255,7 @@ fn a_question_that_was_stopped_is_asked_again() {
 /// A program that is alone in its terminal would be stopped for ever.
 #[cfg(unix)]
 #[test]
-fn nobody_stops_without_a_shell_that_lets_it_go_on() {
+fn control_z_does_not_stop_a_program_without_a_shell() {
     let sandbox = sandbox();
     let mut terminal = TestTerminal::start(&sandbox, &[]);
     terminal.wait_until_ready();

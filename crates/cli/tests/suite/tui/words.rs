@@ -72,7 +72,7 @@ fn leaving_says_goodbye_and_hooks_are_told_how_it_was_left() {
 }
 
 #[test]
-fn what_the_end_waits_for_is_said_and_so_is_who_outlives_it() {
+fn hooks_that_delay_or_outlive_the_end_are_reported() {
     for mode in MODES {
         let sandbox = sandbox();
         sandbox.settings(&json!({"hooksConfig": {"sessionEndGrace": 1200}, "hooks": {"SessionEnd": [{"hooks": [
