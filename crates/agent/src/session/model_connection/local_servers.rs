@@ -57,7 +57,7 @@ fn server_addresses(world: &ProcessEnv) -> Vec<(&'static str, String)> {
     LOCAL_SERVER_PORTS.into_iter().map(usual).collect()
 }
 
-/// Parses `OLLAMA_HOST`: a host, a port or both, with or without a scheme. A wildcard address is probed on this machine.
+/// Parses `OLLAMA_HOST`: a host, a port or both, with or without a scheme. A wildcard address means this machine.
 fn ollama_address(host: &str) -> Option<String> {
     let host = host.trim().trim_end_matches('/');
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
