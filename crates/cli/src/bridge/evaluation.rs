@@ -104,7 +104,7 @@ fn evaluate_in_project(
     let warnings: Vec<String> = outcomes
         .iter()
         .flat_map(|outcome| &outcome.warnings)
-        .map(|warning| format!("hookwright: {} {}", warning.hook, warning.text))
+        .map(|warning| format!("hookwright: {warning}"))
         .chain(left_out.iter().map(|words| format!("hookwright: {words}")))
         .collect();
     if written.stderr.is_empty() {

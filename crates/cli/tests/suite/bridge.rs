@@ -133,8 +133,8 @@ fn a_silent_exit_2_arrives_with_a_reason() {
 
 #[test]
 fn every_failure_of_a_guard_is_every_agents_no() {
-    assert_all_deny(&guarded("exit 1"), "hook guard exited with code 1");
-    assert_all_deny(&guarded("kill -9 $$"), "hook guard was ended by signal 9 (SIGKILL)");
+    assert_all_deny(&guarded("exit 1"), "hook guard: exited with code 1");
+    assert_all_deny(&guarded("kill -9 $$"), "hook guard: was ended by signal 9 (SIGKILL)");
     let sandbox = guarded("printf '{\"decision\": \"den'");
     for (host, event) in HOSTS {
         let run = bridge(&sandbox, &[host], &shell(host, event, "ls"));

@@ -279,7 +279,7 @@ fn a_case_that_passes_with_a_hook_that_failed_says_so() {
     let shown = run.stdout.lines().skip(1).map(|line| line.split(" (").next().unwrap_or(line)).take(2);
     insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n"), @r"
     ok   it
-         warning: gone lost its worker: it ended with code 4
+         warning: hook gone: lost its worker: it ended with code 4
     ");
     assert!(run.stdout.ends_with("1 passed (1 with a hook that failed), 0 failed, 0 skipped\n"), "{}", run.stdout);
     let told = sandbox.run(&["hooks", "test", "--json"]).expect_exit_code(0).json();

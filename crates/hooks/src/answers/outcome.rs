@@ -35,6 +35,23 @@ pub struct HookMessage {
     pub text: String,
 }
 
+/// Formats a warning as `hook NAME: TEXT`.
+impl std::fmt::Display for HookMessage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&about_hook(&self.hook, &self.text))
+    }
+}
+
+/// Puts a hook's name before a text about the hook: `hook NAME: TEXT`.
+///
+/// ```
+/// let text = hookwright_hooks::about_hook("guard", "exited with code 1");
+/// assert_eq!(text, "hook guard: exited with code 1");
+/// ```
+pub fn about_hook(name: impl std::fmt::Display, text: impl std::fmt::Display) -> String {
+    format!("hook {name}: {text}")
+}
+
 /// The verdict of events that hooks can only comment on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdvisoryVerdict;

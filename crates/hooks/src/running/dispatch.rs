@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::answers::outcome::about_hook;
 use crate::answers::{self, Decision, HookExit, ParsedAnswer, RunProblem};
 use crate::dialect::claude::ClaudeInput;
 use crate::dialect::{Dialect, read_claude};
@@ -311,9 +312,9 @@ impl EventDispatch {
             // A guard that has not run at all denies through the report of the last hook that ran.
             let nth = ran.iter().rposition(|one| one.hook_index == at).unwrap_or(ran.len().saturating_sub(1));
             let Some(last) = ran.get_mut(nth) else { continue };
-            let text = "could not judge what other hooks keep changing";
+            let text = "could not decide, because other hooks keep changing the event";
             last.report.answer.decision = Some(Decision::Deny);
-            last.report.answer.reason = Some(format!("hook {} {text}", self.plan.hooks[at].id()));
+            last.report.answer.reason = Some(about_hook(self.plan.hooks[at].id(), text));
             last.problems.push(RunProblem { cause: None, text: text.to_owned() });
         }
     }

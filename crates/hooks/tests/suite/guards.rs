@@ -102,7 +102,7 @@ async fn an_untrusted_guard_denies() {
     let outcome = with_hang_timeout(engine.fire(&tool_call())).await;
     assert_eq!(
         deny_reason(&outcome),
-        "hook guard could not start: it waits for your trust (new); `/hooks trust guard` lets it run"
+        "hook guard: could not start: it waits for your trust (new); `/hooks trust guard` lets it run"
     );
     assert!(!world.path("ran").exists());
     assert_eq!(engine.unarmed_guards()[0].reason, UnarmedReason::Untrusted("new".into()));

@@ -83,7 +83,7 @@ fn an_answer_that_is_not_alone_or_not_whole_is_a_failure_of_its_hook() {
         let sandbox = project_with(&[("BeforeTool", "write_file", &script)], on_error);
         let run = super::run_hello(&sandbox, &write_file_replay());
         assert!(!sandbox.exists("a.txt"), "{}", run.messages);
-        assert_contains(&run.messages, "Tool execution blocked: hook hook1 its output");
+        assert_contains(&run.messages, "Tool execution blocked: hook hook1: its output");
     }
 }
 

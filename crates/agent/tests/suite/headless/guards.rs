@@ -125,7 +125,7 @@ fn a_hook_that_a_layer_requires_is_a_guard() {
     sandbox.write_user_settings(&settings_with_guards(&[failing]));
     sandbox.write_settings(&json!({"hooksConfig": {"disabled": ["check"]}}));
     let run = run_with_options(&sandbox, "go", &write_file_replay(), hooks_off_options()).assert_ended_well();
-    assert_contains(&run.messages, "Tool execution blocked: hook check exited with code 1");
+    assert_contains(&run.messages, "Tool execution blocked: hook check: exited with code 1");
     assert!(!sandbox.exists("a.txt"));
 }
 
@@ -218,7 +218,7 @@ fn a_guards_answer_that_is_nearly_a_no_is_not_a_yes() {
         let sandbox = empty_project();
         sandbox.write_settings(&settings_with_guards(&[guard_hook("mumbles", command)]));
         let run = run_prompt(&sandbox, "go", &write_file_replay());
-        assert_contains(&run.messages, "Tool execution blocked: hook mumbles ");
+        assert_contains(&run.messages, "Tool execution blocked: hook mumbles: ");
         assert_contains(&run.messages, expected);
         assert!(!sandbox.exists("a.txt"));
     }
@@ -244,7 +244,7 @@ fn a_project_cannot_make_the_users_hooks_more_lenient() {
         sandbox.write_settings(&project);
         assert_contains(
             &run_prompt(&sandbox, "go", &write_file_replay()).messages,
-            "Tool execution blocked: hook check exited with code 1",
+            "Tool execution blocked: hook check: exited with code 1",
         );
         assert!(!sandbox.exists("a.txt"), "{user} {project}");
     }
@@ -308,7 +308,7 @@ fn an_invalid_on_error_value_blocks() {
         let sandbox = empty_project();
         sandbox.write_settings(&settings);
         let run = run_prompt(&sandbox, "go", &write_file_replay());
-        assert_contains(&run.messages, "Tool execution blocked: hook check exited with code 1");
+        assert_contains(&run.messages, "Tool execution blocked: hook check: exited with code 1");
         assert_contains(&run.messages, "it counts as");
         assert!(!sandbox.exists("a.txt"), "{settings}");
     }

@@ -254,7 +254,7 @@ fn printed_line(event: &AgentEvent) -> Option<String> {
     Some(match event {
         AgentEvent::HookMessage { text, .. } => format!("Hook system message: {text}"),
         AgentEvent::HookWarning { event, hook, source, text } => {
-            format!("warning: hook {hook} ({source}, {event}) {text}")
+            format!("warning: hook {hook} ({source}, {event}): {text}")
         }
         AgentEvent::ToolStarted(start) if start.rewritten_args.is_empty() => {
             format!("{} {}", start.name, start.description)

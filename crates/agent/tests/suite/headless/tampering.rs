@@ -103,7 +103,7 @@ fn an_event_that_cannot_be_denied_goes_on_without_its_changed_hook() {
     let ran = run_prompt(&sandbox, "go", &replay);
     assert_contains(
         &ran.messages,
-        "hook1 (project, SessionEnd) did not run: .gemini/hooks/hook1.sh was changed while the agent worked",
+        "hook1 (project, SessionEnd): did not run: .gemini/hooks/hook1.sh was changed while the agent worked",
     );
     assert!(!sandbox.exists("ended") && !sandbox.exists("pwned"));
 }

@@ -111,7 +111,7 @@ async fn run_case(
     engine.shutdown().await;
     let failures = check(&case.expect, case.event, &outcome, &sandbox_project);
     let name = host.map_or_else(|| case.name.clone(), |host| format!("{} (as {host})", case.name));
-    let warnings = outcome.warnings.iter().map(|warning| format!("{} {}", warning.hook, warning.text)).collect();
+    let warnings = outcome.warnings.iter().map(ToString::to_string).collect();
     let hook_failed = case.expect.exit_code.is_none() && outcome.runs.iter().any(|run| run.error.is_some());
     Ok((
         HookTestCaseResult { name, duration: started.elapsed(), failures, warnings, host_losses: lost, hook_failed },

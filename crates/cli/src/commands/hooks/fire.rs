@@ -237,6 +237,6 @@ fn summary_rows(event: EventKind, outcome: &Outcome<()>, caveats: &[String]) -> 
     }
     let first_errors: Vec<_> = outcome.runs.iter().filter_map(|run| run.error.as_deref()).collect();
     let more = outcome.warnings.iter().filter(|warning| !first_errors.contains(&warning.text.as_str()));
-    lines.extend(more.map(|warning| ("warning", format!("{} {}", warning.hook, warning.text))));
+    lines.extend(more.map(|warning| ("warning", warning.to_string())));
     lines
 }

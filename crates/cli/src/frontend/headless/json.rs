@@ -5,6 +5,7 @@
 use std::io;
 
 use hookwright_agent::{AgentEvent, TurnEnd};
+use hookwright_hooks::about_hook;
 use serde_json::json;
 
 use super::{EventPrinter, command_failure, exit_code, turn_error};
@@ -37,7 +38,7 @@ impl EventPrinter for JsonPrinter {
                 return output::stderr_line(&format!("Hook system message: {text}"));
             }
             AgentEvent::HookWarning { event, hook, source, text } => {
-                self.warnings.push(format!("hook {hook} ({source}, {event}) {text}"));
+                self.warnings.push(about_hook(format_args!("{hook} ({source}, {event})"), text));
             }
             AgentEvent::Warning(text) => self.warnings.push(text.clone()),
             AgentEvent::SubAgent { agent, event, .. } => match &**event {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use hookwright_agent::{AgentEvent, TurnEnd, TurnEndSeverity};
+use hookwright_hooks::about_hook;
 
 use super::EventPrinter;
 use crate::frontend::session_stats::SessionStats;
@@ -52,7 +53,7 @@ impl EventPrinter for TextPrinter {
             }
             AgentEvent::HookMessage { text, .. } => self.print_stderr_line(&format!("Hook system message: {text}")),
             AgentEvent::HookWarning { event, hook, source, text } => {
-                self.print_warning(&format!("hook {hook} ({source}, {event}) {text}"))
+                self.print_warning(&about_hook(format_args!("{hook} ({source}, {event})"), text))
             }
             AgentEvent::ToolStarted(start) => {
                 let rewritten = match start.rewritten_args.as_slice() {

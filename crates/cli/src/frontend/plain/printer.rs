@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use hookwright_agent::AgentEvent;
+use hookwright_hooks::about_hook;
 
 use crate::frontend::resumed_history::{self, ResumedCall, ResumedItem};
 use crate::frontend::tui::card::short_args;
@@ -46,7 +47,7 @@ pub(super) fn print_event(event: &AgentEvent) -> io::Result<()> {
             None => Ok(()),
         },
         AgentEvent::HookMessage { hook, text, .. } => print_lines(&format!("hook {hook} says: {text}")),
-        AgentEvent::HookWarning { hook, text, .. } => print_lines(&format!("warning: hook {hook} {text}")),
+        AgentEvent::HookWarning { hook, text, .. } => print_lines(&format!("warning: {}", about_hook(hook, text))),
         AgentEvent::Warning(text) => print_lines(&format!("warning: {text}")),
         AgentEvent::Note(text) | AgentEvent::ModelRetry(text) => print_lines(text),
         AgentEvent::Compressed { before, after, .. } => {

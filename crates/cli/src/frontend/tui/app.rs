@@ -302,7 +302,7 @@ impl App {
             AgentEvent::HookWarning { event, hook, source, text } => {
                 let line = StyledLine::styled(WARN, "! hook ")
                     .with_text(BOLD, &hook)
-                    .with_text(DIM, format!(" ({source}, {event}) "));
+                    .with_text(DIM, format!(" ({source}, {event}): "));
                 self.push_block(text_block(line, WARN, &text));
             }
             AgentEvent::ApprovalRequested(request, reply) => {

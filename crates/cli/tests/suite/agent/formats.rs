@@ -247,7 +247,7 @@ fn a_hook_that_outlives_the_session_is_reported_and_counted() {
     assert_contains(&run.stderr, "waiting for SessionEnd hooks (hook1), 0.5 s at most");
     assert_contains(
         &run.stderr,
-        "warning: hook hook1 (project, SessionEnd) was still running at the end of the session when its time was over",
+        "warning: hook hook1 (project, SessionEnd): was still running at the end of the session when its time was over",
     );
     let answer = super::run(&sandbox, &replay, &["-o", "json"]).expect_exit_code(0).json();
     assert_contains(&answer["warnings"].to_string(), "was still running");

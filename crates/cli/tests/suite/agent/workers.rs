@@ -95,7 +95,7 @@ fn one_that_is_killed_in_mid_session_is_started_again_and_no_call_slips_by() {
 fn a_worker_that_always_crashes_denies_with_a_message() {
     let sandbox = guarded_by("echo 'no such list' >&2; exit 3", json!({"onError": "allow"}));
     let run = run(&sandbox, &writes(7), &[]).expect_exit_code(0);
-    assert_contains(&run.stderr, "hook guard lost its worker: it ended with code 3");
+    assert_contains(&run.stderr, "hook guard: lost its worker: it ended with code 3");
     assert_contains(&run.stderr, "no such list");
     assert_contains(&run.stderr, "failed 5 times in a row");
     assert!((0..7).all(|at| !sandbox.has_file(&format!("{at}.txt"))));

@@ -30,7 +30,7 @@ fn guards_that_are_not_armed_are_asked_about() {
     assert!(said.contains("guard gone is not armed, so the approval mode is default, not yolo"), "{said}");
     // Continuing does not let calls pass the guard that cannot start.
     terminal.keys("call write_file {\"file_path\": \"a.txt\", \"content\": \"A\"}\r");
-    terminal.wait_for_new_text("hook gone could not start");
+    terminal.wait_for_new_text("hook gone: could not start");
     terminal.wait_until_ready();
     assert!(!sandbox.has_file("a.txt"));
 }

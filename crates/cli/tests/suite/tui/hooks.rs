@@ -265,12 +265,12 @@ fn the_agents_change_of_a_guard_is_asked_about_at_once() {
     terminal.wait_for_new_text("echo 'second words'");
     // A key that approves a call does not trust a change.
     terminal.keys("y").keys("\x1b");
-    terminal.wait_until_ready().keys(forbidden).wait_for_new_text("hook guard did not run");
+    terminal.wait_until_ready().keys(forbidden).wait_for_new_text("hook guard: did not run");
     terminal.wait_until_ready();
     terminal.blank();
     // Showing the changes trusts nothing.
     terminal.keys("/hooks trust\r").wait_for_new_text("/hooks trust NAME trusts one hook");
-    terminal.wait_until_ready().keys(forbidden).wait_for_new_text("hook guard did not run");
+    terminal.wait_until_ready().keys(forbidden).wait_for_new_text("hook guard: did not run");
     terminal
         .wait_until_ready()
         .keys("/hooks trust guard\r")
@@ -312,7 +312,7 @@ fn changes_by_an_earlier_sessions_agent_are_asked_about_before_the_next_session(
     terminal.wait_until_ready();
     terminal.wait_for_new_text("what an agent changed of the guards waits for your trust");
     let forbidden = "call run_shell_command {\"command\": \"echo forbidden > made\"}\r";
-    terminal.keys(forbidden).wait_for_new_text("hook guard did not run");
+    terminal.keys(forbidden).wait_for_new_text("hook guard: did not run");
     terminal.wait_until_ready();
     assert!(!sandbox.has_file("made"));
     // It does not run as a canary either.
@@ -335,7 +335,7 @@ fn a_guard_that_an_earlier_sessions_agent_took_away_is_missed_until_that_is_trus
         terminal.wait_for_new_text("hook watchman on BeforeTool was taken away or changed by an agent");
         terminal.wait_until_ready();
         let forbidden = "call run_shell_command {\"command\": \"echo forbidden > made\"}\r";
-        terminal.keys(forbidden).wait_for_new_text("hook watchman did not run");
+        terminal.keys(forbidden).wait_for_new_text("hook watchman: did not run");
         terminal.wait_until_ready();
         assert!(!sandbox.has_file("made"), "{command}");
         // The user trusts the removal in another terminal, and the hook no longer counts as missing.

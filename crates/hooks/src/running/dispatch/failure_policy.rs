@@ -1,6 +1,7 @@
 //! Applies the failure policy to the answer of a run that failed, and reports the problems. `on_error.rs` has the
 //! policy that settings declare.
 
+use crate::answers::outcome::about_hook;
 use crate::answers::{Decision, ParsedAnswer, RunProblem};
 use crate::event::{EventKind, HookCapability};
 use crate::hook::Hook;
@@ -23,16 +24,17 @@ pub(super) fn apply_failure_policy(kind: EventKind, hook: &Hook, registry: &Regi
         FailureAction::Ask | FailureAction::Block => Decision::Deny,
     };
     reading.answer.decision = Some(decision);
-    reading.answer.reason = Some(format!("hook {} {text}", hook.id()));
+    reading.answer.reason = Some(about_hook(hook.id(), text));
 }
 
 /// Denies an event, where it can be denied, for a hook that is not trusted and did not run.
 pub(super) fn deny_untrusted(kind: EventKind, hook: &Hook, why: String, reading: &mut ParsedAnswer) {
+    let text = format!("did not run: {why}");
     if kind.can(HookCapability::Deny) && !hook.is_background() {
         reading.answer.decision = Some(Decision::Deny);
-        reading.answer.reason = Some(format!("hook {} did not run: {why}", hook.id()));
+        reading.answer.reason = Some(about_hook(hook.id(), &text));
     }
-    reading.problems = vec![RunProblem { cause: None, text: format!("did not run: {why}") }];
+    reading.problems = vec![RunProblem { cause: None, text }];
 }
 
 /// Reports output beyond the limit, which was dropped.
