@@ -238,7 +238,7 @@ pub fn parse_answer(kind: EventKind, end: &HookExit, stdout: &CapturedStream, st
             failed_answer(FailureCause::Spawn, format!("could not start: {message}"), stderr)
         }
         HookExit::OutOfResources(message) => {
-            failed_answer(FailureCause::Resource, format!("could not run, for want of room: {message}"), stderr)
+            failed_answer(FailureCause::Resource, format!("could not run for lack of resources: {message}"), stderr)
         }
         HookExit::TimedOut(limit) => {
             let text = format!("ran longer than {} ms and was ended", limit.as_millis());
@@ -272,7 +272,7 @@ fn read_success(kind: EventKind, stdout: &CapturedStream) -> ParsedAnswer {
     let problem = match AnswerFields::parse(text) {
         Ok(Some(fields)) => return fields.into_answer(kind),
         Ok(None) if !fields::contains_answer_field(text) => return read_text(kind, text),
-        Ok(None) => "has text around its JSON answer, which only counts alone".to_owned(),
+        Ok(None) => "has text around the JSON answer, so the answer does not count; print only the JSON".to_owned(),
         Err(problem) => format!("looks like JSON but does not parse: {problem}"),
     };
     if stdout.truncated {
@@ -286,23 +286,23 @@ fn read_success(kind: EventKind, stdout: &CapturedStream) -> ParsedAnswer {
 /// The problem text for a repeated key, in the object at a path or at the top level.
 pub(crate) fn repeated_key_problem(at: &str, key: &str) -> String {
     let place = if at.is_empty() { String::new() } else { format!(" in `{at}`") };
-    format!("answered with the key `{key}` twice{place}; of a repeated key, only a no counts")
+    format!("answered with the key `{key}` twice{place}; for a repeated key, only a deny counts")
 }
 
 /// Why the output cannot be read because of its encoding, if so: a deny in it would be missed.
 pub(crate) fn encoding_problem(text: &str) -> Option<&'static str> {
     // A UTF-16 byte order mark decodes to two replacement characters.
     if text.starts_with("\u{fffd}\u{fffd}") {
-        return Some("is UTF-16, which is not read; answers are UTF-8");
+        return Some("is UTF-16, but answers must be UTF-8");
     }
-    text.contains('\0').then_some("holds NUL bytes, as UTF-16 does; answers are UTF-8")
+    text.contains('\0').then_some("contains NUL bytes, as UTF-16 text does; answers must be UTF-8")
 }
 
 /// Turns a guard's missing answer into a deny where the event was cancelled before the guard had decided.
 pub(crate) fn deny_if_cancelled(kind: EventKind, reading: &mut ParsedAnswer, end: &HookExit) {
     // A deny of AfterAgent starts another turn, which is not wanted after a cancellation.
     if *end == HookExit::Cancelled && kind.can(HookCapability::Deny) && kind != EventKind::AfterAgent {
-        reading.answer = Answer::deny("the turn was cancelled before a guard had judged");
+        reading.answer = Answer::deny("the turn was cancelled before a guard had decided");
     }
 }
 
@@ -315,7 +315,7 @@ pub(crate) fn check_guard_output(reading: &mut ParsedAnswer, end: &HookExit, std
     let unheard = match AnswerFields::parse(text) {
         Ok(Some(fields)) => fields.ignored_decision(),
         Ok(None) if text.contains(['{', '[']) && !reading.has_failure(FailureCause::Output) => {
-            Some("its output is no JSON object and not plain text either; a no in it would not be heard".to_owned())
+            Some("its output is neither a JSON object nor plain text, so a deny in it would be missed".to_owned())
         }
         Ok(None) | Err(_) => None,
     };
@@ -347,7 +347,7 @@ pub(crate) fn strip_decision(reading: &mut ParsedAnswer) {
     if decides || changes {
         let why = answer.reason.or(answer.stop_reason).map(|reason| format!(": {reason}")).unwrap_or_default();
         let what = if decides { "decided" } else { "changed" };
-        let text = format!("runs beside its event (`async`), so what it {what} does not count{why}");
+        let text = format!("runs in the background (`async`), so what it {what} does not count{why}");
         reading.problems.push(RunProblem { cause: None, text });
     }
     let (system_message, suppress_output) = (answer.system_message, answer.suppress_output);
@@ -356,7 +356,7 @@ pub(crate) fn strip_decision(reading: &mut ParsedAnswer) {
 
 /// Reads a truncated JSON answer: its decision counts if no change that it requested is lost.
 fn read_truncated(kind: EventKind, text: &str, bytes: u64) -> ParsedAnswer {
-    let mut problem_text = format!("its JSON answer of {bytes} bytes was cut off by the output bound");
+    let mut problem_text = format!("its JSON answer of {bytes} bytes was cut off at the output limit");
     let (fields, cut) = AnswerFields::parse_prefix(text);
     let mut reading = fields.into_answer(kind);
     let only_words_lost = matches!(cut.as_deref(), Some("reason" | "stopReason" | "systemMessage"));
@@ -372,9 +372,9 @@ fn read_truncated(kind: EventKind, text: &str, bytes: u64) -> ParsedAnswer {
             problems: vec![RunProblem { cause: Some(FailureCause::Truncated), text }],
         };
     }
-    problem_text.push_str("; what it had decided by then counts");
+    problem_text.push_str("; the decision up to that point counts");
     if reading.answer.decision != Some(Decision::Allow) && reading.answer.reason.is_none() {
-        reading.answer.reason = Some("the hook's reason was cut off by the output bound".to_owned());
+        reading.answer.reason = Some("the hook's reason was cut off at the output limit".to_owned());
     }
     reading.problems.push(RunProblem { cause: None, text: problem_text });
     reading
@@ -405,10 +405,10 @@ pub(crate) fn retain_offered_tools(reading: &mut ParsedAnswer, stdout: &Captured
         *reading = message_answer(text);
         return;
     }
-    let mut text = format!("selected what is no tool on offer: {}", dropped.join(", "));
+    let mut text = format!("selected tools that are not offered: {}", dropped.join(", "));
     if none_left {
         reading.answer.tool_config = None;
-        text.push_str("; nothing is left of its list, so that it restricts nothing");
+        text.push_str("; its list is empty without them and restricts nothing");
     }
     reading.problems.push(RunProblem { cause: None, text });
 }
@@ -457,7 +457,7 @@ fn keep_early_deny(kind: EventKind, mut reading: ParsedAnswer, stdout: &Captured
         if early_answer.ends_plan() {
             reading.answer = early_answer;
             reading.problems[0].cause = None;
-            reading.problems[0].text.push_str("; what it had already answered counts");
+            reading.problems[0].text.push_str("; the answer that it had already given counts");
         }
     }
     reading
@@ -476,7 +476,7 @@ pub(crate) fn drop_unsupported_effects(kind: EventKind, mut reading: ParsedAnswe
     let answer = &mut reading.answer;
     let mut drop_decision = |what: &str| {
         let reason = answer.reason.take().map(|reason| format!(": {reason}")).unwrap_or_default();
-        let text = format!("said {what}, which {kind} does not act on{reason}");
+        let text = format!("answered {what}, which has no effect on {kind}{reason}");
         reading.problems.push(RunProblem { cause: None, text });
     };
     match answer.decision {
@@ -496,7 +496,7 @@ pub(crate) fn drop_unsupported_effects(kind: EventKind, mut reading: ParsedAnswe
     }
     if answer.stop && !kind.can(HookCapability::Stop) {
         answer.stop = false;
-        let text = format!("said continue: false, which {kind} does not act on");
+        let text = format!("answered continue: false, which has no effect on {kind}");
         reading.problems.push(RunProblem { cause: None, text });
     }
     reading

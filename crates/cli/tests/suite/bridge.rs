@@ -143,7 +143,7 @@ fn every_failure_of_a_guard_is_every_agents_no() {
     let sandbox = guarded("echo 'checking…'; echo '{\"decision\": \"deny\", \"reason\": \"x\"}'");
     for (host, event) in HOSTS {
         let run = bridge(&sandbox, &[host], &shell(host, event, "ls"));
-        assert!(run.stdout.contains("has text around its JSON answer"), "{host}: {run:#?}");
+        assert!(run.stdout.contains("has text around the JSON answer"), "{host}: {run:#?}");
     }
 }
 

@@ -70,8 +70,8 @@ fn a_guard_that_has_no_room_denies() {
             .output_in_time()
             .unwrap();
         assert_ne!(output.status.code(), Some(0), "with {descriptors} descriptors: {output:?}");
-        no_room += usize::from(String::from_utf8_lossy(&output.stdout).contains("for want of room"));
-        no_room += usize::from(String::from_utf8_lossy(&output.stderr).contains("for want of room"));
+        no_room += usize::from(String::from_utf8_lossy(&output.stdout).contains("for lack of resources"));
+        no_room += usize::from(String::from_utf8_lossy(&output.stderr).contains("for lack of resources"));
     }
     assert!(no_room > 0, "no number of descriptors was too few for the hook alone");
 }
@@ -346,7 +346,7 @@ fn a_hook_beside_its_event_is_waited_for_and_told_as_in_a_session() {
     insta::assert_snapshot!(without_times.collect::<Vec<_>>().join("\n"), @r"
     BeforeTool write_file: 2 hooks, all at once
       beside decides nothing (project, async, TIME, exit 0)
-        warning: runs beside its event (`async`), so what it decided does not count: late
+        warning: runs in the background (`async`), so what it decided does not count: late
       other no objection (project, TIME, exit 0)
     outcome
       decision: allowed

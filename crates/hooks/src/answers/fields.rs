@@ -83,13 +83,13 @@ impl AnswerFields {
             KNOWN_KEYS[..3].iter().find(|known| strsim::damerau_levenshtein(&plain(key), &plain(known)) <= 2)
         };
         if let Some((key, known)) = unknown().find_map(|key| Some((key, near(&key)?))) {
-            return Some(format!("answered `{key}`, which means nothing; did it mean `{known}`?"));
+            return Some(format!("answered with the unknown key `{key}`; did it mean `{known}`?"));
         }
         if let Some(foreign) = self.foreign_decision() {
             return Some(foreign);
         }
         let says_nothing = !self.top_level.is_empty() && unknown().count() == self.top_level.len();
-        says_nothing.then(|| "answered an object without any field that means something".to_owned())
+        says_nothing.then(|| "answered with an object that has no known field".to_owned())
     }
 
     /// Describes a decision in another agent's format, which has no effect here.
@@ -97,7 +97,7 @@ impl AnswerFields {
         let specific: RawFields = serde_json::from_str(self.top_level.get("hookSpecificOutput")?.get()).ok()?;
         let key = ["permissionDecision", "decision", "continue"].into_iter().find(|key| specific.contains_key(*key))?;
         Some(format!(
-            "answered `hookSpecificOutput.{key}`, which means nothing here; say `decision` at the top, or declare the hook with \"dialect\": \"claude\""
+            "answered with `hookSpecificOutput.{key}`, which has no effect here; give `decision` at the top level, or declare the hook with \"dialect\": \"claude\""
         ))
     }
 

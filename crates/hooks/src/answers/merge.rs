@@ -31,7 +31,7 @@ pub struct AnswerConflict {
 impl std::fmt::Display for AnswerConflict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let AnswerConflict { key, earlier, later } = self;
-        write!(f, "hooks {earlier} and {later} set `{key}` to different values; {later}'s stands")
+        write!(f, "hooks {earlier} and {later} set `{key}` to different values; the one of {later} counts")
     }
 }
 

@@ -74,13 +74,13 @@ fn only_offered_tools_are_selected() {
     };
     let allowed = |stdout: &str| select(stdout).answer.tool_config.map(|config| config.allowed.join(" "));
     assert_eq!(allowed("ok, glob").as_deref(), Some("glob"));
-    assert!(select("ok, glob").problems[0].text.ends_with("no tool on offer: ok"));
+    assert!(select("ok, glob").problems[0].text.ends_with("not offered: ok"));
     assert_eq!(allowed("glob,grep_search,mcp_git_push").as_deref(), Some("glob grep_search mcp_git_push"));
     assert_eq!((allowed("ok"), select("ok").answer.system_message.as_deref()), (None, Some("ok")));
     assert!(select("ok").problems.is_empty());
     let json = |mode: &str| format!(r#"{{"toolConfig": {{"mode": "{mode}", "allowedFunctionNames": ["read_file"]}}}}"#);
     assert_eq!(allowed(&json("ANY")), None);
-    assert!(select(&json("ANY")).problems[0].text.contains("read_file; nothing is left"));
+    assert!(select(&json("ANY")).problems[0].text.contains("read_file; its list is empty"));
     assert_eq!(select(&json("NONE")).answer.tool_config.unwrap().mode, Some(ToolMode::None));
 }
 

@@ -117,10 +117,10 @@ impl ClaudeInput {
         input: &HookInput,
     ) -> Result<ClaudeInput, String> {
         let ours: Map<String, Value> = serde_json::from_str(&input.to_json())
-            .map_err(|error| format!("its input could not be put into Claude Code's words: {error}"))?;
+            .map_err(|error| format!("its input could not be converted to Claude Code's format: {error}"))?;
         let scope = if ours.contains_key("agent_id") { AgentScope::SubAgent } else { AgentScope::Session };
         let Some(name) = event_name(kind, scope) else {
-            return Err(format!("Claude Code has no event like {kind}, so that nothing can be told in its words"));
+            return Err(format!("Claude Code has no event like {kind}, so there is no input in its format"));
         };
         let name = if after == Some(CallStatus::Failed) { FAILURE_EVENT_NAME } else { name };
         let cwd = PathBuf::from(text_field(&ours, "cwd"));

@@ -71,7 +71,7 @@ impl ClaudeAnswerReader<'_> {
             return ParsedAnswer::default();
         }
         if stdout.truncated {
-            let text = format!("its output of {} bytes was cut off by the output bound", stdout.bytes);
+            let text = format!("its output of {} bytes was cut off at the output limit", stdout.bytes);
             return failed_answer(FailureCause::Truncated, text);
         }
         match find_answer(text) {
@@ -83,7 +83,7 @@ impl ClaudeAnswerReader<'_> {
                 if again {
                     report_output_problem(
                         &mut reading,
-                        "its output holds more than one answer; the last one counts".to_owned(),
+                        "its output has more than one answer; the last one counts".to_owned(),
                     );
                 }
                 reading
@@ -100,7 +100,7 @@ impl ClaudeAnswerReader<'_> {
             reading.answer.additional_context = Some(text.to_owned());
         }
         if self.is_guard && text.contains(['{', '[']) {
-            let text = "its output is no JSON object and not plain text either; a no in it would not be heard";
+            let text = "its output is neither a JSON object nor plain text, so a deny in it would be missed";
             report_output_problem(&mut reading, text.to_owned());
         }
         reading
@@ -200,7 +200,7 @@ impl ClaudeAnswerReader<'_> {
             }
             kind => {
                 let name = event_name(kind, AgentScope::Session).unwrap_or_default();
-                let text = format!("gave `additionalContext`, which nobody is told on {name} here");
+                let text = format!("gave `additionalContext`, which has no effect on {name} here");
                 reading.problems.push(RunProblem { cause: None, text });
             }
         }
@@ -223,7 +223,7 @@ impl ClaudeAnswerReader<'_> {
             Ok(changes) => reading.answer.tool_input = Some(changes),
             // A hook that wants other arguments does not accept these.
             Err(problem) => {
-                let words = format!("wants other arguments, which can't be had: {problem}");
+                let words = format!("changes the arguments in a way that does not work here: {problem}");
                 reading.problems.push(RunProblem { cause: None, text: words.clone() });
                 if reading.answer.decision != Some(Decision::Deny) {
                     reading.answer.decision = Some(Decision::Deny);
@@ -345,7 +345,7 @@ impl ClaudeFieldReader<'_> {
         let Some(named) = specific.get("hookEventName").and_then(Value::as_str) else { return };
         let own = [AgentScope::Session, AgentScope::SubAgent].map(|scope| event_name(kind, scope));
         if !own.contains(&Some(named)) && named != kind.name() {
-            let text = format!("answered as if to {named}; it counts");
+            let text = format!("answered for the event {named}; the answer counts all the same");
             self.parsed.problems.push(RunProblem { cause: None, text });
         }
     }
@@ -360,10 +360,10 @@ impl ClaudeFieldReader<'_> {
         if let Some((key, known)) = unknown.iter().find_map(|key| Some((*key, near(key)?))) {
             report_output_problem(
                 self.parsed,
-                format!("answered `{at}{key}`, which means nothing; did it mean `{known}`?"),
+                format!("answered with the unknown key `{at}{key}`; did it mean `{known}`?"),
             );
         } else if at.is_empty() && !fields.is_empty() && unknown.len() == fields.len() {
-            report_output_problem(self.parsed, "answered an object without any field that means something".to_owned());
+            report_output_problem(self.parsed, "answered with an object that has no known field".to_owned());
         }
     }
 }
@@ -415,7 +415,7 @@ fn find_answer(text: &str) -> ClaudeOutput {
             ClaudeOutput::Unreadable(format!("looks like JSON but does not parse: {error}"))
         }
         _ if answers::contains_answer_field(text) => ClaudeOutput::Unreadable(
-            "has text behind its JSON answer, or around it; it counts in the last line".to_owned(),
+            "has text after the JSON answer or around it; print the answer alone in the last line".to_owned(),
         ),
         _ => ClaudeOutput::Text,
     }

@@ -64,7 +64,7 @@ impl std::fmt::Display for TranslationLoss {
             TranslationLoss::Tool(name) => write!(f, "tool `{name}` has no counterpart and keeps its name"),
             TranslationLoss::Argument(name) => write!(f, "`{name}` has no counterpart and keeps its name"),
             TranslationLoss::Approximate { argument, how } => write!(f, "`{argument}` is not the same: {how}"),
-            TranslationLoss::Split(count) => write!(f, "one call stands as {count}"),
+            TranslationLoss::Split(count) => write!(f, "one call becomes {count} calls"),
         }
     }
 }
@@ -73,13 +73,13 @@ impl std::fmt::Display for TranslationLoss {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UntranslatableChange {
     /// The call was split, and the change affects more than one of its parts.
-    #[error("it changes one of several parts of a call, which can't be changed apart")]
+    #[error("it changes one part of a call that can only be changed as a whole")]
     PartOfSplitCall,
     /// The change removes an argument that has no default value.
-    #[error("it takes away `{0}`, which can't be taken away")]
+    #[error("it removes `{0}`, which can't be removed")]
     RemovedArgument(String),
     /// The changed call has no equivalent in the original dialect.
-    #[error("what it makes of `{0}` has no counterpart")]
+    #[error("its new value for `{0}` has no counterpart")]
     NoCounterpart(String),
 }
 

@@ -134,7 +134,7 @@ async fn a_deny_printed_before_the_timeout_counts() {
     let outcome = world.run_hook(hook(json!({"decision": "deny", "reason": "seen it"}))).await;
     assert_eq!(deny_reason(&outcome), "seen it");
     assert_eq!(outcome.runs[0].status, RunStatus::TimedOut);
-    assert!(only_warning(&outcome).contains("what it had already answered counts"));
+    assert!(only_warning(&outcome).contains("the answer that it had already given counts"));
     let outcome = world.run_hook(hook(json!({"continue": false, "stopReason": "enough"}))).await;
     assert_eq!(outcome.verdict, BeforeToolVerdict::Stop { reason: "enough".into() });
     let allow = json!({"decision": "allow", "hookSpecificOutput": {"tool_input": {"command": "rm"}}});

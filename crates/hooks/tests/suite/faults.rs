@@ -132,7 +132,7 @@ async fn a_truncated_json_answer_does_not_allow() {
     world.write("long.json", &json!({"decision": "deny", "reason": "x".repeat(3 << 20)}).to_string());
     let outcome = world.run_command("cat long.json").await;
     assert!(deny_reason(&outcome).contains("cut off"));
-    assert!(outcome.warnings[0].text.contains("cut off by the output bound"), "{:?}", outcome.warnings);
+    assert!(outcome.warnings[0].text.contains("cut off at the output limit"), "{:?}", outcome.warnings);
     world.write("late.json", &json!({"reason": "x".repeat(3 << 20), "decision": "deny"}).to_string());
     assert!(deny_reason(&world.run_command("cat late.json").await).contains("before a decision could be read"));
     let hook = json!({"type": "command", "command": "cat late.json", "onError": {"truncated": "allow"}});

@@ -182,7 +182,7 @@ async fn a_function_cannot_deny_an_event_without_deny() {
         with_hang_timeout(engine_with_functions(&world, vec![hook]).fire(&SessionStart { source: "startup".into() }))
             .await;
     assert_eq!(outcome.merged.answer.decision, None);
-    assert!(only_warning(&outcome).contains("SessionStart does not act on"), "{:?}", outcome.warnings);
+    assert!(only_warning(&outcome).contains("has no effect on SessionStart"), "{:?}", outcome.warnings);
 }
 
 #[tokio::test]

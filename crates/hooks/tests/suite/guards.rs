@@ -325,7 +325,7 @@ async fn a_guards_deny_is_obeyed_or_reported() {
         (json!({"contine": false}), "did it mean `continue`?"),
         (json!({"hook_specific_output": {}}), "did it mean `hookSpecificOutput`?"),
         (json!({"hookSpecificOutput": {"permissionDecision": "deny"}}), "hookSpecificOutput.permissionDecision"),
-        (json!({"allow": false}), "without any field that means something"),
+        (json!({"allow": false}), "has no known field"),
     ] {
         let engine = world.engine_with_settings(guard_settings(&print_command(answer.clone()), json!({}))).build();
         let outcome = with_hang_timeout(engine.fire(&tool_call())).await;
@@ -427,7 +427,7 @@ async fn a_background_hook_is_not_awaited_and_decides_nothing() {
             later,
             [
                 "later BeforeTool beside: done",
-                "later BeforeTool beside: runs beside its event (`async`), so what it decided does not count: late"
+                "later BeforeTool beside: runs in the background (`async`), so what it decided does not count: late"
             ]
         );
         std::fs::remove_file(world.path("go")).unwrap();
@@ -473,7 +473,7 @@ async fn a_cancelled_guard_does_not_allow() {
         })
     })
     .await;
-    assert_eq!(deny_reason(&outcome), "the turn was cancelled before a guard had judged");
+    assert_eq!(deny_reason(&outcome), "the turn was cancelled before a guard had decided");
 }
 
 fn model_request() -> BeforeModel {

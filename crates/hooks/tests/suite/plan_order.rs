@@ -206,7 +206,10 @@ async fn two_values_for_one_argument_are_reported() {
     let outcome =
         with_hang_timeout(world.engine_with_hooks(EventKind::BeforeTool, hooks).build().fire(&tool_call())).await;
     assert_eq!(outcome.merged.answer.tool_input, Some(into_object(json!({"limit": 2}))));
-    assert_eq!(outcome.warnings[0].text, "hooks first and second set `limit` to different values; second's stands");
+    assert_eq!(
+        outcome.warnings[0].text,
+        "hooks first and second set `limit` to different values; the one of second counts"
+    );
 }
 
 #[tokio::test]

@@ -113,7 +113,7 @@ fn a_stray_word_selects_nothing() {
     let sandbox = project(&[("BeforeToolSelection", "", "echo ok, write_file")]);
     let some = run_hello(&sandbox, &replay);
     assert!(sandbox.exists("a.txt"), "{}", some.messages);
-    assert_contains(&some.messages, "selected what is no tool on offer: ok");
+    assert_contains(&some.messages, "selected tools that are not offered: ok");
 }
 
 #[test]

@@ -214,7 +214,7 @@ fn a_guard_does_not_run_in_the_background() {
 fn a_guards_answer_that_is_nearly_a_no_is_not_a_yes() {
     let near = r#"cat > /dev/null; echo '{"decison": "deny"}'"#;
     let utf16 = r"cat > /dev/null; printf '{\000}\000'";
-    for (command, expected) in [(near, "did it mean `decision`?"), (utf16, "holds NUL bytes")] {
+    for (command, expected) in [(near, "did it mean `decision`?"), (utf16, "contains NUL bytes")] {
         let sandbox = empty_project();
         sandbox.write_settings(&settings_with_guards(&[guard_hook("mumbles", command)]));
         let run = run_prompt(&sandbox, "go", &write_file_replay());

@@ -247,7 +247,7 @@ fn commands_that_are_left_running_take_no_descriptors_from_guards() {
     let run = run_limited(&sandbox, "ulimit -n 100", &replay).expect_exit_code(0);
     assert_contains(&run.stderr, "which is all that there is room for; end some first");
     assert_contains(&run.stderr, "Error executing tool write_file: Tool execution blocked: never");
-    assert_lacks(&run.stderr, "for want of room");
+    assert_lacks(&run.stderr, "for lack of resources");
     assert!(!sandbox.has_file("a.txt"));
 }
 
@@ -305,7 +305,7 @@ fn a_guard_that_was_left_behind_by_a_move_blocks() {
     ] {
         let sandbox = guarded(command);
         let run = command_then_write(&sandbox, "mv ../project ../moved");
-        assert_contains(&run.stderr, "for want of room: the working directory");
+        assert_contains(&run.stderr, "for lack of resources: the working directory");
         assert_contains(&run.stderr, "was moved to");
         let moved = sandbox.sibling_path("moved/denied.txt");
         assert!(!sandbox.has_file("denied.txt") && !moved.exists(), "{command}: {run:#?}");

@@ -77,7 +77,7 @@ pub(super) fn to_gemini(row: &ToolMapping, input: &mut ArgumentMap, losses: &mut
                 Some(_) => {
                     losses.push(TranslationLoss::Approximate {
                         argument: "output_mode".to_owned(),
-                        how: "numbers of matches are not given",
+                        how: "the number of matches is not reported",
                     });
                     true
                 }

@@ -169,7 +169,7 @@ fn inexact_translations_are_reported() {
     assert!(losses(from_claude(&call("mcp__a__b", json!({"x": 1})))).is_empty());
     assert!(losses(to_claude(&call("run_shell_command", json!({"command": "x"})), Path::new("/"))).is_empty());
     let several = json!({"file_path": "/x", "edits": [{"old_string": "a"}, {"old_string": "b"}]});
-    assert_eq!(losses(from_claude(&call("MultiEdit", several))), ["one call stands as 2"]);
+    assert_eq!(losses(from_claude(&call("MultiEdit", several))), ["one call becomes 2 calls"]);
 }
 
 #[test]
