@@ -149,7 +149,8 @@ impl<'a, 'l> LayerParser<'a, 'l> {
             }
             let wrong =
                 self.reader.warning_at(property.name.range(), "`disableAllHooks` switches off the hooks of this file");
-            self.reader.report(wrong.help("others' hooks run; `hooksConfig.enabled` is for all"));
+            self.reader
+                .report(wrong.help("hooks of other files still run; `hooksConfig.enabled` switches off all hooks"));
         }
         self.finish(root);
     }
@@ -171,7 +172,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
         self.event_scope = EventScope::default();
         let Some(first) = without.first() else { return };
         let names: Vec<&str> = without.iter().map(|property| property.name.as_str()).collect();
-        let text = format!("no such event here, and its hooks never run: {}", names.join(", "));
+        let text = format!("events without a counterpart here, whose hooks never run: {}", names.join(", "));
         let wrong = self.reader.warning_at(first.name.range(), text);
         self.reader.report(wrong);
     }
@@ -202,8 +203,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
     /// Parses events without an enclosing `hooks` object. Gemini CLI drops them, but there may be guards among them.
     fn parse_bare_events(&mut self, root: &Object<'_>) {
         if self.layer.kind != FileKind::Hooks {
-            let text =
-                "these hooks stand without `\"hooks\"` around them; they are read here, and ignored by Gemini CLI";
+            let text = "these hooks have no `\"hooks\"` around them; Hookwright reads them, Gemini CLI ignores them";
             let first = root.properties.first().map_or(root.range, |property| property.name.range());
             let wrong = self.reader.warning_at(first, text);
             self.reader.report(wrong.help("wrap them: { \"hooks\": { … } }"));
@@ -254,7 +254,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
         let is_hook = last_property(object, "command").is_some() || last_property(object, "decision").is_some();
         let bare = last_property(object, "hooks").is_none() && is_hook;
         if bare {
-            let text = "this hook stands where a definition should; it is read here, and ignored by Gemini CLI";
+            let text = "this is a hook where a definition belongs; Hookwright reads it, Gemini CLI ignores it";
             let wrong = self.reader.warning_at(object.range, text);
             self.reader.report(wrong.help(r#"wrap it: { "hooks": [ { "type": "command", … } ] }"#));
         } else {

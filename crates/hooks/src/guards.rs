@@ -120,14 +120,14 @@ impl UnarmedReason {
                 "correct the file; hookwright hooks validate says where it is wrong".to_owned()
             }
             UnarmedReason::ExtensionExcluded(extension) => {
-                format!("let -e name {extension} too, or list it in `extensions.disabled` of your settings")
+                format!("add {extension} to -e, or to `extensions.disabled` in your settings")
             }
             UnarmedReason::ExtensionInactive(extension) => {
                 let disable = format!("hookwright extensions disable {extension} --consent");
                 format!("enable {extension} again, or go on without its guards: {disable}")
             }
             UnarmedReason::FolderUntrusted => {
-                "trust the folder (hookwright hooks trust --folder), or for once give --skip-trust".to_owned()
+                "trust the folder (hookwright hooks trust --folder), or pass --skip-trust for one run".to_owned()
             }
         }
     }
@@ -262,7 +262,7 @@ pub(crate) fn find_lost_guards(
         Some(LostGuard {
             name: text("name").or_else(|| text("command")).unwrap_or_else(|| "without a name".to_owned()),
             location: place,
-            problem: problem.unwrap_or_else(|| format!("`{}` stands where it has no effect", guard.key)),
+            problem: problem.unwrap_or_else(|| format!("`{}` has no effect where it is written", guard.key)),
         })
     });
     lost.collect()

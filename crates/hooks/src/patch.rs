@@ -170,7 +170,7 @@ pub fn parse(text: &str) -> Result<Vec<FileChange>, PatchError> {
         changes.push(reader.parse_file_change(line)?);
     }
     match reader.next_non_blank() {
-        Some(line) => Err(reader.unexpected_line("nothing behind the patch's end", line)),
+        Some(line) => Err(reader.unexpected_line("nothing after the end of the patch", line)),
         None if changes.is_empty() => Err(PatchError::Empty),
         None => Ok(changes),
     }

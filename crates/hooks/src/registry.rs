@@ -84,7 +84,7 @@ pub enum SwitchError {
     #[error("hook `{0}` is locked by the system settings and can't be switched off")]
     Locked(String),
     /// The hook is a guard of another layer.
-    #[error("hook `{name}` is a guard of the {layer} settings and can't be switched off from anywhere else")]
+    #[error("hook `{name}` is a guard of the {layer} settings; only those settings can switch it off")]
     Guard {
         /// The name of the hook.
         name: String,
@@ -153,7 +153,7 @@ impl Registry {
         let mut problems = Vec::new();
         for hook in self.hooks.iter_mut().filter(|hook| !hook.required && names.contains(hook.id())) {
             if let (HookRole::Background, Some(place)) = (hook.role, &hook.location) {
-                let text = format!("`{}` is required, so that it can't run beside its event", hook.id());
+                let text = format!("`{}` is required, so it can't run in the background", hook.id());
                 problems.push(Diagnostic::about_location(Severity::Error, place, text).help("remove `async`"));
             }
             Arc::make_mut(hook).required = true;

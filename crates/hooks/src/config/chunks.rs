@@ -17,7 +17,7 @@ pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'
     let property =
         last_property(object, "chunks").filter(|property| !matches!(property.value, Value::NullKeyword(_)))?;
     if kind != EventKind::AfterModel {
-        let text = format!("`chunks` has no effect on {kind}: only AfterModel is handed an answer in pieces");
+        let text = format!("`chunks` has no effect on {kind}: only AfterModel gets an answer in pieces");
         let wrong = read.warning(&property.value, text);
         read.report(wrong.help("remove `chunks`"));
         return None;
@@ -49,7 +49,7 @@ fn parse_number(read: &mut NodeReader<'_>, value: &Value<'_>, number: &str) -> C
     };
     let longest = ChunkUnit::MAX_CHUNK_CHARS;
     if number > f64::from(longest) {
-        let text = format!("no unit is longer than {longest} characters; `chunks` counts as {longest}");
+        let text = format!("`chunks` can be at most {longest} characters; it counts as {longest}");
         let wrong = read.warning(value, text);
         read.report(wrong.expected(format!("expected 1 to {longest}")));
     }

@@ -86,14 +86,15 @@ pub(super) fn read(
                 read,
                 object,
                 &["command", "args", "shell", "decision", "reason"],
-                "a plugin is a package",
+                "a plugin runs a package",
             );
             report_unused_keys(read, object, &http::HTTP_KEYS, "only a hook of type \"http\" has it");
             if dialect != Dialect::Gemini
                 && let Some(property) = last_property(object, "dialect")
             {
-                let wrong = read.error(&property.value, "a plugin speaks Gemini CLI's words; this hook never runs");
-                read.report(wrong.help("leave `dialect` out"));
+                let wrong = read
+                    .error(&property.value, "a plugin has no other dialect than Gemini CLI's; this hook never runs");
+                read.report(wrong.help("remove `dialect`"));
                 return None;
             }
             let env = layer.env.iter().cloned().chain(read_env(read, object)).collect();
@@ -104,7 +105,7 @@ pub(super) fn read(
                 read,
                 object,
                 &["command", "args", "env", "decision", "reason"],
-                "a service runs no program",
+                "a hook of type \"http\" runs no program",
             );
             report_unused_keys(read, object, &worker::WORKER_KEYS, "only a worker has it");
             Action::Http(http::read(read, object, dialect)?)
@@ -152,19 +153,19 @@ fn read_dialect(read: &mut NodeReader<'_>, layer: &Layer<'_>, kind: EventKind, o
     let word = property.value.as_string_lit().map(|text| text.value.clone().into_owned());
     let Some(dialect) = word.as_deref().and_then(Dialect::from_name) else {
         let names = Dialect::ALL.map(Dialect::as_str);
-        let text = "`dialect` should be \"gemini\" or \"claude\"; nobody can speak to this hook, and it never runs";
+        let text = "`dialect` should be \"gemini\" or \"claude\"; this hook never runs";
         let wrong = read.error(&property.value, text);
         let near = word.as_deref().and_then(|word| nearest_name(word, names.into_iter()));
         read.report(match near {
             Some(near) => wrong.help(format!("did you mean `{near}`?")),
-            None => wrong.help("\"gemini\" is the dialect of this file where nothing is said"),
+            None => wrong.help("\"gemini\" is the dialect of hooks in this file that name none"),
         });
         return None;
     };
     if dialect == Dialect::Claude && claude::event_name(kind, AgentScope::Session).is_none() {
-        let text = format!("Claude Code has no event like {kind}, so that a hook in its dialect never runs");
+        let text = format!("Claude Code has no event like {kind}, so a hook in its dialect never runs");
         let wrong = read.error(&property.value, text);
-        read.report(wrong.help("leave `dialect` out, and answer in Gemini CLI's words"));
+        read.report(wrong.help("remove `dialect`, and answer in Gemini CLI's format"));
         return None;
     }
     Some(dialect)
@@ -192,15 +193,15 @@ fn read_hook_type(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<
         Some("http") => Some(HookType::Http),
         Some("rule") => Some(HookType::Rule),
         Some(other) if layer.kind == FileKind::Claude => {
-            let text = format!("hooks of type `{other}` do not run here; this one never does");
+            let text = format!("hooks of type `{other}` are not supported here; this one never runs");
             let wrong = read.warning(&property.value, text);
-            read.report(wrong.expected("only \"command\" and \"http\" do"));
+            read.report(wrong.expected("only \"command\" and \"http\" are"));
             None
         }
         Some(other) => {
             let wrong = read.error(&property.value, format!("unknown hook type `{other}`; this hook never runs"));
-            let help = "the types are \"command\", which runs a program, \"worker\", which asks one that stays, \"plugin\", which asks a package for node, \"http\", which asks \
-                        a service, and \"rule\", which needs none";
+            let help = "the types are \"command\" (runs a program), \"worker\" (asks a program that keeps running), \
+                        \"plugin\" (asks a node package), \"http\" (asks a service) and \"rule\" (needs no program)";
             let near =
                 nearest_name(other, ["command", "worker", "plugin", "http", "rule"].into_iter()).unwrap_or("command");
             read.report(wrong.expected(format!("expected \"{near}\"")).help(help));
@@ -344,8 +345,7 @@ fn read_run_condition(
         && is_guard
         && let Some(property) = last_property(object, "once")
     {
-        let wrong =
-            read.error(&property.value, "a guard that runs once is asleep afterwards; this one runs every time");
+        let wrong = read.error(&property.value, "a guard can't run only once; this one runs every time");
         read.report(wrong.help("remove `once`"));
         once = false;
     }
@@ -485,12 +485,13 @@ fn read_role(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) ->
     let guard = guard.filter(|_| read.read_boolean(object, "guard") != Some(false));
     let Some(guard) = guard else { return if beside { HookRole::Background } else { HookRole::Ordinary } };
     if beside && let Some(property) = last_property(object, if wakes { "asyncRewake" } else { "async" }) {
-        let wrong = read.error(&property.value, "a guard can't run beside its event; this one is waited for");
+        let wrong = read.error(&property.value, "a guard can't run in the background; the event waits for this one");
         read.report(wrong.help("remove `async`"));
     }
     if !kind.can(HookCapability::Deny) {
-        let text =
-            format!("{kind} can't be denied, so a guard can't block anything here; sessions only see that it is armed");
+        let text = format!(
+            "{kind} can't be denied, so a guard can't block anything here; sessions only check that it is armed"
+        );
         let wrong = read.warning(&guard.value, text);
         read.report(wrong);
     }

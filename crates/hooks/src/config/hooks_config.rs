@@ -111,7 +111,7 @@ impl LayerParser<'_, '_> {
             "deny" => return Some(OnUnknown::Deny),
             "allow" if self.layer.source != Source::Project => return Some(OnUnknown::Allow),
             "allow" => {
-                let wrong = self.reader.warning(value, "a project can't let unknown tools pass; it is ignored");
+                let wrong = self.reader.warning(value, "a project can't allow unknown tools; this is ignored");
                 (wrong, "set it in your own settings, ~/.gemini/settings.json")
             }
             _ => (self.reader.error(value, format!("`onUnknown` can't be `{word}`")), "one of allow, deny"),
@@ -125,7 +125,7 @@ impl LayerParser<'_, '_> {
         let shown = self.reader.read_boolean(object, "notifications")?;
         let hidden = last_property(object, "notifications").filter(|_| !shown && self.layer.source == Source::Project);
         let Some(property) = hidden else { return Some(shown) };
-        let wrong = self.reader.warning(&property.value, "a project can't hide which hooks run; it is ignored");
+        let wrong = self.reader.warning(&property.value, "a project can't hide which hooks run; this is ignored");
         self.reader.report(wrong.help("set it in your own settings, ~/.gemini/settings.json"));
         None
     }

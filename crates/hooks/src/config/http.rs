@@ -54,12 +54,10 @@ fn read_url(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {
     };
     let url = url.value.trim().to_owned();
     if let Some(variable) = parse_header_value(&url).iter().find_map(HeaderPiece::variable) {
-        let wrong = read.warning(&property.value, format!("`${variable}` is a part of the address as it stands"));
-        read.report(
-            wrong.help(
-                "variables are filled in in `headers` alone: one address is trusted, and is the one that is asked",
-            ),
-        );
+        let wrong = read.warning(&property.value, format!("`${variable}` is not replaced in an address"));
+        read.report(wrong.help(
+            "variables are replaced only in `headers`, so that the address that you trust is the one that is used",
+        ));
     }
     match url_problem(&url) {
         Some(UrlProblem::Invalid(text)) => {
@@ -68,7 +66,7 @@ fn read_url(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {
             None
         }
         Some(UrlProblem::Unencrypted) => {
-            let text = "what goes to another machine over http can be read and answered by anybody on the way";
+            let text = "over http, anyone on the way to the other machine can read the input and forge the answer";
             let wrong = read.warning(&property.value, text);
             read.report(wrong.help("use https"));
             Some(url)
@@ -92,35 +90,35 @@ enum UrlProblem {
 fn url_problem(url: &str) -> Option<UrlProblem> {
     let (scheme, rest) = match url.split_once("://") {
         Some((scheme @ ("http" | "https"), rest)) => (scheme, rest),
-        _ => return Some(UrlProblem::Invalid("is no http or https address")),
+        _ => return Some(UrlProblem::Invalid("is not an http or https address")),
     };
     if url.contains(|char: char| char.is_whitespace() || char.is_control() || char == '\\') {
-        return Some(UrlProblem::Invalid("holds characters that no address has"));
+        return Some(UrlProblem::Invalid("has characters that are not allowed in an address"));
     }
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.contains('@') {
-        return Some(UrlProblem::Invalid("holds a name or a password; send them in `headers`"));
+        return Some(UrlProblem::Invalid("has a user name or a password in it; send them in `headers`"));
     }
     let (host, port) = match authority.strip_prefix('[').map(|six| six.split_once(']')) {
         Some(Some((six, port))) => (six, port),
-        Some(None) => return Some(UrlProblem::Invalid("names no machine")),
+        Some(None) => return Some(UrlProblem::Invalid("has no valid host")),
         None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
     };
     let is_port =
         |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0);
     if !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
-        return Some(UrlProblem::Invalid("has a port that is none"));
+        return Some(UrlProblem::Invalid("has no valid port"));
     }
     let is_own = if authority.starts_with('[') {
         match host.parse::<Ipv6Addr>() {
             Ok(address) => address.is_loopback(),
-            Err(_) => return Some(UrlProblem::Invalid("names no machine")),
+            Err(_) => return Some(UrlProblem::Invalid("has no valid host")),
         }
     } else {
         match (host.parse::<Ipv4Addr>(), is_host_name(host)) {
             (Ok(address), _) => address.is_loopback(),
             (Err(_), true) => host.eq_ignore_ascii_case("localhost"),
-            (Err(_), false) => return Some(UrlProblem::Invalid("names no machine in the usual way")),
+            (Err(_), false) => return Some(UrlProblem::Invalid("has no valid host")),
         }
     };
     (scheme == "http" && !is_own).then_some(UrlProblem::Unencrypted)
@@ -184,13 +182,13 @@ fn read_header(
     if name.is_empty() || !name.chars().all(is_token) || is_reserved || !value.value.chars().all(is_sendable) {
         let text = format!("`{name}` can't be sent as a header; this hook never runs");
         let wrong = read.error_at(header.name.range(), text);
-        read.report(if is_reserved { wrong.help("remove it: it is set where the request is made") } else { wrong });
+        read.report(if is_reserved { wrong.help("remove it: Hookwright sets it itself") } else { wrong });
         return None;
     }
     let pieces = parse_header_value(&value.value);
     let variables = || pieces.iter().filter_map(HeaderPiece::variable);
     if let Some(variable) = variables().find(|name| !allowed.iter().any(|known| known == name)) {
-        let text = format!("`${variable}` is not among `allowedEnvVars`, so that it is not sent; this hook never runs");
+        let text = format!("`${variable}` is not in `allowedEnvVars`, so it is not sent; this hook never runs");
         let wrong = read.error(&header.value, text);
         read.report(wrong.help(match allowed {
             [] => format!("add \"allowedEnvVars\": [\"{variable}\"]"),
@@ -199,7 +197,7 @@ fn read_header(
         return None;
     }
     if variables().next().is_none() && SECRET_HEADER_WORDS.iter().any(|word| lower.contains(word)) {
-        let text = format!("what `{name}` holds can be read by everybody who reads this file");
+        let text = format!("anyone who can read this file can read the value of `{name}`");
         // The diagnostic does not show the line, which contains the secret.
         let place = read.source.location(header.name.range().start);
         let wrong = Diagnostic::about_location(Severity::Warning, &place, text);

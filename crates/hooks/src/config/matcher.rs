@@ -82,14 +82,17 @@ impl LayerParser<'_, '_> {
     ) {
         if let Some(problem) = problem {
             let problem = lowercase_first(problem.trim_end_matches('.'));
-            let wrong = self.reader.error(&property.value, format!("this matcher is no regular expression: {problem}"));
-            self.reader.report(wrong.expected("compared as a literal").help("escape special characters with `\\\\`"));
+            let wrong = self
+                .reader
+                .error(&property.value, format!("this matcher is not a valid regular expression: {problem}"));
+            self.reader
+                .report(wrong.expected("compared as literal text").help("escape special characters with `\\\\`"));
             return;
         }
         if matcher.is_over_budget() {
-            let wrong = self.reader.warning(&property.value, "this matcher can take too long to tell");
-            let help = "without look-around, back-references or repetition within repetition it can't";
-            self.reader.report(wrong.expected("where it would, these hooks run").help(help));
+            let wrong = self.reader.warning(&property.value, "this matcher can take too long");
+            let help = "avoid look-around, back-references and nested repetition";
+            self.reader.report(wrong.expected("if it takes too long, these hooks run").help(help));
             return;
         }
         // The tools of MCP servers and extensions are not known here.

@@ -51,13 +51,13 @@ fn read_package(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_
     let package = layer.placeholders.iter().fold(package.value.trim().to_owned(), filled);
     let climbs = !package.starts_with(['.', '/']) && package.split('/').any(|part| part == "..");
     if package.is_empty() || package.contains(|char: char| char.is_control()) || climbs {
-        let wrong = read.error(&property.value, "`package` is no package's name and no path; this hook never runs");
+        let wrong = read.error(&property.value, "`package` is neither a package name nor a path; this hook never runs");
         read.report(wrong.expected("expected a name, or a path such as \"./hooks/plugin.mjs\""));
         return None;
     }
     if let Some(path) = suggested_path(&package) {
         let wrong =
-            read.error(&property.value, "`package` is a path that begins in no way of its own; this hook never runs");
+            read.error(&property.value, "`package` is a path in a form that is not supported; this hook never runs");
         read.report(wrong.help(format!("write {path}")));
         return None;
     }
@@ -80,14 +80,14 @@ fn suggested_path(package: &str) -> Option<String> {
         return Some(format!("\"{rest}\""));
     }
     if package.starts_with('~') {
-        return Some("the whole path, \"/…\"".to_owned());
+        return Some("the full path, \"/…\"".to_owned());
     }
     let (variable, rest) = package.strip_prefix('$')?.split_once('/')?;
     Some(match variable.trim_matches(['{', '}']) {
         "GEMINI_PROJECT_DIR" | "CLAUDE_PROJECT_DIR" | "GEMINI_CWD" => {
-            format!("\"./{rest}\", which is found from the project's folder on")
+            format!("\"./{rest}\", relative to the project's folder")
         }
-        _ => "the path itself, \"./…\" or \"/…\": variables are not filled in here".to_owned(),
+        _ => "the path itself, \"./…\" or \"/…\": variables are not replaced here".to_owned(),
     })
 }
 

@@ -226,7 +226,7 @@ fn a_hook_straight_in_the_events_array() {
             {"hooks": [{"type": "command", "command": "y"}]}
         ]}}"#,
     );
-    assert_snapshot!(diagnostic_lines(&declared), @r#"settings.json:2:13: warning: this hook stands where a definition should; it is read here, and ignored by Gemini CLI (wrap it: { "hooks": [ { "type": "command", … } ] })"#);
+    assert_snapshot!(diagnostic_lines(&declared), @r#"settings.json:2:13: warning: this is a hook where a definition belongs; Hookwright reads it, Gemini CLI ignores it (wrap it: { "hooks": [ { "type": "command", … } ] })"#);
     let [flat, other] = declared.hooks.as_slice() else { panic!("{:?}", declared.hooks) };
     assert!(flat.sequential && flat.matcher_text.as_deref() == Some("write_file") && flat.timeout.as_secs() == 7);
     assert!(
@@ -254,15 +254,15 @@ fn a_command_that_is_missing_empty_or_no_string() {
 #[test]
 fn a_type_that_is_missing_unknown_or_no_string() {
     assert_snapshot!(diagnose_bad_hook(r#"{ "command": "x" }"#), @r#"settings.json:5:19: error: a hook needs `type`; this one never runs; expected "type": "command""#);
-    assert_snapshot!(diagnose_bad_hook(r#"{ "type": "prompt", "command": "x" }"#), @r#"settings.json:5:29: error: unknown hook type `prompt`; this hook never runs; expected "command" (the types are "command", which runs a program, "worker", which asks one that stays, "plugin", which asks a package for node, "http", which asks a service, and "rule", which needs none)"#);
+    assert_snapshot!(diagnose_bad_hook(r#"{ "type": "prompt", "command": "x" }"#), @r#"settings.json:5:29: error: unknown hook type `prompt`; this hook never runs; expected "command" (the types are "command" (runs a program), "worker" (asks a program that keeps running), "plugin" (asks a node package), "http" (asks a service) and "rule" (needs no program))"#);
     assert_snapshot!(diagnose_bad_hook(r#"{ "type": 1, "command": "x" }"#), @r#"settings.json:5:29: error: `type` should be "command", not a number; expected "command""#);
 }
 
 #[test]
 fn a_pattern_that_does_not_compile_is_a_literal() {
-    assert_snapshot!(diagnose_matcher("BeforeTool", r#""write_(file""#), @r"settings.json:2:15: error: this matcher is no regular expression: unbalanced parenthesis; compared as a literal (escape special characters with `\\`)");
-    assert_snapshot!(diagnose_matcher("AfterTool", r#""*_file""#), @r"settings.json:2:15: error: this matcher is no regular expression: invalid atom character; compared as a literal (escape special characters with `\\`)");
-    assert_snapshot!(diagnose_matcher("BeforeTool", r#""[z-a]""#), @r"settings.json:2:15: error: this matcher is no regular expression: range values reversed, start char code is greater than end char code; compared as a literal (escape special characters with `\\`)");
+    assert_snapshot!(diagnose_matcher("BeforeTool", r#""write_(file""#), @r"settings.json:2:15: error: this matcher is not a valid regular expression: unbalanced parenthesis; compared as literal text (escape special characters with `\\`)");
+    assert_snapshot!(diagnose_matcher("AfterTool", r#""*_file""#), @r"settings.json:2:15: error: this matcher is not a valid regular expression: invalid atom character; compared as literal text (escape special characters with `\\`)");
+    assert_snapshot!(diagnose_matcher("BeforeTool", r#""[z-a]""#), @r"settings.json:2:15: error: this matcher is not a valid regular expression: range values reversed, start char code is greater than end char code; compared as literal text (escape special characters with `\\`)");
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn a_matcher_where_the_event_has_none() {
 
 #[test]
 fn a_matcher_that_may_take_too_long_is_reported() {
-    assert_snapshot!(diagnose_matcher("BeforeTool", r#""^(?!x)(\\w+_?)+!$""#), @"settings.json:2:15: warning: this matcher can take too long to tell; where it would, these hooks run (without look-around, back-references or repetition within repetition it can't)");
+    assert_snapshot!(diagnose_matcher("BeforeTool", r#""^(?!x)(\\w+_?)+!$""#), @"settings.json:2:15: warning: this matcher can take too long; if it takes too long, these hooks run (avoid look-around, back-references and nested repetition)");
     assert_eq!(diagnose_matcher("BeforeTool", r#""^(\\w+_?)+$""#), "");
 }
 

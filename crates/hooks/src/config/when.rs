@@ -33,7 +33,7 @@ pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, owner: &Object<'_
         }
     };
     if kind.info().subject != MatcherSubject::ToolName {
-        let text = format!("{kind} is about no tool call, so `when` has no effect here; these hooks run every time");
+        let text = format!("{kind} has no tool call, so `when` has no effect here; these hooks run every time");
         let wrong = read.error_at(property.name.range(), text);
         read.report(wrong.help("`when` works on BeforeTool and AfterTool"));
         return None;
@@ -52,7 +52,7 @@ pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, owner: &Object<'_
         Some(other) => {
             let wrong =
                 read.error(other, format!("`certain` can only be false in a `when`; {MATCHES_EVERY_CALL_NOTE}"));
-            let help = "\"certain\": false runs the hook on calls of which not everything can be told";
+            let help = "\"certain\": false runs the hook on calls whose effects are not all known";
             read.report(wrong.expected("expected false").help(help));
             inner.matches_all = true;
         }
@@ -103,7 +103,7 @@ fn read_patterns<T>(
     };
     if array.elements.is_empty() {
         let wrong = read.warning(&property.value, format!("an empty list of `{name}` matches nothing"));
-        read.report(wrong.help(format!("[\"*\"] matches everything; without `{name}` it is not asked")));
+        read.report(wrong.help(format!("[\"*\"] matches everything; without `{name}`, it is not checked")));
     }
     let mut patterns = Vec::new();
     for element in &array.elements {
@@ -115,8 +115,8 @@ fn read_patterns<T>(
             Some(Err(problem)) => {
                 *broken = true;
                 let text = text.unwrap_or_default();
-                let wrong =
-                    read.error(element, format!("`{text}` is no pattern: {problem}; {MATCHES_EVERY_CALL_NOTE}"));
+                let wrong = read
+                    .error(element, format!("`{text}` is not a valid pattern: {problem}; {MATCHES_EVERY_CALL_NOTE}"));
                 read.report(
                     wrong.help("patterns are globs such as `src/**`, `**/*.lock`, `~/.ssh/**`, `!src/generated/**`"),
                 );

@@ -156,7 +156,9 @@ impl PathGlob {
         };
         let text = text.strip_suffix('/').unwrap_or(text);
         if text.is_empty() || text.split('/').any(|part| part == "..") {
-            return Err(if text.is_empty() { "it is empty" } else { "`..` leads out of where it begins" }.to_owned());
+            return Err(
+                if text.is_empty() { "it is empty" } else { "`..` leads out of the folder where it begins" }.to_owned()
+            );
         }
         let whole = compile_glob(text)?;
         let folder = text.strip_suffix("/**").and_then(|folder| compile_glob(folder).ok());

@@ -94,7 +94,7 @@ fn unsupported_input_is_reported() {
         ("*** Begin Patch\n*** Update File: a\n@@\n-x\nrm\n*** End Patch", format!("line 5: {hunk}, found `rm`")),
         (
             "*** Begin Patch\n*** Delete File: a\n*** End Patch\n*** Delete File: b",
-            "line 4: expected nothing behind the patch's end, found `*** Delete File: b`".to_owned(),
+            "line 4: expected nothing after the end of the patch, found `*** Delete File: b`".to_owned(),
         ),
     ];
     for (text, expected) in cases {

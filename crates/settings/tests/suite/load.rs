@@ -52,7 +52,7 @@ fn untrusted_project_files_are_left_out_and_reported() {
         notice_messages(&loaded),
         [
             "this folder is not trusted, so .gemini/settings.json, .gemini/commands and .env are not loaded; look at it, then run \
-          `hookwright hooks trust --folder`, or for once give --skip-trust"
+          `hookwright hooks trust --folder`, or pass --skip-trust for one run"
         ]
     );
     assert!(

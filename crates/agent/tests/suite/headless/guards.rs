@@ -205,7 +205,7 @@ fn a_guard_does_not_run_in_the_background() {
     both["async"] = json!(true);
     sandbox.write_settings(&settings_with_guards(&[both]));
     let run = run_prompt(&sandbox, "go", &write_file_replay());
-    assert_contains(&run.messages, "a guard can't run beside its event");
+    assert_contains(&run.messages, "a guard can't run in the background");
     assert_contains(&run.messages, "Tool execution blocked: guarded");
     assert!(!sandbox.exists("a.txt"));
 }

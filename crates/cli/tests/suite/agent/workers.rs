@@ -221,8 +221,8 @@ fn errors_in_a_worker_declaration_are_reported_with_their_location() {
         "`idleTimeout` should be a whole number",
         "`concurrency` has no effect here; only a worker has it",
         "a hook of type \"plugin\" needs `package`",
-        "`command` has no effect here; a plugin is a package",
-        "`package` is no package's name and no path",
+        "`command` has no effect here; a plugin runs a package",
+        "`package` is neither a package name nor a path",
     ] {
         assert_contains(&format!("{}{}", run.stdout, run.stderr), words);
     }

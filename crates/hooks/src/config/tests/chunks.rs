@@ -53,7 +53,7 @@ fn a_number_above_the_maximum_counts_as_the_maximum() {
     for value in ["65537", "1e9", "99999999999999999999999"] {
         assert_eq!(parse_chunks(value).0, min_chars(65_536), "{value}");
     }
-    assert_snapshot!(parse_chunks("100000").1, @"settings.json:2:50: warning: no unit is longer than 65536 characters; `chunks` counts as 65536; expected 1 to 65536");
+    assert_snapshot!(parse_chunks("100000").1, @"settings.json:2:50: warning: `chunks` can be at most 65536 characters; it counts as 65536; expected 1 to 65536");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn chunks_has_no_effect_on_other_events() {
     let (declared, said) =
         diagnose_odd_hook(r#"{ "type": "command", "name": "odd", "command": "x", "chunks": "line" }"#);
     assert_eq!(declared.hooks[1].chunks, None);
-    assert_snapshot!(said, @"settings.json:5:81: warning: `chunks` has no effect on BeforeTool: only AfterModel is handed an answer in pieces (remove `chunks`)");
+    assert_snapshot!(said, @"settings.json:5:81: warning: `chunks` has no effect on BeforeTool: only AfterModel gets an answer in pieces (remove `chunks`)");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn only_known_dialects_are_accepted() {
     assert_eq!((odd.dialect(), odd.timeout, said.as_str()), (Dialect::Claude, Duration::from_secs(5), ""));
     let (declared, _) = diagnose_odd_hook(&hook(r#""dialect": "claude""#));
     assert_eq!(declared.hooks[1].timeout, Duration::from_secs(600), "as Claude Code has it");
-    assert_snapshot!(diagnose_bad_hook(&hook(r#""dialect": "cluade""#)), @r#"settings.json:5:82: error: `dialect` should be "gemini" or "claude"; nobody can speak to this hook, and it never runs (did you mean `claude`?)"#);
+    assert_snapshot!(diagnose_bad_hook(&hook(r#""dialect": "cluade""#)), @r#"settings.json:5:82: error: `dialect` should be "gemini" or "claude"; this hook never runs (did you mean `claude`?)"#);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn claude_code_keys_are_accepted_on_any_hook() {
     );
     assert_snapshot!(said, @r#"
     settings.json:5:77: warning: `if` can't be evaluated here; this hook runs every time (on tool events, write a rule such as "Bash(git *)")
-    settings.json:5:97: error: a guard that runs once is asleep afterwards; this one runs every time (remove `once`)
+    settings.json:5:97: error: a guard can't run only once; this one runs every time (remove `once`)
     settings.json:5:131: error: `onFailure` should be "block" or "continue"; it counts as "block"; expected "block" or "continue"
     "#);
 }
@@ -99,8 +99,8 @@ fn claude_code_settings_are_read_in_its_dialect() {
     assert_snapshot!(diagnostic_lines(&declared), @"
     settings.json:2:3: warning: Claude Code's `permissions` are not read here (write what they refuse as policies, or as hooks: docs/claude-hooks.md)
     settings.json:5:99: warning: a timeout of 30000 s looks like milliseconds; timeouts are in seconds in this file (for 30000 ms, write 30)
-    settings.json:6:85: warning: hooks of type `prompt` do not run here; this one never does; only \"command\" and \"http\" do
-    settings.json:9:5: warning: no such event here, and its hooks never run: PostCompact, TaskCreated
+    settings.json:6:85: warning: hooks of type `prompt` are not supported here; this one never runs; only \"command\" and \"http\" are
+    settings.json:9:5: warning: events without a counterpart here, whose hooks never run: PostCompact, TaskCreated
     ");
 }
 

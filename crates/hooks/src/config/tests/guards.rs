@@ -62,7 +62,7 @@ fn a_misdeclared_guard_is_reported_as_lost() {
         let text = format!(
             r#"{{"{root}": {{"BeforeTool": [{{"hooks": [{{"type": "command", "command": "x", "guard": true}}]}}]}}}}"#
         );
-        assert_eq!(lost_guards(&text), ["1 x: `guard` stands where it has no effect"], "{text}");
+        assert_eq!(lost_guards(&text), ["1 x: `guard` has no effect where it is written"], "{text}");
     }
     for fine in [
         r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "guard": true, "env": {"guard": "1"}}]}]}}"#,
@@ -81,7 +81,7 @@ fn invalid_keys_of_a_guard_are_reported() {
         diagnostic_lines(&parse_text(&format!(r#"{{"hooks": {{"{event}": [{{{definition} "hooks": [{hook}]}}]}}}}"#)))
     };
     let both = hook("BeforeTool", "", r#""guard": true, "async": true"#);
-    assert!(both.contains("error: a guard can't run beside its event; this one is waited for"), "{both}");
+    assert!(both.contains("error: a guard can't run in the background; the event waits for this one"), "{both}");
     let start = hook("SessionStart", "", r#""guard": true"#);
     assert!(start.contains("warning: SessionStart can't be denied, so a guard can't block anything here"), "{start}");
     for matcher in ["write_flie", "write_(file", "^nothing$"] {

@@ -37,7 +37,7 @@ fn all_wrong_headers_are_reported_at_once() {
 #[test]
 fn a_variable_in_a_url_is_not_expanded() {
     let said = diagnose_hook(r#"{ "type": "http", "url": "https://x.example/?key=$TOKEN" }"#);
-    assert!(said.contains("`$TOKEN` is a part of the address as it stands"), "{said}");
+    assert!(said.contains("`$TOKEN` is not replaced in an address"), "{said}");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_plugin_path_starts_with_a_dot_or_slash() {
     for (package, help) in [
         ("$GEMINI_PROJECT_DIR/.gemini/hooks/p.mjs", r#"write "./.gemini/hooks/p.mjs""#),
         ("${GEMINI_PROJECT_DIR}/p.mjs", r#"write "./p.mjs""#),
-        ("$OTHER/p.mjs", "variables are not filled in here"),
+        ("$OTHER/p.mjs", "variables are not replaced here"),
         ("~/p.mjs", "write the whole path"),
         ("file:///p.mjs", r#"write "/p.mjs""#),
     ] {

@@ -33,11 +33,11 @@ fn an_invalid_when_is_reported_and_matches_every_call() {
     assert_snapshot!(diagnose_when(r#"{"write": ["x"]}"#), @"settings.json:1:37: error: `when` has no `write`; it counts as matching every call (did you mean `writes`?)");
     assert_snapshot!(diagnose_when(r#"{"writes": "x"}"#), @r#"settings.json:1:47: error: `writes` should be an array of patterns, not a string; it counts as matching every call; expected ["…"]"#);
     assert_snapshot!(diagnose_when(r#"{"writes": [1]}"#), @"settings.json:1:48: error: `writes` should hold patterns, not a number; it counts as matching every call; expected a string that is not empty");
-    assert_snapshot!(diagnose_when(r#"{"writes": ["a[b"]}"#), @"settings.json:1:48: error: `a[b` is no pattern: unclosed character class; missing ']'; it counts as matching every call (patterns are globs such as `src/**`, `**/*.lock`, `~/.ssh/**`, `!src/generated/**`)");
-    assert_snapshot!(diagnose_when(r#"{"writes": ["../x"]}"#), @"settings.json:1:48: error: `../x` is no pattern: `..` leads out of where it begins; it counts as matching every call (patterns are globs such as `src/**`, `**/*.lock`, `~/.ssh/**`, `!src/generated/**`)");
-    assert_snapshot!(diagnose_when(r#"{"certain": true}"#), @r#"settings.json:1:48: error: `certain` can only be false in a `when`; it counts as matching every call; expected false ("certain": false runs the hook on calls of which not everything can be told)"#);
+    assert_snapshot!(diagnose_when(r#"{"writes": ["a[b"]}"#), @"settings.json:1:48: error: `a[b` is not a valid pattern: unclosed character class; missing ']'; it counts as matching every call (patterns are globs such as `src/**`, `**/*.lock`, `~/.ssh/**`, `!src/generated/**`)");
+    assert_snapshot!(diagnose_when(r#"{"writes": ["../x"]}"#), @"settings.json:1:48: error: `../x` is not a valid pattern: `..` leads out of the folder where it begins; it counts as matching every call (patterns are globs such as `src/**`, `**/*.lock`, `~/.ssh/**`, `!src/generated/**`)");
+    assert_snapshot!(diagnose_when(r#"{"certain": true}"#), @r#"settings.json:1:48: error: `certain` can only be false in a `when`; it counts as matching every call; expected false ("certain": false runs the hook on calls whose effects are not all known)"#);
     assert_snapshot!(diagnose_when("{}"), @"settings.json:1:36: warning: an empty `when` says nothing; it counts as matching every call (it knows writes, reads, deletes, commands, network, certain)");
-    assert_snapshot!(diagnose_when(r#"{"writes": []}"#), @r#"settings.json:1:47: warning: an empty list of `writes` matches nothing (["*"] matches everything; without `writes` it is not asked)"#);
+    assert_snapshot!(diagnose_when(r#"{"writes": []}"#), @r#"settings.json:1:47: warning: an empty list of `writes` matches nothing (["*"] matches everything; without `writes`, it is not checked)"#);
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_when_needs_a_tool_call() {
     let text =
         r#"{"hooks": {"BeforeAgent": [{"when": {"writes": ["x"]}, "hooks": [{"type": "command", "command": "x"}]}]}}"#;
     let declared = parse_text(text);
-    assert_snapshot!(diagnostic_lines(&declared), @"settings.json:1:29: error: BeforeAgent is about no tool call, so `when` has no effect here; these hooks run every time (`when` works on BeforeTool and AfterTool)");
+    assert_snapshot!(diagnostic_lines(&declared), @"settings.json:1:29: error: BeforeAgent has no tool call, so `when` has no effect here; these hooks run every time (`when` works on BeforeTool and AfterTool)");
     assert!(declared.hooks[0].when.is_empty());
 }
 

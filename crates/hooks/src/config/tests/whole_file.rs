@@ -95,7 +95,7 @@ fn nesting_in_other_sections_is_ignored() {
 #[test]
 fn columns_count_characters_and_not_bytes() {
     let text = "{ \"hooks\": { \"BeforeAgent\": [{ \"hooks\": [{ \"name\": \"äöü😀\", \"type\": \"x\" }] }] } }";
-    assert_snapshot!(diagnostic_lines(&parse_text(text)), @r#"settings.json:1:68: error: unknown hook type `x`; this hook never runs; expected "command" (the types are "command", which runs a program, "worker", which asks one that stays, "plugin", which asks a package for node, "http", which asks a service, and "rule", which needs none)"#);
+    assert_snapshot!(diagnostic_lines(&parse_text(text)), @r#"settings.json:1:68: error: unknown hook type `x`; this hook never runs; expected "command" (the types are "command" (runs a program), "worker" (asks a program that keeps running), "plugin" (asks a node package), "http" (asks a service) and "rule" (needs no program))"#);
 }
 
 #[test]
