@@ -42,7 +42,7 @@ pub(crate) fn remove_directory(path: &Path) -> io::Result<()> {
 }
 
 pub(crate) fn replace_with_symlink(_: &Path, _: &str) -> io::Result<()> {
-    Err(io::Error::other("links are not made here"))
+    Err(io::Error::other("symbolic links can't be created on this system"))
 }
 
 pub(crate) fn rewrite_atomic(path: &Path, bytes: &[u8], privacy: FilePrivacy, links: SymlinkPolicy) -> io::Result<()> {

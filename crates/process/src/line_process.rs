@@ -52,7 +52,7 @@ pub enum ReadLineError {
     #[error("a line is longer than {0} bytes")]
     TooLong(usize),
     /// The process closed its output in the middle of a line.
-    #[error("the last line has no end")]
+    #[error("the last line is not complete")]
     UnterminatedLine,
     /// Reading from the process failed.
     #[error(transparent)]

@@ -121,7 +121,9 @@ impl HookRunner {
         let before = session.directory.path().to_string_lossy();
         let mut named = std::iter::once(&action.command).chain(action.env.iter().map(|(_, value)| value));
         if named.any(|text| text.contains(&*before)) {
-            return Err(HookExit::OutOfResources(format!("{dir_problem}, and it names the old path")));
+            return Err(HookExit::OutOfResources(format!(
+                "{dir_problem}, and its command or variables name the old path"
+            )));
         }
         self.check_command(action, session)
             .map_err(|reason| HookExit::OutOfResources(format!("{dir_problem}, and {reason}")))
@@ -296,12 +298,12 @@ fn resource_shortage(end: &HookExit) -> Option<String> {
         HookExit::Exited(code) if !matches!(code, 0 | 2) => format!("it ended with code {code}"),
         HookExit::TimedOut(after) => format!("it took longer than {after:?}"),
         HookExit::Signaled(SIGKILL) if ProcessBudget::global().ran_out_of_memory() => {
-            return Some("it was killed, and the system has been killing processes for want of memory".to_owned());
+            return Some("it was killed, and the system has been killing processes for lack of memory".to_owned());
         }
         _ => return None,
     };
     let error = hookwright_process::probe_threads(SPAWN_PROBE_THREADS).err()?;
-    Some(format!("{how} while nothing more could be started ({error})"))
+    Some(format!("{how} while no more processes could be started ({error})"))
 }
 
 /// The variables that describe the session to a hook.
@@ -325,7 +327,9 @@ fn exit_from_wait(waited: std::io::Result<Exit>) -> HookExit {
     match waited {
         Ok(Exit::Code(code)) => HookExit::Exited(code),
         Ok(Exit::Signal(number)) => HookExit::Signaled(number),
-        Err(error) => HookExit::NotStarted { code: 126, message: format!("its end could not be seen: {error}") },
+        Err(error) => {
+            HookExit::NotStarted { code: 126, message: format!("its exit status could not be read: {error}") }
+        }
     }
 }
 

@@ -479,8 +479,7 @@ impl EventDispatch {
                     .map_or_else(|| why.clone(), |dir_problem| format!("{dir_problem}, and {why}")),
             )
         };
-        let unknown =
-            || Some(format!("{DISK_TIMEOUT_MESSAGE}, so it can't be told whether it is still what you trust"));
+        let unknown = || Some(format!("{DISK_TIMEOUT_MESSAGE}, so its trust could not be checked"));
         run_with_disk_timeout(check).await.unwrap_or_else(unknown)
     }
 

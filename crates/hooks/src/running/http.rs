@@ -116,11 +116,12 @@ impl HookRunner {
                     },
                 }
             }
-            let named = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name} is no header"))?;
+            let named =
+                HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name} is not a valid header name"))?;
             let sendable = HeaderValue::from_str(&value).ok().filter(|_| value.is_ascii());
             let Some(mut value) = sendable else {
                 return Err(format!(
-                    "the header {name} can't be sent: what its variables hold is not one line of ASCII"
+                    "the header {name} can't be sent: the values of its variables are not one line of ASCII"
                 ));
             };
             value.set_sensitive(true);
@@ -159,7 +160,7 @@ impl HookRunner {
         }
         let most = self.limits.max_output_bytes;
         while let Some(piece) = response.chunk().await.map_err(|error| {
-            HookExit::Failed(format!("got an answer from its service that broke off: {}", error_chain(&error)))
+            HookExit::Failed(format!("got an incomplete answer from its service: {}", error_chain(&error)))
         })? {
             received.total_bytes += piece.len() as u64;
             let room = most - received.head.len();
@@ -180,8 +181,8 @@ impl HookRunner {
         if text.is_empty() && status == StatusCode::NO_CONTENT || text.starts_with('{') {
             return Ok(());
         }
-        let what = if text.is_empty() { "nothing at all" } else { "something that is no JSON object" };
-        failed(format!("got {status} from its service with {what}; no objection is 204 or {{}}"))
+        let what = if text.is_empty() { "nothing at all" } else { "something that is not a JSON object" };
+        failed(format!("got {status} from its service with {what}; to allow, answer 204 or {{}}"))
     }
 }
 
@@ -190,16 +191,16 @@ fn unreadable_reason(response: &Response) -> Option<String> {
     let header = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let encoding = header(CONTENT_ENCODING).map(str::trim).filter(|word| !word.eq_ignore_ascii_case("identity"));
     if let Some(encoding) = encoding.filter(|word| !word.is_empty()) {
-        return Some(format!("packed as {encoding}, which it was not asked for"));
+        return Some(format!("encoded as {encoding}, which was not requested"));
     }
     match response.status() {
-        StatusCode::PARTIAL_CONTENT => Some("with a part of an answer".to_owned()),
+        StatusCode::PARTIAL_CONTENT => Some("with a partial answer".to_owned()),
         // HTTP clients do not read such a body, and would miss a deny in it.
         StatusCode::NO_CONTENT
             if header(CONTENT_LENGTH).is_some_and(|length| length.trim() != "0")
                 || header(TRANSFER_ENCODING).is_some() =>
         {
-            Some("with a body, which can't be read; an answer with words is 200".to_owned())
+            Some("with a body, which is not read; an answer with a body must be 200".to_owned())
         }
         _ => None,
     }
@@ -214,17 +215,21 @@ fn redirect_target(url: &Url, response: &Response) -> Result<Option<Url>, HookEx
     let failed = |how: String| Err(HookExit::Failed(how));
     let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
     let Some(next) = to.and_then(|to| url.join(to).ok()) else {
-        return failed(format!("got {status} from its service, which does not say where to go"));
+        return failed(format!("got {status} from its service, a redirect without an address"));
     };
     if next.origin() != url.origin() {
         let origin = next.origin().ascii_serialization();
-        return failed(format!("was redirected to {origin} by its service, and nothing is sent to another place"));
+        return failed(format!(
+            "was redirected to {origin} by its service; redirects to another server are not followed"
+        ));
     }
     if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
-        return failed(format!("got {status} from its service, which asks for another request than the one it got"));
+        return failed(format!(
+            "got {status} from its service, a redirect that would change the request and is not followed"
+        ));
     }
     if !next.username().is_empty() || next.password().is_some() {
-        return failed(format!("got {status} from its service, with a name or password in the address"));
+        return failed(format!("got {status} from its service, a redirect to an address with a user name or password"));
     }
     Ok(Some(next))
 }

@@ -57,7 +57,7 @@ impl RunQueue {
             () = cancel.cancelled() => Err(HookExit::Cancelled),
             turn = turn => Ok(turn),
             () = tokio::time::sleep(QUEUE_TIMEOUT) => {
-                Err(HookExit::OutOfResources(format!("its turn did not come within {} minutes", QUEUE_TIMEOUT.as_secs() / 60)))
+                Err(HookExit::OutOfResources(format!("it waited for other hooks longer than {} minutes", QUEUE_TIMEOUT.as_secs() / 60)))
             }
         }
     }

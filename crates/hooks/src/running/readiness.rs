@@ -86,10 +86,10 @@ impl ReadinessError {
             }
             ReadinessError::IsDirectory(path) => format!("name a file inside {path}"),
             ReadinessError::NoWorkingDirectory(path) => {
-                format!("put {path} back, or start again in a directory that is there")
+                format!("restore {path}, or start again in a directory that exists")
             }
             ReadinessError::WorkerGivenUp(_) => {
-                "mend what it runs; `hookwright hooks doctor` asks it about a sample".to_owned()
+                "repair its program; `hookwright hooks doctor` tries it with a sample".to_owned()
             }
             ReadinessError::HeaderUnavailable(_) => "set the variable where the agent is started".to_owned(),
             ReadinessError::HttpNotBuilt => "use a program that is built with the feature `http`".to_owned(),

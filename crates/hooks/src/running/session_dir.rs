@@ -68,7 +68,7 @@ impl SessionSnapshot {
         let path = self.directory.path().display();
         match self.directory.locate() {
             DirectoryLocation::Unmoved if self.directory.is_searchable() => None,
-            DirectoryLocation::Unmoved => Some(format!("the working directory {path} lets nobody in")),
+            DirectoryLocation::Unmoved => Some(format!("the working directory {path} can't be entered")),
             DirectoryLocation::Moved(to) => Some(format!("the working directory {path} was moved to {}", to.display())),
             DirectoryLocation::Gone => Some(format!("the working directory {path} does not exist")),
         }

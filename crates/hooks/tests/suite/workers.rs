@@ -269,7 +269,11 @@ async fn a_flood_of_unrequested_answers_ends_the_worker() {
         let world = EngineFixture::new();
         let engine = worker_engine(&world, flood, json!({}));
         let outcome = fire_tool_call(&engine).await;
-        assert!(only_warning(&outcome).contains("floods with lines that nobody asked for"), "{:?}", outcome.warnings);
+        assert!(
+            only_warning(&outcome).contains("sends too many lines that answer no request"),
+            "{:?}",
+            outcome.warnings
+        );
         wait_until_gone(started_pids(&world)[0]).await;
     }
 }
@@ -301,11 +305,11 @@ async fn another_process_cannot_answer_for_a_worker() {
 #[tokio::test]
 async fn garbage_is_a_failure_and_the_next_process_starts_afresh() {
     for (garbage, words) in [
-        ("echo debug: loading", "is no JSON object"),
+        ("echo debug: loading", "is not a JSON object"),
         ("echo '{\"output\":{}}'", "has no `id`"),
-        ("echo '[1]'", "is no JSON object"),
+        ("echo '[1]'", "is not a JSON object"),
         ("echo '{\"id\":1,\"decision\":\"deny\"}'", "has neither `output` nor `error`"),
-        ("printf '\\377\\376x\\n'", "is no JSON object"),
+        ("printf '\\377\\376x\\n'", "is not a JSON object"),
     ] {
         let world = EngineFixture::new();
         let body = format!("if [ ! -e said ]; then : > said; {garbage}; sleep 600; fi; answer $id '{{}}'");
@@ -321,7 +325,7 @@ async fn garbage_is_a_failure_and_the_next_process_starts_afresh() {
 
 #[tokio::test]
 async fn an_endless_line_is_bounded_and_a_truncated_answer_does_not_allow() {
-    for (start, words) in [("", "said a line of more than"), ("{\"id\":1,\"output\":\"", "cut off")] {
+    for (start, words) in [("", "sent a line of more than"), ("{\"id\":1,\"output\":\"", "cut off")] {
         let world = EngineFixture::new();
         world.write("start", start);
         let body = "cat start; head -c 100000000 /dev/zero | tr '\\0' x; sleep 600";

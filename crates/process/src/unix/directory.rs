@@ -63,7 +63,7 @@ impl DirectoryHandle {
         let real = descriptor_path(handle).or_else(|| directory.path.canonicalize().ok());
         match real {
             Some(real) if real == directory.path => Ok(directory),
-            _ => Err(std::io::Error::other("a symbolic link has taken a place on the way to this directory")),
+            _ => Err(std::io::Error::other("the path to this directory now leads through a symbolic link")),
         }
     }
 

@@ -40,7 +40,7 @@ impl CStringList {
         self.starts.push(self.bytes.len());
         for part in parts {
             if part.as_bytes().contains(&0) {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "a zero byte in an argument or variable"));
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "an argument or variable contains a NUL byte"));
             }
             self.bytes.extend_from_slice(part.as_bytes());
         }

@@ -356,6 +356,6 @@ fn a_directory_that_lets_nobody_in_lets_no_call_run() {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(sandbox.project(), open).unwrap();
     let Some(run) = run else { return };
-    assert_contains(&run.stderr, "lets nobody in");
+    assert_contains(&run.stderr, "can't be entered");
     assert!(!denied.exists(), "{run:#?}");
 }

@@ -165,7 +165,7 @@ fn the_toolbox_fires_tests_shows_and_examines_it() {
     // A worker that starts and does not answer is detected before a session depends on it.
     for (script, words) in [
         ("exec sleep 600", "longer than"),
-        ("while read -r line; do echo hello; done", "is no JSON object"),
+        ("while read -r line; do echo hello; done", "is not a JSON object"),
         ("exit 4", "ended with code 4"),
     ] {
         let sandbox = guarded_by(script, json!({"timeout": 400}));

@@ -104,7 +104,7 @@ impl Resolve for ThreadedResolver {
         let started = std::thread::Builder::new().name("names".to_owned()).spawn(look);
         Box::pin(async move {
             started?;
-            let found = said.await.map_err(|_| io::Error::other("the name was not looked up"))??;
+            let found = said.await.map_err(|_| io::Error::other("the name could not be resolved"))??;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
     }

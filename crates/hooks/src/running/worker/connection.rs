@@ -271,7 +271,7 @@ impl WorkerConnection {
                 }
                 partial_write.is_complete = true;
                 tokio::time::sleep(LIMIT_CHECK_INTERVAL).await;
-                self.abort("it does not listen any more");
+                self.abort("it no longer reads its input");
                 return;
             }
         }
@@ -431,7 +431,7 @@ impl WorkerConnection {
         let mut pending = self.lock_pending();
         pending.stray_lines += 1;
         if pending.stray_lines > MAX_STRAY_LINES {
-            Err(ConnectionLoss::new("it floods with lines that nobody asked for"))
+            Err(ConnectionLoss::new("it sends too many lines that answer no request"))
         } else {
             Ok(())
         }
@@ -501,7 +501,7 @@ struct PartialWrite<'a> {
 impl Drop for PartialWrite<'_> {
     fn drop(&mut self) {
         if !self.is_complete {
-            self.connection.abort("it did not read what it was sent");
+            self.connection.abort("it did not read its input");
         }
     }
 }

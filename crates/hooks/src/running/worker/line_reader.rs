@@ -97,7 +97,7 @@ impl LineReader {
 }
 
 fn line_too_long(line: &[u8], longest: usize) -> ConnectionLoss {
-    let text = format!("it said a line of more than {longest} bytes");
+    let text = format!("it sent a line of more than {longest} bytes");
     let kept = String::from_utf8_lossy(&line[..line.len().min(longest)]);
     let is_answer = kept.trim_start().starts_with('{');
     let no = protocol::find_truncated_deny(&kept).map(|(id, answer)| (id, answer.to_owned()));

@@ -35,7 +35,7 @@ impl ConnectionLoss {
 
     /// A loss without a known reason.
     pub(super) fn unknown() -> Self {
-        ConnectionLoss::new("it went away")
+        ConnectionLoss::new("it is gone")
     }
 
     /// Whether the process ended with exit code 2, which is a deny as for a command.

@@ -278,7 +278,7 @@ impl WorkerSupervisor {
                 }
                 Ok(WorkerReply::Failure(text)) => {
                     self.failures.store(0, Ordering::Relaxed);
-                    let why = if text.is_empty() { "it did not say why".to_owned() } else { text };
+                    let why = if text.is_empty() { "it gave no reason".to_owned() } else { text };
                     return RunOutput::from_exit(HookExit::Failed(format!("failed: {why}")));
                 }
             }
@@ -346,7 +346,7 @@ impl WorkerSupervisor {
             Some(fingerprint) => {
                 let has_same_files = run_with_disk_timeout(move || fingerprint.has_same_files()).await;
                 let unknown =
-                    || format!("{DISK_TIMEOUT_MESSAGE}, so it can't be told whether its files are as they were");
+                    || format!("{DISK_TIMEOUT_MESSAGE}, so it could not be checked whether its files have changed");
                 has_same_files.ok_or_else(|| HookExit::Failed(unknown()))?
             }
         };
@@ -386,7 +386,7 @@ impl WorkerSupervisor {
         if failures > 1 {
             let until = when + RESTART_BACKOFF * 4_u32.pow(failures - 2);
             if until >= deadline {
-                return Err(HookExit::Failed(format!("lost its worker, which is not started again so soon: {why}")));
+                return Err(HookExit::Failed(format!("lost its worker, which is not restarted yet: {why}")));
             }
             tokio::time::sleep_until(until).await;
         }

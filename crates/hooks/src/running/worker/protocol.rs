@@ -136,11 +136,11 @@ pub(super) fn parse_message(line: &[u8]) -> Option<WorkerMessage> {
     }
     // A derived deserialiser accepts an array for a struct too.
     if !line.starts_with(b"{") {
-        return Some(malformed(line, "is no JSON object"));
+        return Some(malformed(line, "is not a JSON object"));
     }
     let message: RawWorkerMessage<'_> = match serde_json::from_slice(line) {
         Ok(message) => message,
-        Err(error) => return Some(malformed(line, &format!("is no answer: {error}"))),
+        Err(error) => return Some(malformed(line, &format!("is not an answer: {error}"))),
     };
     let Some(id) = message.id.and_then(|id| id.get().parse::<u64>().ok()) else {
         return Some(malformed(line, "has no `id` that is a whole number"));
@@ -180,7 +180,7 @@ fn malformed(line: &[u8], what: &str) -> WorkerMessage {
     if shown.len() < line.len() {
         shown.push('…');
     }
-    WorkerMessage::Malformed(format!("what it said {what}: {shown}"))
+    WorkerMessage::Malformed(format!("a line from it {what}: {shown}"))
 }
 
 #[cfg(test)]

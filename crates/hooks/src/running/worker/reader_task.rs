@@ -136,6 +136,6 @@ fn describe_exit(exit: std::io::Result<Exit>) -> String {
     match exit {
         Ok(Exit::Code(code)) => format!("ended with code {code}"),
         Ok(Exit::Signal(number)) => format!("was ended by {}", describe_signal(number)),
-        Err(error) => format!("ended, which could not be seen: {error}"),
+        Err(error) => format!("ended, and its exit status could not be read: {error}"),
     }
 }
