@@ -227,7 +227,7 @@ fn write_before_tool(host: Host, row: &HostEventInfo, verdict: &HostVerdict, ans
         Ruling::Pass if verdict.input.is_some() && !row.can(HookCapability::RewriteInput) => {
             answer.record_downgrade("rewrite", "deny");
             let title = host.title();
-            let reason = format!("a hook changes this call's arguments, and {title} does not take changes here");
+            let reason = format!("a hook changes this call's arguments, which {title} does not support here");
             return write_deny(host, &reason, answer);
         }
         // The user would have to be asked about the changed call, which the host would not run.
@@ -258,7 +258,7 @@ fn write_before_tool(host: Host, row: &HostEventInfo, verdict: &HostVerdict, ans
         Ruling::Ask => {
             answer.record_downgrade("ask", "deny");
             let reason = format!(
-                "{} (you would be asked, which {} can't do for a hook)",
+                "{} (the hook wants to ask you, which {} does not support)",
                 verdict.reason_or_default(),
                 host.title()
             );

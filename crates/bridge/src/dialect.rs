@@ -243,7 +243,7 @@ impl HostVerdict {
 
     /// Returns the reason, or a stock text if it is empty, because some hosts ignore a denial without a reason.
     pub fn reason_or_default(&self) -> &str {
-        if self.reason.trim().is_empty() { "a hook said no and gave no reason" } else { &self.reason }
+        if self.reason.trim().is_empty() { "a hook denied this without a reason" } else { &self.reason }
     }
 }
 

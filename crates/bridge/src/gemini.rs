@@ -60,7 +60,10 @@ impl HostDialect for GeminiDialect {
                 downgrades.push(VerdictDowngrade { requested: "ask", applied: "deny" });
                 set_deny(
                     &mut answer,
-                    &format!("{} (you would be asked, and nobody may be there)", verdict.reason_or_default()),
+                    &format!(
+                        "{} (the hook wants to ask you, but the session may be unattended)",
+                        verdict.reason_or_default()
+                    ),
                 );
             }
             Ruling::Deny => set_deny(&mut answer, verdict.reason_or_default()),

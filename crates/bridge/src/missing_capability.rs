@@ -31,20 +31,20 @@ pub fn missing_capabilities(kind: EventKind, rows: &[&HostEventInfo]) -> Vec<Mis
 
 fn describe_consequence(power: HookCapability, can_deny: bool) -> &'static str {
     match (power, can_deny) {
-        (HookCapability::Deny, _) => "a no is not heard",
-        (HookCapability::Ask, true) => "asking the user becomes a no",
-        (HookCapability::Ask, false) => "asking the user is not heard",
-        (HookCapability::Stop, true) => "stopping the agent becomes a no",
-        (HookCapability::Stop, false) => "stopping the agent is not heard",
-        (HookCapability::RewriteInput, true) => "changed arguments become a no",
-        (HookCapability::RewriteInput, false) => "changed arguments are not heard",
+        (HookCapability::Deny, _) => "a deny has no effect",
+        (HookCapability::Ask, true) => "asking the user becomes a deny",
+        (HookCapability::Ask, false) => "asking the user has no effect",
+        (HookCapability::Stop, true) => "stopping the agent becomes a deny",
+        (HookCapability::Stop, false) => "stopping the agent has no effect",
+        (HookCapability::RewriteInput, true) => "changed arguments become a deny",
+        (HookCapability::RewriteInput, false) => "changed arguments have no effect",
         (HookCapability::RedactInput, _) => "the model's own arguments stay in its history",
-        (HookCapability::Context, _) => "what it tells the model is dropped",
+        (HookCapability::Context, _) => "its context for the model is dropped",
         (HookCapability::TailCall, _) => "the tool that it calls next does not run",
-        (HookCapability::RewriteRequest, _) => "a changed request is not heard",
-        (HookCapability::AnswerForModel, _) => "an answer in the model's place is not heard",
-        (HookCapability::ReplaceResponse, _) => "a replaced answer is not heard",
-        (HookCapability::SelectTools, _) => "a choice of tools is not heard",
-        (HookCapability::ClearContext, _) => "the model's memory is not emptied",
+        (HookCapability::RewriteRequest, _) => "a changed request has no effect",
+        (HookCapability::AnswerForModel, _) => "an answer in the model's place has no effect",
+        (HookCapability::ReplaceResponse, _) => "a replaced answer has no effect",
+        (HookCapability::SelectTools, _) => "a selection of tools has no effect",
+        (HookCapability::ClearContext, _) => "the model's context is not cleared",
     }
 }

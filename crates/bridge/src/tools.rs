@@ -113,7 +113,7 @@ pub fn write_back_arguments(
         }
         (ToolMeaning::Engine(_) | ToolMeaning::Harmless, _) => changed.clone(),
         (ToolMeaning::Claude(_), _) | (ToolMeaning::Patch, _) => {
-            return Err("it is one of several parts of a call".to_owned());
+            return Err("it is only one part of a call".to_owned());
         }
     };
     Ok(to_native_arguments(row, "", whole, |key| input.contains_key(key)))

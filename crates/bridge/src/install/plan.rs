@@ -105,8 +105,13 @@ pub fn plan_uninstall(target: &InstallTarget) -> Result<InstallPlan, EditError> 
 /// If the file has changed since, or can't be written. The file is unchanged then.
 pub fn apply(plan: &InstallPlan) -> Result<bool, EditError> {
     let file = &plan.target.file;
-    let changed =
-        || json_splice::refusal(file, "this file has changed since it was read", "look at what would change once more");
+    let changed = || {
+        json_splice::refusal(
+            file,
+            "this file has changed since it was read",
+            "run the command again to see what would change",
+        )
+    };
     match &plan.new {
         Some(new) => edit::rewrite(file, |text| {
             if text == new {
@@ -132,6 +137,6 @@ fn check_inside_project(target: &InstallTarget) -> Result<(), EditError> {
         return Ok(());
     }
     let real: PathBuf = target.file.canonicalize().unwrap_or_else(|_| target.file.clone());
-    let what = format!("this leads out of the project, to {}", real.display());
+    let what = format!("this path leads out of the project, to {}", real.display());
     Err(json_splice::refusal(&target.file, what, "edit that file where it is, or put a file of the project's own here"))
 }

@@ -43,10 +43,10 @@ impl HostTrust {
 pub fn confirmation_hint(host: Host, scope: InstallScope) -> Option<&'static str> {
     match (host, scope) {
         (Host::Codex, InstallScope::User) => {
-            Some("start codex and trust the entries in `/hooks`: until then it skips them in silence")
+            Some("start codex and trust the entries in `/hooks`: until then it skips them silently")
         }
         (Host::Codex, InstallScope::Project) => Some(
-            "start codex in this project, trust the folder, and trust the entries in `/hooks`: until then it skips them in silence",
+            "start codex in this project, trust the folder, and trust the entries in `/hooks`: until then it skips them silently",
         ),
         (Host::ClaudeCode, InstallScope::Project) => Some("start claude in this project and accept its trust dialog"),
         (Host::Copilot, InstallScope::Project) => {
@@ -57,12 +57,12 @@ pub fn confirmation_hint(host: Host, scope: InstallScope) -> Option<&'static str
             Some("start qwen in this project; where folder trust is on, trust the folder")
         }
         (Host::Grok, InstallScope::Project) => Some("start grok in this project and run `/hooks-trust`"),
-        (Host::Cursor, _) => Some("look in Cursor's settings, under Hooks, that the entries are listed"),
-        (Host::Droid, _) => Some("look in droid's `/hooks` that the entries are listed"),
+        (Host::Cursor, _) => Some("check in Cursor's settings, under Hooks, that the entries are listed"),
+        (Host::Droid, _) => Some("check in droid's `/hooks` that the entries are listed"),
         (Host::Antigravity, _) => {
-            Some("look in agy's log that the file is loaded: some versions read hooks of plugins only")
+            Some("check in agy's log that the file is loaded: some versions read only hooks of plugins")
         }
-        (Host::Opencode, _) => Some("start opencode anew: plugins are loaded as it starts"),
+        (Host::Opencode, _) => Some("restart opencode: it loads plugins when it starts"),
         (Host::ClaudeCode | Host::Copilot | Host::GeminiCli | Host::Qwen | Host::Grok, InstallScope::User) => None,
     }
 }

@@ -103,7 +103,7 @@ fn the_exact_change_is_shown() {
     "#);
     insta::assert_snapshot!(shown(&sandbox, &run.stderr), @r"
     note: Codex CLI asks Hookwright now: ~/.codex/hooks.json
-    hint: start codex and trust the entries in `/hooks`: until then it skips them in silence; Hookwright never does that for you
+    hint: start codex and trust the entries in `/hooks`: until then it skips them silently; Hookwright never does that for you
     hint: `hookwright agents doctor codex` checks that it works
     ");
     sandbox.run(&["agents", "uninstall", "codex", "--yes"]).expect_exit_code(0);
@@ -329,12 +329,12 @@ fn losses_are_explained_hook_by_hook() {
     insta::assert_snapshot!(run.stdout, @r"
     guard (BeforeTool, project): loses something
         runs at PreToolUse
-        asking the user becomes a no
+        asking the user becomes a deny
         the model's own arguments stay in its history
-        stopping the agent becomes a no
+        stopping the agent becomes a deny
     prompts (BeforeAgent, project): loses something
         runs at UserPromptSubmit
-        stopping the agent becomes a no
+        stopping the agent becomes a deny
     model (BeforeModel, project): never runs
         Codex CLI has no such moment for hooks
     end (SessionEnd, project): loses something
@@ -342,7 +342,7 @@ fn losses_are_explained_hook_by_hook() {
         may take 10 s here, and is ended after 0.75 s there
     ");
     let one = sandbox.run(&["agents", "explain", "qwen", "guard", "--json"]).expect_exit_code(0).json();
-    assert_eq!(one["hooks"][0]["lost"][0]["words"], "changed arguments become a no", "{one}");
+    assert_eq!(one["hooks"][0]["lost"][0]["words"], "changed arguments become a deny", "{one}");
     let none = sandbox.run(&["agents", "explain", "qwen", "nobody"]).expect_exit_code(1);
     assert!(none.stderr.contains("no hook is called `nobody`"), "{none:?}");
 }
