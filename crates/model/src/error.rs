@@ -118,9 +118,7 @@ impl ModelError {
             Self::Malformed { .. } => {
                 Some("check that the base URL is the API's and not a web page or proxy".to_owned())
             }
-            Self::TooLarge { .. } => {
-                Some("ask for less at once, or try again: no model says this much on purpose".to_owned())
-            }
+            Self::TooLarge { .. } => Some("ask for less at once, or try again".to_owned()),
             Self::Blocked { .. } => Some("rephrase the prompt".to_owned()),
             Self::NoAnswer { reason } => match reason {
                 Some(reason) if reason.is_blocked() => Some("rephrase the prompt".to_owned()),

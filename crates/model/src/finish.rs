@@ -61,7 +61,7 @@ impl FinishReason {
             Self::Spii => Some("the answer was held back because it holds personal data"),
             Self::MalformedFunctionCall => Some("the model made a tool call that cannot be read"),
             Self::UnexpectedToolCall => Some("the model called a tool it was not given"),
-            Self::Other(_) => Some("the model stopped for a reason of its own"),
+            Self::Other(_) => Some("the model stopped for a reason that it did not give"),
         }
     }
 

@@ -116,8 +116,9 @@ impl ModelHttpClient {
         let auth = match auth {
             None => None,
             Some((name, value)) => {
-                let mut value = HeaderValue::try_from(value.trim())
-                    .map_err(|_| ModelError::Config(format!("the {provider} API key has characters no key has")))?;
+                let mut value = HeaderValue::try_from(value.trim()).map_err(|_| {
+                    ModelError::Config(format!("the {provider} API key has characters that are not allowed in a key"))
+                })?;
                 value.set_sensitive(true);
                 Some((HeaderName::from_static(name), value))
             }

@@ -254,7 +254,7 @@ impl<'de> Visitor<'de> for PartVisitor {
                 }
             };
             if kind.is_some() && data.is_some() {
-                return Err(A::Error::custom(format_args!("`{key}` beside another kind in one part")));
+                return Err(A::Error::custom(format_args!("`{key}` next to another kind of content in one part")));
             }
             data = data.or(kind);
         }

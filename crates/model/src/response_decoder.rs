@@ -197,7 +197,7 @@ impl ResponseDecoder {
                 match read {
                     Ok(()) if self.decoder.progress() == AnswerProgress::Open => {
                         self.ready.clear();
-                        let detail = format!("JSON that is no answer: {}", quote(&body));
+                        let detail = format!("JSON that is not an answer: {}", quote(&body));
                         return self.fail_decoding(DecodeError::Unreadable(detail));
                     }
                     Ok(()) => Ok(()),

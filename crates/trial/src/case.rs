@@ -119,10 +119,10 @@ mod milliseconds {
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
     /// There is no driver for this agent.
-    #[error("{} cannot be tried: nobody knows how to run it without a login", .0.title())]
+    #[error("{} cannot be tried: there is no known way to run it without a login", .0.title())]
     NoDriver(Host),
     /// The home or the project could not be made.
-    #[error("could not make a place for the trial at {path}")]
+    #[error("could not create a directory for the trial at {path}")]
     Sandbox {
         /// The path that could not be made.
         path: String,

@@ -8,7 +8,7 @@ use crate::behaviour::{Behaviour, TrialSetup};
 pub fn known_limit(host: Host, behaviour: &Behaviour) -> Option<&'static str> {
     match (behaviour.setup, host, behaviour.name) {
         (TrialSetup::Untrusted, ..) => {
-            Some("a hook that nobody has confirmed there is passed over without a word; `agents doctor` says so")
+            Some("the agent silently skips a hook that was not confirmed there; `agents doctor` says so")
         }
         (_, Host::Droid, "prompt") => Some("`droid exec` does not ask its hooks about prompts"),
         _ => None,

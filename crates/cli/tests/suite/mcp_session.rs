@@ -215,9 +215,13 @@ fn a_missing_server_is_reported_with_a_helpful_message() {
         "talking": { "command": "sh", "args": ["-c", "while read -r line; do echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":7}'; done"] },
     }));
     for (name, words, hint) in [
-        ("refusing", format!("nobody answers at http://127.0.0.1:{port}/mcp: connection refused"), "start the server"),
+        (
+            "refusing",
+            format!("no server answers at http://127.0.0.1:{port}/mcp: connection refused"),
+            "start the server",
+        ),
         ("missing", "there is no such program".to_owned(), "install the program"),
-        ("talking", "is not one".to_owned(), "does not speak MCP"),
+        ("talking", "is not valid".to_owned(), "does not speak MCP"),
     ] {
         let run = sandbox.run(&["mcp", "test", name]).expect_exit_code(1);
         assert!(run.stdout.contains(&words) && run.stderr.contains(hint), "{name}: {run:?}");

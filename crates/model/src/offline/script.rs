@@ -76,7 +76,7 @@ impl<'a> ScriptReader<'a> {
                 match self.steps.last_mut() {
                     Some(ScriptStep::Call(calls)) if after_call => calls.push(call),
                     _ => {
-                        let what = "`also` joins the call on the line before it, and there is none";
+                        let what = "`also` adds to the call on the line before it, but there is none";
                         return Err(self.error_at(start + indent, what));
                     }
                 }
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(mistake("say ü\ncall a {\"x\":"), "2:8 this JSON object is not closed");
         assert_eq!(mistake("call a \"x\""), "1:8 expected a JSON object with the arguments of a");
         assert_eq!(mistake("call a {} b"), "1:11 something follows the JSON object");
-        assert_eq!(mistake("say x\nalso a {}"), "2:1 `also` joins the call on the line before it, and there is none");
+        assert_eq!(mistake("say x\nalso a {}"), "2:1 `also` adds to the call on the line before it, but there is none");
         assert_eq!(mistake("call {}"), "1:6 the tool's name is missing");
     }
 

@@ -52,14 +52,16 @@ impl McpError {
     /// Returns what the user can do about it.
     pub fn hint(&self, server: &str) -> Option<String> {
         Some(match self {
-            McpError::SpawnFailed { .. } => "install the program, or write its whole path as `command`".to_owned(),
-            McpError::ConnectFailed { .. } => "start the server, or look at its address in the settings".to_owned(),
+            McpError::SpawnFailed { .. } => "install the program, or write its full path as `command`".to_owned(),
+            McpError::ConnectFailed { .. } => "start the server, or check its address in the settings".to_owned(),
             McpError::Unauthorized { .. } => format!("sign in with `hookwright mcp auth {}`", printable_name(server)),
             McpError::Unreachable(why) if why.starts_with("HTTP 4") => {
-                "the address is not an MCP server's: look at its path (often /mcp or /sse)".to_owned()
+                "the address is not that of an MCP server: check its path (often /mcp or /sse)".to_owned()
             }
-            McpError::InvalidResponse(_) => "what is there does not speak MCP; look at `command` or `url`".to_owned(),
-            McpError::TimedOut(_) => "raise its `timeout`, or look whether it waits for something".to_owned(),
+            McpError::InvalidResponse(_) => {
+                "the program or server there does not speak MCP; check `command` or `url`".to_owned()
+            }
+            McpError::TimedOut(_) => "raise its `timeout`, or check whether it waits for something".to_owned(),
             _ => return None,
         })
     }

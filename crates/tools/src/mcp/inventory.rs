@@ -115,7 +115,7 @@ impl<'s> McpToolFilter<'s> {
             let near = self.names.iter().map(|(tool, _)| (strsim::jaro_winkler(tool, strip_parentheses(entry)), tool));
             let near = near.filter(|(likeness, _)| *likeness > 0.75).max_by(|one, other| one.0.total_cmp(&other.0));
             let near = near.map(|(_, tool)| format!("; did you mean `{tool}`?")).unwrap_or_default();
-            format!("`{}` in its `{list}` is none of its tools{near}", one_line(entry, 80))
+            format!("`{}` in its `{list}` is not one of its tools{near}", one_line(entry, 80))
         })
         .collect()
     }

@@ -187,7 +187,7 @@ mod tests {
             [
                 "tool 2 of its list is left out: it has no name",
                 "tool 3 of its list is left out: it has no name",
-                "its tool bad is left out: its schema is no object",
+                "its tool bad is left out: its schema is not an object",
                 "it has two tools named good; only the first is used",
             ]
         );

@@ -20,7 +20,7 @@ pub(super) fn normalize_parameters(schema: Option<&Value>) -> Result<Value, Stri
     let root = match schema {
         None | Some(Value::Null) => return Ok(json!({ "type": "object", "properties": {} })),
         Some(Value::Object(fields)) => fields,
-        Some(_) => return Err("its schema is no object".to_owned()),
+        Some(_) => return Err("its schema is not an object".to_owned()),
     };
     if schema.is_some_and(|schema| schema.to_string().len() > MAX_SCHEMA_BYTES) {
         return Err(format!("its schema is larger than {} KiB", MAX_SCHEMA_BYTES >> 10));
@@ -29,7 +29,7 @@ pub(super) fn normalize_parameters(schema: Option<&Value>) -> Result<Value, Stri
         SchemaNormalizer { root: schema.unwrap_or(&Value::Null), open_references: Vec::new(), node_count: 0 };
     let mut normalized = match normalizer.normalize(&Value::Object(root.clone()), 0) {
         Value::Object(fields) => fields,
-        _ => return Err("its schema is no object".to_owned()),
+        _ => return Err("its schema is not an object".to_owned()),
     };
     match normalized.get("type") {
         None => {

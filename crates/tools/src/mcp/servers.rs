@@ -133,8 +133,7 @@ impl McpServerSet {
             ConnectionEvent::ToolsChanged(used) => {
                 for tool in used {
                     (self.on_event)(McpEvent::Warning(format!(
-                        "MCP server {} changed its tool {} after it was used: what it says of itself, or its arguments; \
-                         you are asked about it again (/mcp desc shows it)",
+                        "MCP server {} changed the description or the arguments of its tool {} after it was used; you are asked about it again (/mcp desc shows it)",
                         printable_name(name),
                         printable_name(tool)
                     )));

@@ -186,7 +186,7 @@ async fn a_program_that_is_no_server_is_reported() {
     );
     assert_eq!(refusing, "go away (code -32000)");
     let lying = words(probe_inventory(&server("s", &[("on_initialize", "say '\"yes\"'")])).await);
-    assert_eq!(lying, "its answer to `initialize` is not one");
+    assert_eq!(lying, "its answer to `initialize` is not valid");
     let listless = words(probe_inventory(&server("s", &[("on_list", "say '{\"tools\":\"many\"}'")])).await);
     assert_eq!(listless, "its answer to `tools/list` has no `tools`");
 }
@@ -345,7 +345,13 @@ async fn a_changed_tool_is_reported_and_not_run_as_the_old_one() {
     let before = old.mcp_origin().unwrap().fingerprint;
     assert!(world.call("mcp__s__echo", json!({})).await.error.is_none());
     world.wait_until(|world| world.names().contains(&"mcp__s__more".to_owned())).await;
-    assert!(world.messages().contains("MCP server s changed its tool echo after it was used"), "{}", world.messages());
+    assert!(
+        world
+            .messages()
+            .contains("MCP server s changed the description or the arguments of its tool echo after it was used"),
+        "{}",
+        world.messages()
+    );
     assert_ne!(world.tool("mcp__s__echo").mcp_origin().unwrap().fingerprint, before);
     let refused = old.run(&json!({}), &world.project.ctx).await;
     assert!(failure(&refused).1.contains("changed this tool"), "{refused:?}");
@@ -395,7 +401,7 @@ async fn include_and_exclude_lists_match_every_name_and_report_unmatched_entries
     assert_eq!(seen.tools.len(), 1);
     assert_eq!(
         seen.problems,
-        ["`files.wriet` in its `excludeTools` is none of its tools; did you mean `files.write`?"]
+        ["`files.wriet` in its `excludeTools` is not one of its tools; did you mean `files.write`?"]
     );
     let world = McpTestSession::start(vec![server(long, &[("tools", tools)])]).await;
     let exclude = vec![format!("mcp__{long}__files.write")];

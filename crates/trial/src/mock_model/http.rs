@@ -46,7 +46,7 @@ impl MockHttpResponse {
     }
 
     pub(super) fn not_found() -> Self {
-        let body = br#"{"error": {"message": "the stand-in knows no such place", "type": "not_found"}}"#;
+        let body = br#"{"error": {"message": "the stand-in has no such address", "type": "not_found"}}"#;
         MockHttpResponse { status: "404 Not Found", content_type: "application/json", body: body.to_vec() }
     }
 }

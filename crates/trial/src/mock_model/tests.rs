@@ -120,7 +120,7 @@ async fn an_agent_without_a_matching_tool_gets_no_call() {
         assert!(answer.contains("done"), "{answer}");
     }
     assert_eq!(server.tool_call_count(), 0);
-    assert!(post_json(&server, "/telemetry", &json!({})).await.contains("no such place"));
+    assert!(post_json(&server, "/telemetry", &json!({})).await.contains("no such address"));
 }
 
 #[tokio::test]

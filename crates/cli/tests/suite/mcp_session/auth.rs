@@ -116,7 +116,7 @@ fn a_token_that_has_run_out_is_renewed_and_so_is_one_that_is_refused() {
 fn servers_that_need_no_sign_in_or_do_not_exist_are_reported() {
     let sandbox = sandbox(serde_json::json!({ "local": super::demo_server() }));
     let local = sandbox.run(&["mcp", "auth", "local"]).expect_exit_code(1);
-    assert!(local.stderr.contains("which needs no signing in"), "{local:?}");
+    assert!(local.stderr.contains("which needs no sign-in"), "{local:?}");
     let none = sandbox.run(&["mcp", "auth", "nobody"]).expect_exit_code(1);
     assert!(none.stderr.contains("no MCP server is called `nobody`"), "{none:?}");
 }

@@ -123,7 +123,7 @@ fn messages_over_events_go_to_no_other_server() {
     let server = json!({ "type": "sse", "url": format!("{}/sse", http.address), "headers": { "X-Key": "s3cret" } });
     let sandbox = sandbox(json!({ "demo": server }));
     let run = sandbox.run(&["mcp", "test", "demo"]).expect_exit_code(1);
-    assert!(run.stdout.contains("it wants what it is told sent to another server"), "{run:?}");
+    assert!(run.stdout.contains("it wants messages sent to another server"), "{run:?}");
     assert!(other.requests_to("/take").is_empty());
 }
 

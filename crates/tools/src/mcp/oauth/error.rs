@@ -80,13 +80,13 @@ impl OAuthError {
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             OAuthError::NoAuthorizationServer | OAuthError::NoPkce => {
-                "if you know better, say `authorizationUrl`, `tokenUrl` and `clientId` under `oauth` in the server's entry"
+                "if you know its addresses, set `authorizationUrl`, `tokenUrl` and `clientId` under `oauth` in the server's entry"
             }
             OAuthError::NoRegistration => {
-                "register this program there by hand, and say `clientId` under `oauth` in the server's entry"
+                "register this program there by hand, and set `clientId` under `oauth` in the server's entry"
             }
-            OAuthError::MixedOrigins => "say them in your own settings, ~/.gemini/settings.json",
-            OAuthError::CallbackTimeout(_) => "the browser must be on this machine; the address is good for one try",
+            OAuthError::MixedOrigins => "set them in your own settings, ~/.gemini/settings.json",
+            OAuthError::CallbackTimeout(_) => "the browser must be on this machine; the address works only once",
             _ => return None,
         })
     }

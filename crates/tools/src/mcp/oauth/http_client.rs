@@ -61,14 +61,14 @@ impl OAuthHttpClient {
     /// Checks an address that is about to be requested, or opened in the user's browser.
     pub(super) fn check_url(&self, url: &str, what: &'static str) -> Result<Url, OAuthError> {
         let no = |why| OAuthError::UnusableAddress { what, url: display_url(url), why };
-        let parsed = Url::parse(url).map_err(|_| no("it is no address"))?;
-        let host = parsed.host_str().ok_or_else(|| no("it names no host"))?;
+        let parsed = Url::parse(url).map_err(|_| no("it is not a valid address"))?;
+        let host = parsed.host_str().ok_or_else(|| no("it has no host"))?;
         if !parsed.username().is_empty() || parsed.password().is_some() {
-            return Err(no("it has a user in it"));
+            return Err(no("it contains a user name or a password"));
         }
         let literal: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
         if literal.is_some_and(is_link_local) {
-            return Err(no("such addresses are never asked"));
+            return Err(no("such addresses are never used"));
         }
         let is_private = literal.map_or_else(|| address::is_private_name(host), address::is_private);
         if is_private && self.reach == NetworkReach::Public {
@@ -102,14 +102,14 @@ impl OAuthHttpClient {
             None => request,
         };
         let answer = self.send(request.body(body.query().unwrap_or_default().to_owned()), url).await?;
-        answer.ok_or_else(|| unreachable_error(url, "it answers with something else than JSON".to_owned()))
+        answer.ok_or_else(|| unreachable_error(url, "its answer is not JSON".to_owned()))
     }
 
     /// Posts a JSON document.
     pub(super) async fn post_json(&self, url: &Url, document: &Value) -> Result<OAuthResponse, OAuthError> {
         let request = self.client.post(url.clone()).header(CONTENT_TYPE, "application/json").body(document.to_string());
         let answer = self.send(request, url).await?;
-        answer.ok_or_else(|| unreachable_error(url, "it answers with something else than JSON".to_owned()))
+        answer.ok_or_else(|| unreachable_error(url, "its answer is not JSON".to_owned()))
     }
 
     /// Sends a request without a token and returns the server's `WWW-Authenticate` headers.

@@ -105,7 +105,7 @@ async fn read_callback(mut stream: TcpStream, redirect: &Url, state: &str) -> Op
     let (status, words) = match &callback {
         Some(OAuthCallback { code: Ok(_), .. }) => ("200 OK", "You are signed in. This page can be closed."),
         Some(_) => ("200 OK", "You are not signed in. This page can be closed."),
-        None => ("400 Bad Request", "This is not what is waited for here."),
+        None => ("400 Bad Request", "This is not the request that is expected here."),
     };
     let page = format!("<!doctype html><meta charset=\"utf-8\"><title>Hookwright</title><p>{words}</p>\n");
     let head = format!(

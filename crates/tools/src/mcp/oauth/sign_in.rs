@@ -45,7 +45,7 @@ pub async fn sign_in(
 ) -> Result<(), OAuthError> {
     let url = server.transport.url().ok_or(OAuthError::LocalServer)?;
     let no = |why| OAuthError::UnusableAddress { what: "server", url: super::http_client::display_url(url), why };
-    let url = Url::parse(url).map_err(|_| no("it is no address"))?;
+    let url = Url::parse(url).map_err(|_| no("it is not a valid address"))?;
     let web = OAuthHttpClient::new(&url, with.proxy).await?;
     // A token must not be sent over an unencrypted connection.
     let url = web.check_url(url.as_str(), "server")?;
@@ -126,7 +126,7 @@ fn check_callback(callback: OAuthCallback, authority: &AuthorizationServer) -> R
     if let Some(expected) = &authority.issuer {
         let found = callback.issuer.as_deref();
         if found.map_or(authority.sends_issuer, |found| found != expected) {
-            let found = found.map_or_else(|| "nobody known".to_owned(), super::http_client::display_url);
+            let found = found.map_or_else(|| "an unnamed server".to_owned(), super::http_client::display_url);
             return Err(OAuthError::SenderMismatch { expected: expected.clone(), found });
         }
     }

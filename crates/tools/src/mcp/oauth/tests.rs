@@ -287,7 +287,7 @@ async fn false_server_metadata_is_refused() {
         (
             "/about",
             |base| json!({"resource": base, "authorization_servers": ["http://169.254.169.254/"]}),
-            "never asked",
+            "never used",
         ),
         ("/about", |base| json!({"resource": base, "authorization_servers": ["http://as.example/"]}), "not https"),
         ("/about", |base| json!({"resource": base, "authorization_servers": ["file:///etc/passwd"]}), "is not used"),
@@ -299,7 +299,7 @@ async fn false_server_metadata_is_refused() {
         (
             "/.well-known/oauth-authorization-server",
             |base| with(base, "token_endpoint", "http://169.254.1.1/t"),
-            "never asked",
+            "never used",
         ),
         (
             "/.well-known/oauth-authorization-server",

@@ -47,7 +47,7 @@ impl InboundScreen {
         serde_json::from_value(message).map_or_else(
             |error| {
                 tracing::debug!(%error, "this is no message of the protocol");
-                serde_json::from_value(error_reply(id?, "its answer is no message of the protocol")).ok()
+                serde_json::from_value(error_reply(id?, "its answer is not an MCP message")).ok()
             },
             Some,
         )

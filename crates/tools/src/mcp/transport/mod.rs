@@ -279,7 +279,7 @@ async fn map_handshake_error(error: ClientInitializeError, disconnect_reason: &D
             McpError::Closed(disconnect_reason.wait().await.unwrap_or_else(|| "it said nothing".to_owned()))
         }
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
-            McpError::InvalidResponse("its answer to `initialize` is not one".to_owned())
+            McpError::InvalidResponse("its answer to `initialize` is not valid".to_owned())
         }
         other => McpError::InvalidResponse(shorten(&other.to_string())),
     }

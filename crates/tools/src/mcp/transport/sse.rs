@@ -44,14 +44,15 @@ async fn read_endpoint(client: &McpHttpClient, events: &mut SseEventStream) -> R
         let event = event.map_err(|error| McpError::Unreachable(error_chain(&error)))?;
         if event.event.as_deref() == Some("endpoint") {
             let named = client.url.join(event.data.as_deref().unwrap_or_default().trim());
-            let named = named.map_err(|_| McpError::InvalidResponse("the address that it names is none".to_owned()))?;
+            let named =
+                named.map_err(|_| McpError::InvalidResponse("the address that it names is not valid".to_owned()))?;
             if named.origin() != client.url.origin() {
-                return Err(McpError::InvalidResponse("it wants what it is told sent to another server".to_owned()));
+                return Err(McpError::InvalidResponse("it wants messages sent to another server".to_owned()));
             }
             return Ok(named);
         }
     }
-    Err(McpError::InvalidResponse("it names no address to be told things at".to_owned()))
+    Err(McpError::InvalidResponse("it names no address for messages".to_owned()))
 }
 
 async fn forward_events(

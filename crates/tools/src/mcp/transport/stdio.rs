@@ -112,7 +112,7 @@ fn spawn_server(
     stderr_tail: Arc<Mutex<StderrTail>>,
 ) -> Result<PipedProcess, McpError> {
     let McpTransport::Stdio { command, args, env, cwd } = &server.transport else {
-        return Err(McpError::Unreachable("it is no program".to_owned()));
+        return Err(McpError::Unreachable("it is not a program".to_owned()));
     };
     let cwd = cwd.as_ref().map_or_else(|| access.directory.clone(), |cwd| access.directory.join(cwd));
     let failed = |why: String| McpError::SpawnFailed { command: command.clone(), why };

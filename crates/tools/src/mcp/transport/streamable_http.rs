@@ -66,7 +66,7 @@ impl McpHttpClient {
         headers: &[(String, String)],
         access: &McpAccess,
     ) -> Result<Self, McpError> {
-        let no_url = || McpError::Unreachable(format!("{} is no http or https URL", strip_url_secrets(url)));
+        let no_url = || McpError::Unreachable(format!("{} is not an http or https URL", strip_url_secrets(url)));
         let parsed = Url::parse(url).map_err(|_| no_url())?;
         if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
             return Err(no_url());
@@ -336,7 +336,7 @@ impl StreamableHttpClient for McpHttpClient {
             () if kind.starts_with("application/json") && wants_answer => {
                 let message = self.inbound.read(&read_body(response, MAX_MESSAGE_BYTES).await?).await;
                 let message = message.ok_or_else(|| {
-                    StreamableHttpError::Client(McpHttpError("its answer is no message of the protocol".to_owned()))
+                    StreamableHttpError::Client(McpHttpError("its answer is not an MCP message".to_owned()))
                 })?;
                 Ok(StreamableHttpPostResponse::Json(message, session))
             }
