@@ -139,7 +139,7 @@ impl<'a, 'l> LayerParser<'a, 'l> {
             last_property(root, "permissions").filter(|property| has_deny_or_ask_rules(&property.value))
         {
             let wrong = self.reader.warning_at(property.name.range(), "Claude Code's `permissions` are not read here");
-            self.reader.report(wrong.help("write what they refuse as policies, or as hooks: docs/claude-hooks.md"));
+            self.reader.report(wrong.help("write what they deny as policies or hooks: see docs/claude-hooks.md"));
         }
         if let Some(property) = last_property(root, "disableAllHooks")
             && self.reader.read_boolean(root, "disableAllHooks") == Some(true)

@@ -78,10 +78,10 @@ pub enum UnarmedReason {
     #[error("the settings that held it can't be read")]
     FileBroken,
     /// The guard belongs to an extension that the command line excludes. Reported by the caller.
-    #[error("the command line leaves its extension {0} out")]
+    #[error("its extension {0} is left out on the command line")]
     ExtensionExcluded(String),
     /// The guard belongs to an extension that was active here before and is not any more. Reported by the caller.
-    #[error("its extension {0} was active here and is not any more")]
+    #[error("its extension {0} was active here and no longer is")]
     ExtensionInactive(String),
     /// The guard is declared in a folder that is not trusted. Reported by the caller.
     #[error("this folder is not trusted")]

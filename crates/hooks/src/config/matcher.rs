@@ -116,7 +116,7 @@ impl LayerParser<'_, '_> {
         for word in split_word_list(text).filter(unclear) {
             let (matcher, _) = Matcher::compile(MatcherSubject::ToolName, Some(word));
             if !known_tools().any(|tool| matcher.matches(tool)) {
-                let wrong = self.reader.warning(&property.value, format!("`{word}` is no known tool"));
+                let wrong = self.reader.warning(&property.value, format!("`{word}` is not a known tool"));
                 self.reader.report(wrong.help(tool_help(word)));
             }
         }

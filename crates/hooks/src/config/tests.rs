@@ -293,8 +293,8 @@ fn a_matcher_that_may_take_too_long_is_reported() {
 fn a_matcher_that_matches_nothing() {
     assert_snapshot!(diagnose_matcher("BeforeTool", r#""wrte_file""#), @"settings.json:2:15: warning: this matcher matches no known tool (did you mean `write_file`?)");
     assert_snapshot!(diagnose_matcher("AfterTool", r#""zzz.*""#), @"settings.json:2:15: warning: this matcher matches no known tool (the built-in tools are read_file, read_many_files, write_file, replace, list_directory, glob, search_file_content, run_shell_command, web_fetch, google_web_search, write_todos, save_memory, list_mcp_resources, read_mcp_resource, delegate_to_agent, activate_skill)");
-    assert_snapshot!(diagnose_matcher("BeforeTool", r#""write_file|replace_files""#), @"settings.json:2:15: warning: `replace_files` is no known tool (the built-in tools are read_file, read_many_files, write_file, replace, list_directory, glob, search_file_content, run_shell_command, web_fetch, google_web_search, write_todos, save_memory, list_mcp_resources, read_mcp_resource, delegate_to_agent, activate_skill)");
-    assert_snapshot!(diagnose_matcher("BeforeTool", r#""write_flie|replace""#), @"settings.json:2:15: warning: `write_flie` is no known tool (did you mean `write_file`?)");
+    assert_snapshot!(diagnose_matcher("BeforeTool", r#""write_file|replace_files""#), @"settings.json:2:15: warning: `replace_files` is not a known tool (the built-in tools are read_file, read_many_files, write_file, replace, list_directory, glob, search_file_content, run_shell_command, web_fetch, google_web_search, write_todos, save_memory, list_mcp_resources, read_mcp_resource, delegate_to_agent, activate_skill)");
+    assert_snapshot!(diagnose_matcher("BeforeTool", r#""write_flie|replace""#), @"settings.json:2:15: warning: `write_flie` is not a known tool (did you mean `write_file`?)");
     assert_eq!(diagnose_matcher("BeforeTool", r#""Edit|MultiEdit|Write|NotebookEdit""#), "");
     assert_eq!(diagnose_matcher("BeforeTool", r#""write_file|shell|mcp_x""#), "");
     assert_eq!(diagnose_matcher("SessionStart", r#""startup|compact""#), "");

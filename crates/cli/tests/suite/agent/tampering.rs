@@ -356,7 +356,7 @@ fn no_extension_is_switched_off_unseen() {
         for _ in 0..2 {
             let ran = run_attack(&sandbox, "true", &[]).expect_exit_code(52);
             assert_contains(&ran.stderr, "guard theirs (");
-            assert_contains(&ran.stderr, "was active here and is not any more");
+            assert_contains(&ran.stderr, "was active here and no longer is");
         }
         assert!(!sandbox.has_file("made"), "{linked}");
         // Disabling the extension in the settings is the permanent way.

@@ -31,7 +31,7 @@ fn a_guard_is_switched_off_by_a_person_who_knows() {
     let rules = json!({"guard": {"overrides": ["!/*"]}}).to_string();
     std::fs::write(sandbox.home().join(".gemini/extensions/extension-enablement.json"), rules).unwrap();
     let run = sandbox.run(&["-p", "hi"]).expect_exit_code(52);
-    assert!(run.stderr.contains("was active here and is not any more"), "{}", run.stderr);
+    assert!(run.stderr.contains("was active here and no longer is"), "{}", run.stderr);
     assert!(run.stderr.contains("hookwright extensions disable guard --consent"), "{}", run.stderr);
     extensions(&sandbox, &["disable", "guard", "--consent"]).expect_exit_code(0);
     sandbox.run(&["-p", "hi"]).expect_exit_code(0);

@@ -97,7 +97,7 @@ fn claude_code_settings_are_read_in_its_dialect() {
     assert_eq!(of(2).run_condition.agent_scope, Some(AgentScope::SubAgent));
     assert!(of(3).matcher.matches("exit") && of(4).matcher.matches("startup") && !of(4).matcher.matches("resume"));
     assert_snapshot!(diagnostic_lines(&declared), @"
-    settings.json:2:3: warning: Claude Code's `permissions` are not read here (write what they refuse as policies, or as hooks: docs/claude-hooks.md)
+    settings.json:2:3: warning: Claude Code's `permissions` are not read here (write what they deny as policies or hooks: see docs/claude-hooks.md)
     settings.json:5:99: warning: a timeout of 30000 s looks like milliseconds; timeouts are in seconds in this file (for 30000 ms, write 30)
     settings.json:6:85: warning: hooks of type `prompt` are not supported here; this one never runs; only \"command\" and \"http\" are
     settings.json:9:5: warning: events without a counterpart here, whose hooks never run: PostCompact, TaskCreated
