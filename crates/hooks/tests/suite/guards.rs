@@ -288,7 +288,11 @@ async fn guards_that_keep_rewriting_calls_end_in_a_deny() {
     };
     let engine = world.engine_with_hooks(EventKind::BeforeTool, json!([grows("one"), grows("two")])).build();
     let outcome = with_hang_timeout(engine.fire(&tool_call())).await;
-    assert!(deny_reason(&outcome).contains("could not judge what other hooks keep changing"), "{:?}", outcome.verdict);
+    assert!(
+        deny_reason(&outcome).contains("could not decide, because other hooks keep changing the event"),
+        "{:?}",
+        outcome.verdict
+    );
 }
 
 fn prompt_event(text: &'static str) -> BeforeAgent<'static> {

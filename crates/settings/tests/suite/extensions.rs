@@ -248,7 +248,7 @@ fn hooks_in_odd_places_are_read_and_reported() {
         "a/gemini-extension.json:1",
         "hooks in the manifest are read here, and ignored by Gemini CLI",
         "b/hooks/hooks.json:1:2",
-        "without `\"hooks\"` around them",
+        "have no `\"hooks\"` around them",
         "hooks in `./my-hooks.json` are read here",
         "no file of the extension",
         "hooks here are not read",
