@@ -104,7 +104,7 @@ fn write_answer(row: &HostEventInfo, verdict: &HostVerdict) -> HostResponse {
     let answer = match (row.kind, verdict.ruling) {
         (Some(EventKind::BeforeTool), Ruling::Pass | Ruling::Ask) if verdict.input.is_some() => {
             downgrade("rewrite", "deny");
-            decide("deny", "a hook changes this call's arguments, which Antigravity does not take")
+            decide("deny", "a hook changes this call's arguments, which Antigravity does not support")
         }
         (Some(EventKind::BeforeTool), Ruling::Pass) => json!({"decision": "allow"}),
         (Some(EventKind::BeforeTool), Ruling::Ask) => decide("force_ask", verdict.reason_or_default()),

@@ -161,11 +161,14 @@ fn write_permission(
         }
         (Ruling::Pass, Some(_)) => {
             downgrade("rewrite", "deny");
-            deny("a hook changes this call's arguments, and Cursor does not take changes here")
+            deny("a hook changes this call's arguments, which Cursor does not support here")
         }
         (Ruling::Ask, _) => {
             downgrade("ask", "deny");
-            deny(&format!("{} (you would be asked, which Cursor does not do for a hook)", verdict.reason_or_default()))
+            deny(&format!(
+                "{} (the hook wants to ask you, which Cursor does not support here)",
+                verdict.reason_or_default()
+            ))
         }
         (Ruling::Deny, _) => deny(verdict.reason_or_default()),
         (Ruling::Stop, _) => {

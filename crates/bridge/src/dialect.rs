@@ -148,7 +148,7 @@ pub enum PayloadError {
     #[error("there is no payload on stdin")]
     Empty,
     /// The payload is not a JSON object.
-    #[error("the payload is no JSON object: {0}")]
+    #[error("the payload is not a JSON object: {0}")]
     NotJsonObject(String),
     /// The payload exceeds [`MAX_PAYLOAD_BYTES`](crate::payload::MAX_PAYLOAD_BYTES).
     #[error("the payload is larger than {} MiB", crate::payload::MAX_PAYLOAD_BYTES >> 20)]
@@ -170,10 +170,10 @@ pub enum PayloadError {
         found: &'static str,
     },
     /// One field is there in two spellings with different values.
-    #[error("`{0}` and `{1}` of the payload do not say the same")]
+    #[error("`{0}` and `{1}` of the payload contradict each other")]
     ConflictingFields(&'static str, &'static str),
     /// The payload names another event than the installed entry.
-    #[error("the payload says that it is {said}, and this entry is for {told}")]
+    #[error("the payload says that it is {said}, but this entry is for {told}")]
     EventMismatch {
         /// The event that the payload names.
         said: String,
@@ -181,7 +181,7 @@ pub enum PayloadError {
         told: String,
     },
     /// The payload lacks a field that the event needs, or has a wrong one.
-    #[error("the payload is no {event}: {problem}")]
+    #[error("the payload is not a valid {event}: {problem}")]
     Incomplete {
         /// The event's name.
         event: String,

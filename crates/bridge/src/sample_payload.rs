@@ -22,7 +22,7 @@ pub enum SamplePayloadError {
         event: EventKind,
     },
     /// The agent would make several calls of this one.
-    #[error("{} has no one call for this `{tool}`", host.title())]
+    #[error("{} has no single call for this `{tool}`", host.title())]
     SplitCall {
         /// The agent whose payload was requested.
         host: Host,

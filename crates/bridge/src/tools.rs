@@ -194,7 +194,7 @@ fn rename_keys(
             continue;
         };
         if respelt.contains_key(name) {
-            mark_uncertain(format!("`{}` is a second spelling of an argument that is there already", display_key(key)));
+            mark_uncertain(format!("`{}` is a second spelling of an argument that is already given", display_key(key)));
             others.push((key, value));
             continue;
         }
@@ -207,7 +207,7 @@ fn rename_keys(
             Value::Null => {}
             // The host may parse such a string as a list.
             Value::String(text) if many && serde_json::from_str::<Vec<Value>>(text).is_ok() => {
-                mark_uncertain(format!("`{}` is a list within a text", display_key(key)));
+                mark_uncertain(format!("`{}` is a list inside a string", display_key(key)));
             }
             Value::String(_) if name != EDITS_KEY => {}
             _ if NON_TEXT_ARGUMENTS.contains(&name) && name != EDITS_KEY => {}

@@ -86,7 +86,7 @@ impl HostVerdict {
                 Ok(input) => changed = Some(input),
                 Err(why) => {
                     let title = host_event.host.title();
-                    let reason = format!("a hook changes this call in a way that {title} can't be told: {why}");
+                    let reason = format!("a hook changes this call in a way that {title} does not support: {why}");
                     self.add_ruling(Ruling::Deny, &reason);
                     self.downgrades.push(VerdictDowngrade { requested: "rewrite", applied: "deny" });
                     return;

@@ -50,7 +50,7 @@ pub enum ModelError {
         detail: String,
     },
     /// The answer exceeds the size limit.
-    #[error("the answer is larger than {} MiB and is given up; nothing of it counts", .largest >> 20)]
+    #[error("the answer is larger than {} MiB and was dropped", .largest >> 20)]
     TooLarge {
         /// The limit, in bytes of memory.
         largest: usize,

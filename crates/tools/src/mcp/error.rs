@@ -14,7 +14,7 @@ pub enum McpError {
     #[error("{0}")]
     Unreachable(String),
     /// No server listens at the address.
-    #[error("nobody answers at {place}: {why}")]
+    #[error("no server answers at {place}: {why}")]
     ConnectFailed {
         /// The address, without secrets.
         place: String,

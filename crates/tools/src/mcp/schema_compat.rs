@@ -39,7 +39,7 @@ pub(super) fn normalize_parameters(schema: Option<&Value>) -> Result<Value, Stri
         Some(other) => return Err(format!("its arguments are of type {other}, and must be an object")),
     }
     if !normalized.get("properties").is_none_or(Value::is_object) {
-        return Err("`properties` of its schema is no object".to_owned());
+        return Err("`properties` of its schema is not an object".to_owned());
     }
     normalized.entry("properties").or_insert_with(|| json!({}));
     Ok(Value::Object(normalized))

@@ -33,7 +33,7 @@ fn of_a_thousand_calls_at_once_none_slips_past_a_guard() {
         assert_eq!(run.stdout.trim(), "done", "{run:#?}");
         assert_eq!(refused_and_ran(&sandbox), (1000, 0), "{limits}");
         // No call was refused for lack of resources: they waited for one another.
-        assert_lacks(&run.stderr, "for want of room");
+        assert_lacks(&run.stderr, "for lack of resources");
     }
 }
 

@@ -9,7 +9,7 @@ use hookwright_settings::mcp::TokenFileError;
 #[non_exhaustive]
 pub enum OAuthError {
     /// The server is a program on this machine.
-    #[error("it is a program on this machine, which needs no signing in")]
+    #[error("it is a program on this machine, which needs no sign-in")]
     LocalServer,
     /// An address is refused.
     #[error("the {what} {url} is not used: {why}")]
@@ -23,7 +23,7 @@ pub enum OAuthError {
     #[error("{host}: {why}")]
     Unreachable { host: String, why: String },
     /// No authorisation server is known for this MCP server.
-    #[error("the server does not say who gives out tokens for it")]
+    #[error("the server does not name an authorisation server")]
     NoAuthorizationServer,
     /// The metadata of the authorisation server names another issuer.
     #[error("the authorisation server {expected} describes itself as {found}")]
@@ -42,10 +42,10 @@ pub enum OAuthError {
         found: String,
     },
     /// The authorisation server does not support PKCE, so codes could be stolen.
-    #[error("the authorisation server does not say that it knows PKCE with S256")]
+    #[error("the authorisation server does not declare support for PKCE with S256")]
     NoPkce,
     /// The settings name no client and the authorisation server registers none.
-    #[error("the authorisation server registers no programs by itself")]
+    #[error("the authorisation server does not let programs register themselves")]
     NoRegistration,
     /// The redirect URI does not lead to this machine.
     #[error("`redirectUri` must be http on 127.0.0.1, [::1] or localhost with a port, not {0}")]
@@ -54,7 +54,7 @@ pub enum OAuthError {
     #[error("can't listen on this machine")]
     NoListener(#[source] std::io::Error),
     /// A project's settings name endpoints of different servers.
-    #[error("a project's `authorizationUrl` and `tokenUrl` must be of one server")]
+    #[error("a project's `authorizationUrl` and `tokenUrl` must be on the same server")]
     MixedOrigins,
     /// The callback names another issuer than the authorisation server.
     #[error("the answer comes from {found}, not from {expected}")]
@@ -68,7 +68,7 @@ pub enum OAuthError {
     #[error("the authorisation server refuses: {0}")]
     Refused(String),
     /// The browser did not come back in time.
-    #[error("nobody came back from the browser within {} minutes", .0.as_secs() / 60)]
+    #[error("no answer came from the browser within {} minutes", .0.as_secs() / 60)]
     CallbackTimeout(Duration),
     /// The token can't be stored.
     #[error(transparent)]

@@ -225,7 +225,7 @@ pub(super) fn strip_url_secrets(url: &str) -> String {
             parsed.to_string()
         }
         // An unparsable address may contain secrets anywhere.
-        Err(_) => "what stands there".to_owned(),
+        Err(_) => "the given address".to_owned(),
     }
 }
 
@@ -241,7 +241,7 @@ fn request_error(error: reqwest::Error) -> StreamableHttpFailure {
 }
 
 /// The prefix of an error message for failed connections, by which they are recognised.
-pub(super) const CONNECT_FAILED_PREFIX: &str = "nobody is there: ";
+pub(super) const CONNECT_FAILED_PREFIX: &str = "no server is there: ";
 
 /// Returns the innermost cause, without the system's error number.
 fn root_cause(error: &dyn std::error::Error) -> String {
