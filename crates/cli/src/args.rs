@@ -40,7 +40,7 @@ pub(crate) use mcp::{McpAddArgs, McpArgs, McpCommand, McpScopeArg, McpTransportA
     version = crate::args::version_text(),
     max_term_width = 110,
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  hookwright demo                          see every hook event fire, offline\n  hookwright -p 'explain this project'      one answer, on stdout\n  git diff | hookwright -p 'review this'    with piped input\n  hookwright hooks list                    which hooks there are, and whether they can run"
+    after_help = "Examples:\n  hookwright demo                          see every hook event fire, offline\n  hookwright -p 'explain this project'     one answer, on stdout\n  git diff | hookwright -p 'review this'   with piped input\n  hookwright hooks list                    which hooks there are, and whether they can run"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -92,21 +92,21 @@ pub(crate) enum CliCommand {
     /// Install, update, list, write and manage extensions.
     #[command(alias = "extension")]
     Extensions(ProjectCommand<ExtensionsCommand>),
-    /// List, check and explain policies: the rules on which tools run, are refused or need asking.
+    /// List, check and explain policies: rules that allow a tool, deny it or make it ask the user.
     Policy(ProjectCommand<PolicyCommand>),
-    /// List what turns of the agent changed, and go back to before one of them.
+    /// List what the agent's turns changed, and restore the state before a turn.
     #[command(alias = "checkpoint")]
     Checkpoints(ProjectCommand<CheckpointsCommand>),
     /// Add, remove, list, test and switch MCP servers, and sign in to them.
     Mcp(McpArgs),
-    /// Answer an event of another agent: its hook payload on stdin, its kind of answer on stdout.
+    /// Answer a hook event of another agent: its payload on stdin, the answer in its format on stdout.
     #[command(
-        after_help = "Agents call this from the entries that `hookwright agents install AGENT` writes. The hooks are those of your\nsettings and the project's, under the same trust and the same rules as in a session.\n\nExample:\n  echo '{\"hook_event_name\": \"PreToolUse\", \"tool_name\": \"Bash\", \"tool_input\": {\"command\": \"ls\"}}' | hookwright bridge claude-code"
+        after_help = "Agents call this from the entries that `hookwright agents install AGENT` writes. They run the hooks of your\nsettings and of the project's, with the same trust and the same rules as a session.\n\nExample:\n  echo '{\"hook_event_name\": \"PreToolUse\", \"tool_name\": \"Bash\", \"tool_input\": {\"command\": \"ls\"}}' | hookwright bridge claude-code"
     )]
     Bridge(BridgeArgs),
     /// Check that every enabled hook could really run; the same as `hooks doctor`.
     Doctor {
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -114,17 +114,17 @@ pub(crate) enum CliCommand {
     },
     /// Print a script that completes commands and options in a shell.
     #[command(
-        after_help = "The script asks this program, and so knows your hooks, sessions, commands and settings.\n\nExamples:\n  hookwright completions bash > ~/.local/share/bash-completion/completions/hookwright\n  hookwright completions zsh > ~/.zfunc/_hookwright\n  hookwright completions fish > ~/.config/fish/completions/hookwright.fish"
+        after_help = "The script calls this program to complete the names of your hooks, sessions, commands and settings.\n\nExamples:\n  hookwright completions bash > ~/.local/share/bash-completion/completions/hookwright\n  hookwright completions zsh > ~/.zfunc/_hookwright\n  hookwright completions fish > ~/.config/fish/completions/hookwright.fish"
     )]
     Completions {
-        /// The shell.
+        /// The shell to print the script for.
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
     /// Print the manual page, or write all of them into a directory.
     #[command(after_help = "Examples:\n  hookwright man | man -l -\n  hookwright man ~/.local/share/man/man1")]
     Man {
-        /// Where to write one page for each command.
+        /// The directory to write one page per command into [default: print the main page].
         #[arg(value_name = "DIR")]
         directory: Option<PathBuf>,
     },
@@ -132,25 +132,25 @@ pub(crate) enum CliCommand {
     Config(ProjectCommand<ConfigCommand>),
     /// Print version, commit and platform; the same as `--version`.
     Version,
-    /// List, check, install and manage skills: instructions for kinds of tasks, loaded when they are needed.
+    /// List, check, install and manage skills: instructions for a kind of task, loaded when needed.
     #[command(alias = "skill")]
     Skills(ProjectCommand<SkillsCommand>),
-    /// List and check sub-agents: agents that a session's agent gives tasks to.
+    /// List and check sub-agents: agents that the main agent delegates tasks to.
     #[command(alias = "subagent")]
     Subagents(ProjectCommand<SubagentsCommand>),
-    /// Have other agents ask your hooks: list, install, uninstall, explain and check them.
+    /// Make other coding agents run your hooks: list, install, uninstall, explain and check.
     #[command(alias = "agent")]
     Agents(AgentsArgs),
     /// Watch hooks at work in a scripted session: no key, no network, nothing left behind.
     Demo {
-        /// What to watch.
+        /// Which demo to run.
         #[arg(value_enum, default_value_t)]
         which: DemoKind,
-        /// Keep the demo's project and say where it is.
+        /// Keep the demo's project and print its path.
         #[arg(long)]
         keep: bool,
     },
-    /// The MCP server of the demo, on stdin and stdout.
+    /// Serve the demo's MCP server on stdin and stdout.
     #[command(hide = true)]
     ServeDemoMcp,
 }
@@ -177,20 +177,20 @@ pub(crate) struct ProjectCommand<C: Subcommand> {
 /// Which project a command is about.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ProjectArgs {
-    /// The project's directory [default: the current one].
+    /// The project's directory [default: the current directory].
     #[arg(long, global = true, value_name = "DIR", num_args = 0..=1)]
     pub(crate) project: Option<Option<PathBuf>>,
-    /// Treat the project's folder as trusted, this once.
+    /// Treat the project's folder as trusted for this run only.
     #[arg(long, global = true)]
     pub(crate) skip_trust: bool,
 }
 
-/// Whose something is.
+/// The settings that a command reads or changes: the user's or the project's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScopeArg {
-    /// The user's, everywhere.
+    /// Your own settings, for all projects.
     User,
-    /// This project's.
+    /// This project's settings.
     Workspace,
 }
 

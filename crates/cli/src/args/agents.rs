@@ -7,7 +7,7 @@ use super::ProjectArgs;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  hookwright agents                           which are here, and which ask your hooks\n  hookwright agents install claude-code       for all of your projects; asks first\n  hookwright agents install codex --project   for everybody who works on this project\n  hookwright agents doctor codex --live       does a deny hold on this machine?\n  hookwright agents trace --follow            who is asked what, and what came of it"
+    after_help = "Examples:\n  hookwright agents                           which agents are here, and which run your hooks\n  hookwright agents install claude-code       for all of your projects; asks first\n  hookwright agents install codex --project   for everyone who works on this project\n  hookwright agents doctor codex --live       does a deny hold on this machine?\n  hookwright agents trace --follow            which agent asked, and what was decided"
 )]
 pub(crate) struct AgentsArgs {
     #[command(subcommand)]
@@ -24,91 +24,91 @@ pub(crate) enum AgentsCommand {
     /// List the agents found here: version, wired or not, trusted by the agent or not, last verified.
     #[command(after_help = "Examples:\n  hookwright agents list\n  hookwright agents list --json")]
     List {
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Have an agent ask Hookwright's hooks: one entry per event in that agent's own settings; shows the change and asks.
+    /// Make an agent run your hooks: writes one entry per event into its settings; shows the change and asks first.
     #[command(
-        after_help = "Your own settings call this program by its whole path. A project's (--project) call\n`hookwright` by name, because they are shared: on a machine without it, every call is\nrefused, with words. What you have to confirm in the agent itself is said at the end.\n\nExamples:\n  hookwright agents install claude-code\n  hookwright agents install codex --project --dry-run\n  hookwright agents install cursor --yes"
+        after_help = "Entries in your own settings call this program by its full path. Entries in a project's\nsettings (--project) are shared, so they call `hookwright` by name: on a machine without it,\nevery call is refused with a message that says so. The last lines of the output say what\nyou still have to confirm in the agent itself.\n\nExamples:\n  hookwright agents install claude-code\n  hookwright agents install codex --project --dry-run\n  hookwright agents install cursor --yes"
     )]
     Install(AgentInstallArgs),
-    /// Take Hookwright's entries out of an agent's settings, and nothing else; shows the change and asks.
+    /// Remove Hookwright's entries from an agent's settings, and nothing else; shows the change and asks first.
     #[command(
         after_help = "Examples:\n  hookwright agents uninstall claude-code\n  hookwright agents uninstall codex --project --yes"
     )]
     Uninstall(AgentInstallArgs),
-    /// Say in plain words which of your hooks lose what under an agent.
+    /// Explain which of your hooks an agent limits, and how.
     #[command(
         after_help = "Examples:\n  hookwright agents explain codex\n  hookwright agents explain qwen secret-scanner --json"
     )]
     Explain {
-        /// The agent.
+        /// The agent's name.
         #[arg(value_parser = host_parser())]
         agent: Host,
-        /// Only this hook: its name, or its command.
+        /// Explain only this hook: its name or its command.
         hook: Option<String>,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Check that an agent really asks Hookwright: exit 1 if something is wrong.
+    /// Check that an agent really calls Hookwright: exit 1 if something is wrong.
     #[command(
         after_help = "Examples:\n  hookwright agents doctor codex\n  hookwright agents doctor claude-code --live"
     )]
     Doctor {
-        /// The agent.
+        /// The agent's name.
         #[arg(value_parser = host_parser())]
         agent: Host,
-        /// Also run the agent's own program against a stand-in for its model, and look whether a deny holds: without a key,
-        /// in half a minute, in a home and project of its own.
+        /// Also run the agent's own program against a fake model and check whether a deny holds. Needs no key, takes half a
+        /// minute, and runs in a temporary home and project.
         #[arg(long)]
         live: bool,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show what agents asked through the bridge: who decided what, when, and what was lost on the way.
+    /// Show the events that agents sent through the bridge: what each hook decided, when, and what was lost.
     #[command(
-        after_help = "Arguments, prompts and results are not kept; what is, see docs/bridge.md.\n\nExamples:\n  hookwright agents trace\n  hookwright agents trace --agent codex --refused --last 100\n  hookwright agents trace --follow\n  hookwright agents trace --json | jq 'select(.ms > 100)'"
+        after_help = "Arguments, prompts and results are not recorded; docs/bridge.md lists what is.\n\nExamples:\n  hookwright agents trace\n  hookwright agents trace --agent codex --refused --last 100\n  hookwright agents trace --follow\n  hookwright agents trace --json | jq 'select(.ms > 100)'"
     )]
     Trace(AgentTraceArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AgentTraceArgs {
-    /// Only what this agent asked.
+    /// Only events of this agent.
     #[arg(long, value_parser = host_parser())]
     pub(crate) agent: Option<Host>,
-    /// Only the session of this id, as the agent calls it.
+    /// Only the session with this id, as the agent names it.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Only what was not simply let pass: refused, asked about, or lost on the way.
+    /// Only events that did not simply pass: refused, asked about, or with a decision that was lost.
     #[arg(long)]
     pub(crate) refused: bool,
-    /// At most so many events, the latest ones.
+    /// Show at most this many events, the latest ones.
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) last: usize,
-    /// Go on with whatever comes.
+    /// Keep running and print new events as they come.
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Print the lines of JSON as they are kept.
+    /// Print the recorded JSON lines as they are.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AgentInstallArgs {
-    /// The agent.
+    /// The agent's name.
     #[arg(value_parser = host_parser())]
     pub(crate) agent: Host,
-    /// In the user's settings, for all projects; the default. `--project` is for the project's.
+    /// Change the agent's user settings, for all projects (the default); `--project` changes the project's.
     #[arg(long, conflicts_with = "project")]
     pub(crate) user: bool,
     /// Only show what would change.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Agree to the change.
+    /// Make the change without asking.
     #[arg(short, long)]
     pub(crate) yes: bool,
 }

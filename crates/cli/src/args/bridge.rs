@@ -12,10 +12,10 @@ pub(crate) struct BridgeArgs {
     /// The agent that calls: claude-code, codex, copilot, cursor, qwen, droid, grok, gemini-cli, antigravity or opencode.
     #[arg(value_name = "AGENT", value_parser = parse_host)]
     pub(crate) agent: Host,
-    /// The event that the entry is for, in the agent's own words; a payload that says another is refused.
+    /// The event that the entry is for, as the agent names it; a payload with another event is refused.
     #[arg(long, value_name = "NAME")]
     pub(crate) event: Option<String>,
-    /// How many seconds the agent waits for the entry [default: what that agent waits where nothing is said].
+    /// How many seconds the agent waits for the entry [default: the agent's own default].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) deadline: Option<Duration>,
 }
@@ -52,14 +52,14 @@ fn non_option_value(value: String) -> Option<String> {
 pub(crate) fn parse_host(name: &str) -> Result<Host, String> {
     Host::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Host::all().map(Host::name).collect();
-        format!("no agent is called that; the agents are {}", names.join(", "))
+        format!("there is no agent of that name; the agents are {}", names.join(", "))
     })
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is needed".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "it must be a number of seconds".to_owned())?;
     if !(0.2..=86_400.0).contains(&seconds) {
-        return Err("between 0.2 and 86400 seconds are possible".to_owned());
+        return Err("it must be between 0.2 and 86400 seconds".to_owned());
     }
     Ok(Duration::from_secs_f64(seconds))
 }

@@ -4,57 +4,57 @@ use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CheckpointsCommand {
-    /// List the turns that can be gone back to.
+    /// List the turns that can be undone.
     #[command(after_help = "Examples:\n  hookwright checkpoints list\n  hookwright checkpoints list --json")]
     List {
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show what going back to before a turn would do, with the differences.
+    /// Show what a restore would change, with the differences.
     #[command(after_help = "Examples:\n  hookwright checkpoints show 12\n  hookwright checkpoints show latest --json")]
     Show {
-        /// Its number, or `latest`.
+        /// The checkpoint's number, or `latest`.
         #[arg(value_name = "NUMBER")]
         which: String,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Go back to before a turn: its files, the conversation or both. That can be undone.
+    /// Restore the state before a turn: its files, the conversation or both. A restore can be undone.
     #[command(
-        after_help = "Exit code 1 if a file is left as it is; which, and why, is said. What guards are made of is never kept nor brought back.\n\nExamples:\n  hookwright checkpoints restore 12\n  hookwright checkpoints restore latest --yes --what both"
+        after_help = "The exit code is 1 if a file was left as it is; the output says which, and why. The files of guards are\nneither saved nor restored.\n\nExamples:\n  hookwright checkpoints restore 12\n  hookwright checkpoints restore latest --yes --what both"
     )]
     Restore(CheckpointRestoreArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointRestoreArgs {
-    /// Its number, or `latest`.
+    /// The checkpoint's number, or `latest`.
     #[arg(value_name = "NUMBER")]
     pub(crate) which: String,
-    /// What to bring back.
+    /// What to restore.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) what: RestoreTargetArg,
-    /// Bring back files too that somebody has changed since the agent did.
+    /// Also restore files that were changed after the agent's turn; those changes are lost.
     #[arg(long)]
     pub(crate) overwrite: bool,
-    /// Do not ask.
+    /// Restore without asking.
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Print JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What is brought back.
+/// The part of a checkpoint that is restored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RestoreTargetArg {
-    /// Files.
+    /// Only the files that the turn changed.
     #[default]
     Files,
-    /// The conversation.
+    /// Only the conversation, up to the turn's prompt.
     Conversation,
-    /// Both.
+    /// The files and the conversation.
     Both,
 }

@@ -8,107 +8,107 @@ use super::ScopeArg;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExtensionsCommand {
-    /// Install an extension: shows what it brings, and asks.
+    /// Install an extension: shows what it contains and asks first.
     #[command(
         after_help = "Examples:\n  hookwright extensions install https://github.com/OWNER/REPO --ref v1.2.0\n  hookwright extensions install ./my-extension\n  hookwright extensions install https://example.org/my-extension.tar.gz --consent"
     )]
     Install(ExtensionInstallArgs),
-    /// Remove extensions; what a linked one links to stays.
+    /// Remove extensions; the folder of a linked one is kept.
     #[command(after_help = "Example:\n  hookwright extensions uninstall my-extension")]
     Uninstall {
-        /// Their names, or where they came from.
+        /// Names of extensions, or the sources they were installed from.
         names: Vec<String>,
-        /// Remove all of them.
+        /// Remove all extensions.
         #[arg(long, conflicts_with = "names")]
         all: bool,
-        /// Agree that guards go with them.
+        /// Agree to the loss of their guards without being asked.
         #[arg(long)]
         consent: bool,
     },
-    /// Get the newest version: shows what has changed, and asks where that runs or decides something.
+    /// Install the newest version: shows the changes, and asks first if they include code or permissions.
     #[command(
         after_help = "Examples:\n  hookwright extensions update my-extension\n  hookwright extensions update --all"
     )]
     Update {
-        /// Its name.
+        /// The extension's name.
         #[arg(conflicts_with = "all")]
         name: Option<String>,
-        /// Update all of them.
+        /// Update all extensions.
         #[arg(long)]
         all: bool,
-        /// Agree to what has changed.
+        /// Agree to the changes without being asked.
         #[arg(long)]
         consent: bool,
     },
-    /// List what is installed, where it came from and what it brings.
+    /// List installed extensions, their sources and their contents.
     #[command(after_help = "Examples:\n  hookwright extensions list\n  hookwright extensions list --json")]
     List {
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
     /// Use a folder as an extension where it is, while you write it.
     #[command(after_help = "Example:\n  hookwright extensions link ./my-extension")]
     Link {
-        /// The folder.
+        /// The extension's folder.
         path: PathBuf,
-        /// Agree to what it brings.
+        /// Agree to its contents without being asked.
         #[arg(long)]
         consent: bool,
     },
     /// Enable an extension.
     #[command(after_help = "Example:\n  hookwright extensions enable my-extension --scope workspace")]
     Enable {
-        /// Its name.
+        /// The extension's name.
         name: String,
-        /// Where.
+        /// Where the change applies.
         #[arg(long, value_enum, default_value_t = ScopeArg::User, ignore_case = true)]
         scope: ScopeArg,
     },
     /// Disable an extension.
     #[command(after_help = "Example:\n  hookwright extensions disable my-extension --scope workspace")]
     Disable {
-        /// Its name.
+        /// The extension's name.
         name: String,
-        /// Where.
+        /// Where the change applies.
         #[arg(long, value_enum, default_value_t = ScopeArg::User, ignore_case = true)]
         scope: ScopeArg,
-        /// Agree that guards go with it.
+        /// Agree to the loss of its guards without being asked.
         #[arg(long)]
         consent: bool,
     },
-    /// Write a new extension, which works and passes its own tests.
+    /// Write a new extension from a template that works and passes its own tests.
     #[command(
         after_help = "Examples:\n  hookwright extensions new my-extension\n  hookwright extensions new my-guard hooks && hookwright extensions validate my-guard"
     )]
     New {
-        /// The folder to write it to; its name becomes the extension's.
+        /// The folder to create; the extension is named after it.
         path: PathBuf,
-        /// What it brings [default: context].
+        /// What the extension contains [default: context].
         #[arg(value_enum)]
         template: Option<ExtensionTemplate>,
     },
-    /// Check an extension: what loads, what does not, and what is wrong; exit 1 on errors, 0 on warnings only.
+    /// Check an extension: which parts load, and what is wrong; exit 1 on errors, 0 on warnings only.
     #[command(
         after_help = "Examples:\n  hookwright extensions validate ./my-extension\n  hookwright extensions validate . --json"
     )]
     Validate {
-        /// Its folder.
+        /// The extension's folder.
         path: PathBuf,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Give values to the settings of extensions, or show which have one.
+    /// Set the values of an extension's settings, or show which have one.
     #[command(
         after_help = "Examples:\n  hookwright extensions config my-extension\n  hookwright extensions config my-extension API_KEY --scope workspace\n  pass show key | hookwright extensions config my-extension API_KEY"
     )]
     Config {
-        /// Its name [default: all].
+        /// The extension's name [default: all].
         name: Option<String>,
-        /// The setting's name, or its variable's [default: all].
+        /// The setting's name, or the name of its variable [default: all].
         setting: Option<String>,
-        /// Whose value it is.
+        /// Where the value is stored and applies.
         #[arg(long, value_enum, default_value_t = ScopeArg::User, ignore_case = true)]
         scope: ScopeArg,
     },
@@ -118,35 +118,35 @@ pub(crate) enum ExtensionsCommand {
 pub(crate) struct ExtensionInstallArgs {
     /// A folder, an archive (.tar.gz, .tgz, .zip), or an address that git or a browser understands.
     pub(crate) source: String,
-    /// The branch, tag or commit.
+    /// The branch, tag or commit to install.
     #[arg(long = "ref", value_name = "REF")]
     pub(crate) reference: Option<String>,
-    /// Let sessions look for newer versions, and say so; none is put in place unasked.
+    /// Let sessions look for newer versions and report them; nothing is installed without asking.
     #[arg(long)]
     pub(crate) auto_update: bool,
-    /// Agree to what it brings.
+    /// Agree to its contents without being asked.
     #[arg(long)]
     pub(crate) consent: bool,
-    /// Ask for no values of its settings.
+    /// Do not ask for the values of its settings.
     #[arg(long)]
     pub(crate) skip_settings: bool,
 }
 
-/// What a new extension brings.
+/// What a new extension contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExtensionTemplate {
-    /// A guard, its script and its test.
+    /// A guard with its script and its test.
     Hooks,
-    /// A slash command.
+    /// A custom slash command.
     #[value(alias = "custom-commands")]
     Commands,
-    /// An MCP server.
+    /// An MCP server with its test.
     McpServer,
     /// Instructions for the model.
     Context,
-    /// A skill.
+    /// A skill that the model loads when needed.
     #[value(alias = "skills")]
     Skill,
-    /// A sub-agent.
+    /// A sub-agent that the model delegates to.
     Agent,
 }

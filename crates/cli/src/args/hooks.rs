@@ -16,25 +16,25 @@ pub(crate) enum HooksCommand {
     /// Show everything about one hook.
     #[command(after_help = "Example:\n  hookwright hooks show secret-scanner")]
     Show {
-        /// The hook's name, or its command.
+        /// The hook's name or its command.
         #[arg(add = completions::hook_names())]
         name: String,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
     /// Check settings files: exit 1 on errors, 0 on warnings only.
     #[command(after_help = "Examples:\n  hookwright hooks validate\n  hookwright hooks validate hooks.json --json")]
     Validate {
-        /// Files to check [default: every layer's settings].
+        /// Files to check [default: the settings files of every level].
         files: Vec<PathBuf>,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
     /// Check that every enabled hook could really run; exit 1 if one could not.
     Doctor {
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -46,16 +46,16 @@ pub(crate) enum HooksCommand {
         /// The event [default: the settings].
         #[arg(value_parser = event_parser())]
         event: Option<EventKind>,
-        /// Only what hooks receive.
+        /// Print only the schema of what hooks receive.
         #[arg(long, requires = "event", conflicts_with = "output")]
         input: bool,
-        /// Only what hooks may answer.
+        /// Print only the schema of what hooks may answer.
         #[arg(long, requires = "event")]
         output: bool,
     },
-    /// Run the hooks of an event exactly as a session would: exit 0 allowed, 2 denied or stopped, 3 ask.
+    /// Run an event's hooks exactly as a session would: exit 0 allowed, 2 denied or stopped, 3 ask.
     #[command(
-        after_help = "What is not given is a small, harmless sample of the event.\n\nExamples:\n  hookwright hooks fire SessionStart\n  hookwright hooks fire BeforeTool --tool write_file --args '{\"file_path\": \"a.txt\", \"content\": \"hi\"}'\n  hookwright hooks fire BeforeAgent --prompt 'fix the tests' --json\n  hookwright hooks fire AfterModel --print-input > event.json\n  hookwright hooks fire AfterModel --input event.json"
+        after_help = "Fields that you do not give are filled in with a small, harmless sample.\n\nExamples:\n  hookwright hooks fire SessionStart\n  hookwright hooks fire BeforeTool --tool write_file --args '{\"file_path\": \"a.txt\", \"content\": \"hi\"}'\n  hookwright hooks fire BeforeAgent --prompt 'fix the tests' --json\n  hookwright hooks fire AfterModel --print-input > event.json\n  hookwright hooks fire AfterModel --input event.json"
     )]
     Fire(HookFireArgs),
     /// Run hook tests: `*.hooktest.toml` files, by default those under `.gemini/`.
@@ -68,42 +68,42 @@ pub(crate) enum HooksCommand {
         /// Only cases whose name contains this.
         #[arg(long, value_name = "TEXT")]
         filter: Option<String>,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Enable a hook.
+    /// Switch a hook on.
     Enable {
-        /// The hook's name, or its command.
+        /// The hook's name or its command.
         #[arg(add = completions::hook_names())]
         name: String,
     },
-    /// Disable a hook.
+    /// Switch a hook off.
     Disable {
-        /// The hook's name, or its command.
+        /// The hook's name or its command.
         #[arg(add = completions::hook_names())]
         name: String,
     },
-    /// Enable every hook.
+    /// Switch every hook on.
     EnableAll,
-    /// Disable every hook.
+    /// Switch every hook off.
     DisableAll,
-    /// Trust new and changed project hooks and what agents changed of the guards, or show which wait for it.
+    /// Trust new and changed project hooks and guard files that agents changed; without a name, show them.
     #[command(
         after_help = "Examples:\n  hookwright hooks trust            show what is new or changed\n  hookwright hooks trust guard      trust one hook\n  hookwright hooks trust --all      trust all of them\n  hookwright hooks trust --folder   trust this folder"
     )]
     Trust {
-        /// The hook's name, or its command.
+        /// The hook's name or its command.
         #[arg(conflicts_with = "all", add = completions::hook_names())]
         name: Option<String>,
-        /// Trust all of the project's hooks, and what agents changed of the guards.
+        /// Trust all of the project's hooks, and all guard files that agents changed.
         #[arg(long)]
         all: bool,
         /// Trust the project's folder itself, so that its settings and hooks are loaded.
         #[arg(long)]
         folder: bool,
     },
-    /// Take over the hooks of another agent.
+    /// Copy the hooks of another agent into your settings.
     #[command(
         after_help = "Examples:\n  hookwright hooks migrate --from-claude --dry-run\n  hookwright hooks migrate --from-claude --verify"
     )]
@@ -113,30 +113,30 @@ pub(crate) enum HooksCommand {
         after_help = "Example:\n  hookwright hooks new guard --event BeforeTool --matcher run_shell_command --lang python"
     )]
     New(HookNewArgs),
-    /// Take over a shipped example: its script, its settings entry and its tests; without a name, list them.
+    /// Copy a shipped example: its script, its settings entry and its tests; without a name, list the examples.
     #[command(after_help = "Examples:\n  hookwright hooks add\n  hookwright hooks add secret-scanner --user")]
     Add(HookAddArgs),
-    /// Take a hook out of the settings that declare it; its script stays.
+    /// Remove a hook from the settings that declare it; its script is kept.
     #[command(after_help = "Example:\n  hookwright hooks remove secret-scanner --scope user")]
     Remove(HookRemoveArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HookAddArgs {
-    /// The example [default: list them].
+    /// The example's name [default: list the examples].
     #[arg(add = completions::example_candidates())]
     pub(crate) example: Option<String>,
-    /// For all your projects: under ~/.gemini.
+    /// For all your projects: write it under ~/.gemini.
     #[arg(long)]
     pub(crate) user: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HookRemoveArgs {
-    /// The hook's name, or its command.
+    /// The hook's name or its command.
     #[arg(add = completions::hook_names())]
     pub(crate) name: String,
-    /// Whose hook, where several have the name.
+    /// Whose hook to remove, if several have that name.
     #[arg(long, value_enum, value_name = "SCOPE")]
     pub(crate) scope: Option<ScopeArg>,
 }
@@ -146,14 +146,14 @@ pub(crate) struct HookListArgs {
     /// Only this event's hooks.
     #[arg(long, value_parser = event_parser())]
     pub(crate) event: Option<EventKind>,
-    /// Print JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HookFireArgs {
-    /// The event.
+    /// The event to fire.
     #[arg(value_parser = event_parser())]
     pub(crate) event: EventKind,
     /// The event's own fields as JSON, from a file or from stdin [default: a sample].
@@ -162,39 +162,39 @@ pub(crate) struct HookFireArgs {
     /// Tool events: the tool's name.
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Tool events: its arguments [default: a sample].
+    /// Tool events: the tool's arguments [default: a sample].
     #[arg(long, value_name = "JSON", requires = "tool")]
     pub(crate) args: Option<String>,
     /// Agent events: the user's prompt.
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
-    /// As if it happened in that agent: its words in, its kind of answer out. With --input, what that agent would send.
+    /// Fire it as that agent would: show its payload in and the answer out. With --input, read that agent's payload.
     #[arg(long = "as", value_name = "AGENT", value_parser = bridge::parse_host)]
     pub(crate) host: Option<hookwright_bridge::Host>,
     /// Run nothing; print the event's fields, for a file that --input reads.
     #[arg(long)]
     pub(crate) print_input: bool,
-    /// Print JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HookMigrateArgs {
-    /// From Claude Code's settings.
+    /// Copy the hooks of Claude Code's settings.
     #[arg(long, required = true)]
     pub(crate) from_claude: bool,
     /// Only show what would change.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Change nothing; fire every guard with sample calls, as Claude Code would run it and as it is taken over, and show both
+    /// Change nothing; run every guard with sample calls, once as Claude Code would and once as a copied hook, and show both
     /// answers. Exit 1 if they differ.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) verify: bool,
     /// With --verify: print JSON.
     #[arg(long, requires = "verify")]
     pub(crate) json: bool,
-    /// Only from and to the user's own settings; `--project` takes over only the project's.
+    /// Copy only the user's own hooks; `--project` copies only the project's.
     #[arg(long)]
     pub(crate) user: bool,
 }
@@ -203,19 +203,19 @@ pub(crate) struct HookMigrateArgs {
 pub(crate) struct HookNewArgs {
     /// The hook's name: letters, digits, `-` and `_`.
     pub(crate) name: String,
-    /// The event it runs on.
+    /// The event that it runs on.
     #[arg(long, value_parser = event_parser())]
     pub(crate) event: EventKind,
-    /// When it runs [default: always].
+    /// Which tools or occasions it runs for [default: all].
     #[arg(long)]
     pub(crate) matcher: Option<String>,
-    /// Declare it as a guard: one that must be awake.
+    /// Declare it as a guard: if it fails, the call is blocked.
     #[arg(long)]
     pub(crate) guard: bool,
-    /// For all your projects: under ~/.gemini.
+    /// For all your projects: write it under ~/.gemini.
     #[arg(long)]
     pub(crate) user: bool,
-    /// As a worker: one process for the session, instead of one for every event.
+    /// Write it as a worker: one process for the whole session, instead of one for every event.
     #[arg(long)]
     pub(crate) worker: bool,
     /// The script's language.

@@ -16,7 +16,7 @@ pub(crate) struct McpArgs {
 pub(crate) enum McpCommand {
     /// Add a server to the settings, or replace one: exit 1 if nothing was written.
     #[command(
-        after_help = "Options are read wherever they stand, and unknown ones are the server's own; `--` ends them.\n\nExamples:\n  hookwright mcp add files npx -y @modelcontextprotocol/server-filesystem .\n  hookwright mcp add -s user -e TOKEN='$GITHUB_TOKEN' github github-mcp -- --port 3000\n  hookwright mcp add docs https://example.com/mcp -H 'X-Key: $DOCS_KEY'"
+        after_help = "Options may stand anywhere before `--`. Unknown options are passed to the server.\n\nExamples:\n  hookwright mcp add files npx -y @modelcontextprotocol/server-filesystem .\n  hookwright mcp add -s user -e TOKEN='$GITHUB_TOKEN' github github-mcp -- --port 3000\n  hookwright mcp add docs https://example.com/mcp -H 'X-Key: $DOCS_KEY'"
     )]
     Add(McpAddArgs),
     /// Remove a server from the settings: exit 1 if there is none of that name.
@@ -24,34 +24,34 @@ pub(crate) enum McpCommand {
     Remove {
         /// The server's name.
         name: String,
-        /// Whose settings.
+        /// Whose settings to change.
         #[arg(short, long, value_enum, value_name = "SCOPE", default_value_t = McpScopeArg::Project)]
         scope: McpScopeArg,
     },
-    /// List every server, whether it counts here, and whether it answers: exit 0 whatever they say.
+    /// List every server, whether it is used here, and whether it answers: always exits with 0.
     #[command(after_help = "Examples:\n  hookwright mcp list\n  hookwright mcp list --no-connect --json")]
     List {
-        /// Start and ask nobody.
+        /// Do not start or contact any server.
         #[arg(long)]
         no_connect: bool,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         place: ProjectArgs,
     },
-    /// Ask one server what it has, and how long it takes: exit 1 if it does not answer.
+    /// Connect to one server, and show what it offers and how long it takes: exit 1 if it does not answer.
     #[command(after_help = "Example:\n  hookwright mcp test files --json")]
     Test {
         /// The server's name.
         name: String,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         place: ProjectArgs,
     },
-    /// Sign in to a server elsewhere, with the address that is printed: exit 1 if that was not done.
+    /// Sign in to a remote server, through the address that is printed: exit 1 if you did not sign in.
     #[command(after_help = "Example:\n  hookwright mcp auth docs")]
     Auth {
         /// The server's name.
@@ -78,45 +78,45 @@ pub(crate) enum McpCommand {
 pub(crate) struct McpAddArgs {
     /// The server's name.
     pub(crate) name: String,
-    /// The program (stdio), or the address (http, sse).
+    /// The program (stdio) or the address (http, sse).
     #[arg(value_name = "COMMAND|URL")]
     pub(crate) target: String,
     /// The program's arguments.
     pub(crate) args: Vec<String>,
-    /// Whose settings.
+    /// Where to write it.
     #[arg(short, long, value_enum, value_name = "SCOPE", default_value_t = McpScopeArg::Project)]
     pub(crate) scope: McpScopeArg,
-    /// How it is reached [default: stdio, and for an address http, else sse].
+    /// How to reach it [default: stdio; for an address http, then sse].
     #[arg(short, long, visible_alias = "type", value_enum, value_name = "KIND")]
     pub(crate) transport: Option<McpTransportArg>,
-    /// A variable for the program; `$NAME` in it is filled in at every start.
+    /// A variable for the program; `$NAME` in it is replaced at every start.
     #[arg(short, long, value_name = "KEY=VALUE")]
     pub(crate) env: Vec<String>,
-    /// A header for every request; `$NAME` in it is filled in at every start.
+    /// A header for every request; `$NAME` in it is replaced at every start.
     #[arg(short = 'H', long, value_name = "NAME: VALUE")]
     pub(crate) header: Vec<String>,
     /// How long a request may take, in milliseconds [default: 600000].
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: Option<u64>,
-    /// Let its tools run unasked; only in your own settings.
+    /// Let its tools run without asking; only possible in your own settings.
     #[arg(long)]
     pub(crate) trust: bool,
-    /// What it is for.
+    /// What the server is for.
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
-    /// The only tools of it that there are.
+    /// Use only these of its tools.
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]
     pub(crate) include_tools: Vec<String>,
-    /// Tools of it that there are not.
+    /// Do not use these of its tools.
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]
     pub(crate) exclude_tools: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum McpScopeArg {
-    /// Yours, for every project.
+    /// Your own settings, for every project.
     User,
-    /// The project's.
+    /// The project's settings.
     Project,
 }
 
@@ -131,11 +131,11 @@ impl McpScopeArg {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum McpTransportArg {
-    /// A program.
+    /// A program on this machine.
     Stdio,
-    /// Server-sent events.
+    /// HTTP with server-sent events.
     Sse,
-    /// Streamable HTTP.
+    /// MCP's streamable HTTP transport.
     Http,
 }
 

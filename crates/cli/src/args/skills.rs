@@ -8,13 +8,13 @@ use super::ScopeArg;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsCommand {
-    /// List every skill, whose it is, and whether the model is offered it.
+    /// List every skill, its source, and whether the model can use it.
     #[command(after_help = "Examples:\n  hookwright skills list\n  hookwright skills list --json")]
     List {
-        /// Also built-in ones, of which there are none.
+        /// Also list built-in skills (there are none).
         #[arg(long, hide = true)]
         all: bool,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -23,13 +23,13 @@ pub(crate) enum SkillsCommand {
         after_help = "Examples:\n  hookwright skills validate .gemini/skills/pdf\n  hookwright skills validate ~/.agents/skills --json"
     )]
     Validate {
-        /// The folder, or its SKILL.md.
+        /// The skill's folder, its SKILL.md, or a folder of skills.
         path: PathBuf,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Install skills: shows what comes, and asks.
+    /// Install skills: shows what would be installed and asks first.
     #[command(
         after_help = "Examples:\n  hookwright skills install https://github.com/OWNER/REPO --path skills/pdf\n  hookwright skills install ./my-skill --scope workspace"
     )]
@@ -37,32 +37,32 @@ pub(crate) enum SkillsCommand {
     /// Use a skill's folder where it is, while you write it.
     #[command(after_help = "Example:\n  hookwright skills link ./my-skill")]
     Link {
-        /// The folder.
+        /// The skill's folder.
         path: PathBuf,
-        /// Agree to what it brings.
+        /// Agree to its contents without being asked.
         #[arg(long)]
         consent: bool,
     },
     /// Remove an installed skill.
     #[command(after_help = "Example:\n  hookwright skills uninstall pdf --scope workspace")]
     Uninstall {
-        /// Its name.
+        /// The skill's name.
         name: String,
-        /// From where.
+        /// Where it is installed.
         #[arg(long, value_enum, default_value_t = ScopeArg::User, ignore_case = true)]
         scope: ScopeArg,
     },
-    /// Offer a skill to the model again.
+    /// Let the model use a skill again.
     Enable {
-        /// Its name.
+        /// The skill's name.
         name: String,
     },
-    /// Offer a skill to the model no more.
+    /// Stop the model from using a skill.
     #[command(after_help = "Example:\n  hookwright skills disable pdf --scope user")]
     Disable {
-        /// Its name.
+        /// The skill's name.
         name: String,
-        /// In whose settings [default: the workspace's where it has any, else the user's].
+        /// Whose settings to change [default: the workspace's if it has any, else the user's].
         #[arg(short, long, value_enum, ignore_case = true)]
         scope: Option<ScopeArg>,
     },
@@ -72,16 +72,16 @@ pub(crate) enum SkillsCommand {
 pub(crate) struct SkillInstallArgs {
     /// A folder, an archive (.tar.gz, .tgz, .zip), or an address that git or a browser understands.
     pub(crate) source: String,
-    /// The branch, tag or commit.
+    /// The branch, tag or commit to install.
     #[arg(long = "ref", value_name = "REF")]
     pub(crate) reference: Option<String>,
-    /// Where they are to count.
+    /// Where the skills apply.
     #[arg(long, value_enum, default_value_t = ScopeArg::User, ignore_case = true)]
     pub(crate) scope: ScopeArg,
-    /// The folder in the source that holds the skill, or the skills.
+    /// The folder within the source that holds the skill or skills.
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<PathBuf>,
-    /// Agree to what comes.
+    /// Agree to the contents without being asked.
     #[arg(long)]
     pub(crate) consent: bool,
 }

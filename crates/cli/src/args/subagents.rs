@@ -6,10 +6,10 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SubagentsCommand {
-    /// List every sub-agent, whose it is, and whether it can be called.
+    /// List every sub-agent, its source, and whether it can be called.
     #[command(after_help = "Examples:\n  hookwright subagents list\n  hookwright subagents list --json")]
     List {
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -18,9 +18,9 @@ pub(crate) enum SubagentsCommand {
         after_help = "Examples:\n  hookwright subagents validate .gemini/agents/scout.md\n  hookwright subagents validate ~/.gemini/agents --json"
     )]
     Validate {
-        /// The file, or the folder.
+        /// The sub-agent's file, or a folder of them.
         path: PathBuf,
-        /// Print JSON.
+        /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
