@@ -9,7 +9,7 @@ use anyhow::Context;
 use hookwright_process::{probe_memory, probe_threads_if_limited, reserve_stack, resource_exhausted_error};
 use tokio::runtime::{Builder, Runtime};
 
-pub(crate) const NO_RESOURCES_MESSAGE: &str = "this machine has no room to start";
+pub(crate) const NO_RESOURCES_MESSAGE: &str = "this machine has no resources left to start";
 /// Descriptors that the runtime and the signal thread need.
 const RUNTIME_DESCRIPTORS: usize = 12;
 /// Descriptors that a screen and one running hook need.

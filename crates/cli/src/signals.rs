@@ -131,7 +131,7 @@ fn forward_signals(
         let (ack, exit_action) = (ack.clone(), exit_action.clone());
         let watch = move || {
             if ack.is_overdue(SIGNAL_ACK_TIMEOUT) {
-                let words = "hookwright: the session did not take up the signal within 5 seconds, so it is ended\n";
+                let words = "hookwright: the session did not react to the signal within 5 seconds, so it was killed\n";
                 hookwright_process::write_final_output(&[], words);
                 end_program(code, &exit_action);
             }

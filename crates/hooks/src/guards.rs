@@ -136,7 +136,7 @@ impl UnarmedReason {
 /// Formats `guard NAME (FILE:LINE) is not armed: WHY`.
 impl std::fmt::Display for UnarmedGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "guard {}", self.name)?;
+        write!(f, "guard `{}`", self.name)?;
         match (&self.file, self.line) {
             (Some(file), Some(line)) => write!(f, " ({}:{line})", file.display())?,
             (Some(file), None) => write!(f, " ({})", file.display())?,

@@ -166,7 +166,7 @@ fn unguarded_reason(engine: &HookEngine, loaded: &LoadedConfig, host_event: &Hos
     if let Some(file) = broken {
         let path = file.path.display();
         return Some(format!(
-            "{path} can't be read and may hold guards, so nothing runs; `hookwright hooks validate` says what is wrong"
+            "{path} can't be read and may contain guards, so every call is refused; `hookwright hooks validate` says what is wrong"
         ));
     }
     // A guard on an event that the agent can't refuse is missing at every gate.
@@ -217,7 +217,7 @@ fn untrusted_hook_notes(host_event: &HostEvent, loaded: &LoadedConfig, ruling: R
 /// Says that a hook does not run because the folder is not trusted.
 pub(crate) fn untrusted_hook_note(hook: &Hook) -> String {
     let file = hook.location.as_ref().map(|place| format!(" of {}", place.file.display())).unwrap_or_default();
-    format!("hook {}{file} would block if it failed, and does not run: the folder is not trusted", hook.id())
+    format!("hook {}{file} blocks when it fails, but does not run: the folder is not trusted", hook.id())
 }
 
 /// Whether the failure of some hook would block.
@@ -231,14 +231,14 @@ fn evaluate_unknown_event(call: &BridgeRequest<'_>, host_event: &HostEvent, regi
     let guards = || registry.guards().any(|guard| guard.event == EventKind::BeforeTool);
     if host_event.tool.is_some() && registry.on_unknown() == OnUnknown::Deny && guards() {
         let words = format!(
-            "{} has an event `{}` that hookwright does not know, and guards watch over calls here; `hooksConfig.onUnknown` in your own settings can let it pass",
+            "{} sent an event `{}` that hookwright does not know, and this project has guards on tool calls; `hooksConfig.onUnknown` in your own settings can let it pass",
             call.host.title(),
             host_event.name
         );
         return refusal(call, None, words);
     }
     let written = call.host.dialect().write_response(host_event, &HostVerdict::default());
-    BridgeReply { response: written, trace_line: BridgeTraceLine::new(Ruling::Pass, "no event of ours".to_owned()) }
+    BridgeReply { response: written, trace_line: BridgeTraceLine::new(Ruling::Pass, "unknown event".to_owned()) }
 }
 
 /// Returns the refusal of a tool call that is not understood.
@@ -271,7 +271,7 @@ fn unknown_call_refusal(host_event: &HostEvent, engine: &HookEngine) -> Option<S
     };
     let blind = registry.entries().find(|(hook, state)| is_blind(hook, state)).map(|(hook, _)| hook.id().to_owned())?;
     Some(format!(
-        "guard {blind} does not know the tool `{}` of {}, so this is a no; give it a matcher for that tool, or set `hooksConfig.onUnknown` in your own settings",
+        "guard `{blind}` does not know the tool `{}` of {}, so the call is refused; give the guard a matcher for that tool, or set `hooksConfig.onUnknown` in your own settings",
         tool.name,
         host_event.host.title()
     ))
@@ -285,7 +285,7 @@ fn unknown_arguments_refusal(host_event: &HostEvent, registry: &Registry) -> Opt
     };
     let (guard, _) = registry.entries().find(is_awake)?;
     Some(format!(
-        "guard {} can't judge this call of `{}` of {}, so this is a no: {}; `hooksConfig.onUnknown` in your own settings can let it pass",
+        "guard `{}` can't judge this call of `{}` of {}, so the call is refused: {}; `hooksConfig.onUnknown` in your own settings can let it pass",
         guard.id(),
         tool.name,
         host_event.host.title(),
@@ -336,7 +336,7 @@ fn fire_views(
     let is_no = outcomes.iter().any(|outcome| outcome.merged.answer.ends_plan());
     if cancel.is_cancelled() && guarded && !is_no {
         let title = call.host.title();
-        return Err(format!("hooks did not finish before {title} stops waiting for them, and a guard is among them"));
+        return Err(format!("a guard did not finish before {title} stops waiting for it"));
     }
     Ok(outcomes)
 }

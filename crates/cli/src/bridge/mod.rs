@@ -93,7 +93,7 @@ pub(crate) fn run(args: &BridgeArgs, world: fn() -> ProcessEnv) -> u8 {
         move || answer_event(&args, &world(), started, &progress, &answered)
     };
     if thread::Builder::new().name("judge".to_owned()).stack_size(runtime::STACK_BYTES).spawn(judge).is_err() {
-        let words = "hookwright can't judge this: this machine has no room for one more thread";
+        let words = "hookwright can't judge this: the machine can't start another thread";
         return refuse_unfinished(args, progress, started, words.to_owned());
     }
     let row = args.event.as_deref().and_then(|name| args.agent.event(name));
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &BridgeArgs, world: fn() -> ProcessEnv) -> u8 {
         }
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) if progress.claim() => {
             let title = args.agent.title();
-            let words = format!("hookwright did not finish judging this before {title} stops waiting for it");
+            let words = format!("hookwright did not finish before {title} stops waiting for it");
             refuse_unfinished(args, progress, started, words)
         }
         // The other thread is printing the answer, or failed to.
@@ -132,7 +132,7 @@ fn answer_event(
         progress,
     };
     let reply = catch_unwind(AssertUnwindSafe(|| answer_call(&call))).unwrap_or_else(|_| {
-        refusal(&call, call.entry_event_row(), "hookwright failed inside; no hook could judge this".to_owned())
+        refusal(&call, call.entry_event_row(), "hookwright had an internal error; no hook could judge this".to_owned())
     });
     if !progress.claim() {
         return;

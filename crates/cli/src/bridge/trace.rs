@@ -35,7 +35,7 @@ impl BridgeTraceLine {
 
     /// Builds the line of an event that another agent's own entry evaluates.
     pub(super) fn delegated(other: Host) -> BridgeTraceLine {
-        let why = format!("{} reads these settings too, and its own entry judges", other.title());
+        let why = format!("{} reads these settings too, and its own entry decides", other.title());
         let mut line = BridgeTraceLine::new(Ruling::Pass, why);
         line.set("stood_down_for", other.name());
         line

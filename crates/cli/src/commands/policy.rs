@@ -61,7 +61,7 @@ fn list(toolbox: &LoadedProject, as_json: bool) -> anyhow::Result<u8> {
     diagnostics::print(&diagnostics)?;
     let mut stdout = output::stdout();
     if policy.rules().is_empty() {
-        writeln!(stdout, "no rules are in force")?;
+        writeln!(stdout, "no policy rules are in force")?;
     } else {
         let mut table = TextTable::new(&["DECISION", "TIER", "PRIORITY", "ABOUT", "WHERE"]);
         for rule in policy.rules() {
@@ -101,7 +101,7 @@ fn rule_json(rule: &PolicyRule) -> Value {
 
 fn explain(toolbox: &LoadedProject, explain: &PolicyExplainArgs) -> anyhow::Result<u8> {
     let args = strict_json::object_from_slice(explain.args.as_bytes())
-        .map_err(|why| anyhow!("the arguments are no JSON object such as {{\"command\": \"ls\"}}: {why}"))?;
+        .map_err(|why| anyhow!("the arguments are not a JSON object such as {{\"command\": \"ls\"}}: {why}"))?;
     let (policy, diagnostics) = load_policy(toolbox)?;
     let loaded = &toolbox.loaded;
     let tool = canonical_tool_name(&explain.tool);
@@ -185,9 +185,9 @@ impl AskedHooks {
         let names: Vec<String> =
             self.hooks.iter().map(|(name, source)| format!("{} ({source})", output::one_line(name))).collect();
         match (names.as_slice(), &self.fire_result) {
-            ([], _) => "no hook would be asked".to_owned(),
-            (names, None) => format!("hooks that would be asked first: {}; --fire asks them", names.join(", ")),
-            (names, Some(_)) => format!("hooks that were asked: {}", names.join(", ")),
+            ([], _) => "no hook would run".to_owned(),
+            (names, None) => format!("hooks that would run first: {}; --fire runs them", names.join(", ")),
+            (names, Some(_)) => format!("hooks that ran: {}", names.join(", ")),
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) fn stdout_text(reply: &Reply) -> Option<String> {
             Some(sessions.iter().map(session_line).chain([how]).collect::<Vec<_>>().join("\n"))
         }
         Reply::Checkpoints(all) => {
-            let how = "see what going back would do: /restore NUMBER".to_owned();
+            let how = "see what a restore would change: /restore NUMBER".to_owned();
             Some(all.iter().map(checkpoint_line).chain([how]).collect::<Vec<_>>().join("\n"))
         }
         Reply::Plan(plan) => {

@@ -61,15 +61,15 @@ fn every_agent_is_wired_once_and_let_go_of_again() {
             let dry = run("install", &["--dry-run"]).expect_exit_code(0);
             assert!(dry.stdout.contains("hookwright") && !file.exists(), "{host} {scope} {dry:?}");
             let refused = run("install", &[]).expect_exit_code(1);
-            assert!(refused.stderr.contains("nobody has agreed") && !file.exists(), "{refused:?}");
+            assert!(refused.stderr.contains("not confirmed") && !file.exists(), "{refused:?}");
             run("install", &["--yes"]).expect_exit_code(0);
             assert_eq!(state(host, scope, &sandbox)["wired"], "wired", "{host} {scope}");
             let before = fs::read_to_string(&file).unwrap();
             let again = run("install", &["--yes"]).expect_exit_code(0);
-            assert!(again.stderr.contains("has every entry already"), "{again:?}");
+            assert!(again.stderr.contains("has all entries already"), "{again:?}");
             assert_eq!(fs::read_to_string(&file).unwrap(), before);
             let gone = run("uninstall", &["-y"]).expect_exit_code(0);
-            assert!(gone.stderr.contains("is removed") && !file.exists(), "{host} {scope} {gone:?}");
+            assert!(gone.stderr.contains("is deleted") && !file.exists(), "{host} {scope} {gone:?}");
             let nothing = run("uninstall", &[]).expect_exit_code(0);
             assert!(nothing.stderr.contains("nothing was changed"), "{nothing:?}");
         }
@@ -197,11 +197,11 @@ fn the_agents_that_are_here_are_listed() {
     let run = sandbox.run(&["agents"]).expect_exit_code(0);
     assert!(!ran.exists());
     insta::assert_snapshot!(run.stdout, @r"
-    AGENT        VERSION       USER   PROJECT  TRUSTED BY IT  VERIFIED
-    claude-code  2.1.325       wired  no       not asked      never
-    codex        does not say  no     wired    no             never
-    cursor       no program    no     no       -              never
-    qwen         does not say  no     no       -              never
+    AGENT        VERSION     USER   PROJECT  TRUSTED BY AGENT  VERIFIED
+    claude-code  2.1.325     wired  no       not needed        never
+    codex        unknown     no     wired    no                never
+    cursor       no program  no     no       -                 never
+    qwen         unknown     no     no       -                 never
     ");
     assert_eq!(run.stderr, "note: not found here: copilot, droid, grok, gemini-cli, antigravity, opencode\n");
     // One hang is enough.
@@ -257,14 +257,14 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
     program(&sandbox.sibling_path("bin"), "claude", "echo '2.1.325 (Claude Code)'");
     let sick = sandbox.run(&["agents", "doctor", "claude"]).expect_exit_code(1);
     insta::assert_snapshot!(shown(&sandbox, &sick.stdout), @r"
-      ok Claude Code 2.1.325 at [bin]/claude: the version that is known here
-    FAIL Claude Code does not ask Hookwright
+      ok Claude Code 2.1.325 at [bin]/claude: the version that Hookwright was tested with
+    FAIL Claude Code does not call Hookwright
            to do: `hookwright agents install claude-code`
     ");
     sandbox.run(&["agents", "install", "claude-code", "--yes"]).expect_exit_code(0);
     let well = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(0);
     insta::assert_snapshot!(shown(&sandbox, &well.stdout), @r"
-      ok Claude Code 2.1.325 at [bin]/claude: the version that is known here
+      ok Claude Code 2.1.325 at [bin]/claude: the version that Hookwright was tested with
       ok ~/.claude/settings.json: 11 entries
       ok the entries call this program, [hookwright]
     ");
@@ -279,8 +279,8 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
     std::fs::write(&file, text.replacen('{', "{\n  \"disableAllHooks\": true,", 1)).unwrap();
     let sick = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(1);
     insta::assert_snapshot!(shown(&sandbox, &sick.stdout), @r"
-      ok Claude Code 2.1.325 at [bin]/claude: the version that is known here
-    FAIL ~/.claude/settings.json: outdated at PreToolUse, UserPromptSubmit, PermissionRequest
+      ok Claude Code 2.1.325 at [bin]/claude: the version that Hookwright was tested with
+    FAIL ~/.claude/settings.json: outdated entries for PreToolUse, UserPromptSubmit, PermissionRequest
            to do: `hookwright agents install claude-code`
       ok the entries call this program, [hookwright]
     FAIL ~/.claude/settings.json: `disableAllHooks` is on, so no hook runs
@@ -288,8 +288,8 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
       ok 2 guards are armed
     FAIL guard `g` at BeforeModel never runs under Claude Code
            to do: `hookwright agents explain claude-code g`
-    warn `g` may take 900 s, and is ended after 595 s under Claude Code
-      ok Claude Code lets a call run when a hook's time is up; the bridge answers before that
+    warn `g` may run for 900 s, but under Claude Code it is stopped after 595 s
+      ok Claude Code lets a call run when a hook times out; the bridge answers before that
     ");
     let json = sandbox.run(&["agents", "doctor", "claude-code", "--json"]).expect_exit_code(1).json();
     assert_eq!((&json["ok"], &json["user"]["wired"]), (&json!(false), &json!("outdated")));
@@ -310,11 +310,11 @@ fn files_that_two_agents_read_are_reported() {
     let doctor = sandbox.run(&["agents", "doctor", "cursor"]).expect_exit_code(1);
     assert!(doctor.stdout.contains("Cursor may read"), "{doctor:?}");
     let both = sandbox.run(&["agents", "install", "cursor", "--yes", "--project"]).expect_exit_code(0);
-    assert!(both.stderr.contains("the bridge stands down there"), "{both:?}");
+    assert!(both.stderr.contains("the bridge ignores the entries there"), "{both:?}");
     let twice = sandbox.run(&["agents", "install", "cursor", "--yes"]).expect_exit_code(0);
     assert!(twice.stderr.contains("every hook runs twice"), "{twice:?}");
     let uninstalled = sandbox.run(&["agents", "uninstall", "cursor", "--yes"]).expect_exit_code(0);
-    assert!(uninstalled.stderr.contains("say --project"), "{uninstalled:?}");
+    assert!(uninstalled.stderr.contains("add --project"), "{uninstalled:?}");
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn losses_are_explained_hook_by_hook() {
     }}));
     let run = sandbox.run(&["agents", "explain", "codex"]).expect_exit_code(0);
     insta::assert_snapshot!(run.stdout, @r"
-    guard (BeforeTool, project): loses something
+    guard (BeforeTool, project): is limited
         runs at PreToolUse
         asking the user becomes a deny
         the model's own arguments stay in its history
@@ -336,10 +336,10 @@ fn losses_are_explained_hook_by_hook() {
         runs at UserPromptSubmit
         stopping the agent becomes a deny
     model (BeforeModel, project): never runs
-        Codex CLI has no such moment for hooks
-    end (SessionEnd, project): loses something
+        Codex CLI has no event that corresponds to it
+    end (SessionEnd, project): is limited
         runs at SessionEnd
-        may take 10 s here, and is ended after 0.75 s there
+        may run for 10 s here, but is stopped after 0.75 s there
     ");
     let one = sandbox.run(&["agents", "explain", "qwen", "guard", "--json"]).expect_exit_code(0).json();
     assert_eq!(one["hooks"][0]["lost"][0]["words"], "changed arguments become a deny", "{one}");
@@ -468,7 +468,7 @@ fn a_trial_is_remembered() {
     assert!(none.stderr.contains("no program `qwen` is on the search path"), "{none:?}");
     let run = sandbox.run(&["agents", "doctor", "codex", "--live"]).expect_exit_code(1);
     assert!(
-        run.stdout.contains("does a deny hold on this machine? nothing could be tried: Codex CLI 0.166.0, 0 of"),
+        run.stdout.contains("does a deny hold on this machine? nothing could be tested: Codex CLI 0.166.0, 0 of"),
         "{run:?}"
     );
     let list = sandbox.run(&["agents"]).expect_exit_code(0);

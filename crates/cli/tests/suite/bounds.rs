@@ -265,7 +265,7 @@ fn too_much_on_stdin_is_refused() {
     std::fs::write(&large, "word ".repeat(6_000_000)).unwrap();
     for file in [&large, Path::new("/dev/zero")] {
         let run = start(&sandbox, &[], std::fs::File::open(file).unwrap().into()).expect_exit_code(1);
-        assert_contains(&run, "what is piped in is larger than 8 MiB");
+        assert_contains(&run, "the piped input is larger than 8 MiB");
     }
     std::fs::write(&large, "word ".repeat(1_500_000)).unwrap();
     start(&sandbox, &[], std::fs::File::open(&large).unwrap().into()).expect_exit_code(0);

@@ -155,7 +155,7 @@ fn a_guard_whose_script_is_gone_is_every_agents_no() {
         let run = bridge(&sandbox, &[host], &shell(host, event, "ls"));
         let (_, code) = expected_denial(host, "");
         assert_eq!(run.code, Some(code), "{host}: {run:#?}");
-        assert!(run.stdout.contains("guard guard") && run.stdout.contains("is not armed"), "{host}: {run:#?}");
+        assert!(run.stdout.contains("guard `guard`") && run.stdout.contains("is not armed"), "{host}: {run:#?}");
         assert!(run.stdout.contains("deny"), "{host}: {run:#?}");
     }
 }
@@ -415,5 +415,5 @@ fn firing_as_an_agent_shows_its_answer() {
     assert!(again.stdout.contains("\"permissionDecision\":\"deny\""), "{again:#?}");
     let other =
         sandbox.run(&["hooks", "fire", "AfterTool", "--as", "codex", "--input", "sent.json"]).expect_exit_code(1);
-    assert!(other.stderr.contains("which is not AfterTool here"), "{other:#?}");
+    assert!(other.stderr.contains("which does not correspond to AfterTool"), "{other:#?}");
 }

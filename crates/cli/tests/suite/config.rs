@@ -132,7 +132,7 @@ fn an_edited_file_counts_only_if_it_can_be_parsed() {
     };
     let run = editor("printf '{ \"model\": ' > \"$1\"").expect_exit_code(1);
     assert_eq!(user_file(&sandbox), before);
-    assert!(run.stderr.contains("what you wrote is kept in"), "{}", run.stderr);
+    assert!(run.stderr.contains("your text is saved in"), "{}", run.stderr);
     editor("exit 3").expect_exit_code(1);
     assert_eq!(user_file(&sandbox), before);
     assert!(editor("true").expect_exit_code(0).stderr.contains("nothing has changed"));
@@ -144,7 +144,7 @@ fn an_edited_file_counts_only_if_it_can_be_parsed() {
         sandbox.home().display()
     );
     let run = editor(&other).expect_exit_code(1);
-    assert!(run.stderr.contains("meanwhile"), "{}", run.stderr);
+    assert!(run.stderr.contains("in the meantime"), "{}", run.stderr);
     assert_eq!(user_file(&sandbox), "{}");
 }
 

@@ -217,7 +217,7 @@ fn git_fetches_a_branch_a_tag_or_a_commit() {
     extensions(&sandbox, &["uninstall", &url]).expect_exit_code(0);
     let run = extensions(&sandbox, &["install", &url, "--auto-update", "--consent"]).expect_exit_code(0);
     assert!(
-        run.stderr.contains("fetching") && run.stderr.contains("nothing is put in place unasked"),
+        run.stderr.contains("fetching") && run.stderr.contains("nothing is installed without asking"),
         "{}",
         run.stderr
     );

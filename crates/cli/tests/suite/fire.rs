@@ -145,7 +145,7 @@ fn bad_input_is_an_error_of_ours_that_says_what_to_do() {
         assert!(run.stderr.contains(words), "{args:?}: {}", run.stderr);
     }
     let run = sandbox.run_with_input(&["hooks", "fire", "BeforeTool", "--input", "-"], "not json").expect_exit_code(1);
-    assert!(run.stderr.contains("stdin holds no JSON object"), "{}", run.stderr);
+    assert!(run.stderr.contains("stdin does not hold a JSON object"), "{}", run.stderr);
 }
 
 /// The user who tries a hook need not know its event's fields.
@@ -212,7 +212,7 @@ fn a_hook_that_matches_and_is_not_asked_is_named_with_its_state() {
         (&untrusted, "untrusted"),
     ] {
         let run = fire_tool(sandbox, &[]).expect_exit_code(1);
-        let words = format!("hook `the-hook` (project) matches and was not asked: it is {state}");
+        let words = format!("hook `the-hook` (project) matches but did not run: it is {state}");
         assert!(run.stdout.contains(&words), "{}", run.stdout);
         assert!(!run.stdout.contains("allowed") && !run.stdout.contains("no hook matches"), "{}", run.stdout);
         assert!(fire_tool(sandbox, &["--json"]).expect_exit_code(1).json()["doubts"].to_string().contains("the-hook"));
@@ -298,7 +298,11 @@ fn no_objection_is_not_an_allow_where_hooks_did_not_run() {
         (missing, "guard keep-out ("),
     ] {
         let run = fire_tool(&sandbox, &[]).expect_exit_code(1);
-        assert!(run.stdout.contains("nobody objects, but that is no yes"), "{}", run.stdout);
+        assert!(
+            run.stdout.contains("undecided: no hook objects, but a session could decide otherwise"),
+            "{}",
+            run.stdout
+        );
         assert!(run.stdout.contains(words) && !run.stdout.contains("allowed"), "{}", run.stdout);
         let answer = fire_tool(&sandbox, &["--json"]).expect_exit_code(1).json();
         assert_eq!(answer["decision"], Value::Null);
@@ -344,7 +348,7 @@ fn a_hook_beside_its_event_is_waited_for_and_told_as_in_a_session() {
         _ => line.to_owned(),
     });
     insta::assert_snapshot!(without_times.collect::<Vec<_>>().join("\n"), @r"
-    BeforeTool write_file: 2 hooks, all at once
+    BeforeTool write_file: 2 hooks, in parallel
       beside decides nothing (project, async, TIME, exit 0)
         warning: runs in the background (`async`), so what it decided does not count: late
       other no objection (project, TIME, exit 0)

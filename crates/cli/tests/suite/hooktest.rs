@@ -68,7 +68,10 @@ fn a_broken_file_says_where() {
         ("[[case]]\nname = 3", "line 2"),
         ("[[case]]\nname = \"x\"\nevent = \"Nonsense\"", "unknown variant"),
         ("[[case]]\nname = \"x\"\nevent = \"BeforeTool\"", "tool_name"),
-        ("[[case]]\nname = \"x\"\nevent = \"BeforeTool\"\ntool = \"glob\"\nhook = \"nobody\"", "no hook on BeforeTool"),
+        (
+            "[[case]]\nname = \"x\"\nevent = \"BeforeTool\"\ntool = \"glob\"\nhook = \"nobody\"",
+            "there is no hook `nobody` on BeforeTool",
+        ),
         (
             "[[case]]\nname = \"x\"\nevent = \"BeforeTool\"\ntool = \"glob\"\nfiles = { \"../x\" = \"\" }",
             "leaves the test",

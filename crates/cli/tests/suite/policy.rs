@@ -115,7 +115,7 @@ fn a_projects_rules_count_where_it_is_trusted_and_only_tighten() {
     assert!(sandbox.has_file("x"));
     let sandbox = sandbox.untrusted();
     let list = sandbox.run(&["policy", "list"]).expect_exit_code(0);
-    assert_contains(&list.stdout, "no rules are in force");
+    assert_contains(&list.stdout, "no policy rules are in force");
 }
 
 #[test]
@@ -188,9 +188,9 @@ fn explaining_names_the_hooks_that_would_be_asked_and_asks_them_on_demand() {
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "write_file", "hooks": [hook]}]}}));
     let explain = |args: &[&str]| sandbox.run(&[&["policy", "explain"], args].concat());
     let said = explain(&["write_file", "{}", "--mode", "yolo"]).expect_exit_code(0).stdout;
-    assert_contains(&said, "hooks that would be asked first: bouncer (project)");
+    assert_contains(&said, "hooks that would run first: bouncer (project)");
     assert!(!sandbox.has_file("asked"));
-    assert_contains(&explain(&["read_file", "{}"]).expect_exit_code(0).stdout, "no hook would be asked");
+    assert_contains(&explain(&["read_file", "{}"]).expect_exit_code(0).stdout, "no hook would run");
     let fired = explain(&["write_file", "{}", "--mode", "yolo", "--fire", "--json"]).expect_exit_code(2).json();
     assert_eq!(
         (&fired["decision"], &fired["by"], &fired["message"]),

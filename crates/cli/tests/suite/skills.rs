@@ -276,7 +276,7 @@ fn installing_shows_what_comes_and_needs_consent() {
     let skills = sandbox.home().join(".gemini/skills");
     let run = sandbox.run(&["skills", "install", &from]).expect_exit_code(1);
     assert!(run.stdout.contains("one: does one thing\n    run.sh\ntwo: does another\n"), "{run:#?}");
-    assert!(run.stderr.contains("nobody has agreed to install one, two; nothing was changed"), "{run:#?}");
+    assert!(run.stderr.contains("install one, two: not confirmed; nothing was changed"), "{run:#?}");
     assert_eq!(std::fs::read_dir(&skills).unwrap().count(), 0, "no draft is left");
     sandbox.run(&["skills", "install", &from, "--consent"]).expect_exit_code(0);
     assert!(skills.join("one/run.sh").is_file() && skills.join("two/SKILL.md").is_file());

@@ -134,9 +134,9 @@ async fn every_unarmed_reason_is_distinct() {
     assert_eq!(
         words,
         [
-            "guard inert (settings.json:1) is not armed: ./nowhere.sh: no such file",
-            "guard start (settings.json:1) is not armed: ./nowhere.sh: no such file",
-            "guard absent (settings.json:1) is not armed: the project settings require it, and there is no such hook",
+            "guard `inert` (settings.json:1) is not armed: ./nowhere.sh: no such file",
+            "guard `start` (settings.json:1) is not armed: ./nowhere.sh: no such file",
+            "guard `absent` (settings.json:1) is not armed: the project settings require it, and there is no such hook",
         ]
     );
 }

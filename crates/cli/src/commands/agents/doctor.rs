@@ -133,16 +133,19 @@ fn check_program(presence: &DetectedAgent) -> DoctorCheck {
     let title = info.title;
     match (&presence.program, &presence.version) {
         (None, _) => DoctorCheck::warning(format!("no program `{}` is on the search path", info.program)),
-        (Some(path), None) => DoctorCheck::warning(format!("{title} at {} does not say its version", path.display())),
-        (Some(path), Some(version)) if version == info.known_version => {
-            DoctorCheck::passed(format!("{title} {version} at {}: the version that is known here", path.display()))
+        (Some(path), None) => {
+            DoctorCheck::warning(format!("{title} at {} does not report its version", path.display()))
         }
+        (Some(path), Some(version)) if version == info.known_version => DoctorCheck::passed(format!(
+            "{title} {version} at {}: the version that Hookwright was tested with",
+            path.display()
+        )),
         (Some(path), Some(version)) => DoctorCheck::warning(format!(
-            "{title} {version} at {}: what is known here is {}",
+            "{title} {version} at {}: Hookwright was tested with {}",
             path.display(),
             info.known_version
         ))
-        .with_hint(format!("`hookwright agents doctor {} --live` tries this one", presence.host)),
+        .with_hint(format!("`hookwright agents doctor {} --live` tests this version", presence.host)),
     }
 }
 
@@ -167,12 +170,14 @@ fn check_entries(host: Host, states: &[AgentInstallState; 2], world: &ProcessEnv
                 if !wiring.missing.is_empty() {
                     let missing = wiring.missing.join(", ");
                     checks
-                        .push(DoctorCheck::failed(format!("{file}: no entry at {missing}")).with_hint(install(scope)));
+                        .push(DoctorCheck::failed(format!("{file}: no entry for {missing}")).with_hint(install(scope)));
                 }
                 if !wiring.outdated.is_empty() {
                     let outdated = wiring.outdated.join(", ");
-                    checks
-                        .push(DoctorCheck::failed(format!("{file}: outdated at {outdated}")).with_hint(install(scope)));
+                    checks.push(
+                        DoctorCheck::failed(format!("{file}: outdated entries for {outdated}"))
+                            .with_hint(install(scope)),
+                    );
                 }
                 checks.extend(check_entry_program(wiring, world, project).map(|check| match check.status {
                     CheckStatus::Passed => check,
@@ -182,18 +187,17 @@ fn check_entries(host: Host, states: &[AgentInstallState; 2], world: &ProcessEnv
                 let by_hand: Vec<&str> = wiring.handwritten().map(|found| found.event.as_str()).collect();
                 if !by_hand.is_empty() {
                     let events = by_hand.join(", ");
-                    checks.push(
-                        DoctorCheck::warning(format!("{file}: entries written by hand at {events}")).with_hint(
-                            "they are not kept up to date, and open where hookwright can't be run; remove them by hand",
-                        ),
-                    );
+                    checks
+                        .push(DoctorCheck::warning(format!("{file}: entries written by hand for {events}")).with_hint(
+                        "remove them: Hookwright does not update them, and calls pass where hookwright can't be run",
+                    ));
                 }
             }
         }
     }
     if !states.iter().any(AgentInstallState::has_entries) && checks.is_empty() {
         checks.push(
-            DoctorCheck::failed(format!("{} does not ask Hookwright", host.title()))
+            DoctorCheck::failed(format!("{} does not call Hookwright", host.title()))
                 .with_hint(install(InstallScope::User)),
         );
     }
@@ -209,7 +213,7 @@ fn check_entry_program(wiring: &HostWiring, world: &ProcessEnv, project: &Path) 
         }
         EntryProgram::Absolute(path) => match is_this_program(&path, world, project) {
             true => DoctorCheck::passed(format!("the entries call this program, {path}")),
-            false => DoctorCheck::warning(format!("the entries call another program than this one: {path}")),
+            false => DoctorCheck::warning(format!("the entries call a program other than this one: {path}")),
         },
         EntryProgram::OnPath => match detection::find_on_search_path(world, project, "hookwright") {
             Some(path) => DoctorCheck::passed(format!("the entries call hookwright, which is {} here", path.display())),
@@ -236,7 +240,8 @@ fn check_disabling_settings(state: &AgentInstallState) -> Vec<DoctorCheck> {
     }
     if state.target.host == Host::Cursor && value["version"] != 1 {
         checks.push(
-            DoctorCheck::failed(format!("{shown}: has no `\"version\": 1`, which Cursor wants")).with_hint("add it"),
+            DoctorCheck::failed(format!("{shown}: `\"version\": 1` is missing, which Cursor requires"))
+                .with_hint("add it"),
         );
     }
     checks
@@ -254,12 +259,12 @@ fn check_trust(state: &AgentInstallState, project: &Path) -> Option<DoctorCheck>
     let check = match &state.trust {
         HostTrust::Yes => return Some(DoctorCheck::passed(format!("{title} trusts {what}"))),
         HostTrust::NotAsked => return None,
-        HostTrust::No => DoctorCheck::failed(format!("{title} has not been told to trust {what}: it may not run them")),
+        HostTrust::No => DoctorCheck::failed(format!("{title} does not trust {what} yet: it may not run them")),
         HostTrust::Partly(some, _) => DoctorCheck::failed(format!(
-            "{title} trusts {some} of {} of {what}: the others do not run",
+            "{title} trusts only {some} of {} of {what}: the others do not run",
             wiring.entries.len()
         )),
-        HostTrust::Unknown => DoctorCheck::warning(format!("{title}'s records do not tell whether it runs {what}")),
+        HostTrust::Unknown => DoctorCheck::warning(format!("{title}'s records do not show whether it trusts {what}")),
     };
     Some(match confirmation_hint(host, scope) {
         Some(todo) => check.with_hint(todo),
@@ -288,11 +293,11 @@ fn check_duplicates(
         let (file, other) = (borrowed.file.display(), borrowed.host.title());
         let title = host.title();
         checks.push(match states.iter().any(AgentInstallState::has_entries) {
-            true => {
-                DoctorCheck::passed(format!("{title} may read {file} too: the entries there, for {other}, stand down"))
-            }
-            false => DoctorCheck::warning(format!("{title} may read {file}, whose entries are for {other}"))
-                .with_hint(format!("`hookwright agents install {host}` gives it its own")),
+            true => DoctorCheck::passed(format!(
+                "{title} may read {file} too: the bridge ignores the entries there, which are for {other}"
+            )),
+            false => DoctorCheck::warning(format!("{title} may read {file}, but the entries there are for {other}"))
+                .with_hint(format!("`hookwright agents install {host}` writes its own entries")),
         });
     }
     checks
@@ -343,14 +348,14 @@ fn check_hooks(toolbox: &LoadedProject, host: Host) -> Vec<DoctorCheck> {
             let (own, longest) = (format_seconds(hook.timeout), format_seconds(longest));
             let name = output::truncate_columns(hook.id(), 60);
             checks.push(DoctorCheck::warning(format!(
-                "`{name}` may take {own} s, and is ended after {longest} s under {}",
+                "`{name}` may run for {own} s, but under {} it is stopped after {longest} s",
                 host.title()
             )));
         }
     }
     if host.info().on_timeout == TimeoutPolicy::FailsOpen && !entries.is_empty() {
         checks.push(DoctorCheck::passed(format!(
-            "{} lets a call run when a hook's time is up; the bridge answers before that",
+            "{} lets a call run when a hook times out; the bridge answers before that",
             host.title()
         )));
     }

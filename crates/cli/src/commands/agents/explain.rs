@@ -62,14 +62,14 @@ pub(super) fn run(toolbox: &LoadedProject, host: Host, only: Option<&str>, as_js
         let (style, word) = match account {
             account if account.host_events.is_empty() => (BAD, "never runs"),
             account if account.missing.iter().any(|lost| lost.disables_guards) => (BAD, "can't refuse"),
-            account if !account.missing.is_empty() || account.shortened_timeout.is_some() => (WARN, "loses something"),
-            _ => (GOOD, "whole"),
+            account if !account.missing.is_empty() || account.shortened_timeout.is_some() => (WARN, "is limited"),
+            _ => (GOOD, "works fully"),
         };
         let guard = if hook.is_guard() { ", guard" } else { "" };
         let name = paint(BOLD, output::truncate_columns(hook.id(), 60));
         writeln!(stdout, "{name} ({}, {}{guard}): {}", hook.event, hook.source, paint(style, word))?;
         if account.host_events.is_empty() {
-            writeln!(stdout, "    {} has no such moment for hooks", host.title())?;
+            writeln!(stdout, "    {} has no event that corresponds to it", host.title())?;
             continue;
         }
         writeln!(stdout, "    {}", paint(DIM, format!("runs at {}", account.host_events.join(", "))))?;
@@ -78,7 +78,7 @@ pub(super) fn run(toolbox: &LoadedProject, host: Host, only: Option<&str>, as_js
         }
         if let Some(longest) = account.shortened_timeout {
             let (own, longest) = (format_seconds(hook.timeout), format_seconds(longest));
-            writeln!(stdout, "    may take {own} s here, and is ended after {longest} s there")?;
+            writeln!(stdout, "    may run for {own} s here, but is stopped after {longest} s there")?;
         }
     }
     Ok(exit::OK)

@@ -23,20 +23,20 @@ pub(super) fn install(place: &ProjectArgs, world: &ProcessEnv, args: &AgentInsta
     let (host, scope, project) = (args.agent, install_scope(place), place.directory(world)?);
     anyhow::ensure!(
         scope == InstallScope::Project || world.home.is_some(),
-        "there is no home directory: HOME is not set"
+        "no home directory is known: HOME is not set"
     );
     let target = InstallTarget::locate(host, scope, world, &project);
     let caller = match scope {
         InstallScope::Project => EntryProgram::OnPath,
         InstallScope::User => {
             let own = own_program_path(world, &project)?;
-            let text = own.to_str().context("this program's path is not UTF-8, so no settings can name it")?;
+            let text = own.to_str().context("the path of this program is not UTF-8, so settings can't contain it")?;
             EntryProgram::Absolute(text.to_owned())
         }
     };
     let plan = plan_install(&target, &caller)?;
     if plan.is_noop() {
-        output::note(format!("{} has every entry already; nothing was changed", target.file.display()))?;
+        output::note(format!("{} has all entries already; nothing was changed", target.file.display()))?;
         return print_next_steps(&target, world);
     }
     print_plan(&plan)?;
@@ -47,9 +47,11 @@ pub(super) fn install(place: &ProjectArgs, world: &ProcessEnv, args: &AgentInsta
         return report_refusal("install", host);
     }
     apply(&plan)?;
-    output::note(format!("{} asks Hookwright now: {}", host.title(), target.file.display()))?;
+    output::note(format!("{} now runs your hooks: {}", host.title(), target.file.display()))?;
     if scope == InstallScope::Project {
-        output::note("whoever works on this project without hookwright is refused every call, with words that say so")?;
+        output::note(
+            "on a machine without hookwright, every call in this project is refused with a message that says why",
+        )?;
     }
     print_next_steps(&target, world)
 }
@@ -59,7 +61,7 @@ pub(super) fn uninstall(place: &ProjectArgs, world: &ProcessEnv, args: &AgentIns
     let target = InstallTarget::locate(host, scope, world, &project);
     let plan = plan_uninstall(&target)?;
     if plan.is_noop() {
-        output::note(format!("{} has no entry of ours; nothing was changed", target.file.display()))?;
+        output::note(format!("{} has no entry of Hookwright's; nothing was changed", target.file.display()))?;
         print_entries_elsewhere(host, scope, world, &project)?;
         return print_manual_steps(&target).map(|()| exit::OK);
     }
@@ -67,14 +69,14 @@ pub(super) fn uninstall(place: &ProjectArgs, world: &ProcessEnv, args: &AgentIns
     if args.dry_run {
         return Ok(exit::OK);
     }
-    let what = if plan.new.is_some() { "take this out of" } else { "remove" };
+    let what = if plan.new.is_some() { "remove this from" } else { "remove" };
     if !obtain_consent(args.yes.into(), &format!("{what} {}?", target.file.display()))? {
         return report_refusal("uninstall", host);
     }
     apply(&plan)?;
     match plan.new {
-        Some(_) => output::note(format!("{} has no entry of ours any more", target.file.display()))?,
-        None => output::note(format!("{} is removed: nothing else was in it", target.file.display()))?,
+        Some(_) => output::note(format!("{}: Hookwright's entries are removed", target.file.display()))?,
+        None => output::note(format!("{} is deleted: nothing else was in it", target.file.display()))?,
     }
     print_entries_elsewhere(host, scope, world, &project)?;
     print_manual_steps(&target)?;
@@ -106,8 +108,8 @@ fn print_plan(plan: &InstallPlan) -> anyhow::Result<()> {
 }
 
 fn report_refusal(verb: &str, host: Host) -> anyhow::Result<u8> {
-    output::error(format!("nobody has agreed to {verb} this for {}; nothing was changed", host.title()))?;
-    output::hint("look at the change, then say --yes")?;
+    output::error(format!("{verb} for {}: not confirmed; nothing was changed", host.title()))?;
+    output::hint("look at the change, then add --yes")?;
     Ok(exit::ERROR)
 }
 
@@ -117,7 +119,7 @@ fn print_next_steps(target: &InstallTarget, world: &ProcessEnv) -> anyhow::Resul
     print_manual_steps(target)?;
     let trusted = read_trust(target, &found, world);
     if let Some(todo) = confirmation_hint(target.host, target.scope).filter(|_| trusted != HostTrust::Yes) {
-        output::hint(format!("{todo}; Hookwright never does that for you"))?;
+        output::hint(format!("{todo}; Hookwright can't do that for you"))?;
     }
     let other = if target.scope == InstallScope::User { InstallScope::Project } else { InstallScope::User };
     let twin = InstallTarget::locate(target.host, other, world, &target.project);
@@ -127,7 +129,10 @@ fn print_next_steps(target: &InstallTarget, world: &ProcessEnv) -> anyhow::Resul
     for borrowed in targets_read_by(target.host, world, &target.project) {
         if load_wiring(&borrowed).is_ok_and(|wiring| wiring.has_entries()) {
             let file = borrowed.file.display();
-            output::note(format!("{} may read {file} too; the bridge stands down there", target.host.title()))?;
+            output::note(format!(
+                "{} may read {file} too; the bridge ignores the entries there, so no hook runs twice",
+                target.host.title()
+            ))?;
         }
     }
     output::hint(format!("`hookwright agents doctor {}` checks that it works", target.host))?;
@@ -139,10 +144,7 @@ fn print_manual_steps(target: &InstallTarget) -> anyhow::Result<()> {
     let events: Vec<&str> = found.handwritten().map(|found| found.event.as_str()).collect();
     if !events.is_empty() {
         let events = events.join(", ");
-        output::warn(format!(
-            "{}: somebody wrote entries by hand, which stay as they are: {events}",
-            target.file.display()
-        ))?;
+        output::warn(format!("{}: entries written by hand are kept as they are: {events}", target.file.display()))?;
     }
     Ok(())
 }
@@ -155,7 +157,7 @@ fn print_entries_elsewhere(host: Host, scope: InstallScope, world: &ProcessEnv, 
     };
     let target = InstallTarget::locate(host, other, world, project);
     if load_wiring(&target).is_ok_and(|wiring| wiring.has_entries()) {
-        output::hint(format!("{} has entries too: say {flag} for those", target.file.display()))?;
+        output::hint(format!("{} has entries too: add {flag} to remove those", target.file.display()))?;
     }
     Ok(())
 }

@@ -43,7 +43,7 @@ pub(super) fn run(project: &Path, world: &ProcessEnv, as_json: bool) -> anyhow::
     }
     let (here, missing): (Vec<&AgentRow>, Vec<&AgentRow>) = rows.iter().partition(|row| row.is_listed());
     if !here.is_empty() {
-        let mut table = TextTable::new(&["AGENT", "VERSION", "USER", "PROJECT", "TRUSTED BY IT", "VERIFIED"]);
+        let mut table = TextTable::new(&["AGENT", "VERSION", "USER", "PROJECT", "TRUSTED BY AGENT", "VERIFIED"]);
         here.iter().for_each(|row| table.add_row(row_cells(row)));
         table.print(&mut output::stdout())?;
     }
@@ -59,7 +59,7 @@ pub(super) fn run(project: &Path, world: &ProcessEnv, as_json: bool) -> anyhow::
         output::note(format!("not found here: {}", names.join(", ")))?;
     }
     if !here.is_empty() && !here.iter().any(|row| row.user.has_entries() || row.project.has_entries()) {
-        output::hint("`hookwright agents install AGENT` has one ask your hooks")?;
+        output::hint("`hookwright agents install AGENT` makes an agent run your hooks")?;
     }
     Ok(exit::OK)
 }
@@ -77,7 +77,7 @@ fn row_cells(row: &AgentRow) -> Vec<(anstyle::Style, String)> {
     let presence = &row.agent;
     let version = match (&presence.version, &presence.program) {
         (Some(version), _) => (PLAIN, version.clone()),
-        (None, Some(_)) => (WARN, "does not say".to_owned()),
+        (None, Some(_)) => (WARN, "unknown".to_owned()),
         (None, None) => (DIM, "no program".to_owned()),
     };
     vec![
@@ -106,8 +106,21 @@ fn trust_cell(row: &AgentRow) -> (anstyle::Style, String) {
         Some(HostTrust::Unknown) => WARN,
         Some(HostTrust::Partly(..) | HostTrust::No) => BAD,
     };
-    let words: Vec<&str> = states.iter().map(|state| state.trust.as_str()).collect();
+    let words: Vec<String> = states.iter().map(|state| trust_text(state, states.len() > 1)).collect();
     (style, if words.is_empty() { "-".to_owned() } else { words.join(", ") })
+}
+
+/// Formats whether the agent trusts the entries of one scope, which is named if both have entries.
+fn trust_text(state: &AgentInstallState, both: bool) -> String {
+    let trust = match &state.trust {
+        HostTrust::NotAsked => "not needed",
+        trust => trust.as_str(),
+    };
+    match state.target.scope {
+        _ if !both => trust.to_owned(),
+        InstallScope::User => format!("user: {trust}"),
+        InstallScope::Project => format!("project: {trust}"),
+    }
 }
 
 fn last_trial_cell(row: &AgentRow) -> (anstyle::Style, String) {

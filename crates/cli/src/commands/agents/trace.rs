@@ -24,9 +24,12 @@ pub(super) fn run(wanted: &AgentTraceArgs, world: &ProcessEnv) -> anyhow::Result
     let kept = last_matching_lines(&path, wanted)?;
     if kept.is_empty() && !wanted.json {
         let of = wanted.agent.map_or_else(String::new, |host| format!(" of {}", host.title()));
-        output::note(format!("no event{of} has come through the bridge yet; it would stand in {}", path.display()))?;
+        output::note(format!(
+            "no event{of} has come through the bridge yet; events are recorded in {}",
+            path.display()
+        ))?;
         if follower.is_none() {
-            output::hint("`hookwright agents install AGENT` has an agent ask your hooks")?;
+            output::hint("`hookwright agents install AGENT` makes an agent run your hooks")?;
         }
     }
     for line in &kept {
@@ -148,7 +151,7 @@ fn details(line: &Value) -> Vec<String> {
         details.push(format!("{} {}", paint(WARN, "not understood:"), words(&line["doubt"])));
     }
     for hook in line["left_out"].as_array().into_iter().flatten() {
-        details.push(format!("{} {}", paint(WARN, "left out:"), words(hook)));
+        details.push(format!("{} {}", paint(WARN, "did not run:"), words(hook)));
     }
     for loss in line["lost"].as_array().into_iter().flatten() {
         let (wanted, became) = (words(&loss["wanted"]), words(&loss["became"]));

@@ -69,7 +69,7 @@ impl ProjectCheckpoints {
             ]);
         }
         table.print(&mut output::stdout())?;
-        output::hint("see what going back would do: `hookwright checkpoints show NUMBER`")?;
+        output::hint("see what a restore would change: `hookwright checkpoints show NUMBER`")?;
         Ok(exit::OK)
     }
 
@@ -121,8 +121,8 @@ impl ProjectCheckpoints {
             let plan = self.store.plan(checkpoint.number, &self.roots())?;
             print_restore_plan(&plan)?;
             if !std::io::stdin().is_terminal() {
-                output::error("nothing was brought back: nobody is there to agree")?;
-                output::hint("look at it with `hookwright checkpoints show`, then add --yes")?;
+                output::error("nothing was restored: there is no terminal to ask for your consent")?;
+                output::hint("look at the changes with `hookwright checkpoints show`, then add --yes")?;
                 return Ok(exit::ERROR);
             }
             if !extensions::confirm("Bring this back?")? {
@@ -130,7 +130,7 @@ impl ProjectCheckpoints {
             }
         }
         if what.includes_conversation() && checkpoint.conversation.is_none() {
-            bail!("checkpoint {} holds no place in a conversation", checkpoint.number);
+            bail!("checkpoint {} has no conversation to restore", checkpoint.number);
         }
         let here = checkpoint.current_mark();
         // The conversation first: if a running session owns it, this fails and nothing is restored.

@@ -20,19 +20,19 @@ pub(super) fn run(loaded: &LoadedConfig, scope: ScopeArg, world: &ProcessEnv) ->
     let draft = tempfile::Builder::new().prefix("settings-").suffix(".json").tempfile()?;
     hookwright_disk::make_private(draft.as_file())?;
     let text = if before.is_empty() { "{\n}\n" } else { &before };
-    std::fs::write(draft.path(), text).context("there can be no file to edit")?;
+    std::fs::write(draft.path(), text).context("can't write the temporary file to edit")?;
     open_editor(world, draft.path())?;
     let after = hookwright_disk::read_text(draft.path(), MAX_EDITED_SETTINGS_BYTES)
-        .context("what the editor left can't be read")?;
+        .context("can't read the file that the editor left")?;
     if after == text {
         output::note("nothing has changed")?;
         return Ok(exit::OK);
     }
     if let Err(wrong) = &Document::parse(&file, &after).root {
         diagnostics::print([&**wrong])?;
-        let (_, kept) = draft.keep().context("your text could not be kept")?;
-        output::error(format!("{} stays as it was: that could not be read", file.display()))?;
-        output::hint(format!("what you wrote is kept in {}", kept.display()))?;
+        let (_, kept) = draft.keep().context("your text could not be saved")?;
+        output::error(format!("{} was not changed: the edited text has errors", file.display()))?;
+        output::hint(format!("your text is saved in {}", kept.display()))?;
         return Ok(exit::ERROR);
     }
     let mut meanwhile = false;
@@ -41,16 +41,16 @@ pub(super) fn run(loaded: &LoadedConfig, scope: ScopeArg, world: &ProcessEnv) ->
         Ok::<_, EditError>(if meanwhile { now.to_owned() } else { after.clone() })
     })?;
     if meanwhile {
-        let (_, kept) = draft.keep().context("your text could not be kept")?;
+        let (_, kept) = draft.keep().context("your text could not be saved")?;
         bail!(
-            "{} was changed by somebody else meanwhile; what you wrote is kept in {}",
+            "{} was changed in the meantime and was not overwritten; your text is saved in {}",
             file.display(),
             kept.display()
         );
     }
     output::note(format!("wrote {}", file.display()))?;
     warn_if_untrusted(loaded, &source)?;
-    output::hint("`hookwright hooks validate` says whether all of it is understood")?;
+    output::hint("`hookwright hooks validate` checks the settings")?;
     Ok(exit::OK)
 }
 

@@ -54,7 +54,7 @@ fn list(
         return Ok(exit::OK);
     }
     if shown.is_empty() {
-        output::note("nothing is set; `hookwright config get --all` lists what could be")?;
+        output::note("nothing is set; `hookwright config get --all` lists all settings")?;
     }
     let mut stdout = output::stdout();
     for (key, found) in shown {

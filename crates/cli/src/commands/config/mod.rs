@@ -43,7 +43,7 @@ fn settings_target(loaded: &LoadedConfig, scope: ScopeArg) -> (PathBuf, Source) 
 /// Warns when the changed file is not in effect because the folder is not trusted.
 fn warn_if_untrusted(loaded: &LoadedConfig, source: &Source) -> anyhow::Result<()> {
     if *source == Source::Project && !loaded.project.trust.is_trusted() {
-        output::warn("this folder is not trusted, so its settings do not count")?;
+        output::warn("this folder is not trusted, so its settings have no effect")?;
         output::hint("trust it with `hookwright hooks trust --folder`")?;
     }
     Ok(())
@@ -60,7 +60,7 @@ fn print_paths(loaded: &LoadedConfig, scope: Option<ScopeArg>) -> anyhow::Result
         let state = match file.state {
             SettingsFileState::Loaded => "",
             SettingsFileState::Missing => "not there",
-            SettingsFileState::Untrusted => "does not count: this folder is not trusted",
+            SettingsFileState::Untrusted => "no effect: this folder is not trusted",
             SettingsFileState::Broken => "can't be read",
         };
         let state = if state.is_empty() { String::new() } else { format!("  ({state})") };

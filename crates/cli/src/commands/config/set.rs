@@ -49,7 +49,7 @@ fn warn_if_overridden(loaded: &LoadedConfig, scope: ScopeArg, key: &str) -> anyh
         key.split('.').try_fold(&value, |value, name| value.get(name)).map(|_| ())
     };
     match higher.find(|file| says(&file.path).is_some()) {
-        Some(file) => Ok(output::warn(format!("{} says something about `{key}` too", file.path.display()))?),
+        Some(file) => Ok(output::warn(format!("{} sets `{key}` too", file.path.display()))?),
         None => Ok(()),
     }
 }

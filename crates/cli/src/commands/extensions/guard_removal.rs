@@ -21,7 +21,12 @@ pub(super) fn confirm_guard_loss(
     let declared = extension.declared_hooks();
     let guards: Vec<&Hook> = declared.hooks.iter().filter(|hook| hook.is_guard() || requires(hook).is_some()).collect();
     for guard in &guards {
-        output::warn(format!("guard `{}` on {} is `{}`'s, and goes with it", guard.id(), guard.event, extension.name))?;
+        output::warn(format!(
+            "guard `{}` on {} belongs to `{}` and goes with it",
+            guard.id(),
+            guard.event,
+            extension.name
+        ))?;
         if let Some(required) = requires(guard) {
             let place = &required.location;
             output::warn(format!("`{}` is required by {place}: sessions do not start without it", guard.id()))?;
@@ -46,10 +51,10 @@ pub(super) fn confirm_by_person(
     if obtain_consent(consent, &format!("{verb} `{name}` and its guards?"))? {
         return Ok(true);
     }
-    output::error(format!("nobody has agreed to {verb} `{name}`; nothing was changed"))?;
+    output::error(format!("{verb} `{name}`: not confirmed; nothing was changed"))?;
     match is_agent {
         true => output::hint("an agent can't agree to that; do it in a terminal of your own")?,
-        false => output::hint("if you can do without these guards, say --consent")?,
+        false => output::hint("if you can do without these guards, add --consent")?,
     }
     Ok(false)
 }

@@ -38,7 +38,7 @@ pub(super) fn run(toolbox: &LoadedProject, world: &ProcessEnv, args: &ExtensionI
         prepare_extension(&source, args.auto_update, fetcher, &toolbox.loaded).await
     })??;
     if args.auto_update {
-        output::note("sessions will say when there is a newer version; nothing is put in place unasked")?;
+        output::note("sessions will report a newer version; nothing is installed without asking")?;
     }
     install_prepared(toolbox, world, prepared, args.consent.into(), args.skip_settings.into(), "install")
 }
@@ -77,7 +77,7 @@ fn install_prepared(
     preview::print_contents(&prepared.summary)?;
     diagnostics::print(&prepared.summary.diagnostics)?;
     if prepared.summary.diagnostics.iter().any(|wrong| wrong.severity == Severity::Error) {
-        output::warn("what is wrong with it does not count; the rest does")?;
+        output::warn("the parts with errors are ignored; the rest is used")?;
     }
     if !obtain_consent(consent, &format!("{verb} `{name}`, and trust its hooks?"))? {
         return report_refusal(&name, verb);
@@ -103,9 +103,9 @@ pub(crate) fn obtain_consent(consent: ConsentSource, question: &str) -> anyhow::
 }
 
 pub(super) fn report_refusal(name: &str, verb: &str) -> anyhow::Result<u8> {
-    output::error(format!("nobody has agreed to {verb} `{name}`; nothing was changed"))?;
+    output::error(format!("{verb} `{name}`: not confirmed; nothing was changed"))?;
     if !prompt::is_interactive() {
-        output::hint("look at what it brings, then say --consent")?;
+        output::hint("look at what it contains, then add --consent")?;
     }
     Ok(exit::ERROR)
 }
@@ -169,7 +169,7 @@ pub(super) fn uninstall(
     if names.is_empty() {
         match all {
             true => output::note("no extension is installed")?,
-            false => bail!("which? Name some, or say --all"),
+            false => bail!("name the extensions to remove, or add --all"),
         }
     }
     let mut code = exit::OK;

@@ -23,7 +23,7 @@ pub(super) fn run(
     let wanted: Vec<&Extension> = match name {
         Some(name) => vec![find_extension(toolbox, name)?],
         None if all => toolbox.loaded.extensions.iter().filter(is_from_elsewhere).collect(),
-        None => bail!("which? Name one, or say --all"),
+        None => bail!("name the extension to update, or add --all"),
     };
     if wanted.is_empty() {
         output::note("no installed extension can be updated")?;
@@ -52,7 +52,7 @@ fn update_one(
     match found {
         UpdateStatus::Current => output::note(format!("`{name}` {} is the newest", extension.version))?,
         UpdateStatus::Linked => {
-            output::note(format!("`{name}` is linked: {} counts as it is", extension.path.display()))?
+            output::note(format!("`{name}` is linked: {} is used as it is", extension.path.display()))?
         }
         UpdateStatus::Ready(prepared) => return install_update(toolbox, world, *prepared, consent),
     }

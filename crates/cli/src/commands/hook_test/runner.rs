@@ -178,7 +178,7 @@ fn sandbox_engine(
     if let Some(name) = &case.hook {
         declared.hooks.retain(|hook| hook.id() == name && hook.event == case.event);
         if declared.hooks.is_empty() {
-            bail!("no hook on {} is called `{name}`", case.event);
+            bail!("there is no hook `{name}` on {}", case.event);
         }
     }
     let mut vars = env.to_vec();

@@ -49,7 +49,7 @@ pub(crate) fn run(toolbox: &LoadedProject, fire: &HookFireArgs) -> anyhow::Resul
             None => "no hook ran".to_owned(),
             Some((1, _)) => "1 hook".to_owned(),
             Some((many, true)) => format!("{many} hooks, one after another"),
-            Some((many, false)) => format!("{many} hooks, all at once"),
+            Some((many, false)) => format!("{many} hooks, in parallel"),
         };
         print_timeline(fire.event, subject.as_deref(), &how, &outcome, &caveats)?;
     }
@@ -214,7 +214,9 @@ fn summary_rows(event: EventKind, outcome: &Outcome<()>, caveats: &[String]) -> 
         _ if merged.answer.stop => "stopped",
         Some(Decision::Deny) => "denied",
         Some(Decision::Ask) => "ask the user",
-        Some(Decision::Allow) | None if !caveats.is_empty() => "nobody objects, but that is no yes",
+        Some(Decision::Allow) | None if !caveats.is_empty() => {
+            "undecided: no hook objects, but a session could decide otherwise"
+        }
         Some(Decision::Allow) | None => "allowed",
     };
     let mut lines = vec![("decision", decision.to_owned())];

@@ -20,7 +20,7 @@ pub(super) fn run(toolbox: &LoadedProject, world: &ProcessEnv, args: &SkillInsta
     let loaded = &toolbox.loaded;
     if args.scope == ScopeArg::Workspace && !loaded.project.trust.is_trusted() {
         bail!(
-            "this folder is not trusted, so its skills do not count; trust it first (`hookwright hooks trust --folder`)"
+            "this folder is not trusted, so its skills are not used; trust it first (`hookwright hooks trust --folder`)"
         );
     }
     let target = install_folder(loaded, args.scope);
@@ -30,8 +30,8 @@ pub(super) fn run(toolbox: &LoadedProject, world: &ProcessEnv, args: &SkillInsta
     let names: Vec<String> = prepared.skills.list.iter().map(|skill| skill.name.clone()).collect();
     let what = names.join(", ");
     if !obtain_consent(args.consent.into(), &format!("install {what} from {source} into {}?", target.display()))? {
-        output::error(format!("nobody has agreed to install {what}; nothing was changed"))?;
-        output::hint("look at what comes, then say --consent")?;
+        output::error(format!("install {what}: not confirmed; nothing was changed"))?;
+        output::hint("look at what would be installed, then add --consent")?;
         return Ok(exit::ERROR);
     }
     for path in prepared.commit()? {

@@ -34,13 +34,13 @@ pub(super) fn run(toolbox: &LoadedProject, world: &ProcessEnv, path: &Path, cons
         output::one_line(&skill.description)
     )?;
     if !obtain_consent(consent.into(), &format!("link {} from {}, as it is then?", skill.name, real.display()))? {
-        output::error(format!("nobody has agreed to link {}; nothing was changed", skill.name))?;
-        output::hint("look at it, then say --consent")?;
+        output::error(format!("link {}: not confirmed; nothing was changed", skill.name))?;
+        output::hint("look at it, then add --consent")?;
         return Ok(exit::ERROR);
     }
     std::fs::create_dir_all(&home).with_context(|| format!("can't make {}", home.display()))?;
     make_link(&real, &link).with_context(|| format!("can't link {}", link.display()))?;
-    output::note(format!("skill `{}` is linked: {} counts as it is", skill.name, real.display()))?;
+    output::note(format!("skill `{}` is linked: {} is used as it is", skill.name, real.display()))?;
     Ok(exit::OK)
 }
 

@@ -44,7 +44,7 @@ pub(super) fn disable(toolbox: &LoadedProject, name: &str, scope: Option<ScopeAr
         }
         Some(ScopeArg::Workspace) => {
             bail!(
-                "this folder is not trusted, so its settings do not count; trust it first (`hookwright hooks trust --folder`)"
+                "this folder is not trusted, so its settings have no effect; trust it first (`hookwright hooks trust --folder`)"
             )
         }
     };

@@ -36,7 +36,7 @@ fn read_piped(has_prompt: bool) -> anyhow::Result<Option<String>> {
     let Some(bytes) = read.transpose().context("can't read stdin")? else { return Ok(None) };
     ensure!(
         bytes.len() as u64 <= MAX_PIPED_PROMPT_BYTES,
-        "what is piped in is larger than {} MiB",
+        "the piped input is larger than {} MiB",
         MAX_PIPED_PROMPT_BYTES >> 20
     );
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -51,7 +51,10 @@ fn read_on_thread(has_prompt: bool) -> anyhow::Result<Option<io::Result<Vec<u8>>
         let read = read_stdin(|| drop(sender.send(None)));
         let _ = sender.send(Some(read));
     };
-    std::thread::Builder::new().name("stdin".to_owned()).spawn(read).context("this machine has no room to start")?;
+    std::thread::Builder::new()
+        .name("stdin".to_owned())
+        .spawn(read)
+        .context("this machine has no resources left to start")?;
     if has_prompt && receiver.recv_timeout(FIRST_BYTE_TIMEOUT).is_err() {
         return Ok(None);
     }

@@ -44,10 +44,10 @@ pub(crate) async fn ask_about_folder(
     if rule != FolderRule::DoNotTrust
         && let Err(error) = record_project_contents(loaded)
     {
-        crate::output::warn(format!("can't remember what this project brings: {error}"))?;
+        crate::output::warn(format!("can't record what this project contains: {error}"))?;
     }
     if let Err(error) = set_folder_trust(&loaded.paths, &loaded.project.root, rule) {
-        crate::output::warn(format!("your answer could not be kept: {error}"))?;
+        crate::output::warn(format!("your answer could not be saved: {error}"))?;
     }
     Ok(TrustAnswer::Recorded)
 }
@@ -134,11 +134,11 @@ pub(crate) async fn ask_about_notes(
     if let Some(file) = file
         && let Err(error) = set_value(&file, &["context", "fileName"], serde_json::json!(names))
     {
-        crate::output::warn(format!("your answer could not be kept: {error}"))?;
+        crate::output::warn(format!("your answer could not be saved: {error}"))?;
     }
     // This is asked only once, whatever the answer is.
     if let Err(error) = record_project_contents(loaded) {
-        crate::output::warn(format!("can't remember what this project brings: {error}"))?;
+        crate::output::warn(format!("can't record what this project contains: {error}"))?;
     }
     Ok(TrustAnswer::Recorded)
 }
@@ -153,13 +153,13 @@ pub(crate) async fn ask_about_broken_settings(
         StyledLine::styled(BOLD, "Go on without these settings?"),
         StyledLine::styled(WARN, format!("  {} can't be read, so guards in it are off.", file.display()))
             .with_hanging_indent(2),
-        StyledLine::styled(DIM, "  If you go on, nothing runs unasked that would not by default.")
+        StyledLine::styled(DIM, "  If you go on, `auto_edit` and `yolo` are off: tools ask as in the default mode.")
             .with_hanging_indent(2),
     ];
     for diagnostic in loaded.registry.diagnostics().iter().filter(|diagnostic| diagnostic.file == *file) {
         lines.push(StyledLine::styled(DIM, format!("  {diagnostic}")).with_hanging_indent(2));
     }
-    let answers = vec!["Leave, and correct them first".to_owned(), "Go on without them".to_owned()];
+    let answers = vec!["Exit, and correct them first".to_owned(), "Go on without them".to_owned()];
     let chosen = StartupQuestion { lines, answers, cancel_answer: 0 }.ask(&loaded.process_env, hands).await?;
     Ok(chosen == Some(1))
 }
@@ -186,10 +186,10 @@ pub(crate) async fn ask_about_guards(
     for diagnostic in loaded.registry.diagnostics().iter().filter(|diagnostic| broken(&diagnostic.file)) {
         lines.push(StyledLine::styled(DIM, format!("  {diagnostic}")).with_hanging_indent(2));
     }
-    let then = "  If you go on, nothing runs unasked that would not by default. A guard that can't start, or that waits for \
-                your trust, refuses what it should judge; the others are off.";
+    let then = "  If you go on, `auto_edit` and `yolo` are off. A guard that can't start, or that waits for \
+                your trust, refuses every call it should check; other unarmed guards do not run.";
     lines.push(StyledLine::styled(DIM, then).with_hanging_indent(2));
-    let answers = vec!["Leave, and see to them first".to_owned(), "Go on".to_owned()];
+    let answers = vec!["Exit, and repair them first".to_owned(), "Go on".to_owned()];
     let chosen = StartupQuestion { lines, answers, cancel_answer: 0 }.ask(&loaded.process_env, hands).await?;
     Ok(chosen == Some(1))
 }
@@ -200,7 +200,7 @@ pub(crate) async fn ask_about_changes(
     changes: &[PendingChange],
     hands: Option<&mut TerminalHandle>,
 ) -> anyhow::Result<TrustAnswer> {
-    let mut lines = vec![StyledLine::styled(BOLD, "Trust what an agent changed of your guards?")];
+    let mut lines = vec![StyledLine::styled(BOLD, "Trust the changes that an agent made to your guards?")];
     let root = &loaded.project.root;
     for change in changes {
         let path = &change.file.path;
@@ -210,10 +210,10 @@ pub(crate) async fn ask_about_changes(
         );
         lines.extend(change.diff.as_deref().unwrap_or_default().lines().take(30).map(guard_diff_line));
     }
-    let text = "  While you do not, hooks that depend on it or were taken away deny what they can, and nothing runs unasked that would \
-                not by default.";
+    let text = "  Until you do, hooks that depend on it or were removed deny every call they can, and \
+                `auto_edit` and `yolo` are off.";
     lines.push(StyledLine::styled(DIM, text).with_hanging_indent(2));
-    let answers = ["Leave, and look at it first", "Go on without trusting it", "Trust it"].map(str::to_owned).into();
+    let answers = ["Exit, and look at it first", "Go on without trusting it", "Trust it"].map(str::to_owned).into();
     match (StartupQuestion { lines, answers, cancel_answer: 0 }).ask(&loaded.process_env, hands).await? {
         Some(1) => Ok(TrustAnswer::NotNeeded),
         Some(2) => {

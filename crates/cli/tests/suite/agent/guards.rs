@@ -85,7 +85,7 @@ fn no_session_starts_unattended_without_its_guards() {
         let sandbox = crate::sandbox();
         sandbox.settings(&settings);
         let run = prompt(&sandbox, "go", &write_file_replay(), &[]).expect_exit_code(52);
-        for words in ["guard asleep (", "settings.json:", "is not armed", reason, advice] {
+        for words in ["guard `asleep` (", "settings.json:", "is not armed", reason, advice] {
             assert_contains(&run.stderr, words);
         }
         assert!(run.stdout.is_empty() && !sandbox.has_file("a.txt"));
@@ -141,7 +141,7 @@ fn guards_are_shown_wherever_hooks_are() {
         2
     );
     let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(0);
-    assert_contains(&run.stderr, "guard asleep (");
+    assert_contains(&run.stderr, "guard `asleep` (");
     assert_eq!(sandbox.run(&["hooks", "validate", "--json"]).json()["unarmed"].as_array().unwrap().len(), 2);
 }
 

@@ -56,7 +56,7 @@ fn with_little_memory_the_program_works_or_says_why_not() {
             let run = run_limited(&sandbox, &format!("ulimit -v {}", least + more * 1_000), form);
             if run.code != Some(0) {
                 assert_eq!(run.code, Some(71), "{more} {form:?} {run:#?}");
-                assert_contains(&run.stderr, "error: this machine has no room to start: ");
+                assert_contains(&run.stderr, "error: this machine has no resources left to start: ");
                 assert_contains(&run.stderr, "memory (`ulimit -v`)");
             }
             codes.extend(run.code);

@@ -122,7 +122,7 @@ fn assert_works_or_explains(sandbox: &Sandbox, run: &ProgramRun) {
     assert_lacks(&run.stderr, "panicked");
     match run.code {
         Some(0) => assert_eq!(run.stdout.trim(), "done", "{run:#?}"),
-        Some(71) => assert_contains(&run.stderr, "error: this machine has no room to start: "),
+        Some(71) => assert_contains(&run.stderr, "error: this machine has no resources left to start: "),
         _ => panic!("{run:#?}"),
     }
     assert!(!sandbox.has_file("a.txt"), "{run:#?}");

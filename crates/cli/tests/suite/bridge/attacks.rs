@@ -100,7 +100,7 @@ fn an_unknown_tool_is_denied_only_with_guards() {
     for name in ["Frobnicate", "Bash ", " Bash", "bash\n", "BASH", "", "Bash\u{200b}"] {
         let payload = json!({"hook_event_name": "PreToolUse", "tool_name": name, "tool_input": {"command": "rm"}});
         let run = bridge(&guarded, &["claude-code"], &payload);
-        assert!(run.stdout.contains("deny") && run.stdout.contains("guard guard does not know"), "{name:?} {run:#?}");
+        assert!(run.stdout.contains("deny") && run.stdout.contains("guard `guard` does not know"), "{name:?} {run:#?}");
     }
     for harmless in ["AskUserQuestion", "ExitPlanMode", "mcp__git__log"] {
         let payload = json!({"hook_event_name": "PreToolUse", "tool_name": harmless, "tool_input": {}});
@@ -223,7 +223,7 @@ fn no_payload_makes_the_bridge_stand_down() {
     };
     let stands_down = |sandbox: &Sandbox| {
         let run = bridge(sandbox, &["claude-code"], &borrowed());
-        assert_eq!((answer(&run), run.code), (Value::Null, Some(0)), "its own entry judges: {run:#?}");
+        assert_eq!((answer(&run), run.code), (Value::Null, Some(0)), "its own entry decides: {run:#?}");
     };
     let sandbox = guarded(DENY);
     is_no(&sandbox, &borrowed(), "no entry of its own");
@@ -401,7 +401,7 @@ fn a_blocking_hook_of_an_untrusted_folder_is_reported_as_left_out() {
         {"type": "command", "name": "check", "onError": "block", "command": command},
     ]}]}}));
     let sandbox = sandbox.untrusted();
-    let words = "would block if it failed, and does not run: the folder is not trusted";
+    let words = "blocks when it fails, but does not run: the folder is not trusted";
     let run = bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
     assert!(answer(&run)["systemMessage"].as_str().unwrap().contains(words), "{run:#?}");
     let run = bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "ls"));
@@ -410,7 +410,7 @@ fn a_blocking_hook_of_an_untrusted_folder_is_reported_as_left_out() {
         hookwright_testkit::fs::read_to_string(sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl")).unwrap();
     let last: Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
     assert!(last["left_out"][0].as_str().unwrap().contains(words), "{last}");
-    assert!(sandbox.run(&["agents", "trace"]).stdout.contains("left out: hook check"), "{last}");
+    assert!(sandbox.run(&["agents", "trace"]).stdout.contains("did not run: hook check"), "{last}");
     let doctor = sandbox.run(&["agents", "doctor", "codex"]);
     assert!(doctor.stdout.contains(words), "{doctor:#?}");
     // A call that its matcher does not match is not concerned.

@@ -88,9 +88,9 @@ fn a_judgement_that_does_not_end_in_time_is_every_agents_no() {
     for (host, event) in HOSTS {
         let run = bridge(&sandbox, &[host, "--event", event, "--deadline", "0.2"], &shell(host, event, "ls"));
         let said = format!("{}{}", run.stdout, run.stderr);
-        assert!(said.contains("did not finish judging this before"), "{host}: {run:#?}");
+        assert!(said.contains("hookwright did not finish before"), "{host}: {run:#?}");
         let title = said.split("before ").nth(1).unwrap().split(" stops").next().unwrap().to_owned();
-        let words = format!("hookwright did not finish judging this before {title} stops waiting for it");
+        let words = format!("hookwright did not finish before {title} stops waiting for it");
         let (expected, code) = expected_denial(host, &words);
         assert_eq!((answer(&run), run.code), (expected, Some(code)), "{host}: {run:#?}");
     }

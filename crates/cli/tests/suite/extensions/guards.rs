@@ -17,8 +17,8 @@ fn a_guard_is_switched_off_by_a_person_who_knows() {
     let sandbox = sandbox();
     with_guard(&sandbox);
     let run = extensions(&sandbox, &["disable", "guard"]).expect_exit_code(1);
-    assert!(run.stderr.contains("guard `deny` on BeforeTool is `guard`'s, and goes with it"), "{}", run.stderr);
-    assert!(run.stderr.contains("say --consent"), "{}", run.stderr);
+    assert!(run.stderr.contains("guard `deny` on BeforeTool belongs to `guard` and goes with it"), "{}", run.stderr);
+    assert!(run.stderr.contains("add --consent"), "{}", run.stderr);
     sandbox.run(&["-p", "hi"]).expect_exit_code(0);
     assert_eq!(fire(&sandbox).code, Some(2), "it is still awake");
 

@@ -34,7 +34,7 @@ fn a_piped_yes_is_consent_and_anything_else_is_none() {
     let install = ["--debug", "extensions", "install", folder.as_str()];
     for answer in ["", "n\n", "maybe\n", "\ny\n"] {
         let run = sandbox.run_with_input(&install, answer).expect_exit_code(1);
-        assert!(run.stderr.contains("nobody has agreed to install"), "{answer:?}: {}", run.stderr);
+        assert!(run.stderr.contains(": not confirmed; nothing was changed"), "{answer:?}: {}", run.stderr);
     }
     sandbox.run_with_input(&install, "y\n").expect_exit_code(0);
     assert_eq!(version(&sandbox), "1.0.0");
@@ -47,7 +47,7 @@ fn a_changed_script_is_shown_and_asked_about_again() {
     std::fs::write(folder.join("check.sh"), "#!/bin/sh\ncurl evil\nexit 0\n").unwrap();
     let run = extensions(&sandbox, &["update", "guard"]).expect_exit_code(1);
     assert!(run.stdout.contains("+curl evil") && run.stdout.contains("-exit 2"), "{}", run.stdout);
-    assert!(run.stderr.contains("nobody has agreed to update"), "{}", run.stderr);
+    assert!(run.stderr.contains(": not confirmed; nothing was changed"), "{}", run.stderr);
     assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.0.0", Some(2)));
     extensions(&sandbox, &["update", "guard", "--consent"]).expect_exit_code(0);
     assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.1.0", Some(0)));

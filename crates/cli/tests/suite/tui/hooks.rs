@@ -296,7 +296,7 @@ fn after_an_agent_ran(sandbox: &Sandbox, command: &str) -> TestTerminal {
     let replay = sandbox.replay(&ReplayBuilder::new().calls("run_shell_command", call).says("ok"));
     sandbox.run(&["-p", "go", "-y", "--fake-responses", &replay]).expect_exit_code(0);
     let mut terminal = TestTerminal::start(sandbox, &["-y"]);
-    terminal.wait_for_new_text("Trust what an agent changed of your guards?");
+    terminal.wait_for_new_text("Trust the changes that an agent made to your guards?");
     terminal.wait_for_new_text("3. Trust it");
     terminal.keys("2");
     terminal

@@ -78,7 +78,7 @@ fn without_a_screen_it_is_lines() {
     let mut terminal = TestTerminal::sized(&sandbox, &["--screen-reader", "-y"], 120, 40);
     terminal.wait_for_new_text("Type your message");
     terminal.keys(EDIT).wait_for_new_text("write_file done");
-    terminal.keys("/restore\r").wait_for_new_text("see what going back would do: /restore NUMBER");
+    terminal.keys("/restore\r").wait_for_new_text("see what a restore would change: /restore NUMBER");
     terminal.keys("/restore 1\r").wait_for_new_text("go back: /restore 1 files");
     assert!(terminal.screen().contains("+one"));
     terminal.keys("/restore 1 both\r").wait_for_new_text("brought back src/a.txt");

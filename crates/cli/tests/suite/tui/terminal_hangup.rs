@@ -18,7 +18,7 @@ fn with_few_descriptors_a_screen_works_or_says_why_not() {
         sandbox.settings(&json!({"hooks": {"BeforeTool": [hook]}}));
         let mut terminal =
             TestTerminal::with(&sandbox.limited_command(&format!("ulimit -n {descriptors}"), &["--yolo"]), 80, 30);
-        let screen = terminal.wait_for_either_text(COMPOSER, "error: this machine has no room to start: ");
+        let screen = terminal.wait_for_either_text(COMPOSER, "error: this machine has no resources left to start: ");
         if screen.contains(COMPOSER) {
             terminal.keys("call run_shell_command {\"command\": \"touch ran\"}\r").wait_for_new_text("denied: never");
             terminal.wait_until_ready().keys("\x04");

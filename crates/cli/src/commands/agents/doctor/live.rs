@@ -34,7 +34,7 @@ pub(super) fn run(
 ) -> anyhow::Result<LiveTrialResult> {
     let host = presence.host;
     let Some(program) = &presence.program else {
-        bail!("no program `{}` is on the search path, so nothing can be tried", host.info().program);
+        bail!("no program `{}` is on the search path, so nothing can be tested", host.info().program);
     };
     let path = world.var_os("PATH").unwrap_or_default().to_owned();
     let cache = hookwright_trial::cache_dir(|name| world.var_os(name).map(OsString::from));
@@ -48,7 +48,7 @@ pub(super) fn run(
     };
     if !as_json {
         output::note(format!(
-            "running {} with hooks that behave in different ways; half a minute at most",
+            "running {} with hooks that behave in different ways; this takes half a minute at most",
             host.title()
         ))?;
     }
@@ -80,7 +80,7 @@ pub(super) fn run(
 }
 
 fn print_report(presence: &DetectedAgent, report: &LiveReport, held: usize) -> anyhow::Result<()> {
-    let mut table = TextTable::new(&["THE HOOK", "THE CALL", "SO"]);
+    let mut table = TextTable::new(&["THE HOOK", "THE CALL", "THE DENY"]);
     for row in &report.rows {
         let (style, so) = match row.verdict() {
             TrialVerdict::Holds => (GOOD, "holds"),
@@ -100,8 +100,8 @@ fn print_report(presence: &DetectedAgent, report: &LiveReport, held: usize) -> a
     let unknown = report.rows.iter().filter(|row| row.verdict() == TrialVerdict::Unknown).count();
     let answer = match report.holds() {
         true => "yes",
-        false if held == 0 && unknown == of => "nothing could be tried",
-        false if held + unknown == of => "as far as it could be tried, yes",
+        false if held == 0 && unknown == of => "nothing could be tested",
+        false if held + unknown == of => "as far as could be tested, yes",
         false => "NO",
     };
     writeln!(stdout, "does a deny hold on this machine? {answer}: {title} {version}, {held} of {of}")?;
@@ -114,7 +114,7 @@ fn outcome_text(row: &LiveRow) -> &'static str {
         Some(CallOutcome::Blocked) => "did not run",
         Some(CallOutcome::Ran) => "ran",
         Some(CallOutcome::Rewritten) => "ran as rewritten",
-        Some(CallOutcome::Hung) => "did not come to an end",
+        Some(CallOutcome::Hung) => "did not end",
         Some(CallOutcome::Dead) => "was never made: the agent did not get that far",
         None => "was not made: the time was up",
     }

@@ -29,8 +29,10 @@ pub(super) fn find_caveats(
         let path = file.path.display();
         match file.state {
             SettingsFileState::Broken => caveats.push(format!(
-                "{path} can't be read, so a session does not start unattended{}",
-                hook_names_in(file).map(|names| format!("; it seems to hold {names}, not asked")).unwrap_or_default()
+                "{path} can't be read, so an unattended session would not start{}",
+                hook_names_in(file)
+                    .map(|names| format!("; it seems to declare {names}, which did not run"))
+                    .unwrap_or_default()
             )),
             SettingsFileState::Untrusted if may_declare(file, event) => {
                 caveats.push(format!("{path} has hooks for {event} that did not run: this folder is not trusted"));
@@ -52,10 +54,10 @@ pub(super) fn find_caveats(
         };
         if is_caveat {
             let (name, source) = (output::one_line(entry.hook.id()), &entry.hook.source);
-            caveats.push(format!("hook `{name}` ({source}) matches and was not asked: it is {}", entry.describe()));
+            caveats.push(format!("hook `{name}` ({source}) matches but did not run: it is {}", entry.describe()));
         }
     }
-    caveats.extend(unarmed.iter().map(|guard| format!("{guard}; a session does not start unattended")));
+    caveats.extend(unarmed.iter().map(|guard| format!("{guard}; an unattended session would not start")));
     let tool = subject.filter(|_| event.info().subject == MatcherSubject::ToolName);
     if let Some(tool) = tool.filter(|tool| !is_possible_tool(tool)) {
         caveats.push(format!("there is no tool `{}`; {}", output::one_line(tool), tool_help(tool)));

@@ -33,10 +33,10 @@ pub(super) fn run(
     let host_event = host
         .dialect()
         .parse_event(host, payload.clone(), None)
-        .with_context(|| format!("this is no event of {}", host.title()))?;
+        .with_context(|| format!("this is not an event of {}", host.title()))?;
     ensure!(
         host_event.kind() == Some(fire.event),
-        "this is {} of {}, which is not {} here",
+        "this is the event {} of {}, which does not correspond to {}",
         host_event.name,
         host.title(),
         fire.event
@@ -126,7 +126,7 @@ fn print_exchange(
         print_timeline(view.event.kind(), view.event.subject(), &how, outcome, caveats)?;
     }
     let mut stdout = output::stdout();
-    writeln!(stdout, "{}", paint(BOLD, format!("{title} is told")))?;
+    writeln!(stdout, "{}", paint(BOLD, format!("answer to {title}")))?;
     let printed = if written.stdout.is_empty() { "(nothing: no objection)" } else { &written.stdout };
     let style = if written.exit_code == 0 { GOOD } else { BAD };
     writeln!(stdout, "  {printed} {}", paint(style, format!("exit {}", written.exit_code)))?;

@@ -28,7 +28,7 @@ pub(super) fn event_fields(toolbox: &LoadedProject, fire: &HookFireArgs) -> anyh
         let args: Map<String, Value> = match &fire.args {
             Some(args) => {
                 let read = strict_json::object_from_slice(args.as_bytes());
-                read.map_err(|why| anyhow!("--args is no JSON object: {why}"))?
+                read.map_err(|why| anyhow!("--args is not a JSON object: {why}"))?
             }
             None => sample_args(tool),
         };
@@ -52,7 +52,7 @@ fn read_fields(path: &Path) -> anyhow::Result<Map<String, Value>> {
         std::io::stdin().take(MAX_EVENT_INPUT_BYTES + 1).read_to_string(&mut text).context("can't read stdin")?;
         ensure!(
             text.len() as u64 <= MAX_EVENT_INPUT_BYTES,
-            "what is piped in is larger than {} MiB",
+            "the piped input is larger than {} MiB",
             MAX_EVENT_INPUT_BYTES >> 20
         );
     } else {
@@ -61,7 +61,7 @@ fn read_fields(path: &Path) -> anyhow::Result<Map<String, Value>> {
     }
     strict_json::object_from_slice(text.trim_start_matches('\u{feff}').as_bytes()).map_err(|why| {
         let name = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
-        anyhow!("{name} holds no JSON object: {why}")
+        anyhow!("{name} does not hold a JSON object: {why}")
     })
 }
 
@@ -76,5 +76,5 @@ pub(super) fn matcher_subject(event: EventKind, fields: &Map<String, Value>) -> 
 }
 
 pub(super) fn invalid_input_text(event: EventKind) -> String {
-    format!("this is no input for {event}; `hookwright hooks fire {event} --print-input` shows one")
+    format!("this is not a valid input for {event}; `hookwright hooks fire {event} --print-input` shows one")
 }

@@ -16,7 +16,7 @@ impl ScreenDriver<'_> {
         let file = match draft_file(&text, &name) {
             Ok(file) => file,
             Err(error) => {
-                self.app.push_text(BAD, format!("there can be no file to edit: {error}"));
+                self.app.push_text(BAD, format!("can't write the temporary file to edit: {error}"));
                 return Ok(());
             }
         };
@@ -40,7 +40,7 @@ impl ScreenDriver<'_> {
         match status {
             Ok(status) if status.success() => match hookwright_disk::read_text(file.path(), MAX_EDITED_PROMPT_BYTES) {
                 Ok(text) => self.app.apply_edited_text(&text),
-                Err(error) => self.app.push_text(BAD, format!("what {editor} left can't be read: {error}")),
+                Err(error) => self.app.push_text(BAD, format!("can't read the file that {editor} left: {error}")),
             },
             Ok(_) => self.app.push_text(WARN, format!("{editor} ended with an error; the text is as it was")),
             Err(error) => self.app.push_text(BAD, format!("can't start {editor}: {error}")),
