@@ -295,7 +295,7 @@ fn no_objection_is_not_an_allow_where_hooks_did_not_run() {
     for (sandbox, words) in [
         (untrusted, "has hooks for BeforeTool that did not run: this folder is not trusted"),
         (broken, "can't be read"),
-        (missing, "guard keep-out ("),
+        (missing, "guard `keep-out` ("),
     ] {
         let run = fire_tool(&sandbox, &[]).expect_exit_code(1);
         assert!(

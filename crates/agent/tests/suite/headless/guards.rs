@@ -74,7 +74,7 @@ fn missing_guards_of_an_untrusted_folder_prevent_the_start() {
     let sandbox = empty_project().without_trust();
     sandbox.write_settings(&settings_with_guards(&[guard_hook("own", DENY_SCRIPT)]));
     let why = refusal(&sandbox, &write_file_replay());
-    for words in ["guard own (", "this folder is not trusted", "--skip-trust"] {
+    for words in ["guard `own` (", "this folder is not trusted", "--skip-trust"] {
         assert_contains(&why, words);
     }
     let options = SessionOptions { trust: TrustOverride::Skip, ..yolo_options() };
@@ -100,7 +100,7 @@ fn guards_of_a_broken_settings_file_are_remembered() {
     std::fs::write(&settings, good.replacen('{', "{,", 1)).unwrap();
     // The flag covers only files that are not known to have held guards.
     for (options, words) in
-        [(yolo_options(), "can't be read as settings"), (ignore_broken_settings_options(), "guard mine (")]
+        [(yolo_options(), "can't be read as settings"), (ignore_broken_settings_options(), "guard `mine` (")]
     {
         assert_contains(&refusal_with(&sandbox, &write_file_replay(), options), words);
         assert!(!sandbox.exists("a.txt"));
@@ -193,7 +193,7 @@ fn guards_of_an_extensions_broken_hooks_file_are_remembered() {
     let file = sandbox.home_dir().join(".gemini/extensions/ext/hooks/hooks.json");
     std::fs::write(file, "{").unwrap();
     let why = refusal(&sandbox, &write_file_replay());
-    assert_contains(&why, "guard theirs (");
+    assert_contains(&why, "guard `theirs` (");
     assert_contains(&why, "the settings that held it can't be read");
     assert!(!sandbox.exists("a.txt"));
 }
@@ -284,7 +284,7 @@ fn a_guard_with_an_invalid_declaration_is_still_a_guard() {
         let sandbox = empty_project();
         sandbox.write_settings(&json!({"hooksConfig": config}));
         let why = refusal(&sandbox, &write_file_replay());
-        assert_contains(&why, "guard keep-out (");
+        assert_contains(&why, "guard `keep-out` (");
         assert_contains(&why, reason);
         assert!(!sandbox.exists("a.txt"), "{config}");
     }
@@ -322,7 +322,7 @@ fn a_required_guard_that_never_existed_is_remembered() {
         refusal(&sandbox, &write_file_replay());
         sandbox.write(".gemini/settings.json", "{ \"hooksConfig\": {");
         let why = refusal_with(&sandbox, &write_file_replay(), ignore_broken_settings_options());
-        assert_contains(&why, "guard keep-out (");
+        assert_contains(&why, "guard `keep-out` (");
         assert_contains(&why, "the settings that held it can't be read");
         assert!(!sandbox.exists("a.txt"), "{config}");
     }
@@ -342,7 +342,7 @@ fn guards_behind_a_dangling_settings_link_are_remembered() {
     let neither = SessionOptions { hooks: HookUse::Off, ..ignore_broken_settings_options() };
     for options in [yolo_options(), yolo_options(), neither] {
         let why = refusal_with(&sandbox, &write_file_replay(), options);
-        assert_contains(&why, "guard mine (");
+        assert_contains(&why, "guard `mine` (");
         assert_contains(&why, "the settings that held it can't be read");
         assert!(!sandbox.exists("a.txt"));
     }
@@ -357,6 +357,6 @@ fn guards_of_a_project_folder_replaced_by_a_file_are_remembered() {
     assert_contains(&run_prompt(&sandbox, "go", &write_file_replay()).messages, "guarded");
     std::fs::rename(sandbox.project_dir().join(".gemini"), sandbox.project_dir().join("other")).unwrap();
     sandbox.write(".gemini", "");
-    assert_contains(&refusal(&sandbox, &write_file_replay()), "guard own (");
+    assert_contains(&refusal(&sandbox, &write_file_replay()), "guard `own` (");
     assert!(!sandbox.exists("a.txt"));
 }

@@ -127,14 +127,14 @@ fn guards_are_shown_wherever_hooks_are() {
     let run = sandbox.run(&["hooks", "list"]).expect_exit_code(0);
     assert_contains(&run.stdout, "armed, guard");
     assert_contains(&run.stdout, "inert, guard: ./nowhere.sh: no such file");
-    assert_contains(&run.stderr, "guard absent (");
+    assert_contains(&run.stderr, "guard `absent` (");
     let listed = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
     let of = |name: &str| listed.as_array().unwrap().iter().find(|hook| hook["name"] == name).unwrap().clone();
     assert_eq!((&of("awake")["guard"], &of("awake")["armed"]), (&json!(true), &json!(true)));
     assert_eq!((&of("asleep")["guard"], &of("asleep")["armed"]), (&json!(true), &json!(false)));
     assert_contains(&sandbox.run(&["hooks", "show", "awake"]).expect_exit_code(0).stdout, "guard        yes");
     let run = sandbox.run(&["hooks", "doctor"]).expect_exit_code(1);
-    assert_contains(&run.stdout, "FAIL guard absent (");
+    assert_contains(&run.stdout, "FAIL guard `absent` (");
     assert_contains(&run.stdout, "guards: 1 armed, 2 not armed");
     assert_eq!(
         sandbox.run(&["hooks", "doctor", "--json"]).expect_exit_code(1).json()["unarmed"].as_array().unwrap().len(),
