@@ -55,7 +55,7 @@ impl SessionActor {
         self.reply(match forgotten {
             Ok(true) => {
                 view.services.servers.reconnect(name);
-                Reply::plain(format!("forgot the token for `{name}`; the server may still take it until it ends"))
+                Reply::plain(format!("forgot the token for `{name}`; the server may still accept it until it expires"))
             }
             Ok(false) => Reply::error(format!("there is no token for `{name}`")),
             Err(error) => Reply::error(error),

@@ -87,7 +87,7 @@ fn parse_directive(word: &str) -> Result<(Option<&str>, LevelFilter), String> {
         None => return Err(unknown_level_text(word)),
     };
     if !is_known_target(name) {
-        return Err(format!("`{name}` is no part of the program ({})", FILTERABLE_CRATES.join(", ")));
+        return Err(format!("`{name}` is not a part of the program ({})", FILTERABLE_CRATES.join(", ")));
     }
     Ok((Some(name), named))
 }
@@ -101,7 +101,7 @@ fn parse_level(text: &str) -> Option<LevelFilter> {
 }
 
 fn unknown_level_text(text: &str) -> String {
-    format!("`{text}` is no level ({})", LEVELS.map(|(name, _)| name).join(", "))
+    format!("`{text}` is not a level ({})", LEVELS.map(|(name, _)| name).join(", "))
 }
 
 #[cfg(test)]
@@ -133,8 +133,8 @@ mod tests {
         let (filter, wrong) = parse("hooks=loud,hoks=debug,verbose,info,");
         assert_eq!(filter, Some(LogFilter::uniform(LevelFilter::INFO)));
         let [level, part, word] = wrong.as_slice() else { panic!("{wrong:?}") };
-        assert!(level.contains("`loud` is no level (off, error, warn"), "{level}");
-        assert!(part.contains("`hoks` is no part of the program (process, hooks,"), "{part}");
+        assert!(level.contains("`loud` is not a level (off, error, warn"), "{level}");
+        assert!(part.contains("`hoks` is not a part of the program (process, hooks,"), "{part}");
         assert!(word.contains("HOOKWRIGHT_LOG: `verbose` is left out"), "{word}");
         assert_eq!(parse("1").0, None);
         assert_eq!(parse("off").0.unwrap().max_level(), LevelFilter::OFF);

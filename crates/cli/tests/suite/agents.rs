@@ -172,7 +172,7 @@ fn an_entry_in_our_own_settings_is_no_hook_of_ours() {
     let list = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
     assert_eq!(list, json!([]), "{list}");
     let doctor = sandbox.run(&["doctor"]).expect_exit_code(0);
-    assert!(doctor.stdout.contains("agents that ask these hooks: Gemini CLI (for you): wired"), "{doctor:?}");
+    assert!(doctor.stdout.contains("agents that run these hooks: Gemini CLI (for you): wired"), "{doctor:?}");
     assert_eq!(sandbox.run(&["hooks", "validate"]).expect_exit_code(0).stderr, "");
 }
 

@@ -106,7 +106,7 @@ fn unset_variables_are_reported() {
     assert_eq!(report["servers_without_variables"], json!([{"name": "s", "unset_variables": ["CLAUDE_PLUGIN_ROOT"]}]));
     let run = sandbox.run(&["doctor"]).expect_exit_code(0);
     for words in [
-        "never set: $CLAUDE_PLUGIN_ROOT, which only the hooks of an extension have",
+        "never set: $CLAUDE_PLUGIN_ROOT, which is set only for the hooks of an extension",
         "never set: $NOWHERE",
         "MCP server s, never set",
     ] {

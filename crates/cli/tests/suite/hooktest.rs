@@ -118,7 +118,7 @@ fn nothing_is_tested_in_an_untrusted_folder() {
     sandbox.write(".gemini/guard.hooktest.toml", GOOD);
     let sandbox = sandbox.untrusted();
     let run = sandbox.run(&["hooks", "test"]).expect_exit_code(1);
-    assert!(run.stderr.contains("is not trusted, so nothing in it is run") && run.stderr.contains("hint: "), "{run:?}");
+    assert!(run.stderr.contains("is not trusted, so no test in it runs") && run.stderr.contains("hint: "), "{run:?}");
     let json = sandbox.run(&["hooks", "test", "--json"]).expect_exit_code(1).json();
     assert_eq!((&json["ok"], &json["files"]), (&json!(false), &json!([])));
     // Neither named files, nor from a trusted folder.
@@ -260,9 +260,9 @@ fn folders_are_copied_and_what_is_left_out_is_said() {
     let run = sandbox.run(&["hooks", "test"]).expect_exit_code(0);
     let notes: Vec<&str> = run.stdout.lines().filter(|line| line.contains("note:")).collect();
     insta::assert_snapshot!(notes.join("\n"), @r"
-    note: not in the test's project: .gemini/tests/away (it leads to a folder outside of the project)
-    note: not in the test's project: .gemini/tests/broken (it leads nowhere)
-    note: not in the test's project: .gemini/tests/round (it leads back to where it stands)
+    note: not in the test's project: .gemini/tests/away (it links to a folder outside the project)
+    note: not in the test's project: .gemini/tests/broken (its target does not exist)
+    note: not in the test's project: .gemini/tests/round (it links back to its own folder)
     ");
     let told = sandbox.run(&["hooks", "test", "--json"]).expect_exit_code(0).json();
     assert_eq!(told["files"][0]["left_out"].as_array().unwrap().len(), 3, "{told:#}");

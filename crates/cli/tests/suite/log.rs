@@ -102,7 +102,7 @@ fn a_filter_chooses_parts() {
     let sandbox = guarded(sandbox().env("HOOKWRIGHT_LOG", "hooks::running::dispatch=debug,agent=loud"));
     let run = ask(&sandbox, &[]);
     let warning =
-        "warning: HOOKWRIGHT_LOG: `agent=loud` is left out: `loud` is no level (off, error, warn, info, debug";
+        "warning: HOOKWRIGHT_LOG: `agent=loud` is left out: `loud` is not a level (off, error, warn, info, debug";
     assert!(run.stderr.contains(warning), "{}", run.stderr);
     let log = log(&sandbox);
     assert_eq!(log.lines().count(), 3, "{log}");

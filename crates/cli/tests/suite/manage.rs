@@ -338,8 +338,8 @@ fn list_and_show_say_what_trust_extends_to() {
     assert_eq!(listed[0]["files"], json!([".gemini/hooks/guard.sh", ".gemini/hooks/lib.sh"]));
     assert_eq!((&listed[0]["files_certain"], &listed[1]["files_certain"]), (&json!(true), &json!(false)));
     let run = sandbox.run(&["hooks", "list"]).expect_exit_code(0);
-    assert!(run.stderr.contains("hook `far`: which files it runs can't be told"), "{}", run.stderr);
-    assert!(!run.stderr.contains("hook `plain`: which"), "{}", run.stderr);
+    assert!(run.stderr.contains("hook `far`: the files it runs can't be determined"), "{}", run.stderr);
+    assert!(!run.stderr.contains("hook `plain`: the files"), "{}", run.stderr);
     let run = sandbox.run(&["hooks", "show", "plain"]).expect_exit_code(0);
     assert!(run.stdout.contains("runs         .gemini/hooks/lib.sh"), "{}", run.stdout);
     assert!(
@@ -469,7 +469,11 @@ fn removing_takes_the_hook_from_the_file_that_has_it() {
     let run = sandbox.run(&["hooks", "remove", "g"]).expect_exit_code(1);
     assert!(run.stderr.contains("--scope user or workspace"), "{}", run.stderr);
     let run = sandbox.run(&["hooks", "remove", "g", "--scope", "workspace"]).expect_exit_code(0);
-    assert!(run.stderr.contains("was a guard") && run.stderr.contains("what it ran stays: exit 2"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("was a guard") && run.stderr.contains("the program that it ran is kept: exit 2"),
+        "{}",
+        run.stderr
+    );
     let text = sandbox.read(".gemini/settings.json");
     assert!(text.contains("// mine") && text.contains("\"h\"") && !text.contains("\"g\""), "{text}");
     sandbox.run(&["hooks", "remove", "g"]).expect_exit_code(0);

@@ -118,7 +118,7 @@ fn servers_are_switched_off_and_on_for_every_project() {
 fn a_project_that_is_not_trusted_is_told_so() {
     let sandbox = sandbox().untrusted();
     let run = sandbox.run(&["mcp", "add", "a", "x"]).expect_exit_code(0);
-    assert!(run.stderr.contains("does not count here: this folder is not trusted"), "{}", run.stderr);
+    assert!(run.stderr.contains("it is not used here: this folder is not trusted"), "{}", run.stderr);
     for args in [&["mcp", "list", "--no-connect"][..], &["mcp", "list"], &["mcp", "test", "a"]] {
         let run = sandbox.run(args);
         let said = format!("{}{}", run.stdout, run.stderr);
@@ -139,7 +139,7 @@ fn surprises_about_a_new_server_are_reported() {
     assert!(!fine.stderr.contains("warning") && !fine.stderr.contains("called mcp__"), "{}", fine.stderr);
     // An address may consist of variables; it is checked when they are expanded.
     let later = sandbox.run(&["mcp", "add", "later", "-t", "http", "${SOME_URL}"]).expect_exit_code(0);
-    assert!(!later.stderr.contains("does not count"), "{}", later.stderr);
+    assert!(!later.stderr.contains("is not used here"), "{}", later.stderr);
     let unset = sandbox.run(&["mcp", "add", "unset", "-t", "http", "${NOBODY_SETS_THIS}"]).expect_exit_code(0);
     assert!(unset.stderr.contains("nothing sets NOBODY_SETS_THIS"), "{}", unset.stderr);
 }

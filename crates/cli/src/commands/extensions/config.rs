@@ -34,7 +34,7 @@ pub(super) fn run(
     }
     if scope == ScopeArg::Workspace && !toolbox.loaded.project.trust.is_trusted() {
         bail!(
-            "this folder is not trusted, so its `.env` would not count; trust it first (`hookwright hooks trust --folder`)"
+            "this folder is not trusted, so its `.env` would have no effect; trust it first (`hookwright hooks trust --folder`)"
         );
     }
     match setting {

@@ -115,7 +115,7 @@ pub(super) fn run(
     }
     let is_empty = || std::fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_none());
     if folder.symlink_metadata().is_ok() && !is_empty() {
-        bail!("{} is there already", path.display());
+        bail!("{} exists already", path.display());
     }
     let is_new = !folder.exists();
     if let Err(error) = write_all(&folder, &name, template_files(template)) {

@@ -18,7 +18,7 @@ pub(super) fn print_contents(brings: &ExtensionSummary) -> io::Result<()> {
         writeln!(stdout, "{}", output::one_line(about))?;
     }
     if brings.sections.is_empty() {
-        writeln!(stdout, "it brings nothing that is known here")?;
+        writeln!(stdout, "it contains nothing that Hookwright knows")?;
     }
     for section in &brings.sections {
         writeln!(stdout, "\n{}", paint(NOTE, section.title))?;

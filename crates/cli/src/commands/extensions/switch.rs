@@ -59,7 +59,7 @@ fn disable_uninstalled(
     }
     let files: Vec<PathBuf> = missed.iter().filter_map(|guard| guard.file.clone()).collect();
     dismiss_guards(&toolbox.loaded.paths, &files, Path::new("/"))?;
-    output::note(format!("the guards of `{name}` are missed no more"))?;
+    output::note(format!("the guards of `{name}` are no longer required"))?;
     Ok(exit::OK)
 }
 

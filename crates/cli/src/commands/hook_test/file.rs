@@ -135,7 +135,7 @@ impl HookTestFile {
     pub(crate) fn read(path: &Path) -> anyhow::Result<HookTestFile> {
         let text = hookwright_disk::read_text(path, MAX_TEST_FILE_BYTES)
             .with_context(|| format!("can't read {}", path.display()))?;
-        toml::from_str(&text).with_context(|| format!("{} is no hook test", path.display()))
+        toml::from_str(&text).with_context(|| format!("{} is not a hook test", path.display()))
     }
 }
 

@@ -152,11 +152,11 @@ impl SandboxCopier {
         let why = match source.canonicalize() {
             Ok(_) if !source.is_dir() => "it is neither a file nor a folder",
             Ok(real) if self.open_folders.iter().any(|open| open.starts_with(&real)) => {
-                "it leads back to where it stands"
+                "it links back to its own folder"
             }
-            Ok(real) if !real.starts_with(&self.project) => "it leads to a folder outside of the project",
+            Ok(real) if !real.starts_with(&self.project) => "it links to a folder outside the project",
             Ok(_) => return self.copy_folder(&source, target),
-            Err(_) => "it leads nowhere",
+            Err(_) => "its target does not exist",
         };
         let shown = source.strip_prefix(&self.project).unwrap_or(&source);
         self.skipped.push(format!("{} ({why})", shown.display()));

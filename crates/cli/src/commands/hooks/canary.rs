@@ -28,8 +28,8 @@ impl CanaryResult {
     /// Describes the result in a few words.
     pub(super) fn summary(&self) -> String {
         match &self.result {
-            Ok(took) => format!("answered a sample in {} ms", took.as_millis()),
-            Err(why) => format!("asked about a sample, it {why}"),
+            Ok(took) => format!("answered a test call in {} ms", took.as_millis()),
+            Err(why) => format!("failed a test call: {why}"),
         }
     }
 
@@ -75,6 +75,6 @@ async fn probe(toolbox: &LoadedProject, hook: &Hook) -> CanaryResult {
     let outcome = engine.fire_any(&event, &CancellationToken::new()).await;
     let took = started.elapsed();
     engine.shutdown().await;
-    let error = outcome.runs.first().map_or(Some("was not asked".to_owned()), |run| run.error.clone());
+    let error = outcome.runs.first().map_or(Some("did not run".to_owned()), |run| run.error.clone());
     CanaryResult { result: error.map_or(Ok(took), Err) }
 }

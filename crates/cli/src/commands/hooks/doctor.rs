@@ -59,7 +59,7 @@ pub(crate) fn run(toolbox: &LoadedProject, world: &ProcessEnv, as_json: bool) ->
     }
     for change in &changed {
         let path = change.file.path.display();
-        writeln!(stdout, "{} {path} was changed by an agent, and nobody has trusted that", paint(BAD, "FAIL"))?;
+        writeln!(stdout, "{} {path} was changed by an agent, and the change is not trusted", paint(BAD, "FAIL"))?;
         writeln!(stdout, "       {} look at it with `hookwright hooks trust`", paint(NOTE, "to do:"))?;
     }
     if let Some(words) = guards_summary(&examinations, unarmed.len()) {
@@ -68,7 +68,7 @@ pub(crate) fn run(toolbox: &LoadedProject, world: &ProcessEnv, as_json: bool) ->
     if !agents.is_empty() {
         writeln!(
             stdout,
-            "agents that ask these hooks: {}; `hookwright agents doctor AGENT` checks one",
+            "agents that run these hooks: {}; `hookwright agents doctor AGENT` checks one",
             agents.join(", ")
         )?;
     }
@@ -83,8 +83,8 @@ fn guards_summary(examinations: &[HookExamination], unarmed: usize) -> Option<St
     let failing = examinations.iter().filter(|examination| examination.is_failing_guard()).count();
     let why = match failing {
         0 => String::new(),
-        1 => " (1 failed its sample and does not do its work)".to_owned(),
-        many => format!(" ({many} failed their samples and do not do their work)"),
+        1 => " (1 failed its test call and does not work)".to_owned(),
+        many => format!(" ({many} failed their test calls and do not work)"),
     };
     let unarmed = unarmed + failing;
     (armed + unarmed > 0).then(|| format!("guards: {armed} armed, {unarmed} not armed{why}"))
@@ -120,8 +120,8 @@ impl std::fmt::Display for HookStateCounts {
         write!(f, "{armed} armed, {inert} inert, ")?;
         match failing {
             0 => {}
-            1 => write!(f, "1 failed its sample, ")?,
-            many => write!(f, "{many} failed their samples, ")?,
+            1 => write!(f, "1 failed its test call, ")?,
+            many => write!(f, "{many} failed their test calls, ")?,
         }
         write!(f, "{off_or_held} off or held, {broken} broken declaration{}", if *broken == 1 { "" } else { "s" })
     }
@@ -159,15 +159,15 @@ impl HookExamination {
             ArmedState::NeverMatches(matcher) => {
                 Some(format!("correct its matcher: {}", matcher_hint(hook.event, matcher)))
             }
-            ArmedState::Untrusted(_) => {
-                Some("look at it, then `hookwright hooks trust NAME`, or `--folder` for the whole folder".to_owned())
-            }
+            ArmedState::Untrusted(_) => Some(
+                "look at it, then run `hookwright hooks trust NAME`, or `--folder` for the whole folder".to_owned(),
+            ),
             ArmedState::Armed if self.failure().is_some() => {
                 let remedy = match hook.action {
-                    Action::Http(_) => "see that its service is up and lets it in",
+                    Action::Http(_) => "check that its service is up and accepts the request",
                     _ => "correct its program",
                 };
-                Some(format!("{remedy}; `hookwright hooks fire {}` asks it again", hook.event))
+                Some(format!("{remedy}; `hookwright hooks fire {}` runs it again", hook.event))
             }
             ArmedState::Armed | ArmedState::Disabled(_) => None,
         }
@@ -247,7 +247,7 @@ fn servers_with_unset_variables(toolbox: &LoadedProject) -> Vec<(String, Vec<Str
 
 fn unset_variable_text(name: &str) -> String {
     match name {
-        "CLAUDE_PLUGIN_ROOT" => "$CLAUDE_PLUGIN_ROOT, which only the hooks of an extension have".to_owned(),
+        "CLAUDE_PLUGIN_ROOT" => "$CLAUDE_PLUGIN_ROOT, which is set only for the hooks of an extension".to_owned(),
         name => format!("${}", output::one_line(name)),
     }
 }

@@ -88,7 +88,7 @@ pub(crate) struct HookTrustedFiles {
 impl HookTrustedFiles {
     /// The note for a hook whose files can't all be determined.
     pub(crate) const INCOMPLETE_NOTE: &str =
-        "which files it runs can't be told; everything under .gemini/ counts as part of it";
+        "the files it runs can't be determined; everything under .gemini/ counts as part of it";
 
     /// Adds the files to the JSON object of a hook.
     pub(crate) fn add_json_fields(&self, hook: &mut Value) {

@@ -95,17 +95,17 @@ pub(crate) fn run(place: &ProjectArgs, world: &ProcessEnv, new: &HookNewArgs) ->
 fn check_args(new: &HookNewArgs) -> anyhow::Result<()> {
     let plain = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '_';
     if new.name.is_empty() || !new.name.chars().all(plain) || new.name.starts_with('-') {
-        bail!("`{}` is no name for a hook: use letters, digits, `-` and `_`", output::one_line(&new.name));
+        bail!("`{}` is not a valid hook name: use letters, digits, `-` and `_`", output::one_line(&new.name));
     }
     if new.matcher.is_some() && new.event.info().subject == MatcherSubject::Nothing {
         bail!("{} has no matcher; leave out --matcher", new.event);
     }
     if new.guard && !new.event.can(HookCapability::Deny) {
-        bail!("{} can't be denied, so nothing can stand guard there; leave out --guard", new.event);
+        bail!("{} can't be denied, so a guard has no effect there; leave out --guard", new.event);
     }
     let (_, problem) = Matcher::compile(new.event.info().subject, new.matcher.as_deref());
     if let Some(problem) = problem {
-        bail!("--matcher is no regular expression: {problem}");
+        bail!("--matcher is not a regular expression: {problem}");
     }
     Ok(())
 }

@@ -29,13 +29,13 @@ pub(crate) fn run(toolbox: &LoadedProject, remove: &HookRemoveArgs) -> anyhow::R
         let Some(place) = &hook.location else { continue };
         match &hook.source {
             _ if FileKind::from_path(&place.file) == FileKind::Claude => {
-                bail!("hook `{name}` stands in Claude Code's own settings ({place}), which are changed there")
+                bail!("hook `{name}` is declared in Claude Code's own settings ({place}); remove it there")
             }
             Source::Project | Source::User => files.push((place.file.to_path_buf(), &hook.source)),
             Source::Extension(extension) => bail!(
                 "hook `{name}` comes with extension `{extension}`: `hookwright extensions disable {extension}` switches that off"
             ),
-            source => bail!("hook `{name}` is of the {source} settings ({place}), which are changed by hand"),
+            source => bail!("hook `{name}` is declared in the {source} settings ({place}); remove it there by hand"),
         }
     }
     files.sort();
@@ -45,7 +45,7 @@ pub(crate) fn run(toolbox: &LoadedProject, remove: &HookRemoveArgs) -> anyhow::R
         [only] => only,
         several => {
             let places: Vec<String> = several.iter().map(|(file, _)| file.display().to_string()).collect();
-            bail!("hook `{name}` is declared in {}; say which with --scope user or workspace", places.join(" and "))
+            bail!("hook `{name}` is declared in {}; choose one with --scope user or workspace", places.join(" and "))
         }
     };
     let mut removed = 0;
@@ -60,11 +60,11 @@ pub(crate) fn run(toolbox: &LoadedProject, remove: &HookRemoveArgs) -> anyhow::R
     let times = if removed == 1 { String::new() } else { format!(", on {removed} events or matchers") };
     output::note(format!("removed hook `{name}` from {}{times} ({source})", file.display()))?;
     if chosen.iter().any(|hook| hook.is_guard()) {
-        output::warn(format!("`{name}` was a guard; nothing stands in its place"))?;
+        output::warn(format!("`{name}` was a guard; nothing replaces it"))?;
     }
     let scripts: Vec<String> = chosen.iter().filter_map(|hook| hook.command()).map(output::one_line).collect();
     if let Some(script) = scripts.first() {
-        output::hint(format!("what it ran stays: {script}"))?;
+        output::hint(format!("the program that it ran is kept: {script}"))?;
     }
     Ok(exit::OK)
 }

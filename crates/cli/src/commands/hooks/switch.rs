@@ -58,7 +58,7 @@ pub(crate) fn disable(toolbox: &LoadedProject, name: Option<&str>) -> anyhow::Re
     let names: Vec<String> = names.into_iter().filter(|name| !kept.contains(name.as_str())).collect();
     let changed = write_switch(toolbox, &names, Switch::Disable)?.changed_files;
     for guard in hooks.iter().filter(|hook| hook.is_guard() && names.iter().any(|name| name == hook.id())) {
-        output::warn(format!("guard `{}` is off; unattended sessions do not start here any more", guard.id()))?;
+        output::warn(format!("guard `{}` is off; unattended sessions no longer start here", guard.id()))?;
     }
     print_report("disabled", name, &names, &changed)?;
     Ok(exit::OK)

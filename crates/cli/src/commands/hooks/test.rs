@@ -43,7 +43,7 @@ pub(crate) fn run(
     }
     if none_ran {
         let filter = filter.map(|text| format!(" has `{}` in its name", output::one_line(text)));
-        output::warn(format!("no case ran: none{}", filter.unwrap_or_else(|| " is in these files".to_owned())))?;
+        output::warn(format!("no case ran: no case{}", filter.unwrap_or_else(|| " is in these files".to_owned())))?;
         return Ok(exit::NO_TESTS);
     }
     Ok(if failed { exit::ERROR } else { exit::OK })
@@ -61,7 +61,7 @@ fn untrusted_folder(place: &ProjectArgs, world: &ProcessEnv, project: &Path, fil
 }
 
 fn print_refusal(folder: &Path, as_json: bool) -> anyhow::Result<u8> {
-    let why = format!("{} is not trusted, so nothing in it is run", folder.display());
+    let why = format!("{} is not trusted, so no test in it runs", folder.display());
     if as_json {
         output::print_json(&json!({"ok": false, "error": why, "files": []}))?;
     } else {

@@ -27,7 +27,7 @@ pub(crate) fn run(toolbox: &LoadedProject, name: Option<&str>, all: bool, folder
     if all && !changes.is_empty() {
         trust_changes(root, &changes.iter().collect::<Vec<_>>())?;
         for change in &changes {
-            output::note(format!("{}, as an agent left it, is trusted now", change_path(root, change)))?;
+            output::note(format!("{} is trusted now, with the agent's changes", change_path(root, change)))?;
         }
     }
     if toolbox.loaded.files.iter().any(|file| file.state == SettingsFileState::Untrusted) {
@@ -60,7 +60,9 @@ pub(crate) fn run(toolbox: &LoadedProject, name: Option<&str>, all: bool, folder
     for review in &chosen {
         let name = review.hook.id();
         output::note(match review.finding {
-            HookFinding::SwitchOff => format!("hook `{name}` is off in this project now, as its settings say"),
+            HookFinding::SwitchOff => {
+                format!("hook `{name}` is now off in this project, as the project's settings say")
+            }
             HookFinding::New | HookFinding::Changed { .. } => {
                 format!("hook `{name}` on {} is trusted now", review.hook.event)
             }
@@ -80,7 +82,7 @@ fn trust_own_files(toolbox: &LoadedProject, name: &str, changes: &[PendingChange
         changes.iter().filter(|change| files.iter().any(|(_, path)| *path == change.file.path)).collect();
     trust_changes(root, &own)?;
     for change in &own {
-        output::note(format!("{}, as an agent left it, is trusted now", change_path(root, change)))?;
+        output::note(format!("{} is trusted now, with the agent's changes", change_path(root, change)))?;
     }
     let holds_it = |change: &&PendingChange| {
         named.iter().any(|hook| hook.location.as_ref().is_some_and(|place| *place.file == *change.file.path))
@@ -88,7 +90,7 @@ fn trust_own_files(toolbox: &LoadedProject, name: &str, changes: &[PendingChange
     if let Some(settings) = changes.iter().find(holds_it) {
         let file = change_path(root, settings);
         bail!(
-            "{file} was changed by an agent and holds more than this hook; `hookwright hooks trust` shows it, `--all` trusts it"
+            "{file} was changed by an agent and declares more than this hook; `hookwright hooks trust` shows the change, `--all` trusts it"
         );
     }
     Ok(own.len())
@@ -146,6 +148,6 @@ fn print_pending(root: &Path, changes: &[PendingChange], reviews: &[HookTrustRev
             writeln!(stdout, "    runs {}", output::one_line(&summary))?;
         }
     }
-    output::hint("`hookwright hooks trust NAME` trusts one of them, `--all` all")?;
+    output::hint("`hookwright hooks trust NAME` trusts one hook, `--all` trusts all")?;
     Ok(exit::OK)
 }

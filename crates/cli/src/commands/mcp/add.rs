@@ -92,7 +92,7 @@ fn server_entry(server: &McpAddArgs) -> anyhow::Result<Map<String, Value>> {
     );
     ensure!(
         !(server.trust && server.scope == McpScopeArg::Project),
-        "a project can't let a server's tools run unasked; say `--scope user`, or leave `--trust` out"
+        "a project can't let a server's tools run unasked; add `--scope user`, or leave `--trust` out"
     );
     let is_address =
         ["http://", "https://"].iter().any(|scheme| server.target.to_ascii_lowercase().starts_with(scheme));
@@ -100,7 +100,7 @@ fn server_entry(server: &McpAddArgs) -> anyhow::Result<Map<String, Value>> {
     let mut entry = match (server.transport, is_address) {
         (Some(McpTransportArg::Stdio), _) | (None, false) => stdio_entry(server)?,
         (kind @ Some(_), false) if is_later => remote_entry(server, kind)?,
-        (Some(_), false) => bail!("`{}` is no http or https address", redaction::visible_name(&server.target)),
+        (Some(_), false) => bail!("`{}` is not an http or https address", redaction::visible_name(&server.target)),
         (kind, true) => remote_entry(server, kind)?,
     };
     if let Some(timeout) = server.timeout {
@@ -180,9 +180,9 @@ fn warn_if_inactive(loaded: &LoadedConfig, server: &McpAddArgs) -> anyhow::Resul
     let why = match all.skipped.iter().find(|one| is_it(&one.name) && one.origin == source) {
         Some(left_out) => left_out.reason.to_string(),
         None if untrusted => "this folder is not trusted".to_owned(),
-        None => "other settings have one of that name, which counts".to_owned(),
+        None => "other settings have a server of that name, which is used instead".to_owned(),
     };
-    output::warn(format!("it does not count here: {}", output::one_line(&why)))?;
+    output::warn(format!("it is not used here: {}", output::one_line(&why)))?;
     if untrusted {
         output::hint(TRUST_FOLDER_HINT)?;
     }

@@ -40,7 +40,7 @@ pub(crate) fn run_sign_in(loaded: &LoadedConfig, name: &str) -> anyhow::Result<u
 pub(crate) fn run_sign_out(loaded: &LoadedConfig, name: &str) -> anyhow::Result<u8> {
     match forget_credentials(&loaded.paths.mcp_tokens, name)? {
         true => output::note(format!(
-            "forgot the token for `{}`; the server may still take it until it ends",
+            "forgot the token for `{}`; the server may still accept it until it expires",
             redaction::visible_name(name)
         ))?,
         false => anyhow::bail!("there is no token for `{}`", redaction::visible_name(name)),

@@ -54,7 +54,7 @@ fn settings_file(loaded: &LoadedConfig, scope: McpScopeArg) -> anyhow::Result<Pa
     match scope {
         McpScopeArg::User => Ok(loaded.paths.user_settings.clone()),
         McpScopeArg::Project if own == loaded.paths.user_settings => {
-            anyhow::bail!("in the home directory the settings are yours; say `--scope user`")
+            anyhow::bail!("in the home directory only user settings exist; add `--scope user`")
         }
         McpScopeArg::Project => Ok(own),
     }

@@ -64,7 +64,7 @@ pub(crate) fn find_server(loaded: &LoadedConfig, name: &str) -> anyhow::Result<M
             if left_out.reason == ServerSkipReason::Untrusted {
                 output::hint(TRUST_FOLDER_HINT)?;
             }
-            bail!("MCP server `{name_shown}` does not count here: {}", output::one_line(&left_out.reason.to_string()))
+            bail!("MCP server `{name_shown}` is not used here: {}", output::one_line(&left_out.reason.to_string()))
         }
         Err(None) => Err(super::switch::unknown_server_error(loaded, name)),
     }

@@ -24,7 +24,9 @@ pub(super) fn run(toolbox: &LoadedProject, name: &str, scope: ScopeArg) -> anyho
     let removed = if is_link { std::fs::remove_file(&path) } else { std::fs::remove_dir_all(&path) };
     removed.with_context(|| format!("can't remove {}", path.display()))?;
     match is_link {
-        true => output::note(format!("skill `{name}` is unlinked; what {} led to stays", path.display()))?,
+        true => {
+            output::note(format!("skill `{name}` is unlinked; the folder that {} linked to is kept", path.display()))?
+        }
         false => output::note(format!("skill `{name}` is uninstalled from {}", path.display()))?,
     }
     Ok(exit::OK)

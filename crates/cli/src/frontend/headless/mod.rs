@@ -161,7 +161,7 @@ fn parse_prompt(prompt: &HeadlessPrompt, opened: &PreparedSession) -> Result<Pro
         // A script's prompt may contain text from an untrusted source.
         InputLine::Command(SessionCommand::Hooks(_)) => {
             let command = text.trim().trim_start_matches('/');
-            Err(format!("{text} could take guards away, which a prompt can't; run `hookwright {command}`"))
+            Err(format!("{text} could remove guards, which a prompt must not do; run `hookwright {command}`"))
         }
         InputLine::Command(_) => Err(format!("{text} changes something, which only an interactive session does")),
         InputLine::FrontEnd(_) => Err(format!("{text} is for interactive sessions")),

@@ -346,7 +346,7 @@ impl PlainSession {
                 }
                 None => print_lines(&no_card_text(back)),
             },
-            FrontEndAction::Copy => print_lines("there is nothing to copy with here; the answer stands above"),
+            FrontEndAction::Copy => print_lines("copying is not possible here; the answer is above"),
             FrontEndAction::Quit | FrontEndAction::ShellMode => Ok(()),
         }
     }

@@ -60,7 +60,7 @@ impl App {
             let in_a_word =
                 self.focus.last_typed.is_some_and(|last| now.saturating_duration_since(last) < TYPING_PAUSE);
             if in_a_word && !std::mem::replace(&mut self.focus.is_announced, true) {
-                self.push_text(WARN, "the command has ended; what you type on goes nowhere until you pause");
+                self.push_text(WARN, "the command has ended; keys are ignored until you pause typing");
             }
             self.focus.last_typed = in_a_word.then_some(now);
             return in_a_word;

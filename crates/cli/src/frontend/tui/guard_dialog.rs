@@ -11,8 +11,8 @@ use super::question_layout::QuestionLayout;
 use super::styled_text::{ACCENT, BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN};
 
 const GUARD_CHOICES: [(GuardTrustReply, &str); 2] = [
-    (GuardTrustReply::KeepUntrusted, "Leave it distrusted (esc): hooks that depend on it deny what they can"),
-    (GuardTrustReply::Trust, "Trust the change: it counts from now on"),
+    (GuardTrustReply::KeepUntrusted, "Leave it untrusted (esc): hooks that depend on it deny all they can"),
+    (GuardTrustReply::Trust, "Trust the change: it takes effect now"),
 ];
 
 /// A question whether changes to guards are trusted.

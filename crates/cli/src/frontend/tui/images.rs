@@ -97,7 +97,7 @@ pub(crate) fn from_path(path: &Path, text: &str, place: &ImageLocations) -> Imag
         Err(_) => return ImageLookup::NotAnImage(text.to_owned(), None),
     };
     if image_type(&path, &bytes).is_none() {
-        return not(format!("{name} is called like an image and is none; its path was pasted"));
+        return not(format!("{name} is named like an image but is not one; its path was pasted"));
     }
     match image_mention(&path, &place.workspace) {
         Some(mention) => ImageLookup::Image { label: image_label(&name, bytes.len() as u64), mention },
@@ -272,7 +272,7 @@ pub(crate) async fn from_clipboard(
             _ => {}
         }
     }
-    let none = "wl-paste, xclip or pngpaste would read an image from the clipboard, and none of them is there";
+    let none = "reading an image from the clipboard needs wl-paste, xclip or pngpaste; none is installed";
     ImageLookup::Unavailable(match asked.is_empty() {
         true => none.to_owned(),
         false => format!("there is no image in the clipboard ({} gave none)", asked.join(", ")),
@@ -394,7 +394,7 @@ mod tests {
         };
         assert_eq!(
             (pasted.as_str(), why.as_str()),
-            ("text.png", "text.png is called like an image and is none; its path was pasted")
+            ("text.png", "text.png is named like an image but is not one; its path was pasted")
         );
         let big = write("big.png", PNG);
         std::fs::File::options().write(true).open(&big).unwrap().set_len(MAX_MEDIA_BYTES + 1).unwrap();

@@ -29,13 +29,13 @@ impl ScreenDriver<'_> {
                 return;
             }
             AgentEvent::ApprovalRequested(request, _) => format!("{} waits for your permission", request.title),
-            AgentEvent::GuardsChanged(..) => "a change of your guards waits for your word".to_owned(),
+            AgentEvent::GuardsChanged(..) => "a change to your guards waits for your decision".to_owned(),
             AgentEvent::Idle { .. } => {
                 let since = self.notifier.busy_since.take();
                 if since.is_none_or(|since| now.saturating_duration_since(since) < MIN_NOTIFIED_WAIT) {
                     return;
                 }
-                "the answer is there".to_owned()
+                "the answer is ready".to_owned()
             }
             _ => return,
         };

@@ -218,7 +218,8 @@ pub(crate) fn plan_lines(plan: &RestorePlan) -> Vec<StyledLine> {
         let style = if change.action.has_effect() { PLAIN } else { WARN };
         lines.push(StyledLine::styled(style, humanize::describe_change(change)).with_hanging_indent(4));
         if change.changed_since && change.action.has_effect() {
-            lines.push(StyledLine::styled(WARN, "    changed since, by you or somebody else: it would be overwritten"));
+            lines
+                .push(StyledLine::styled(WARN, "    changed since the agent's turn: that change would be overwritten"));
         }
         let diff =
             change.diff.as_deref().filter(|_| !matches!(change.action, FileRestoreAction::Mode)).unwrap_or_default();

@@ -150,7 +150,7 @@ fn a_guards_own_settings_switch_it_off_and_say_what_that_means() {
     let sandbox = crate::sandbox();
     sandbox.settings(&settings_with_guards(&[guard_hook("own", DENY_SCRIPT)]));
     let run = sandbox.run(&["hooks", "disable", "own"]).expect_exit_code(0);
-    assert_contains(&run.stderr, "unattended sessions do not start here any more");
+    assert_contains(&run.stderr, "unattended sessions no longer start here");
     prompt(&sandbox, "go", &write_file_replay(), &[]).expect_exit_code(52);
     sandbox.run(&["hooks", "enable", "own"]).expect_exit_code(0);
     assert_contains(&prompt(&sandbox, "go", &write_file_replay(), &[]).expect_exit_code(0).stderr, "guarded");

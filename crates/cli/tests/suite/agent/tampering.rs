@@ -262,7 +262,7 @@ fn one_hook_is_trusted_by_name_but_not_with_the_settings_of_others() {
     run_attack(&sandbox, "echo '# noted' >> .gemini/hooks/hook1.sh", &[]).expect_exit_code(0);
     assert_contains(
         &sandbox.run(&["hooks", "trust", "hook1"]).expect_exit_code(0).stderr,
-        "hook1.sh, as an agent left it, is trusted now",
+        "hook1.sh is trusted now, with the agent's changes",
     );
     assert_contains(
         &run_attack(&sandbox, "true", &[]).expect_exit_code(0).stderr,
@@ -271,7 +271,7 @@ fn one_hook_is_trusted_by_name_but_not_with_the_settings_of_others() {
     run_attack(&sandbox, "sed -i 's/\"run_shell_command\"/\"nothing\"/' .gemini/settings.json", &[])
         .expect_exit_code(0);
     let run = sandbox.run(&["hooks", "trust", "hook1"]).expect_exit_code(1);
-    assert_contains(&run.stderr, "settings.json was changed by an agent and holds more than this hook");
+    assert_contains(&run.stderr, "settings.json was changed by an agent and declares more than this hook");
     run_attack(&sandbox, "true", &[]).expect_exit_code(52);
     assert!(!sandbox.has_file("made"));
 }

@@ -154,7 +154,7 @@ fn the_toolbox_fires_tests_shows_and_examines_it() {
         assert_contains(&shown, words);
     }
     let doctor = sandbox.run(&["hooks", "doctor"]).expect_exit_code(0);
-    assert_contains(&doctor.stdout, "answered a sample in");
+    assert_contains(&doctor.stdout, "answered a test call in");
     assert_eq!(
         sandbox.run(&["hooks", "doctor", "--json"]).expect_exit_code(0).json()["hooks"][0]["canary"]["ok"],
         true
@@ -185,10 +185,10 @@ fn a_guard_that_fails_its_sample_is_counted_as_one_that_does_not_do_its_work() {
     let sandbox = guarded_by("exit 4", json!({"timeout": 5000}));
     insta::assert_snapshot!(sandbox.run(&["hooks", "doctor"]).expect_exit_code(1).stdout, @r"
     FAIL BeforeTool guard (project, guard)
-           asked about a sample, it lost its worker: it ended with code 4
-           to do: correct its program; `hookwright hooks fire BeforeTool` asks it again
-    0 armed, 0 inert, 1 failed its sample, 0 off or held, 0 broken declarations
-    guards: 0 armed, 1 not armed (1 failed its sample and does not do its work)
+           failed a test call: lost its worker: it ended with code 4
+           to do: correct its program; `hookwright hooks fire BeforeTool` runs it again
+    0 armed, 0 inert, 1 failed its test call, 0 off or held, 0 broken declarations
+    guards: 0 armed, 1 not armed (1 failed its test call and does not work)
     ");
     let told = sandbox.run(&["hooks", "doctor", "--json"]).expect_exit_code(1).json();
     let hook = &told["hooks"][0];

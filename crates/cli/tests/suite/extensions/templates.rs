@@ -30,7 +30,7 @@ fn every_template_is_valid_and_passes_its_own_tests() {
     let args = json!({"file_path": "k", "content": "-----BEGIN PRIVATE KEY-----"}).to_string();
     sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", &args]).expect_exit_code(2);
     let run = extensions(&sandbox, &["new", "my-hooks"]).expect_exit_code(1);
-    assert!(run.stderr.contains("is there already"), "{}", run.stderr);
+    assert!(run.stderr.contains("exists already"), "{}", run.stderr);
     extensions(&sandbox, &["new", "bad name"]).expect_exit_code(1);
     extensions(&sandbox, &["new", "x", "nonsense"]).expect_exit_code(1);
 }

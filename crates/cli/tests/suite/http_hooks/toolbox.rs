@@ -29,12 +29,12 @@ fn lists_show_the_type_and_the_address() {
 fn the_doctor_asks_about_a_sample() {
     let service = saying(json!({}));
     let sandbox = guarded(&service);
-    assert_contains(&sandbox.run(&["hooks", "doctor"]).expect_exit_code(0).stdout, "answered a sample in");
+    assert_contains(&sandbox.run(&["hooks", "doctor"]).expect_exit_code(0).stdout, "answered a test call in");
     assert_eq!(service.requests().len(), 1);
     let broken = TestHttpService::start(|_| ServiceReply::status(502, "", "no upstream"));
     let run = guarded(&broken).run(&["hooks", "doctor"]);
     assert_ne!(run.code, Some(0), "{run:#?}");
-    assert_contains(&run.stdout, "asked about a sample, it got 502 Bad Gateway from its service: no upstream");
+    assert_contains(&run.stdout, "failed a test call: got 502 Bad Gateway from its service: no upstream");
 }
 
 #[test]

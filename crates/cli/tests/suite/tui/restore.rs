@@ -50,7 +50,7 @@ fn files_alone_or_the_conversation_alone() {
 fn files_changed_since_are_asked_about_separately() {
     let (sandbox, mut terminal) = start_session(&["-y"], 100);
     sandbox.write("src/a.txt", "mine\n");
-    terminal.keys("/restore\r").wait_for_new_text("changed since, by you or somebody else");
+    terminal.keys("/restore\r").wait_for_new_text("changed since the agent's turn");
     terminal.keys("\r").wait_for_new_text("1. Files and conversation, and overwrite 1 changed since");
     terminal.keys("\x1b").wait_for_new_text("enter go back to before it");
     assert_eq!(sandbox.read("src/a.txt"), "mine\n");

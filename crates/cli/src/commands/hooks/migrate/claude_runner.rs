@@ -94,9 +94,9 @@ pub(super) async fn run(
         Ok(Ok(Exit::Code(2))) => GuardAnswer { decision: Decision::Deny, reason: stderr },
         Ok(Ok(Exit::Code(0))) => parse_answer(event, &stdout, closed),
         Ok(Ok(Exit::Code(code))) => failure_answer(closed, format!("exits with {code}: {stderr}")),
-        Ok(Ok(Exit::Signal(signal))) => failure_answer(closed, format!("is ended by signal {signal}")),
+        Ok(Ok(Exit::Signal(signal))) => failure_answer(closed, format!("is killed by signal {signal}")),
         Ok(Err(error)) => failure_answer(closed, error.to_string()),
-        Err(_) => failure_answer(closed, format!("takes longer than {} s", limit.as_secs_f64())),
+        Err(_) => failure_answer(closed, format!("runs longer than {} s", limit.as_secs_f64())),
     })
 }
 
@@ -136,7 +136,7 @@ fn parse_answer(event: &str, stdout: &str, closed: bool) -> GuardAnswer {
         return passes("no objection");
     }
     let Ok(Value::Object(answer)) = serde_json::from_str(stdout) else {
-        return passes("does not hear it: the output is more than an object, or less");
+        return passes("ignores the output: it is not one JSON object");
     };
     let text_of =
         |fields: &Map<String, Value>, key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -55,7 +55,7 @@ pub(super) fn run(place: &ProjectArgs, world: &ProcessEnv, migrate: &HookMigrate
     let is_trusted = toolbox.loaded.project.trust.is_trusted();
     ensure!(
         is_trusted || !texts.iter().any(|(file, _)| of_project(file)),
-        "this folder is not trusted, so that its guards do not run; trust it (hookwright hooks trust --folder), or give --skip-trust"
+        "this folder is not trusted, so its guards do not run; trust it (hookwright hooks trust --folder), or add --skip-trust"
     );
     let migration = claude_migration::migrate(texts.iter().map(|(path, text)| (path.as_path(), text.as_str())));
     diagnostics.extend(migration.diagnostics.iter().cloned());
@@ -165,7 +165,7 @@ fn decision_label(decision: Decision) -> &'static str {
 fn print_cases(guards: usize, cases: &[VerifiedCase]) -> anyhow::Result<()> {
     if guards == 0 {
         output::note(format!(
-            "there is no guard of Claude Code's here: no command on {}",
+            "Claude Code's settings have no guard here: no command on {}",
             BLOCKABLE_EVENTS.join(", ")
         ))?;
         return Ok(());
