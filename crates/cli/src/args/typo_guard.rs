@@ -42,12 +42,12 @@ const COMMAND_LIKE_WORDS: &[(&str, &str)] = &[
     ("setup", "`hookwright doctor` says what is missing"),
     ("show", "`hookwright hooks show NAME`"),
     ("start", "`hookwright` alone starts a session"),
-    ("status", "`hookwright doctor` says how hooks are"),
+    ("status", "`hookwright doctor` checks your hooks"),
     ("test", "`hookwright hooks test`"),
     ("tools", "`/tools` in a session"),
     (
         "trace",
-        "`hookwright agents trace` tells what was decided under other agents; telemetry and `--debug` tell it of a session",
+        "`hookwright agents trace` shows decisions under other agents; telemetry and `--debug` show those of a session",
     ),
     ("trust", "`hookwright hooks trust`"),
     ("uninstall", "`hookwright extensions uninstall NAME`, `hookwright agents uninstall AGENT`"),
@@ -65,8 +65,8 @@ pub(crate) struct PromptRejection {
 
 /// Names that users know from other programs, which count as a command even before more words.
 const SINGULAR_NOUNS: &[(&str, &str)] = &[
-    ("plugin", "`hookwright extensions` has what others call plugins"),
-    ("plugins", "`hookwright extensions` has what others call plugins"),
+    ("plugin", "plugins are called extensions here: `hookwright extensions`"),
+    ("plugins", "plugins are called extensions here: `hookwright extensions`"),
 ];
 
 /// Returns why the words of the command line are not sent as a prompt, if they are not.
@@ -82,12 +82,12 @@ pub(crate) fn check_prompt(args: &SessionArgs) -> Option<PromptRejection> {
         return None;
     }
     let word = first.to_lowercase();
-    let as_prompt = "to send it as a prompt, say `-p` before it";
+    let as_prompt = "to send it as a prompt, put `-p` before it";
     if let Some(known) = command_names().find(|known| *known == word) {
-        let what = format!("`{known}` is a command, which stands first and takes no options of a session before it");
+        let what = format!("`{known}` is a command: it must come first, without session options before it");
         return Some(PromptRejection {
             message: what,
-            hint: format!("`hookwright {known} --help` has its own; {as_prompt}"),
+            hint: format!("`hookwright {known} --help` lists its options; {as_prompt}"),
         });
     }
     if let Some(near) = command_names().find(|known| is_typo_of(&word, known)) {
@@ -106,8 +106,10 @@ fn check_unquoted_prompt(flag: &str, text: &str, rest: &[String]) -> Option<Prom
     if rest.is_empty() {
         return None;
     }
-    let what =
-        format!("`{flag}` takes one text, and there is more: {}", crate::output::truncate_columns(&rest.join(" "), 80));
+    let what = format!(
+        "`{flag}` takes one argument, but more follow: {}",
+        crate::output::truncate_columns(&rest.join(" "), 80)
+    );
     let whole = crate::output::one_line(&format!("{text} {}", rest.join(" ")));
     let quoted = format!("'{}'", whole.replace('\'', r"'\''"));
     Some(PromptRejection { message: what, hint: format!("put the whole prompt in quotes: hookwright {flag} {quoted}") })

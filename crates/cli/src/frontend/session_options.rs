@@ -71,7 +71,7 @@ pub(crate) fn announce_hooks(loaded: &LoadedConfig) -> std::io::Result<()> {
     }
     let announced = loaded.reviews.iter().filter(|review| !review.held);
     if let Err(error) = hookwright_settings::trust::trust_hooks(&loaded.paths, announced) {
-        crate::output::warn(format!("can't remember which hooks were announced: {error}"))?;
+        crate::output::warn(format!("can't record which hooks were announced: {error}"))?;
     }
     Ok(())
 }

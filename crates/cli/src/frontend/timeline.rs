@@ -22,7 +22,7 @@ pub(crate) fn summary(report: &RunReport) -> String {
         }
         Some(Decision::Deny) if report.event == EventKind::AfterAgent => actions.push(reason("demanded a retry")),
         Some(Decision::Deny) => actions.push(reason("denied")),
-        Some(Decision::Ask) => actions.push(reason("wants the user asked")),
+        Some(Decision::Ask) => actions.push(reason("wants the user to decide")),
         Some(Decision::Allow) | None => {}
     }
     if let Some(input) = &answer.tool_input {

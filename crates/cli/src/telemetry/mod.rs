@@ -75,7 +75,7 @@ impl TelemetryRecorder {
             (None, None) => {
                 let what = match config.target {
                     TelemetryTarget::Gcp => "telemetry cannot be sent to Google Cloud directly",
-                    TelemetryTarget::Local => "telemetry is enabled but has nowhere to go",
+                    TelemetryTarget::Local => "telemetry is enabled but has no destination",
                 };
                 warnings
                     .push(format!("{what}; set telemetry.outfile to a file or telemetry.otlpEndpoint to a collector"));

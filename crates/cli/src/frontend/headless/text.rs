@@ -68,7 +68,7 @@ impl EventPrinter for TextPrinter {
             },
             AgentEvent::AgentRetry { reason, attempt } => {
                 self.print_stderr_line(&format!("{} Agent execution blocked: {reason}", paint(WARN, "[WARNING]")))?;
-                self.print_stderr_line(&paint(DIM, format!("the model is asked again (retry {attempt})")))
+                self.print_stderr_line(&paint(DIM, format!("the request is sent to the model again (retry {attempt})")))
             }
             AgentEvent::Compressed { before, after, .. } => {
                 self.print_stderr_line(&paint(DIM, format!("Chat history compressed from {before} to {after} tokens.")))

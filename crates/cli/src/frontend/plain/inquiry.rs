@@ -42,7 +42,7 @@ impl PendingInquiry {
             QuestionKind::Text { seen: InputVisibility::Hidden, placeholder, .. } => {
                 hidden = EchoOff::new();
                 if hidden.is_none() {
-                    print_lines("what you type can't be hidden on this terminal, so it is not asked for here")?;
+                    print_lines("this terminal can't hide what you type, so secrets can't be entered here")?;
                     return Ok(None);
                 }
                 print_lines(&format!("({placeholder}; what you type is not shown; a single dot leaves it)"))?;
@@ -72,7 +72,7 @@ impl PendingInquiry {
             InquiryLine::Answer(answer) => drop(self.reply.send(answer)),
             InquiryLine::Cancel => print_lines("left as it is")?,
             InquiryLine::Invalid => {
-                print_lines("that is none of them; a number, a name, or an empty line")?;
+                print_lines("that is not one of the choices; type a number, a name, or an empty line")?;
                 return Ok((Some(self), true));
             }
         }

@@ -126,7 +126,7 @@ pub(super) fn print_guard_question(changes: &[GuardChange]) -> io::Result<()> {
         change.diff.as_deref().map_or(Ok(()), |diff| print_lines(&output::escape_invisible(diff)))?;
     }
     print_lines(
-        "trust: it is used from now on. Anything else: it stays untrusted, and hooks that depend on it deny every call they can.",
+        "trust: it is active from now on. Anything else: it stays untrusted, and hooks that depend on it deny every call they can.",
     )
 }
 

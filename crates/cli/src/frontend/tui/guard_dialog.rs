@@ -12,7 +12,7 @@ use super::styled_text::{ACCENT, BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, 
 
 const GUARD_CHOICES: [(GuardTrustReply, &str); 2] = [
     (GuardTrustReply::KeepUntrusted, "Leave it untrusted (esc): hooks that depend on it deny all they can"),
-    (GuardTrustReply::Trust, "Trust the change: it takes effect now"),
+    (GuardTrustReply::Trust, "Trust the change: it is active from now on"),
 ];
 
 /// A question whether changes to guards are trusted.

@@ -162,7 +162,7 @@ pub(crate) fn format_image_size(size: u64) -> String {
 
 fn too_large_text(name: &str, size: u64) -> String {
     let most = format_image_size(MAX_MEDIA_BYTES);
-    format!("{name} is too large to be sent: {}, and at most {most} are; its path was pasted", format_image_size(size))
+    format!("{name} is too large to send: {}, at most {most}; its path was pasted", format_image_size(size))
 }
 
 /// Returns a prompt with labels for its images, or none if it mentions none.
@@ -265,7 +265,7 @@ pub(crate) async fn from_clipboard(
             Some(bytes) if bytes.len() as u64 > MAX_MEDIA_BYTES => {
                 let most = format_image_size(MAX_MEDIA_BYTES);
                 return ImageLookup::Unavailable(format!(
-                    "the image in the clipboard is too large to be sent: at most {most} are"
+                    "the image in the clipboard is too large to send: at most {most}"
                 ));
             }
             Some(bytes) if image_type(name, &bytes).is_some() => return copy_image("clipboard.png", &bytes, &place),
@@ -399,7 +399,7 @@ mod tests {
         let big = write("big.png", PNG);
         std::fs::File::options().write(true).open(&big).unwrap().set_len(MAX_MEDIA_BYTES + 1).unwrap();
         let ImageLookup::NotAnImage(_, Some(why)) = from_path(&big, "big.png", &place) else { panic!("no text") };
-        assert!(why.starts_with("big.png is too large to be sent: 14.0 MB, and at most 14.0 MB are"), "{why}");
+        assert!(why.starts_with("big.png is too large to send: 14.0 MB, at most 14.0 MB"), "{why}");
         assert_eq!(from_path(Path::new("/no/such.png"), "t", &place), ImageLookup::NotAnImage("t".into(), None));
         assert_eq!(from_path(dir.path(), "t", &place), ImageLookup::NotAnImage("t".into(), None));
     }

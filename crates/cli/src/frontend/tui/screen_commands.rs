@@ -32,7 +32,7 @@ const KEY_HELP: &[(&str, &str)] = &[
 /// Returns the message for a card that does not exist.
 pub(crate) fn no_card_text(back: usize) -> String {
     match back {
-        1 => "there is nothing to open yet: outputs, thoughts and diffs can be".to_owned(),
+        1 => "nothing to open yet: outputs, thoughts and diffs can be opened".to_owned(),
         back => format!("there is no {back}th card from the end to open"),
     }
 }

@@ -202,7 +202,7 @@ fn problems_in_the_settings_are_warnings_and_stop_nothing() {
         warning.clone()
     };
     let on = Config { enabled: true, ..Config::default() };
-    assert!(start(on.clone()).starts_with("telemetry is enabled but has nowhere to go; set telemetry.outfile"));
+    assert!(start(on.clone()).starts_with("telemetry is enabled but has no destination; set telemetry.outfile"));
     let cloud = start(Config { target: TelemetryTarget::Gcp, ..on });
     assert!(cloud.starts_with("telemetry cannot be sent to Google Cloud directly; set "), "{cloud}");
     let not_a_file = start(config(dir.path()));

@@ -163,7 +163,7 @@ fn in_lines_the_key_is_not_echoed() {
     let mut terminal = TestTerminal::start(&sandbox, &["--screen-reader"]);
     terminal.wait_for_new_text(super::COMPOSER);
     terminal.keys("/auth\r").wait_for_new_text("Answer with a number or a name");
-    terminal.keys("7\r").wait_for_new_text("that is none of them");
+    terminal.keys("7\r").wait_for_new_text("that is not one of the choices");
     terminal.keys("gemini api\r").wait_for_new_text("what you type is not shown");
     terminal.keys(&format!("{KEY}\r")).wait_for_new_text("1. gemini-2.5-pro");
     terminal.keys("1\r").wait_for_new_text("the model is gemini-2.5-pro");

@@ -13,7 +13,7 @@ fn print_lines_call(lines: usize) -> String {
 fn an_output_is_opened_whole_searched_copied_and_left() {
     let sandbox = sandbox();
     let mut terminal = TestTerminal::start(&sandbox, &["--yolo"]);
-    terminal.wait_until_ready().keys("\x0f").wait_for_new_text("there is nothing to open yet");
+    terminal.wait_until_ready().keys("\x0f").wait_for_new_text("nothing to open yet");
     terminal.keys(&print_lines_call(300)).wait_for_new_text("288 lines before (ctrl+o shows all)");
     terminal.wait_until_ready().keys("\x0f");
     terminal.wait_for_new_text("row 1 of many\n");
@@ -135,7 +135,7 @@ fn in_lines_everything_is_shown_whole_on_demand() {
     let sandbox = sandbox();
     let mut terminal = TestTerminal::start(&sandbox, &["--yolo", "--screen-reader"]);
     terminal.wait_for_new_text("Type your message");
-    terminal.keys("/expand\r").wait_for_new_text("there is nothing to open yet");
+    terminal.keys("/expand\r").wait_for_new_text("nothing to open yet");
     terminal.keys(&print_lines_call(20)).wait_for_new_text("run_shell_command done");
     terminal.keys("/expand\r").wait_for_new_text("row 1 of many\nrow 2 of many");
 }
