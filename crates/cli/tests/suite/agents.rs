@@ -102,7 +102,7 @@ fn the_exact_change_is_shown() {
     +        ]
     "#);
     insta::assert_snapshot!(shown(&sandbox, &run.stderr), @r"
-    note: Codex CLI asks Hookwright now: ~/.codex/hooks.json
+    note: Codex CLI now runs your hooks: ~/.codex/hooks.json
     hint: start codex and trust the entries in `/hooks`: until then it skips them silently; Hookwright never does that for you
     hint: `hookwright agents doctor codex` checks that it works
     ");
@@ -332,7 +332,7 @@ fn losses_are_explained_hook_by_hook() {
         asking the user becomes a deny
         the model's own arguments stay in its history
         stopping the agent becomes a deny
-    prompts (BeforeAgent, project): loses something
+    prompts (BeforeAgent, project): is limited
         runs at UserPromptSubmit
         stopping the agent becomes a deny
     model (BeforeModel, project): never runs

@@ -171,7 +171,7 @@ fn a_guard_that_takes_too_long_is_a_no_before_the_agents_patience_ends() {
                 let (_, code) = expected_denial(host, "");
                 assert_eq!(run.code, Some(code), "{host}: {run:#?}");
                 // On a busy machine the deadline thread may be the one that denies.
-                let is_said = run.stdout.contains("guard") || run.stdout.contains("did not finish judging");
+                let is_said = run.stdout.contains("guard") || run.stdout.contains("hookwright did not finish");
                 assert!(run.stdout.contains("deny") && is_said, "{host}: {run:#?}");
             });
         }
@@ -407,7 +407,10 @@ fn firing_as_an_agent_shows_its_answer() {
     let shown = sandbox
         .run(&["hooks", "fire", "BeforeTool", "--as", "codex", "--tool", "run_shell_command"])
         .expect_exit_code(2);
-    assert!(shown.stdout.contains("Codex CLI is told") && shown.stdout.contains("lost: ask became deny"), "{shown:#?}");
+    assert!(
+        shown.stdout.contains("answer to Codex CLI") && shown.stdout.contains("lost: ask became deny"),
+        "{shown:#?}"
+    );
     // A payload that an agent really sent can be fired again.
     sandbox.write("sent.json", shell("codex", "PreToolUse", "ls").to_string());
     let again =

@@ -227,7 +227,7 @@ fn a_hook_that_matches_and_is_not_asked_is_named_with_its_state() {
         "{\"hooks\": {\"BeforeTool\": [{\"hooks\": [{\"name\": \"the-hook\", \"command\": \"exit 2\"}]}",
     );
     let run = fire_tool(&broken, &[]).expect_exit_code(1);
-    assert!(run.stdout.contains("it seems to hold hook `the-hook`, not asked"), "{}", run.stdout);
+    assert!(run.stdout.contains("it seems to declare hook `the-hook`, which did not run"), "{}", run.stdout);
     // Disabled on purpose, beside a hook that ran: a session would go on in the same way.
     off.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 0"}]}]}}));
     fire_tool(&off, &[]).expect_exit_code(0);

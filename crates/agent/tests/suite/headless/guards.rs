@@ -175,7 +175,7 @@ fn leaving_out_an_extension_does_not_leave_out_its_guards() {
     let choosing = |extensions: ExtensionChoice| SessionOptions { extensions, ..yolo_options() };
     for choice in [ExtensionChoice::None, ExtensionChoice::Only(vec!["other".to_owned()])] {
         let why = refusal_with(&sandbox, &write_file_replay(), choosing(choice));
-        assert_contains(&why, "guard theirs (");
+        assert_contains(&why, "guard `theirs` (");
         assert_contains(&why, "its extension ext is left out on the command line");
         assert!(!sandbox.exists("a.txt"));
     }

@@ -355,7 +355,7 @@ fn no_extension_is_switched_off_unseen() {
         std::fs::write(&file, after).unwrap();
         for _ in 0..2 {
             let ran = run_attack(&sandbox, "true", &[]).expect_exit_code(52);
-            assert_contains(&ran.stderr, "guard theirs (");
+            assert_contains(&ran.stderr, "guard `theirs` (");
             assert_contains(&ran.stderr, "was active here and no longer is");
         }
         assert!(!sandbox.has_file("made"), "{linked}");

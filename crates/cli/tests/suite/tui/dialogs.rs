@@ -117,7 +117,7 @@ fn a_change_of_the_guards() {
         let mut terminal = TestTerminal::sized(&sandbox, &["-y"], columns, 30);
         terminal.wait_until_ready();
         let call = r#"call run_shell_command {"command": "sed -i s/exit/true/ .gemini/hooks/guard.sh"}"#;
-        terminal.keys(&format!("{call}\r")).wait_for_new_text("1. Leave it distrusted");
+        terminal.keys(&format!("{call}\r")).wait_for_new_text("1. Leave it untrusted");
         // The path of the project is different each time.
         let shown = from(&terminal, "? The agent");
         let (question, diff) = (shown.lines().next().unwrap(), &shown[shown.find("    @@").unwrap()..]);
