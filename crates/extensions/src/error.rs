@@ -10,7 +10,7 @@ use hookwright_settings::edit::EditError;
 #[derive(Debug, thiserror::Error)]
 pub enum ExtensionError {
     /// The given source is not a valid one.
-    #[error("{source_text} is nothing to install from: {why}")]
+    #[error("can't install from {source_text}: {why}")]
     Source {
         /// The source as the user gave it.
         source_text: String,
@@ -30,26 +30,26 @@ pub enum ExtensionError {
     #[error("can't download {url}: {why}")]
     Download { url: String, why: String },
     /// The archive is broken or malicious.
-    #[error("this archive is not unpacked: {0}")]
+    #[error("can't unpack this archive: {0}")]
     Archive(String),
     /// The extension contains a file that is not allowed in one.
-    #[error("`{what}` has no business in an extension: {why}")]
+    #[error("`{what}` is not allowed in an extension: {why}")]
     Rejected {
         /// Path of the file, relative to the extension.
         what: String,
         why: String,
     },
     /// The folder holds no usable manifest.
-    #[error("there is no extension in it: {}", .0.first().map_or_else(|| "it has no gemini-extension.json".to_owned(), |wrong| wrong.message.clone()))]
+    #[error("it is not an extension: {}", .0.first().map_or_else(|| "it has no gemini-extension.json".to_owned(), |wrong| wrong.message.clone()))]
     NoManifest(Vec<Diagnostic>),
     /// An extension of that name is already installed.
     #[error("an extension called `{0}` is installed already")]
     Installed(String),
     /// A file or folder already stands at the install path.
-    #[error("{} is in the way", .0.display())]
+    #[error("{} already exists", .0.display())]
     PathOccupied(PathBuf),
     /// The extension has changed since it was inspected.
-    #[error("`{0}` was changed by somebody else meanwhile")]
+    #[error("`{0}` was changed by another program in the meantime")]
     ConcurrentChange(String),
     /// No extension has that name.
     #[error("no extension is called `{name}`")]
@@ -59,13 +59,13 @@ pub enum ExtensionError {
         near: Option<String>,
     },
     /// The extension belongs to a project.
-    #[error("`{name}` came with the project, in {}", .folder.display())]
+    #[error("`{name}` belongs to the project, in {}", .folder.display())]
     OwnedByProject { name: String, folder: PathBuf },
     /// The extension cannot be updated.
     #[error("`{name}` can't be updated: {why}")]
     NotUpdatable { name: String, why: String },
     /// Another process holds the install lock.
-    #[error("another program is putting an extension in place")]
+    #[error("another program is installing an extension")]
     Locked,
     /// The settings could not be changed.
     #[error(transparent)]
@@ -116,7 +116,7 @@ impl ExtensionError {
             ExtensionError::ConcurrentChange(_) | ExtensionError::Locked => "try again".to_owned(),
             ExtensionError::Unknown { near: Some(near), .. } => format!("did you mean `{near}`?"),
             ExtensionError::Unknown { .. } => "`hookwright extensions list` shows them all".to_owned(),
-            ExtensionError::OwnedByProject { .. } => "remove its folder to be rid of it".to_owned(),
+            ExtensionError::OwnedByProject { .. } => "to remove it, delete its folder".to_owned(),
             ExtensionError::Edit(error) => return error.hint(),
             ExtensionError::Disk { cause, .. } => match cause.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space and try again".to_owned(),
@@ -125,9 +125,7 @@ impl ExtensionError {
                 }
                 _ => return None,
             },
-            ExtensionError::NoManifest(_) => {
-                "`hookwright extensions validate PATH` says everything that is wrong".to_owned()
-            }
+            ExtensionError::NoManifest(_) => "`hookwright extensions validate PATH` lists all problems".to_owned(),
             ExtensionError::Download { .. }
             | ExtensionError::Archive(_)
             | ExtensionError::Rejected { .. }

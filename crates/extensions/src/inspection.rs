@@ -87,7 +87,7 @@ pub(crate) fn inspect_folder(
 
 pub(crate) fn limits_message(bounds: ExtensionLimits) -> String {
     format!(
-        "with it, it is more than {} MiB, {} files or {} folders deep",
+        "it exceeds the limit of {} MiB, {} files or {} nested folders",
         bounds.bytes >> 20,
         bounds.entries,
         bounds.depth
@@ -118,7 +118,9 @@ fn check_link(
     rights: FilePermissionPolicy,
 ) -> Result<LinkTarget, ExtensionError> {
     let target = fs::read_link(path).map_err(ExtensionError::disk_error(path))?;
-    let refused = || Err(ExtensionError::rejected(shown, format!("it links to {}, outside of it", target.display())));
+    let refused = || {
+        Err(ExtensionError::rejected(shown, format!("it links to {}, outside the installed folder", target.display())))
+    };
     let leads = path.canonicalize();
     // Links in a draft are removed, so such a link cannot lead anywhere later.
     let is_of_another_machine = || {
@@ -133,7 +135,7 @@ fn check_link(
         Ok(real) if real.starts_with(root) => Ok(LinkTarget::Inside),
         Err(_) if can_be_left_out() && !is_required_file(shown, root) => Ok(LinkTarget::Missing),
         Err(_) if can_be_left_out() => {
-            let why = format!("it links to {}, where nothing is, and the extension needs it", target.display());
+            let why = format!("it links to {}, which does not exist, and the extension needs it", target.display());
             Err(ExtensionError::rejected(shown, why))
         }
         _ => refused(),

@@ -85,7 +85,7 @@ pub(crate) async fn fetch_and_inspect(
 
 /// Returns the warning for a dangling link that is left out.
 pub fn dangling_link_warning(link: &Path) -> Diagnostic {
-    Diagnostic::about_file(Severity::Warning, link, "this link leads to nothing, so it is left out")
+    Diagnostic::about_file(Severity::Warning, link, "the target of this link does not exist, so it is left out")
 }
 
 /// Checks that no extension or folder has this name, ignoring case.

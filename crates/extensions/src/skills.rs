@@ -38,7 +38,7 @@ pub async fn prepare_skills(
     let is_inside =
         |path: &&Path| path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if inside.is_some_and(|path| !is_inside(&path)) {
-        return Err(wrong("the path leads out of it"));
+        return Err(wrong("the given path leads out of it"));
     }
     let draft = DraftFolder::in_folder(target)?;
     let fetched = fetcher.fetch(source, draft.path()).await?;
@@ -54,7 +54,7 @@ pub async fn prepare_skills(
     });
     let found: Vec<Skills> = found.collect();
     let Some(mut skills) = found.iter().find(|skills| !skills.list.is_empty()).or(found.first()).cloned() else {
-        return Err(wrong("it holds no skill"));
+        return Err(wrong("it contains no skill"));
     };
     skills.diagnostics.extend(left_out.iter().map(|link| dangling_link_warning(link)));
     let real = draft.path().canonicalize().unwrap_or_else(|_| draft.path().to_owned());
@@ -64,7 +64,7 @@ pub async fn prepare_skills(
     }
     if skills.list.is_empty() {
         let why = skills.diagnostics.first().map(ToString::to_string);
-        return Err(wrong(&why.unwrap_or_else(|| "it holds no skill".to_owned())));
+        return Err(wrong(&why.unwrap_or_else(|| "it contains no skill".to_owned())));
     }
     Ok(PreparedSkills { skills, draft, target: target.to_owned() })
 }
@@ -84,7 +84,7 @@ impl PreparedSkills {
         let mut placed = Vec::new();
         for (at, skill) in self.skills.list.iter().enumerate() {
             if !is_usable_name(&skill.name) {
-                return Err(ExtensionError::rejected(skill.name.as_str(), "it can be no folder's name"));
+                return Err(ExtensionError::rejected(skill.name.as_str(), "its name can't be used for a folder"));
             }
             // A repository's history is not part of the skill.
             let history = skill.folder.join(".git");

@@ -49,7 +49,10 @@ impl ExtensionSource {
                 || reference.starts_with('-')
                 || reference.contains([':', ' ', '\\', '^', '~', '*', '?', '[']))
         {
-            return Err(wrong(&format!("`{}` is no name of a branch, tag or commit", reference.escape_debug())));
+            return Err(wrong(&format!(
+                "`{}` is not a valid name of a branch, tag or commit",
+                reference.escape_debug()
+            )));
         }
         let long =
             HOST_SHORTHANDS.iter().find_map(|(short, long)| Some(format!("{long}{}", text.strip_prefix(short)?)));
@@ -63,11 +66,11 @@ impl ExtensionSource {
             Ok(found) if found.is_file() && is_archive(text) => ExtensionSource::Archive(path),
             Ok(_) => return Err(wrong("it is neither a folder nor an archive")),
             Err(_) if text.starts_with('-') => return Err(wrong("it looks like an option")),
-            Err(_) if text.contains("::") => return Err(wrong("such addresses run programs")),
-            Err(_) => return Err(wrong("there is no such folder or archive, and it is no address")),
+            Err(_) if text.contains("::") => return Err(wrong("git would run a program for such an address")),
+            Err(_) => return Err(wrong("there is no such folder or archive, and it is not an address")),
         };
         match reference {
-            Some(_) => Err(wrong("`--ref` is for repositories")),
+            Some(_) => Err(wrong("`--ref` works only with git repositories")),
             None => Ok(source),
         }
     }
@@ -77,13 +80,13 @@ impl ExtensionSource {
         // ssh would take a host that begins with a dash as an option.
         let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
         if host.starts_with('-') || url.split_once('@').is_some_and(|(user, _)| user.starts_with('-')) {
-            return Err("it holds an option".to_owned());
+            return Err("git or ssh would take a part of it as an option".to_owned());
         }
         let is_web = url.starts_with("https://") || url.starts_with("http://");
         let path = url.split(['?', '#']).next().unwrap_or(url);
         if is_web && is_archive(path) {
             return match reference {
-                Some(_) => Err("`--ref` is for repositories".to_owned()),
+                Some(_) => Err("`--ref` works only with git repositories".to_owned()),
                 None => Ok(ExtensionSource::RemoteArchive(url.to_owned())),
             };
         }

@@ -108,7 +108,7 @@ impl ExtensionSummary {
         let sections = [
             ("hooks", hooks),
             ("MCP servers", server_items(&extension, &contents)),
-            ("tools taken away", extension.exclude_tools.iter().cloned().map(SummaryItem::from).collect()),
+            ("tools excluded", extension.exclude_tools.iter().cloned().map(SummaryItem::from).collect()),
             ("policies", names(policies)),
             ("context", names(extension.context_files.clone())),
             ("commands", counts(extension.commands_dir(), commands)),
@@ -190,7 +190,7 @@ fn hook_items(
             add_reviewed_file(reviewed, &extension.path, script);
         }
         if !run.certain {
-            details.push("which files that runs can't be told; all of the extension's may be among them".to_owned());
+            details.push("it is not known which files this runs; it may run any file of the extension".to_owned());
         }
         SummaryItem { text: format!("{}{matcher}{name}", hook.event), details }
     });
@@ -215,7 +215,7 @@ fn server_items(extension: &Extension, contents: &ExtensionContents) -> Vec<Summ
     let of_agents = contents.agents.iter().flat_map(|agent| {
         agent.named_servers.iter().map(|(name, entry)| {
             let SummaryItem { text, mut details } = server_item(extension, name, entry);
-            details.push(format!("for agent {} alone", agent.name));
+            details.push(format!("only for agent {}", agent.name));
             SummaryItem { text, details }
         })
     });
@@ -231,7 +231,7 @@ fn server_item(extension: &Extension, name: &str, server: &Value) -> SummaryItem
     let args: Vec<String> = server.get("args").and_then(Value::as_array).into_iter().flatten().map(&plain).collect();
     let what = match text("command") {
         Some(command) => std::iter::once(command).chain(args).collect::<Vec<_>>().join(" "),
-        None => text("httpUrl").or(text("url")).unwrap_or_else(|| "nothing that could be started".to_owned()),
+        None => text("httpUrl").or(text("url")).unwrap_or_else(|| "neither a command nor an address".to_owned()),
     };
     let shown = ["command", "args", "httpUrl", "url", "description"];
     let rest = server.as_object().into_iter().flatten().filter(|(key, _)| !shown.contains(&key.as_str()));
@@ -256,7 +256,7 @@ fn with_rejected_items(
     let wrong = contents.diagnostics.iter().filter(|wrong| wrong.severity == Severity::Error);
     let here = wrong.filter(|wrong| wrong.file.starts_with(folder));
     let left_out = here.map(|wrong| SummaryItem {
-        text: format!("{} does not count", relative_name(&extension.path, &wrong.file)),
+        text: format!("{} is left out", relative_name(&extension.path, &wrong.file)),
         details: vec![wrong.message.clone()],
     });
     what.into_iter().chain(left_out).collect()

@@ -30,10 +30,10 @@ pub async fn check_for_update(
 ) -> Result<UpdateStatus, ExtensionError> {
     let not_updatable = |why: &str| ExtensionError::NotUpdatable { name: extension.name.clone(), why: why.to_owned() };
     if extension.owner == ExtensionOwner::Project {
-        return Err(not_updatable("it came with the project"));
+        return Err(not_updatable("it belongs to the project"));
     }
     let Some(origin) = extension.origin.clone() else {
-        return Err(not_updatable("nobody knows where it came from"));
+        return Err(not_updatable("its origin is not recorded"));
     };
     if origin.kind == OriginKind::Link {
         return Ok(UpdateStatus::Linked);
@@ -45,7 +45,7 @@ pub async fn check_for_update(
     let replaced = ReplacedExtension { extension: extension.clone(), origin: Some(origin.clone()) };
     let mut prepared = fetch_and_inspect(&source, origin.auto_update, fetcher, loaded, Some(replaced)).await?;
     if prepared.summary.name != extension.name {
-        let why = format!("it calls itself `{}` there", prepared.summary.name);
+        let why = format!("the new version is called `{}`", prepared.summary.name);
         return Err(not_updatable(&why));
     }
     let old = ExtensionSummary::read(&extension.install_dir, loaded)?;

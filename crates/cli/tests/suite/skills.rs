@@ -300,7 +300,7 @@ fn installing_leads_nowhere_else() {
         (vec![from.as_str(), "--path", "../offered/one"], "leads out of it"),
         (vec![from.as_str(), "--path", "/etc"], "leads out of it"),
         (vec!["--", "--upload-pack=touch x"], "option"),
-        (vec!["ext::sh -c true"], "such addresses run programs"),
+        (vec!["ext::sh -c true"], "git would run a program for such an address"),
         (vec!["nowhere"], "there is no such folder"),
     ] {
         let run = sandbox.run(&[&["skills", "install", "--consent"], more.as_slice()].concat());
@@ -310,12 +310,12 @@ fn installing_leads_nowhere_else() {
     {
         std::os::unix::fs::symlink("/etc/passwd", sandbox.sibling_path("offered/one/out")).unwrap();
         let run = sandbox.run(&["skills", "install", &from, "--consent"]).expect_exit_code(1);
-        assert!(run.stderr.contains("outside of it"), "{run:#?}");
+        assert!(run.stderr.contains("outside the installed folder"), "{run:#?}");
         std::fs::remove_file(sandbox.sibling_path("offered/one/out")).unwrap();
     }
     std::fs::write(sandbox.sibling_path("offered/one/SKILL.md"), "---\nname: ..\ndescription: x\n---\n").unwrap();
     let run = sandbox.run(&["skills", "install", &format!("{from}/one"), "--consent"]).expect_exit_code(1);
-    assert!(run.stderr.contains("can be no skill's name"), "{run:#?}");
+    assert!(run.stderr.contains("can't be the name of a skill"), "{run:#?}");
     assert_eq!(std::fs::read_dir(sandbox.home().join(".gemini/skills")).unwrap().count(), 0);
 }
 

@@ -45,8 +45,8 @@ fn untar(reader: impl Read, unpacker: &mut Unpacker<'_>) -> Result<(), Extension
 fn rejection_reason(kind: tar::EntryType) -> &'static str {
     use tar::EntryType;
     match kind {
-        EntryType::Symlink => "it is a symbolic link, which an archive may not hold",
-        EntryType::Link => "it is a hard link, which an archive may not hold",
+        EntryType::Symlink => "it is a symbolic link, and links in archives are refused",
+        EntryType::Link => "it is a hard link, and links in archives are refused",
         EntryType::Char | EntryType::Block => "it is a device",
         EntryType::Fifo => "it is a pipe",
         _ => "it is neither a file nor a folder",
@@ -121,7 +121,7 @@ impl Unpacker<'_> {
         self.entries += 1;
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if !path.components().all(plain) {
-            return Err(ExtensionError::rejected(escaped_path(path), "it leads out of the archive"));
+            return Err(ExtensionError::rejected(escaped_path(path), "its path leads out of the archive"));
         }
         if path.to_string_lossy().chars().any(char::is_control) {
             return Err(ExtensionError::rejected(escaped_path(path), "its name has control characters"));

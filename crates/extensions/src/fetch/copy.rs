@@ -13,7 +13,7 @@ const EXCLUDED_NAMES: [&str; 2] = [".git", ".gemini-extension-install.json"];
 pub(super) fn copy_folder(from: &Path, into: &Path, bounds: ExtensionLimits) -> Result<(), ExtensionError> {
     let real = |path: &Path| path.canonicalize().map_err(ExtensionError::disk_error(path));
     if real(into)?.starts_with(real(from)?) {
-        let why = "it holds the folder that it would be put into".to_owned();
+        let why = "it contains the folder that it would be copied into".to_owned();
         return Err(ExtensionError::Source { source_text: from.display().to_string(), why });
     }
     let (mut size, mut entries) = (0, 0);

@@ -128,7 +128,7 @@ impl Fetcher<'_> {
                 let said = error_line(&stderr).or_else(|| error_line(&stdout));
                 Err(failed(said.unwrap_or_else(|| format!("exit code {code}"))))
             }
-            Exit::Signal(signal) => Err(failed(format!("signal {signal} ended it"))),
+            Exit::Signal(signal) => Err(failed(format!("it was killed by signal {signal}"))),
         }
     }
 

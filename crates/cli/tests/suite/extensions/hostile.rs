@@ -94,7 +94,7 @@ fn no_link_leads_out_of_an_extension() {
         let folder = guard(&sandbox, &format!("x {name}"), "1.0.0");
         spoil(&folder);
         let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).expect_exit_code(1);
-        assert!(run.stderr.contains("has no business in an extension"), "{name}: {}", run.stderr);
+        assert!(run.stderr.contains("is not allowed in an extension"), "{name}: {}", run.stderr);
         extensions(&sandbox, &["link", "--consent", text(&folder)]).expect_exit_code(1);
         extensions(&sandbox, &["validate", text(&folder)]).expect_exit_code(1);
         if name != "pipe" {
@@ -119,7 +119,7 @@ fn an_unneeded_dangling_link_is_left_out_and_reported() {
     symlink("../skills-that-were", folder.join(".agent/skills")).unwrap();
     symlink(".agent/skills", folder.join("second")).unwrap();
     let run = extensions(&sandbox, &["validate", text(&folder)]).expect_exit_code(0);
-    assert!(run.stderr.contains("leads to nothing, so it is left out"), "{}", run.stderr);
+    assert!(run.stderr.contains("does not exist, so it is left out"), "{}", run.stderr);
     let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).expect_exit_code(0);
     assert!(run.stderr.contains("--> guard/.agent/skills"), "{}", run.stderr);
     assert_eq!(names_below(&installed(&sandbox, "guard").join(".agent")), [""; 0]);
@@ -157,7 +157,7 @@ fn invalid_parts_of_an_extension_are_shown_before_consent() {
     lay(&sandbox, "g/agents/worse.md", "---\nname: Worse!\ndescription: d\n---\nbody");
     lay(&sandbox, "g/commands/broken.toml", "prompt = ");
     let run = extensions(&sandbox, &["install", text(&folder)]).expect_exit_code(1);
-    for words in ["skills/bad/SKILL.md does not count", "agents/worse.md does not count", "commands/broken.toml does"] {
+    for words in ["skills/bad/SKILL.md is left out", "agents/worse.md is left out", "commands/broken.toml is"] {
         assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
     }
     assert!(run.stderr.contains("--> guard/skills/bad/SKILL.md:1:1"), "{}", run.stderr);
@@ -172,10 +172,10 @@ fn nothing_is_copied_into_itself() {
     let sandbox = sandbox();
     lay(&sandbox, "home/gemini-extension.json", json!({"name": "x", "version": "1"}).to_string());
     let run = extensions(&sandbox, &["install", "--consent", text(&sandbox.home())]).expect_exit_code(1);
-    assert!(run.stderr.contains("it holds the folder that it would be put into"), "{}", run.stderr);
+    assert!(run.stderr.contains("it contains the folder that it would be copied into"), "{}", run.stderr);
     lay(&sandbox, "home/SKILL.md", "---\nname: s\ndescription: d\n---\nbody");
     let run = sandbox.run(&["skills", "install", "--consent", text(&sandbox.home())]).expect_exit_code(1);
-    assert!(run.stderr.contains("it holds the folder that it would be put into"), "{}", run.stderr);
+    assert!(run.stderr.contains("it contains the folder that it would be copied into"), "{}", run.stderr);
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn an_existing_folder_is_not_overwritten() {
     std::fs::create_dir_all(&mine).unwrap();
     std::fs::write(mine.join("mine"), "mine").unwrap();
     let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).expect_exit_code(1);
-    assert!(run.stderr.contains("is in the way"), "{}", run.stderr);
+    assert!(run.stderr.contains("already exists"), "{}", run.stderr);
     assert_eq!(names_below(&mine), ["mine"]);
 }
 
