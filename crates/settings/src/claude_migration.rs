@@ -93,7 +93,7 @@ impl ClaudeConverter<'_> {
 
     fn convert_settings(&mut self, settings: &Map<String, Value>) {
         if settings.get("disableAllHooks") == Some(&Value::Bool(true)) {
-            self.note("`disableAllHooks` is not taken over; set `hooksConfig.enabled` to false for the same");
+            self.note("`disableAllHooks` is not migrated; to switch all hooks off, set `hooksConfig.enabled` to false");
         }
         self.note_permissions(settings);
         for (name, definitions) in settings.get("hooks").and_then(Value::as_object).into_iter().flatten() {
@@ -120,7 +120,7 @@ impl ClaudeConverter<'_> {
             let rules = permissions.and_then(|rules| rules.get(list)).and_then(Value::as_array).into_iter().flatten();
             for rule in rules.filter_map(Value::as_str) {
                 let instead = replacement_advice(rule, decision);
-                self.note(format!("`{rule}` of `permissions.{list}` is not taken over; {instead}"));
+                self.note(format!("`{rule}` of `permissions.{list}` is not migrated; {instead}"));
             }
         }
     }
@@ -160,13 +160,15 @@ impl ClaudeConverter<'_> {
         let is_word = |char: char| char.is_alphanumeric() || "_-|, ".contains(char);
         match event.info().subject {
             MatcherSubject::Nothing => {
-                self.note(format!("`{name}` has no matcher here; `{matcher}` is dropped"));
+                self.note(format!("`{name}` takes no matcher here; `{matcher}` is dropped"));
                 vec![None]
             }
             MatcherSubject::ToolName => vec![Some(self.convert_tool_matcher(name, matcher))],
             // Patterns are not supported for these. A hook that runs too often is better than one that never runs.
             MatcherSubject::Field { .. } if !matcher.chars().all(is_word) => {
-                self.note(format!("`{name}` has no patterns here; instead of `{matcher}` its hooks run every time"));
+                self.note(format!(
+                    "`{name}` takes no patterns here; `{matcher}` is dropped, so its hooks run every time"
+                ));
                 vec![None]
             }
             // These are compared exactly, so alternatives become several definitions.
@@ -256,7 +258,7 @@ impl ClaudeConverter<'_> {
         let words: Option<Vec<String>> =
             args.as_array().and_then(|args| args.iter().map(|arg| arg.as_str().map(str::to_owned)).collect());
         if words.is_none() {
-            self.note(format!("`args` of `{program}` are no list of words; the hook is left out"));
+            self.note(format!("`args` of `{program}` is not a list of strings; the hook is left out"));
         }
         Some(joined_command(program.trim(), &words?))
     }
@@ -264,7 +266,7 @@ impl ClaudeConverter<'_> {
     fn timeout_millis(&mut self, command: &str, number: f64) -> Value {
         let factor = if looks_like_milliseconds(number) {
             self.note(format!(
-                "a timeout of {number} seconds was surely meant in milliseconds; `{command}` gets {number} ms"
+                "`{command}`: its timeout of {number} seconds is read as {number} ms, which was probably meant"
             ));
             1.0
         } else {
@@ -306,7 +308,11 @@ fn replacement_advice(rule: &str, decision: &str) -> String {
     let more = match names.as_slice() {
         ["run_shell_command"] if !prefix.is_empty() && !prefix.contains('*') => format!(", commandPrefix = {prefix:?}"),
         _ if inside.is_empty() => String::new(),
-        _ => return format!("write a hook for it: a policy knows no `{inside}`, `\"when\"` and `\"guard\": true` do"),
+        _ => {
+            return format!(
+                "write a hook with `\"when\"` and `\"guard\": true` instead, because a policy can't express `{inside}`"
+            );
+        }
     };
     format!(
         "write a policy for it (.gemini/policies/*.toml): [[rule]] toolName = {named}{more}, decision = \"{decision}\""
@@ -400,11 +406,11 @@ mod tests {
             "`odd`",
             "no matcher here",
             "ExitPlanMode",
-            "30000 seconds was surely meant in milliseconds",
-            "`Bash(curl *)` of `permissions.deny` is not taken over; write a policy for it (.gemini/policies/*.toml): \
+            "its timeout of 30000 seconds is read as 30000 ms",
+            "`Bash(curl *)` of `permissions.deny` is not migrated; write a policy for it (.gemini/policies/*.toml): \
              [[rule]] toolName = \"run_shell_command\", commandPrefix = \"curl\", decision = \"deny\"",
             "commandPrefix = \"git push\", decision = \"ask_user\"",
-            "`Read(./.env)` of `permissions.deny` is not taken over; write a hook",
+            "`Read(./.env)` of `permissions.deny` is not migrated; write a hook",
             "toolName = \"web_fetch\", decision = \"deny\"",
         ] {
             assert!(notes.contains(words), "{words}: {notes}");

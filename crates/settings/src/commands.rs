@@ -140,7 +140,7 @@ impl CustomCommands {
             let mut name = command_name_in(directory, &path);
             if is_builtin(&name) {
                 let renamed = unused_name(with_origin(source, &name), &taken);
-                let text = format!("/{name} is a built-in command, so this one is /{renamed}");
+                let text = format!("/{name} is a built-in command, so this one is renamed to /{renamed}");
                 self.diagnostics.push(Diagnostic::about_file(Severity::Warning, &path, text));
                 name = renamed;
             } else if taken.contains(&name) {
@@ -188,7 +188,7 @@ pub(crate) fn parse_command_file(path: &Path, text: &str) -> Result<CustomComman
         let source = SourceText::new(path, text);
         let wrong =
             source.diagnose(Severity::Error, range.start, range.end, format!("this command is left out: {message}"));
-        Box::new(wrong.expected("expected prompt = \"…\" and, if you like, description = \"…\""))
+        Box::new(wrong.expected("expected prompt = \"…\" and, optionally, description = \"…\""))
     })
 }
 

@@ -65,7 +65,7 @@ fn value_kind(key: &str) -> Result<SettingValueKind, SettingError> {
     }
     if key == "hooks" || key.starts_with("hooks.") {
         let hint = "`hookwright hooks new`, `add`, `remove`, `enable` and `disable` change hooks";
-        return Err(SettingError::new("hooks are no single setting", hint));
+        return Err(SettingError::new("hooks are not a single setting", hint));
     }
     match setting_lookup::value_kind_of(key) {
         Some(Ok(holds)) => Ok(holds),

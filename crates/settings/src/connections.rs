@@ -109,7 +109,7 @@ pub enum ConnectionsError {
     #[error(transparent)]
     Read(#[from] FileError),
     /// The file is not a list of connections.
-    #[error("{} is no list of connections: {why}", .path.display())]
+    #[error("{} is not a valid list of connections: {why}", .path.display())]
     Broken {
         path: std::path::PathBuf,
         /// What is wrong; never the contents of the file.
@@ -119,7 +119,7 @@ pub enum ConnectionsError {
     #[error(transparent)]
     Write(#[from] EditError),
     /// The file can't be removed.
-    #[error("{} can't be taken away: {cause}", .path.display())]
+    #[error("can't remove {}: {cause}", .path.display())]
     Remove {
         path: std::path::PathBuf,
         #[source]

@@ -79,7 +79,7 @@ fn ignored_variables_warning(file: &Path, steering: &[(String, String)]) -> Opti
         names => format!("a project's `.env` can't set {}; they are ignored", names.join(", ")),
     };
     let wrong = Diagnostic::about_file(Severity::Warning, file, text);
-    Some(wrong.help("it steers programs; set it in your shell or in ~/.gemini/.env"))
+    Some(wrong.help("such variables change how programs run; set them in your shell or in ~/.gemini/.env"))
 }
 
 fn read_env_file(file: &Path, excluded: &[String], diagnostics: &mut Vec<Diagnostic>) -> Vec<(String, String)> {

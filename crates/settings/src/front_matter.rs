@@ -91,7 +91,7 @@ impl YamlNode {
     pub fn describe(&self) -> &'static str {
         match self.to_json() {
             Value::Null => "nothing",
-            Value::Bool(_) => "a truth value",
+            Value::Bool(_) => "a boolean",
             Value::Number(_) => "a number",
             Value::String(_) => "text",
             Value::Array(_) => "a list",
@@ -186,12 +186,16 @@ impl FrontMatterReader<'_> {
             Ok(YamlNode { kind: YamlNodeKind::Map(fields), .. }) => Some(fields),
             Ok(node) if node.is_null() => Some(Vec::new()),
             Err(wrong) if self.lines(&head).all(|(_, line)| split_field_line(line).is_none()) => {
-                self.report(Severity::Error, &wrong.range, format!("the front matter is no YAML: {}", wrong.message));
+                self.report(
+                    Severity::Error,
+                    &wrong.range,
+                    format!("the front matter is not valid YAML: {}", wrong.message),
+                );
                 None
             }
             Err(_) => Some(self.read_fields_separately(head)),
             Ok(other) => {
-                let message = format!("the front matter should be fields, not {}", other.describe());
+                let message = format!("the front matter should hold fields, not {}", other.describe());
                 let wrong = self.source.diagnose(Severity::Error, other.range.start, other.range.end, message);
                 self.diagnostics.push(wrong.expected("expected lines such as `name: …`"));
                 None
@@ -211,12 +215,12 @@ impl FrontMatterReader<'_> {
     fn read_single_field(&mut self, range: Range<usize>) -> Option<FrontMatterField> {
         let wrong = match yaml::parse(self.text, range.clone()) {
             Ok(YamlNode { kind: YamlNodeKind::Map(mut fields), .. }) if fields.len() == 1 => return fields.pop(),
-            Ok(node) => yaml::YamlError { range: node.range, message: "not one field".to_owned() },
+            Ok(node) => yaml::YamlError { range: node.range, message: "it is not a single field".to_owned() },
             Err(wrong) => wrong,
         };
         let written = &self.text[range.clone()];
         let (key, _) = split_field_line(written)?;
-        let message = format!("`{key}` is no valid YAML ({}), so it is taken as it stands", wrong.message);
+        let message = format!("`{key}` is not valid YAML ({}), so its text is used as it is", wrong.message);
         let wrong = self.source.diagnose(Severity::Warning, wrong.range.start, wrong.range.end, message);
         self.diagnostics.push(wrong.help("put the value in quotes"));
         let key_range = range.start..range.start + key.len();

@@ -112,7 +112,7 @@ impl GuardRecord {
         GuardRecord::parse(&text).unwrap_or_else(|error| {
             let text = format!("this record of guards can't be read: {error}");
             let wrong = Diagnostic::about_file(Severity::Error, file, text);
-            diagnostics.push(wrong.help("remove it; it is written anew when a session starts"));
+            diagnostics.push(wrong.help("remove it; the next session writes a new one"));
             GuardRecord::default()
         })
     }

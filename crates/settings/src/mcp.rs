@@ -237,13 +237,13 @@ impl fmt::Display for ServerSkipReason {
             ServerSkipReason::Untrusted => f.write_str("this folder is not trusted, so it is not started"),
             ServerSkipReason::Broken(what) => f.write_str(what),
             ServerSkipReason::DisabledByEntry => f.write_str("its entry says `disabled`"),
-            ServerSkipReason::Shadowed(by) => write!(f, "another of that name counts, from {by}"),
-            ServerSkipReason::NotAllowed => f.write_str("`mcp.allowed` does not have it"),
-            ServerSkipReason::Excluded => f.write_str("`mcp.excluded` has it"),
-            ServerSkipReason::NotOnCommandLine => f.write_str("`--allowed-mcp-server-names` does not have it"),
+            ServerSkipReason::Shadowed(by) => write!(f, "another server of that name is used, from {by}"),
+            ServerSkipReason::NotAllowed => f.write_str("`mcp.allowed` does not list it"),
+            ServerSkipReason::Excluded => f.write_str("`mcp.excluded` lists it"),
+            ServerSkipReason::NotOnCommandLine => f.write_str("`--allowed-mcp-server-names` does not list it"),
             ServerSkipReason::SwitchedOff => f.write_str("it is switched off"),
             ServerSkipReason::EnablementUnknown => {
-                write!(f, "{ENABLEMENT_FILE} can't be read, so nobody knows whether it is switched off")
+                write!(f, "{ENABLEMENT_FILE} can't be read, so the server may be switched off")
             }
         }
     }

@@ -177,9 +177,9 @@ impl ContentsRecord {
             String::new()
         });
         ContentsRecord::parse(&text).unwrap_or_else(|error| {
-            let text = format!("this record of what projects bring can't be read: {error}");
+            let text = format!("this record of project contents can't be read: {error}");
             let wrong = Diagnostic::about_file(Severity::Error, file, text);
-            diagnostics.push(wrong.help("remove it; it is written anew when a session starts"));
+            diagnostics.push(wrong.help("remove it; the next session writes a new one"));
             ContentsRecord::default()
         })
     }

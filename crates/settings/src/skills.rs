@@ -181,7 +181,7 @@ pub fn read_instructions(skill: &Skill) -> Result<String, String> {
     let Skill { file, .. } = skill;
     // The file may have been replaced by a link since it was checked.
     if skill.folder.join(SKILL_FILE).canonicalize().is_ok_and(|real| real != *file) {
-        return Err(format!("{} leads elsewhere by now", skill.folder.join(SKILL_FILE).display()));
+        return Err(format!("{} now leads elsewhere", skill.folder.join(SKILL_FILE).display()));
     }
     let text = read_text_up_to(file, MAX_SKILL_BYTES).map_err(|error| error.to_string())?;
     let text = text.ok_or_else(|| format!("{} is gone", file.display()))?;
@@ -311,22 +311,25 @@ impl SkillReader<'_> {
     /// Reads the file's text, if the file is inside of the skill's folder and of `within`.
     fn read_skill_text(&mut self, folder: &Path, within: Option<&Path>) -> Option<String> {
         if let Some(within) = within.filter(|within| !resolves_inside(within, folder)) {
-            let text = format!("this skill leads out of {}, and is left out", within.display());
+            let text = format!("this skill is a link that leads out of {}; it is left out", within.display());
             let wrong = Diagnostic::about_file(Severity::Error, folder, text);
-            self.diagnostics.push(wrong.help("copy what the link leads to"));
+            self.diagnostics.push(wrong.help("put a copy in place of the link"));
             return None;
         }
         match read_text_up_to(&self.file, MAX_SKILL_BYTES) {
-            Ok(None) => self.warn(&format!("there is no {SKILL_FILE} here, so this is no skill")),
+            Ok(None) => self.warn(&format!("there is no {SKILL_FILE} here, so this is not a skill")),
             Ok(Some(_)) if !resolves_inside(within.unwrap_or(folder), &self.file) => {
-                let text = format!("this file leads out of {}, and is left out", within.unwrap_or(folder).display());
+                let text = format!(
+                    "this file is a link that leads out of {}; it is left out",
+                    within.unwrap_or(folder).display()
+                );
                 self.diagnostics.push(Diagnostic::about_file(Severity::Error, &self.file, text));
             }
             Ok(Some(text)) => return Some(text),
             Err(FileError::TooLarge { size, .. }) => {
-                let text = format!("this skill is left out: it has {size} bytes, where {MAX_SKILL_BYTES} are read");
+                let text = format!("this skill is left out: it has {size} bytes, and the limit is {MAX_SKILL_BYTES}");
                 let wrong = Diagnostic::about_file(Severity::Error, &self.file, text);
-                self.diagnostics.push(wrong.help("keep what is not always needed in files beside it"));
+                self.diagnostics.push(wrong.help("move parts that are not always needed to other files"));
             }
             Err(error) => self.diagnostics.push(error.diagnostic()),
         }
@@ -342,7 +345,7 @@ impl SkillReader<'_> {
     ) -> Option<String> {
         let folder_name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let Some((field, written)) = field.and_then(|field| Some((field, field.value.text()?.trim()))) else {
-            self.warn(&format!("`name` is missing; the folder's name counts: `{folder_name}`"));
+            self.warn(&format!("`name` is missing; the folder's name is used: `{folder_name}`"));
             return Some(folder_name).filter(|name| is_usable_name(name));
         };
         let range = &field.value.range;
@@ -351,22 +354,26 @@ impl SkillReader<'_> {
         };
         let name = replace_path_chars(written);
         if !is_usable_name(&name) {
-            say(Severity::Error, format!("`{}` can be no skill's name; it is left out", written.escape_debug()));
+            say(
+                Severity::Error,
+                format!("`{}` can't be the name of a skill; the skill is left out", written.escape_debug()),
+            );
             return None;
         }
         let length = name.chars().count();
         if length > MAX_SKILL_NAME_CHARS {
-            let text =
-                format!("a skill's name has at most {MAX_SKILL_NAME_CHARS} characters, not {length}; it is left out");
+            let text = format!(
+                "a skill's name has at most {MAX_SKILL_NAME_CHARS} characters, not {length}; the skill is left out"
+            );
             say(Severity::Error, text);
             return None;
         }
         if name != written {
-            say(Severity::Warning, format!("a skill's name is no path; this one is called `{name}`"));
+            say(Severity::Warning, format!("a skill's name can't be a path; this one is renamed to `{name}`"));
         } else if name.chars().any(|char| !(char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-')) {
             say(Severity::Warning, "a skill's name should have only lowercase letters, digits and `-`".to_owned());
         } else if name != folder_name {
-            say(Severity::Warning, format!("this skill is called `{name}`, and its folder `{folder_name}`"));
+            say(Severity::Warning, format!("this skill is called `{name}`, but its folder `{folder_name}`"));
         }
         Some(name)
     }

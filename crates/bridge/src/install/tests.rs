@@ -204,7 +204,7 @@ fn ambiguous_json_is_refused() {
         ("{\"hooks\": {\"PreToolUse\": {}}}", "is not a list"),
         ("{\"hooks\": ", "not valid JSON"),
         ("[]", "does not hold a JSON object"),
-        ("// only words", "holds no JSON object"),
+        ("// only words", "does not hold a JSON object"),
     ] {
         let error = with_entries(&target, text, &absolute_program()).unwrap_err();
         assert!(error_message(&error).contains(wrong), "{text}: {}", error_message(&error));

@@ -522,7 +522,10 @@ fn custom_commands_that_await_trust_or_clash_are_reported() {
     sandbox.run(&["hooks", "trust", "--folder"]).expect_exit_code(0);
     let listed = run("/commands list").expect_exit_code(0);
     assert!(listed.stdout.contains("/workspace.restore  first second (project)"), "{}", listed.stdout);
-    assert!(listed.stderr.contains("/restore is a built-in command, so this one is /workspace.restore"), "{listed:#?}");
+    assert!(
+        listed.stderr.contains("/restore is a built-in command, so this one is renamed to /workspace.restore"),
+        "{listed:#?}"
+    );
     assert!(run("/workspace.restore").expect_exit_code(0).stdout.contains("done"));
 }
 

@@ -96,7 +96,7 @@ fn lists_show_what_counts_and_no_secrets() {
         let server = json.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap();
         (server["state"].as_str().unwrap().to_owned(), server["reason"].as_str().unwrap_or_default().to_owned())
     };
-    assert_eq!(state("off"), ("off".into(), "`mcp.excluded` has it".into()));
+    assert_eq!(state("off"), ("off".into(), "`mcp.excluded` lists it".into()));
     assert_eq!(state("wrong"), ("off".into(), "it has neither `command` nor `url`".into()));
 }
 

@@ -129,7 +129,7 @@ fn guards_hold_after_they_are_taken_over() {
     let sandbox = sandbox().project_named("a project's");
     super::claude::with_guards(&sandbox);
     let run = sandbox.run(&["hooks", "migrate", "--from-claude"]).expect_exit_code(0);
-    assert!(run.stderr.contains("`Bash(curl *)` of `permissions.deny` is not taken over"), "{}", run.stderr);
+    assert!(run.stderr.contains("`Bash(curl *)` of `permissions.deny` is not migrated"), "{}", run.stderr);
     super::claude::assert_guards_hold(&sandbox);
     let text = sandbox.read(".gemini/settings.json");
     assert!(text.contains("\"dialect\": \"claude\"") && !text.contains("\"args\""), "{text}");

@@ -82,7 +82,7 @@ impl JsonTree {
 pub fn parse_tree(file: &Path, text: &str) -> Result<JsonTree, EditError> {
     match parse_object(text, &SourceText::new(file, text)).map_err(EditError::Broken)? {
         Some(object) => Ok(JsonTree::from_node(&Node::Object(object))),
-        None => Err(refusal(file, "this file holds no JSON object", "expected an object: `{ … }`")),
+        None => Err(refusal(file, "this file does not hold a JSON object", "expected an object: `{ … }`")),
     }
 }
 

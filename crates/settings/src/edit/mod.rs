@@ -33,9 +33,7 @@ pub enum EditError {
     #[error("{} can't be remembered: its name is not UTF-8", .0.display())]
     NotUtf8(PathBuf),
     /// The value of this variable cannot be stored, because it would read back as another value.
-    #[error(
-        "the value of {0} can't be written down: it has line breaks or control characters, or too many kinds of quotes"
-    )]
+    #[error("the value of {0} can't be stored: it has line breaks or control characters, or too many kinds of quotes")]
     Value(String),
 }
 

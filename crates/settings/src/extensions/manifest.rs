@@ -109,7 +109,7 @@ impl ManifestReader<'_, '_> {
             return None;
         };
         if !is_variable_name(&variable) {
-            let text = format!("`{variable}` is no name of a variable; the setting is left out");
+            let text = format!("`{variable}` is not a valid name of a variable; the setting is left out");
             let wrong = self.error(object.range, text);
             self.diagnostics.push(wrong.help("letters, digits and `_`, no digit first"));
             return None;
@@ -142,7 +142,7 @@ impl ManifestReader<'_, '_> {
             _ => return None,
         };
         if is_dangerous_variable(variable) && !value.is_empty() {
-            let text = format!("`{variable}` steers programs; an extension can't set it by itself");
+            let text = format!("`{variable}` changes how programs run, so an extension can't give it a default");
             let wrong = self.error(property.range, text);
             self.diagnostics.push(wrong.help("give it a value when the extension is installed"));
             return None;
@@ -221,7 +221,7 @@ impl ManifestReader<'_, '_> {
             let name = fill_variables(&text, world).into_owned();
             let file = self.path.join(&name);
             let wrong = if name.trim().is_empty() {
-                "an empty name is no context file; it is left out".to_owned()
+                "a context file has an empty name; it is left out".to_owned()
             } else if !resolves_inside(self.path, Path::new(&name)) {
                 format!("context file `{name}` leads out of the extension; it is left out")
             } else if !file.is_file() {
@@ -256,7 +256,7 @@ impl ManifestReader<'_, '_> {
         match &property.value {
             Node::Object(object) if object.properties.is_empty() => ManifestHooks::None,
             Node::Object(_) => {
-                let text = "hooks in the manifest are read here, and ignored by Gemini CLI".to_owned();
+                let text = "hooks in the manifest work here, but Gemini CLI ignores them".to_owned();
                 self.diagnostics.push(warning(text));
                 ManifestHooks::Inline
             }
@@ -264,13 +264,14 @@ impl ManifestReader<'_, '_> {
                 let name = text.value.as_ref();
                 let file = self.path.join(name);
                 if !resolves_inside(self.path, Path::new(name)) || !file.is_file() {
-                    let text =
-                        format!("`hooks` names `{name}`, which is no file of the extension; no hooks are read from it");
+                    let text = format!(
+                        "`hooks` names `{name}`, but the extension has no such file; no hooks are read from it"
+                    );
                     let wrong = self.error(property.value.range(), text);
                     self.diagnostics.push(wrong);
                     return ManifestHooks::None;
                 }
-                self.diagnostics.push(warning(format!("hooks in `{name}` are read here, and ignored by Gemini CLI")));
+                self.diagnostics.push(warning(format!("hooks in `{name}` work here, but Gemini CLI ignores them")));
                 ManifestHooks::File(file)
             }
             Node::NullKeyword(_) => ManifestHooks::None,
@@ -343,10 +344,13 @@ impl ManifestReader<'_, '_> {
             }
             let Some(near) = MANIFEST_KEYS.iter().find(|known| is_misspelling_of(name, known)) else { continue };
             let (text, help) = if self.alternative_name(near) == Some(name) {
-                let text = format!("`{name}` is read as `{near}`, which is its name; Gemini CLI ignores it");
+                let text = format!("`{name}` is read as `{near}`, the correct name; Gemini CLI ignores it");
                 (text, format!("write `{near}`"))
             } else {
-                (format!("an extension has no `{name}`; it is ignored"), format!("did you mean `{near}`?"))
+                (
+                    format!("`{name}` is not a key of an extension's manifest; it is ignored"),
+                    format!("did you mean `{near}`?"),
+                )
             };
             let range = property.name.range();
             let wrong = self.source.diagnose(Severity::Warning, range.start, range.end, text);

@@ -192,7 +192,7 @@ pub(crate) fn installed_extensions(around: &ExtensionScan<'_>, diagnostics: &mut
         // Names are compared without case, because commands, trust and disabling go by name, and some file systems
         // ignore case.
         if let Some(other) = extensions.iter().find(|other| other.name.eq_ignore_ascii_case(&extension.name)) {
-            let text = format!("another extension is called `{}` too; this one is left out", other.name);
+            let text = format!("another extension is also called `{}`; this one is left out", other.name);
             diagnostics.push(Diagnostic::about_file(Severity::Error, &directory.join(MANIFEST_FILE), text));
         } else {
             extensions.push(extension);
@@ -326,7 +326,7 @@ fn read_extension(
 /// A directory without a manifest is silently ignored, unless it is linked, was installed or holds hooks.
 fn missing_manifest_error(directory: &Path, path: &Path) -> Option<Diagnostic> {
     if path != directory {
-        let text = format!("this links to {}, where there is no extension any more", path.display());
+        let text = format!("this links to {}, which no longer holds an extension", path.display());
         let wrong = Diagnostic::about_file(Severity::Error, &directory.join(ORIGIN_FILE), text);
         return Some(wrong.help("put it back, or run `hookwright extensions uninstall`"));
     }
@@ -376,7 +376,7 @@ impl ExtensionScan<'_> {
                 Some(near) => format!("did you mean `{}`?", near.name),
                 None => "`hookwright extensions list` shows them all".to_owned(),
             };
-            let text = format!("no extension is called `{name}`, which the command line names");
+            let text = format!("the command line names the extension `{name}`, but none is called so");
             diagnostics.push(Diagnostic::about_file(Severity::Warning, &self.paths.extensions, text).help(help));
         }
     }

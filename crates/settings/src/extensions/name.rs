@@ -22,13 +22,13 @@ pub fn extension_name_problem(name: &str) -> Option<String> {
     } else if name.len() > MAX_EXTENSION_NAME_LEN {
         Some(format!("it is longer than {MAX_EXTENSION_NAME_LEN} characters"))
     } else if let Some(odd) = name.chars().find(|char| !fine(*char)) {
-        Some(format!("{odd:?} is in it"))
+        Some(format!("it contains {odd:?}"))
     } else if name.starts_with(['.', '-']) || name.ends_with('.') {
         Some("it begins or ends with a dot, or begins with a dash".to_owned())
     } else if RESERVED_NAMES.contains(&lower.as_str()) {
-        Some("the word means something else".to_owned())
+        Some("it is a reserved word".to_owned())
     } else if DEVICE_NAMES.contains(&stem) || numbered("com") || numbered("lpt") {
-        Some("it is a device on some systems".to_owned())
+        Some("some systems use it as the name of a device".to_owned())
     } else {
         None
     }

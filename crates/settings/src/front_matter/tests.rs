@@ -61,7 +61,7 @@ fn a_field_that_is_no_yaml_is_taken_as_it_stands() {
         parse_with_messages("---\nname: x\ndescription: Use when: asked\n  twice\ntools:\n  - a\n---\n");
     assert_eq!(found.unwrap().0, json!({"name": "x", "description": "Use when: asked twice", "tools": ["a"]}));
     assert_eq!(wrong.len(), 1, "{wrong:?}");
-    assert!(wrong[0].starts_with("f:3:") && wrong[0].contains("`description` is no valid YAML"), "{wrong:?}");
+    assert!(wrong[0].starts_with("f:3:") && wrong[0].contains("`description` is not valid YAML"), "{wrong:?}");
     for value in
         ["*bold* text", "[WIP] text", "@me", "`code` here", "\"quoted\" and more", "!mark it", "&anchor it", "%x"]
     {
@@ -84,7 +84,7 @@ fn mistakes_have_their_places() {
     assert_eq!(places("---\na: b\n"), [format!("f:1:1: error: the front matter has no end {no_head}")]);
     assert_eq!(
         places("---\n- a\n---\n"),
-        ["f:2:1: error: the front matter should be fields, not a list; expected lines such as `name: …`"]
+        ["f:2:1: error: the front matter should hold fields, not a list; expected lines such as `name: …`"]
     );
 }
 

@@ -55,7 +55,7 @@ impl YamlTreeBuilder {
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
             Event::DocumentStart(_) if self.root.is_some() => Err(yaml_error(range, "a second document starts here")),
             Event::DocumentStart(_) => Ok(()),
-            Event::Alias(_) => Err(yaml_error(range, "aliases are not read here")),
+            Event::Alias(_) => Err(yaml_error(range, "aliases are not supported")),
             Event::Scalar(text, style, anchor, tag) => {
                 reject_anchor_and_tag(anchor, tag.as_deref(), &range)?;
                 let text = text.into_owned();
@@ -130,8 +130,8 @@ impl YamlTreeBuilder {
 
 fn reject_anchor_and_tag(anchor: usize, tag: Option<&Tag>, range: &Range<usize>) -> Result<(), YamlError> {
     match tag {
-        _ if anchor != 0 => Err(yaml_error(range.clone(), "anchors are not read here")),
-        Some(tag) if !tag.is_yaml_core_schema() => Err(yaml_error(range.clone(), "tags are not read here")),
+        _ if anchor != 0 => Err(yaml_error(range.clone(), "anchors are not supported")),
+        Some(tag) if !tag.is_yaml_core_schema() => Err(yaml_error(range.clone(), "tags are not supported")),
         _ => Ok(()),
     }
 }

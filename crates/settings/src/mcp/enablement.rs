@@ -41,7 +41,7 @@ impl DisabledServers {
                 record.iter().filter(|(_, state)| is_disabled(state)).map(|(name, _)| name.clone()).collect(),
             ),
             Err(_) => {
-                let text = "this record of MCP servers that are switched off can't be read, so none is started";
+                let text = "this list of switched-off MCP servers can't be read, so no MCP server is started";
                 let wrong = Diagnostic::about_file(Severity::Error, &file, text);
                 diagnostics.push(wrong.help("correct or remove it"));
                 DisabledServers::Unknown

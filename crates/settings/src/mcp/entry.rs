@@ -35,7 +35,7 @@ pub(super) fn server_from_entry(name: &str, entry: &Value, origin: &Source, root
     let server = read_entry(name, entry, origin, root, &mut problems);
     match problems.into_iter().find(|problem| problem.is_fatal) {
         Some(problem) => Err(problem.text),
-        None => server.ok_or_else(|| "its entry is not understood".to_owned()),
+        None => server.ok_or_else(|| "its entry is not valid".to_owned()),
     }
 }
 
@@ -89,7 +89,7 @@ fn with_canonical_tool_lists<'e>(
 ) -> Cow<'e, Map<String, Value>> {
     let mut all = Cow::Borrowed(entry);
     for (theirs, ours) in FOREIGN_TOOL_LIST_NAMES.iter().filter(|(theirs, _)| entry.contains_key(*theirs)) {
-        let text = format!("`{theirs}` is read as `{ours}`, which is its name");
+        let text = format!("`{theirs}` is read as `{ours}`, the correct name");
         problems.push(
             EntryProblem { on_name: true, ..EntryProblem::warning(&[theirs], text) }.help(format!("write `{ours}`")),
         );
@@ -129,7 +129,7 @@ fn read_trust(get: &EntryFields<'_>, origin: &Source, problems: &mut Vec<EntryPr
         Source::User | Source::System | Source::Runtime => return true,
     };
     let problem = EntryProblem::warning(&["trust"], format!("{owner} can't set `trust`; it is ignored"));
-    problems.push(problem.help("say it in your own settings, or answer `always` when asked"));
+    problems.push(problem.help("set it in your own settings, or answer `always` when you are asked"));
     false
 }
 
@@ -170,20 +170,20 @@ fn read_transport(get: &EntryFields<'_>, root: &Path, problems: &mut Vec<EntryPr
         }
         (command, false) => {
             if command.is_some() {
-                let text = "it has both a command and an address; the address counts".to_owned();
+                let text = "it has both a command and an address; the address is used".to_owned();
                 problems.push(
                     EntryProblem::warning(&["command"], text).help("remove one of them, or say which with `type`"),
                 );
             }
             if url.is_some() && http_url.is_some() {
-                let text = "it has both `url` and `httpUrl`; `httpUrl` counts".to_owned();
+                let text = "it has both `url` and `httpUrl`; `httpUrl` is used".to_owned();
                 problems.push(EntryProblem::warning(&["url"], text).help("remove one of them"));
             }
             let (key, is_http) = if http_url.is_some() { ("httpUrl", true) } else { ("url", false) };
             let url = http_url.or(url)?;
             if let Some(name) = unfilled_names(&url).first().filter(|_| !is_http_url(&url)) {
-                let text = format!("`{key}` is \"{}\", and nothing sets {name}", url.escape_debug());
-                let help = format!("set {name}: in the environment, or among its extension's settings");
+                let text = format!("`{key}` is \"{}\", but {name} is not set", url.escape_debug());
+                let help = format!("set {name} in the environment or in the settings of its extension");
                 problems
                     .push(EntryProblem { severity: Severity::Warning, ..EntryProblem::error(&[key], text) }.help(help));
                 return None;

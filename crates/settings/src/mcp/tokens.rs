@@ -81,7 +81,7 @@ pub enum TokenFileError {
     #[error(transparent)]
     Read(#[from] FileError),
     /// The file is not a list of tokens.
-    #[error("{0} is no list of tokens")]
+    #[error("{0} is not a valid list of tokens")]
     Broken(std::path::PathBuf),
     /// The file can't be written.
     #[error(transparent)]

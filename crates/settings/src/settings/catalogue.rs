@@ -47,9 +47,9 @@ impl KnownSetting {
             SettingKind::Text => "text".to_owned(),
             SettingKind::Integer => "a whole number".to_owned(),
             SettingKind::Fraction => "a number from 0 to 1".to_owned(),
-            SettingKind::Texts => "a list, with commas between".to_owned(),
-            SettingKind::TextOrTexts => "a name, or a list with commas between".to_owned(),
-            SettingKind::Globs => "a list of globs, with commas between".to_owned(),
+            SettingKind::Texts => "a comma-separated list".to_owned(),
+            SettingKind::TextOrTexts => "a name, or a comma-separated list".to_owned(),
+            SettingKind::Globs => "a comma-separated list of globs".to_owned(),
             SettingKind::OneOf(words) => format!("one of {}", words.join(", ")),
         }
     }
@@ -75,8 +75,8 @@ impl KnownSetting {
     pub fn describe_project_rule(self) -> &'static str {
         match self.0.project_rule {
             ProjectRule::Anything => "a project may set it",
-            ProjectRule::Listed => "a project may set it; the question of trust lists it",
-            ProjectRule::Inside => "a project may only lead it to places inside of itself",
+            ProjectRule::Listed => "a project may set it; the trust dialog lists it",
+            ProjectRule::Inside => "a project may only set it to paths inside the project",
             ProjectRule::Nothing => "a project can't set it",
             ProjectRule::Stricter(than) | ProjectRule::ListedStricter(than) => match than {
                 StrictnessOrder::Flag { strict: true, .. } => "a project may only set it to true",
@@ -102,7 +102,8 @@ impl KnownSetting {
     /// If the text is no such value; the message says what was expected.
     pub fn parse(self, text: &str) -> Result<Value, String> {
         let text = text.trim();
-        let expected = || Err(format!("`{text}` is no value of `{}`: expected {}", self.0.key, self.describe_kind()));
+        let expected =
+            || Err(format!("`{text}` is not a valid value of `{}`: expected {}", self.0.key, self.describe_kind()));
         match self.0.kind {
             SettingKind::Section => expected(),
             SettingKind::Flag => match text.to_ascii_lowercase().as_str() {

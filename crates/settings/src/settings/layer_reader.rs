@@ -116,7 +116,7 @@ impl LayerReader<'_> {
 
     /// Reads a setting that stands under another name, with a warning.
     fn read_misplaced(&mut self, known: &SettingSpec, property: &ObjectProp<'_>) {
-        let text = format!("`{}` is read as `{}`, which is its name", property.name.as_str(), known.key);
+        let text = format!("`{}` is read as `{}`, the correct name", property.name.as_str(), known.key);
         self.report(Severity::Warning, property.name.range(), text, None);
         if let Some(wrong) = self.found.diagnostics.last_mut() {
             wrong.help = Some(format!("write it as {}", nested_example(known.key)));
@@ -195,7 +195,7 @@ impl LayerReader<'_> {
                 }
                 Err(error) => error.kind().to_string(),
             };
-            let text = format!("\"{text}\" in `{}` is no glob: {problem}; it is ignored", known.key);
+            let text = format!("\"{text}\" in `{}` is not a valid glob: {problem}; it is ignored", known.key);
             self.report(
                 Severity::Error,
                 node.range(),
@@ -258,19 +258,19 @@ impl LayerReader<'_> {
             .chain(top.iter().copied())
             .find(|known| name.eq_ignore_ascii_case(known) || (known.len() >= 5 && is_within_typos(name, known, 1)));
         if let Some(near) = near {
-            let text = format!("`{name}` is no setting that is known here; it is ignored");
+            let text = format!("`{name}` is not a known setting; it is ignored");
             self.report(Severity::Warning, property.name.range(), text, None);
             if let Some(wrong) = self.found.diagnostics.last_mut() {
                 wrong.help = Some(format!("did you mean `{near}`?"));
             }
         } else if suggests_restriction(name, &property.value) {
-            let text = format!("`{key}` is no setting that is known here; it guards nothing");
+            let text = format!("`{key}` is not a known setting, so it protects nothing");
             self.report(Severity::Warning, property.name.range(), text, None);
             if let Some(wrong) = self.found.diagnostics.last_mut() {
-                wrong.help = Some("write a hook, a policy or `tools.exclude` for what it should keep out".to_owned());
+                wrong.help = Some("use a hook, a policy or `tools.exclude` instead".to_owned());
             }
         } else if !is_comment_key(name) {
-            let because = "no such setting is known here";
+            let because = "this is not a known setting";
             self.report_ineffective(key, because, property.name.range());
         }
     }
@@ -280,7 +280,7 @@ impl LayerReader<'_> {
         if group.is_empty() {
             return;
         }
-        let text = format!("`{}` stands twice in {group}; only the last one counts", property.name.as_str());
+        let text = format!("`{}` is in {group} twice; only the last one counts", property.name.as_str());
         self.report(Severity::Error, property.name.range(), text, None);
         if let Some(wrong) = self.found.diagnostics.last_mut() {
             wrong.help = Some("merge the two".to_owned());

@@ -143,7 +143,7 @@ fn keep_inside_paths(key: &str, value: Value, root: &Path) -> ProjectValue {
     };
     let refused = (!outside.is_empty()).then(|| {
         let verb = if outside.len() == 1 { "is" } else { "are" };
-        format!("a project can't lead `{key}` outside of itself; {} {verb} ignored", join_values(&outside))
+        format!("a project can't point `{key}` outside the project; {} {verb} ignored", join_values(&outside))
     });
     ProjectValue { value, refused }
 }

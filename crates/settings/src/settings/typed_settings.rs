@@ -174,7 +174,7 @@ fn telemetry_settings(
     let mut choice = |variable: &str, key: &str, known: [&'static str; 2]| {
         let set = world.non_empty_var(variable);
         if let Some(value) = set.filter(|value| !known.contains(value)) {
-            let text = format!("`{variable}` is `{value}`; it is ignored");
+            let text = format!("`{variable}` has the unknown value `{value}`; it is ignored");
             let wrong = Diagnostic::about_file(Severity::Warning, variable.as_ref(), text);
             diagnostics.push(wrong.expected(format!("expected {} or {}", known[0], known[1])));
         }

@@ -174,7 +174,7 @@ fn problems_are_reported_with_positions() {
         wrong,
         [
             format!(
-                "{}:3:22: warning: `description` is no valid YAML (mapping values are not allowed in this context), so it is taken as it stands (put the value in quotes)",
+                "{}:3:22: warning: `description` is not valid YAML (mapping values are not allowed in this context), so its text is used as it is (put the value in quotes)",
                 at("c-colon")
             ),
             format!(
@@ -182,18 +182,21 @@ fn problems_are_reported_with_positions() {
                 at("d-none")
             ),
             format!("{}:3:14: error: this skill's `description` is empty; it is left out", at("e-empty")),
-            format!("{}:2:7: warning: this skill is called `other`, and its folder `f-folder`", at("f-folder")),
-            format!("{}:2:7: error: a skill's name has at most 64 characters, not 65; it is left out", at("g-long")),
+            format!("{}:2:7: warning: this skill is called `other`, but its folder `f-folder`", at("f-folder")),
+            format!(
+                "{}:2:7: error: a skill's name has at most 64 characters, not 65; the skill is left out",
+                at("g-long")
+            ),
             format!(
                 "{}:3:14: warning: a skill's description has at most 1024 characters, not 1025; the rest is cut off",
                 at("h-long")
             ),
             format!("{}:3:14: warning: `description` should be text, not a list", at("i-list")),
-            format!("{}: warning: `name` is missing; the folder's name counts: `j-nameless`", at("j-nameless")),
-            format!("{}:2:7: warning: this skill is called `1`, and its folder `k-number`", at("k-number")),
+            format!("{}: warning: `name` is missing; the folder's name is used: `j-nameless`", at("j-nameless")),
+            format!("{}:2:7: warning: this skill is called `1`, but its folder `k-number`", at("k-number")),
             format!("{}:1:1: error: this file has no front matter ({help})", at("l-bare")),
             format!("{}:1:1: error: the front matter has no end ({help})", at("m-open")),
-            format!("{}: warning: there is no SKILL.md here, so this is no skill", at("n-group")),
+            format!("{}: warning: there is no SKILL.md here, so this is not a skill", at("n-group")),
             format!("{}: error: this file is not valid UTF-8, from byte 10 on (save it as UTF-8)", at("o-binary")),
         ]
     );
@@ -244,9 +247,9 @@ fn links_lead_out_of_the_users_folder_alone() {
     assert_eq!(
         wrong,
         [
-            "~/.gemini/skills/file/SKILL.md: error: this file leads out of ~/.gemini/skills/file, and is left out",
-            "~/work/.gemini/skills/file/SKILL.md: error: this file leads out of ~/work, and is left out",
-            "~/work/.gemini/skills/out: error: this skill leads out of ~/work, and is left out (copy what the link leads to)",
+            "~/.gemini/skills/file/SKILL.md: error: this file is a link that leads out of ~/.gemini/skills/file; it is left out",
+            "~/work/.gemini/skills/file/SKILL.md: error: this file is a link that leads out of ~/work; it is left out",
+            "~/work/.gemini/skills/out: error: this skill is a link that leads out of ~/work; it is left out (put a copy in place of the link)",
         ]
     );
     assert_eq!(place.discover_skills().get("linked").unwrap().folder, place.home.join("elsewhere/linked"));
@@ -271,7 +274,7 @@ fn pipes_folders_and_giants_are_refused_at_once() {
     let (list, wrong) = place.descriptions_and_problems();
     assert!(list.is_empty());
     assert!(wrong[0].ends_with("this is a directory, not a file (remove it, or move it out of the way)"), "{wrong:?}");
-    assert!(wrong[1].contains("this skill is left out: it has 52428800 bytes, where 1048576 are read"), "{wrong:?}");
+    assert!(wrong[1].contains("this skill is left out: it has 52428800 bytes, and the limit is 1048576"), "{wrong:?}");
     assert!(!made.is_ok_and(|status| status.success()) || wrong[2].contains("this is not a regular file"), "{wrong:?}");
 }
 

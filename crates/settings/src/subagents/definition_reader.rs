@@ -140,16 +140,16 @@ impl DefinitionReader<'_> {
         };
         for field in &unknown {
             let Some(near) = near(field) else { continue };
-            let text = format!("`{}` is no field that is known here; it is ignored", field.key);
+            let text = format!("`{}` is not a known field; it is ignored", field.key);
             let wrong = self.source_text.diagnose(Severity::Warning, field.key_range.start, field.key_range.end, text);
             self.diagnostics.push(wrong.help(format!("did you mean `{near}`?")));
         }
         let others: Vec<&FrontMatterField> = unknown.iter().filter(|field| near(field).is_none()).collect();
         let names: Vec<String> = others.iter().map(|field| format!("`{}`", field.key)).collect();
         let text = match (names.as_slice(), others.first()) {
-            ([one], _) => format!("{one} is no field that is known here; it is ignored"),
+            ([one], _) => format!("{one} is not a known field; it is ignored"),
             ([rest @ .., last], Some(_)) => {
-                format!("{} and {last} are no fields that are known here; they are ignored", rest.join(", "))
+                format!("{} and {last} are not known fields; they are ignored", rest.join(", "))
             }
             _ => return,
         };
@@ -167,7 +167,7 @@ impl DefinitionReader<'_> {
                 self.report(Severity::Warning, &field.value, text);
                 return false;
             }
-            Some(word) => format!("`{word}` is no kind of agent that is known here; it counts as `local`"),
+            Some(word) => format!("`{word}` is not a known kind of agent; it counts as `local`"),
             None => format!("`kind` should be `local`, not {}; it counts as that", field.value.describe()),
         };
         self.report(Severity::Warning, &field.value, text).help = Some("write `kind: local`, or nothing".to_owned());
@@ -222,7 +222,7 @@ impl DefinitionReader<'_> {
             return model_override(&name);
         }
         if let Some(field) = self.field(&["model"]) {
-            let text = format!("`{name}` is another program's name for a model; the session's is asked");
+            let text = format!("`{name}` is another program's name for a model; the session's model is used");
             self.report(Severity::Warning, &field.value, text);
         }
         None
@@ -241,7 +241,7 @@ impl DefinitionReader<'_> {
         let field = self.field(names)?;
         let count = field.value.to_json().as_u64().filter(|count| *count > 0);
         if count.is_none() {
-            self.report_wrong_type(&field, "a whole number above 0", "the default counts");
+            self.report_wrong_type(&field, "a whole number above 0", "the default is used");
         }
         count
     }
@@ -272,7 +272,7 @@ impl DefinitionReader<'_> {
     fn report_ineffective_denial(&mut self, name: &str, node: &YamlNode) {
         let whole = name.split('(').next().unwrap_or(name).trim();
         if let Err(ToolEntryProblem::Unknown) = parse_patterns(whole) {
-            let text = format!("`{name}` is no tool; nothing is taken away by it");
+            let text = format!("`{name}` is not a known tool, so it excludes nothing");
             self.report(Severity::Warning, node, text).help = Some(tool_help(whole));
         }
     }
@@ -312,9 +312,11 @@ impl DefinitionReader<'_> {
     fn report_unusable_tool(&mut self, name: &str, node: &YamlNode) {
         let (text, help) = match parse_patterns(name) {
             Ok(_) => return,
-            Err(ToolEntryProblem::Unknown) => (format!("`{name}` is no tool; it is ignored"), tool_help(name)),
+            Err(ToolEntryProblem::Unknown) => (format!("`{name}` is not a known tool; it is ignored"), tool_help(name)),
             Err(ToolEntryProblem::Restricted) => (
-                format!("`{name}` allows a part of a tool, which an agent's list can't; it is left out"),
+                format!(
+                    "`{name}` allows a part of a tool, but an agent's list allows only whole tools; it is left out"
+                ),
                 "name the whole tool, and write a policy for what it may do".to_owned(),
             ),
         };

@@ -92,7 +92,7 @@ impl SubAgents {
                 None => self.list.push(agent),
                 Some(first) => {
                     let text = format!(
-                        "agent `{}` ({source}) is left out: {} ({}) has that name and goes before it",
+                        "agent `{}` ({source}) is left out: {} ({}) has that name and takes precedence",
                         agent.name,
                         first.path.display(),
                         first.source
@@ -182,7 +182,7 @@ pub fn discover(loaded: &LoadedConfig) -> SubAgents {
     }
     let missing = loaded.settings.agents.overrides.keys();
     for name in missing.filter(|name| !agents.list.iter().any(|agent| agent.name == **name)) {
-        let text = format!("`agents.overrides.{name}` changes nothing: no agent of that name is here");
+        let text = format!("`agents.overrides.{name}` has no effect: there is no agent of that name");
         agents.diagnostics.push(Diagnostic::about_file(Severity::Warning, settings_file_naming(loaded, name), text));
     }
     agent_servers::resolve_servers(&mut agents, loaded);

@@ -52,10 +52,10 @@ fn an_agent_of_claude_code() {
     assert_eq!(
         said,
         [
-            "7:1 `permissionMode` is no field that is known here; it is ignored",
-            "4:8 `Bash(git log:*)` allows a part of a tool, which an agent's list can't; it is left out",
-            "4:8 `NotebookEdit` is no tool; it is ignored",
-            "5:8 `sonnet` is another program's name for a model; the session's is asked",
+            "7:1 `permissionMode` is not a known field; it is ignored",
+            "4:8 `Bash(git log:*)` allows a part of a tool, but an agent's list allows only whole tools; it is left out",
+            "4:8 `NotebookEdit` is not a known tool; it is ignored",
+            "5:8 `sonnet` is another program's name for a model; the session's model is used",
         ]
     );
 }
@@ -81,7 +81,7 @@ fn unreadable_list_of_forbidden_tools_allows_no_tools() {
     assert!(!both.has("write_file", None) && !both.has("run_shell_command", None) && both.has("read_file", None));
     let (misspelt, said) = tools("disallowedTools: Bsah, Write");
     assert!(!misspelt.has("write_file", None));
-    assert_eq!(said, ["4:18 `Bsah` is no tool; nothing is taken away by it"]);
+    assert_eq!(said, ["4:18 `Bsah` is not a known tool, so it excludes nothing"]);
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn one_bad_field_spoils_no_other() {
             "8:8 `tools` should be a list of tools, not fields; it counts as an empty list",
             "7:8 `model` should be text, not a list; it is ignored",
             "6:14 `temperature` should be a number from 0 to 2, not hot; it is ignored",
-            "4:12 `max_turns` should be a whole number above 0, not 0; the default counts",
-            "5:15 `timeout_mins` should be a whole number above 0, not -1; the default counts",
+            "4:12 `max_turns` should be a whole number above 0, not 0; the default is used",
+            "5:15 `timeout_mins` should be a whole number above 0, not -1; the default is used",
         ]
     );
 }
@@ -153,7 +153,7 @@ fn first_agent_of_a_name_is_used_and_other_files_are_skipped() {
     assert_eq!(
         said,
         [
-            "agent `scout` (user) is left out: /own/scout.md (project) has that name and goes before it",
+            "agent `scout` (user) is left out: /own/scout.md (project) has that name and takes precedence",
             "this agent is left out: it is a link that leads out of its folder",
             "this file is not valid UTF-8, from byte 0 on",
             "this file is too large: 262145 bytes, where 262144 are read",
@@ -195,9 +195,9 @@ fn unknown_kind_is_local_and_unknown_fields_are_reported_once() {
     assert_eq!(
         said,
         [
-            "`modle` is no field that is known here; it is ignored",
-            "`permissionMode`, `skills` and `memory` are no fields that are known here; they are ignored",
-            "`task` is no kind of agent that is known here; it counts as `local`",
+            "`modle` is not a known field; it is ignored",
+            "`permissionMode`, `skills` and `memory` are not known fields; they are ignored",
+            "`task` is not a known kind of agent; it counts as `local`",
         ]
     );
 }

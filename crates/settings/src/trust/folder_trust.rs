@@ -114,7 +114,7 @@ fn read_rules(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<(PathBuf, F
     let root = match parse_object(text, &source) {
         Ok(root) => root,
         Err(wrong) => {
-            diagnostics.push(wrong.help("no folder is trusted until it parses"));
+            diagnostics.push(wrong.help("no folder is trusted until this file is corrected"));
             return Vec::new();
         }
     };
@@ -124,7 +124,7 @@ fn read_rules(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<(PathBuf, F
         let rule = word.and_then(FolderRule::from_name).unwrap_or_else(|| {
             let found = word.map_or_else(|| value_kind(&property.value).to_owned(), |word| format!("\"{word}\""));
             let range = property.value.range();
-            let text = format!("{found} is no trust level; it counts as \"DO_NOT_TRUST\"");
+            let text = format!("{found} is not a trust level; it counts as \"DO_NOT_TRUST\"");
             let wrong = source.diagnose(Severity::Error, range.start, range.end, text);
             diagnostics.push(wrong.expected("expected \"TRUST_FOLDER\", \"TRUST_PARENT\" or \"DO_NOT_TRUST\""));
             FolderRule::DoNotTrust
@@ -132,9 +132,9 @@ fn read_rules(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<(PathBuf, F
         let path = PathBuf::from(property.name.as_str());
         if path.is_relative() {
             let range = property.name.range();
-            let text = format!("\"{}\" is no absolute path; this rule matches nothing", path.display());
+            let text = format!("\"{}\" is not an absolute path; this rule matches nothing", path.display());
             let wrong = source.diagnose(Severity::Error, range.start, range.end, text);
-            diagnostics.push(wrong.expected("expected the whole path of a folder"));
+            diagnostics.push(wrong.expected("expected the absolute path of a folder"));
             continue;
         }
         rules.push((path, rule));

@@ -137,7 +137,7 @@ impl HookTrustRecord {
             }
         };
         HookTrustRecord::parse(file, &text).map(|(record, _)| record).unwrap_or_else(|wrong| {
-            diagnostics.push(wrong.help("every hook counts as new until it parses"));
+            diagnostics.push(wrong.help("every hook counts as new until this file is corrected"));
             HookTrustRecord::default()
         })
     }
@@ -146,7 +146,7 @@ impl HookTrustRecord {
         let whole = parse_map(file, text)?;
         let own = whole.get(HOOKWRIGHT_KEY).map_or(Ok(HookTrustRecord::default()), HookTrustRecord::deserialize);
         let record = own.map_err(|error| {
-            let text = format!("`{HOOKWRIGHT_KEY}` does not hold a record of hooks: {error}");
+            let text = format!("`{HOOKWRIGHT_KEY}` is not a valid record of hooks: {error}");
             Box::new(Diagnostic::about_file(Severity::Error, file, text))
         })?;
         Ok((record, whole))

@@ -32,6 +32,9 @@ impl LoadedConfig {
         let is_it = |hook: &Hook| hook.location.as_ref().is_some_and(|place| &*place.file == file);
         let review = self.reviews.iter().find(|review| review.held && is_it(&review.hook))?;
         let name = review.hook.id();
-        Some(format!("{name} is {} and not used before you trust it: `hookwright hooks trust {name}`", review.finding))
+        Some(format!(
+            "{name} is {}; it is not used until you trust it: `hookwright hooks trust {name}`",
+            review.finding
+        ))
     }
 }

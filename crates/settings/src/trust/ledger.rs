@@ -117,7 +117,7 @@ impl Ledger {
         for ledger_file in fs::read_dir(folder)?.flatten().map(|entry| entry.path()).filter(|path| is_ledger_file(path))
         {
             if read_ledger_file(&ledger_file).is_none() && ledger_file.symlink_metadata().is_ok() {
-                let text = format!("{} can't be read as what a session wrote", ledger_file.display());
+                let text = format!("{} is not a valid ledger of a session", ledger_file.display());
                 return Err(io::Error::new(io::ErrorKind::InvalidData, text));
             }
         }

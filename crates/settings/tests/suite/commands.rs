@@ -48,7 +48,7 @@ fn a_command_named_like_a_builtin_has_its_origin_before_its_name() {
     assert_eq!(commands.list[5].source, Source::Extension("workspace".to_owned()));
     let said: Vec<_> = commands.diagnostics.iter().map(|one| one.message.as_str()).collect();
     assert_eq!(said.len(), 4, "{said:?}");
-    assert_eq!(said[0], "/init is a built-in command, so this one is /workspace.init");
+    assert_eq!(said[0], "/init is a built-in command, so this one is renamed to /workspace.init");
 }
 
 #[test]

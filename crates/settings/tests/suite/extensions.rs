@@ -69,7 +69,7 @@ fn context_and_exclusions_count_under_names_that_are_nearly_theirs() {
     let loaded = place.load();
     assert!(loaded.extensions[0].context_files.is_empty());
     let said = diagnostic_messages(&loaded, &place.home());
-    assert!(said.iter().any(|one| one.contains("an extension has no `contextFiles`")), "{said:#?}");
+    assert!(said.iter().any(|one| one.contains("`contextFiles` is not a key of an extension")), "{said:#?}");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn setting_has_its_default_until_a_value_is_set() {
     assert_eq!(remote.mcp_servers["m"]["httpUrl"], "https://example.org/mcp");
     assert!(!remote.env.iter().any(|(name, _)| name == "LD_PRELOAD"), "{:?}", remote.env);
     let said = diagnostic_messages(&loaded, &place.home());
-    assert!(said.iter().any(|one| one.contains("`LD_PRELOAD` steers programs")), "{said:#?}");
+    assert!(said.iter().any(|one| one.contains("`LD_PRELOAD` changes how programs run")), "{said:#?}");
     place.write(".gemini/extensions/remote/.env", "REMOTE_URL=https://mine.example");
     let loaded = place.load();
     assert_eq!(loaded.extensions[0].mcp_servers["m"]["httpUrl"], "https://mine.example/mcp");
@@ -246,11 +246,11 @@ fn hooks_in_odd_places_are_read_and_reported() {
     let said = diagnostic_messages(&loaded, &place.home()).join("\n");
     for words in [
         "a/gemini-extension.json:1",
-        "hooks in the manifest are read here, and ignored by Gemini CLI",
+        "hooks in the manifest work here, but Gemini CLI ignores them",
         "b/hooks/hooks.json:1:2",
         "have no `\"hooks\"` around them",
         "hooks in `./my-hooks.json` are read here",
-        "no file of the extension",
+        "the extension has no such file",
         "hooks here are not read",
     ] {
         assert!(said.contains(words), "{words}: {said}");
@@ -294,7 +294,7 @@ fn wrong_types_and_names_are_reported_with_positions() {
         "`contextFileName` should be a string or a list",
         "`excludeTools` should be",
         "needs `envVar`",
-        "no name of a variable",
+        "not a valid name of a variable",
         "`sensitive` should be true or false",
         "`plan` should be an object",
         "`hooks` should be an object",
@@ -337,7 +337,7 @@ fn project_extensions_load_if_trusted_and_replace_no_others() {
     assert!(
         diagnostic_messages(&loaded, &place.home())
             .iter()
-            .any(|said| said.contains("another extension is called `linter` too"))
+            .any(|said| said.contains("another extension is also called `linter`"))
     );
     let offered = loaded.project_contents.iter().find(|offer| offer.kind == "extensions").unwrap();
     assert_eq!(offered.items.keys().collect::<Vec<_>>(), ["LINTER", "own"]);

@@ -172,7 +172,7 @@ fn dangerous_variables_in_a_projects_env_file_are_ignored_and_reported() {
         assert_eq!(
             said,
             [format!(
-                "{file}: warning: a project's `.env` can't set BASH_ENV, GOOGLE_GEMINI_BASE_URL, https_proxy; they are ignored (it steers programs; set it in your shell or in ~/.gemini/.env)"
+                "{file}: warning: a project's `.env` can't set BASH_ENV, GOOGLE_GEMINI_BASE_URL, https_proxy; they are ignored (such variables change how programs run; set them in your shell or in ~/.gemini/.env)"
             )]
         );
     }
@@ -266,8 +266,8 @@ fn overrides_for_unknown_agents_are_reported() {
     assert_eq!(
         said,
         [
-            ("`agents.overrides.codebase_investigator` changes nothing: no agent of that name is here", user.as_path()),
-            ("`agents.overrides.of-project` changes nothing: no agent of that name is here", own.as_path()),
+            ("`agents.overrides.codebase_investigator` has no effect: there is no agent of that name", user.as_path()),
+            ("`agents.overrides.of-project` has no effect: there is no agent of that name", own.as_path()),
         ]
     );
 }

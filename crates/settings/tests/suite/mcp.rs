@@ -41,8 +41,8 @@ fn the_users_go_before_an_extensions_and_those_before_the_projects() {
     assert_eq!(
         skipped_names(&loaded),
         [
-            "e extension ext: another of that name counts, from user",
-            "x project: another of that name counts, from extension ext"
+            "e extension ext: another server of that name is used, from user",
+            "x project: another server of that name is used, from extension ext"
         ]
     );
     let said = diagnostic_messages(&loaded, &place.home());
@@ -64,16 +64,16 @@ fn lists_only_narrow() {
     assert_eq!(
         skipped_names(&loaded),
         [
-            "a user: `mcp.allowed` does not have it",
-            "c user: `mcp.excluded` has it",
-            "d user: `mcp.allowed` does not have it"
+            "a user: `mcp.allowed` does not list it",
+            "c user: `mcp.excluded` lists it",
+            "d user: `mcp.allowed` does not list it"
         ]
     );
     // The command line narrows too; it cannot add what a list excludes.
     let named = LoadOptions { mcp_servers: Some(vec!["a".into(), "c".into()]), ..options };
     let loaded = load(&place.process_env(), &named);
     assert!(active_names(&loaded).is_empty());
-    assert!(skipped_names(&loaded).contains(&"b user: `--allowed-mcp-server-names` does not have it".to_owned()));
+    assert!(skipped_names(&loaded).contains(&"b user: `--allowed-mcp-server-names` does not list it".to_owned()));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn servers_are_switched_off_as_gemini_cli_does() {
     place.write(".gemini/mcp-server-enablement.json", "{");
     let loaded = place.load();
     assert!(active_names(&loaded).is_empty());
-    assert!(diagnostic_messages(&loaded, &place.home()).join("\n").contains("so none is started"));
+    assert!(diagnostic_messages(&loaded, &place.home()).join("\n").contains("so no MCP server is started"));
     assert!(switch_server(&place.paths(), "a", Switch::Disable).is_err());
 }
 

@@ -67,7 +67,7 @@ fn a_wrong_trust_level_never_means_trust() {
     place.write(".gemini/trustedFolders.json", rules);
     let loaded = place.load();
     assert!(!loaded.project.trust.is_trusted());
-    assert!(diagnostic_messages(&loaded, &place.home())[0].contains("\"NO\" is no trust level"));
+    assert!(diagnostic_messages(&loaded, &place.home())[0].contains("\"NO\" is not a trust level"));
     place.write(".gemini/trustedFolders.json", "{ nonsense");
     let loaded = place.load();
     assert_eq!(loaded.project.trust, FolderTrust::Unknown);

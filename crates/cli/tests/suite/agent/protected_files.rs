@@ -23,7 +23,7 @@ fn the_user_can_give_a_path_free_and_a_project_cannot() {
     assert!(!sandbox.has_file("locked/a"));
     sandbox.user_settings(&json!({"security": {"protectedPaths": ["a[", "!"]}}));
     let run = sandbox.run(&["hooks", "validate"]);
-    assert_contains(&run.stderr, "\"a[\" in `security.protectedPaths` is no glob");
+    assert_contains(&run.stderr, "\"a[\" in `security.protectedPaths` is not a valid glob");
     assert_contains(&run.stderr, "settings.json:4:");
 }
 

@@ -133,7 +133,7 @@ fn a_server_of_an_agent_that_does_not_count_is_not_started() {
         ("mcp.allowed", json!({ "mcp": { "allowed": ["other"] } }), "", &[], ""),
         ("its entry", json!({}), "    disabled: true\n", &[], ""),
         ("the command line", json!({}), "", &["--allowed-mcp-server-names", "other"], ""),
-        ("a name that the user's has", user, "", &[], "is not started: another of that name counts, from user"),
+        ("a name that the user's has", user, "", &[], "is not started: another server of that name is used, from user"),
         ("a wrong entry", json!({}), "    timeout: soon\n    command: 7\n", &[], "MCP server `own`: `command`"),
     ] {
         let sandbox = project(&[]);

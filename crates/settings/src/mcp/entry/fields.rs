@@ -61,7 +61,9 @@ pub(super) const ENTRY_FIELDS: &[EntryField] = {
         field("oauth", EntryFieldKind::OAuth, Minor),
         field(
             "authProviderType",
-            EntryFieldKind::Unused("only `dynamic_discovery` is done, and that wherever a server asks"),
+            EntryFieldKind::Unused(
+                "only `dynamic_discovery` is supported, and it is used for every server that requires it",
+            ),
             Minor,
         ),
         field("targetAudience", EntryFieldKind::Unused("Google's credentials are not used for servers"), Minor),
@@ -87,13 +89,13 @@ const OAUTH_FIELDS: &[EntryField] = {
         field("audiences", EntryFieldKind::Texts, Minor),
         field(
             "tokenParamName",
-            EntryFieldKind::Unused("a token in an address ends up in logs; it goes into a header"),
+            EntryFieldKind::Unused("a token in an address ends up in logs; it is sent in a header instead"),
             Minor,
         ),
     ]
 };
 
-const UNASKED_TOOLS_HINT: &str = "which tools run unasked is said in `tools.allowed` of your own settings";
+const UNASKED_TOOLS_HINT: &str = "`tools.allowed` in your own settings lists the tools that run unasked";
 
 /// Names that other programs use for a field, with the names used here.
 const FOREIGN_FIELD_NAMES: &[(&str, &str)] = &[

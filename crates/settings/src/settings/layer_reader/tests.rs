@@ -122,14 +122,14 @@ fn misplaced_name_is_read_as_the_right_one_with_a_warning() {
     assert_eq!(
         said,
         [
-            "`coreTools` is read as `tools.core`, which is its name",
-            "`contextFileName` is read as `context.fileName`, which is its name",
-            "`tools.exclude` is read as `tools.exclude`, which is its name",
-            "`model` is read as `model.name`, which is its name",
-            "`excludeTools` is read as `tools.exclude`, which is its name",
-            "`fileFiltering` is read as `context.fileFiltering`, which is its name",
-            "`approvalMode` is read as `general.defaultApprovalMode`, which is its name",
-            "`maxSessionTurns` is read as `model.maxSessionTurns`, which is its name",
+            "`coreTools` is read as `tools.core`, the correct name",
+            "`contextFileName` is read as `context.fileName`, the correct name",
+            "`tools.exclude` is read as `tools.exclude`, the correct name",
+            "`model` is read as `model.name`, the correct name",
+            "`excludeTools` is read as `tools.exclude`, the correct name",
+            "`fileFiltering` is read as `context.fileFiltering`, the correct name",
+            "`approvalMode` is read as `general.defaultApprovalMode`, the correct name",
+            "`maxSessionTurns` is read as `model.maxSessionTurns`, the correct name",
             "`model.maxSessionTurns` should be a whole number, not a string; it is ignored",
         ]
     );
@@ -170,7 +170,7 @@ fn unknown_settings_are_reported_louder_if_they_suggest_a_restriction() {
     let (_, found) = read(&Source::User, &text, &Map::new());
     let said: Vec<_> = found.diagnostics.iter().map(|wrong| wrong.message.as_str()).collect();
     let guards = ["terminal.denyList", "permissions", "tools.sandbox"];
-    assert_eq!(said, guards.map(|key| format!("`{key}` is no setting that is known here; it guards nothing")));
+    assert_eq!(said, guards.map(|key| format!("`{key}` is not a known setting, so it protects nothing")));
     let others: Vec<_> = found.ineffective_settings.iter().map(|one| one.key.as_str()).collect();
     assert_eq!(others, ["tools.x", "ide", "security.toolSandboxing"]);
 }
