@@ -137,13 +137,13 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
             .describe("MCP servers by name; `hookwright mcp add` writes them"),
         section("mcp", Nothing),
         merged_setting("mcp.allowed", Texts, MergeRule::Intersection, Listed)
-            .describe("the only MCP servers that are used, if some are named"),
+            .describe("if set, the only MCP servers that are used"),
         merged_setting("mcp.excluded", Texts, MergeRule::Union, Listed).describe("MCP servers that are not used"),
         ineffective("mcp.serverCommand", Text, Nothing, "servers are named in `mcpServers`")
             .describe("a command that starts an MCP server"),
         section("general", Anything),
         setting("general.defaultApprovalMode", OneOf(APPROVAL_WORDS), STRICTER_APPROVAL_MODE)
-            .describe("which tool calls run unasked: those that only look, edits too, or only plans"),
+            .describe("which tool calls run unasked: those that only read, edits too, or only plans"),
         ineffective("general.preferredEditor", Text, Nothing, "$VISUAL and $EDITOR name the editor")
             .describe("the editor to open files with"),
         setting("general.vimMode", Flag, Anything).describe("vi's keys in the composer; /vim switches"),
@@ -152,7 +152,7 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
             .describe("keep files as they were before tools change them; /restore brings them back"),
         section("general.plan", Anything),
         setting("general.plan.directory", Text, Inside).describe("where plans go, inside the project"),
-        setting("general.maxAttempts", Integer, Anything).describe("how often a request to the model is tried"),
+        setting("general.maxAttempts", Integer, Anything).describe("how often a failed request to the model is tried"),
         section("ui", Anything),
         setting("ui.theme", Text, Anything).describe(
             "the colours: auto, dark, light, high-contrast, or terminal for the terminal's own; /theme changes it",
@@ -160,46 +160,46 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
         setting("ui.hideBanner", Flag, Anything).describe("no banner at the start"),
         setting("ui.hideTips", Flag, Anything).describe("no tips at the start"),
         // The footer shows whether guards are armed.
-        setting("ui.hideFooter", Flag, only_flag(false, false)).describe("no line at the foot"),
+        setting("ui.hideFooter", Flag, only_flag(false, false)).describe("no status line at the bottom"),
         setting("ui.hideWindowTitle", Flag, Anything).describe("leave the terminal's title alone"),
-        setting("ui.showStatusInTitle", Flag, Anything).describe("say in the title what the agent does"),
+        setting("ui.showStatusInTitle", Flag, Anything).describe("show in the title what the agent does"),
         // Whether there are sounds and pop-ups is for the user to decide.
         setting("ui.notifications", OneOf(NOTIFICATION_WORDS), Nothing)
-            .describe("how you are told that it waits for you: off, by the terminal's bell, or on the desktop"),
+            .describe("how you are told that the agent waits for you: off, by the terminal's bell, or on the desktop"),
         section("ui.accessibility", Anything),
-        setting("ui.accessibility.screenReader", Flag, Anything).describe("plain lines instead of a screen"),
+        setting("ui.accessibility.screenReader", Flag, Anything).describe("print plain lines, for screen readers"),
         section("model", Anything),
         setting("model.name", Text, Anything).describe("the model to ask; /model changes it for a session"),
         setting("model.maxSessionTurns", Integer, Stricter(StrictnessOrder::Number { default: None }))
-            .describe("how many turns a session may have; below zero, any number"),
+            .describe("how many turns a session may have; a negative number means no limit"),
         setting("model.maxPromptTurns", Integer, Stricter(StrictnessOrder::Number { default: Some(MAX_PROMPT_TURNS) }))
-            .describe("how many requests one prompt may cost; below zero, any number"),
+            .describe("how many requests one prompt may cost; a negative number means no limit"),
         setting("model.compressionThreshold", Fraction, Anything)
             .describe("the share of the context window at which history is compressed, from 0 to 1"),
         setting("model.disableLoopDetection", Flag, only_flag(false, false))
-            .describe("let a model go on that repeats itself"),
+            .describe("do not stop a model that repeats itself"),
         // Prices are the user's.
         merged_setting("model.prices", SettingKind::Section, MergeRule::Entries, Nothing).describe(
             "what models cost per million tokens: `{\"NAME\": {\"input\": 1.25, \"cached\": 0.3, \"output\": 10}}`",
         ),
         section("contextCompression", Anything),
         setting("contextCompression.targetTokenCount", Integer, Anything)
-            .describe("the tokens at which history is compressed, if that comes before its share of the window"),
+            .describe("the number of tokens at which history is compressed, if that is reached before the share"),
         section("context", Anything),
         setting("context.fileName", TextOrTexts, Inside)
-            .describe("names of files with notes for the model, beside GEMINI.md"),
+            .describe("names of files with notes for the model, such as GEMINI.md"),
         merged_setting("context.includeDirectories", Texts, MergeRule::Union, Inside)
             .describe("more directories that tools may work in; /directory add does so for a session"),
         section("context.fileFiltering", Anything),
         setting("context.fileFiltering.respectGitIgnore", Flag, only_flag(true, true))
-            .describe("leave out files that git ignores"),
+            .describe("skip files that git ignores"),
         setting("context.fileFiltering.respectGeminiIgnore", Flag, only_flag(true, true))
-            .describe("leave out files that .geminiignore names"),
+            .describe("skip files that .geminiignore names"),
         section("tools", Anything),
         setting("tools.core", Texts, ListedStricter(StrictnessOrder::Tools))
-            .describe("the only built-in tools there are, if some are named"),
+            .describe("if set, the only built-in tools that are available"),
         setting("tools.allowed", Texts, Listed).describe("tools that run unasked"),
-        merged_setting("tools.exclude", Texts, MergeRule::Union, Listed).describe("tools there are not"),
+        merged_setting("tools.exclude", Texts, MergeRule::Union, Listed).describe("tools that are not available"),
         // The engine reads it with `hooksConfig`, layer by layer.
         setting("tools.enableHooks", Flag, Anything).describe("an older name of hooksConfig.enabled"),
         // An older name of `general.defaultApprovalMode`.
@@ -208,38 +208,39 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
         ineffective("tools.discoveryCommand", Text, Nothing, "tools are built in, not discovered by a command")
             .describe("a command that prints tools"),
         ineffective("tools.callCommand", Text, Nothing, "tools are built in, not called by a command")
-            .describe("a command that calls one of those"),
+            .describe("a command that calls a discovered tool"),
         section("tools.shell", Anything),
         setting("tools.shell.enableInteractiveShell", Flag, only_flag(false, true))
-            .describe("commands have a terminal of their own, where there is a screen"),
-        setting("tools.shell.showColor", Flag, Anything).describe("show what commands draw in colour"),
+            .describe("run commands in a terminal of their own, if the session has a screen"),
+        setting("tools.shell.showColor", Flag, Anything).describe("show the output of commands in colour"),
         // The value is a program that is run.
-        setting("tools.shell.pager", Text, Nothing).describe("what PAGER is for commands"),
+        setting("tools.shell.pager", Text, Nothing).describe("the value of PAGER for commands"),
         setting("tools.shell.inactivityTimeout", Integer, Nothing)
-            .describe("after so many seconds without output a command is ended; 0 is never"),
+            .describe("seconds without output after which a command is ended; 0 means never"),
         section("telemetry", Nothing),
-        setting("telemetry.enabled", Flag, Nothing).describe("record what happens"),
-        setting("telemetry.target", OneOf(&["local", "gcp"]), Nothing).describe("who receives the record"),
-        setting("telemetry.otlpEndpoint", Text, Nothing).describe("the receiver's address"),
-        setting("telemetry.otlpProtocol", OneOf(&["grpc", "http"]), Nothing).describe("how it is sent"),
-        setting("telemetry.outfile", Text, Nothing).describe("a file that is written instead"),
-        setting("telemetry.logPrompts", Flag, Nothing).describe("record prompts too"),
+        setting("telemetry.enabled", Flag, Nothing).describe("record telemetry"),
+        setting("telemetry.target", OneOf(&["local", "gcp"]), Nothing).describe("where telemetry is sent"),
+        setting("telemetry.otlpEndpoint", Text, Nothing).describe("the address of the telemetry collector"),
+        setting("telemetry.otlpProtocol", OneOf(&["grpc", "http"]), Nothing)
+            .describe("the protocol that telemetry is sent with"),
+        setting("telemetry.outfile", Text, Nothing).describe("a file that telemetry is written to instead"),
+        setting("telemetry.logPrompts", Flag, Nothing).describe("include prompts in telemetry"),
         ineffective("telemetry.traces", Flag, Nothing, "traces go to a collector whenever there is one")
-            .describe("record traces too"),
+            .describe("include traces in telemetry"),
         section("security", Nothing),
         section("security.folderTrust", Nothing),
         merged_setting("security.folderTrust.enabled", Flag, MergeRule::AnyTrue, only_flag(true, true))
-            .describe("ask whether a folder is trusted before its own files count"),
+            .describe("ask whether you trust a folder before its own files are used"),
         section("security.hooks", Nothing),
         strictest("security.hooks.review", REVIEW_WORDS, "announce")
-            .describe("what happens to a project's hook that is new or has changed"),
+            .describe("what to do about a project's hook that is new or has changed"),
         section("security.auth", Nothing),
         setting("security.auth.enforcedType", Text, Nothing)
-            .describe("the only way to authenticate, such as gemini-api-key; with another one no session starts"),
+            .describe("the only permitted way to authenticate, such as gemini-api-key; no session starts with another"),
         merged_setting("security.disableYoloMode", Flag, MergeRule::AnyTrue, only_flag(true, false))
-            .describe("nobody runs everything unasked"),
+            .describe("forbid the mode that runs every tool unasked"),
         merged_setting("security.protectedPaths", SettingKind::Globs, MergeRule::Union, Nothing)
-            .describe("globs of more paths that no tool changes unasked; `!glob` for those that one may"),
+            .describe("globs of more paths that no tool changes unasked; `!glob` makes an exception"),
         section("security.environmentVariableRedaction", Nothing),
         merged_setting(
             "security.environmentVariableRedaction.enabled",
@@ -249,13 +250,13 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
         )
         .describe("keep secrets out of the environment of hooks and tools"),
         merged_setting("security.environmentVariableRedaction.allowed", Texts, MergeRule::Union, Nothing)
-            .describe("variables that are passed on all the same"),
+            .describe("variables that are passed on nevertheless"),
         merged_setting("security.environmentVariableRedaction.blocked", Texts, MergeRule::Union, Anything)
-            .describe("more variables that are kept back"),
+            .describe("more variables that are not passed on"),
         section("advanced", Nothing),
         // Which variables a project's `.env` may not set is for the user to decide.
         merged_setting("advanced.excludedEnvVars", Texts, MergeRule::Union, Nothing)
-            .describe("variables that a project's .env does not set"),
+            .describe("variables that a project's .env can't set"),
         section("agents", Anything),
         merged_setting(
             "agents.overrides",
@@ -263,22 +264,23 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
             MergeRule::Entries,
             Stricter(StrictnessOrder::Entries),
         )
-        .describe("what is changed about sub-agents, by name"),
+        .describe("changes to sub-agents, by name"),
         section("experimental", Anything),
         setting("experimental.enableAgents", Flag, Stricter(StrictnessOrder::Off))
-            .describe("sub-agents can be delegated to"),
+            .describe("let the model delegate tasks to sub-agents"),
         section("extensions", Nothing),
         // An extension may contain guards.
         merged_setting("extensions.disabled", Texts, MergeRule::Union, Nothing)
-            .describe("extensions that do not count"),
+            .describe("extensions that are switched off"),
         section("skills", Anything),
         merged_setting("skills.enabled", Flag, MergeRule::AllTrue, Stricter(StrictnessOrder::Off))
-            .describe("skills are offered to the model"),
-        merged_setting("skills.disabled", Texts, MergeRule::Union, Anything).describe("skills that are not"),
+            .describe("offer skills to the model"),
+        merged_setting("skills.disabled", Texts, MergeRule::Union, Anything)
+            .describe("skills that are not offered to the model"),
         section("admin", Nothing),
         section("admin.skills", Nothing),
         merged_setting("admin.skills.enabled", Flag, MergeRule::AllTrue, Nothing)
-            .describe("the administrator's word on skills"),
+            .describe("whether the administrator permits skills"),
     ]
 };
 
