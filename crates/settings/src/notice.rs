@@ -85,16 +85,24 @@ impl std::fmt::Display for Notice {
             Notice::Hook { hook, command, source, finding, held, certain } => {
                 match finding {
                     HookFinding::New => write!(f, "new {source} hook `{hook}`")?,
-                    HookFinding::Changed { what } => write!(f, "{source} hook `{hook}` has changed: {}", what.join("; "))?,
+                    HookFinding::Changed { what } => {
+                        write!(f, "{source} hook `{hook}` has changed: {}", what.join("; "))?
+                    }
                     HookFinding::SwitchOff => write!(f, "{source} hook `{hook}` is {finding}")?,
                 }
                 if hook != command {
-                    write!(f, ", which runs `{command}`")?;
+                    let is_change = matches!(finding, HookFinding::Changed { .. });
+                    match (command.strip_prefix("rule: "), is_change) {
+                        (None, false) => write!(f, ", which runs `{command}`")?,
+                        (None, true) => write!(f, "; it now runs `{command}`")?,
+                        (Some(rule), false) => write!(f, ", a rule: `{rule}`")?,
+                        (Some(rule), true) => write!(f, "; the rule is now `{rule}`")?,
+                    }
                 }
                 if !certain {
-                    f.write_str("; which files that runs can't be told, so everything under .gemini/ counts")?;
+                    f.write_str("; it is not known which files it runs, so everything under .gemini/ counts")?;
                 }
-                if *held { f.write_str("; it waits until you trust it") } else { Ok(()) }
+                if *held { f.write_str("; it does not run until you trust it") } else { Ok(()) }
             }
             Notice::GuardRemoved { guard, file } => write!(f, "guard `{guard}` is no longer in {}", file.display()),
             Notice::ProjectContentsChanged { what, news } => {
@@ -106,8 +114,8 @@ impl std::fmt::Display for Notice {
                 write!(f, "this project's {what}: {}", join(&each.collect::<Vec<_>>()))
             }
             Notice::UnreadAgentsFile => f.write_str(
-                "this project has an AGENTS.md, which is not read; it is with `\"context\": {\"fileName\": [\"AGENTS.md\", \
-                 \"GEMINI.md\"]}` in its .gemini/settings.json or in yours",
+                "this project has an AGENTS.md, which is not read; to have it read, set `\"context\": {\"fileName\": \
+                 [\"AGENTS.md\", \"GEMINI.md\"]}` in its .gemini/settings.json or in yours",
             ),
             Notice::ProjectSwitchesOff { hooks, how, held } => {
                 let names: Vec<_> = hooks.iter().map(|(name, source)| format!("`{name}` ({source})")).collect();
@@ -119,8 +127,8 @@ impl std::fmt::Display for Notice {
                 }
                 match (*held, names.len()) {
                     (false, _) => Ok(()),
-                    (true, 1) => f.write_str("; it stays on until you trust that"),
-                    (true, _) => f.write_str("; they stay on until you trust that"),
+                    (true, 1) => f.write_str("; it stays on until you trust this change"),
+                    (true, _) => f.write_str("; they stay on until you trust this change"),
                 }
             }
         }

@@ -371,7 +371,7 @@ fn a_script_that_a_hook_sources_is_reviewed_and_the_review_says_what_changed() {
     assert!(!fire() && !sandbox.has_file("stolen"));
     let run = sandbox.run(&["hooks", "trust"]).expect_exit_code(0);
     assert!(
-        run.stdout.contains("its timeout was `5000 ms`; .gemini/hooks/lib.sh changed (+1 -0 lines)"),
+        run.stdout.contains("its `timeout` was `5000 ms`; .gemini/hooks/lib.sh changed (+1 -0 lines)"),
         "{}",
         run.stdout
     );

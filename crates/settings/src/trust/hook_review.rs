@@ -205,9 +205,9 @@ fn describe_differences(old: &SeenHook, new: &Fingerprint) -> Vec<String> {
     if comparable {
         describe_declaration_differences(old, new, &mut what);
     } else {
-        what.push("it was trusted by an older version, which looked at less of it".to_owned());
+        what.push("it was trusted with an older version, which checked less of it".to_owned());
         if old.command != new.command() {
-            what.push(format!("its command was `{}`", old.command));
+            what.push(format!("its `command` was `{}`", old.command));
         }
     }
     let same_command = old.command == new.command();
@@ -225,8 +225,8 @@ fn describe_differences(old: &SeenHook, new: &Fingerprint) -> Vec<String> {
         }
     }
     if comparable && old.certain != new.certain {
-        let word = if new.certain { "can be told now" } else { "can't be told any more" };
-        what.push(format!("which files it runs {word}"));
+        let word = if new.certain { "now known" } else { "no longer known" };
+        what.push(format!("the files that it runs are {word}"));
     }
     if what.len() > MAX_LISTED_DIFFERENCES {
         let more = what.len() - MAX_LISTED_DIFFERENCES;
@@ -240,8 +240,8 @@ fn describe_declaration_differences(old: &SeenHook, new: &Fingerprint, what: &mu
     let keys: BTreeSet<&str> = old.declared_keys().chain(new.declared.keys().map(String::as_str)).collect();
     for key in keys.into_iter().filter(|key| old.declared(key) != new.declared.get(*key).map(String::as_str)) {
         what.push(match old.declared(key) {
-            Some(before) => format!("its {key} was `{before}`"),
-            None => format!("it had no {key}"),
+            Some(before) => format!("its `{key}` was `{before}`"),
+            None => format!("it had no `{key}`"),
         });
     }
     let names: BTreeSet<_> = old.variables.keys().chain(new.variables.keys()).collect();

@@ -620,10 +620,9 @@ fn uncertain_files_are_reported_in_the_review() {
         write(&place, "x.so", "");
         place.write_project_settings(&settings_with_hook("g", command));
         let loaded = place.load();
-        let said = loaded
-            .notices
-            .iter()
-            .any(|notice| notice.to_string().contains("can't be told, so everything under .gemini/ counts"));
+        let said = loaded.notices.iter().any(|notice| {
+            notice.to_string().contains("it is not known which files it runs, so everything under .gemini/ counts")
+        });
         assert!(said, "{command}");
     }
 }

@@ -165,7 +165,7 @@ fn a_hook_is_new_once_and_changed_when_anything_of_it_changes() {
     let loaded = place.load();
     assert_eq!(
         findings(&loaded),
-        ["guard: changed: its command was `bash $GEMINI_PROJECT_DIR/hooks/guard.sh --strict`"]
+        ["guard: changed: its `command` was `bash $GEMINI_PROJECT_DIR/hooks/guard.sh --strict`"]
     );
     trust_all(&loaded);
     assert_eq!(findings(&place.load()), [""; 0]);
@@ -259,7 +259,7 @@ fn a_switch_off_by_the_project_waits_for_trust() {
         assert_eq!(states, [HookState::Enabled], "{own}");
         assert_eq!(findings(&loaded), ["mine: switched off by this project's settings"], "{own}");
         let said = loaded.notices.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-        assert!(said.contains("`mine` (user); it stays on until you trust that"), "{own}: {said}");
+        assert!(said.contains("`mine` (user); it stays on until you trust this change"), "{own}: {said}");
         trust_all(&loaded);
         let loaded = place.load();
         assert_ne!(loaded.registry.entries().next().unwrap().1, &HookState::Enabled, "{own}");
@@ -371,7 +371,11 @@ fn uncertain_command_includes_all_likely_files() {
     place.write("project/.gemini/hooks/inner.py", "one\n");
     place.write_project_settings(&settings_with_hook("g", "python3 -c 'import runpy; runpy.run_path(input())'"));
     let loaded = place.load();
-    assert!(loaded.notices[0].to_string().contains("can't be told, so everything under .gemini/ counts"));
+    assert!(
+        loaded.notices[0]
+            .to_string()
+            .contains("it is not known which files it runs, so everything under .gemini/ counts")
+    );
     trust_all(&loaded);
     place.write("project/.gemini/tmp/log", "x");
     assert_eq!(findings(&place.load()), [""; 0]);
@@ -401,21 +405,25 @@ fn every_field_of_a_declaration_counts() {
     let with = |extra: Value| serde_json::json!({"matcher": "write_file", "hooks": [hook(extra)]});
     let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     let cases = [
-        ("AfterTool", plain.clone(), "its event was `BeforeTool`"),
-        ("BeforeTool", serde_json::json!({"matcher": "none", "hooks": plain["hooks"]}), "its matcher was `write_file`"),
-        ("BeforeTool", serde_json::json!({"hooks": plain["hooks"]}), "its matcher was `write_file`"),
+        ("AfterTool", plain.clone(), "its `event` was `BeforeTool`"),
+        (
+            "BeforeTool",
+            serde_json::json!({"matcher": "none", "hooks": plain["hooks"]}),
+            "its `matcher` was `write_file`",
+        ),
+        ("BeforeTool", serde_json::json!({"hooks": plain["hooks"]}), "its `matcher` was `write_file`"),
         (
             "BeforeTool",
             serde_json::json!({"matcher": "write_file", "sequential": true, "hooks": plain["hooks"]}),
-            "it had no sequential",
+            "it had no `sequential`",
         ),
-        ("BeforeTool", with(json(r#"{"timeout": 1}"#)), "its timeout was `60000 ms`"),
-        ("BeforeTool", with(json(r#"{"onError": {"exit": "allow"}}"#)), "it had no onError"),
-        ("BeforeTool", with(json(r#"{"guard": true}"#)), "it had no guard"),
-        ("BeforeTool", with(json(r#"{"description": "harmless"}"#)), "it had no description"),
+        ("BeforeTool", with(json(r#"{"timeout": 1}"#)), "its `timeout` was `60000 ms`"),
+        ("BeforeTool", with(json(r#"{"onError": {"exit": "allow"}}"#)), "it had no `onError`"),
+        ("BeforeTool", with(json(r#"{"guard": true}"#)), "it had no `guard`"),
+        ("BeforeTool", with(json(r#"{"description": "harmless"}"#)), "it had no `description`"),
         ("BeforeTool", with(json(r#"{"env": {"MODE": "off"}}"#)), "its variable MODE is new"),
-        ("BeforeTool", with(json(r#"{"command": "./other.sh"}"#)), "its command was `./g.sh`"),
-        ("BeforeTool", with(json(r#"{"name": "h"}"#)), "its name was `g`"),
+        ("BeforeTool", with(json(r#"{"command": "./other.sh"}"#)), "its `command` was `./g.sh`"),
+        ("BeforeTool", with(json(r#"{"name": "h"}"#)), "its `name` was `g`"),
     ];
     for (event, changed, what) in cases {
         let place = SettingsFixture::trusted();
@@ -448,7 +456,7 @@ fn equal_hooks_on_two_events_are_reviewed_separately() {
     assert_eq!(findings(&place.load()), [""; 0]);
     place.write_project_settings(&twins("b"));
     let loaded = place.load();
-    assert_eq!(findings(&loaded), ["g: changed: its matcher was `a`"]);
+    assert_eq!(findings(&loaded), ["g: changed: its `matcher` was `a`"]);
     let armed: Vec<_> = loaded.registry.entries().map(|(_, state)| *state == HookState::Enabled).collect();
     assert_eq!(armed, [true, false]);
 }
@@ -462,7 +470,7 @@ fn trust_in_an_older_form_is_announced_once_and_says_why() {
         {"name": "g", "command": "./g.sh", "fingerprint": "00", "env": "0123456789abcdef"}]}}});
     place.write(".gemini/trusted_hooks.json", old.to_string());
     let loaded = place.load();
-    assert_eq!(findings(&loaded), ["g: changed: it was trusted by an older version, which looked at less of it"]);
+    assert_eq!(findings(&loaded), ["g: changed: it was trusted with an older version, which checked less of it"]);
     assert!(loaded.reviews[0].held);
     trust_all(&loaded);
     assert_eq!(findings(&place.load()), [""; 0]);

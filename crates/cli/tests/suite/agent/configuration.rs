@@ -25,7 +25,10 @@ fn a_switch_off_by_the_project_takes_effect_after_trust() {
         ran
     };
     let first = run(&sandbox, &ok_replay(), &[]).expect_exit_code(0);
-    assert_contains(&first.stderr, "this project's settings disable `mine` (user); it stays on until you trust that");
+    assert_contains(
+        &first.stderr,
+        "this project's settings disable `mine` (user); it stays on until you trust this change",
+    );
     assert!(ran("mine") && ran("other"));
     assert_contains(
         &sandbox.run(&["hooks", "trust"]).expect_exit_code(0).stdout,
